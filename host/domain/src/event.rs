@@ -1,0 +1,66 @@
+//! What happens to orders, as events (specification 2, "Events").
+
+use std::sync::Arc;
+
+use crate::instrument::InstrumentIx;
+use crate::money::Money;
+use crate::order::{OrderModify, OrderRequest, OrderStatus, Rejection};
+use crate::price::{Price, Quantity};
+use crate::time::TsNanos;
+
+/// A fill of an order, or of a part of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fill {
+    /// Unique together with the venue's order number.
+    pub trade_id: Arc<str>,
+    /// Shares of this fill.
+    pub last_quantity: Quantity,
+    /// Price of this fill.
+    pub last_price: Price,
+    /// Shares done so far, this fill included.
+    pub cumulative_quantity: Quantity,
+    /// Shares still open.
+    pub leaves_quantity: Quantity,
+    /// Fee of this fill.
+    pub commission: Money,
+}
+
+/// What happened to an order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OrderEventKind {
+    /// Taken by the engine and sent; carries the whole request.
+    Submitted(Arc<OrderRequest>),
+    /// The venue gave it a number.
+    Accepted,
+    /// Refused, by the engine or by the venue.
+    Rejected(Rejection),
+    /// A change was sent.
+    PendingUpdate(OrderModify),
+    /// The change is done.
+    Updated,
+    /// A cancel was sent.
+    PendingCancel,
+    /// Cancelled.
+    Canceled,
+    /// Its time ran out; the text says why (`DAY`, `END_OF_DATA`).
+    Expired(&'static str),
+    /// Filled, wholly or partly.
+    Filled(Fill),
+}
+
+/// One event of one order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderEvent {
+    /// When it happened.
+    pub ts_event: TsNanos,
+    /// The caller's id of the order.
+    pub client_order_id: Arc<str>,
+    /// The venue's number, once there is one.
+    pub venue_order_id: Option<Arc<str>>,
+    /// The instrument of the order.
+    pub instrument: InstrumentIx,
+    /// The state after the event.
+    pub status: OrderStatus,
+    /// What happened.
+    pub kind: OrderEventKind,
+}

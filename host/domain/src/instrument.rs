@@ -1,0 +1,421 @@
+//! Instruments of the Tokyo market: identifiers, vendor codes, tick sizes and daily price limits.
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::price::{Price, Quantity, UNITS_PER_YEN};
+
+/// The only venue suffix of phases O0 to O2 (specification 2, `instrument_id`).
+pub const TOKYO_SUFFIX: &str = "TSE";
+
+/// Position of an instrument in the list given to a strategy at init; at most
+/// [`crate::limits::INSTRUMENTS_MAX`] exist.
+#[derive(
+    Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(transparent)]
+pub struct InstrumentIx(pub u16);
+
+/// Why a text is no instrument identifier or vendor code.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum InstrumentError {
+    /// Not `<symbol>.<venue>`.
+    #[error("`{0}` is not an instrument id; write the symbol and the venue, like `7203.TSE`")]
+    NoVenue(String),
+    /// A venue other than Tokyo.
+    #[error("`{0}` names the venue `{1}`; only `TSE` (Tokyo) is known")]
+    UnknownVenue(String, String),
+    /// The symbol is no Tokyo code.
+    #[error("`{0}` is not a Tokyo code: 4 or 5 characters, digits and capital letters")]
+    BadCode(String),
+}
+
+fn is_code_text(text: &str) -> bool {
+    text.bytes().all(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase())
+        && text.bytes().next().is_some_and(|byte| byte.is_ascii_digit())
+}
+
+/// The market-data vendor's five-character code: the exchange's four places and one more, which is
+/// `0` for ordinary shares (`13010`, `130A0`) and another digit for share classes (`25935`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct VendorCode([u8; 5]);
+
+impl VendorCode {
+    /// A vendor code from its five characters.
+    ///
+    /// # Errors
+    /// [`InstrumentError::BadCode`] when they are not five digits or capital letters.
+    pub fn new(text: &str) -> Result<Self, InstrumentError> {
+        match <[u8; 5]>::try_from(text.as_bytes()) {
+            Ok(bytes) if is_code_text(text) => Ok(Self(bytes)),
+            _ => Err(InstrumentError::BadCode(text.to_owned())),
+        }
+    }
+
+    /// The five characters.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 5] {
+        &self.0
+    }
+
+    /// The five characters as text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        // Only digits and capital letters get in, so this is never the empty text.
+        std::str::from_utf8(&self.0).unwrap_or_default()
+    }
+
+    /// The instrument: a trailing `0` is dropped, any other fifth place is kept.
+    #[must_use]
+    pub fn instrument_id(&self) -> InstrumentId {
+        let symbol = self.as_str();
+        InstrumentId(format!("{}.{TOKYO_SUFFIX}", symbol.strip_suffix('0').unwrap_or(symbol)))
+    }
+}
+
+impl fmt::Display for VendorCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// An instrument as our own surface names it: `<symbol>.TSE`, for example `1306.TSE`.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct InstrumentId(String);
+
+impl InstrumentId {
+    /// The whole text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The part before the venue.
+    #[must_use]
+    pub fn symbol(&self) -> &str {
+        self.0.split_once('.').map_or(self.0.as_str(), |(symbol, _)| symbol)
+    }
+
+    /// The vendor's code: four places get a trailing `0`, five stay as they are.
+    ///
+    /// # Errors
+    /// Never for an id made by parsing; the error type is kept for ids of later venues.
+    pub fn vendor_code(&self) -> Result<VendorCode, InstrumentError> {
+        let symbol = self.symbol();
+        if symbol.len() == 4 {
+            VendorCode::new(&format!("{symbol}0"))
+        } else {
+            VendorCode::new(symbol)
+        }
+    }
+}
+
+impl FromStr for InstrumentId {
+    type Err = InstrumentError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (symbol, venue) =
+            text.split_once('.').ok_or_else(|| InstrumentError::NoVenue(text.to_owned()))?;
+        if venue != TOKYO_SUFFIX {
+            return Err(InstrumentError::UnknownVenue(text.to_owned(), venue.to_owned()));
+        }
+        if !matches!(symbol.len(), 4 | 5) || !is_code_text(symbol) {
+            return Err(InstrumentError::BadCode(symbol.to_owned()));
+        }
+        Ok(Self(text.to_owned()))
+    }
+}
+
+impl TryFrom<String> for InstrumentId {
+    type Error = InstrumentError;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        text.parse()
+    }
+}
+
+impl From<InstrumentId> for String {
+    fn from(id: InstrumentId) -> Self {
+        id.0
+    }
+}
+
+impl fmt::Display for InstrumentId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.0)
+    }
+}
+
+/// A band of a tick table: prices up to and including `up_to` move in steps of `tick`, both in
+/// 1/10,000 yen.
+struct TickBand {
+    up_to: i64,
+    tick: i64,
+}
+
+const fn band(up_to_yen: i64, tick_units: i64) -> TickBand {
+    TickBand { up_to: up_to_yen.saturating_mul(UNITS_PER_YEN), tick: tick_units }
+}
+
+const YEN: i64 = UNITS_PER_YEN;
+
+/// Ordinary shares.
+const NORMAL: &[TickBand] = &[
+    band(3_000, YEN),
+    band(5_000, 5 * YEN),
+    band(30_000, 10 * YEN),
+    band(50_000, 50 * YEN),
+    band(300_000, 100 * YEN),
+    band(500_000, 500 * YEN),
+    band(3_000_000, 1_000 * YEN),
+    band(5_000_000, 5_000 * YEN),
+    band(30_000_000, 10_000 * YEN),
+    band(50_000_000, 50_000 * YEN),
+    band(i64::MAX, 100_000 * YEN),
+];
+
+/// Shares of the TOPIX500 index.
+const TOPIX500: &[TickBand] = &[
+    band(1_000, YEN / 10),
+    band(3_000, YEN / 2),
+    band(10_000, YEN),
+    band(30_000, 5 * YEN),
+    band(100_000, 10 * YEN),
+    band(300_000, 50 * YEN),
+    band(1_000_000, 100 * YEN),
+    band(3_000_000, 500 * YEN),
+    band(10_000_000, 1_000 * YEN),
+    band(30_000_000, 5_000 * YEN),
+    band(i64::MAX, 10_000 * YEN),
+];
+
+/// Exchange-traded funds with a trading unit of 1.
+const ETF: &[TickBand] = &[
+    band(10_000, YEN),
+    band(30_000, 5 * YEN),
+    band(100_000, 10 * YEN),
+    band(300_000, 50 * YEN),
+    band(1_000_000, 100 * YEN),
+    band(3_000_000, 500 * YEN),
+    band(10_000_000, 1_000 * YEN),
+    band(30_000_000, 5_000 * YEN),
+    band(i64::MAX, 10_000 * YEN),
+];
+
+/// The smallest price step of an instrument, by price.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TickTable {
+    /// Ordinary shares.
+    Normal,
+    /// Shares of the TOPIX500 index.
+    Topix500,
+    /// Exchange-traded funds with a trading unit of 1.
+    Etf,
+    /// One step at every price.
+    Fixed(Price),
+}
+
+impl TickTable {
+    /// The exchange's own tables, coarsest first.
+    pub const OFFICIAL: [Self; 3] = [Self::Normal, Self::Etf, Self::Topix500];
+
+    const fn table(self) -> &'static [TickBand] {
+        match self {
+            Self::Normal => NORMAL,
+            Self::Topix500 => TOPIX500,
+            Self::Etf => ETF,
+            Self::Fixed(_) => &[],
+        }
+    }
+
+    /// The step at `price`. A price on a band's upper edge belongs to the lower band.
+    #[must_use]
+    pub fn tick_at(self, price: Price) -> Price {
+        if let Self::Fixed(tick) = self {
+            return tick;
+        }
+        let found = self.table().iter().find(|band| price.units() <= band.up_to);
+        Price::from_units(found.map_or(YEN, |band| band.tick))
+    }
+
+    /// The bands from the lowest: the highest price of each, and its step.
+    pub fn bands(self) -> impl Iterator<Item = (Price, Price)> {
+        let fixed = match self {
+            Self::Fixed(tick) => Some((Price::from_units(i64::MAX), tick)),
+            _ => None,
+        };
+        let table = self.table().iter();
+        fixed
+            .into_iter()
+            .chain(table.map(|band| (Price::from_units(band.up_to), Price::from_units(band.tick))))
+    }
+
+    /// Whether `price` stands on the grid.
+    #[must_use]
+    pub fn is_aligned(self, price: Price) -> bool {
+        price.units() % self.tick_at(price).units() == 0
+    }
+}
+
+impl fmt::Display for TickTable {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Normal => f.write_str("normal"),
+            Self::Topix500 => f.write_str("topix500"),
+            Self::Etf => f.write_str("etf"),
+            Self::Fixed(tick) => write!(f, "fixed {tick}"),
+        }
+    }
+}
+
+/// Half-widths of the daily price range: for base prices below the first number, the second (yen).
+const DAILY_LIMIT_WIDTHS: &[(i64, i64)] = &[
+    (100, 30),
+    (200, 50),
+    (500, 80),
+    (700, 100),
+    (1_000, 150),
+    (1_500, 300),
+    (2_000, 400),
+    (3_000, 500),
+    (5_000, 700),
+    (7_000, 1_000),
+    (10_000, 1_500),
+    (15_000, 3_000),
+    (20_000, 4_000),
+    (30_000, 5_000),
+    (50_000, 7_000),
+    (70_000, 10_000),
+    (100_000, 15_000),
+    (150_000, 30_000),
+    (200_000, 40_000),
+    (300_000, 50_000),
+    (500_000, 70_000),
+    (700_000, 100_000),
+    (1_000_000, 150_000),
+    (1_500_000, 300_000),
+    (2_000_000, 400_000),
+    (3_000_000, 500_000),
+    (5_000_000, 700_000),
+    (7_000_000, 1_000_000),
+    (10_000_000, 1_500_000),
+    (15_000_000, 3_000_000),
+    (20_000_000, 4_000_000),
+    (30_000_000, 5_000_000),
+    (50_000_000, 7_000_000),
+    (i64::MAX, 10_000_000),
+];
+
+/// The prices a day may trade at, both inclusive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DailyLimits {
+    /// Lowest price of the day.
+    pub low: Price,
+    /// Highest price of the day.
+    pub high: Price,
+}
+
+impl DailyLimits {
+    /// The range around a base price (the previous close). Never below one unit of price.
+    #[must_use]
+    pub fn around(base: Price) -> Self {
+        let yen = base.units() / UNITS_PER_YEN;
+        let width = DAILY_LIMIT_WIDTHS
+            .iter()
+            .find(|(below, _)| yen < *below)
+            .map_or(10_000_000, |(_, width)| *width)
+            * UNITS_PER_YEN;
+        Self {
+            low: Price::from_units((base.units() - width).max(1)),
+            high: Price::from_units(base.units().saturating_add(width)),
+        }
+    }
+
+    /// `price`, moved to the nearer limit when it lies outside.
+    #[must_use]
+    pub fn clamp(self, price: Price) -> Price {
+        price.clamp(self.low, self.high)
+    }
+
+    /// Whether the day may trade at `price`.
+    #[must_use]
+    pub fn contains(self, price: Price) -> bool {
+        self.low <= price && price <= self.high
+    }
+}
+
+/// What a strategy and the exchange need to know of an instrument.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Instrument {
+    /// Our own name.
+    pub id: InstrumentId,
+    /// Shares in one trading unit; every order is a multiple. At least 1.
+    pub lot: Quantity,
+    /// Price steps.
+    pub ticks: TickTable,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_map_both_ways() {
+        for (vendor, id) in [
+            ("13010", "1301.TSE"),
+            ("130A0", "130A.TSE"),
+            ("25935", "25935.TSE"),
+            ("285A0", "285A.TSE"),
+        ] {
+            let code = VendorCode::new(vendor).unwrap();
+            assert_eq!(code.instrument_id().as_str(), id);
+            assert_eq!(id.parse::<InstrumentId>().unwrap().vendor_code().unwrap(), code);
+        }
+    }
+
+    #[test]
+    fn bad_ids_say_what_to_write() {
+        for (text, message) in [
+            (
+                "7203",
+                "`7203` is not an instrument id; write the symbol and the venue, like `7203.TSE`",
+            ),
+            ("7203.OSE", "`7203.OSE` names the venue `OSE`; only `TSE` (Tokyo) is known"),
+            ("72.TSE", "`72` is not a Tokyo code: 4 or 5 characters, digits and capital letters"),
+            (
+                "72o3.TSE",
+                "`72o3` is not a Tokyo code: 4 or 5 characters, digits and capital letters",
+            ),
+        ] {
+            assert_eq!(text.parse::<InstrumentId>().unwrap_err().to_string(), message);
+        }
+    }
+
+    #[test]
+    fn ticks_follow_the_tables() {
+        let tick =
+            |table: TickTable, price: &str| table.tick_at(price.parse().unwrap()).to_string();
+        assert_eq!(tick(TickTable::Normal, "3000"), "1");
+        assert_eq!(tick(TickTable::Normal, "3000.1"), "5");
+        assert_eq!(tick(TickTable::Topix500, "1000"), "0.1");
+        assert_eq!(tick(TickTable::Topix500, "2999.5"), "0.5");
+        assert_eq!(tick(TickTable::Etf, "20000"), "5");
+        assert_eq!(tick(TickTable::Fixed(Price::from_units(1_000)), "20000"), "0.1");
+        assert!(TickTable::Topix500.is_aligned("999.9".parse().unwrap()));
+        assert!(!TickTable::Normal.is_aligned("3001".parse().unwrap()));
+    }
+
+    #[test]
+    fn daily_limits_follow_the_table() {
+        let limits = DailyLimits::around(Price::from_yen(1_674));
+        assert_eq!((limits.low, limits.high), (Price::from_yen(1_274), Price::from_yen(2_074)));
+        assert_eq!(limits.clamp(Price::from_yen(9_999)), limits.high);
+        assert!(limits.contains(limits.low) && !limits.contains(Price::from_yen(1_273)));
+        assert_eq!(DailyLimits::around(Price::from_yen(20)).low, Price::from_units(1));
+    }
+}

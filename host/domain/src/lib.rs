@@ -1,0 +1,27 @@
+//! The words every other crate speaks: exact prices and money, integer time, instruments, sessions,
+//! orders and their states, events, and the interface between the host and one strategy.
+//!
+//! This crate does no input or output. It knows nothing of wasm, files, sockets or databases, and
+//! its [`clock`] module is the only place of the whole host that reads time.
+
+pub mod clock;
+pub mod digest;
+pub mod event;
+pub mod instrument;
+pub mod limits;
+pub mod money;
+pub mod order;
+pub mod price;
+pub mod session;
+pub mod strategy;
+pub mod time;
+
+pub use event::{Fill, OrderEvent, OrderEventKind};
+pub use instrument::{Instrument, InstrumentId, InstrumentIx, TickTable, VendorCode};
+pub use money::Money;
+pub use order::{
+    OrderModify, OrderRequest, OrderSide, OrderStatus, OrderType, ReasonCode, Rejection,
+    TimeInForce, TriggerType,
+};
+pub use price::{Price, Quantity};
+pub use time::{JstDate, TsNanos};

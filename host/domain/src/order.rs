@@ -1,0 +1,472 @@
+//! Orders: the request, the closed lists of the specification, and the one state machine that live
+//! trading and replay share (specification 2, "States and transitions").
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::instrument::InstrumentIx;
+use crate::limits::{CLIENT_ORDER_ID_MAX, REASON_TEXT_MAX};
+use crate::price::{Price, Quantity};
+use crate::time::TsNanos;
+
+/// Declares an enum whose names on the wire are the specification's, never other forms.
+macro_rules! wire_enum {
+    ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $wire:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        pub enum $name {
+            $($(#[$variant_meta])* #[serde(rename = $wire)] $variant,)+
+        }
+
+        impl $name {
+            /// Every value, in the order of the specification.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The name on the wire.
+            #[must_use]
+            pub const fn as_str(self) -> &'static str {
+                match self { $(Self::$variant => $wire,)+ }
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+wire_enum! {
+    /// Which way an order goes.
+    OrderSide {
+        /// Buy.
+        Buy = "BUY",
+        /// Sell.
+        Sell = "SELL",
+    }
+}
+
+wire_enum! {
+    /// How an order finds its price. The venue decides which of them it takes.
+    OrderType {
+        /// At whatever the market pays.
+        Market = "MARKET",
+        /// At the limit price or better.
+        Limit = "LIMIT",
+        /// A market order once the trigger price has traded.
+        StopMarket = "STOP_MARKET",
+        /// A limit order once the trigger price has traded.
+        StopLimit = "STOP_LIMIT",
+        /// No venue takes it; kept so that it can be refused by name.
+        MarketIfTouched = "MARKET_IF_TOUCHED",
+        /// No venue takes it; kept so that it can be refused by name.
+        LimitIfTouched = "LIMIT_IF_TOUCHED",
+    }
+}
+
+wire_enum! {
+    /// How long an order lives.
+    TimeInForce {
+        /// To the end of the trading day.
+        Day = "DAY",
+        /// Until cancelled; no venue takes it.
+        Gtc = "GTC",
+        /// To the end of a given Japanese date.
+        Gtd = "GTD",
+        /// Immediate or cancel; no venue takes it.
+        Ioc = "IOC",
+        /// Fill or kill; no venue takes it.
+        Fok = "FOK",
+        /// In the opening auction only.
+        AtTheOpen = "AT_THE_OPEN",
+        /// In the closing auction only.
+        AtTheClose = "AT_THE_CLOSE",
+    }
+}
+
+wire_enum! {
+    /// Which price triggers a stop.
+    TriggerType {
+        /// The last trade.
+        Last = "LAST",
+    }
+}
+
+wire_enum! {
+    /// Where an order stands.
+    OrderStatus {
+        /// Made, not sent.
+        Initialized = "INITIALIZED",
+        /// Sent, not answered.
+        Submitted = "SUBMITTED",
+        /// The venue has given it a number.
+        Accepted = "ACCEPTED",
+        /// Some of it is done; lists report it as `ACCEPTED`.
+        PartiallyFilled = "PARTIALLY_FILLED",
+        /// All of it is done.
+        Filled = "FILLED",
+        /// A change is under way.
+        PendingUpdate = "PENDING_UPDATE",
+        /// A cancel is under way.
+        PendingCancel = "PENDING_CANCEL",
+        /// Cancelled.
+        Canceled = "CANCELED",
+        /// Its time ran out.
+        Expired = "EXPIRED",
+        /// Refused.
+        Rejected = "REJECTED",
+    }
+}
+
+wire_enum! {
+    /// Why an order was refused. A new code needs a change of the specification.
+    ReasonCode {
+        /// The request breaks the schema.
+        ValidationError = "VALIDATION_ERROR",
+        /// Outside phase O0.
+        UnsupportedInPhaseO0 = "UNSUPPORTED_IN_PHASE_O0",
+        /// The venue cannot do this combination.
+        VenueUnsupported = "VENUE_UNSUPPORTED",
+        /// No second password is held.
+        SecondPasswordRequired = "SECOND_PASSWORD_REQUIRED",
+        /// The broker refused the second password.
+        SecondPasswordInvalid = "SECOND_PASSWORD_INVALID",
+        /// Too many wrong second passwords.
+        SecondPasswordLocked = "SECOND_PASSWORD_LOCKED",
+        /// The broker session is gone.
+        SessionExpired = "SESSION_EXPIRED",
+        /// Futures or options at a stock venue.
+        UnsupportedInstrument = "UNSUPPORTED_INSTRUMENT",
+        /// The local gateway cannot be reached.
+        ConnectionError = "CONNECTION_ERROR",
+        /// Outside the venue's hours.
+        MarketClosed = "MARKET_CLOSED",
+        /// Not enough money.
+        InsufficientFunds = "INSUFFICIENT_FUNDS",
+        /// The broker refused for a business reason.
+        VenueRejected = "VENUE_REJECTED",
+        /// The venue's number of the order is unknown.
+        OrderStatusUnknown = "ORDER_STATUS_UNKNOWN",
+        /// Our own failure.
+        InternalError = "INTERNAL_ERROR",
+    }
+}
+
+impl OrderSide {
+    /// `+1` for a buy, `-1` for a sell.
+    #[must_use]
+    pub const fn sign(self) -> i64 {
+        match self {
+            Self::Buy => 1,
+            Self::Sell => -1,
+        }
+    }
+}
+
+impl OrderStatus {
+    /// Whether nothing can happen to the order any more.
+    #[must_use]
+    pub const fn is_final(self) -> bool {
+        matches!(self, Self::Filled | Self::Canceled | Self::Expired | Self::Rejected)
+    }
+}
+
+/// A refusal: a code of the closed list and one line of text for people.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rejection {
+    /// The code.
+    pub code: ReasonCode,
+    /// One line, at most 512 characters, in the specification's form `<TAG or field>: <reason>`.
+    pub text: String,
+}
+
+impl Rejection {
+    /// A refusal. Line breaks and control characters become spaces; longer text is cut off.
+    #[must_use]
+    pub fn new(code: ReasonCode, text: impl AsRef<str>) -> Self {
+        let text = text
+            .as_ref()
+            .chars()
+            .map(|letter| if letter.is_control() { ' ' } else { letter })
+            .take(REASON_TEXT_MAX)
+            .collect();
+        Self { code, text }
+    }
+}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code, self.text)
+    }
+}
+
+/// An order as a strategy or a client asks for it (specification 2, `SubmitOrderRequest`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OrderRequest {
+    /// Chosen by the caller: 1 to 36 printable ASCII characters, unique in one strategy run.
+    pub client_order_id: Arc<str>,
+    /// What to trade.
+    pub instrument: InstrumentIx,
+    /// Which way.
+    pub side: OrderSide,
+    /// How it finds its price.
+    pub order_type: OrderType,
+    /// Shares; a multiple of the lot.
+    pub quantity: Quantity,
+    /// Limit price, for `LIMIT` and `STOP_LIMIT`.
+    pub price: Option<Price>,
+    /// Trigger price, for `STOP_MARKET` and `STOP_LIMIT`.
+    pub trigger_price: Option<Price>,
+    /// Which price triggers.
+    pub trigger_type: Option<TriggerType>,
+    /// How long it lives.
+    pub time_in_force: TimeInForce,
+    /// End of life, for `GTD`.
+    pub expire_time: Option<TsNanos>,
+    /// Refuse instead of taking liquidity.
+    pub post_only: bool,
+    /// Refuse instead of opening or turning a position.
+    pub reduce_only: bool,
+    /// `key=value` texts for the venue.
+    pub tags: Vec<String>,
+}
+
+impl OrderRequest {
+    /// Checks the shape of the request: the part of the rules that holds at every venue.
+    ///
+    /// # Errors
+    /// A [`Rejection`] with `VALIDATION_ERROR` whose text names the field.
+    pub fn validate_shape(&self) -> Result<(), Rejection> {
+        let refuse = |text: &str| Err(Rejection::new(ReasonCode::ValidationError, text));
+        let id = self.client_order_id.as_bytes();
+        let printable = id.iter().all(|byte| (0x20..0x7f).contains(byte));
+        if id.is_empty() || id.len() > CLIENT_ORDER_ID_MAX || !printable {
+            return refuse("CLIENT_ORDER_ID: must be 1 to 36 printable ASCII characters");
+        }
+        if self.quantity.is_zero() {
+            return refuse("QUANTITY: must be a positive number of shares");
+        }
+        let wants_price = matches!(self.order_type, OrderType::Limit | OrderType::StopLimit);
+        if wants_price != self.price.is_some() {
+            return refuse("PRICE: is needed for LIMIT and STOP_LIMIT and for nothing else");
+        }
+        let wants_trigger = matches!(self.order_type, OrderType::StopMarket | OrderType::StopLimit);
+        if wants_trigger != self.trigger_price.is_some() {
+            return refuse("TRIGGER_PRICE: is needed for stop orders and for nothing else");
+        }
+        if [self.price, self.trigger_price].iter().flatten().any(|price| price.units() <= 0) {
+            return refuse("PRICE: must be above zero");
+        }
+        if (self.time_in_force == TimeInForce::Gtd) != self.expire_time.is_some() {
+            return refuse("EXPIRE_TIME_NS: is needed for GTD and for nothing else");
+        }
+        for tag in &self.tags {
+            let printable = tag.bytes().all(|byte| (0x20..0x7f).contains(&byte));
+            if !printable || tag.matches('=').count() != 1 {
+                return refuse("TAGS: each must be `key=value` in printable ASCII");
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A change of a working order (specification 2, `OrderModifyChange`); `None` means unchanged.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OrderModify {
+    /// New total quantity in shares.
+    pub quantity: Option<Quantity>,
+    /// New limit price.
+    pub price: Option<Price>,
+    /// New trigger price.
+    pub trigger_price: Option<Price>,
+    /// New end of life.
+    pub expire_time: Option<TsNanos>,
+}
+
+/// What can happen to an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderTrigger {
+    /// The engine takes the order and is about to send it.
+    Send,
+    /// The venue gives it a number.
+    VenueAccepts,
+    /// The venue or the engine refuses it.
+    Refuse,
+    /// Some of it is done; `done` when nothing is left.
+    Fill {
+        /// Whether nothing is left.
+        done: bool,
+    },
+    /// A change goes out.
+    SendModify,
+    /// The change is done; `partly_filled` when some shares were done before.
+    ModifyDone {
+        /// Whether some shares were done before.
+        partly_filled: bool,
+    },
+    /// A cancel goes out.
+    SendCancel,
+    /// The cancel is done.
+    CancelDone,
+    /// Its time runs out.
+    Expire,
+}
+
+/// A thing happened that cannot happen in that state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[error("an order that is {from} cannot take {trigger:?}")]
+pub struct TransitionError {
+    /// The state.
+    pub from: OrderStatus,
+    /// What happened.
+    pub trigger: OrderTrigger,
+}
+
+impl OrderStatus {
+    /// The next state. This is the only place that decides it, for live trading and for replay.
+    ///
+    /// Beyond the specification's table: a fill may cross a change or a cancel under way (the
+    /// state stays pending until nothing is left), and an order may expire or be refused from every
+    /// state that is not final.
+    ///
+    /// # Errors
+    /// [`TransitionError`] when that cannot happen in this state; the order is unchanged.
+    pub fn next(self, trigger: OrderTrigger) -> Result<Self, TransitionError> {
+        use OrderTrigger as T;
+        let working = matches!(self, Self::Accepted | Self::PartiallyFilled);
+        let pending = matches!(self, Self::PendingUpdate | Self::PendingCancel);
+        match trigger {
+            T::Send if self == Self::Initialized => Ok(Self::Submitted),
+            T::VenueAccepts if self == Self::Submitted => Ok(Self::Accepted),
+            T::Refuse if !self.is_final() => Ok(Self::Rejected),
+            T::Fill { done: true } if working || pending => Ok(Self::Filled),
+            T::Fill { done: false } if working => Ok(Self::PartiallyFilled),
+            T::Fill { done: false } if pending => Ok(self),
+            T::SendModify if working => Ok(Self::PendingUpdate),
+            T::ModifyDone { partly_filled } if self == Self::PendingUpdate => {
+                Ok(if partly_filled { Self::PartiallyFilled } else { Self::Accepted })
+            }
+            T::SendCancel if working => Ok(Self::PendingCancel),
+            T::CancelDone if self == Self::PendingCancel => Ok(Self::Canceled),
+            T::Expire if working || pending || self == Self::Submitted => Ok(Self::Expired),
+            _ => Err(TransitionError { from: self, trigger }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use OrderStatus as S;
+    use OrderTrigger as T;
+
+    fn market_buy() -> OrderRequest {
+        OrderRequest {
+            client_order_id: "O-1".into(),
+            instrument: InstrumentIx(0),
+            side: OrderSide::Buy,
+            order_type: OrderType::Market,
+            quantity: Quantity::new(100),
+            price: None,
+            trigger_price: None,
+            trigger_type: None,
+            time_in_force: TimeInForce::Day,
+            expire_time: None,
+            post_only: false,
+            reduce_only: false,
+            tags: vec![],
+        }
+    }
+
+    #[test]
+    fn every_row_of_the_specification_holds() {
+        for (from, trigger, to) in [
+            (S::Initialized, T::Send, S::Submitted),
+            (S::Submitted, T::Refuse, S::Rejected),
+            (S::Submitted, T::VenueAccepts, S::Accepted),
+            (S::Accepted, T::Fill { done: true }, S::Filled),
+            (S::Accepted, T::Fill { done: false }, S::PartiallyFilled),
+            (S::PartiallyFilled, T::Fill { done: true }, S::Filled),
+            (S::Accepted, T::SendModify, S::PendingUpdate),
+            (S::PendingUpdate, T::ModifyDone { partly_filled: false }, S::Accepted),
+            (S::PendingUpdate, T::Refuse, S::Rejected),
+            (S::Accepted, T::SendCancel, S::PendingCancel),
+            (S::PendingCancel, T::CancelDone, S::Canceled),
+            (S::Accepted, T::Expire, S::Expired),
+            (S::Accepted, T::Refuse, S::Rejected),
+        ] {
+            assert_eq!(from.next(trigger), Ok(to), "{from} {trigger:?}");
+        }
+    }
+
+    #[test]
+    fn nothing_leaves_a_final_state() {
+        let triggers = [
+            T::Send,
+            T::VenueAccepts,
+            T::Refuse,
+            T::Fill { done: true },
+            T::Fill { done: false },
+            T::SendModify,
+            T::ModifyDone { partly_filled: true },
+            T::SendCancel,
+            T::CancelDone,
+            T::Expire,
+        ];
+        for status in OrderStatus::ALL.iter().filter(|status| status.is_final()) {
+            for trigger in triggers {
+                assert!(status.next(trigger).is_err(), "{status} {trigger:?}");
+            }
+        }
+        assert_eq!(
+            S::Filled.next(T::SendCancel).unwrap_err().to_string(),
+            "an order that is FILLED cannot take SendCancel"
+        );
+    }
+
+    #[test]
+    fn names_on_the_wire_are_the_specification_s() {
+        assert_eq!(OrderType::StopLimit.to_string(), "STOP_LIMIT");
+        assert_eq!(ReasonCode::UnsupportedInPhaseO0.as_str(), "UNSUPPORTED_IN_PHASE_O0");
+        assert_eq!(OrderStatus::ALL.len(), 10);
+        assert_eq!(ReasonCode::ALL.len(), 14);
+    }
+
+    #[test]
+    fn shape_errors_name_the_field() {
+        let check = |change: fn(&mut OrderRequest), field: &str| {
+            let mut request = market_buy();
+            change(&mut request);
+            let refusal = request.validate_shape().unwrap_err();
+            assert_eq!(refusal.code, ReasonCode::ValidationError);
+            assert!(refusal.text.starts_with(field), "{refusal}");
+        };
+        assert_eq!(market_buy().validate_shape(), Ok(()));
+        check(|order| order.client_order_id = "".into(), "CLIENT_ORDER_ID");
+        check(|order| order.client_order_id = "x".repeat(37).into(), "CLIENT_ORDER_ID");
+        check(|order| order.client_order_id = "日".into(), "CLIENT_ORDER_ID");
+        check(|order| order.quantity = Quantity::ZERO, "QUANTITY");
+        check(|order| order.price = Some(Price::from_yen(1)), "PRICE");
+        check(|order| order.trigger_price = Some(Price::from_yen(1)), "TRIGGER_PRICE");
+        check(|order| order.time_in_force = TimeInForce::Gtd, "EXPIRE_TIME_NS");
+        check(|order| order.tags = vec!["a=b=c".into()], "TAGS");
+        check(
+            |order| {
+                order.order_type = OrderType::Limit;
+                order.price = Some(Price::from_units(-1));
+            },
+            "PRICE",
+        );
+    }
+
+    #[test]
+    fn refusal_text_is_one_short_line() {
+        let refusal = Rejection::new(ReasonCode::InternalError, "a\nb".repeat(400));
+        assert_eq!(refusal.text.chars().count(), REASON_TEXT_MAX);
+        assert!(!refusal.text.contains('\n'));
+    }
+}
