@@ -1,0 +1,55 @@
+//! Buys one lot when the price falls below `below`, and sells it when the price has risen by `gain`.
+
+use kumiki_sdk::prelude::*;
+
+/// The strategy. Parameters, in yen: `below`, `gain`.
+pub struct Dip {
+    below: Price,
+    gain: Price,
+}
+
+impl Strategy for Dip {
+    fn new(params: &mut Params) -> Result<Self, ParamError> {
+        Ok(Self {
+            below: params.price("below", Price::from_yen(1_000))?,
+            gain: params.price("gain", Price::from_yen(5))?,
+        })
+    }
+
+    fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
+        if context.has_working_orders(trade.instrument) {
+            return;
+        }
+        let position = context.position(trade.instrument);
+        match position.average_price() {
+            None if trade.price < self.below => {
+                let lot = context.instrument(trade.instrument).lot;
+                context.submit(Order::market(trade.instrument, Side::Buy, lot));
+            }
+            Some(paid) if trade.price >= paid + self.gain => {
+                context.submit(Order::market(trade.instrument, Side::Sell, position.shares()));
+            }
+            _ => {}
+        }
+    }
+}
+
+kumiki_sdk::register!(Dip);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kumiki_sdk::testing::TestHost;
+
+    #[test]
+    fn buys_the_dip_and_sells_the_rise() {
+        let mut host = TestHost::<Dip>::new(r#"{"below": 990, "gain": 10}"#).unwrap();
+        assert!(host.trade("990", 100).is_empty());
+        assert_eq!(host.trade("989", 100).len(), 1);
+        host.fill_all("989");
+        assert!(host.trade("998", 100).is_empty());
+        assert_eq!(host.trade("999", 100).len(), 1);
+        host.fill_all("999");
+        assert!(host.position().is_flat());
+    }
+}

@@ -1,0 +1,151 @@
+//! Turns windows of market events into callbacks. One loop, for wasm and for native runs.
+
+use crate::context::Context;
+use crate::model::{
+    Bar, Instrument, InstrumentIx, Narrative, Order, OrderChange, OrderEvent, Signal, Timestamp,
+    Trade,
+};
+use crate::number::{Price, Quantity};
+use crate::params::{ParamError, Params};
+use crate::strategy::Strategy;
+
+/// What a strategy asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Action {
+    /// Send an order; its client order id is set.
+    Submit(Order),
+    /// Change an order.
+    Modify {
+        /// The order.
+        client_order_id: String,
+        /// The change.
+        change: OrderChange,
+    },
+    /// Cancel an order.
+    Cancel {
+        /// The order.
+        client_order_id: String,
+    },
+    /// Cancel all working orders.
+    CancelAll {
+        /// Of this instrument; `None` for all.
+        instrument: Option<InstrumentIx>,
+    },
+    /// Set a mark.
+    EmitSignal(Signal),
+    /// Keep a decision.
+    Narrate(Narrative),
+}
+
+/// Trades as columns of equal length, in the contract's integers.
+#[derive(Debug, Clone, Copy)]
+pub struct TradeSlices<'a> {
+    /// Nanoseconds since 1970 in UTC.
+    pub ts_event: &'a [u64],
+    /// Index of the instrument.
+    pub instrument: &'a [u16],
+    /// 1/10,000 yen.
+    pub price: &'a [i64],
+    /// Shares.
+    pub quantity: &'a [u64],
+}
+
+/// A strategy and its context, ready for events.
+#[derive(Debug)]
+pub struct Runner<S> {
+    strategy: S,
+    context: Context,
+}
+
+impl<S: Strategy> Runner<S> {
+    /// Makes the strategy.
+    ///
+    /// # Errors
+    /// When it refuses its parameters, or does not know one of them.
+    pub fn new(config: &str, instruments: Vec<Instrument>) -> Result<Self, ParamError> {
+        let mut params = Params::from_json(config)?;
+        let strategy = S::new(&mut params)?;
+        params.finish()?;
+        Ok(Self { strategy, context: Context::new(instruments) })
+    }
+
+    /// The strategy itself, for tests.
+    pub fn strategy(&self) -> &S {
+        &self.strategy
+    }
+
+    /// What was asked for since the last call.
+    #[inline]
+    pub fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.context.actions)
+    }
+
+    /// Events follow.
+    pub fn start(&mut self, now: Timestamp) {
+        self.context.set_now(now);
+        self.strategy.on_start(&mut self.context);
+    }
+
+    /// No events follow.
+    pub fn stop(&mut self, now: Timestamp) {
+        self.context.set_now(now);
+        self.strategy.on_stop(&mut self.context);
+    }
+
+    /// One trade.
+    #[inline]
+    pub fn one_trade(&mut self, trade: &Trade) {
+        self.context.set_now(trade.ts_event);
+        self.strategy.on_trade_tick(&mut self.context, trade);
+    }
+
+    /// One bar.
+    #[inline]
+    pub fn one_bar(&mut self, bar: &Bar) {
+        self.context.set_now(bar.ts_event);
+        self.strategy.on_bar(&mut self.context, bar);
+    }
+
+    /// The rows of a window from `from` up to `limit`, or up to the first at which the strategy
+    /// asks for something. Tells how many rows of the window are handled.
+    #[inline]
+    pub fn trades(&mut self, rows: TradeSlices<'_>, from: u32, limit: u32) -> u32 {
+        // Cut once, so that the loop needs no further bounds checks.
+        let end = limit as usize;
+        let (ts_event, instrument) = (&rows.ts_event[..end], &rows.instrument[..end]);
+        let (price, quantity) = (&rows.price[..end], &rows.quantity[..end]);
+        for row in from..limit {
+            let index = row as usize;
+            self.one_trade(&Trade {
+                ts_event: Timestamp(ts_event[index]),
+                instrument: InstrumentIx(instrument[index]),
+                price: Price::from_units(price[index]),
+                quantity: Quantity::new(quantity[index]),
+                row,
+            });
+            if !self.context.actions.is_empty() {
+                return row + 1;
+            }
+        }
+        limit
+    }
+
+    /// Like [`Runner::trades`], for bars.
+    pub fn bars(&mut self, bars: &[Bar], from: u32, limit: u32) -> u32 {
+        for row in from..limit {
+            self.one_bar(&bars[row as usize]);
+            if !self.context.actions.is_empty() {
+                return row + 1;
+            }
+        }
+        limit
+    }
+
+    /// What happened to the strategy's orders, in order.
+    pub fn order_events(&mut self, events: impl IntoIterator<Item = OrderEvent>) {
+        for event in events {
+            self.context.take_notice(&event);
+            self.strategy.on_order_event(&mut self.context, &event);
+        }
+    }
+}

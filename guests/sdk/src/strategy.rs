@@ -1,0 +1,43 @@
+//! The one trait that a strategy implements.
+
+use crate::context::Context;
+use crate::model::{Bar, OrderEvent, Trade};
+use crate::params::{ParamError, Params};
+
+/// A trading strategy. Every callback but [`Strategy::new`] does nothing unless written.
+///
+/// The host calls one callback at a time, in the order of the virtual clock. What a callback asks
+/// of its [`Context`] is done right after it returns. At one instant, what happened to the
+/// strategy's orders is told before the trade that made it happen.
+pub trait Strategy: Sized {
+    /// Makes the strategy from its parameters. Parameters that it does not read are refused.
+    ///
+    /// # Errors
+    /// A message for the user; it ends the run before the first event.
+    fn new(params: &mut Params) -> Result<Self, ParamError>;
+
+    /// Events follow. No price is known yet.
+    fn on_start(&mut self, context: &mut Context) {
+        let _ = context;
+    }
+
+    /// A trade happened on the market.
+    fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
+        let _ = (context, trade);
+    }
+
+    /// A bar is complete.
+    fn on_bar(&mut self, context: &mut Context, bar: &Bar) {
+        let _ = (context, bar);
+    }
+
+    /// Something happened to one of the strategy's orders.
+    fn on_order_event(&mut self, context: &mut Context, event: &OrderEvent) {
+        let _ = (context, event);
+    }
+
+    /// No events follow. Orders are not taken any more.
+    fn on_stop(&mut self, context: &mut Context) {
+        let _ = context;
+    }
+}

@@ -1,0 +1,115 @@
+//! Sends all kinds of commands, chosen by a seeded generator of its own, and writes down what it
+//! sees. Two replays of it agree only when every event came in the same order.
+
+use kumiki_sdk::OrderChange;
+use kumiki_sdk::prelude::*;
+
+/// The strategy. Parameters: `seed`, and `every` (mean number of trades between two commands).
+#[derive(Debug)]
+pub struct TradesAtRandom {
+    state: u64,
+    every: u64,
+    orders: Vec<String>,
+    /// Mixes everything seen; told at the end.
+    seen: u64,
+}
+
+impl TradesAtRandom {
+    /// The next number below `bound` (SplitMix64).
+    fn draw(&mut self, bound: u64) -> u64 {
+        self.state = self.state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound
+    }
+
+    fn mix(&mut self, value: u64) {
+        self.seen = (self.seen ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(7);
+    }
+
+    fn order(&mut self, context: &mut Context, trade: &Trade) {
+        let (lot, tick) = {
+            let instrument = context.instrument(trade.instrument);
+            (instrument.lot, instrument.tick_at(trade.price))
+        };
+        let side = if self.draw(2) == 0 { Side::Buy } else { Side::Sell };
+        let quantity = lot * (1 + self.draw(9));
+        let order = if self.draw(3) == 0 {
+            Order::market(trade.instrument, side, quantity)
+        } else {
+            let steps = self.draw(21) as i64 - 10;
+            let price = context.instrument(trade.instrument).floor_to_tick(trade.price);
+            Order::limit(trade.instrument, side, quantity, price + tick * steps)
+        };
+        self.orders.push(context.submit(order));
+    }
+}
+
+impl Strategy for TradesAtRandom {
+    fn new(params: &mut Params) -> Result<Self, ParamError> {
+        Ok(Self {
+            state: params.integer("seed", 1, 0..=i64::MAX)? as u64,
+            every: params.integer("every", 50, 1..=1_000_000)? as u64,
+            orders: Vec::new(),
+            seen: 0,
+        })
+    }
+
+    fn on_start(&mut self, context: &mut Context) {
+        self.mix(context.now().0);
+    }
+
+    fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
+        self.mix(trade.ts_event.0);
+        self.mix(trade.price.units() as u64);
+        self.mix(trade.quantity.shares());
+        if self.draw(self.every) != 0 {
+            return;
+        }
+        let held = context.position(trade.instrument);
+        self.mix(held.quantity as u64);
+        self.mix(context.account().free_cash().units() as u64);
+        match (self.draw(10), self.orders.last().cloned()) {
+            (0, Some(id)) => context.cancel(&id),
+            (1, Some(id)) => {
+                let quantity = Some(Quantity::new(100 * (1 + self.draw(9))));
+                context.modify(&id, OrderChange { quantity, ..OrderChange::default() });
+            }
+            (2, _) => context.cancel_all(Some(trade.instrument)),
+            (3, _) => {
+                let working = context.working_orders();
+                self.mix(working.len() as u64);
+                self.order(context, trade);
+            }
+            (4, _) => context.emit_signal(
+                trade.instrument,
+                SignalKind::Annotate,
+                None,
+                Some(trade.price),
+                Some("random"),
+                None,
+            ),
+            _ => self.order(context, trade),
+        }
+    }
+
+    fn on_order_event(&mut self, context: &mut Context, event: &OrderEvent) {
+        self.mix(event.ts_event.0);
+        self.mix(event.status as u64);
+        if let OrderEventKind::Filled(fill) = &event.kind {
+            self.mix(fill.last_price.units() as u64);
+            if self.draw(8) == 0 {
+                let lot = context.instrument(event.instrument).lot;
+                context.submit(Order::market(event.instrument, Side::Sell, lot));
+            }
+        }
+    }
+
+    fn on_stop(&mut self, context: &mut Context) {
+        let seen = self.seen;
+        context.narrate(None, "seen", &format!("{seen:016x}"));
+    }
+}
+
+kumiki_sdk::register!(TradesAtRandom);
