@@ -1,0 +1,217 @@
+//! A strategy's file, before it is compiled: read, made a component, identified, its imports checked.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+
+use sha2::{Digest, Sha256};
+use wasmparser::{Parser, Payload};
+
+use crate::error::SandboxError;
+
+/// The package that a strategy may import from.
+const PACKAGE: &str = "kumiki:strategy/";
+/// What a strategy may import.
+pub(crate) const IMPORTS: [&str; 4] = [
+    "kumiki:strategy/types@1.0.0",
+    "kumiki:strategy/log@1.0.0",
+    "kumiki:strategy/portfolio@1.0.0",
+    "kumiki:strategy/aggressor@1.0.0",
+];
+
+/// A component's bytes and identity.
+#[derive(Debug, Clone)]
+pub struct Artefact {
+    name: String,
+    sha256: String,
+    component: Vec<u8>,
+    imports: Vec<String>,
+}
+
+impl Artefact {
+    /// Reads a `.wasm` file: a component, or a core module with the contract's description inside.
+    ///
+    /// # Errors
+    /// When it cannot be read, is too large, is no WebAssembly or imports something foreign.
+    pub fn read(path: &Path, bytes_max: u64) -> Result<Self, SandboxError> {
+        let read_error = |source| SandboxError::Read { path: path.to_owned(), source };
+        let file = File::open(path).map_err(read_error)?;
+        let found = file.metadata().map_err(read_error)?.len();
+        let too_large =
+            |found| SandboxError::TooLarge { path: path.to_owned(), found, allowed: bytes_max };
+        if found > bytes_max {
+            return Err(too_large(found));
+        }
+        let mut bytes = Vec::new();
+        file.take(bytes_max.saturating_add(1)).read_to_end(&mut bytes).map_err(read_error)?;
+        if bytes.len() as u64 > bytes_max {
+            return Err(too_large(bytes.len() as u64));
+        }
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        Self::from_bytes(&name, bytes)
+    }
+
+    /// The same, from bytes in memory.
+    ///
+    /// # Errors
+    /// When they are no WebAssembly or import something foreign.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, SandboxError> {
+        let sha256 = hexadecimal(&Sha256::digest(&bytes));
+        let component =
+            if Parser::is_component(&bytes) { bytes } else { componentize(name, &bytes)? };
+        let imports = top_level_imports(name, &component)?;
+        if let Some(import) = imports.iter().find(|import| !IMPORTS.contains(&import.as_str())) {
+            return Err(foreign_import(name, import));
+        }
+        Ok(Self { name: name.to_owned(), sha256, component, imports })
+    }
+
+    /// The file's name without its ending.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// SHA-256 of the file as it was given, in hexadecimal.
+    #[must_use]
+    pub fn sha256(&self) -> &str {
+        &self.sha256
+    }
+
+    /// The interfaces that it imports.
+    #[must_use]
+    pub fn imports(&self) -> &[String] {
+        &self.imports
+    }
+
+    /// The component's bytes.
+    pub(crate) fn component(&self) -> &[u8] {
+        &self.component
+    }
+}
+
+pub(crate) fn foreign_import(name: &str, import: &str) -> SandboxError {
+    SandboxError::ForeignImport {
+        name: name.to_owned(),
+        import: import.to_owned(),
+        allowed: format!("{PACKAGE}{{log, portfolio, aggressor}}@1.0.0"),
+        hint: if import.starts_with("wasi") {
+            "; rebuild it without WASI (componentize-py: `--stub-wasi`)"
+        } else {
+            ""
+        },
+    }
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+}
+
+fn componentize(name: &str, module: &[u8]) -> Result<Vec<u8>, SandboxError> {
+    let not_a_component =
+        |reason: String| SandboxError::NotAComponent { name: name.to_owned(), reason };
+    let mut described = false;
+    for payload in Parser::new(0).parse_all(module) {
+        match payload.map_err(|error| not_wasm(name, &error))? {
+            Payload::ImportSection(imports) => {
+                for import in imports.into_imports() {
+                    let import = import.map_err(|error| not_wasm(name, &error))?;
+                    // Modules built for the contract name an interface; others a bare module.
+                    if !import.module.starts_with(PACKAGE) && !import.module.starts_with('[') {
+                        let import = format!("{}.{}", import.module, import.name);
+                        return Err(foreign_import(name, &import));
+                    }
+                }
+            }
+            Payload::CustomSection(section) => {
+                described |= section.name().starts_with("component-type");
+            }
+            _ => {}
+        }
+    }
+    if !described {
+        return Err(not_a_component("it has no `component-type` section".to_owned()));
+    }
+    wit_component::ComponentEncoder::default()
+        .validate(true)
+        .module(module)
+        .and_then(|encoder| encoder.encode())
+        .map_err(|error| not_a_component(format!("{error:#}")))
+}
+
+fn not_wasm(name: &str, error: &dyn std::fmt::Display) -> SandboxError {
+    SandboxError::NotWasm { name: name.to_owned(), reason: error.to_string() }
+}
+
+/// The names of the component's own imports; those of nested components are not among them.
+fn top_level_imports(name: &str, component: &[u8]) -> Result<Vec<String>, SandboxError> {
+    let mut depth = 0_usize;
+    let mut names = Vec::new();
+    for payload in Parser::new(0).parse_all(component) {
+        match payload.map_err(|error| not_wasm(name, &error))? {
+            Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
+            Payload::End(_) => depth = depth.saturating_sub(1),
+            Payload::ComponentImportSection(imports) if depth == 0 => {
+                for import in imports {
+                    let import = import.map_err(|error| not_wasm(name, &error))?;
+                    names.push(import.name.name.to_owned());
+                }
+            }
+            _ => {}
+        }
+    }
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn message(text: &str) -> String {
+        let bytes = wat::parse_str(text).unwrap();
+        Artefact::from_bytes("guest", bytes).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn foreign_imports_are_refused_by_name() {
+        let component = r#"(component (import "wasi:clocks/wall-clock@0.2.9" (instance)))"#;
+        assert_eq!(
+            message(component),
+            "guest imports `wasi:clocks/wall-clock@0.2.9`; a strategy may import only \
+             kumiki:strategy/{log, portfolio, aggressor}@1.0.0. It gets no clock, no randomness, \
+             no files and no network; rebuild it without WASI (componentize-py: `--stub-wasi`)"
+        );
+        let module = r#"(module (import "env" "now" (func (result i64))))"#;
+        assert!(message(module).starts_with("guest imports `env.now`; a strategy may import only"));
+    }
+
+    #[test]
+    fn a_core_module_without_a_contract_is_refused() {
+        assert!(
+            message("(module)")
+                .starts_with("guest is a core module that does not say which contract it follows")
+        );
+    }
+
+    #[test]
+    fn other_bytes_are_refused() {
+        let error = Artefact::from_bytes("guest", b"#!/bin/sh".to_vec()).unwrap_err();
+        assert!(error.to_string().starts_with("guest is not WebAssembly: "), "{error}");
+    }
+
+    #[test]
+    fn the_size_limit_holds() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("large.wasm");
+        std::fs::write(&path, [0; 100]).unwrap();
+        let error = Artefact::read(&path, 99).unwrap_err().to_string();
+        assert!(error.ends_with("large.wasm has 100 bytes; 99 are allowed"), "{error}");
+    }
+
+    #[test]
+    fn imports_of_nested_components_do_not_count() {
+        let nested = r#"(component (component (import "a:b/c" (instance))))"#;
+        let bytes = wat::parse_str(nested).unwrap();
+        assert!(Artefact::from_bytes("guest", bytes).unwrap().imports().is_empty());
+    }
+}

@@ -1,0 +1,99 @@
+//! Keeps compiled components, so that a strategy is compiled once for each version of it and of the
+//! engine.
+
+use std::fs;
+use std::hash::{Hash, Hasher};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use wasmtime::Engine;
+use wasmtime::component::Component;
+use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+
+use crate::artefact::Artefact;
+
+/// Bytes of the checksum in front of a compiled component.
+const CHECKSUM_BYTES: usize = 16;
+
+/// How a compiled component came about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum CacheOutcome {
+    /// It was in the cache.
+    Hit,
+    /// It was compiled and put into the cache.
+    Compiled,
+    /// What was in the cache was damaged, so it was compiled and put there again.
+    Repaired,
+    /// It was compiled but could not be put into the cache; why.
+    NotKept(String),
+    /// It was compiled; there is no cache.
+    NoCache,
+}
+
+/// A folder with one file for each component and engine: a checksum and the compiled component.
+///
+/// Only this process's own compiler writes there; loading what it wrote is as safe as running it was
+/// when it was written. The checksum finds damage, not malice: keep the folder writable for its
+/// owner alone.
+#[derive(Debug, Clone)]
+pub struct CompileCache {
+    folder: PathBuf,
+    engine_key: u64,
+}
+
+impl CompileCache {
+    pub(crate) fn new(folder: &Path, engine: &Engine) -> Self {
+        let mut hasher = Xxh3::new();
+        engine.precompile_compatibility_hash().hash(&mut hasher);
+        Self { folder: folder.to_owned(), engine_key: hasher.finish() }
+    }
+
+    /// Where the compiled form of a component is kept.
+    #[must_use]
+    pub fn path_of(&self, artefact: &Artefact) -> PathBuf {
+        self.folder.join(format!("{}-{:016x}.cwasm", artefact.sha256(), self.engine_key))
+    }
+
+    /// Loads the component, or compiles and keeps it.
+    pub(crate) fn load(
+        &self,
+        engine: &Engine,
+        artefact: &Artefact,
+    ) -> Result<(Component, CacheOutcome), wasmtime::Error> {
+        let path = self.path_of(artefact);
+        let found = fs::read(&path).ok();
+        let damaged = found.is_some();
+        if let Some(component) = found.and_then(|bytes| revive(engine, &bytes)) {
+            return Ok((component, CacheOutcome::Hit));
+        }
+        let component = Component::new(engine, artefact.component())?;
+        let outcome = match keep(&path, &component.serialize()?) {
+            Err(error) => CacheOutcome::NotKept(format!("{}: {error}", path.display())),
+            Ok(()) if damaged => CacheOutcome::Repaired,
+            Ok(()) => CacheOutcome::Compiled,
+        };
+        Ok((component, outcome))
+    }
+}
+
+fn revive(engine: &Engine, bytes: &[u8]) -> Option<Component> {
+    let (checksum, compiled) = bytes.split_at_checked(CHECKSUM_BYTES)?;
+    if checksum != xxh3_128(compiled).to_le_bytes() {
+        return None;
+    }
+    // SAFETY: the bytes came from `Component::serialize` of an engine with the same compatibility
+    // hash (it is part of the file's name) and are complete (the checksum matches).
+    #[expect(unsafe_code, reason = "loading compiled code is unsafe by nature; see SAFETY")]
+    unsafe { Component::deserialize(engine, compiled) }.ok()
+}
+
+/// Writes aside and renames, so that no reader ever sees half a file.
+fn keep(path: &Path, compiled: &[u8]) -> std::io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    fs::create_dir_all(folder)?;
+    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    file.write_all(&xxh3_128(compiled).to_le_bytes())?;
+    file.write_all(compiled)?;
+    file.persist(path)?;
+    Ok(())
+}

@@ -1,0 +1,297 @@
+//! One running strategy.
+
+use std::sync::Arc;
+
+use domain::strategy::{
+    Action, Capabilities, Fault, FaultKind, Identity, LogLine, NarrativeRecord, Outcome,
+    PortfolioView, StrategyRuntime, Window,
+};
+use domain::{Instrument, OrderEvent, TsNanos};
+use wasmtime::{Result, Store};
+
+use crate::artefact::Artefact;
+use crate::bindings::Strategy;
+use crate::bindings::exports::kumiki::strategy::guest;
+use crate::convert;
+use crate::fault::{self, CallSite};
+use crate::state::State;
+use crate::watchdog::Watchdog;
+
+/// One running strategy, with its own memory. After a fault it refuses every further call.
+pub struct StrategyInstance {
+    store: Store<State>,
+    bindings: Strategy,
+    artefact: Arc<Artefact>,
+    capabilities: Capabilities,
+    stack_bytes: usize,
+    watchdog: Option<Watchdog>,
+    fuel_used: u64,
+    /// Rows of the present window that are handled.
+    reached: u32,
+    /// Times of the rows of the present window, to name the event of a fault.
+    window_start: Option<TsNanos>,
+    ts_event: Option<TsNanos>,
+}
+
+impl StrategyInstance {
+    pub(crate) fn new(
+        store: Store<State>,
+        bindings: Strategy,
+        artefact: Arc<Artefact>,
+        capabilities: Capabilities,
+        stack_bytes: usize,
+        watchdog: Option<Watchdog>,
+    ) -> Self {
+        Self {
+            store,
+            bindings,
+            artefact,
+            capabilities,
+            stack_bytes,
+            watchdog,
+            fuel_used: 0,
+            reached: 0,
+            window_start: None,
+            ts_event: None,
+        }
+    }
+
+    /// Name and identity.
+    #[must_use]
+    pub fn artefact(&self) -> &Artefact {
+        &self.artefact
+    }
+
+    /// Fuel used so far by all calls; the same on every machine and every run.
+    #[must_use]
+    pub const fn fuel_used(&self) -> u64 {
+        self.fuel_used
+    }
+
+    /// Makes one call under a fuel budget and the watchdog, and turns its errors into faults.
+    #[inline]
+    fn call<R>(
+        &mut self,
+        export: &'static str,
+        fuel: u64,
+        act: impl FnOnce(&guest::Guest, &mut Store<State>) -> Result<R>,
+    ) -> Result<R, Box<Fault>> {
+        if let Some(watchdog) = &self.watchdog {
+            self.store.set_epoch_deadline(watchdog.deadline());
+        }
+        let result = self
+            .store
+            .set_fuel(fuel)
+            .and_then(|()| act(self.bindings.kumiki_strategy_guest(), &mut self.store));
+        // Fuel is on in every engine of this crate, so asking for it cannot fail.
+        self.fuel_used += fuel - self.store.get_fuel().unwrap_or(0).min(fuel);
+        result.map_err(|error| self.fault_of(export, fuel, &error))
+    }
+
+    #[cold]
+    fn fault_of(&mut self, export: &'static str, fuel: u64, error: &wasmtime::Error) -> Box<Fault> {
+        let site = self.site(export, fuel);
+        fault::from_error(&self.artefact, &site, self.store.data_mut(), error)
+    }
+
+    #[cold]
+    fn breach(&self, export: &'static str, kind: FaultKind) -> Box<Fault> {
+        fault::fault(&self.artefact, &self.site(export, 0), kind)
+    }
+
+    fn site(&self, export: &'static str, fuel: u64) -> CallSite {
+        CallSite {
+            export,
+            ts_event: self.ts_event,
+            fuel,
+            stack_bytes: self.stack_bytes,
+            watchdog_ms: self.watchdog.as_ref().map_or(0, Watchdog::allowed_ms),
+        }
+    }
+
+    /// Checks and converts what a call returned.
+    #[inline]
+    fn actions(
+        &mut self,
+        export: &'static str,
+        actions: Vec<guest::Action>,
+    ) -> Result<Vec<Action>, Box<Fault>> {
+        if actions.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.checked_actions(export, actions)
+    }
+
+    fn checked_actions(
+        &mut self,
+        export: &'static str,
+        actions: Vec<guest::Action>,
+    ) -> Result<Vec<Action>, Box<Fault>> {
+        let allowed = self.store.data().limits.actions_per_call;
+        if actions.len() > allowed {
+            let (used, allowed) = (actions.len() as u64, allowed as u64);
+            let kind =
+                FaultKind::Limit { what: "orders and other actions in one call", used, allowed };
+            return Err(self.breach(export, kind));
+        }
+        let actions: Vec<Action> = actions.into_iter().map(convert::action).collect();
+        for action in &actions {
+            if let Action::Narrative(record) = action {
+                self.count_narrative(export, record)?;
+            }
+        }
+        Ok(actions)
+    }
+
+    fn count_narrative(
+        &mut self,
+        export: &'static str,
+        record: &NarrativeRecord,
+    ) -> Result<(), Box<Fault>> {
+        let state = self.store.data_mut();
+        state.narrative_bytes += record.title.len() + record.body.len();
+        let (used, allowed) = (state.narrative_bytes as u64, state.limits.narrative_bytes as u64);
+        if used > allowed {
+            let kind = FaultKind::Limit { what: "bytes of narrative", used, allowed };
+            return Err(self.breach(export, kind));
+        }
+        Ok(())
+    }
+
+    fn lifecycle_fuel(&self) -> u64 {
+        self.store.data().limits.fuel_per_lifecycle_call
+    }
+
+    fn events_fuel(&self, events: usize) -> u64 {
+        self.store.data().limits.fuel_per_event.saturating_mul(events.max(1) as u64)
+    }
+}
+
+impl StrategyRuntime for StrategyInstance {
+    fn identity(&self) -> Identity {
+        Identity {
+            component: self.artefact.name().to_owned(),
+            sha256: self.artefact.sha256().to_owned(),
+        }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.capabilities
+    }
+
+    fn init(&mut self, config_json: &str, instruments: &[Instrument]) -> Result<(), Box<Fault>> {
+        let allowed = domain::limits::INIT_CONFIG_BYTES_MAX;
+        if config_json.len() > allowed {
+            let (used, allowed) = (config_json.len() as u64, allowed as u64);
+            let kind = FaultKind::Limit { what: "bytes of configuration", used, allowed };
+            return Err(self.breach("init", kind));
+        }
+        let ticks: Vec<_> =
+            instruments.iter().map(|instrument| convert::tick_bands(instrument.ticks)).collect();
+        let list: Vec<_> = instruments
+            .iter()
+            .zip(&ticks)
+            .map(|(instrument, ticks)| convert::instrument(instrument, ticks))
+            .collect();
+        let answer = self.call("init", self.lifecycle_fuel(), |guest, store| {
+            guest.call_init(store, config_json, &list)
+        })?;
+        answer.map_err(|message| self.breach("init", FaultKind::Refused(message)))
+    }
+
+    fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
+        self.ts_event = Some(now);
+        let fuel = self.lifecycle_fuel();
+        let actions =
+            self.call("start", fuel, |guest, store| guest.call_start(store, now.nanos()))?;
+        self.actions("start", actions)
+    }
+
+    #[inline]
+    fn advance(&mut self, window: Window<'_>, limit: u32) -> Result<Outcome, Box<Fault>> {
+        let (window, first) = match window {
+            Window::Resume => (guest::Window::Resume, None),
+            Window::OneTrade(trade) => {
+                (guest::Window::OneTrade(convert::trade(&trade)), Some(trade.ts_event))
+            }
+            Window::OneBar(bar) => (guest::Window::OneBar(convert::bar(&bar)), Some(bar.ts_event)),
+            Window::Trades(columns) => (
+                guest::Window::Trades(convert::columns(columns)),
+                columns.ts_event.first().copied().map(TsNanos::from_nanos),
+            ),
+            Window::Bars(bars) => return self.advance_bars(bars, limit),
+        };
+        self.hand_over(window, first, limit)
+    }
+
+    fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        let Some(first) = events.first() else { return Ok(Vec::new()) };
+        self.ts_event = Some(first.ts_event);
+        let list: Vec<_> = events.iter().map(convert::order_event).collect();
+        let fuel = self.events_fuel(events.len());
+        let actions = self.call("on-order-events", fuel, |guest, store| {
+            guest.call_on_order_events(store, &list)
+        })?;
+        self.actions("on-order-events", actions)
+    }
+
+    fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
+        self.ts_event = Some(now);
+        let fuel = self.lifecycle_fuel();
+        let actions =
+            self.call("stop", fuel, |guest, store| guest.call_stop(store, now.nanos()))?;
+        self.actions("stop", actions)
+    }
+
+    fn set_portfolio(&mut self, view: &PortfolioView) {
+        self.store.data_mut().portfolio.clone_from(view);
+    }
+
+    fn take_log(&mut self) -> Vec<LogLine> {
+        std::mem::take(&mut self.store.data_mut().log)
+    }
+}
+
+impl StrategyInstance {
+    #[inline]
+    fn hand_over(
+        &mut self,
+        window: guest::Window<'_>,
+        first: Option<TsNanos>,
+        limit: u32,
+    ) -> Result<Outcome, Box<Fault>> {
+        if first.is_some() {
+            self.reached = 0;
+            self.window_start = first;
+        }
+        // Where inside a window a trap happens is known only to the strategy; the SDK tells it
+        // with its last words. Otherwise the window's first row stands for the place.
+        self.ts_event = self.window_start;
+        let before = self.reached;
+        let fuel = self.events_fuel(limit.saturating_sub(before) as usize);
+        let outcome =
+            self.call("advance", fuel, |guest, store| guest.call_advance(store, window, limit))?;
+        if outcome.reached <= before || outcome.reached > limit {
+            return Err(self.breach(
+                "advance",
+                FaultKind::Protocol(format!(
+                    "it says that {} rows are handled; {before} were before and the limit is {limit}",
+                    outcome.reached
+                )),
+            ));
+        }
+        self.reached = outcome.reached;
+        let actions = self.actions("advance", outcome.actions)?;
+        Ok(Outcome { reached: outcome.reached, actions })
+    }
+
+    fn advance_bars(
+        &mut self,
+        bars: &[domain::strategy::Bar],
+        limit: u32,
+    ) -> Result<Outcome, Box<Fault>> {
+        let list: Vec<_> = bars.iter().map(convert::bar).collect();
+        let first = bars.first().map(|bar| bar.ts_event);
+        self.hand_over(guest::Window::Bars(&list), first, limit)
+    }
+}

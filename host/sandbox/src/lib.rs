@@ -1,0 +1,30 @@
+//! Runs strategies as WebAssembly components. This is the only crate that knows wasmtime.
+//!
+//! - [`Sandbox`] holds the engine, one configuration for live trading and replay alike, and turns a
+//!   file into a [`StrategyModule`]: size, imports and exports checked, compiled once and kept in a
+//!   cache under the component's SHA-256 and the engine's version.
+//! - [`StrategyInstance`] is one running strategy behind [`domain::strategy::StrategyRuntime`]:
+//!   limits on memory, tables, stack, fuel, actions, log and results; every breach is a typed
+//!   [`domain::strategy::Fault`].
+//!
+//! A strategy gets no clock, no randomness, no files and no network: nothing but the contract in
+//! `wit/strategy` exists in the linker, and a component that wants more is refused by name.
+
+mod artefact;
+mod bindings;
+mod cache;
+mod config;
+mod convert;
+mod engine;
+mod error;
+mod fault;
+mod instance;
+mod state;
+mod watchdog;
+
+pub use artefact::Artefact;
+pub use cache::{CacheOutcome, CompileCache};
+pub use config::{Limits, SandboxConfig};
+pub use engine::{Sandbox, StrategyModule};
+pub use error::SandboxError;
+pub use instance::StrategyInstance;
