@@ -1,0 +1,252 @@
+//! Which trades files a folder holds and which dates each covers.
+
+use std::collections::BTreeSet;
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use chrono::{Datelike, Months};
+use domain::JstDate;
+
+use crate::error::DataError;
+
+const NAME_START: &str = "equities_trades_";
+const NAME_END: &str = ".csv.gz";
+
+/// The dates that a file covers, as its name tells.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Period {
+    /// A whole month.
+    Month {
+        /// The year, four digits.
+        year: i32,
+        /// The month, 1 to 12.
+        month: u32,
+    },
+    /// One day.
+    Day(JstDate),
+}
+
+impl Period {
+    /// The period named by `YYYYMM` or `YYYYMMDD`, or `None` for anything else.
+    #[must_use]
+    pub fn parse(digits: &str) -> Option<Self> {
+        if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let year = digits.get(..4)?.parse().ok()?;
+        let month = digits.get(4..6)?.parse().ok()?;
+        match digits.len() {
+            6 => JstDate::from_ymd_opt(year, month, 1).map(|_| Self::Month { year, month }),
+            8 => JstDate::from_ymd_opt(year, month, digits.get(6..)?.parse().ok()?).map(Self::Day),
+            _ => None,
+        }
+    }
+
+    /// The first date, inclusive.
+    #[must_use]
+    pub fn first(self) -> JstDate {
+        match self {
+            Self::Month { year, month } => {
+                JstDate::from_ymd_opt(year, month, 1).unwrap_or(JstDate::MIN)
+            }
+            Self::Day(date) => date,
+        }
+    }
+
+    /// The last date, inclusive.
+    #[must_use]
+    pub fn last(self) -> JstDate {
+        match self {
+            Self::Month { .. } => self
+                .first()
+                .checked_add_months(Months::new(1))
+                .and_then(|next| next.pred_opt())
+                .unwrap_or(JstDate::MAX),
+            Self::Day(date) => date,
+        }
+    }
+
+    /// Whether `date` belongs to the period.
+    #[must_use]
+    pub fn contains(self, date: JstDate) -> bool {
+        match self {
+            Self::Month { year, month } => date.year() == year && date.month() == month,
+            Self::Day(day) => date == day,
+        }
+    }
+}
+
+/// Prints `2025-01` or `2025-01-06`.
+impl fmt::Display for Period {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Month { year, month } => write!(f, "{year:04}-{month:02}"),
+            Self::Day(date) => write!(f, "{date}"),
+        }
+    }
+}
+
+/// One trades file of the vendor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TradeFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Which dates its rows may have.
+    pub period: Period,
+}
+
+impl TradeFile {
+    /// The trades file at `path`, its period read from the name. The file is not opened.
+    ///
+    /// # Errors
+    /// [`DataError::NotATradeFile`] when the name is not one that the vendor gives.
+    pub fn from_path(path: impl Into<PathBuf>) -> Result<Self, DataError> {
+        let path = path.into();
+        let period = path.file_name().and_then(|name| name.to_str()).and_then(period_of_name);
+        match period {
+            Some(period) => Ok(Self { path, period }),
+            None => Err(DataError::NotATradeFile { path }),
+        }
+    }
+}
+
+fn period_of_name(name: &str) -> Option<Period> {
+    Period::parse(name.strip_prefix(NAME_START)?.strip_suffix(NAME_END)?)
+}
+
+/// The name that the vendor gives to the trades file of a month.
+pub(crate) fn month_file_name(year: i32, month: u32) -> String {
+    format!("{NAME_START}{year:04}{month:02}{NAME_END}")
+}
+
+/// The trades files of one folder, in time order, no date twice.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Catalog {
+    files: Vec<TradeFile>,
+}
+
+impl Catalog {
+    /// Lists the trades files in `folder`, not in folders below it; other files are ignored. Where
+    /// a month has a monthly file its daily files are left out, or their rows would count twice.
+    ///
+    /// # Errors
+    /// [`DataError::FolderUnreadable`] when the folder is missing or may not be listed,
+    /// [`DataError::NoTradeFiles`] when it holds no trades file.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, DataError> {
+        let folder = folder.as_ref();
+        let unreadable =
+            |source| DataError::FolderUnreadable { path: folder.to_path_buf(), source };
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+            let path = entry.map_err(unreadable)?.path();
+            if let Ok(file) = TradeFile::from_path(&path)
+                && path.is_file()
+            {
+                files.push(file);
+            }
+        }
+        let months: BTreeSet<_> = files
+            .iter()
+            .filter(|file| matches!(file.period, Period::Month { .. }))
+            .map(|file| file.period.first())
+            .collect();
+        files.retain(|file| match file.period {
+            Period::Month { .. } => true,
+            Period::Day(date) => date.with_day(1).is_none_or(|first| !months.contains(&first)),
+        });
+        files.sort_by_key(|file| file.period.first());
+        if files.is_empty() {
+            return Err(DataError::NoTradeFiles { path: folder.to_path_buf() });
+        }
+        Ok(Self { files })
+    }
+
+    /// All files, in time order.
+    #[must_use]
+    pub fn files(&self) -> &[TradeFile] {
+        &self.files
+    }
+
+    /// The files that may hold rows from `first` to `last`, both inclusive, in time order.
+    pub fn overlapping(&self, first: JstDate, last: JstDate) -> impl Iterator<Item = &TradeFile> {
+        self.files
+            .iter()
+            .filter(move |file| file.period.first() <= last && first <= file.period.last())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn folder_with(names: &[&str]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        for name in names {
+            std::fs::write(folder.path().join(name), b"").unwrap();
+        }
+        folder
+    }
+
+    fn periods<'a>(files: impl IntoIterator<Item = &'a TradeFile>) -> Vec<String> {
+        let files = files.into_iter();
+        files.map(|file| file.period.to_string()).collect()
+    }
+
+    fn date(text: &str) -> JstDate {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn lists_months_and_days_in_time_order_without_counting_twice() {
+        let folder = folder_with(&[
+            "equities_trades_20250203.csv.gz",
+            "equities_trades_202501.csv.gz",
+            "equities_trades_20250106.csv.gz",
+            "equities_trades_202412.csv.gz",
+            "equities_trades_20250131.csv.gz",
+            "equities_trades_20250201.csv.gz",
+            "equities_trades_202513.csv.gz",
+            "equities_trades_20250230.csv.gz",
+            "equities_trades_2025.csv.gz",
+            "equities_trades_202502.csv",
+            "equities_bars_minute_20250203.csv.gz",
+            "README.md",
+        ]);
+        std::fs::create_dir(folder.path().join("equities_trades_202503.csv.gz")).unwrap();
+        let catalog = Catalog::open(folder.path()).unwrap();
+        assert_eq!(periods(catalog.files()), ["2024-12", "2025-01", "2025-02-01", "2025-02-03"]);
+        let between = |first, last| periods(catalog.overlapping(date(first), date(last)));
+        assert_eq!(between("2024-12-31", "2025-01-01"), ["2024-12", "2025-01"]);
+        assert_eq!(between("2025-01-31", "2025-02-02"), ["2025-01", "2025-02-01"]);
+        assert_eq!(between("2025-02-02", "2025-02-02"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn missing_folders_and_files_say_what_to_do() {
+        let folder = folder_with(&["notes.txt"]);
+        let message = Catalog::open(folder.path()).unwrap_err().to_string();
+        assert_eq!(
+            message,
+            format!(
+                "no trades file in {}; looked for equities_trades_YYYYMM.csv.gz and \
+                 equities_trades_YYYYMMDD.csv.gz; name the folder that holds the vendor's files",
+                folder.path().display()
+            )
+        );
+        let missing = folder.path().join("missing");
+        let error = Catalog::open(&missing).unwrap_err();
+        assert!(matches!(error, DataError::FolderUnreadable { path, .. } if path == missing));
+        let error = TradeFile::from_path("trades.csv").unwrap_err();
+        assert!(matches!(error, DataError::NotATradeFile { .. }));
+    }
+
+    #[test]
+    fn periods_know_their_dates() {
+        let february = Period::parse("202402").unwrap();
+        assert_eq!(february.last(), date("2024-02-29"));
+        assert!(february.contains(date("2024-02-01")) && !february.contains(date("2025-02-01")));
+        let day = Period::parse("20240229").unwrap();
+        assert!(day.contains(date("2024-02-29")) && !day.contains(date("2024-02-28")));
+        assert_eq!(Period::parse("2024-2"), None);
+    }
+}

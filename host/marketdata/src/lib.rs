@@ -1,0 +1,26 @@
+//! Reads the vendor's market data files, caches them as columns, makes sample data.
+//!
+//! A [`Catalog`] lists the trades files of a folder, a [`TradeStore`] loads single codes of them as
+//! columns and keeps a cache beside, [`check_file`] applies every rule to a whole file, and
+//! [`write_sample`] makes data of the same layout for trying things out.
+//!
+//! This crate knows nothing of strategies, orders or wasm. Nothing that it reads is trusted: every
+//! length is limited, every value checked, and a file with one fault is refused as a whole.
+
+pub mod catalog;
+pub mod check;
+pub mod error;
+pub mod limits;
+pub mod reader;
+pub mod sample;
+pub mod store;
+mod temporary;
+
+pub use catalog::{Catalog, Period, TradeFile};
+pub use check::{FileReport, check_file};
+pub use error::{CellProblem, DataError, GzipProblem, HeaderProblem, LineProblem};
+pub use reader::{
+    LoadProgress, ProgressFn, ReadOptions, ReadSummary, Selection, TradeRow, TradeSink, read_trades,
+};
+pub use sample::{SampleCodes, SampleReport, SampleSpec, write_sample};
+pub use store::{CacheOutcome, PriceGrid, TradeSegment, TradeStore};

@@ -1,0 +1,38 @@
+//! Every limit of this crate. A file that exceeds one is refused with an error that names it.
+
+/// Bytes of one line of text without its line feed. The vendor's lines have about 60.
+pub const LINE_BYTES_MAX: usize = 4 << 10;
+/// Bytes of text that are inflated and parsed at a time; stays inside the second-level cache.
+pub const CHUNK_BYTES: usize = 256 << 10;
+/// Bytes of the compressed file that are read at a time.
+pub const INPUT_BYTES: usize = 256 << 10;
+/// Bytes of text in one file. A month of the whole market has about 5 GB, so this is far away.
+pub const TEXT_BYTES_MAX: u64 = 64 << 30;
+/// Bytes of text that one compressed byte may grow to on average. Real files reach about 6; one
+/// code repeated without end reaches 1,000.
+pub const TEXT_PER_COMPRESSED_BYTE_MAX: u64 = 200;
+/// Bytes of text that are free of that ratio, so that small files of repeated rows are readable.
+pub const TEXT_RATIO_FREE_BYTES: u64 = 64 << 20;
+/// Codes that can be picked out of one file in one pass; they are compared one after the other.
+pub const SELECTED_CODES_MAX: usize = 64;
+/// Codes in one file. Tokyo lists about 4,400.
+pub const FILE_CODES_MAX: usize = 20_000;
+/// Transaction ids that are remembered to find duplicates, over all codes of the running day:
+/// 32 MiB. Only ids that do not rise need them.
+pub const REMEMBERED_IDS_MAX: usize = 4 << 20;
+/// Highest price in yen. No share in Tokyo ever traded above 100 million.
+pub const PRICE_YEN_MAX: i64 = 1_000_000_000;
+/// Most shares in one row. No company has issued a tenth of this.
+pub const ROW_QUANTITY_MAX: u64 = 1_000_000_000_000;
+/// Characters of a damaged value that an error message shows.
+pub const SHOWN_VALUE_CHARS: usize = 40;
+/// Characters of a header line that an error message shows.
+pub const SHOWN_HEADER_CHARS: usize = 160;
+/// Compressed bytes between two progress reports.
+pub const PROGRESS_BYTES: u64 = 2 << 20;
+/// Codes in one sample.
+pub const SAMPLE_CODES_MAX: usize = 4_000;
+/// Trading days in one sample.
+pub const SAMPLE_DAYS_MAX: u32 = 2_500;
+/// Rows of one code on one day in a sample; three times the busiest real code.
+pub const SAMPLE_TRADES_MAX: u32 = 1_000_000;

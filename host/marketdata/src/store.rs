@@ -1,0 +1,144 @@
+//! Loads single codes of trades files as columns and keeps them in a cache folder.
+//!
+//! A cache file belongs to a source file's content, not to its name: where the vendor replaces a
+//! file, the old cache is simply not asked for any more. Every byte of a cache file is checked when
+//! it is opened, and a damaged one is made again, so the cache can be deleted, copied or shared
+//! between processes at any time.
+
+mod format;
+mod grid;
+mod memo;
+mod segment;
+
+use std::path::{Path, PathBuf};
+
+use domain::VendorCode;
+
+use crate::catalog::TradeFile;
+use crate::error::DataError;
+use crate::limits::SELECTED_CODES_MAX;
+use crate::reader::{ProgressFn, ReadOptions, Selection, read_trades};
+
+use format::Key;
+use segment::OwnedColumns;
+
+pub use grid::PriceGrid;
+pub use segment::{CacheOutcome, TradeSegment};
+
+/// How often a load starts again when the source file is replaced meanwhile.
+const ATTEMPTS_MAX: usize = 3;
+
+/// Loads codes of trades files through a cache folder.
+#[derive(Debug, Clone)]
+pub struct TradeStore {
+    folder: PathBuf,
+}
+
+/// A segment that has to be decoded, and why its cache file is unusable if there is one.
+struct Wanted {
+    key: Key,
+    damage: Option<String>,
+}
+
+impl TradeStore {
+    /// A store with its cache in `cache_folder`, which is made with the first cache file.
+    #[must_use]
+    pub fn new(cache_folder: impl Into<PathBuf>) -> Self {
+        Self { folder: cache_folder.into() }
+    }
+
+    /// The cache folder.
+    #[must_use]
+    pub fn cache_folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// The rows of `codes` in `file`, one segment for each code, in the order asked for. Codes
+    /// that are not in the cache are decoded in one pass over the file; a code without rows gives
+    /// an empty segment. Nothing is cached from a file with a fault or after a cancel.
+    ///
+    /// # Errors
+    /// [`DataError`] when the file cannot be read or has a fault that [`Selection::Codes`] sees,
+    /// when too many codes are asked for, or when `progress` asks to stop. Trouble with the cache
+    /// is never an error, see [`CacheOutcome`].
+    pub fn load(
+        &self,
+        file: &TradeFile,
+        codes: &[VendorCode],
+        progress: &mut ProgressFn<'_>,
+    ) -> Result<Vec<TradeSegment>, DataError> {
+        if codes.len() > SELECTED_CODES_MAX {
+            return Err(DataError::TooManyCodes { asked: codes.len() });
+        }
+        let mut source = memo::content_hash(&self.folder, &file.path)
+            .map_err(|source| DataError::Unreadable { path: file.path.clone(), source })?;
+        for _ in 0..ATTEMPTS_MAX {
+            let (mut found, wanted) = self.open_cached(source, codes);
+            let decoded = match wanted.is_empty() {
+                true => source,
+                false => self.decode(file, wanted, &mut found, progress)?,
+            };
+            if decoded == source {
+                let in_order = codes.iter().filter_map(|&code| {
+                    found.iter().find(|segment| segment.code() == code).cloned()
+                });
+                return Ok(in_order.collect());
+            }
+            // The file was replaced since it was hashed; segments of two contents must not mix.
+            memo::forget(&self.folder, &file.path);
+            source = decoded;
+        }
+        Err(DataError::SourceChanged { path: file.path.clone() })
+    }
+
+    /// The segments that are in the cache, and those that have to be decoded; each code once.
+    fn open_cached(&self, source: u128, codes: &[VendorCode]) -> (Vec<TradeSegment>, Vec<Wanted>) {
+        let (mut found, mut wanted) = (Vec::new(), Vec::<Wanted>::new());
+        for (place, &code) in codes.iter().enumerate() {
+            if codes[..place].contains(&code) {
+                continue;
+            }
+            let key = Key { source, code };
+            match TradeSegment::open(&self.folder, key) {
+                Ok(Some(segment)) => found.push(segment),
+                Ok(None) => wanted.push(Wanted { key, damage: None }),
+                Err(reason) => wanted.push(Wanted { key, damage: Some(reason) }),
+            }
+        }
+        (found, wanted)
+    }
+
+    /// Decodes `wanted` in one pass, adds them to `found` and gives the hash of what was read.
+    fn decode(
+        &self,
+        file: &TradeFile,
+        wanted: Vec<Wanted>,
+        found: &mut Vec<TradeSegment>,
+        progress: &mut ProgressFn<'_>,
+    ) -> Result<u128, DataError> {
+        let selection = Selection::Codes(wanted.iter().map(|wanted| wanted.key.code).collect());
+        let mut columns = Vec::new();
+        columns.resize_with(wanted.len(), OwnedColumns::default);
+        let options = ReadOptions::default();
+        let summary = read_trades(file, &selection, &options, progress, &mut columns)?;
+        for (wanted, columns) in wanted.into_iter().zip(columns) {
+            let key = Key { source: summary.content_hash, ..wanted.key };
+            found.push(self.keep(key, wanted.damage, columns));
+        }
+        Ok(summary.content_hash)
+    }
+
+    fn keep(&self, key: Key, damage: Option<String>, columns: OwnedColumns) -> TradeSegment {
+        let outcome = damage.map_or(CacheOutcome::Built, CacheOutcome::Rebuilt);
+        let segment = TradeSegment::from_memory(key, columns, outcome);
+        match segment.save(&self.folder) {
+            Ok(()) => segment,
+            // Another process may hold the same file open, which some systems do not replace.
+            Err(_) if matches!(TradeSegment::open(&self.folder, key), Ok(Some(_))) => segment,
+            Err(error) => segment.with_outcome(CacheOutcome::Unwritable(format!(
+                "{}: {error}",
+                self.folder.display()
+            ))),
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The layout of a cache file: a header of 128 bytes, then three columns of little-endian 64-bit
+//! integers (moment, price, quantity), each padded with zeros to a multiple of 64 bytes.
+//!
+//! | bytes | header field |
+//! |---|---|
+//! | 0..8 | `KMKTRADE` |
+//! | 8..16 | format version |
+//! | 16..32 | xxh3-128 of the source file |
+//! | 32..40 | vendor code, three zeros |
+//! | 40..48 | rows |
+//! | 48..64 | first and last moment, nanoseconds since 1970 in UTC; zero without rows |
+//! | 64..80 | price grid: step, bit per official tick table |
+//! | 80..88 | xxh3-64 of the columns with their padding |
+//! | 88..120 | zeros |
+//! | 120..128 | xxh3-64 of the 120 bytes before |
+
+use std::io::{self, Write};
+
+use domain::VendorCode;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
+
+use super::grid::PriceGrid;
+
+#[cfg(target_endian = "big")]
+compile_error!("cache columns are mapped as little-endian integers");
+
+const MAGIC: &[u8; 8] = b"KMKTRADE";
+/// Raised with every change of the layout or of the meaning of a field.
+const VERSION: u64 = 1;
+pub(super) const HEADER_BYTES: usize = 128;
+const HASHED_HEADER_BYTES: usize = HEADER_BYTES - 8;
+/// A cache line, and enough for every vector instruction.
+const ALIGNMENT: usize = 64;
+
+/// What a segment is made from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) source: u128,
+    pub(super) code: VendorCode,
+}
+
+impl Key {
+    pub(super) fn file_name(&self) -> String {
+        format!("trades-{:032x}-{}.columns", self.source, self.code)
+    }
+}
+
+/// The bytes of the three columns, each row at the same place.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ColumnBytes<'a>(pub(super) [&'a [u8]; 3]);
+
+/// Bytes of one column with its padding, and of the whole file, for so many rows.
+fn sizes(rows: u64) -> Option<(usize, usize)> {
+    let bytes = usize::try_from(rows).ok()?.checked_mul(size_of::<u64>())?;
+    let padded = bytes.checked_next_multiple_of(ALIGNMENT)?;
+    Some((padded, padded.checked_mul(3)?.checked_add(HEADER_BYTES)?))
+}
+
+/// Writes a cache file.
+pub(super) fn write(
+    out: &mut impl Write,
+    key: &Key,
+    grid: PriceGrid,
+    columns: ColumnBytes<'_>,
+) -> io::Result<()> {
+    let zeros = [0; ALIGNMENT];
+    let padding = |column: &[u8]| column.len().next_multiple_of(ALIGNMENT) - column.len();
+    let mut hash = Xxh3::new();
+    for column in columns.0 {
+        hash.update(column);
+        hash.update(&zeros[..padding(column)]);
+    }
+    out.write_all(&header(key, grid, columns, hash.digest()))?;
+    for column in columns.0 {
+        out.write_all(column)?;
+        out.write_all(&zeros[..padding(column)])?;
+    }
+    Ok(())
+}
+
+fn header(
+    key: &Key,
+    grid: PriceGrid,
+    columns: ColumnBytes<'_>,
+    payload: u64,
+) -> [u8; HEADER_BYTES] {
+    let [moments, ..] = columns.0;
+    let rows = (moments.len() / size_of::<u64>()) as u64;
+    let moment = |bytes: Option<&[u8; 8]>| u64::from_le_bytes(*bytes.unwrap_or(&[0; 8]));
+    let (step, tables) = grid.to_parts();
+    let mut header = [0; HEADER_BYTES];
+    let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
+    put(0, MAGIC);
+    put(8, &VERSION.to_le_bytes());
+    put(16, &key.source.to_le_bytes());
+    put(32, key.code.as_bytes());
+    put(40, &rows.to_le_bytes());
+    put(48, &moment(moments.first_chunk()).to_le_bytes());
+    put(56, &moment(moments.last_chunk()).to_le_bytes());
+    put(64, &step.to_le_bytes());
+    put(72, &tables.to_le_bytes());
+    put(80, &payload.to_le_bytes());
+    let hash = xxh3_64(&header[..HASHED_HEADER_BYTES]);
+    header[HASHED_HEADER_BYTES..].copy_from_slice(&hash.to_le_bytes());
+    header
+}
+
+/// What an intact cache file holds.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Contents {
+    pub(super) rows: usize,
+    pub(super) grid: PriceGrid,
+    /// Bytes from the start of one column to the start of the next.
+    pub(super) stride: usize,
+}
+
+/// Checks every byte of a cache file.
+pub(super) fn verify(bytes: &[u8], key: &Key) -> Result<Contents, String> {
+    let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
+        return Err(format!("it has only {} bytes", bytes.len()));
+    };
+    let number = |at: usize| {
+        let field = header[at..].first_chunk().copied().unwrap_or_default();
+        u64::from_le_bytes(field)
+    };
+    if &header[..8] != MAGIC {
+        return Err("it is no cache file".to_owned());
+    }
+    if xxh3_64(&header[..HASHED_HEADER_BYTES]) != number(HASHED_HEADER_BYTES) {
+        return Err("its header is damaged".to_owned());
+    }
+    if number(8) != VERSION {
+        return Err(format!("it has format {}, not {VERSION}", number(8)));
+    }
+    if header[16..32] != key.source.to_le_bytes() || &header[32..37] != key.code.as_bytes() {
+        return Err("it was made from other data".to_owned());
+    }
+    let (stride, length) = sizes(number(40)).unwrap_or((0, 0));
+    if bytes.len() != length {
+        return Err(format!("it has {} bytes instead of {length}", bytes.len()));
+    }
+    if xxh3_64(&bytes[HEADER_BYTES..]) != number(80) {
+        return Err("its columns are damaged".to_owned());
+    }
+    Ok(Contents {
+        rows: usize::try_from(number(40)).unwrap_or(0),
+        grid: PriceGrid::from_parts(number(64).cast_signed(), number(72)),
+        stride,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn key() -> Key {
+        Key { source: 7, code: VendorCode::new("13010").unwrap() }
+    }
+
+    fn file(rows: u64) -> Vec<u8> {
+        let moments: Vec<u64> = (1..=rows).collect();
+        let bytes = bytemuck::cast_slice(&moments);
+        let mut out = Vec::new();
+        let grid = PriceGrid::of(&[10_000]);
+        write(&mut out, &key(), grid, ColumnBytes([bytes; 3])).unwrap();
+        out
+    }
+
+    #[test]
+    fn sizes_follow_the_rows() {
+        for (rows, length) in [(0, 128), (1, 320), (8, 320), (9, 512)] {
+            let bytes = file(rows);
+            assert_eq!(bytes.len(), length, "{rows}");
+            let contents = verify(&bytes, &key()).unwrap();
+            assert_eq!(contents.rows as u64, rows);
+        }
+        assert_eq!(sizes(u64::MAX), None);
+    }
+
+    #[test]
+    fn every_flipped_bit_and_every_cut_is_noticed() {
+        let whole = file(9);
+        for position in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[position] ^= 1 << (position % 8);
+            assert!(verify(&damaged, &key()).is_err(), "byte {position}");
+            assert!(verify(&whole[..position], &key()).is_err(), "cut {position}");
+        }
+        let longer = [whole.as_slice(), b"x"].concat();
+        assert_eq!(verify(&longer, &key()).unwrap_err(), "it has 513 bytes instead of 512");
+    }
+
+    #[test]
+    fn other_versions_and_sources_are_told_apart() {
+        let mut newer = file(1);
+        newer[8] = 2;
+        let hash = xxh3_64(&newer[..HASHED_HEADER_BYTES]).to_le_bytes();
+        newer[HASHED_HEADER_BYTES..HEADER_BYTES].copy_from_slice(&hash);
+        assert_eq!(verify(&newer, &key()).unwrap_err(), "it has format 2, not 1");
+        let other = Key { source: 8, ..key() };
+        assert_eq!(verify(&file(1), &other).unwrap_err(), "it was made from other data");
+        let code = VendorCode::new("13020").unwrap();
+        assert!(verify(&file(1), &Key { code, ..key() }).is_err());
+    }
+}

@@ -1,0 +1,11 @@
+//! Tests of the crate from outside: whole files through the public interface.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod cache;
+mod common;
+mod defects;
+mod limits;
+mod real_data;
+mod sample;
+mod spellings;
