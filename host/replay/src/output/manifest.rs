@@ -1,0 +1,117 @@
+//! What a run was made from, so that it can be made again and compared.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use crate::exchange::{ExecutionModel, RULES};
+use crate::options::ReplayOptions;
+use crate::record::{RunResult, RunStatus};
+
+/// Version of the manifest's and the tables' form.
+pub const MANIFEST_VERSION: u32 = 1;
+
+/// A data file that a run read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InputFile {
+    /// Its name without the folder.
+    pub file: String,
+    /// xxh3-128 of its bytes, in hexadecimal.
+    pub xxh3_128: String,
+    /// Rows of the instrument that the run used.
+    pub rows: u64,
+}
+
+/// The strategy that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ComponentIdentity {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of its file, in hexadecimal.
+    pub sha256: String,
+    /// The interfaces that it imports.
+    pub imports: Vec<String>,
+}
+
+/// What a run was made from and what came out, in a few words.
+#[derive(Debug, Clone, Serialize)]
+pub struct Manifest {
+    /// Version of this form.
+    pub manifest_version: u32,
+    /// Version of Kumiki.
+    pub kumiki_version: String,
+    /// `completed`, `interrupted` or `failed`.
+    pub status: String,
+    /// Why the strategy failed.
+    pub fault: Option<String>,
+    /// The strategy.
+    pub component: ComponentIdentity,
+    /// The strategy's parameters, as given.
+    pub parameters: serde_json::Value,
+    /// What was traded.
+    pub instrument_id: String,
+    /// First date asked for (JST), `YYYY-MM-DD`.
+    pub start: String,
+    /// Last date asked for (JST).
+    pub end: String,
+    /// `trade`.
+    pub granularity: String,
+    /// Money at the start, in yen.
+    pub cash: String,
+    /// Shares in a trading unit.
+    pub lot: u64,
+    /// Price steps: the name of a table, or `fixed <yen>`.
+    pub ticks: String,
+    /// Trades handed to the strategy at once; results do not depend on it.
+    pub window: u32,
+    /// Parameters of the exchange.
+    pub execution_model: ExecutionModel,
+    /// Its rules in words.
+    pub rules: BTreeMap<String, String>,
+    /// Data files.
+    pub inputs: Vec<InputFile>,
+    /// xxh3-128 of the event log, in hexadecimal: equal for runs in which the same happened.
+    pub event_log_digest: String,
+    /// Records in the event log.
+    pub event_log_records: u64,
+}
+
+impl Manifest {
+    /// The manifest of a run.
+    #[must_use]
+    pub fn new(
+        options: &ReplayOptions,
+        result: &RunResult,
+        component: ComponentIdentity,
+        inputs: Vec<InputFile>,
+        range: (String, String),
+    ) -> Self {
+        let fault = match &result.status {
+            RunStatus::Failed(fault) => Some(fault.to_string()),
+            RunStatus::Completed | RunStatus::Interrupted => None,
+        };
+        Self {
+            manifest_version: MANIFEST_VERSION,
+            kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
+            status: result.status.as_str().to_owned(),
+            fault,
+            component,
+            // The strategy has parsed it before; what is no JSON is kept as text.
+            parameters: serde_json::from_str(&options.config_json)
+                .unwrap_or_else(|_| options.config_json.clone().into()),
+            instrument_id: options.instrument.id.to_string(),
+            start: range.0,
+            end: range.1,
+            granularity: "trade".to_owned(),
+            cash: options.cash.to_string(),
+            lot: options.instrument.lot.shares(),
+            ticks: options.instrument.ticks.to_string(),
+            window: options.window,
+            execution_model: options.model,
+            rules: RULES.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
+            inputs,
+            event_log_digest: result.digest.to_string(),
+            event_log_records: result.digest_records,
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Tests of the page as a whole.
+
+use domain::strategy::{Fault, FaultKind, LogLevel, LogLine, NarrativeRecord, Signal, SignalKind};
+use domain::{InstrumentIx, Money, Quantity, TsNanos};
+use serde_json::Value;
+
+use super::{POINTS_MAX, ROWS_MAX, TEMPLATE, TEXT_BYTES_MAX, part, render, sample};
+use crate::output::Manifest;
+use crate::record::{RunResult, RunStatus};
+
+fn page(result: &RunResult) -> String {
+    render(&sample::manifest(result), result)
+}
+
+/// The text of the page's data element, as a browser cuts it out.
+fn data_text(page: &str) -> &str {
+    let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
+    let length = page[start..].find("</script").unwrap();
+    &page[start..start + length]
+}
+
+fn data_of(page: &str) -> Value {
+    serde_json::from_str(data_text(page)).unwrap()
+}
+
+/// Text that would break out of a page that took it for markup.
+const HOSTILE: &str = "</script><script>alert(1)</script><!-- <img src=x onerror=alert(2)> & \u{2028} \
+                       @@data@@";
+
+/// A run whose strategy says [`HOSTILE`] wherever it can.
+fn hostile_run() -> (Manifest, RunResult) {
+    let mut result = sample::run(1, 20);
+    let hostile = HOSTILE;
+    let moment = TsNanos::from_nanos(1_736_121_600_000_000_000);
+    result.orders.push(sample::order("</script><b>"));
+    result.signals.push((
+        moment,
+        Signal {
+            instrument: InstrumentIx(0),
+            kind: SignalKind::Annotate,
+            side: None,
+            price: None,
+            tag: Some(hostile.to_owned()),
+            note: Some(hostile.to_owned()),
+        },
+    ));
+    result.narrative.push((
+        moment,
+        NarrativeRecord {
+            client_order_id: Some(hostile.into()),
+            title: hostile.to_owned(),
+            body: hostile.to_owned(),
+        },
+    ));
+    result.log.push(LogLine {
+        ts_event: Some(moment),
+        level: LogLevel::Info,
+        message: hostile.to_owned(),
+    });
+    let mut manifest = sample::manifest(&result);
+    manifest.component.name = hostile.to_owned();
+    manifest.parameters = serde_json::json!({ hostile: hostile });
+    (manifest, result)
+}
+
+#[test]
+fn hostile_text_stays_text() {
+    let (manifest, result) = hostile_run();
+    let hostile = HOSTILE;
+    let words = |column: &Value| column["words"].as_array().unwrap().clone();
+    let page = render(&manifest, &result);
+
+    let text = data_text(&page);
+    assert!(!text.contains(['<', '>', '&', '\u{2028}', '\u{2029}']));
+    let data: Value = serde_json::from_str(text).unwrap();
+    assert_eq!(data["manifest"]["component"]["name"], hostile);
+    assert_eq!(data["manifest"]["parameters"][hostile], hostile);
+    assert!(words(&data["signals"]["note"]).contains(&hostile.into()));
+    assert!(words(&data["narrative"]["body"]).contains(&hostile.into()));
+    assert!(words(&data["log"]["message"]).contains(&hostile.into()));
+    let ids = data["orders"]["id"].as_array().unwrap();
+    assert!(ids.contains(&"</script><b>".into()));
+    // Around the data the page is the same as that of any other run.
+    let benign = self::page(&sample::empty());
+    assert_eq!(page.replace(text, ""), benign.replace(data_text(&benign), ""));
+}
+
+#[test]
+fn the_same_run_gives_the_same_page() {
+    assert_eq!(page(&sample::run(3, 5)), page(&sample::run(3, 5)));
+}
+
+#[test]
+fn every_placeholder_has_its_part() {
+    for (index, name) in TEMPLATE.split("@@").enumerate() {
+        assert!(index % 2 == 0 || !part(name, "data").is_empty(), "{name}");
+    }
+    assert!(TEMPLATE.split("@@").count() % 2 == 1);
+    assert!(!page(&sample::empty()).contains("@@"));
+}
+
+#[test]
+fn the_page_asks_the_network_for_nothing() {
+    let page = page(&sample::empty());
+    assert!(page.contains("content=\"default-src 'none'; script-src 'unsafe-inline';"));
+    for loading in ["<iframe", " src=", "@import", "url(", "fetch(", "XMLHttpRequest", "import("] {
+        assert!(!page.contains(loading), "{loading}");
+    }
+    assert_eq!(page.matches("<link ").count(), 1);
+    assert!(page.contains("<link rel=\"icon\" href=\"data:,\">"));
+    for name in ["format.js", "table.js", "axis.js", "charts.js", "report.js"] {
+        for markup in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval("] {
+            assert!(!part(name, "").contains(markup), "{name}: {markup}");
+        }
+    }
+    for script in ["uplot.js", "report.js", "charts.js", "table.js", "axis.js", "format.js"] {
+        assert!(!part(script, "").contains("</script") && !part(script, "").contains("<!--"));
+    }
+}
+
+#[test]
+fn a_run_without_trades_has_a_page() {
+    let data = data_of(&page(&sample::empty()));
+    assert_eq!(data["curve"]["minutes"], 0);
+    assert_eq!(data["fills"]["total"], 0);
+    assert_eq!(data["summary"]["win_rate"], Value::Null);
+    assert_eq!(data["fault"], Value::Null);
+}
+
+#[test]
+fn a_failed_run_shows_the_fault_with_its_backtrace() {
+    let mut result = sample::empty();
+    result.status = RunStatus::Failed(Box::new(Fault {
+        component: "sma-cross".to_owned(),
+        sha256: "ab".repeat(32),
+        export: "on-trades",
+        ts_event: None,
+        kind: FaultKind::Panic("index <out> of bounds".to_owned()),
+        backtrace: vec!["sma_cross::Strategy::step (lib.rs:42)".to_owned()],
+    }));
+    let data = data_of(&page(&result));
+    assert_eq!(data["summary"]["status"], "failed");
+    let fault = data["fault"].as_str().unwrap();
+    assert!(fault.contains("panicked: index <out> of bounds"), "{fault}");
+    assert!(fault.contains("at sma_cross::Strategy::step (lib.rs:42)"), "{fault}");
+}
+
+#[test]
+fn long_runs_are_thinned_out_and_say_so() {
+    let mut result = sample::run(70, 1_000);
+    assert!(result.equity.len() > POINTS_MAX);
+    let data = data_of(&page(&result));
+    assert_eq!(data["curve"]["step"], 2);
+    assert_eq!(data["curve"]["minutes"], result.equity.len());
+    assert!(data["curve"]["end"].as_array().unwrap().len() <= POINTS_MAX);
+
+    let fill = result.fills[0].clone();
+    result.fills = vec![fill; ROWS_MAX + 1];
+    result.orders = vec![sample::order("O-1"); ROWS_MAX + 2];
+    let data = data_of(&page(&result));
+    assert_eq!(data["fills"]["total"], ROWS_MAX + 1);
+    assert_eq!(data["fills"]["at"].as_array().unwrap().len(), ROWS_MAX);
+    assert_eq!(data["orders"]["total"], ROWS_MAX + 2);
+    assert_eq!(data["orders"]["id"].as_array().unwrap().len(), ROWS_MAX);
+}
+
+#[test]
+fn free_text_is_limited() {
+    let mut result = sample::empty();
+    let line = LogLine { ts_event: None, level: LogLevel::Info, message: "x".repeat(1 << 20) };
+    result.log = vec![line; 10];
+    let data = data_of(&page(&result));
+    assert_eq!(data["log"]["total"], 10);
+    assert_eq!(data["log"]["at"].as_array().unwrap().len(), TEXT_BYTES_MAX >> 20);
+}
+
+#[test]
+fn fills_point_at_their_orders_and_money_stays_exact() {
+    let mut result = sample::run(1, 5);
+    let stranger = "O-unknown";
+    result.fills[0].client_order_id = stranger.into();
+    result.cash_start = Money::from_units(i64::MAX - 1);
+    result.our_volume = Quantity::new(u64::MAX);
+    result.market_volume = u128::from(u64::MAX) * 2;
+    result.equity_end = Money::from_units(i64::MAX);
+    let data = data_of(&page(&result));
+    assert_eq!(data["fills"]["order"][0], stranger);
+    let row = data["fills"]["order"][1].as_u64().unwrap();
+    let id = data["orders"]["id"][usize::try_from(row).unwrap()].as_str().unwrap();
+    assert_eq!(id, result.fills[1].client_order_id.as_ref());
+    assert_eq!(data["summary"]["equity_end"], "922337203685477.5807");
+    assert_eq!(data["our_volume"], "18446744073709551615");
+    assert_eq!(data["market_volume"], "36893488147419103230");
+}
+
+/// Writes pages to look at into the folder that `KUMIKI_REPORT_SAMPLES` names.
+#[test]
+fn pages_to_look_at() {
+    let Some(folder) = std::env::var_os("KUMIKI_REPORT_SAMPLES").map(std::path::PathBuf::from)
+    else {
+        return;
+    };
+    let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
+    write("month.html", page(&sample::run(20, 9)));
+    write("busy.html", page(&sample::run(20, 1)));
+    write("year.html", page(&sample::run(245, 40)));
+    write("empty.html", page(&sample::empty()));
+    let mut failed = sample::run(2, 15);
+    failed.status = RunStatus::Failed(Box::new(Fault {
+        component: "sma-cross".to_owned(),
+        sha256: "ab".repeat(32),
+        export: "on-trades",
+        ts_event: failed.span.map(|span| span.1),
+        kind: FaultKind::Panic("attempt to divide by zero".to_owned()),
+        backtrace: vec![
+            "core::panicking::panic_const::panic_const_div_by_zero".to_owned(),
+            "sma_cross::Average::value (src/lib.rs:57:9)".to_owned(),
+            "sma_cross::Strategy::on_trades (src/lib.rs:112:30)".to_owned(),
+        ],
+    }));
+    write("failed.html", page(&failed));
+    let (manifest, hostile) = hostile_run();
+    write("hostile.html", render(&manifest, &hostile));
+    let mut partial = sample::run(1, 15);
+    partial.status = RunStatus::Interrupted;
+    write("interrupted.html", page(&partial));
+}

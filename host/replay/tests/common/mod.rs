@@ -1,0 +1,211 @@
+//! A scripted strategy and a market of a few trades, for tests of the rules.
+
+use std::collections::BTreeMap;
+
+use domain::strategy::{
+    Action, Capabilities, Fault, Identity, LogLine, Outcome, PortfolioView, StrategyRuntime, Window,
+};
+use domain::{
+    Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderRequest, OrderSide,
+    OrderType, Price, Quantity, TickTable, TimeInForce, TsNanos,
+};
+use replay::{Control, ExecutionModel, ReplayOptions, RunResult, TradingDay, replay};
+
+/// One second.
+pub(crate) const SECOND: u64 = 1_000_000_000;
+
+/// Trades of a market, times in seconds after 09:00 JST of a January day in 2025.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Market {
+    pub(crate) ts: Vec<u64>,
+    pub(crate) price: Vec<i64>,
+    pub(crate) quantity: Vec<u64>,
+}
+
+/// Nanoseconds of `seconds` after 09:00 JST on a day of January 2025.
+pub(crate) fn at(day: u32, seconds: f64) -> u64 {
+    let date = JstDate::from_ymd_opt(2025, 1, day).unwrap();
+    let open = TsNanos::from_jst(date, 9 * 3_600 * SECOND).unwrap().nanos();
+    open + (seconds * 1e9) as u64
+}
+
+impl Market {
+    /// Adds a trade.
+    pub(crate) fn trade(mut self, day: u32, seconds: f64, price: &str, quantity: u64) -> Self {
+        self.ts.push(at(day, seconds));
+        self.price.push(price.parse::<Price>().unwrap().units());
+        self.quantity.push(quantity);
+        self
+    }
+
+    /// The eight trades that the peers were tried with.
+    pub(crate) fn of_the_peers() -> Self {
+        [
+            (1.0, "1000", 300),
+            (2.0, "1000.5", 200),
+            (3.0, "1001", 100),
+            (4.0, "1002", 500),
+            (5.0, "1000", 400),
+            (6.0, "998", 300),
+            (7.0, "997", 1_000),
+            (8.0, "1003", 700),
+        ]
+        .into_iter()
+        .fold(Self::default(), |market, (second, price, quantity)| {
+            market.trade(6, second, price, quantity)
+        })
+    }
+}
+
+/// Does what its script says: after the trade with a number (from 1), or at the start (0).
+#[derive(Default)]
+pub(crate) struct Script {
+    pub(crate) steps: BTreeMap<u64, Vec<Action>>,
+    /// Answers to fills, used up from the front.
+    pub(crate) on_fill: Vec<Action>,
+    /// What it was told, in words.
+    pub(crate) told: Vec<String>,
+    seen: u64,
+    in_window: u32,
+}
+
+impl Script {
+    /// An action after the trade with a number.
+    pub(crate) fn after(mut self, trade: u64, action: Action) -> Self {
+        self.steps.entry(trade).or_default().push(action);
+        self
+    }
+}
+
+impl StrategyRuntime for Script {
+    fn identity(&self) -> Identity {
+        Identity { component: "script".into(), sha256: String::new() }
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        Capabilities::default()
+    }
+
+    fn init(&mut self, _: &str, _: &[Instrument]) -> Result<(), Box<Fault>> {
+        Ok(())
+    }
+
+    fn start(&mut self, _: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
+        Ok(self.steps.remove(&0).unwrap_or_default())
+    }
+
+    fn advance(&mut self, window: Window<'_>, limit: u32) -> Result<Outcome, Box<Fault>> {
+        if !matches!(window, Window::Resume) {
+            self.in_window = 0;
+        }
+        while self.in_window < limit {
+            self.in_window += 1;
+            self.seen += 1;
+            if let Some(actions) = self.steps.remove(&self.seen) {
+                return Ok(Outcome { reached: self.in_window, actions });
+            }
+        }
+        Ok(Outcome { reached: self.in_window, actions: vec![] })
+    }
+
+    fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        let mut actions = vec![];
+        for event in events {
+            self.told.push(words(event));
+            if matches!(event.kind, OrderEventKind::Filled(_)) && !self.on_fill.is_empty() {
+                actions.push(self.on_fill.remove(0));
+            }
+        }
+        Ok(actions)
+    }
+
+    fn stop(&mut self, _: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
+        Ok(self.steps.remove(&u64::MAX).unwrap_or_default())
+    }
+
+    fn set_portfolio(&mut self, _: &PortfolioView) {}
+
+    fn take_log(&mut self) -> Vec<LogLine> {
+        vec![]
+    }
+}
+
+/// An event in a few words: `O-1 FILLED 100@1000.5 t=3`, the time in seconds after 09:00.
+pub(crate) fn words(event: &OrderEvent) -> String {
+    let second =
+        TsNanos::from_nanos(event.ts_event.nanos()).jst_nanos_of_day() as f64 / 1e9 - 9.0 * 3_600.0;
+    let what = match &event.kind {
+        OrderEventKind::Filled(fill) => format!("{}@{}", fill.last_quantity, fill.last_price),
+        OrderEventKind::Rejected(why) => why.to_string(),
+        OrderEventKind::Expired(why) => (*why).to_owned(),
+        OrderEventKind::Updated => "updated".to_owned(),
+        _ => String::new(),
+    };
+    let text = format!("{} {} {what}", event.client_order_id, event.status);
+    format!("{} t={second}", text.trim_end())
+}
+
+/// Options for the tests: 10 million yen, lot 100, tick 0.5, no slippage.
+pub(crate) fn options() -> ReplayOptions {
+    ReplayOptions {
+        instrument: Instrument {
+            id: "7203.TSE".parse().unwrap(),
+            lot: Quantity::new(100),
+            ticks: TickTable::Fixed(Price::from_units(5_000)),
+        },
+        cash: Money::from_yen(10_000_000),
+        model: ExecutionModel { slippage_ticks: 0, ..ExecutionModel::default() },
+        window: 1,
+        config_json: "{}".to_owned(),
+    }
+}
+
+/// A market order.
+pub(crate) fn market(id: &str, side: OrderSide, quantity: u64) -> Action {
+    Action::Submit(OrderRequest {
+        client_order_id: id.into(),
+        instrument: InstrumentIx(0),
+        side,
+        order_type: OrderType::Market,
+        quantity: Quantity::new(quantity),
+        price: None,
+        trigger_price: None,
+        trigger_type: None,
+        time_in_force: TimeInForce::Day,
+        expire_time: None,
+        post_only: false,
+        reduce_only: false,
+        tags: vec![],
+    })
+}
+
+/// A limit order.
+pub(crate) fn limit(id: &str, side: OrderSide, quantity: u64, price: &str) -> Action {
+    match market(id, side, quantity) {
+        Action::Submit(request) => Action::Submit(OrderRequest {
+            order_type: OrderType::Limit,
+            price: Some(price.parse().unwrap()),
+            ..request
+        }),
+        other => other,
+    }
+}
+
+/// Replays; tells the result and what the strategy was told.
+pub(crate) fn run(
+    market: &Market,
+    script: Script,
+    options: &ReplayOptions,
+) -> (RunResult, Vec<String>) {
+    let mut script = script;
+    let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
+    let result = replay(days, &mut script, options, &mut |_| Control::Continue).unwrap();
+    (result, script.told)
+}
+
+/// What the strategy was told of fills and ends, without the sending.
+pub(crate) fn told(market: &Market, script: Script, options: &ReplayOptions) -> Vec<String> {
+    let quiet = [" SUBMITTED", " ACCEPTED t", " PENDING"];
+    let (_, told) = run(market, script, options);
+    told.into_iter().filter(|line| !quiet.iter().any(|word| line.contains(word))).collect()
+}
