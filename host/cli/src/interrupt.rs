@@ -1,0 +1,30 @@
+//! Ctrl-C: the first asks the work to end cleanly, the second ends the program.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+
+/// Tells whether the user wants the work to end.
+#[derive(Debug, Clone)]
+pub(crate) struct Interrupt(Arc<AtomicBool>);
+
+impl Interrupt {
+    /// Starts listening. Once for each process.
+    pub(crate) fn listen() -> Result<Self> {
+        let wanted = Arc::new(AtomicBool::new(false));
+        let flag = Arc::clone(&wanted);
+        ctrlc::set_handler(move || {
+            if flag.swap(true, Ordering::Relaxed) {
+                std::process::exit(i32::from(crate::INTERRUPTED));
+            }
+        })
+        .context("cannot listen to Ctrl-C")?;
+        Ok(Self(wanted))
+    }
+
+    /// Whether the user wants the work to end.
+    pub(crate) fn is_wanted(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}

@@ -1,0 +1,7 @@
+//! The `kumiki` program.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    cli::main()
+}

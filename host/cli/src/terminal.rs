@@ -1,0 +1,57 @@
+//! Tables for people.
+
+/// Two columns, the first as wide as its longest name.
+pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
+    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
+    rows.iter().map(|(name, value)| format!("  {name:<width$}  {value}\n")).collect()
+}
+
+/// A decimal text with its whole part in groups of three digits.
+pub(crate) fn grouped(number: &str) -> String {
+    let (sign, digits) = match number.strip_prefix('-') {
+        Some(digits) => ("-", digits),
+        None => ("", number),
+    };
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let mut text = String::from(sign);
+    for (index, digit) in whole.chars().enumerate() {
+        if index > 0 && (whole.len() - index).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    if !fraction.is_empty() {
+        text.push('.');
+        text.push_str(fraction);
+    }
+    text
+}
+
+/// A ratio as a percentage with two digits.
+pub(crate) fn percent(ratio: f64) -> String {
+    format!("{:.2} %", ratio * 100.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_grouped() {
+        for (number, text) in [
+            ("0", "0"),
+            ("999", "999"),
+            ("1000", "1,000"),
+            ("-1234567.8901", "-1,234,567.8901"),
+            ("-100", "-100"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn pairs_are_aligned() {
+        let rows = [("a", "1".to_owned()), ("long", "2".to_owned())];
+        assert_eq!(pairs(&rows), "  a     1\n  long  2\n");
+    }
+}
