@@ -1,0 +1,29 @@
+# Every recipe only forwards to `cargo xtask`, which works without `just` as well.
+
+# List the recipes.
+default:
+    @just --list
+
+# Build everything, replay a strategy over sample data, show the report.
+demo *arguments:
+    cargo xtask demo {{arguments}}
+
+# Check everything: format, guests, lints, documentation, tests, schemas.
+test *arguments:
+    cargo xtask test {{arguments}}
+
+# Build the guests and turn them into components.
+guests *arguments:
+    cargo xtask guests {{arguments}}
+
+# Run a benchmark; its results are JSON lines.
+bench name *arguments:
+    cargo xtask bench {{name}} {{arguments}}
+
+# Write the generated schemas anew.
+schemas:
+    cargo xtask schemas
+
+# Say what is there, what is missing and what to do about it.
+doctor:
+    cargo xtask doctor

@@ -1,0 +1,25 @@
+//! Benchmarks. Each figure is one JSON line on standard output: what was measured, the median and
+//! the best of the repetitions, and where it makes sense a ratio to a baseline of the same run.
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints figures")]
+
+mod data;
+mod measure;
+mod memory;
+mod replay_bench;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let name = std::env::args().nth(1).unwrap_or_default();
+    match name.as_str() {
+        "replay" => replay_bench::run(),
+        // The memory of one piece of work is measured in a process of its own.
+        "memory-of" => memory::child(),
+        other => {
+            eprintln!("there is no benchmark `{other}`; there is: replay");
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}

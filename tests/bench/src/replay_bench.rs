@@ -1,0 +1,264 @@
+//! `cargo xtask bench replay`: from the vendor's file to the result.
+
+use std::ops::ControlFlow;
+
+use domain::clock::Stopwatch;
+use domain::strategy::StrategyRuntime;
+use domain::{Instrument, Quantity, TickTable};
+use kumiki_sdk::prelude::{ParamError, Params, Strategy};
+use marketdata::{TradeFile, TradeStore};
+use replay::{Control, ReplayOptions, RunResult, RunStatus, TradeSeries, replay};
+use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
+use serde_json::json;
+use tests::native::Native;
+use tests::{built, sample};
+
+use crate::data::{BenchData, scratch};
+use crate::measure::{Seconds, figure, rate, seconds};
+use crate::memory;
+
+/// Prints every figure.
+pub(crate) fn run() {
+    let data = BenchData::prepare();
+    let series = loading(&data);
+    components();
+    strict_and_windows("sample month", &series, "1");
+    if let Some(real) = &data.real {
+        let cache = scratch();
+        let real = load_all(real, "13060", cache.path());
+        strict_and_windows("real trades of 13060", &real, "0.1");
+    }
+    orders(&series);
+    whole_program(&data);
+}
+
+fn load(file: &TradeFile, code: &str, cache: &std::path::Path) -> usize {
+    let store = TradeStore::new(cache);
+    let code = sample::vendor_code(code);
+    let loaded = store.load(file, &[code], &mut |_| ControlFlow::Continue(()));
+    loaded.unwrap_or_else(|error| panic!("{error}")).iter().map(|segment| segment.len()).sum()
+}
+
+fn load_all(file: &TradeFile, code: &str, cache: &std::path::Path) -> TradeSeries {
+    let folder = file.path.parent().unwrap_or(std::path::Path::new("."));
+    sample::load(folder, code, cache)
+}
+
+fn million(amount: usize) -> f64 {
+    amount as f64 / 1e6
+}
+
+/// Cold and warm loads; gives the month back.
+fn loading(data: &BenchData) -> TradeSeries {
+    let mut rows = 0;
+    let cold = seconds(|| {
+        let cache = scratch();
+        rows = load(&data.month, "72030", cache.path());
+    });
+    let more = json!({ "rows": rows, "goal_min": 8, "includes": "inflate, parse, cache file" });
+    rate("cold load of one code-month", "M rows/s", million(rows), cold, &more);
+
+    let cache = scratch();
+    load(&data.month, "72030", cache.path());
+    let warm = seconds(|| load(&data.month, "72030", cache.path()));
+    let more = json!({ "rows": rows, "goal_max": 20 });
+    figure("warm load of one code-month", "ms", warm.median * 1e3, warm.best * 1e3, &more);
+
+    let mut scanned = 0;
+    let picked = seconds(|| {
+        let cache = scratch();
+        let store = TradeStore::new(cache.path());
+        let code = sample::vendor_code("13010");
+        let counted = store.load(&data.all_codes, &[code], &mut |progress| {
+            scanned = scanned.max(progress.rows_scanned);
+            ControlFlow::Continue(())
+        });
+        counted.unwrap_or_else(|error| panic!("{error}"))
+    });
+    let total = marketdata::check_file(&data.all_codes).map_or(0, |report| report.rows);
+    let more = json!({ "rows": total, "goal_min": 10 });
+    rate("one code out of a file of all", "M rows/s", total as f64 / 1e6, picked, &more);
+    memory::report("peak memory above the rows, one code-month", &data.month, "72030");
+    memory::report("peak memory above the rows, one code of all", &data.all_codes, "13010");
+    load_all(&data.month, "72030", cache.path())
+}
+
+fn sandbox(cache: Option<&std::path::Path>) -> Sandbox {
+    let cache_folder = cache.map(std::path::Path::to_owned);
+    Sandbox::new(SandboxConfig { cache_folder, ..SandboxConfig::default() })
+        .unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn module(name: &str) -> StrategyModule {
+    let path = if name == "sma-cross" { built::strategy(name) } else { built::test_guest(name) };
+    sandbox(None).load(&path).unwrap_or_else(|error| panic!("{error}"))
+}
+
+/// Compiling, loading and instantiating.
+fn components() {
+    let path = built::strategy("sma-cross");
+    let compiled = seconds(|| sandbox(None).load(&path).map(drop));
+    figure("compile sma-cross", "ms", compiled.median * 1e3, compiled.best * 1e3, &json!({}));
+    let cache = scratch();
+    let keeper = sandbox(Some(cache.path()));
+    let first = keeper.load(&path);
+    assert!(first.is_ok(), "{:?}", first.err());
+    let loaded = seconds(|| keeper.load(&path).map(drop));
+    let more = json!({ "goal_max": 5 });
+    figure("load sma-cross from the cache", "ms", loaded.median * 1e3, loaded.best * 1e3, &more);
+    let module = module("sma-cross");
+    let made = seconds(|| (0..100).for_each(|_| drop(module.instantiate(Limits::default()))));
+    let more = json!({ "goal_max": 100 });
+    figure("instantiate sma-cross", "us", made.median * 1e4, made.best * 1e4, &more);
+}
+
+/// Sees everything and does nothing, natively.
+struct Empty;
+
+impl Strategy for Empty {
+    fn new(_: &mut Params) -> Result<Self, ParamError> {
+        Ok(Self)
+    }
+}
+
+fn run_once(
+    series: &TradeSeries,
+    strategy: &mut dyn StrategyRuntime,
+    options: &ReplayOptions,
+) -> RunResult {
+    let result = replay(series.days(), strategy, options, &mut |_| Control::Continue)
+        .unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!(result.status, RunStatus::Completed);
+    result
+}
+
+fn sandboxed(
+    series: &TradeSeries,
+    module: &StrategyModule,
+    options: &ReplayOptions,
+) -> (Seconds, RunResult) {
+    let mut last = None;
+    let taken = seconds(|| {
+        let mut instance = match module.instantiate(Limits::default()) {
+            Ok(instance) => instance,
+            Err(error) => panic!("{error}"),
+        };
+        last = Some(run_once(series, &mut instance, options));
+    });
+    match last {
+        Some(result) => (taken, result),
+        None => panic!("nothing was run"),
+    }
+}
+
+fn native<S: Strategy>(series: &TradeSeries, options: &ReplayOptions) -> (Seconds, RunResult) {
+    let mut last = None;
+    let taken = seconds(|| last = Some(run_once(series, &mut Native::<S>::default(), options)));
+    match last {
+        Some(result) => (taken, result),
+        None => panic!("nothing was run"),
+    }
+}
+
+/// Trades per second, one call a trade and in windows, beside the same source without a sandbox.
+fn strict_and_windows(what: &str, series: &TradeSeries, tick: &str) {
+    let trades = series.len();
+    for window in [1, 64, 1_024, 8_192] {
+        let options = sample::options("{}", window, tick);
+        for name in ["empty", "sma-cross"] {
+            let (taken, result) = sandboxed(series, &module(name), &options);
+            let (plain, native_result) = if name == "empty" {
+                native::<Empty>(series, &options)
+            } else {
+                native::<sma_cross::SmaCross>(series, &options)
+            };
+            assert_eq!(result.digest, native_result.digest, "sandbox and native run must agree");
+            let goal = match (window, name) {
+                (1, _) => json!(5),
+                (1_024, "empty") => json!(40),
+                _ => json!(null),
+            };
+            let more = json!({
+                "data": what,
+                "trades": trades,
+                "orders": result.orders.len(),
+                "ns_per_trade": (taken.best * 1e9 / trades as f64 * 10.0).round() / 10.0,
+                "native_m_trades_per_s": (million(trades) / plain.best * 10.0).round() / 10.0,
+                "times_native": (taken.best / plain.best * 100.0).round() / 100.0,
+                "goal_min": goal,
+                "goal_times_native_max": if window == 1_024 && name == "sma-cross" { json!(5) } else { json!(null) },
+            });
+            let figure = format!("{name}, window {window}");
+            rate(&figure, "M trades/s", million(trades), taken, &more);
+        }
+    }
+}
+
+/// What an order costs, and that it costs the same when there are many.
+fn orders(series: &TradeSeries) {
+    let empty = module("empty");
+    let orders = module("orders-every-tick");
+    let options = ReplayOptions {
+        instrument: Instrument {
+            lot: Quantity::new(1),
+            ticks: TickTable::Normal,
+            ..sample::options("{}", 1, "1").instrument
+        },
+        ..sample::options("{}", 1, "1")
+    };
+    for share in [100, 10, 1] {
+        let days: Vec<_> = series.days().collect();
+        let kept = (days.len() / share).max(1);
+        let some = &days[..kept];
+        let once = |module: &StrategyModule| {
+            let mut count = 0;
+            let taken = seconds(|| {
+                let Ok(mut instance) = module.instantiate(Limits::default()) else { return };
+                let run = replay(some.iter().copied(), &mut instance, &options, &mut |_| {
+                    Control::Continue
+                });
+                count = run.map_or(0, |result| result.orders.len());
+            });
+            (taken, count)
+        };
+        let (base, _) = once(&empty);
+        let (with_orders, count) = once(&orders);
+        let each = |a: f64, b: f64| (a - b).max(0.0) / count.max(1) as f64 * 1e6;
+        let more = json!({ "orders": count, "goal_max": 5 });
+        let (median, best) =
+            (each(with_orders.median, base.median), each(with_orders.best, base.best));
+        figure("one order, strict", "us", median, best, &more);
+    }
+}
+
+/// `kumiki replay run` as a process, on cached data.
+fn whole_program(data: &BenchData) {
+    let cache = scratch();
+    let folder = data.month.path.parent().unwrap_or(std::path::Path::new("."));
+    let once = |more: &[&str]| {
+        let watch = Stopwatch::start();
+        let output = std::process::Command::new(built::kumiki())
+            .args(["replay", "run", "sma-cross", "--instrument", "7203.TSE", "--quiet", "--data"])
+            .arg(folder)
+            .arg("--cache")
+            .arg(cache.path())
+            .args(more)
+            .output();
+        let output = output.unwrap_or_else(|error| panic!("{error}"));
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        watch.elapsed().as_secs_f64() * 1e3
+    };
+    let cold = once(&[]);
+    figure("kumiki replay run, cold", "ms", cold, cold, &json!({}));
+    for (name, more) in
+        [("kumiki replay run, cached", &[][..]), ("the same, window 1024", &["--window", "1024"])]
+    {
+        let taken = seconds(|| once(more));
+        let goal = json!({ "goal_max": 500 });
+        figure(name, "ms", taken.median * 1e3, taken.best * 1e3, &goal);
+    }
+    let out = cache.path().join("run");
+    let out = out.to_string_lossy();
+    let taken = seconds(|| once(&["--out", &out]));
+    figure("the same, with --out", "ms", taken.median * 1e3, taken.best * 1e3, &json!({}));
+}

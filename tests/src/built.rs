@@ -1,0 +1,53 @@
+//! Where the programs and guests are that `cargo xtask` has built.
+
+use std::path::PathBuf;
+
+/// The folder of the host's programs, `<target>/release`.
+///
+/// # Panics
+/// When the tests run from an unusual place.
+#[must_use]
+pub fn release_folder() -> PathBuf {
+    let test = std::env::current_exe().unwrap_or_default();
+    // A test program lies in `<target>/release/deps`, others in `<target>/release`.
+    let folder = test.ancestors().find(|folder| folder.ends_with("release"));
+    match folder {
+        Some(folder) => folder.to_owned(),
+        None => {
+            panic!("{} is not below a folder `release`; run `cargo xtask test`", test.display())
+        }
+    }
+}
+
+fn existing(path: PathBuf, how: &str) -> PathBuf {
+    assert!(path.is_file(), "{} is missing; {how}", path.display());
+    path
+}
+
+/// A built-in strategy's component.
+#[must_use]
+pub fn strategy(name: &str) -> PathBuf {
+    let path = release_folder().join("strategies").join(format!("{name}.wasm"));
+    existing(path, "run `cargo xtask guests`")
+}
+
+/// A test guest's component.
+#[must_use]
+pub fn test_guest(name: &str) -> PathBuf {
+    let path = release_folder().join("test-guests").join(format!("{name}.wasm"));
+    existing(path, "run `cargo xtask guests`")
+}
+
+/// An example's component.
+#[must_use]
+pub fn example(name: &str) -> PathBuf {
+    let path = release_folder().join("examples").join(format!("{name}.wasm"));
+    existing(path, "run `cargo xtask guests`")
+}
+
+/// The `kumiki` program.
+#[must_use]
+pub fn kumiki() -> PathBuf {
+    let name = format!("kumiki{}", std::env::consts::EXE_SUFFIX);
+    existing(release_folder().join(name), "run `cargo build --release -p cli`")
+}

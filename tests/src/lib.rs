@@ -1,0 +1,10 @@
+//! Shared helpers of the end-to-end tests, and the rules that `tests/invariants.rs` applies.
+
+pub mod built;
+pub mod code;
+pub mod files;
+pub mod native;
+pub mod rules;
+pub mod sample;
+
+pub use files::{File, workspace_root};

@@ -1,0 +1,177 @@
+//! Rules about the root manifest, the texts beside the code, and the guests of the tests.
+
+use super::Violation;
+use crate::files::File;
+
+/// More would not be read.
+const LONGEST_ARCHITECTURE: usize = 200;
+
+/// ARCHITECTURE.md is there, is short and names every folder of `folders` (as in `host/domain`).
+pub fn architecture_is_complete(files: &[File], folders: &[String]) -> Vec<Violation> {
+    let Some(file) = files.iter().find(|file| file.path == "ARCHITECTURE.md") else {
+        return vec![Violation::at(&File::new("ARCHITECTURE.md", ""), 0, "is missing")];
+    };
+    let mut found = Vec::new();
+    let length = file.text.lines().count();
+    if length > LONGEST_ARCHITECTURE {
+        let what = format!("has {length} lines; {LONGEST_ARCHITECTURE} is the most");
+        found.push(Violation::at(file, LONGEST_ARCHITECTURE, what));
+    }
+    for folder in folders.iter().filter(|folder| !has_name(&file.text, folder)) {
+        found.push(Violation::at(file, 0, format!("does not name `{folder}`")));
+    }
+    found
+}
+
+/// Whether `name` stands alone in a text: not inside a longer word, hyphens included.
+fn has_name(text: &str, name: &str) -> bool {
+    let in_name = |c: Option<char>| c.is_some_and(|c| c.is_alphanumeric() || c == '-' || c == '_');
+    text.match_indices(name).any(|(at, _)| {
+        let before = text[..at].chars().next_back();
+        let after = text[at + name.len()..].chars().next();
+        !in_name(before) && !in_name(after)
+    })
+}
+
+/// Every dependency of the root manifest says what it is for, on one of its own lines. Our own
+/// crates need no reason.
+pub fn dependencies_have_reasons(root: &File) -> Vec<Violation> {
+    let mut found = Vec::new();
+    let lines: Vec<&str> = root.text.lines().collect();
+    let mut inside = false;
+    let mut at = 0;
+    while at < lines.len() {
+        let line = lines[at].trim();
+        if line.starts_with('[') {
+            inside = line.starts_with("[workspace.dependencies]");
+        }
+        let last = if inside && is_entry(line) { end_of_entry(&lines, at) } else { at };
+        if inside && is_entry(line) && !line.contains("path =") {
+            let reason =
+                |line: &&str| line.split_once('#').is_some_and(|(_, text)| !text.trim().is_empty());
+            if !lines[at..=last].iter().any(reason) {
+                let name = line.split(['=', '.', ' ']).next().unwrap_or(line);
+                found.push(Violation::at(
+                    root,
+                    at,
+                    format!("{name} has no comment with its reason"),
+                ));
+            }
+        }
+        at = last + 1;
+    }
+    found
+}
+
+fn is_entry(line: &str) -> bool {
+    line.starts_with(|c: char| c.is_alphanumeric() || c == '"') && line.contains('=')
+}
+
+/// The line that closes the brackets which the entry opens.
+fn end_of_entry(lines: &[&str], start: usize) -> usize {
+    let mut open = 0_i32;
+    for (at, line) in lines.iter().enumerate().skip(start) {
+        let code = line.split('#').next().unwrap_or("");
+        open += code
+            .chars()
+            .map(|c| i32::from("[{".contains(c)) - i32::from("]}".contains(c)))
+            .sum::<i32>();
+        if open <= 0 {
+            return at;
+        }
+    }
+    start
+}
+
+/// No file holds a path of somebody's machine.
+pub fn no_machine_paths(files: &[File]) -> Vec<Violation> {
+    // Put together here, so that this file does not break its own rule.
+    let paths =
+        [["/ro", "ot/"], ["/work/", "main"], ["/work/", "shared"]].map(|parts| parts.concat());
+    let mut found = Vec::new();
+    for file in files {
+        for (index, line) in file.text.lines().enumerate() {
+            for path in paths.iter().filter(|path| line.contains(path.as_str())) {
+                found.push(Violation::at(file, index, format!("holds the machine path `{path}`")));
+            }
+        }
+    }
+    found
+}
+
+/// Every package under guests/test is named by a test of the host. A guest that no test runs
+/// shows nothing.
+pub fn test_guests_are_used(files: &[File]) -> Vec<Violation> {
+    let is_test = |file: &&File| {
+        file.extension() == "rs"
+            && (file.is_below("tests/tests")
+                || file.is_below("host") && file.path.contains("/tests/"))
+    };
+    let tests: Vec<&File> = files.iter().filter(is_test).collect();
+    let mut found = Vec::new();
+    for file in files {
+        let inside = file.path.strip_prefix("guests/test/");
+        let Some(name) = inside.and_then(|rest| rest.strip_suffix("/Cargo.toml")) else {
+            continue;
+        };
+        // As a text of its own or as a file: a word in a sentence runs no guest.
+        let uses = [format!("\"{name}\""), format!("{name}.wasm")];
+        let names_it = |test: &&File| uses.iter().any(|one| test.text.contains(one));
+        if !tests.iter().any(names_it) {
+            let what = format!("no test of host/*/tests or tests/tests names the guest {name}");
+            found.push(Violation::at(file, 0, what));
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gap_in_the_architecture_is_seen() {
+        let folders = ["host/domain".to_owned(), "guests/test".to_owned()];
+        assert_eq!(architecture_is_complete(&[], &folders).len(), 1);
+        let check = |text: &str| {
+            architecture_is_complete(&[File::new("ARCHITECTURE.md", text)], &folders).len()
+        };
+        assert_eq!(check("`host/domain` and guests/test/"), 0);
+        assert_eq!(check("host/domain-model, guests/tests"), 2);
+        assert_eq!(check(&"host/domain guests/test\n".repeat(201)), 1);
+    }
+
+    #[test]
+    fn a_dependency_without_a_reason_is_seen() {
+        let text = concat!(
+            "[workspace.dependencies]\n# Header.\nown = { path = \"a\" }\n",
+            "a = \"1\" # reads\nb = \"1\"\n",
+            "c = { version = \"1\", features = [\n    \"d\",\n] } # writes\n",
+            "e = { version = \"1\", features = [\n    \"f\",\n] }\n",
+            "[profile.release]\nx = 1\n",
+        );
+        let found = dependencies_have_reasons(&File::new("Cargo.toml", text));
+        let lines: Vec<usize> = found.iter().map(|violation| violation.line).collect();
+        assert_eq!(lines, [5, 9]);
+        assert!(found[0].what.starts_with("b has no"), "{}", found[0].what);
+    }
+
+    #[test]
+    fn a_machine_path_is_seen() {
+        let text = format!("fine\nat {}x", ["/ro", "ot/"].concat());
+        let found = no_machine_paths(&[File::new("a.md", &text)]);
+        assert_eq!((found.len(), found[0].line), (1, 2));
+        assert!(no_machine_paths(&[File::new("a.md", "/home/you")]).is_empty());
+    }
+
+    #[test]
+    fn an_idle_test_guest_is_seen() {
+        let guest = File::new("guests/test/loops/Cargo.toml", "");
+        let other = File::new("host/sandbox/tests/a.rs", "run(\"loops-forever\") // loops");
+        let outside = File::new("host/sandbox/src/a.rs", "run(\"loops\")");
+        let found = test_guests_are_used(&[guest.clone(), other.clone(), outside]);
+        assert_eq!(found.len(), 1);
+        let real = File::new("host/sandbox/tests/b.rs", "run(\"loops\")");
+        assert!(test_guests_are_used(&[guest, other, real]).is_empty());
+    }
+}

@@ -1,0 +1,263 @@
+//! The `kumiki` program as its users meet it: real processes, real files.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+
+use tests::{built, sample};
+
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    /// A folder with two days of sample data of 7203.TSE.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        sample::write(&folder.path().join("data"), "72030", 2, 3_000, 7);
+        Self { folder }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(built::kumiki());
+        command.current_dir(self.path()).env("KUMIKI_CACHE", self.path().join("cache"));
+        command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null());
+        command.args(arguments.split_whitespace());
+        command
+    }
+
+    fn kumiki(&self, arguments: &str) -> Output {
+        self.command(arguments).output().unwrap()
+    }
+
+    /// Runs what must succeed; gives its standard output.
+    fn good(&self, arguments: &str) -> String {
+        let output = self.kumiki(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs what must fail; gives its exit code and standard error.
+    fn bad(&self, arguments: &str) -> (i32, String) {
+        let output = self.kumiki(arguments);
+        assert!(!output.status.success(), "{arguments} succeeded");
+        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+    }
+}
+
+const RUN: &str = "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 \
+                   --param slow=20";
+
+fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let pair = |path: std::path::PathBuf| {
+        (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap())
+    };
+    entries.map(pair).collect()
+}
+
+#[test]
+fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
+    let desk = Desk::new();
+    let table = desk.good(&format!("{RUN} --out a"));
+    for word in ["sma-cross on 7203.TSE", "completed", "orders", "max drawdown", "report: a"] {
+        assert!(table.contains(word), "{word} is missing in\n{table}");
+    }
+    let first = files(&desk.path().join("a"));
+    let names: Vec<&str> = first.keys().map(String::as_str).collect();
+    for table in ["summary", "orders", "fills", "equity", "signals", "narrative", "log"] {
+        assert!(names.contains(&format!("{table}.csv").as_str()), "{names:?}");
+        assert!(names.contains(&format!("{table}.json").as_str()), "{names:?}");
+    }
+    assert!(names.contains(&"manifest.json") && names.contains(&"report.html"));
+
+    desk.good(&format!("{RUN} --out b"));
+    assert!(files(&desk.path().join("b")) == first, "the same run wrote other bytes");
+    desk.good(&format!("{RUN} --out a"));
+    assert!(files(&desk.path().join("a")) == first, "an earlier run is replaced");
+
+    let fills = String::from_utf8(first["fills.csv"].clone()).unwrap();
+    let mut lines = fills.lines();
+    assert_eq!(
+        lines.next().unwrap(),
+        "ts_event_ns,instrument_id,client_order_id,venue_order_id,trade_id,side,price,quantity,\
+         cumulative_quantity,leaves_quantity,commission"
+    );
+    assert!(lines.next().unwrap().contains(",7203.TSE,O-1,V-1,T-1,BUY,"), "{fills}");
+}
+
+#[test]
+fn json_is_for_scripts() {
+    let desk = Desk::new();
+    let text = desk.good(&format!("{RUN} --format json --cash 5000000 --latency 250us"));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["summary"]["status"], "completed");
+    assert_eq!(value["summary"]["cash_start"], "5000000");
+    assert!(value["summary"]["orders"].as_u64().unwrap() > 10);
+    assert_eq!(value["manifest"]["execution_model"]["latency_ns"], 250_000);
+    assert_eq!(value["manifest"]["parameters"]["fast"], 5);
+    assert_eq!(value["manifest"]["inputs"][0]["file"], "equities_trades_202501.csv.gz");
+}
+
+#[test]
+fn a_range_of_dates_is_respected() {
+    let desk = Desk::new();
+    let rows = |range: &str| {
+        let text = desk.good(&format!("{RUN} --format json {range}"));
+        let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+        value["summary"]["trades_seen"].as_u64().unwrap()
+    };
+    let all = rows("");
+    let (first, second) = (rows("--end 2025-01-06"), rows("--start 2025-01-07"));
+    assert!(first > 1_000 && second > 1_000);
+    assert_eq!(first + second, all);
+    let (code, errors) = desk.bad(&format!("{RUN} --start 2025-02-01"));
+    assert_eq!(code, 1);
+    assert!(errors.contains("has no trades"), "{errors}");
+}
+
+#[test]
+fn wrong_words_get_an_answer_that_helps() {
+    let desk = Desk::new();
+    for (arguments, code, wanted) in [
+        (
+            "replay run smacross --data data --instrument 7203.TSE",
+            1,
+            "there are: buy-and-hold, sma-cross",
+        ),
+        (
+            "replay run ./x.wasm --data data --instrument 7203.TSE",
+            1,
+            "there is no strategy file ./x.wasm",
+        ),
+        ("replay run sma-cross --data nowhere --instrument 7203.TSE", 1, "nowhere"),
+        ("replay run sma-cross --data data --instrument 7203", 2, "like `7203.TSE`"),
+        ("replay run sma-cross --data data --instrument 9999.TSE", 1, "has no trades of 9999.TSE"),
+        ("replay run sma-cross --data data --instrument 7203.TSE --param fast", 2, "NAME=VALUE"),
+        (
+            "replay run sma-cross --data data --instrument 7203.TSE --window 0",
+            1,
+            "it must be 1 to 65536",
+        ),
+        ("replay run sma-cross --data data --instrument 7203.TSE --latency soon", 2, "like 0ms"),
+        ("replay run sma-cross --data data --instrument 7203.TSE --lot 0", 1, "at least 1"),
+        (
+            "replay run sma-cross --data data --instrument 7203.TSE --param fats=1",
+            3,
+            "unknown parameter `fats`; this strategy has: fast, slow, quantity",
+        ),
+        ("replay run sma-cross --instrument 7203.TSE", 2, "--data"),
+    ] {
+        let (found, errors) = desk.bad(arguments);
+        assert_eq!(found, code, "{arguments}: {errors}");
+        assert!(errors.contains(wanted), "{arguments}: {errors}");
+        assert!(!errors.contains("panicked"), "{errors}");
+    }
+}
+
+#[test]
+fn a_folder_with_something_else_is_left_alone() {
+    let desk = Desk::new();
+    fs::create_dir(desk.path().join("mine")).unwrap();
+    fs::write(desk.path().join("mine/thesis.txt"), "years of work").unwrap();
+    let (code, errors) = desk.bad(&format!("{RUN} --out mine"));
+    assert_eq!(code, 1);
+    assert!(errors.contains("holds no earlier run"), "{errors}");
+    assert_eq!(files(&desk.path().join("mine")).len(), 1);
+}
+
+#[test]
+fn a_strategy_that_fails_leaves_what_happened_before() {
+    let desk = Desk::new();
+    let guest = built::test_guest("panics-in-event");
+    let arguments = "--data data --instrument 7203.TSE --param at=500 --out out";
+    let output = desk.command("replay run").arg(guest).args(arguments.split(' ')).output().unwrap();
+    assert_eq!(output.status.code(), Some(3));
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert!(errors.contains("strategy `panics-in-event`"), "{errors}");
+    assert!(errors.contains("was too much for me"), "{errors}");
+    let manifest = fs::read_to_string(desk.path().join("out/manifest.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["status"], "failed");
+    let fills = fs::read_to_string(desk.path().join("out/fills.csv")).unwrap();
+    assert_eq!(fills.lines().count(), 2, "the order before the fault is filled: {fills}");
+}
+
+#[test]
+fn the_example_of_the_readme_trades() {
+    let desk = Desk::new();
+    let arguments = "--data data --instrument 7203.TSE --format json --param below=1000000000";
+    let output = desk
+        .command("replay run")
+        .arg(built::example("first-strategy"))
+        .args(arguments.split(' '))
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let value: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(value["summary"]["fills"].as_u64().unwrap() > 0, "{value}");
+}
+
+#[test]
+fn strategies_can_be_looked_at() {
+    let desk = Desk::new();
+    assert_eq!(desk.good("strategy list"), "buy-and-hold\nsma-cross\n");
+    let text = desk.good("strategy check sma-cross --format json");
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    assert_eq!(value["uses_aggressor"], false);
+    assert_eq!(value["sha256"].as_str().unwrap().len(), 64);
+    let (code, _) = desk.bad("strategy check sma-cross --param fast=0");
+    assert_eq!(code, 3);
+}
+
+#[test]
+fn data_is_made_and_checked() {
+    let desk = Desk::new();
+    let sample = "data sample --out more --days 1 --trades-per-day 500 --instrument 130A.TSE";
+    desk.good(sample);
+    let first = files(&desk.path().join("more"));
+    desk.good(sample);
+    assert!(files(&desk.path().join("more")) == first);
+    assert!(desk.good("data check more data").lines().all(|line| line.starts_with("ok ")));
+    let (name, bytes) = first.iter().next().unwrap();
+    fs::write(desk.path().join("more").join(name), &bytes[..bytes.len() / 2]).unwrap();
+    let output = desk.kumiki("data check more");
+    assert_eq!(output.status.code(), Some(1));
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("the gzip data ends too early"), "{text}");
+}
+
+#[test]
+fn help_teaches() {
+    let desk = Desk::new();
+    let help = desk.good("replay run --help");
+    for word in ["Examples:", "--slippage-ticks", "default: 1", "equities_trades_YYYYMM.csv.gz"] {
+        assert!(help.contains(word), "{word} is missing in\n{help}");
+    }
+}
+
+/// Ctrl-C, as a terminal sends it.
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_keeps_what_it_has() {
+    let desk = Desk::new();
+    sample::write(&desk.path().join("long"), "72030", 60, 30_000, 7);
+    let guest = built::test_guest("orders-every-tick");
+    let mut command = desk.command("replay run");
+    command.arg(guest).args("--data long --instrument 7203.TSE --quiet --out out".split(' '));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // Give it time to get past the loading; how far it is does not matter.
+    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    assert!(killed.success());
+    let status = child.wait().unwrap();
+    assert_eq!(status.code(), Some(130), "130 says that it was interrupted");
+}

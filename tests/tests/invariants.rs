@@ -1,0 +1,131 @@
+//! The project's invariants, checked over its real files. The rules themselves, and the tests that
+//! show that each of them bites, are in `src/rules`.
+
+use std::sync::LazyLock;
+
+use tests::files::{self, File};
+use tests::rules::{Violation, complaint, documents, manifests, sources, wit};
+use tests::workspace_root;
+
+static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
+    files::read_all(&workspace_root())
+        .unwrap_or_else(|error| panic!("the project cannot be read: {error}"))
+});
+
+#[track_caller]
+fn hold(rule: &str, why: &str, violations: &[Violation]) {
+    if let Some(text) = complaint(rule, why, violations) {
+        panic!("{text}");
+    }
+}
+
+#[test]
+fn only_the_sandbox_knows_wasmtime() {
+    let mut found = manifests::only_in(&FILES, "wasmtime", &["host/sandbox"]);
+    found.extend(sources::only_the_sandbox_names_wasmtime(&FILES));
+    let why = "what runs foreign code stays small enough to be audited";
+    hold("only host/sandbox depends on wasmtime and names it", why, &found);
+}
+
+#[test]
+fn only_ranking_and_update_know_duckdb() {
+    let found = manifests::only_in(&FILES, "duckdb", &["host/ranking", "host/update"]);
+    let why = "everything else builds without the database's C++ code";
+    hold("only host/ranking and host/update depend on duckdb", why, &found);
+}
+
+#[test]
+fn only_the_clock_reads_time() {
+    let found = sources::only_the_clock_reads_time(&FILES);
+    let why = "a replay runs on virtual time; a stray clock makes it differ from run to run";
+    hold("only host/domain/src/clock.rs reads time", why, &found);
+}
+
+#[test]
+fn results_can_be_repeated() {
+    let mut found = sources::nothing_is_random(&FILES);
+    found.extend(sources::hash_tables_are_for_lookup(&FILES));
+    let why = "the same data and the same strategy give the same bytes";
+    hold("no randomness without a seed, no walk through a hash table", why, &found);
+}
+
+#[test]
+fn arrows_point_downwards() {
+    let found = manifests::arrows_point_downwards(&FILES);
+    let why = "each crate can be read, tested and replaced with what is below it only";
+    hold("a crate of host/ depends on lower layers only", why, &found);
+}
+
+#[test]
+fn unsafe_code_stands_in_the_sandbox_with_reasons() {
+    let mut found = sources::unsafe_is_explained(&FILES);
+    found.extend(manifests::lints_are_inherited(&FILES));
+    let why = "whoever audits memory safety reads one crate";
+    hold("unsafe code only in host/sandbox, after a SAFETY comment", why, &found);
+}
+
+#[test]
+fn files_say_what_they_are_for() {
+    let found = sources::files_say_what_they_are_for(&FILES);
+    let why = "a reader decides on the first line whether this is the right file";
+    hold("every Rust file starts with `//!`", why, &found);
+}
+
+#[test]
+fn nothing_is_unfinished() {
+    let found = sources::nothing_is_unfinished(&FILES);
+    hold("no macros for unfinished work", "they panic in front of users", &found);
+}
+
+#[test]
+fn the_architecture_names_every_folder() {
+    let root = workspace_root();
+    let mut folders = Vec::new();
+    for parent in ["host", "wit", "guests"] {
+        let names = files::folders_in(&root.join(parent));
+        assert!(!names.is_empty(), "{parent}/ is missing or empty");
+        folders.extend(names.iter().map(|name| format!("{parent}/{name}")));
+    }
+    let found = documents::architecture_is_complete(&FILES, &folders);
+    let why = "a newcomer finds the right folder in one page";
+    hold("ARCHITECTURE.md has at most 200 lines and names every folder", why, &found);
+}
+
+#[test]
+fn dependencies_have_reasons() {
+    let root = FILES.iter().find(|file| file.path == "Cargo.toml");
+    let found = documents::dependencies_have_reasons(root.expect("the root manifest"));
+    let why = "a dependency without a reason cannot be weighed or dropped";
+    hold("every dependency in the root manifest carries its reason", why, &found);
+}
+
+#[test]
+fn no_file_holds_a_machine_path() {
+    let found = documents::no_machine_paths(&FILES);
+    let why = "the project works in any folder on any machine";
+    hold("no path of somebody's machine in a file", why, &found);
+}
+
+#[test]
+fn guests_need_no_clock_and_no_randomness() {
+    let found = manifests::guests_need_nothing(&FILES);
+    let why = "a guest sees what wit/ gives it and nothing else";
+    hold("no guest depends on a clock or on randomness", why, &found);
+}
+
+#[test]
+fn every_test_guest_is_used() {
+    let guests = files::folders_in(&workspace_root().join("guests").join("test"));
+    assert!(!guests.is_empty(), "guests/test is missing or empty");
+    let found = documents::test_guests_are_used(&FILES);
+    let why = "a misbehaving guest that no test runs shows nothing";
+    hold("every package under guests/test is named by a test of the host", why, &found);
+}
+
+#[test]
+fn the_contracts_are_documented() {
+    assert!(FILES.iter().any(|file| file.is_below("wit")), "wit/ is missing or empty");
+    let found = wit::everything_is_documented(&FILES);
+    let why = "strategy authors read wit/ first, and some read nothing else";
+    hold("every item, field, function and case in wit/ has a `///`", why, &found);
+}

@@ -1,0 +1,16 @@
+//! `cargo xtask bench`: runs a benchmark with fresh guests.
+
+use anyhow::Result;
+
+use crate::project::Project;
+use crate::{doctor, guests, heavy, process};
+
+/// Builds the guests, then runs the benchmark `name`; its stdout is ours.
+pub(crate) fn run(project: &Project, name: &str, arguments: &[String]) -> Result<()> {
+    doctor::require(project, false)?;
+    heavy::announce(project);
+    guests::build(project)?;
+    let mut command = project.cargo();
+    command.args(["run", "--release", "--quiet", "-p", "bench", "--", name]);
+    process::run(command.args(arguments))
+}

@@ -1,0 +1,138 @@
+//! The project's automation: `cargo xtask demo`, `cargo xtask test`, `cargo xtask bench`, ...
+//!
+//! It speaks on stderr, as cargo does; stdout belongs to what was asked for: the demo's table, a
+//! bench's JSON lines, the doctor's list, the verdict of the tests.
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
+
+mod bench;
+mod component;
+mod demo;
+mod doctor;
+mod guests;
+mod heavy;
+mod host;
+mod process;
+mod project;
+mod schemas;
+mod steps;
+mod test;
+mod toolchain;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::project::Project;
+
+/// Builds, tests and shows Kumiki.
+///
+/// Start with `cargo xtask demo`: it builds everything, replays a strategy over sample data and
+/// opens the report. The first build takes minutes, because it compiles the WebAssembly engine;
+/// later ones take seconds. When something is missing, `cargo xtask doctor` says what to do.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Arguments {
+    /// The project's folder; found by itself when left out.
+    #[arg(long, global = true, hide = true, value_name = "FOLDER")]
+    root: Option<PathBuf>,
+
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Build everything and replay the built-in strategy `sma-cross` over sample data.
+    ///
+    /// Writes runs/demo/data and runs/demo/report, prints the summary and opens the report in a
+    /// browser where there is a desktop.
+    Demo {
+        /// Print the path of the report, but do not open it. Setting CI does the same.
+        #[arg(long)]
+        no_open: bool,
+    },
+
+    /// Check everything: format, guests, lints, documentation, tests, schemas.
+    ///
+    /// Stops at the first step that fails and shows the command that repeats it.
+    Test {
+        /// Leave out the format check, clippy and the documentation.
+        #[arg(long)]
+        no_lint: bool,
+    },
+
+    /// Build the guests and turn them into components.
+    ///
+    /// Strategies go to `<target>/release/strategies`, where the `kumiki` program finds them by
+    /// name; the guests of the tests go to `<target>/release/test-guests`.
+    ///
+    /// A compiler for wasm32-unknown-unknown is used as it is, or added with rustup, or unpacked
+    /// from Debian's packages into your cache folder; nothing is installed. To force one way, set
+    /// KUMIKI_WASM_TOOLCHAIN to `rustup` or `debian`.
+    Guests {
+        /// Also lint and test the SDK and the strategies natively, without WebAssembly.
+        #[arg(long)]
+        check_sdk: bool,
+    },
+
+    /// Measure: build the guests, then run a benchmark of tests/bench.
+    ///
+    /// Its stdout is passed on untouched: one JSON object per line.
+    Bench {
+        /// Which benchmark.
+        name: String,
+        /// Passed on to it.
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
+
+    /// Write the generated schemas anew into schemas/.
+    Schemas,
+
+    /// Say what is there, what is missing and what to do about it.
+    Doctor,
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match run(arguments) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(arguments: Arguments) -> anyhow::Result<()> {
+    let project = Project::find(arguments.root.as_deref())?;
+    match arguments.task {
+        Task::Demo { no_open } => demo::run(&project, no_open),
+        Task::Test { no_lint } => test::run(&project, no_lint),
+        Task::Guests { check_sdk } => guests::run(&project, check_sdk),
+        Task::Bench { name, arguments } => bench::run(&project, &name, &arguments),
+        Task::Schemas => schemas::write(&project),
+        Task::Doctor => doctor::run(&project),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        use clap::CommandFactory;
+        Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn a_bench_takes_options_of_its_own() {
+        let parsed = Arguments::try_parse_from(["xtask", "bench", "replay", "--days", "3"]);
+        let Ok(Arguments { task: Task::Bench { name, arguments }, .. }) = parsed else {
+            panic!("not a bench");
+        };
+        assert_eq!((name.as_str(), arguments.len()), ("replay", 2));
+    }
+}

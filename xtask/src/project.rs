@@ -1,0 +1,143 @@
+//! Where things are: the project's folder, its target folder, cargo.
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use serde_json::Value;
+
+use crate::process;
+
+/// The project on this machine.
+pub(crate) struct Project {
+    /// The folder with the root manifest.
+    pub(crate) root: PathBuf,
+    /// Cargo's target folder of the root workspace.
+    pub(crate) target: PathBuf,
+    /// The lowest Rust version the root workspace takes, as in `1.95`.
+    pub(crate) rust_version: String,
+}
+
+impl Project {
+    /// Finds the project in `root`; without one, in the folder above this package.
+    pub(crate) fn find(root: Option<&Path>) -> Result<Self> {
+        let root = match root {
+            Some(folder) => folder.to_path_buf(),
+            None => folder_of_the_project()?,
+        };
+        let root = std::path::absolute(&root)?;
+        let metadata = metadata(&root, &root.join("Cargo.toml"))?;
+        let target = metadata["target_directory"].as_str().context("no target folder known")?;
+        let rust_version = metadata["packages"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .find_map(|package| package["rust_version"].as_str())
+            .unwrap_or("1.95");
+        Ok(Self { target: target.into(), rust_version: rust_version.to_owned(), root })
+    }
+
+    /// Cargo, in the project's folder.
+    pub(crate) fn cargo(&self) -> Command {
+        cargo(&self.root)
+    }
+
+    /// The manifest of the guests' workspace, relative to the project's folder.
+    pub(crate) fn guests_manifest(&self) -> PathBuf {
+        Path::new("guests").join("Cargo.toml")
+    }
+
+    /// What cargo knows about the guests' workspace, without its dependencies.
+    pub(crate) fn guests_metadata(&self) -> Result<Value> {
+        metadata(&self.root, &self.root.join(self.guests_manifest()))
+    }
+
+    /// The target folder of the guests, for WebAssembly and for their native tests.
+    pub(crate) fn guests_target(&self) -> PathBuf {
+        self.target.join("guests")
+    }
+
+    /// The folder of the programs, `<target>/release`.
+    pub(crate) fn release(&self) -> PathBuf {
+        self.target.join("release")
+    }
+
+    /// The `kumiki` program.
+    pub(crate) fn program(&self) -> PathBuf {
+        self.release().join(format!("kumiki{}", env::consts::EXE_SUFFIX))
+    }
+}
+
+fn folder_of_the_project() -> Result<PathBuf> {
+    // `cargo run` sets it; a program that was copied elsewhere looks around itself.
+    if let Some(package) = env::var_os("CARGO_MANIFEST_DIR")
+        && let Some(parent) = Path::new(&package).parent()
+    {
+        return Ok(parent.to_path_buf());
+    }
+    let here = env::current_dir()?;
+    here.ancestors()
+        .find(|folder| folder.join("xtask").is_dir() && folder.join("Cargo.toml").is_file())
+        .map(Path::to_path_buf)
+        .context("not inside the project: no folder above this one has Cargo.toml and xtask/")
+}
+
+fn cargo(folder: &Path) -> Command {
+    let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.current_dir(folder);
+    for name in variables_about_xtask(env::vars_os().map(|(name, _)| name)) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// What `cargo run` tells us about our own package. Handed on, it would make build scripts that
+/// watch these variables run again each time.
+fn variables_about_xtask(names: impl Iterator<Item = OsString>) -> Vec<OsString> {
+    let ours = |name: &OsString| {
+        let name = name.to_string_lossy();
+        name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+    };
+    names.filter(ours).collect()
+}
+
+fn metadata(folder: &Path, manifest: &Path) -> Result<Value> {
+    if !manifest.is_file() {
+        bail!("{} is missing", manifest.display());
+    }
+    let mut command = cargo(folder);
+    command.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]);
+    let answer = process::ask(command.arg(manifest));
+    if !answer.ok {
+        bail!("cargo cannot read {}:\n{}", manifest.display(), answer.err.trim());
+    }
+    serde_json::from_str(&answer.out).context("cargo metadata answered something else than JSON")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_this_project() {
+        let project = Project::find(None).expect("the tests run inside the project");
+        assert!(project.root.join("xtask").is_dir());
+        assert!(project.rust_version.starts_with("1."));
+    }
+
+    #[test]
+    fn a_missing_manifest_is_named() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let error = Project::find(Some(folder.path())).err().expect("nothing is there");
+        assert!(error.to_string().ends_with("Cargo.toml is missing"));
+    }
+
+    #[test]
+    fn keeps_what_the_user_set() {
+        let names = ["CARGO_PKG_NAME", "CARGO_MANIFEST_DIR", "CARGO_TARGET_DIR", "RUSTFLAGS"];
+        let removed = variables_about_xtask(names.into_iter().map(OsString::from));
+        assert_eq!(removed, ["CARGO_PKG_NAME", "CARGO_MANIFEST_DIR"]);
+    }
+}

@@ -1,0 +1,88 @@
+//! Numbered steps with their times, and the verdict at the end.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+
+/// A task made of steps. The first failure ends it.
+pub(crate) struct Steps {
+    total: usize,
+    done: usize,
+    watch: Stopwatch,
+}
+
+impl Steps {
+    /// A task of `total` steps.
+    pub(crate) fn new(total: usize) -> Self {
+        Self { total, done: 0, watch: Stopwatch::start() }
+    }
+
+    /// Does one step under a heading.
+    pub(crate) fn step(&mut self, name: &str, work: impl FnOnce() -> Result<()>) -> Result<()> {
+        let number = self.done + 1;
+        debug_assert!(number <= self.total, "more steps than announced");
+        eprintln!("\n== {number}/{} {name}", self.total);
+        let watch = Stopwatch::start();
+        work().with_context(|| format!("step {number} of {}, {name}, failed", self.total))?;
+        eprintln!("== {number}/{} {name}: done in {}", self.total, watch.shown());
+        self.done = number;
+        Ok(())
+    }
+
+    /// The verdict, one line.
+    pub(crate) fn verdict(&self) -> String {
+        debug_assert_eq!(self.done, self.total, "fewer steps than announced");
+        format!("{} steps passed in {}", self.done, self.watch.shown())
+    }
+}
+
+/// Measures how long something took.
+pub(crate) struct Stopwatch(Instant);
+
+impl Stopwatch {
+    /// Starts now.
+    #[allow(clippy::disallowed_methods, reason = "build times are no part of any result")]
+    pub(crate) fn start() -> Self {
+        Self(Instant::now())
+    }
+
+    /// The time since the start, for people.
+    pub(crate) fn shown(&self) -> String {
+        shown(self.0.elapsed())
+    }
+}
+
+fn shown(time: Duration) -> String {
+    let seconds = time.as_secs();
+    if seconds < 60 {
+        format!("{:.1} s", time.as_secs_f64())
+    } else {
+        format!("{} min {:02} s", seconds / 60, seconds % 60)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failure_names_the_step() {
+        let mut steps = Steps::new(2);
+        assert!(steps.step("first", || Ok(())).is_ok());
+        let error = steps.step("second", || anyhow::bail!("broken")).expect_err("it fails");
+        assert_eq!(format!("{error:#}"), "step 2 of 2, second, failed: broken");
+    }
+
+    #[test]
+    fn the_verdict_counts_steps() {
+        let mut steps = Steps::new(1);
+        assert!(steps.step("only", || Ok(())).is_ok());
+        assert!(steps.verdict().starts_with("1 steps passed in "));
+    }
+
+    #[test]
+    fn times_are_for_people() {
+        assert_eq!(shown(Duration::from_millis(1_240)), "1.2 s");
+        assert_eq!(shown(Duration::from_secs(305)), "5 min 05 s");
+    }
+}

@@ -1,0 +1,257 @@
+//! Finds or prepares a compiler for wasm32-unknown-unknown.
+//!
+//! In this order: what the active toolchain has; what was unpacked earlier; rustup; Debian's
+//! packages. Nothing is ever installed outside rustup's and our own cache folder.
+
+mod apt;
+mod debian;
+
+use std::env;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{self, Answer};
+
+pub(crate) use debian::Unpacked;
+
+/// What guests are compiled for.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Forces a way: `auto`, `rustup` or `debian`.
+pub(crate) const CHOICE: &str = "KUMIKI_WASM_TOOLCHAIN";
+
+/// How to call cargo so that it builds guests.
+#[derive(Debug)]
+pub(crate) struct Toolchain {
+    /// What it is, for people.
+    pub(crate) description: String,
+    /// Environment for cargo.
+    pub(crate) variables: Vec<(&'static str, OsString)>,
+    /// Arguments for `cargo build`, besides the target.
+    pub(crate) arguments: Vec<String>,
+    /// The folder of the standard library's source. Its path must not leak into a guest.
+    pub(crate) sysroot: PathBuf,
+}
+
+/// Which ways may be tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// All of them.
+    Auto,
+    /// The active toolchain, with rustup's help.
+    Rustup,
+    /// Debian's packages only.
+    Debian,
+}
+
+impl Choice {
+    /// Reads the environment.
+    pub(crate) fn from_environment() -> Result<Self> {
+        Self::parse(env::var_os(CHOICE).unwrap_or_default().to_string_lossy().as_ref())
+    }
+
+    fn parse(text: &str) -> Result<Self> {
+        match text {
+            "" | "auto" => Ok(Self::Auto),
+            "rustup" => Ok(Self::Rustup),
+            "debian" => Ok(Self::Debian),
+            other => bail!("{CHOICE} is `{other}`; it can be `auto`, `rustup` or `debian`"),
+        }
+    }
+}
+
+/// The Rust compiler that is active in the project's folder.
+pub(crate) struct Active {
+    /// Its version, as in `1.95.0`.
+    pub(crate) version: String,
+    /// Its target triple.
+    pub(crate) host: String,
+    /// Its folder.
+    pub(crate) sysroot: PathBuf,
+}
+
+impl Active {
+    /// Asks `rustc`.
+    pub(crate) fn find() -> Result<Self> {
+        let about = ask_rustc(&["-vV"])?;
+        let field = |name: &str| about.lines().find_map(|line| line.strip_prefix(name));
+        let version = field("release: ").context("rustc does not tell its version")?;
+        let host = field("host: ").context("rustc does not tell its host")?;
+        let sysroot = ask_rustc(&["--print", "sysroot"])?;
+        Ok(Self {
+            version: version.trim().to_owned(),
+            host: host.trim().to_owned(),
+            sysroot: sysroot.trim().into(),
+        })
+    }
+
+    /// Whether the standard library for guests is there.
+    pub(crate) fn has_target(&self) -> bool {
+        let folder = self.sysroot.join("lib/rustlib").join(TARGET).join("lib");
+        // An interrupted or broken set-up may leave an empty folder behind.
+        let is_core = |name: OsString| name.to_string_lossy().starts_with("libcore-");
+        folder.read_dir().is_ok_and(|files| files.flatten().any(|file| is_core(file.file_name())))
+    }
+
+    /// The folder of the linker that comes with the toolchain.
+    fn tools(&self) -> PathBuf {
+        self.sysroot.join("lib/rustlib").join(&self.host).join("bin")
+    }
+
+    fn toolchain(&self) -> Toolchain {
+        Toolchain {
+            description: format!("rustc {} with its {TARGET}", self.version),
+            variables: Vec::new(),
+            arguments: Vec::new(),
+            sysroot: self.sysroot.clone(),
+        }
+    }
+}
+
+/// Finds a toolchain; prepares one when there is none.
+pub(crate) fn find(rust_version: &str) -> Result<Toolchain> {
+    find_with(Choice::from_environment()?, rust_version, &cache_folder()?)
+}
+
+fn find_with(choice: Choice, rust_version: &str, cache: &Path) -> Result<Toolchain> {
+    let active = Active::find()?;
+    let mut tried = Vec::new();
+    if choice != Choice::Debian {
+        if active.has_target() {
+            return Ok(active.toolchain());
+        }
+        tried.push(format!("the active rustc {} has no {TARGET}", active.version));
+    }
+    // What was unpacked earlier goes before rustup: on a machine where rustup cannot reach its
+    // server it would be asked in vain, each time anew.
+    if choice != Choice::Rustup
+        && let Some(unpacked) = Unpacked::newest(cache, rust_version)
+    {
+        return unpacked.toolchain(&active);
+    }
+    if choice != Choice::Debian {
+        match add_with_rustup(&active) {
+            Ok(()) => return Ok(active.toolchain()),
+            Err(error) => {
+                eprintln!("rustup could not add it");
+                tried.push(format!("rustup: {error:#}"));
+            }
+        }
+    }
+    if choice != Choice::Rustup {
+        let made = debian::prepare(cache, rust_version).and_then(|made| made.toolchain(&active));
+        match made {
+            Ok(toolchain) => return Ok(toolchain),
+            Err(error) => tried.push(format!("Debian's packages: {error:#}")),
+        }
+    }
+    bail!("{}", nothing_found(&tried, choice))
+}
+
+fn nothing_found(tried: &[String], choice: Choice) -> String {
+    let mut text = format!("no compiler for {TARGET}, which strategies are built for. Tried:\n");
+    for attempt in tried {
+        text += &format!("  - {}\n", attempt.replace('\n', "\n    "));
+    }
+    text += &format!(
+        "What to do: with a network, `rustup target add {TARGET}`; on Debian, `apt-get update` \
+         and again; or point RUSTC at a rustc that has the target"
+    );
+    if choice != Choice::Auto {
+        text += &format!("; or unset {CHOICE}, so that every way is tried");
+    }
+    text
+}
+
+fn add_with_rustup(active: &Active) -> Result<()> {
+    eprintln!("adding {TARGET} with rustup ...");
+    let mut command = Command::new("rustup");
+    // A backtrace through rustup would bury what it has to say.
+    command.args(["target", "add", TARGET]).env_remove("RUST_BACKTRACE");
+    let Answer { ok, out, err } = process::ask(&mut command);
+    if !ok {
+        let said = if err.trim().is_empty() { out } else { err };
+        bail!("`rustup target add {TARGET}` said:\n{}", said.trim());
+    }
+    if !active.has_target() {
+        bail!("it added {TARGET}, but not to the active rustc in {}", active.sysroot.display());
+    }
+    Ok(())
+}
+
+fn ask_rustc(arguments: &[&str]) -> Result<String> {
+    let program = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let answer = process::ask(Command::new(program).args(arguments));
+    if !answer.ok {
+        bail!("`rustc {}` does not work: {}", arguments.join(" "), answer.last_line());
+    }
+    Ok(answer.out)
+}
+
+/// The folder that prepared toolchains are kept in.
+pub(crate) fn cache_folder() -> Result<PathBuf> {
+    let absolute = |name| env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    absolute("XDG_CACHE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".cache")))
+        .or_else(|| absolute("LOCALAPPDATA"))
+        .map(|folder| folder.join("kumiki"))
+        .context("neither XDG_CACHE_HOME nor HOME is set, so there is no cache folder")
+}
+
+/// Whether `version` (`1.96.0+dfsg1-1`) is at least `lowest` (`1.95`).
+pub(crate) fn at_least(version: &str, lowest: &str) -> bool {
+    numbers(version) >= numbers(lowest)
+}
+
+/// The first three numbers of a version; what is missing counts as zero.
+fn numbers(version: &str) -> [u64; 3] {
+    let mut found = [0; 3];
+    let upstream = version.split(|c: char| c != '.' && !c.is_ascii_digit()).next().unwrap_or("");
+    for (place, part) in found.iter_mut().zip(upstream.split('.')) {
+        *place = part.parse().unwrap_or(0);
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_compared_as_numbers() {
+        assert!(at_least("1.96.0+dfsg1-1~deb12u2", "1.95"));
+        assert!(at_least("1.100.0", "1.95"));
+        assert!(at_least("1.95.0", "1.95"));
+        assert!(!at_least("1.85.0+dfsg3-1", "1.95"));
+        assert!(!at_least("1.9", "1.95"));
+        assert!(!at_least("", "1.95"));
+    }
+
+    #[test]
+    fn a_choice_is_one_of_three() {
+        assert_eq!(Choice::parse("").ok(), Some(Choice::Auto));
+        assert_eq!(Choice::parse("rustup").ok(), Some(Choice::Rustup));
+        assert_eq!(Choice::parse("debian").ok(), Some(Choice::Debian));
+        let message = Choice::parse("nix").expect_err("unknown").to_string();
+        assert!(message.contains("`nix`") && message.contains("`debian`"), "{message}");
+    }
+
+    #[test]
+    fn the_active_compiler_is_found() {
+        let active = Active::find().expect("this test was compiled with it");
+        assert!(at_least(&active.version, "1.95"));
+        assert!(active.sysroot.is_dir());
+    }
+
+    #[test]
+    fn a_failure_tells_all_attempts_and_what_to_do() {
+        let tried = ["first: a\nb".to_owned(), "second: c".to_owned()];
+        let text = nothing_found(&tried, Choice::Rustup);
+        for part in ["  - first: a\n    b\n", "  - second: c\n", "What to do:", CHOICE] {
+            assert!(text.contains(part), "{part} is missing in {text}");
+        }
+    }
+}
