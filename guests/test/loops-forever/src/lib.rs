@@ -15,8 +15,10 @@ impl Strategy for LoopsForever {
 
     fn on_trade_tick(&mut self, _context: &mut Context, _trade: &Trade) {
         self.trades += 1;
-        while self.trades >= 3 {
-            std::hint::spin_loop();
+        if self.trades >= 3 {
+            loop {
+                std::hint::spin_loop();
+            }
         }
     }
 }
