@@ -22,6 +22,7 @@ pub(crate) fn run() {
     let data = BenchData::prepare();
     let series = loading(&data);
     components();
+    bare_call();
     strict_and_windows("sample month", &series, "1");
     if let Some(real) = &data.real {
         let cache = scratch();
@@ -48,14 +49,80 @@ fn million(amount: usize) -> f64 {
     amount as f64 / 1e6
 }
 
+/// What inflating a file costs, without looking at the text: the baseline of every cold load.
+fn inflate_only(file: &TradeFile) -> Seconds {
+    let packed = std::fs::read(&file.path).unwrap_or_default();
+    let mut buffer = vec![0; 256 << 10];
+    seconds(|| {
+        let mut text = flate2::read::MultiGzDecoder::new(packed.as_slice());
+        while matches!(std::io::Read::read(&mut text, &mut buffer), Ok(bytes) if bytes > 0) {}
+    })
+}
+
+/// What reading and checking the rows of a code costs, without keeping them.
+fn read_only(file: &TradeFile, code: &str) -> (u64, Seconds) {
+    let selection = marketdata::Selection::Codes(vec![sample::vendor_code(code)]);
+    let mut rows = 0;
+    let taken = seconds(|| {
+        let mut sum = 0_i64;
+        let read = marketdata::read_trades(
+            file,
+            &selection,
+            &marketdata::ReadOptions::default(),
+            &mut |_| ControlFlow::Continue(()),
+            &mut |row: &marketdata::TradeRow| sum ^= row.price,
+        );
+        rows = read.map_or(0, |summary| summary.rows_scanned);
+        sum
+    });
+    (rows, taken)
+}
+
+/// A file read and checked, beside the time that inflating alone takes.
+fn reading(name: &str, file: &TradeFile, code: &str, goal: u32) {
+    let inflate = inflate_only(file);
+    let (rows, taken) = read_only(file, code);
+    let more = json!({
+        "rows": rows,
+        "goal_min": goal,
+        "inflate_only_m_rows_per_s": (rows as f64 / 1e5 / inflate.best).round() / 10.0,
+        "times_inflate_only": (taken.best / inflate.best * 100.0).round() / 100.0,
+    });
+    rate(name, "M rows/s", rows as f64 / 1e6, taken, &more);
+}
+
+/// One call into a component that does nothing: what the engine alone costs on this machine.
+fn bare_call() {
+    const CALLS: u64 = 100_000;
+    let Ok(mut instance) = module("empty").instantiate(Limits::default()) else { return };
+    let started = instance.init("{}", &[sample::options("{}", 1, "1").instrument]);
+    assert_eq!(started, Ok(()));
+    let taken = seconds(|| {
+        for number in 0..CALLS {
+            let called = instance.stop(domain::TsNanos::from_nanos(number));
+            assert!(called.is_ok());
+        }
+    });
+    let each = |seconds: f64| seconds / CALLS as f64 * 1e9;
+    figure(
+        "a component call that does nothing",
+        "ns",
+        each(taken.median),
+        each(taken.best),
+        &json!({}),
+    );
+}
+
 /// Cold and warm loads; gives the month back.
 fn loading(data: &BenchData) -> TradeSeries {
+    reading("read and check one code-month", &data.month, "72030", 8);
+    reading("pick one code out of a file of all", &data.all_codes, "13010", 10);
     let mut rows = 0;
     let cold = seconds(|| {
         let cache = scratch();
         rows = load(&data.month, "72030", cache.path());
     });
-    let more = json!({ "rows": rows, "goal_min": 8, "includes": "inflate, parse, cache file" });
+    let more = json!({ "rows": rows, "includes": "hash, inflate, check, columns, cache file" });
     rate("cold load of one code-month", "M rows/s", million(rows), cold, &more);
 
     let cache = scratch();
@@ -64,20 +131,6 @@ fn loading(data: &BenchData) -> TradeSeries {
     let more = json!({ "rows": rows, "goal_max": 20 });
     figure("warm load of one code-month", "ms", warm.median * 1e3, warm.best * 1e3, &more);
 
-    let mut scanned = 0;
-    let picked = seconds(|| {
-        let cache = scratch();
-        let store = TradeStore::new(cache.path());
-        let code = sample::vendor_code("13010");
-        let counted = store.load(&data.all_codes, &[code], &mut |progress| {
-            scanned = scanned.max(progress.rows_scanned);
-            ControlFlow::Continue(())
-        });
-        counted.unwrap_or_else(|error| panic!("{error}"))
-    });
-    let total = marketdata::check_file(&data.all_codes).map_or(0, |report| report.rows);
-    let more = json!({ "rows": total, "goal_min": 10 });
-    rate("one code out of a file of all", "M rows/s", total as f64 / 1e6, picked, &more);
     memory::report("peak memory above the rows, one code-month", &data.month, "72030");
     memory::report("peak memory above the rows, one code of all", &data.all_codes, "13010");
     load_all(&data.month, "72030", cache.path())
