@@ -23,7 +23,7 @@ pub mod bindings {
 
 pub use bindings::export;
 
-use bindings::exports::kumiki::strategy::guest::{Guest, Outcome, Window};
+use bindings::exports::kumiki::strategy::guest::{Guest, Window};
 use bindings::kumiki::strategy::types as wit;
 
 /// Where a component keeps its strategy; [`crate::register!`] implements it.
@@ -91,9 +91,13 @@ impl<S: Strategy> Machine<S> {
         self.reached
     }
 
-    fn actions(&mut self) -> Vec<wit::Action> {
+    /// Hands over what the strategy asked for in this call.
+    fn act(&mut self) {
         let actions = self.runner.take_actions();
-        if actions.is_empty() { Vec::new() } else { actions.into_iter().map(Into::into).collect() }
+        if !actions.is_empty() {
+            let actions: Vec<wit::Action> = actions.into_iter().map(Into::into).collect();
+            bindings::kumiki::strategy::actions::act(&actions);
+        }
     }
 }
 
@@ -111,32 +115,33 @@ impl<T: Slot> Guest for T {
         Ok(())
     }
 
-    fn start(now: u64) -> Vec<wit::Action> {
+    fn start(now: u64) {
         machine::<T, _>(|machine| {
             machine.runner.start(Timestamp(now));
-            machine.actions()
-        })
+            machine.act();
+        });
     }
 
-    fn advance(window: Window, limit: u32) -> Outcome {
+    fn advance(window: Window, limit: u32) -> u32 {
         machine::<T, _>(|machine| {
             let reached = machine.advance(window, limit);
-            Outcome { reached, actions: machine.actions() }
+            machine.act();
+            reached
         })
     }
 
-    fn on_order_events(events: Vec<wit::OrderEvent>) -> Vec<wit::Action> {
+    fn on_order_events(events: Vec<wit::OrderEvent>) {
         machine::<T, _>(|machine| {
             machine.runner.order_events(events.into_iter().map(Into::into));
-            machine.actions()
-        })
+            machine.act();
+        });
     }
 
-    fn stop(now: u64) -> Vec<wit::Action> {
+    fn stop(now: u64) {
         machine::<T, _>(|machine| {
             machine.runner.stop(Timestamp(now));
-            machine.actions()
-        })
+            machine.act();
+        });
     }
 }
 

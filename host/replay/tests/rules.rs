@@ -354,6 +354,20 @@ fn an_id_is_never_used_twice() {
 }
 
 #[test]
+fn working_orders_have_a_limit() {
+    let allowed = domain::limits::WORKING_ORDERS_MAX;
+    let mut script = Script::default();
+    for number in 0..=allowed {
+        script = script.after(1, limit(&format!("O-{number}"), Buy, 100, "900"));
+    }
+    let options = with(|o| o.cash = Money::from_yen(1_000_000_000_000));
+    let (result, _) = run(&Market::of_the_peers(), script, &options);
+    assert_eq!(result.orders[allowed - 1].status, OrderStatus::Expired);
+    let refusal = result.orders[allowed].rejection.as_ref().unwrap().to_string();
+    assert!(refusal.starts_with("VENUE_REJECTED: TOO_MANY_ORDERS: "), "{refusal}");
+}
+
+#[test]
 fn what_the_exchange_does_not_model_is_refused_by_name() {
     let order = |change: fn(&mut domain::OrderRequest)| match market("O-1", Buy, 100) {
         Action::Submit(mut request) => {

@@ -12,8 +12,9 @@ use crate::error::SandboxError;
 /// The package that a strategy may import from.
 const PACKAGE: &str = "kumiki:strategy/";
 /// What a strategy may import.
-pub(crate) const IMPORTS: [&str; 4] = [
+pub(crate) const IMPORTS: [&str; 5] = [
     "kumiki:strategy/types@1.0.0",
+    "kumiki:strategy/actions@1.0.0",
     "kumiki:strategy/log@1.0.0",
     "kumiki:strategy/portfolio@1.0.0",
     "kumiki:strategy/aggressor@1.0.0",
@@ -94,7 +95,7 @@ pub(crate) fn foreign_import(name: &str, import: &str) -> SandboxError {
     SandboxError::ForeignImport {
         name: name.to_owned(),
         import: import.to_owned(),
-        allowed: format!("{PACKAGE}{{log, portfolio, aggressor}}@1.0.0"),
+        allowed: format!("{PACKAGE}{{actions, log, portfolio, aggressor}}@1.0.0"),
         hint: if import.starts_with("wasi") {
             "; rebuild it without WASI (componentize-py: `--stub-wasi`)"
         } else {
@@ -178,7 +179,7 @@ mod tests {
         assert_eq!(
             message(component),
             "guest imports `wasi:clocks/wall-clock@0.2.9`; a strategy may import only \
-             kumiki:strategy/{log, portfolio, aggressor}@1.0.0. It gets no clock, no randomness, \
+             kumiki:strategy/{actions, log, portfolio, aggressor}@1.0.0. It gets no clock, no randomness, \
              no files and no network; rebuild it without WASI (componentize-py: `--stub-wasi`)"
         );
         let module = r#"(module (import "env" "now" (func (result i64))))"#;

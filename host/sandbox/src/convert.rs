@@ -11,7 +11,6 @@ use domain::{
     OrderStatus, OrderType, Price, Quantity, TickTable, TimeInForce, TriggerType, TsNanos,
 };
 
-use crate::bindings::exports::kumiki::strategy::guest;
 use crate::bindings::kumiki::strategy::{log, types as wit};
 
 /// Maps enums with the same cases.
@@ -172,10 +171,10 @@ pub(crate) fn order_event(event: &OrderEvent) -> wit::OrderEvent<'_> {
     }
 }
 
-pub(crate) fn action(action: guest::Action) -> Action {
+pub(crate) fn action(action: wit::Action) -> Action {
     match action {
-        guest::Action::Submit(request) => Action::Submit(order_request(request)),
-        guest::Action::Modify(change) => Action::Modify {
+        wit::Action::Submit(request) => Action::Submit(order_request(request)),
+        wit::Action::Modify(change) => Action::Modify {
             client_order_id: Arc::from(change.client_order_id),
             change: OrderModify {
                 quantity: change.quantity.map(Quantity::new),
@@ -184,11 +183,11 @@ pub(crate) fn action(action: guest::Action) -> Action {
                 expire_time: change.expire_time.map(TsNanos::from_nanos),
             },
         },
-        guest::Action::Cancel(id) => Action::Cancel { client_order_id: Arc::from(id) },
-        guest::Action::CancelAll(instrument) => {
+        wit::Action::Cancel(id) => Action::Cancel { client_order_id: Arc::from(id) },
+        wit::Action::CancelAll(instrument) => {
             Action::CancelAll { instrument: instrument.map(InstrumentIx) }
         }
-        guest::Action::EmitSignal(signal) => Action::Signal(Signal {
+        wit::Action::EmitSignal(signal) => Action::Signal(Signal {
             instrument: InstrumentIx(signal.instrument),
             kind: signal_in(signal.kind),
             side: signal.side.map(side_in),
@@ -196,7 +195,7 @@ pub(crate) fn action(action: guest::Action) -> Action {
             tag: signal.tag,
             note: signal.note,
         }),
-        guest::Action::Narrate(record) => Action::Narrative(NarrativeRecord {
+        wit::Action::Narrate(record) => Action::Narrative(NarrativeRecord {
             client_order_id: record.client_order_id.map(Arc::from),
             title: record.title,
             body: record.body,

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use domain::strategy::{
-    Action, Capabilities, Fault, FaultKind, Identity, LogLine, NarrativeRecord, Outcome,
-    PortfolioView, StrategyRuntime, Window,
+    Action, Capabilities, Fault, FaultKind, Identity, LogLine, Outcome, PortfolioView,
+    StrategyRuntime, Window,
 };
 use domain::{Instrument, OrderEvent, TsNanos};
 use wasmtime::{Result, Store};
@@ -109,53 +109,10 @@ impl StrategyInstance {
         }
     }
 
-    /// Checks and converts what a call returned.
+    /// What the strategy asked for in the call that has just returned.
     #[inline]
-    fn actions(
-        &mut self,
-        export: &'static str,
-        actions: Vec<guest::Action>,
-    ) -> Result<Vec<Action>, Box<Fault>> {
-        if actions.is_empty() {
-            return Ok(Vec::new());
-        }
-        self.checked_actions(export, actions)
-    }
-
-    fn checked_actions(
-        &mut self,
-        export: &'static str,
-        actions: Vec<guest::Action>,
-    ) -> Result<Vec<Action>, Box<Fault>> {
-        let allowed = self.store.data().limits.actions_per_call;
-        if actions.len() > allowed {
-            let (used, allowed) = (actions.len() as u64, allowed as u64);
-            let kind =
-                FaultKind::Limit { what: "orders and other actions in one call", used, allowed };
-            return Err(self.breach(export, kind));
-        }
-        let actions: Vec<Action> = actions.into_iter().map(convert::action).collect();
-        for action in &actions {
-            if let Action::Narrative(record) = action {
-                self.count_narrative(export, record)?;
-            }
-        }
-        Ok(actions)
-    }
-
-    fn count_narrative(
-        &mut self,
-        export: &'static str,
-        record: &NarrativeRecord,
-    ) -> Result<(), Box<Fault>> {
-        let state = self.store.data_mut();
-        state.narrative_bytes += record.title.len() + record.body.len();
-        let (used, allowed) = (state.narrative_bytes as u64, state.limits.narrative_bytes as u64);
-        if used > allowed {
-            let kind = FaultKind::Limit { what: "bytes of narrative", used, allowed };
-            return Err(self.breach(export, kind));
-        }
-        Ok(())
+    fn take_actions(&mut self) -> Vec<Action> {
+        std::mem::take(&mut self.store.data_mut().actions)
     }
 
     fn lifecycle_fuel(&self) -> u64 {
@@ -202,9 +159,8 @@ impl StrategyRuntime for StrategyInstance {
     fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
-        let actions =
-            self.call("start", fuel, |guest, store| guest.call_start(store, now.nanos()))?;
-        self.actions("start", actions)
+        self.call("start", fuel, |guest, store| guest.call_start(store, now.nanos()))?;
+        Ok(self.take_actions())
     }
 
     #[inline]
@@ -229,18 +185,17 @@ impl StrategyRuntime for StrategyInstance {
         self.ts_event = Some(first.ts_event);
         let list: Vec<_> = events.iter().map(convert::order_event).collect();
         let fuel = self.events_fuel(events.len());
-        let actions = self.call("on-order-events", fuel, |guest, store| {
+        self.call("on-order-events", fuel, |guest, store| {
             guest.call_on_order_events(store, &list)
         })?;
-        self.actions("on-order-events", actions)
+        Ok(self.take_actions())
     }
 
     fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
-        let actions =
-            self.call("stop", fuel, |guest, store| guest.call_stop(store, now.nanos()))?;
-        self.actions("stop", actions)
+        self.call("stop", fuel, |guest, store| guest.call_stop(store, now.nanos()))?;
+        Ok(self.take_actions())
     }
 
     fn set_portfolio(&mut self, view: &PortfolioView) {
@@ -269,20 +224,19 @@ impl StrategyInstance {
         self.ts_event = self.window_start;
         let before = self.reached;
         let fuel = self.events_fuel(limit.saturating_sub(before) as usize);
-        let outcome =
+        let reached =
             self.call("advance", fuel, |guest, store| guest.call_advance(store, window, limit))?;
-        if outcome.reached <= before || outcome.reached > limit {
+        if reached <= before || reached > limit {
             return Err(self.breach(
                 "advance",
                 FaultKind::Protocol(format!(
-                    "it says that {} rows are handled; {before} were before and the limit is {limit}",
-                    outcome.reached
+                    "it says that {reached} rows are handled; {before} were before and the limit \
+                     is {limit}"
                 )),
             ));
         }
-        self.reached = outcome.reached;
-        let actions = self.actions("advance", outcome.actions)?;
-        Ok(Outcome { reached: outcome.reached, actions })
+        self.reached = reached;
+        Ok(Outcome { reached, actions: self.take_actions() })
     }
 
     fn advance_bars(

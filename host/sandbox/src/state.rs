@@ -1,10 +1,10 @@
 //! What the host keeps for one instance: limits, log, and the answers to its questions.
 
 use domain::TsNanos;
-use domain::strategy::{FaultKind, LogLevel, LogLine, PortfolioView};
+use domain::strategy::{Action, FaultKind, LogLevel, LogLine, PortfolioView};
 use wasmtime::{Error, ResourceLimiter, Result};
 
-use crate::bindings::kumiki::strategy::{aggressor, log, portfolio, types};
+use crate::bindings::kumiki::strategy::{actions, aggressor, log, portfolio, types};
 use crate::config::Limits;
 use crate::convert;
 
@@ -12,9 +12,11 @@ use crate::convert;
 pub(crate) struct State {
     pub(crate) limits: Limits,
     pub(crate) portfolio: PortfolioView,
+    /// What the strategy asked for in the present call.
+    pub(crate) actions: Vec<Action>,
     pub(crate) log: Vec<LogLine>,
     log_bytes: usize,
-    pub(crate) narrative_bytes: usize,
+    narrative_bytes: usize,
     /// The last words of a panic, with the event it was handling.
     pub(crate) last_words: Option<(Option<TsNanos>, String)>,
     /// A breach noticed inside a call, more precise than the trap that follows.
@@ -26,6 +28,7 @@ impl State {
         Self {
             limits,
             portfolio: PortfolioView::default(),
+            actions: Vec::new(),
             log: Vec::new(),
             log_bytes: 0,
             narrative_bytes: 0,
@@ -87,6 +90,33 @@ impl ResourceLimiter for State {
 
 impl types::Host for State {}
 
+impl actions::Host for State {
+    fn act(&mut self, actions: Vec<actions::Action>) -> Result<()> {
+        let (used, allowed) = (self.actions.len() + actions.len(), self.limits.actions_per_call);
+        if used > allowed {
+            return self.breach(FaultKind::Limit {
+                what: "orders and other actions in one call",
+                used: used as u64,
+                allowed: allowed as u64,
+            });
+        }
+        for action in actions.into_iter().map(convert::action) {
+            if let Action::Narrative(record) = &action {
+                self.narrative_bytes += record.title.len() + record.body.len();
+            }
+            self.actions.push(action);
+        }
+        if self.narrative_bytes > self.limits.narrative_bytes {
+            return self.breach(FaultKind::Limit {
+                what: "bytes of narrative",
+                used: self.narrative_bytes as u64,
+                allowed: self.limits.narrative_bytes as u64,
+            });
+        }
+        Ok(())
+    }
+}
+
 impl log::Host for State {
     fn write(&mut self, level: log::Level, ts_event: u64, message: String) -> Result<()> {
         let moment = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
@@ -143,5 +173,40 @@ impl aggressor::Host for State {
     /// The market data has no side, so neither replay nor today's live feed can tell.
     fn of_trade(&mut self, _row: u32) -> Result<aggressor::Side> {
         Ok(aggressor::Side::NoAggressor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn growth_beyond_a_limit_is_a_typed_breach() {
+        let mut state = State::new(Limits::default());
+        let memory = domain::limits::GUEST_MEMORY_MAX;
+        assert!(state.memory_growing(0, memory, None).is_ok());
+        assert!(state.memory_growing(0, memory + 1, None).is_err());
+        let (asked, allowed) = (memory + 1, memory);
+        assert_eq!(state.breach.take(), Some(FaultKind::Memory { asked, allowed }));
+
+        let table = domain::limits::GUEST_TABLE_MAX;
+        assert!(state.table_growing(0, table, None).is_ok());
+        assert!(state.table_growing(0, table + 1, None).is_err());
+        let (used, allowed) = (table as u64 + 1, table as u64);
+        let what = "table entries";
+        assert_eq!(state.breach.take(), Some(FaultKind::Limit { what, used, allowed }));
+        assert_eq!(state.instances(), domain::limits::GUEST_INSTANCES_MAX);
+    }
+
+    #[test]
+    fn a_position_of_an_unknown_instrument_is_a_breach() {
+        let mut state = State::new(Limits::default());
+        assert!(portfolio::Host::get_position(&mut state, 3).is_err());
+        match state.breach {
+            Some(FaultKind::Protocol(text)) => {
+                assert_eq!(text, "it asked for the position of instrument 3; there are 0");
+            }
+            other => panic!("{other:?}"),
+        }
     }
 }

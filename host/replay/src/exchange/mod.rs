@@ -401,8 +401,9 @@ impl Exchange {
         });
     }
 
+    /// Whether one order too many is open; the newest is among them already.
     fn is_full(&self) -> bool {
-        self.open.len() >= WORKING_ORDERS_MAX
+        self.open.len() > WORKING_ORDERS_MAX
     }
 }
 
