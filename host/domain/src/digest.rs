@@ -223,7 +223,7 @@ impl EventLogDigest {
 mod tests {
     use super::*;
     use crate::instrument::InstrumentIx;
-    use crate::order::OrderStatus;
+    use crate::order::{OrderSide, OrderStatus};
     use crate::price::{Price, Quantity};
 
     fn filled(price: i64) -> OrderEvent {
@@ -234,6 +234,7 @@ mod tests {
             instrument: InstrumentIx(0),
             status: OrderStatus::Filled,
             kind: OrderEventKind::Filled(Fill {
+                side: OrderSide::Buy,
                 trade_id: "T-1".into(),
                 last_quantity: Quantity::new(100),
                 last_price: Price::from_units(price),

@@ -4,13 +4,15 @@ use std::sync::Arc;
 
 use crate::instrument::InstrumentIx;
 use crate::money::Money;
-use crate::order::{OrderModify, OrderRequest, OrderStatus, Rejection};
+use crate::order::{OrderModify, OrderRequest, OrderSide, OrderStatus, Rejection};
 use crate::price::{Price, Quantity};
 use crate::time::TsNanos;
 
 /// A fill of an order, or of a part of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fill {
+    /// Which way the order goes.
+    pub side: OrderSide,
     /// Unique together with the venue's order number.
     pub trade_id: Arc<str>,
     /// Shares of this fill.

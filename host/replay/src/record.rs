@@ -8,7 +8,7 @@ use domain::{
     InstrumentIx, Money, OrderEvent, OrderEventKind, OrderSide, Price, Quantity, TsNanos,
 };
 
-use crate::exchange::{Exchange, Order};
+use crate::exchange::Order;
 use crate::series::TradingDay;
 
 /// One fill.
@@ -140,10 +140,10 @@ struct SidesByFill {
 
 impl Recorder {
     /// Notes an event of an order.
-    pub(crate) fn order_event(&mut self, event: &OrderEvent, exchange: &Exchange) {
+    pub(crate) fn order_event(&mut self, event: &OrderEvent) {
         self.digest.order_event(event);
         if let OrderEventKind::Filled(fill) = &event.kind {
-            let side = exchange.side_of(&event.client_order_id);
+            let side = fill.side;
             self.fills.push(FillRow {
                 ts_event: event.ts_event,
                 instrument: event.instrument,

@@ -292,7 +292,7 @@ impl Run<'_> {
     fn note_events(&mut self) -> Vec<OrderEvent> {
         let events = self.exchange.take_events();
         for event in &events {
-            self.recorder.order_event(event, &self.exchange);
+            self.recorder.order_event(event);
         }
         let warnings = self.exchange.take_warnings();
         if !warnings.is_empty() {

@@ -32,12 +32,12 @@ pub(super) fn round_to_tick(request: &mut OrderRequest, ticks: TickTable) {
 
 impl Exchange {
     /// The engine's own refusals: the order never reaches the venue.
-    pub(super) fn refusal_of(&self, request: &OrderRequest) -> Check {
+    pub(super) fn refusal_of(&self, request: &OrderRequest, id_is_taken: bool) -> Check {
         if self.closed {
             return refuse(ReasonCode::MarketClosed, "END_OF_DATA: the replay's data has ended");
         }
         request.validate_shape()?;
-        if self.ids.contains_key(&request.client_order_id) {
+        if id_is_taken {
             return refuse(
                 ReasonCode::ValidationError,
                 "CLIENT_ORDER_ID: was used before in this run",

@@ -185,6 +185,7 @@ impl Exchange {
         let done = self.orders[index].leaves().is_zero();
         self.happen(index, OrderTrigger::Fill { done }, now, |order| {
             OrderEventKind::Filled(Fill {
+                side,
                 trade_id,
                 last_quantity: quantity,
                 last_price: price,

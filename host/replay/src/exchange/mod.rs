@@ -155,9 +155,10 @@ impl Exchange {
         if let Some(market) = self.markets.get(usize::from(request.instrument.0)) {
             checks::round_to_tick(&mut request, market.instrument.ticks);
         }
-        let refusal = self.refusal_of(&request);
-        let known = self.ids.contains_key(&request.client_order_id);
         let index = self.orders.len();
+        // The first order with an id keeps it.
+        let holder = *self.ids.entry(Arc::clone(&request.client_order_id)).or_insert(index);
+        let refusal = self.refusal_of(&request, holder != index);
         self.sequence += 1;
         self.orders.push(Order {
             request: Arc::new(request),
@@ -174,10 +175,6 @@ impl Exchange {
             worst_price: Price::default(),
             sequence: self.sequence,
         });
-        if !known {
-            let id = Arc::clone(&self.orders[index].request.client_order_id);
-            self.ids.insert(id, index);
-        }
         if let Err(rejection) = refusal {
             self.reject(index, now, rejection);
             return;
@@ -408,13 +405,6 @@ impl Exchange {
 }
 
 impl Exchange {
-    /// Which way the order with this id goes; a buy where there is none.
-    #[must_use]
-    pub fn side_of(&self, client_order_id: &str) -> domain::OrderSide {
-        let index = self.ids.get(client_order_id);
-        index.map_or(domain::OrderSide::Buy, |index| self.orders[*index].request.side)
-    }
-
     /// Gives up the orders.
     #[must_use]
     pub fn into_orders(self) -> Vec<Order> {
