@@ -72,6 +72,7 @@ pub fn replay<'a>(
         trades_seen: 0,
         market_volume: 0,
         span: None,
+        rows_handed: 0,
         rows_since_look: 0,
         look_outside,
     };
@@ -94,6 +95,7 @@ struct Run<'s> {
     trades_seen: u64,
     market_volume: u128,
     span: Option<(TsNanos, TsNanos)>,
+    rows_handed: u64,
     rows_since_look: usize,
     look_outside: &'s mut dyn FnMut(Progress) -> Control,
 }
@@ -164,6 +166,7 @@ impl Run<'_> {
                 return (from + reached, Err(fault));
             }
             self.rows_since_look += to - from;
+            self.rows_handed += (to - from) as u64;
             from = to;
             if self.rows_since_look >= ROWS_BETWEEN_LOOKS && self.look() == Control::Stop {
                 return (from, Ok(Control::Stop));
@@ -334,8 +337,7 @@ impl Run<'_> {
 
     fn look(&mut self) -> Control {
         self.rows_since_look = 0;
-        let seen = self.trades_seen;
-        (self.look_outside)(Progress { trades_seen: seen, now: self.now })
+        (self.look_outside)(Progress { trades_seen: self.rows_handed, now: self.now })
     }
 
     fn finish(mut self, status: RunStatus, options: &ReplayOptions) -> RunResult {
