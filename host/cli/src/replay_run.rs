@@ -1,23 +1,23 @@
 //! `kumiki replay run`: load the data, load the strategy, replay, show, write.
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use domain::clock::Stopwatch;
 use domain::time::NANOS_PER_DAY;
-use domain::{Instrument, JstDate, Price, Quantity, TickTable, TsNanos, VendorCode};
+use domain::{Instrument, JstDate, Quantity, TickTable, TsNanos, VendorCode};
 use marketdata::{CacheOutcome, Catalog, PriceGrid, TradeFile, TradeSegment, TradeStore};
 use replay::output::{ComponentIdentity, InputFile, Manifest, Summary, write_run};
 use replay::{Control, ExecutionModel, ReplayOptions, RunResult, RunStatus, TradeSeries, replay};
-use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
+use sandbox::{Limits, StrategyModule};
 
 use crate::Ending;
 use crate::args::{Format, RunArgs, TickChoice};
 use crate::interrupt::Interrupt;
 use crate::paths;
 use crate::progress::ProgressLine;
+use crate::strategy;
 use crate::terminal::{grouped, pairs, percent};
 
 /// The data of a run.
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
     let watch = Stopwatch::start();
     // The strategy first: it is quick, and its errors should not wait for the data.
-    let module = load_strategy(args)?;
+    let module = strategy::load(&args.strategy, &args.folders)?;
     let Some(loaded) = load_data(args, &interrupt)? else { return Ok(Ending::Interrupted) };
     let loading_s = watch.elapsed().as_secs_f64();
     let options = options(args, loaded.ticks);
@@ -68,18 +68,6 @@ struct Timing {
     running_s: f64,
 }
 
-fn load_strategy(args: &RunArgs) -> Result<StrategyModule> {
-    let path = paths::find_strategy(&args.strategy, &args.folders)?;
-    let cache = paths::cache_folder(&args.folders)?;
-    let config =
-        SandboxConfig { cache_folder: Some(cache.join("components")), ..SandboxConfig::default() };
-    let module = Sandbox::new(config)?.load(&path)?;
-    if let sandbox::CacheOutcome::NotKept(reason) = module.cache_outcome() {
-        eprintln!("note: the compiled strategy could not be kept: {reason}");
-    }
-    Ok(module)
-}
-
 /// The trades asked for; `None` when the user stopped it.
 fn load_data(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loaded>> {
     let code = args.instrument.vendor_code()?;
@@ -92,7 +80,7 @@ fn load_data(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loaded>> {
     let store = TradeStore::new(paths::cache_folder(&args.folders)?.join("trades"));
     let mut series = TradeSeries::default();
     let mut inputs = Vec::new();
-    let mut grids = Vec::new();
+    let mut grid: Option<PriceGrid> = None;
     for file in files {
         let Some(segment) = load_file(&store, file, code, args.quiet, interrupt)? else {
             return Ok(None);
@@ -101,7 +89,8 @@ fn load_data(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loaded>> {
         if rows.is_empty() {
             continue;
         }
-        grids.push(segment.price_grid());
+        let found = segment.price_grid();
+        grid = Some(grid.map_or(found, |grid| grid.and(found)));
         inputs.push(InputFile {
             file: name_of(file),
             xxh3_128: format!("{:032x}", segment.source_hash()),
@@ -110,7 +99,7 @@ fn load_data(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loaded>> {
         series.push(segment, rows);
     }
     let days = series.days().map(|day| day.ts_at(0).jst_date());
-    let Some(range) = first_and_last(days) else {
+    let (Some(range), Some(grid)) = (first_and_last(days), grid) else {
         bail!(
             "{} has no trades of {} (vendor code {code}) from {} to {}; look at the names of its \
              files and at the dates",
@@ -122,24 +111,9 @@ fn load_data(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loaded>> {
     };
     let ticks = match args.ticks {
         TickChoice::Table(table) => table,
-        TickChoice::Auto => fitting_ticks(&grids),
+        TickChoice::Auto => grid.tick_table(),
     };
     Ok(Some(Loaded { series, inputs, ticks, range }))
-}
-
-/// The coarsest of the exchange's tables that fits every price, else the largest step that does.
-fn fitting_ticks(grids: &[PriceGrid]) -> TickTable {
-    let fits = |table: &TickTable| grids.iter().all(|grid| grid.is_aligned(*table));
-    let gcd = |a: i64, b: i64| {
-        let (mut a, mut b) = (a, b);
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
-    let step = grids.iter().filter_map(|grid| grid.step()).map(Price::units).fold(0, gcd);
-    let official = TickTable::OFFICIAL.into_iter().find(fits);
-    official.unwrap_or(TickTable::Fixed(Price::from_units(step)))
 }
 
 fn name_of(file: &TradeFile) -> String {
@@ -193,7 +167,6 @@ fn load_file(
 }
 
 fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
-    let params: BTreeMap<_, _> = args.params.iter().cloned().collect();
     ReplayOptions {
         instrument: Instrument { id: args.instrument.clone(), lot: Quantity::new(args.lot), ticks },
         cash: args.cash,
@@ -203,7 +176,7 @@ fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
             participation_percent: args.participation,
         },
         window: args.window,
-        config_json: serde_json::json!(params).to_string(),
+        config_json: strategy::config_json(&args.params),
     }
 }
 

@@ -1,15 +1,35 @@
 //! `kumiki strategy`: what there is, and what a component is.
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use domain::strategy::StrategyRuntime;
 use domain::{Instrument, Price, Quantity, TickTable};
-use sandbox::{Limits, Sandbox, SandboxConfig};
-use serde_json::json;
+use sandbox::{CacheOutcome, Limits, Sandbox, SandboxConfig, StrategyModule};
+use serde_json::{Value, json};
 
 use crate::Ending;
-use crate::args::{Format, StrategyCheckArgs, StrategyListArgs};
+use crate::args::{FolderArgs, Format, StrategyCheckArgs, StrategyListArgs};
 use crate::paths;
 use crate::terminal::pairs;
+
+/// Finds a strategy and makes it ready to run, through the cache of compiled strategies.
+pub(crate) fn load(given: &str, folders: &FolderArgs) -> Result<StrategyModule> {
+    let path = paths::find_strategy(given, folders)?;
+    let cache = paths::cache_folder(folders)?.join("components");
+    let config = SandboxConfig { cache_folder: Some(cache), ..SandboxConfig::default() };
+    let module = Sandbox::new(config)?.load(&path)?;
+    if let CacheOutcome::NotKept(reason) = module.cache_outcome() {
+        eprintln!("note: the compiled strategy could not be kept: {reason}");
+    }
+    Ok(module)
+}
+
+/// The parameters as the JSON object that a strategy's init gets; the last of a name counts.
+pub(crate) fn config_json(params: &[(String, Value)]) -> String {
+    let params: BTreeMap<_, _> = params.iter().cloned().collect();
+    json!(params).to_string()
+}
 
 /// Lists the built-in strategies.
 pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
@@ -27,19 +47,15 @@ pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
 
 /// Shows what a strategy is, what it imports, and whether it starts with the parameters given.
 pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
-    let path = paths::find_strategy(&args.strategy, &args.folders)?;
-    let cache = paths::cache_folder(&args.folders)?.join("components");
-    let config = SandboxConfig { cache_folder: Some(cache), ..SandboxConfig::default() };
-    let module = Sandbox::new(config)?.load(&path)?;
+    let module = load(&args.strategy, &args.folders)?;
     let artefact = module.artefact();
     let mut instance = module.instantiate(Limits::default())?;
-    let params: std::collections::BTreeMap<_, _> = args.params.iter().cloned().collect();
     let instrument = Instrument {
         id: "7203.TSE".parse()?,
         lot: Quantity::new(100),
         ticks: TickTable::Fixed(Price::from_yen(1)),
     };
-    let started = instance.init(&json!(params).to_string(), &[instrument]);
+    let started = instance.init(&config_json(&args.params), &[instrument]);
     let init = match &started {
         Ok(()) => "starts".to_owned(),
         Err(fault) => fault.to_string(),

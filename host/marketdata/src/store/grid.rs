@@ -59,6 +59,24 @@ impl PriceGrid {
         TickTable::OFFICIAL.into_iter().filter(move |&table| self.is_aligned(table))
     }
 
+    /// The grid that the prices of both stand on.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        let mut both = self;
+        both.step = greatest_common_divisor(self.step, other.step);
+        for (aligned, also) in both.aligned.iter_mut().zip(other.aligned) {
+            *aligned = *aligned && also;
+        }
+        both
+    }
+
+    /// The coarsest of the exchange's tables that holds all prices, else one step that does.
+    #[must_use]
+    pub fn tick_table(self) -> TickTable {
+        let official = self.official_tables().next();
+        official.unwrap_or(TickTable::Fixed(Price::from_units(self.step)))
+    }
+
     /// The step and one bit for each official table, for the cache file.
     pub(super) fn to_parts(self) -> (i64, u64) {
         let bits = self.aligned.iter().rev();
@@ -105,6 +123,20 @@ mod tests {
         check(&["1527.5", "1528"], "0.5", &[Topix500]);
         check(&["1674.1", "1674.2"], "0.1", &[]);
         check(&[], "", &[Normal, Etf, Topix500]);
+    }
+
+    #[test]
+    fn grids_of_two_files_join() {
+        let grid = |prices: &[&str]| {
+            let units = prices.iter().map(|price| price.parse::<Price>().unwrap().units());
+            PriceGrid::of(&units.collect::<Vec<_>>())
+        };
+        let (whole, half) = (grid(&["1527", "1530"]), grid(&["1527.5"]));
+        assert_eq!(whole.tick_table(), TickTable::Normal);
+        assert_eq!(whole.and(half).tick_table(), TickTable::Topix500);
+        let tenth = TickTable::Fixed(Price::from_units(1_000));
+        assert_eq!(whole.and(grid(&["1674.1"])).tick_table(), tenth);
+        assert_eq!(whole.and(half), grid(&["1527", "1530", "1527.5"]));
     }
 
     #[test]

@@ -186,10 +186,8 @@ impl Exchange {
         });
         if let Err(rejection) = self.venue_refusal_of(index) {
             self.reject(index, now, rejection);
-        } else if self.model.latency_ns == 0 {
-            self.arrive(index, now);
         } else {
-            self.schedule(self.orders[index].arrival, index, Timed::Arrival);
+            self.after_latency(now, index, Timed::Arrival);
         }
     }
 
@@ -238,11 +236,7 @@ impl Exchange {
         let Some(now) = self.next_due() else { return };
         while self.next_due() == Some(now) {
             if let Some((_, (index, timed))) = self.timed.pop_first() {
-                match timed {
-                    Timed::Arrival => self.arrive(index, now),
-                    Timed::Cancel => self.finish_cancel(index, now),
-                    Timed::Modify(change) => self.finish_modify(index, now, change),
-                }
+                self.do_timed(now, index, timed);
             }
         }
     }
@@ -323,21 +317,23 @@ impl Exchange {
         self.enter_book(index);
     }
 
+    /// Lets something happen when it arrives at the exchange: now, or later where there is latency.
     fn after_latency(&mut self, now: TsNanos, index: OrderIx, timed: Timed) {
-        if self.model.latency_ns > 0 {
-            self.schedule(now.plus_nanos(self.model.latency_ns), index, timed);
+        if self.model.latency_ns == 0 {
+            self.do_timed(now, index, timed);
             return;
         }
+        self.sequence += 1;
+        let due = now.plus_nanos(self.model.latency_ns);
+        self.timed.insert((due, self.sequence), (index, timed));
+    }
+
+    fn do_timed(&mut self, now: TsNanos, index: OrderIx, timed: Timed) {
         match timed {
             Timed::Arrival => self.arrive(index, now),
             Timed::Cancel => self.finish_cancel(index, now),
             Timed::Modify(change) => self.finish_modify(index, now, change),
         }
-    }
-
-    fn schedule(&mut self, due: TsNanos, index: OrderIx, timed: Timed) {
-        self.sequence += 1;
-        self.timed.insert((due, self.sequence), (index, timed));
     }
 
     fn reject(&mut self, index: OrderIx, now: TsNanos, rejection: Rejection) {
