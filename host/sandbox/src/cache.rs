@@ -6,14 +6,15 @@ use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-use wasmtime::Engine;
-use wasmtime::component::Component;
+use wasmtime::{Engine, Module};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::artefact::Artefact;
 
 /// Bytes of the checksum in front of a compiled component.
 const CHECKSUM_BYTES: usize = 16;
+/// What is kept: the program inside the component, checked against the contract before.
+const FORMAT: &str = "program of kumiki:strategy@1.0.0";
 
 /// How a compiled component came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -44,6 +45,7 @@ pub struct CompileCache {
 impl CompileCache {
     pub(crate) fn new(folder: &Path, engine: &Engine) -> Self {
         let mut hasher = Xxh3::new();
+        FORMAT.hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         Self { folder: folder.to_owned(), engine_key: hasher.finish() }
     }
@@ -54,41 +56,39 @@ impl CompileCache {
         self.folder.join(format!("{}-{:016x}.cwasm", artefact.sha256(), self.engine_key))
     }
 
-    /// Loads the component, or compiles and keeps it.
-    pub(crate) fn load(
-        &self,
-        engine: &Engine,
-        artefact: &Artefact,
-    ) -> Result<(Component, CacheOutcome), wasmtime::Error> {
+    /// The compiled form, if it is here and whole.
+    pub(crate) fn load(&self, engine: &Engine, artefact: &Artefact) -> Option<Module> {
+        revive(engine, &fs::read(self.path_of(artefact)).ok()?)
+    }
+
+    /// Keeps the compiled form; whatever is there was not usable.
+    pub(crate) fn keep(&self, artefact: &Artefact, module: &Module) -> CacheOutcome {
         let path = self.path_of(artefact);
-        let found = fs::read(&path).ok();
-        let damaged = found.is_some();
-        if let Some(component) = found.and_then(|bytes| revive(engine, &bytes)) {
-            return Ok((component, CacheOutcome::Hit));
-        }
-        let component = Component::new(engine, artefact.component())?;
-        let outcome = match keep(&path, &component.serialize()?) {
-            Err(error) => CacheOutcome::NotKept(format!("{}: {error}", path.display())),
+        let damaged = path.exists();
+        let kept = module.serialize().map_err(|error| format!("{error:#}")).and_then(|compiled| {
+            write(&path, &compiled).map_err(|error| format!("{}: {error}", path.display()))
+        });
+        match kept {
+            Err(reason) => CacheOutcome::NotKept(reason),
             Ok(()) if damaged => CacheOutcome::Repaired,
             Ok(()) => CacheOutcome::Compiled,
-        };
-        Ok((component, outcome))
+        }
     }
 }
 
-fn revive(engine: &Engine, bytes: &[u8]) -> Option<Component> {
+fn revive(engine: &Engine, bytes: &[u8]) -> Option<Module> {
     let (checksum, compiled) = bytes.split_at_checked(CHECKSUM_BYTES)?;
     if checksum != xxh3_128(compiled).to_le_bytes() {
         return None;
     }
-    // SAFETY: the bytes came from `Component::serialize` of an engine with the same compatibility
+    // SAFETY: the bytes came from `Module::serialize` of an engine with the same compatibility
     // hash (it is part of the file's name) and are complete (the checksum matches).
     #[expect(unsafe_code, reason = "loading compiled code is unsafe by nature; see SAFETY")]
-    unsafe { Component::deserialize(engine, compiled) }.ok()
+    unsafe { Module::deserialize(engine, compiled) }.ok()
 }
 
 /// Writes aside and renames, so that no reader ever sees half a file.
-fn keep(path: &Path, compiled: &[u8]) -> std::io::Result<()> {
+fn write(path: &Path, compiled: &[u8]) -> std::io::Result<()> {
     let folder = path.parent().unwrap_or(Path::new("."));
     fs::create_dir_all(folder)?;
     let mut file = tempfile::NamedTempFile::new_in(folder)?;

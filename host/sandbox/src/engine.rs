@@ -4,16 +4,16 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::strategy::Capabilities;
-use wasmtime::component::types::ComponentItem;
-use wasmtime::component::{Component, HasSelf, Linker};
-use wasmtime::{Config, Engine, OptLevel};
+use wasmtime::{Config, Engine, InstancePre, Linker, Module, OptLevel};
 
 use crate::artefact::Artefact;
-use crate::bindings::{Strategy, StrategyPre};
 use crate::cache::{CacheOutcome, CompileCache};
 use crate::config::{Limits, SandboxConfig};
 use crate::error::SandboxError;
+use crate::exports::Exports;
+use crate::imports;
 use crate::instance::StrategyInstance;
+use crate::program;
 use crate::state::State;
 use crate::watchdog::Watchdog;
 
@@ -37,8 +37,7 @@ impl Sandbox {
         let engine_error = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
         let engine = Engine::new(&engine_config(&config)).map_err(engine_error)?;
         let mut linker = Linker::new(&engine);
-        Strategy::add_to_linker::<_, HasSelf<_>>(&mut linker, |state: &mut State| state)
-            .map_err(engine_error)?;
+        imports::define(&mut linker).map_err(engine_error)?;
         let cache = config.cache_folder.as_deref().map(|path| CompileCache::new(path, &engine));
         Ok(Self { engine, linker, config, cache })
     }
@@ -62,27 +61,33 @@ impl Sandbox {
     /// # Errors
     /// When it is no strategy.
     pub fn prepare(&self, artefact: Artefact) -> Result<StrategyModule, SandboxError> {
-        let name = || artefact.name().to_owned();
-        let loaded = match &self.cache {
-            Some(cache) => cache.load(&self.engine, &artefact),
-            None => Component::new(&self.engine, artefact.component())
-                .map(|component| (component, CacheOutcome::NoCache)),
-        };
-        let (component, cache_outcome) = loaded.map_err(|error| SandboxError::Compile {
-            name: name(),
-            reason: format!("{error:#}"),
-        })?;
-        let not_a_strategy = |error: wasmtime::Error| SandboxError::NotAStrategy {
-            name: name(),
+        let not_a_strategy = |reason: String| SandboxError::NotAStrategy {
+            name: artefact.name().to_owned(),
             export: GUEST_EXPORT,
-            reason: format!("{error:#}"),
+            reason,
         };
-        let capabilities = capabilities(&self.engine, &component);
+        let kept = self.cache.as_ref().and_then(|cache| cache.load(&self.engine, &artefact));
+        let (module, cache_outcome) = match kept {
+            Some(module) => (module, CacheOutcome::Hit),
+            None => {
+                program::check(artefact.component()).map_err(not_a_strategy)?;
+                let program = program::find(artefact.component()).map_err(not_a_strategy)?;
+                let module = Module::new(&self.engine, program).map_err(|error| {
+                    let name = artefact.name().to_owned();
+                    SandboxError::Compile { name, reason: format!("{error:#}") }
+                })?;
+                let outcome = self
+                    .cache
+                    .as_ref()
+                    .map_or(CacheOutcome::NoCache, |cache| cache.keep(&artefact, &module));
+                (module, outcome)
+            }
+        };
+        let capabilities = imports::capabilities(&module);
         let ready = self
             .linker
-            .instantiate_pre(&component)
-            .and_then(StrategyPre::new)
-            .map_err(not_a_strategy)?;
+            .instantiate_pre(&module)
+            .map_err(|error| not_a_strategy(format!("{error:#}")))?;
         Ok(StrategyModule {
             ready,
             artefact: Arc::new(artefact),
@@ -95,7 +100,7 @@ impl Sandbox {
 
 /// A strategy that is compiled and checked. Each [`StrategyModule::instantiate`] is a fresh one.
 pub struct StrategyModule {
-    ready: StrategyPre<State>,
+    ready: InstancePre<State>,
     artefact: Arc<Artefact>,
     capabilities: Capabilities,
     cache_outcome: CacheOutcome,
@@ -126,10 +131,9 @@ impl StrategyModule {
     /// # Errors
     /// When there is not enough memory or address space.
     pub fn instantiate(&self, limits: Limits) -> Result<StrategyInstance, SandboxError> {
-        let engine = self.ready.engine();
+        let engine = self.ready.module().engine();
         let mut store = wasmtime::Store::new(engine, State::new(limits));
         store.limiter(|state| state);
-        store.set_hostcall_fuel(limits.result_bytes);
         store.epoch_deadline_trap();
         // Without a watchdog the epoch never moves, and the deadline lies beyond its end.
         store.set_epoch_deadline(u64::MAX / 2);
@@ -138,10 +142,11 @@ impl StrategyModule {
         let watchdog = watchdog.map_err(|error| SandboxError::Engine(error.to_string()))?;
         let failed = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
         store.set_fuel(limits.fuel_per_lifecycle_call).map_err(failed)?;
-        let bindings = self.ready.instantiate(&mut store).map_err(failed)?;
+        let instance = self.ready.instantiate(&mut store).map_err(failed)?;
+        let exports = Exports::find(&mut store, instance).map_err(failed)?;
         Ok(StrategyInstance::new(
             store,
-            bindings,
+            exports,
             Arc::clone(&self.artefact),
             self.capabilities,
             self.stack_bytes,
@@ -160,32 +165,10 @@ fn engine_config(config: &SandboxConfig) -> Config {
         // and are compiled in for replay too so that both run the same code.
         .consume_fuel(true)
         .epoch_interruption(true)
-        // Calls are made one at a time; bookkeeping for concurrent ones would cost three times more.
-        .concurrency_support(false)
         .cranelift_opt_level(OptLevel::Speed)
         .max_wasm_stack(config.stack_bytes);
     if let Some(bytes) = config.memory_reservation_bytes {
         engine.memory_reservation(bytes);
     }
     engine
-}
-
-fn capabilities(engine: &Engine, component: &Component) -> Capabilities {
-    let mut found = Capabilities::default();
-    for (name, import) in component.component_type().imports(engine) {
-        let ComponentItem::ComponentInstance(instance) = import.ty else { continue };
-        for (function, _) in instance.exports(engine) {
-            match (name, function) {
-                ("kumiki:strategy/portfolio@1.0.0", "get-account" | "get-position") => {
-                    found.portfolio = true;
-                }
-                ("kumiki:strategy/portfolio@1.0.0", "working-orders") => {
-                    found.working_orders = true;
-                }
-                ("kumiki:strategy/aggressor@1.0.0", "of-trade") => found.aggressor = true,
-                _ => {}
-            }
-        }
-    }
-    found
 }

@@ -7,9 +7,6 @@ use wasmtime::{Error, Trap, WasmBacktrace};
 use crate::artefact::Artefact;
 use crate::state::State;
 
-/// The engine's words when a call copies out more than it may; it has no type for it.
-const RESULT_TOO_LARGE: &str = "fuel allocated for hostcalls has been exhausted";
-
 /// Where and under which limits a call failed.
 pub(crate) struct CallSite {
     pub(crate) export: &'static str,
@@ -67,18 +64,7 @@ fn kind_of(
             }
             None => FaultKind::Trap(trap.to_string()),
         },
-        None => {
-            let text = format!("{error:#}");
-            if text.contains(RESULT_TOO_LARGE) {
-                let allowed = state.limits.result_bytes as u64;
-                return FaultKind::Limit {
-                    what: "or more bytes in one call",
-                    used: allowed + 1,
-                    allowed,
-                };
-            }
-            FaultKind::Protocol(text)
-        }
+        None => FaultKind::Protocol(format!("{error:#}")),
     }
 }
 

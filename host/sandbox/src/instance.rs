@@ -7,12 +7,11 @@ use domain::strategy::{
     StrategyRuntime, Window,
 };
 use domain::{Instrument, OrderEvent, TsNanos};
-use wasmtime::{Result, Store};
+use wasmtime::{AsContextMut, Result, Store};
 
+use crate::abi::{self, Lower};
 use crate::artefact::Artefact;
-use crate::bindings::Strategy;
-use crate::bindings::exports::kumiki::strategy::guest;
-use crate::convert;
+use crate::exports::Exports;
 use crate::fault::{self, CallSite};
 use crate::state::State;
 use crate::watchdog::Watchdog;
@@ -20,12 +19,14 @@ use crate::watchdog::Watchdog;
 /// One running strategy, with its own memory. After a fault it refuses every further call.
 pub struct StrategyInstance {
     store: Store<State>,
-    bindings: Strategy,
+    exports: Exports,
     artefact: Arc<Artefact>,
     capabilities: Capabilities,
     stack_bytes: usize,
     watchdog: Option<Watchdog>,
     fuel_used: u64,
+    /// A call failed; the memory may be in any state.
+    failed: bool,
     /// Rows of the present window that are handled.
     reached: u32,
     /// Times of the rows of the present window, to name the event of a fault.
@@ -36,7 +37,7 @@ pub struct StrategyInstance {
 impl StrategyInstance {
     pub(crate) fn new(
         store: Store<State>,
-        bindings: Strategy,
+        exports: Exports,
         artefact: Arc<Artefact>,
         capabilities: Capabilities,
         stack_bytes: usize,
@@ -44,12 +45,13 @@ impl StrategyInstance {
     ) -> Self {
         Self {
             store,
-            bindings,
+            exports,
             artefact,
             capabilities,
             stack_bytes,
             watchdog,
             fuel_used: 0,
+            failed: false,
             reached: 0,
             window_start: None,
             ts_event: None,
@@ -74,15 +76,18 @@ impl StrategyInstance {
         &mut self,
         export: &'static str,
         fuel: u64,
-        act: impl FnOnce(&guest::Guest, &mut Store<State>) -> Result<R>,
+        act: impl FnOnce(&Exports, &mut Store<State>) -> Result<R>,
     ) -> Result<R, Box<Fault>> {
+        if self.failed {
+            let text = "it was called after it had failed".to_owned();
+            return Err(self.breach(export, FaultKind::Protocol(text)));
+        }
         if let Some(watchdog) = &self.watchdog {
             self.store.set_epoch_deadline(watchdog.deadline());
         }
-        let result = self
-            .store
-            .set_fuel(fuel)
-            .and_then(|()| act(self.bindings.kumiki_strategy_guest(), &mut self.store));
+        let state = self.store.data_mut();
+        state.bytes_left = state.limits.result_bytes;
+        let result = self.store.set_fuel(fuel).and_then(|()| act(&self.exports, &mut self.store));
         // Fuel is on in every engine of this crate, so asking for it cannot fail.
         self.fuel_used += fuel - self.store.get_fuel().unwrap_or(0).min(fuel);
         result.map_err(|error| self.fault_of(export, fuel, &error))
@@ -90,12 +95,14 @@ impl StrategyInstance {
 
     #[cold]
     fn fault_of(&mut self, export: &'static str, fuel: u64, error: &wasmtime::Error) -> Box<Fault> {
+        self.failed = true;
         let site = self.site(export, fuel);
         fault::from_error(&self.artefact, &site, self.store.data_mut(), error)
     }
 
     #[cold]
-    fn breach(&self, export: &'static str, kind: FaultKind) -> Box<Fault> {
+    fn breach(&mut self, export: &'static str, kind: FaultKind) -> Box<Fault> {
+        self.failed = true;
         fault::fault(&self.artefact, &self.site(export, 0), kind)
     }
 
@@ -143,78 +150,28 @@ impl StrategyRuntime for StrategyInstance {
             let kind = FaultKind::Limit { what: "bytes of configuration", used, allowed };
             return Err(self.breach("init", kind));
         }
-        let ticks: Vec<_> =
-            instruments.iter().map(|instrument| convert::tick_bands(instrument.ticks)).collect();
-        let list: Vec<_> = instruments
-            .iter()
-            .zip(&ticks)
-            .map(|(instrument, ticks)| convert::instrument(instrument, ticks))
-            .collect();
-        let answer = self.call("init", self.lifecycle_fuel(), |guest, store| {
-            guest.call_init(store, config_json, &list)
+        let refusal = self.call("init", self.lifecycle_fuel(), |exports, store| {
+            exports.init(store, config_json, instruments)
         })?;
-        answer.map_err(|message| self.breach("init", FaultKind::Refused(message)))
+        refusal.map_or(Ok(()), |message| Err(self.breach("init", FaultKind::Refused(message))))
     }
 
     fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
-        self.call("start", fuel, |guest, store| guest.call_start(store, now.nanos()))?;
+        self.call("start", fuel, |exports, store| exports.start.call(store, now.nanos()))?;
         Ok(self.take_actions())
     }
 
     #[inline]
     fn advance(&mut self, window: Window<'_>, limit: u32) -> Result<Outcome, Box<Fault>> {
-        let (window, first) = match window {
-            Window::Resume => (guest::Window::Resume, None),
-            Window::OneTrade(trade) => {
-                (guest::Window::OneTrade(convert::trade(&trade)), Some(trade.ts_event))
-            }
-            Window::OneBar(bar) => (guest::Window::OneBar(convert::bar(&bar)), Some(bar.ts_event)),
-            Window::Trades(columns) => (
-                guest::Window::Trades(convert::columns(columns)),
-                columns.ts_event.first().copied().map(TsNanos::from_nanos),
-            ),
-            Window::Bars(bars) => return self.advance_bars(bars, limit),
+        let first = match window {
+            Window::Resume => None,
+            Window::OneTrade(trade) => Some(trade.ts_event),
+            Window::OneBar(bar) => Some(bar.ts_event),
+            Window::Trades(columns) => columns.ts_event.first().copied().map(TsNanos::from_nanos),
+            Window::Bars(bars) => bars.first().map(|bar| bar.ts_event),
         };
-        self.hand_over(window, first, limit)
-    }
-
-    fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
-        let Some(first) = events.first() else { return Ok(Vec::new()) };
-        self.ts_event = Some(first.ts_event);
-        let list: Vec<_> = events.iter().map(convert::order_event).collect();
-        let fuel = self.events_fuel(events.len());
-        self.call("on-order-events", fuel, |guest, store| {
-            guest.call_on_order_events(store, &list)
-        })?;
-        Ok(self.take_actions())
-    }
-
-    fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
-        self.ts_event = Some(now);
-        let fuel = self.lifecycle_fuel();
-        self.call("stop", fuel, |guest, store| guest.call_stop(store, now.nanos()))?;
-        Ok(self.take_actions())
-    }
-
-    fn set_portfolio(&mut self, view: &PortfolioView) {
-        self.store.data_mut().portfolio.clone_from(view);
-    }
-
-    fn take_log(&mut self) -> Vec<LogLine> {
-        std::mem::take(&mut self.store.data_mut().log)
-    }
-}
-
-impl StrategyInstance {
-    #[inline]
-    fn hand_over(
-        &mut self,
-        window: guest::Window<'_>,
-        first: Option<TsNanos>,
-        limit: u32,
-    ) -> Result<Outcome, Box<Fault>> {
         if first.is_some() {
             self.reached = 0;
             self.window_start = first;
@@ -225,7 +182,7 @@ impl StrategyInstance {
         let before = self.reached;
         let fuel = self.events_fuel(limit.saturating_sub(before) as usize);
         let reached =
-            self.call("advance", fuel, |guest, store| guest.call_advance(store, window, limit))?;
+            self.call("advance", fuel, |exports, store| exports.advance(store, window, limit))?;
         if reached <= before || reached > limit {
             return Err(self.breach(
                 "advance",
@@ -239,13 +196,31 @@ impl StrategyInstance {
         Ok(Outcome { reached, actions: self.take_actions() })
     }
 
-    fn advance_bars(
-        &mut self,
-        bars: &[domain::strategy::Bar],
-        limit: u32,
-    ) -> Result<Outcome, Box<Fault>> {
-        let list: Vec<_> = bars.iter().map(convert::bar).collect();
-        let first = bars.first().map(|bar| bar.ts_event);
-        self.hand_over(guest::Window::Bars(&list), first, limit)
+    fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        let Some(first) = events.first() else { return Ok(Vec::new()) };
+        self.ts_event = Some(first.ts_event);
+        let fuel = self.events_fuel(events.len());
+        self.call("on-order-events", fuel, |exports, store| {
+            let lower = Lower::new(store, &exports.guest);
+            let place = abi::order_events(lower, events)?;
+            let count = u32::try_from(events.len())?;
+            exports.on_order_events.call(store.as_context_mut(), (place, count))
+        })?;
+        Ok(self.take_actions())
+    }
+
+    fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
+        self.ts_event = Some(now);
+        let fuel = self.lifecycle_fuel();
+        self.call("stop", fuel, |exports, store| exports.stop.call(store, now.nanos()))?;
+        Ok(self.take_actions())
+    }
+
+    fn set_portfolio(&mut self, view: &PortfolioView) {
+        self.store.data_mut().portfolio.clone_from(view);
+    }
+
+    fn take_log(&mut self) -> Vec<LogLine> {
+        std::mem::take(&mut self.store.data_mut().log)
     }
 }

@@ -10,15 +10,17 @@
 //! A strategy gets no clock, no randomness, no files and no network: nothing but the contract in
 //! `wit/strategy` exists in the linker, and a component that wants more is refused by name.
 
+mod abi;
 mod artefact;
-mod bindings;
 mod cache;
 mod config;
-mod convert;
 mod engine;
 mod error;
+mod exports;
 mod fault;
+mod imports;
 mod instance;
+mod program;
 mod state;
 mod watchdog;
 

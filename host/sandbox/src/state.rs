@@ -1,12 +1,11 @@
 //! What the host keeps for one instance: limits, log, and the answers to its questions.
 
 use domain::TsNanos;
-use domain::strategy::{Action, FaultKind, LogLevel, LogLine, PortfolioView};
+use domain::strategy::{Action, FaultKind, LogLevel, LogLine, PortfolioView, Position};
 use wasmtime::{Error, ResourceLimiter, Result};
 
-use crate::bindings::kumiki::strategy::{actions, aggressor, log, portfolio, types};
+use crate::abi::Guest;
 use crate::config::Limits;
-use crate::convert;
 
 /// What the host keeps for one instance.
 pub(crate) struct State {
@@ -21,6 +20,12 @@ pub(crate) struct State {
     pub(crate) last_words: Option<(Option<TsNanos>, String)>,
     /// A breach noticed inside a call, more precise than the trap that follows.
     pub(crate) breach: Option<FaultKind>,
+    /// The module's memory and allocator, once it is instantiated.
+    pub(crate) guest: Option<Guest>,
+    /// Whether the strategy may call an import now: not from inside its allocator.
+    pub(crate) may_leave: bool,
+    /// Bytes that the present call may still copy out.
+    pub(crate) bytes_left: usize,
 }
 
 impl State {
@@ -34,13 +39,84 @@ impl State {
             narrative_bytes: 0,
             last_words: None,
             breach: None,
+            guest: None,
+            may_leave: true,
+            bytes_left: limits.result_bytes,
         }
     }
 
-    fn breach<T>(&mut self, kind: FaultKind) -> Result<T> {
+    /// Ends the call with a fault of this kind.
+    pub(crate) fn breach<T>(&mut self, kind: FaultKind) -> Result<T> {
         let error = Error::msg(kind.to_string());
         self.breach = Some(kind);
         Err(error)
+    }
+
+    /// Takes what the strategy wants done.
+    pub(crate) fn act(&mut self, mut actions: Vec<Action>) -> Result<()> {
+        let (used, allowed) = (self.actions.len() + actions.len(), self.limits.actions_per_call);
+        if used > allowed {
+            return self.breach(FaultKind::Limit {
+                what: "orders and other actions in one call",
+                used: used as u64,
+                allowed: allowed as u64,
+            });
+        }
+        for action in &actions {
+            if let Action::Narrative(record) = action {
+                self.narrative_bytes += record.title.len() + record.body.len();
+            }
+        }
+        self.actions.append(&mut actions);
+        if self.narrative_bytes > self.limits.narrative_bytes {
+            return self.breach(FaultKind::Limit {
+                what: "bytes of narrative",
+                used: self.narrative_bytes as u64,
+                allowed: self.limits.narrative_bytes as u64,
+            });
+        }
+        Ok(())
+    }
+
+    /// Takes a line of the log.
+    pub(crate) fn write(&mut self, level: LogLevel, ts_event: u64, message: String) -> Result<()> {
+        let moment = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
+        if message.len() > self.limits.log_line_bytes && level != LogLevel::Panic {
+            return self.breach(FaultKind::Limit {
+                what: "bytes in one log line",
+                used: message.len() as u64,
+                allowed: self.limits.log_line_bytes as u64,
+            });
+        }
+        if level == LogLevel::Panic {
+            // A panic's text is cut off, not refused: it is the reason of the fault.
+            let text = message.chars().take(self.limits.log_line_bytes).collect();
+            self.last_words = Some((moment, text));
+            return Ok(());
+        }
+        self.log_bytes += message.len();
+        if self.log_bytes > self.limits.log_bytes {
+            return self.breach(FaultKind::Limit {
+                what: "bytes of log",
+                used: self.log_bytes as u64,
+                allowed: self.limits.log_bytes as u64,
+            });
+        }
+        self.log.push(LogLine { ts_event: moment, level, message });
+        Ok(())
+    }
+
+    /// What is held of an instrument.
+    pub(crate) fn position_of(&mut self, instrument: u32) -> Result<Position> {
+        match self.portfolio.positions.get(instrument as usize) {
+            Some(position) => Ok(*position),
+            None => {
+                let count = self.portfolio.positions.len();
+                self.breach(FaultKind::Protocol(format!(
+                    "it asked for the position of instrument {instrument}; there are {count}"
+                )))
+            }
+        }
     }
 }
 
@@ -88,94 +164,6 @@ impl ResourceLimiter for State {
     }
 }
 
-impl types::Host for State {}
-
-impl actions::Host for State {
-    fn act(&mut self, actions: Vec<actions::Action>) -> Result<()> {
-        let (used, allowed) = (self.actions.len() + actions.len(), self.limits.actions_per_call);
-        if used > allowed {
-            return self.breach(FaultKind::Limit {
-                what: "orders and other actions in one call",
-                used: used as u64,
-                allowed: allowed as u64,
-            });
-        }
-        for action in actions.into_iter().map(convert::action) {
-            if let Action::Narrative(record) = &action {
-                self.narrative_bytes += record.title.len() + record.body.len();
-            }
-            self.actions.push(action);
-        }
-        if self.narrative_bytes > self.limits.narrative_bytes {
-            return self.breach(FaultKind::Limit {
-                what: "bytes of narrative",
-                used: self.narrative_bytes as u64,
-                allowed: self.limits.narrative_bytes as u64,
-            });
-        }
-        Ok(())
-    }
-}
-
-impl log::Host for State {
-    fn write(&mut self, level: log::Level, ts_event: u64, message: String) -> Result<()> {
-        let moment = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
-        let level = convert::log_level(level);
-        if message.len() > self.limits.log_line_bytes && level != LogLevel::Panic {
-            return self.breach(FaultKind::Limit {
-                what: "bytes in one log line",
-                used: message.len() as u64,
-                allowed: self.limits.log_line_bytes as u64,
-            });
-        }
-        if level == LogLevel::Panic {
-            // A panic's text is cut off, not refused: it is the reason of the fault.
-            let text = message.chars().take(self.limits.log_line_bytes).collect();
-            self.last_words = Some((moment, text));
-            return Ok(());
-        }
-        self.log_bytes += message.len();
-        if self.log_bytes > self.limits.log_bytes {
-            return self.breach(FaultKind::Limit {
-                what: "bytes of log",
-                used: self.log_bytes as u64,
-                allowed: self.limits.log_bytes as u64,
-            });
-        }
-        self.log.push(LogLine { ts_event: moment, level, message });
-        Ok(())
-    }
-}
-
-impl portfolio::Host for State {
-    fn get_account(&mut self) -> Result<portfolio::Account> {
-        Ok(convert::account(&self.portfolio.account))
-    }
-
-    fn get_position(&mut self, instrument: u16) -> Result<portfolio::Position> {
-        match self.portfolio.positions.get(usize::from(instrument)) {
-            Some(position) => Ok(convert::position(position)),
-            None => {
-                let count = self.portfolio.positions.len();
-                self.breach(FaultKind::Protocol(format!(
-                    "it asked for the position of instrument {instrument}; there are {count}"
-                )))
-            }
-        }
-    }
-
-    fn working_orders(&mut self) -> Result<Vec<portfolio::Order>> {
-        Ok(self.portfolio.working_orders.iter().map(convert::working_order).collect())
-    }
-}
-
-impl aggressor::Host for State {
-    /// The market data has no side, so neither replay nor today's live feed can tell.
-    fn of_trade(&mut self, _row: u32) -> Result<aggressor::Side> {
-        Ok(aggressor::Side::NoAggressor)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -201,7 +189,7 @@ mod tests {
     #[test]
     fn a_position_of_an_unknown_instrument_is_a_breach() {
         let mut state = State::new(Limits::default());
-        assert!(portfolio::Host::get_position(&mut state, 3).is_err());
+        assert!(state.position_of(3).is_err());
         match state.breach {
             Some(FaultKind::Protocol(text)) => {
                 assert_eq!(text, "it asked for the position of instrument 3; there are 0");

@@ -1,0 +1,87 @@
+//! The strategy's values, read in the contract's layout, field by field in the order of
+//! `wit/strategy`.
+
+use std::sync::Arc;
+
+use domain::strategy::{Action, FaultKind, NarrativeRecord, Signal};
+use domain::{InstrumentIx, OrderModify, OrderRequest, Price, Quantity, TsNanos};
+
+use super::Lift;
+
+/// Bytes of a `variant action`: the case, and an order request as the widest payload.
+pub(super) const ACTION_BYTES: usize = 104;
+
+type Lifted<T> = Result<T, FaultKind>;
+
+/// `list<action>`
+pub(crate) fn actions(lift: &mut Lift<'_>, place: u32, length: u32) -> Lifted<Vec<Action>> {
+    lift.list_at(place, length, 8, ACTION_BYTES, action)
+}
+
+/// `result<_, string>` at a place: the text when it is an error.
+pub(crate) fn refusal(lift: &mut Lift<'_>, place: u32) -> Lifted<Option<String>> {
+    lift.go_to(place, 4, 12)?;
+    let case = lift.u8()?;
+    match case {
+        0 => Ok(None),
+        1 => {
+            lift.align(4);
+            Ok(Some(lift.text()?.to_owned()))
+        }
+        other => Err(FaultKind::Protocol(format!("{other} is no case of a result"))),
+    }
+}
+
+/// `variant action`
+fn action(lift: &mut Lift<'_>) -> Lifted<Action> {
+    let case = lift.u8()?;
+    lift.align(8);
+    Ok(match case {
+        0 => Action::Submit(order_request(lift)?),
+        1 => {
+            let client_order_id = Arc::from(lift.text()?);
+            let change = OrderModify {
+                quantity: lift.optional_u64()?.map(Quantity::new),
+                price: lift.optional_s64()?.map(Price::from_units),
+                trigger_price: lift.optional_s64()?.map(Price::from_units),
+                expire_time: lift.optional_u64()?.map(TsNanos::from_nanos),
+            };
+            Action::Modify { client_order_id, change }
+        }
+        2 => Action::Cancel { client_order_id: Arc::from(lift.text()?) },
+        3 => Action::CancelAll { instrument: lift.option(2, 2, Lift::u16)?.map(InstrumentIx) },
+        4 => Action::Signal(Signal {
+            instrument: InstrumentIx(lift.u16()?),
+            kind: lift.case()?,
+            side: lift.option(1, 1, Lift::case)?,
+            price: lift.optional_s64()?.map(Price::from_units),
+            tag: lift.optional_text()?.map(str::to_owned),
+            note: lift.optional_text()?.map(str::to_owned),
+        }),
+        5 => Action::Narrative(NarrativeRecord {
+            client_order_id: lift.optional_text()?.map(Arc::from),
+            title: lift.text()?.to_owned(),
+            body: lift.text()?.to_owned(),
+        }),
+        other => return Err(FaultKind::Protocol(format!("{other} is no case of an action"))),
+    })
+}
+
+/// `record order-request`
+fn order_request(lift: &mut Lift<'_>) -> Lifted<OrderRequest> {
+    Ok(OrderRequest {
+        client_order_id: Arc::from(lift.text()?),
+        instrument: InstrumentIx(lift.u16()?),
+        side: lift.case()?,
+        order_type: lift.case()?,
+        quantity: Quantity::new(lift.u64()?),
+        price: lift.optional_s64()?.map(Price::from_units),
+        trigger_price: lift.optional_s64()?.map(Price::from_units),
+        trigger_type: lift.option(1, 1, Lift::case)?,
+        time_in_force: lift.case()?,
+        expire_time: lift.optional_u64()?.map(TsNanos::from_nanos),
+        post_only: lift.bool()?,
+        reduce_only: lift.bool()?,
+        tags: lift.list(4, 8, |lift| Ok(lift.text()?.to_owned()))?,
+    })
+}

@@ -1,0 +1,210 @@
+//! Reading from a strategy's memory. Nothing in it is trusted.
+
+use domain::strategy::FaultKind;
+
+use super::Enumeration;
+
+/// Reads records one after another; what is read in one call is limited.
+pub(crate) struct Lift<'m> {
+    memory: &'m [u8],
+    at: usize,
+    allowed: usize,
+    left: usize,
+}
+
+type Lifted<T> = Result<T, FaultKind>;
+
+fn broken<T>(what: impl Into<String>) -> Lifted<T> {
+    Err(FaultKind::Protocol(what.into()))
+}
+
+impl<'m> Lift<'m> {
+    /// Reads `memory`, at most `left` of the `allowed` bytes of one call.
+    pub(crate) fn new(memory: &'m [u8], allowed: usize, left: usize) -> Self {
+        Self { memory, at: 0, allowed, left }
+    }
+
+    /// Bytes that may still be read in this call.
+    pub(crate) fn left(&self) -> usize {
+        self.left
+    }
+
+    /// Goes to a place; `bytes` must be there.
+    pub(crate) fn go_to(&mut self, place: u32, alignment: u32, bytes: usize) -> Lifted<()> {
+        let at = place as usize;
+        if !place.is_multiple_of(alignment) {
+            return broken(format!("the place {place} is not a multiple of {alignment}"));
+        }
+        self.slice(at, bytes)?;
+        self.at = at;
+        Ok(())
+    }
+
+    #[inline]
+    fn slice(&self, at: usize, bytes: usize) -> Lifted<&'m [u8]> {
+        let found = at.checked_add(bytes).and_then(|end| self.memory.get(at..end));
+        match found {
+            Some(found) => Ok(found),
+            None => broken(format!("{bytes} bytes at {at} are outside its memory")),
+        }
+    }
+
+    fn spend(&mut self, bytes: usize) -> Lifted<()> {
+        match self.left.checked_sub(bytes) {
+            Some(left) => {
+                self.left = left;
+                Ok(())
+            }
+            None => Err(FaultKind::Limit {
+                what: "or more bytes in one call",
+                used: self.allowed as u64 + 1,
+                allowed: self.allowed as u64,
+            }),
+        }
+    }
+
+    /// Skips to a multiple of `alignment`.
+    #[inline]
+    pub(crate) fn align(&mut self, alignment: usize) {
+        self.at = self.at.next_multiple_of(alignment);
+    }
+
+    #[inline]
+    fn take<const N: usize>(&mut self) -> Lifted<[u8; N]> {
+        self.align(N);
+        let found = self.slice(self.at, N)?;
+        self.at += N;
+        // A slice of N bytes fills an array of N bytes.
+        Ok(std::array::from_fn(|index| found[index]))
+    }
+
+    #[inline]
+    pub(crate) fn u8(&mut self) -> Lifted<u8> {
+        Ok(self.take::<1>()?[0])
+    }
+
+    #[inline]
+    pub(crate) fn u16(&mut self) -> Lifted<u16> {
+        Ok(u16::from_le_bytes(self.take()?))
+    }
+
+    #[inline]
+    pub(crate) fn u32(&mut self) -> Lifted<u32> {
+        Ok(u32::from_le_bytes(self.take()?))
+    }
+
+    #[inline]
+    pub(crate) fn u64(&mut self) -> Lifted<u64> {
+        Ok(u64::from_le_bytes(self.take()?))
+    }
+
+    #[inline]
+    pub(crate) fn s64(&mut self) -> Lifted<i64> {
+        Ok(self.u64()?.cast_signed())
+    }
+
+    /// A truth value: any number but 0 is true, as the canonical ABI has it.
+    pub(crate) fn bool(&mut self) -> Lifted<bool> {
+        Ok(self.u8()? != 0)
+    }
+
+    /// A case of an enumeration.
+    pub(crate) fn case<E: Enumeration>(&mut self) -> Lifted<E> {
+        let code = self.u8()?;
+        match E::of_code(code) {
+            Some(case) => Ok(case),
+            None => broken(format!("{code} is no case of {}", short_name::<E>())),
+        }
+    }
+
+    /// An `option` whose payload has the given alignment and size.
+    pub(crate) fn option<T>(
+        &mut self,
+        alignment: usize,
+        size: usize,
+        payload: impl FnOnce(&mut Self) -> Lifted<T>,
+    ) -> Lifted<Option<T>> {
+        self.align(alignment);
+        let present = self.u8()?;
+        self.align(alignment);
+        let end = self.at + size;
+        let value = match present {
+            0 => None,
+            1 => Some(payload(self)?),
+            other => return broken(format!("{other} is no case of an option")),
+        };
+        self.at = end;
+        Ok(value)
+    }
+
+    /// A `string`.
+    pub(crate) fn text(&mut self) -> Lifted<&'m str> {
+        let (place, length) = (self.u32()?, self.u32()?);
+        self.text_at(place, length)
+    }
+
+    /// An `option` of a `string`.
+    pub(crate) fn optional_text(&mut self) -> Lifted<Option<&'m str>> {
+        self.option(4, 8, Self::text)
+    }
+
+    /// An `option` of a number of 64 bits.
+    pub(crate) fn optional_u64(&mut self) -> Lifted<Option<u64>> {
+        self.option(8, 8, Self::u64)
+    }
+
+    /// An `option` of a signed number of 64 bits.
+    pub(crate) fn optional_s64(&mut self) -> Lifted<Option<i64>> {
+        self.option(8, 8, Self::s64)
+    }
+
+    /// A text at a place.
+    pub(crate) fn text_at(&mut self, place: u32, length: u32) -> Lifted<&'m str> {
+        let length = length as usize;
+        self.spend(length)?;
+        match std::str::from_utf8(self.slice(place as usize, length)?) {
+            Ok(text) => Ok(text),
+            Err(error) => broken(format!("a text is not UTF-8: {error}")),
+        }
+    }
+
+    /// A list inside a record.
+    pub(crate) fn list<T>(
+        &mut self,
+        alignment: u32,
+        size: usize,
+        each: impl FnMut(&mut Self) -> Lifted<T>,
+    ) -> Lifted<Vec<T>> {
+        let (place, length) = (self.u32()?, self.u32()?);
+        let back = self.at;
+        let items = self.list_at(place, length, alignment, size, each)?;
+        self.at = back;
+        Ok(items)
+    }
+
+    /// A list at a place, with elements of the given alignment and size.
+    pub(crate) fn list_at<T>(
+        &mut self,
+        place: u32,
+        length: u32,
+        alignment: u32,
+        size: usize,
+        mut each: impl FnMut(&mut Self) -> Lifted<T>,
+    ) -> Lifted<Vec<T>> {
+        let length = length as usize;
+        let bytes = length.saturating_mul(size);
+        self.spend(bytes)?;
+        self.go_to(place, alignment, bytes)?;
+        let mut items = Vec::with_capacity(length);
+        for index in 0..length {
+            self.at = place as usize + index * size;
+            items.push(each(self)?);
+        }
+        Ok(items)
+    }
+}
+
+fn short_name<E>() -> &'static str {
+    let name = std::any::type_name::<E>();
+    name.rsplit("::").next().unwrap_or(name)
+}

@@ -1,0 +1,519 @@
+//! Holds the layouts against the contract's text: a decoder and an encoder that know nothing but
+//! `wit/strategy` read what is written and write what is read.
+
+use std::sync::Arc;
+
+use domain::strategy::{
+    Account, Action, Bar, BarGranularity, FaultKind, NarrativeRecord, Position, Signal, SignalKind,
+    WorkingOrder,
+};
+use domain::{
+    Fill, Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderModify, OrderRequest,
+    OrderSide, OrderStatus, OrderType, Price, Quantity, ReasonCode, Rejection, TickTable,
+    TimeInForce, TriggerType, TsNanos,
+};
+use wasmtime::{Engine, Instance, Module, Store};
+use wit_parser::{Resolve, SizeAlign, Type, TypeDefKind};
+
+use super::from_guest::ACTION_BYTES;
+use super::{Guest, Lift, Lower, to_guest};
+use crate::config::Limits;
+use crate::state::State;
+
+/// A module with a memory and an allocator that never frees.
+const PROGRAM: &str = r#"(module
+    (memory (export "memory") 2)
+    (global $next (mut i32) (i32.const 1024))
+    (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
+        (local $place i32)
+        (local.set $place (i32.and
+            (i32.add (global.get $next) (i32.sub (local.get 2) (i32.const 1)))
+            (i32.sub (i32.const 0) (local.get 2))))
+        (global.set $next (i32.add (local.get $place) (local.get 3)))
+        (local.get $place)))"#;
+
+struct Contract {
+    resolve: Resolve,
+    sizes: SizeAlign,
+}
+
+impl Contract {
+    fn new() -> Self {
+        let (resolve, _) = crate::program::contract().unwrap();
+        let mut sizes = SizeAlign::default();
+        sizes.fill(&resolve).unwrap();
+        Self { resolve, sizes }
+    }
+
+    fn named(&self, name: &str) -> Type {
+        let is_it = |(_, one): &(_, &wit_parser::TypeDef)| one.name.as_deref() == Some(name);
+        Type::Id(self.resolve.types.iter().find(is_it).unwrap().0)
+    }
+
+    fn kind(&self, of: &Type) -> Option<&TypeDefKind> {
+        match of {
+            Type::Id(id) => Some(&self.resolve.types[*id].kind),
+            _ => None,
+        }
+    }
+
+    fn size(&self, of: &Type) -> usize {
+        self.sizes.size(of).size_wasm32()
+    }
+
+    fn align(&self, of: &Type) -> usize {
+        self.sizes.align(of).align_wasm32()
+    }
+
+    /// Places of a record's fields.
+    fn places<'a>(&self, fields: impl IntoIterator<Item = &'a Type>) -> Vec<(usize, &'a Type)> {
+        let offsets = self.sizes.field_offsets(fields);
+        offsets.into_iter().map(|(offset, of)| (offset.size_wasm32(), of)).collect()
+    }
+
+    /// Where the payload of a case begins.
+    fn payload<'a>(&self, payloads: impl IntoIterator<Item = Option<&'a Type>>) -> usize {
+        let widest = payloads.into_iter().flatten().map(|of| self.align(of)).max();
+        1_usize.next_multiple_of(widest.unwrap_or(1))
+    }
+
+    fn list(&self, of: &Type, memory: &[u8], at: usize) -> String {
+        let (place, length) = (number(memory, at, 4) as usize, number(memory, at + 4, 4) as usize);
+        let item = |index| self.decode(of, memory, place + index * self.size(of));
+        format!("[{}]", (0..length).map(item).collect::<Vec<_>>().join(", "))
+    }
+
+    /// What stands in memory, in words.
+    fn decode(&self, of: &Type, memory: &[u8], at: usize) -> String {
+        assert_eq!(at % self.align(of), 0);
+        match (of, self.kind(of)) {
+            (Type::String, _) => {
+                let place = number(memory, at, 4) as usize;
+                let length = number(memory, at + 4, 4) as usize;
+                format!("'{}'", str::from_utf8(&memory[place..place + length]).unwrap())
+            }
+            (_, Some(TypeDefKind::Type(same))) => self.decode(same, memory, at),
+            (_, Some(TypeDefKind::List(of))) => self.list(of, memory, at),
+            (_, Some(TypeDefKind::Option(of))) => match memory[at] {
+                0 => "none".to_owned(),
+                1 => self.decode(of, memory, at + self.payload([Some(of)])),
+                other => panic!("option case {other}"),
+            },
+            (_, Some(TypeDefKind::Enum(cases))) => {
+                cases.cases[usize::from(memory[at])].name.clone()
+            }
+            (_, Some(TypeDefKind::Record(record))) => {
+                let places = self.places(record.fields.iter().map(|field| &field.ty));
+                let fields = record.fields.iter().zip(places).map(|(field, (offset, of))| {
+                    format!("{}: {}", field.name, self.decode(of, memory, at + offset))
+                });
+                format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
+            }
+            (_, Some(TypeDefKind::Variant(variant))) => {
+                let case = &variant.cases[usize::from(memory[at])];
+                let start = self.payload(variant.cases.iter().map(|case| case.ty.as_ref()));
+                let payload = case.ty.as_ref().map(|of| self.decode(of, memory, at + start));
+                format!("{}({})", case.name, payload.unwrap_or_default())
+            }
+            _ => match of {
+                Type::Bool | Type::U8 => memory[at].to_string(),
+                Type::U16 => number(memory, at, 2).to_string(),
+                Type::U64 => number(memory, at, 8).to_string(),
+                Type::S64 => number(memory, at, 8).cast_signed().to_string(),
+                other => panic!("{other:?}"),
+            },
+        }
+    }
+
+    /// Puts a value at a place; texts and lists go behind everything else.
+    fn encode(&self, of: &Type, value: &Value, memory: &mut Vec<u8>, at: usize) {
+        match (of, self.kind(of), value) {
+            (Type::String, _, Value::Text(text)) => {
+                let place = memory.len();
+                memory.extend_from_slice(text.as_bytes());
+                put(memory, at, place as u64, 4);
+                put(memory, at + 4, text.len() as u64, 4);
+            }
+            (_, Some(TypeDefKind::Type(same)), _) => self.encode(same, value, memory, at),
+            (_, Some(TypeDefKind::List(of)), Value::List(values)) => {
+                let place = memory.len().next_multiple_of(self.align(of));
+                memory.resize(place + values.len() * self.size(of), 0xEE);
+                put(memory, at, place as u64, 4);
+                put(memory, at + 4, values.len() as u64, 4);
+                for (index, value) in values.iter().enumerate() {
+                    self.encode(of, value, memory, place + index * self.size(of));
+                }
+            }
+            (_, Some(TypeDefKind::Option(_)), Value::None) => memory[at] = 0,
+            (_, Some(TypeDefKind::Option(of)), _) => {
+                memory[at] = 1;
+                self.encode(of, value, memory, at + self.payload([Some(of)]));
+            }
+            (_, Some(TypeDefKind::Enum(cases)), Value::Case(name, _)) => {
+                let case = cases.cases.iter().position(|case| case.name == *name).unwrap();
+                put(memory, at, case as u64, 1);
+            }
+            (_, Some(TypeDefKind::Record(record)), Value::Fields(values)) => {
+                let places = self.places(record.fields.iter().map(|field| &field.ty));
+                assert_eq!(places.len(), values.len());
+                for ((offset, of), value) in places.into_iter().zip(values) {
+                    self.encode(of, value, memory, at + offset);
+                }
+            }
+            (_, Some(TypeDefKind::Variant(variant)), Value::Case(name, payload)) => {
+                let case = variant.cases.iter().position(|case| case.name == *name).unwrap();
+                put(memory, at, case as u64, 1);
+                let start = self.payload(variant.cases.iter().map(|case| case.ty.as_ref()));
+                if let Some(of) = &variant.cases[case].ty {
+                    self.encode(of, payload, memory, at + start);
+                }
+            }
+            (_, _, Value::Number(number)) => {
+                put(memory, at, number.cast_unsigned(), self.size(of));
+            }
+            other => panic!("{:?} for {:?}", other.2, other.0),
+        }
+    }
+}
+
+/// A value for the encoder.
+#[derive(Debug)]
+enum Value {
+    None,
+    Number(i64),
+    Text(&'static str),
+    List(Vec<Value>),
+    Fields(Vec<Value>),
+    Case(&'static str, Box<Value>),
+}
+
+fn case(name: &'static str, payload: Value) -> Value {
+    Value::Case(name, Box::new(payload))
+}
+
+fn enumerated(name: &'static str) -> Value {
+    case(name, Value::None)
+}
+
+fn number(memory: &[u8], at: usize, bytes: usize) -> u64 {
+    (0..bytes).map(|index| u64::from(memory[at + index]) << (8 * index)).sum()
+}
+
+fn put(memory: &mut [u8], at: usize, value: u64, bytes: usize) {
+    memory[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
+}
+
+fn program() -> (Store<State>, Guest) {
+    let engine = Engine::default();
+    let module = Module::new(&engine, wat::parse_str(PROGRAM).unwrap()).unwrap();
+    let mut store = Store::new(&engine, State::new(Limits::default()));
+    let instance = Instance::new(&mut store, &module, &[]).unwrap();
+    let guest = Guest {
+        memory: instance.get_memory(&mut store, "memory").unwrap(),
+        realloc: instance.get_typed_func(&mut store, "cabi_realloc").unwrap(),
+    };
+    (store, guest)
+}
+
+/// Lowers something and decodes it as a named type of the contract.
+fn lowered(name: &str, lower: impl Fn(&mut Lower<'_>)) -> String {
+    let (mut store, guest) = program();
+    let mut image = Lower::new(&mut store, &guest);
+    lower(&mut image);
+    // Twice, so that a wrong size shows in the second.
+    lower(&mut image);
+    let place = image.finish(8).unwrap() as usize;
+    let contract = Contract::new();
+    let of = contract.named(name);
+    let memory = guest.memory.data(&store);
+    let first = contract.decode(&of, memory, place);
+    assert_eq!(first, contract.decode(&of, memory, place + contract.size(&of)));
+    first
+}
+
+/// Encodes a list of actions and lifts it.
+fn lifted(values: Vec<Value>) -> Result<Vec<Action>, FaultKind> {
+    let contract = Contract::new();
+    let action = contract.named("action");
+    assert_eq!(contract.size(&action), ACTION_BYTES);
+    let mut memory = vec![0xEE; 16];
+    let count = values.len() as u32;
+    let place = memory.len();
+    memory.resize(place + values.len() * ACTION_BYTES, 0xEE);
+    for (index, value) in values.iter().enumerate() {
+        contract.encode(&action, value, &mut memory, place + index * ACTION_BYTES);
+    }
+    super::actions(&mut Lift::new(&memory, 1 << 20, 1 << 20), place as u32, count)
+}
+
+fn request() -> OrderRequest {
+    OrderRequest {
+        client_order_id: Arc::from("O-1"),
+        instrument: InstrumentIx(3),
+        side: OrderSide::Sell,
+        order_type: OrderType::StopLimit,
+        quantity: Quantity::new(100),
+        price: Some(Price::from_units(7)),
+        trigger_price: None,
+        trigger_type: Some(TriggerType::Last),
+        time_in_force: TimeInForce::AtTheClose,
+        expire_time: Some(TsNanos::from_nanos(9)),
+        post_only: true,
+        reduce_only: false,
+        tags: vec!["a=b".to_owned(), "c=d".to_owned()],
+    }
+}
+
+fn event(kind: OrderEventKind) -> OrderEvent {
+    OrderEvent {
+        ts_event: TsNanos::from_nanos(5),
+        client_order_id: Arc::from("O-1"),
+        venue_order_id: Some(Arc::from("V-12")),
+        instrument: InstrumentIx(2),
+        status: OrderStatus::PendingCancel,
+        kind,
+    }
+}
+
+#[test]
+fn order_events_are_written_as_the_contract_says() {
+    let start = "{ts-event: 5, client-order-id: 'O-1', venue-order-id: 'V-12', instrument: 2, \
+                 status: pending-cancel, kind: ";
+    let shown = |kind| {
+        lowered("order-event", |to| {
+            to_guest::order_event(to, &event(Clone::clone(&kind))).unwrap();
+        })
+    };
+    let rejection = Rejection::new(ReasonCode::VenueRejected, "X: y");
+    let fill = Fill {
+        trade_id: Arc::from("T-1"),
+        side: OrderSide::Buy,
+        last_quantity: Quantity::new(1),
+        last_price: Price::from_units(2),
+        cumulative_quantity: Quantity::new(3),
+        leaves_quantity: Quantity::new(4),
+        commission: Money::from_units(-5),
+    };
+    for (kind, words) in [
+        (OrderEventKind::Submitted(Arc::new(request())), "submitted()"),
+        (OrderEventKind::Accepted, "accepted()"),
+        (
+            OrderEventKind::Rejected(rejection),
+            "rejected({reason-code: 'VENUE_REJECTED', reason-text: 'X: y'})",
+        ),
+        (OrderEventKind::PendingUpdate(OrderModify::default()), "pending-update()"),
+        (OrderEventKind::Updated, "updated()"),
+        (OrderEventKind::PendingCancel, "pending-cancel()"),
+        (OrderEventKind::Canceled, "canceled()"),
+        (OrderEventKind::Expired("DAY"), "expired('DAY')"),
+        (
+            OrderEventKind::Filled(fill),
+            "filled({trade-id: 'T-1', last-quantity: 1, last-price: 2, cumulative-quantity: 3, \
+             leaves-quantity: 4, commission: -5})",
+        ),
+    ] {
+        assert_eq!(shown(kind), format!("{start}{words}}}"));
+    }
+    let without = OrderEvent { venue_order_id: None, ..event(OrderEventKind::Updated) };
+    let shown = lowered("order-event", |to| to_guest::order_event(to, &without).unwrap());
+    assert!(shown.contains("venue-order-id: none, instrument: 2"), "{shown}");
+}
+
+#[test]
+fn instruments_bars_and_the_account_are_written_as_the_contract_says() {
+    let ticks = TickTable::Fixed(Price::from_units(10));
+    let one = Instrument { id: "130A.TSE".parse().unwrap(), lot: Quantity::new(100), ticks };
+    let shown = lowered("instrument", |to| to_guest::instrument(to, &one).unwrap());
+    let up_to = i64::MAX;
+    assert_eq!(
+        shown,
+        format!("{{id: '130A.TSE', lot: 100, ticks: [{{up-to: {up_to}, tick: 10}}]}}")
+    );
+    let bar = Bar {
+        ts_event: TsNanos::from_nanos(1),
+        instrument: InstrumentIx(2),
+        granularity: BarGranularity::Day,
+        open: Price::from_units(3),
+        high: Price::from_units(4),
+        low: Price::from_units(5),
+        close: Price::from_units(6),
+        volume: Quantity::new(7),
+    };
+    assert_eq!(
+        lowered("bar", |to| to_guest::bar(to, &bar)),
+        "{ts-event: 1, instrument: 2, granularity: day, open: 3, high: 4, low: 5, close: 6, \
+         volume: 7}"
+    );
+    let units = Money::from_units;
+    let account = Account {
+        cash: units(1),
+        reserved: units(2),
+        realised_pnl: units(-3),
+        commission: units(4),
+    };
+    assert_eq!(
+        lowered("account", |to| to_guest::account(to, &account)),
+        "{cash: 1, reserved: 2, realised-pnl: -3, commission: 4}"
+    );
+    let position = Position {
+        instrument: InstrumentIx(1),
+        quantity: -2,
+        cost: units(3),
+        realised_pnl: units(4),
+    };
+    assert_eq!(
+        lowered("position", |to| to_guest::position(to, &position)),
+        "{instrument: 1, quantity: -2, cost: 3, realised-pnl: 4}"
+    );
+}
+
+#[test]
+fn working_orders_are_written_as_the_contract_says() {
+    let order = WorkingOrder {
+        request: Arc::new(request()),
+        venue_order_id: None,
+        status: OrderStatus::PartiallyFilled,
+        filled_quantity: Quantity::new(8),
+        ts_submitted: TsNanos::from_nanos(6),
+    };
+    let (mut store, guest) = program();
+    let mut image = Lower::new(&mut store, &guest);
+    to_guest::working_orders(&mut image, &[order.clone(), order]).unwrap();
+    let place = image.finish(4).unwrap() as usize;
+    let contract = Contract::new();
+    let one = "{request: {client-order-id: 'O-1', instrument: 3, side: sell, order-type: \
+               stop-limit, quantity: 100, price: 7, trigger-price: none, trigger-type: last, \
+               time-in-force: at-the-close, expire-time: 9, post-only: 1, reduce-only: 0, tags: \
+               ['a=b', 'c=d']}, venue-order-id: none, status: partially-filled, filled-quantity: \
+               8, ts-submitted: 6}";
+    let shown = contract.list(&contract.named("order"), guest.memory.data(&store), place);
+    assert_eq!(shown, format!("[{one}, {one}]"));
+}
+
+#[test]
+fn actions_are_read_as_the_contract_says() {
+    use Value::{Fields, List, None, Number, Text};
+    let sent = Fields(vec![
+        Text("O-1"),
+        Number(3),
+        enumerated("sell"),
+        enumerated("stop-limit"),
+        Number(100),
+        Number(7),
+        None,
+        enumerated("last"),
+        enumerated("at-the-close"),
+        Number(9),
+        Number(1),
+        Number(0),
+        List(vec![Text("a=b"), Text("c=d")]),
+    ]);
+    let changed = Fields(vec![Text("O-2"), Number(1), Number(2), None, Number(4)]);
+    let marked = Fields(vec![
+        Number(1),
+        enumerated("annotate"),
+        enumerated("sell"),
+        Number(-2),
+        Text("tag"),
+        None,
+    ]);
+    let told = Fields(vec![Text("O-3"), Text("why"), Text("because")]);
+    let actions = lifted(vec![
+        case("submit", sent),
+        case("modify", changed),
+        case("cancel", Text("O-4")),
+        case("cancel-all", None),
+        case("cancel-all", Number(2)),
+        case("emit-signal", marked),
+        case("narrate", told),
+    ]);
+    let expected = vec![
+        Action::Submit(request()),
+        Action::Modify {
+            client_order_id: Arc::from("O-2"),
+            change: OrderModify {
+                quantity: Some(Quantity::new(1)),
+                price: Some(Price::from_units(2)),
+                trigger_price: Option::None,
+                expire_time: Some(TsNanos::from_nanos(4)),
+            },
+        },
+        Action::Cancel { client_order_id: Arc::from("O-4") },
+        Action::CancelAll { instrument: Option::None },
+        Action::CancelAll { instrument: Some(InstrumentIx(2)) },
+        Action::Signal(Signal {
+            instrument: InstrumentIx(1),
+            kind: SignalKind::Annotate,
+            side: Some(OrderSide::Sell),
+            price: Some(Price::from_units(-2)),
+            tag: Some("tag".to_owned()),
+            note: Option::None,
+        }),
+        Action::Narrative(NarrativeRecord {
+            client_order_id: Some(Arc::from("O-3")),
+            title: "why".to_owned(),
+            body: "because".to_owned(),
+        }),
+    ];
+    assert_eq!(actions, Ok(expected));
+}
+
+#[test]
+fn enumerations_have_the_numbers_of_the_contract() {
+    fn check<E: super::Enumeration + std::fmt::Debug>(contract: &Contract, name: &str) {
+        let of = contract.named(name);
+        let Some(TypeDefKind::Enum(cases)) = contract.kind(&of) else { panic!("{name}") };
+        let plain = |name: &str| name.replace('-', "").to_lowercase();
+        let ours: Vec<_> = E::CASES.iter().map(|case| plain(&format!("{case:?}"))).collect();
+        let theirs: Vec<_> = cases.cases.iter().map(|case| plain(&case.name)).collect();
+        assert_eq!(ours, theirs);
+        for (code, case) in E::CASES.iter().enumerate() {
+            assert_eq!(usize::from(case.code()), code);
+        }
+        assert!(E::of_code(u8::try_from(E::CASES.len()).unwrap()).is_none());
+    }
+    let contract = Contract::new();
+    check::<OrderSide>(&contract, "order-side");
+    check::<OrderType>(&contract, "order-type");
+    check::<TimeInForce>(&contract, "time-in-force");
+    check::<TriggerType>(&contract, "trigger-type");
+    check::<OrderStatus>(&contract, "order-status");
+    check::<SignalKind>(&contract, "signal-kind");
+    check::<BarGranularity>(&contract, "granularity");
+    check::<domain::strategy::LogLevel>(&contract, "level");
+}
+
+#[test]
+fn nothing_outside_the_memory_is_read() {
+    let memory = [0_u8; 256];
+    let read = |place, length| {
+        super::actions(&mut Lift::new(&memory, 1 << 20, 1 << 20), place, length).unwrap_err()
+    };
+    let words = |kind: FaultKind| kind.to_string();
+    assert!(words(read(8, 3)).contains("312 bytes at 8 are outside its memory"));
+    assert!(words(read(u32::MAX - 7, 1)).contains("are outside its memory"));
+    assert!(words(read(4, 1)).contains("the place 4 is not a multiple of 8"));
+    let too_many = read(0, u32::MAX);
+    assert!(matches!(too_many, FaultKind::Limit { allowed: 1_048_576, .. }), "{too_many:?}");
+}
+
+#[test]
+fn bad_cases_and_texts_are_refused() {
+    let mut memory = vec![0_u8; 256];
+    let read = |memory: &[u8]| {
+        super::actions(&mut Lift::new(memory, 1 << 20, 1 << 20), 0, 1).unwrap_err().to_string()
+    };
+    memory[0] = 6;
+    assert!(read(&memory).contains("6 is no case of an action"));
+    // A cancel whose id lies at 200 and is no text.
+    memory[0] = 2;
+    memory[8] = 200;
+    memory[12] = 1;
+    memory[200] = 0xFF;
+    assert!(read(&memory).contains("a text is not UTF-8"));
+    // An order whose side is 9.
+    memory[200] = b'a';
+    memory[0] = 0;
+    memory[18] = 9;
+    assert!(read(&memory).contains("9 is no case of OrderSide"));
+}

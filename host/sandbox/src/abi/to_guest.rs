@@ -1,0 +1,209 @@
+//! The host's values in the contract's layout, field by field in the order of `wit/strategy`.
+
+use domain::strategy::{Account, Bar, Position, Trade, TradeColumns, WorkingOrder};
+use domain::{Instrument, OrderEvent, OrderEventKind, OrderRequest, Price, TsNanos};
+use wasmtime::{Result, StoreContextMut};
+
+use super::{Enumeration, Guest, Lower};
+use crate::state::State;
+
+/// A `window` and its limit as `advance` takes them: the case, then the joined payloads of all cases
+/// (`one-bar` is the widest), then the limit.
+pub(crate) type WindowArguments = (u32, u64, u32, u64, u64, u64, u64, u64, u64, u32);
+
+/// The cases of `window`; 0 is `resume`.
+const ONE_TRADE: u32 = 1;
+const ONE_BAR: u32 = 2;
+const TRADES: u32 = 3;
+const BARS: u32 = 4;
+
+#[inline]
+pub(crate) fn one_trade(trade: &Trade, limit: u32) -> WindowArguments {
+    let (moment, instrument) = (trade.ts_event.nanos(), u32::from(trade.instrument.0));
+    let (price, shares) = (trade.price.units().cast_unsigned(), trade.quantity.shares());
+    (ONE_TRADE, moment, instrument, price, shares, 0, 0, 0, 0, limit)
+}
+
+pub(crate) fn one_bar(bar: &Bar, limit: u32) -> WindowArguments {
+    let price = |price: Price| price.units().cast_unsigned();
+    (
+        ONE_BAR,
+        bar.ts_event.nanos(),
+        u32::from(bar.instrument.0),
+        u64::from(bar.granularity.code()),
+        price(bar.open),
+        price(bar.high),
+        price(bar.low),
+        price(bar.close),
+        bar.volume.shares(),
+        limit,
+    )
+}
+
+/// Many trades: four lists.
+pub(crate) fn columns(
+    store: &mut StoreContextMut<'_, State>,
+    guest: &Guest,
+    columns: TradeColumns<'_>,
+    limit: u32,
+) -> Result<WindowArguments> {
+    let rows = u32::try_from(columns.ts_event.len())?;
+    let moments = guest.copy_in(store, 8, bytemuck::cast_slice(columns.ts_event))?;
+    let instruments = guest.copy_in(store, 2, bytemuck::cast_slice(columns.instrument))?;
+    let prices = guest.copy_in(store, 8, bytemuck::cast_slice(columns.price))?;
+    let shares = guest.copy_in(store, 8, bytemuck::cast_slice(columns.quantity))?;
+    let (rows_wide, wide) = (u64::from(rows), |place: u32| u64::from(place));
+    Ok((
+        TRADES,
+        wide(moments),
+        rows,
+        wide(instruments),
+        rows_wide,
+        wide(prices),
+        rows_wide,
+        wide(shares),
+        rows_wide,
+        limit,
+    ))
+}
+
+/// Many bars: one list.
+pub(crate) fn bars(
+    store: &mut StoreContextMut<'_, State>,
+    guest: &Guest,
+    bars: &[Bar],
+    limit: u32,
+) -> Result<WindowArguments> {
+    let mut lower = Lower::new(store, guest);
+    bars.iter().for_each(|one| bar(&mut lower, one));
+    let place = lower.finish(8)?;
+    Ok((BARS, u64::from(place), u32::try_from(bars.len())?, 0, 0, 0, 0, 0, 0, limit))
+}
+
+/// `record bar`
+pub(super) fn bar(lower: &mut Lower<'_>, bar: &Bar) {
+    lower.u64(bar.ts_event.nanos());
+    lower.u16(bar.instrument.0);
+    lower.u8(bar.granularity.code());
+    for price in [bar.open, bar.high, bar.low, bar.close] {
+        lower.s64(price.units());
+    }
+    lower.u64(bar.volume.shares());
+}
+
+/// `list<instrument>`; tells its place.
+pub(crate) fn instruments(mut lower: Lower<'_>, instruments: &[Instrument]) -> Result<u32> {
+    for one in instruments {
+        instrument(&mut lower, one)?;
+    }
+    lower.finish(8)
+}
+
+/// `record instrument`
+pub(super) fn instrument(lower: &mut Lower<'_>, instrument: &Instrument) -> Result<()> {
+    lower.align(8);
+    lower.text(instrument.id.as_str())?;
+    lower.u64(instrument.lot.shares());
+    let bands: Vec<_> = instrument.ticks.bands().collect();
+    lower.list(&bands, 8, |lower, (up_to, tick)| {
+        lower.s64(up_to.units());
+        lower.s64(tick.units());
+        Ok(())
+    })?;
+    lower.align(8);
+    Ok(())
+}
+
+/// `list<order-event>`; tells its place.
+pub(crate) fn order_events(mut lower: Lower<'_>, events: &[OrderEvent]) -> Result<u32> {
+    for event in events {
+        order_event(&mut lower, event)?;
+    }
+    lower.finish(8)
+}
+
+/// `record order-event`
+pub(super) fn order_event(lower: &mut Lower<'_>, event: &OrderEvent) -> Result<()> {
+    lower.u64(event.ts_event.nanos());
+    lower.text(&event.client_order_id)?;
+    lower.optional_text(event.venue_order_id.as_deref())?;
+    lower.u16(event.instrument.0);
+    lower.u8(event.status.code());
+    let case = match &event.kind {
+        OrderEventKind::Submitted(_) => 0,
+        OrderEventKind::Accepted => 1,
+        OrderEventKind::Rejected(_) => 2,
+        OrderEventKind::PendingUpdate(_) => 3,
+        OrderEventKind::Updated => 4,
+        OrderEventKind::PendingCancel => 5,
+        OrderEventKind::Canceled => 6,
+        OrderEventKind::Expired(_) => 7,
+        OrderEventKind::Filled(_) => 8,
+    };
+    // A fill, the widest payload, has 48 bytes.
+    lower.variant(case, 8, 48, |lower| match &event.kind {
+        OrderEventKind::Rejected(why) => {
+            lower.text(why.code.as_str())?;
+            lower.text(&why.text)
+        }
+        OrderEventKind::Expired(why) => lower.text(why),
+        OrderEventKind::Filled(fill) => {
+            lower.text(&fill.trade_id)?;
+            lower.u64(fill.last_quantity.shares());
+            lower.s64(fill.last_price.units());
+            lower.u64(fill.cumulative_quantity.shares());
+            lower.u64(fill.leaves_quantity.shares());
+            lower.s64(fill.commission.units());
+            Ok(())
+        }
+        _ => Ok(()),
+    })
+}
+
+/// `record account`
+pub(crate) fn account(lower: &mut Lower<'_>, account: &Account) {
+    for amount in [account.cash, account.reserved, account.realised_pnl, account.commission] {
+        lower.s64(amount.units());
+    }
+}
+
+/// `record position`
+pub(crate) fn position(lower: &mut Lower<'_>, position: &Position) {
+    lower.u16(position.instrument.0);
+    lower.s64(position.quantity);
+    lower.s64(position.cost.units());
+    lower.s64(position.realised_pnl.units());
+}
+
+/// `list<order>` as an answer: its place and length.
+pub(crate) fn working_orders(lower: &mut Lower<'_>, orders: &[WorkingOrder]) -> Result<()> {
+    lower.list(orders, 8, |lower, order| {
+        order_request(lower, &order.request)?;
+        lower.optional_text(order.venue_order_id.as_deref())?;
+        lower.u8(order.status.code());
+        lower.u64(order.filled_quantity.shares());
+        lower.u64(order.ts_submitted.nanos());
+        Ok(())
+    })
+}
+
+/// `record order-request`
+fn order_request(lower: &mut Lower<'_>, request: &OrderRequest) -> Result<()> {
+    let units = |price: Price| price.units().cast_unsigned();
+    lower.align(8);
+    lower.text(&request.client_order_id)?;
+    lower.u16(request.instrument.0);
+    lower.u8(request.side.code());
+    lower.u8(request.order_type.code());
+    lower.u64(request.quantity.shares());
+    lower.optional_u64(request.price.map(units));
+    lower.optional_u64(request.trigger_price.map(units));
+    lower.optional_code(request.trigger_type.map(Enumeration::code));
+    lower.u8(request.time_in_force.code());
+    lower.optional_u64(request.expire_time.map(TsNanos::nanos));
+    lower.u8(u8::from(request.post_only));
+    lower.u8(u8::from(request.reduce_only));
+    lower.list(&request.tags, 4, |lower, tag| lower.text(tag))?;
+    lower.align(8);
+    Ok(())
+}

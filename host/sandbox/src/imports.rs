@@ -1,0 +1,120 @@
+//! What a strategy can ask the host for: the imports of `wit/strategy`, and nothing else.
+
+use domain::strategy::{Capabilities, FaultKind, LogLevel};
+use wasmtime::{AsContextMut, Caller, Linker, Module, Result};
+
+use crate::abi::{self, Enumeration, Guest, Lift, Lower};
+use crate::state::State;
+
+const LOG: &str = "kumiki:strategy/log@1.0.0";
+const ACTIONS: &str = "kumiki:strategy/actions@1.0.0";
+const PORTFOLIO: &str = "kumiki:strategy/portfolio@1.0.0";
+const AGGRESSOR: &str = "kumiki:strategy/aggressor@1.0.0";
+
+/// `aggressor.side.no-aggressor`
+const NO_AGGRESSOR: u32 = 0;
+
+/// Defines every import as the core module sees it: numbers, places and lengths.
+pub(crate) fn define(linker: &mut Linker<State>) -> Result<()> {
+    linker.func_wrap(LOG, "write", log_write)?;
+    linker.func_wrap(ACTIONS, "act", act)?;
+    linker.func_wrap(PORTFOLIO, "get-account", get_account)?;
+    linker.func_wrap(PORTFOLIO, "get-position", get_position)?;
+    linker.func_wrap(PORTFOLIO, "working-orders", working_orders)?;
+    linker.func_wrap(AGGRESSOR, "of-trade", of_trade)?;
+    Ok(())
+}
+
+/// Which optional imports a module uses.
+pub(crate) fn capabilities(module: &Module) -> Capabilities {
+    let mut found = Capabilities::default();
+    for import in module.imports() {
+        match (import.module(), import.name()) {
+            (PORTFOLIO, "working-orders") => found.working_orders = true,
+            (PORTFOLIO, _) => found.portfolio = true,
+            (AGGRESSOR, _) => found.aggressor = true,
+            _ => {}
+        }
+    }
+    found
+}
+
+/// The calling module's memory and allocator; refused while it may not call.
+fn guest_of(caller: &mut Caller<'_, State>) -> Result<Guest> {
+    let state = caller.data_mut();
+    if !state.may_leave {
+        let text = "it called the host from inside its allocator".to_owned();
+        return state.breach(FaultKind::Protocol(text));
+    }
+    match &state.guest {
+        Some(guest) => Ok(guest.clone()),
+        None => state.breach(FaultKind::Protocol("it called the host while it was made".into())),
+    }
+}
+
+/// Reads something from the caller's memory, within what this call may still copy out.
+fn read<T>(
+    caller: &mut Caller<'_, State>,
+    take: impl FnOnce(&mut Lift<'_>) -> Result<T, FaultKind>,
+) -> Result<T> {
+    let guest = guest_of(caller)?;
+    let (memory, state) = guest.memory.data_and_store_mut(&mut *caller);
+    let mut lift = Lift::new(memory, state.limits.result_bytes, state.bytes_left);
+    let taken = take(&mut lift);
+    state.bytes_left = lift.left();
+    taken.or_else(|kind| state.breach(kind))
+}
+
+fn log_write(
+    mut caller: Caller<'_, State>,
+    level: u32,
+    ts_event: u64,
+    place: u32,
+    length: u32,
+) -> Result<()> {
+    let (level, message) = read(&mut caller, |lift| {
+        let known = u8::try_from(level).ok().and_then(LogLevel::of_code);
+        let level = known.ok_or_else(|| FaultKind::Protocol(format!("{level} is no log level")))?;
+        Ok((level, lift.text_at(place, length)?.to_owned()))
+    })?;
+    caller.data_mut().write(level, ts_event, message)
+}
+
+fn act(mut caller: Caller<'_, State>, place: u32, length: u32) -> Result<()> {
+    let actions = read(&mut caller, |lift| abi::actions(lift, place, length))?;
+    caller.data_mut().act(actions)
+}
+
+fn get_account(mut caller: Caller<'_, State>, place: u32) -> Result<()> {
+    let guest = guest_of(&mut caller)?;
+    let account = caller.data().portfolio.account;
+    let mut lower = Lower::new(&mut caller, &guest);
+    abi::account(&mut lower, &account);
+    lower.finish_at(8, place)
+}
+
+fn get_position(mut caller: Caller<'_, State>, instrument: u32, place: u32) -> Result<()> {
+    let guest = guest_of(&mut caller)?;
+    let position = caller.data_mut().position_of(instrument)?;
+    let mut lower = Lower::new(&mut caller, &guest);
+    abi::position(&mut lower, &position);
+    lower.finish_at(8, place)
+}
+
+fn working_orders(mut caller: Caller<'_, State>, place: u32) -> Result<()> {
+    let guest = guest_of(&mut caller)?;
+    // Taken out for the time of the call: the strategy's allocator runs meanwhile.
+    let orders = std::mem::take(&mut caller.data_mut().portfolio.working_orders);
+    let mut context = caller.as_context_mut();
+    let mut lower = Lower::new(&mut context, &guest);
+    abi::working_orders(&mut lower, &orders)?;
+    lower.finish_at(4, place)?;
+    caller.data_mut().portfolio.working_orders = orders;
+    Ok(())
+}
+
+/// The market data has no side, so neither replay nor today's live feed can tell.
+fn of_trade(mut caller: Caller<'_, State>, _row: u32) -> Result<u32> {
+    guest_of(&mut caller)?;
+    Ok(NO_AGGRESSOR)
+}
