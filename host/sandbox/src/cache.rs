@@ -1,4 +1,4 @@
-//! Keeps compiled components, so that a strategy is compiled once for each version of it and of the
+//! Keeps compiled programs, so that a strategy is compiled once for each version of it and of the
 //! engine.
 
 use std::fs;

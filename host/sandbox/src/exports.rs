@@ -1,5 +1,7 @@
 //! What the host calls in a strategy's program.
 
+use std::sync::Arc;
+
 use domain::Instrument;
 use domain::strategy::{FaultKind, Window};
 use wasmtime::{AsContextMut, Error, Instance, Result, Store, TypedFunc, WasmParams, WasmResults};
@@ -13,7 +15,7 @@ const RESUME: u32 = 0;
 
 /// The functions of one running program.
 pub(crate) struct Exports {
-    pub(crate) guest: Guest,
+    pub(crate) guest: Arc<Guest>,
     init: TypedFunc<(u32, u32, u32, u32), u32>,
     /// Lets the strategy free what `init` answered.
     after_init: Option<TypedFunc<u32, ()>>,
@@ -31,8 +33,8 @@ impl Exports {
             .get_memory(&mut *store, "memory")
             .ok_or_else(|| Error::msg("the program does not export its `memory`"))?;
         let realloc = instance.get_typed_func(&mut *store, "cabi_realloc")?;
-        let guest = Guest { memory, realloc };
-        store.data_mut().guest = Some(guest.clone());
+        let guest = Arc::new(Guest { memory, realloc });
+        store.data_mut().guest = Some(Arc::clone(&guest));
         if let Ok(set_up) = instance.get_typed_func::<(), ()>(&mut *store, "_initialize") {
             set_up.call(&mut *store, ())?;
         }
@@ -99,4 +101,111 @@ fn function<P: WasmParams, R: WasmResults>(
     name: &str,
 ) -> Result<TypedFunc<P, R>> {
     instance.get_typed_func(store, &format!("{GUEST}#{name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::{Quantity, TickTable};
+    use wasmtime::{Engine, Linker, Module};
+
+    use super::*;
+    use crate::config::Limits;
+    use crate::imports;
+
+    /// A program with the right exports, and the given bodies of its allocator and its `start`.
+    fn program(allocate: &str, start: &str, more: &str) -> Result<(Store<State>, Exports)> {
+        let text = format!(
+            r#"(module
+            (import "kumiki:strategy/log@1.0.0" "write" (func $log (param i32 i64 i32 i32)))
+            (import "kumiki:strategy/actions@1.0.0" "act" (func $act (param i32 i32)))
+            (import "kumiki:strategy/portfolio@1.0.0" "get-account" (func $account (param i32)))
+            (import "kumiki:strategy/portfolio@1.0.0" "working-orders" (func $orders (param i32)))
+            (memory (export "memory") 1)
+            (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) {allocate})
+            (func (export "{GUEST}#init") (param i32 i32 i32 i32) (result i32) i32.const 64)
+            (func (export "{GUEST}#start") (param i64) {start})
+            (func (export "{GUEST}#advance") (param i32 i64 i32 i64 i64 i64 i64 i64 i64 i32)
+                (result i32) i32.const 1)
+            (func (export "{GUEST}#on-order-events") (param i32 i32))
+            (func (export "{GUEST}#stop") (param i64))
+            {more})"#
+        );
+        let engine = Engine::default();
+        let mut linker = Linker::new(&engine);
+        imports::define(&mut linker)?;
+        let mut store = Store::new(&engine, State::new(Limits::default()));
+        let instance =
+            linker.instantiate(&mut store, &Module::new(&engine, wat::parse_str(text)?)?)?;
+        let exports = Exports::find(&mut store, instance)?;
+        Ok((store, exports))
+    }
+
+    fn instruments() -> Vec<Instrument> {
+        vec![Instrument {
+            id: "7203.TSE".parse().unwrap(),
+            lot: Quantity::new(100),
+            ticks: TickTable::Normal,
+        }]
+    }
+
+    /// What a call of `start` ends with.
+    fn started(start: &str) -> String {
+        let (mut store, exports) = program("i32.const 1024", start, "").unwrap();
+        let error = exports.start.call(&mut store, 1).unwrap_err();
+        match store.data_mut().breach.take() {
+            Some(kind) => kind.to_string(),
+            None => format!("{error:#}"),
+        }
+    }
+
+    /// What a call of `init` ends with.
+    fn made(allocate: &str) -> String {
+        let (mut store, exports) = program(allocate, "", "").unwrap();
+        let error = exports.init(&mut store, "{}", &instruments()).unwrap_err();
+        store.data_mut().breach.take().map_or(format!("{error:#}"), |kind| kind.to_string())
+    }
+
+    #[test]
+    fn a_program_that_behaves_is_driven() {
+        let (mut store, exports) = program("i32.const 1024", "", "").unwrap();
+        assert_eq!(exports.init(&mut store, "{}", &instruments()).unwrap(), None);
+        exports.start.call(&mut store, 1).unwrap();
+        assert_eq!(exports.advance(&mut store, Window::Resume, 5).unwrap(), 1);
+    }
+
+    #[test]
+    fn an_allocator_is_not_trusted() {
+        let words = made("i32.const 65535");
+        assert!(
+            words.contains("was asked for 2 bytes at a multiple of 1 and gave 65535"),
+            "{words}"
+        );
+        let words = made("i32.const 1025");
+        assert!(words.contains("at a multiple of 8 and gave 1025"), "{words}");
+        let words = made("(call $account (i32.const 0)) i32.const 1024");
+        assert!(words.contains("it called the host from inside its allocator"), "{words}");
+    }
+
+    #[test]
+    fn places_that_a_program_names_are_not_trusted() {
+        let words = started("(call $act (i32.const 65528) (i32.const 1))");
+        assert!(words.contains("104 bytes at 65528 are outside its memory"), "{words}");
+        let words = started("(call $act (i32.const 4) (i32.const 1))");
+        assert!(words.contains("the place 4 is not a multiple of 8"), "{words}");
+        let words = started("(call $log (i32.const 9) (i64.const 0) (i32.const 0) (i32.const 0))");
+        assert!(words.contains("9 is no log level"), "{words}");
+        let log = "(call $log (i32.const 1) (i64.const 0) (i32.const -1) (i32.const 2))";
+        assert!(started(log).contains("2 bytes at 4294967295 are outside its memory"));
+        let words = started("(call $account (i32.const 65512))");
+        assert!(words.contains("it wants an answer at 65512, where it cannot be"), "{words}");
+        let words = started("(call $orders (i32.const 2))");
+        assert!(words.contains("it wants an answer at 2, where it cannot be"), "{words}");
+    }
+
+    #[test]
+    fn nothing_is_asked_while_a_program_is_made() {
+        let more = "(func $early (call $account (i32.const 0))) (start $early)";
+        let error = program("i32.const 1024", "", more).map(drop).unwrap_err();
+        assert!(format!("{error:#}").contains("it called the host while it was made"), "{error:#}");
+    }
 }

@@ -1,5 +1,7 @@
 //! What a strategy can ask the host for: the imports of `wit/strategy`, and nothing else.
 
+use std::sync::Arc;
+
 use domain::strategy::{Capabilities, FaultKind, LogLevel};
 use wasmtime::{AsContextMut, Caller, Linker, Module, Result};
 
@@ -40,14 +42,14 @@ pub(crate) fn capabilities(module: &Module) -> Capabilities {
 }
 
 /// The calling module's memory and allocator; refused while it may not call.
-fn guest_of(caller: &mut Caller<'_, State>) -> Result<Guest> {
+fn guest_of(caller: &mut Caller<'_, State>) -> Result<Arc<Guest>> {
     let state = caller.data_mut();
     if !state.may_leave {
         let text = "it called the host from inside its allocator".to_owned();
         return state.breach(FaultKind::Protocol(text));
     }
     match &state.guest {
-        Some(guest) => Ok(guest.clone()),
+        Some(guest) => Ok(Arc::clone(guest)),
         None => state.breach(FaultKind::Protocol("it called the host while it was made".into())),
     }
 }

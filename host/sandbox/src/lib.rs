@@ -7,6 +7,10 @@
 //!   limits on memory, tables, stack, fuel, actions, log and results; every breach is a typed
 //!   [`domain::strategy::Fault`].
 //!
+//! A strategy is a component around one program. The component is validated and held against the
+//! contract's text once; what runs is the program, called directly through `abi`, the canonical
+//! ABI of the contract's types. A component call of the engine costs ten times a call of the program.
+//!
 //! A strategy gets no clock, no randomness, no files and no network: nothing but the contract in
 //! `wit/strategy` exists in the linker, and a component that wants more is refused by name.
 

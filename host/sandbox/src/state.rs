@@ -1,5 +1,7 @@
 //! What the host keeps for one instance: limits, log, and the answers to its questions.
 
+use std::sync::Arc;
+
 use domain::TsNanos;
 use domain::strategy::{Action, FaultKind, LogLevel, LogLine, PortfolioView, Position};
 use wasmtime::{Error, ResourceLimiter, Result};
@@ -21,11 +23,13 @@ pub(crate) struct State {
     /// A breach noticed inside a call, more precise than the trap that follows.
     pub(crate) breach: Option<FaultKind>,
     /// The module's memory and allocator, once it is instantiated.
-    pub(crate) guest: Option<Guest>,
+    pub(crate) guest: Option<Arc<Guest>>,
     /// Whether the strategy may call an import now: not from inside its allocator.
     pub(crate) may_leave: bool,
     /// Bytes that the present call may still copy out.
     pub(crate) bytes_left: usize,
+    /// Where records are laid out before they are copied in; kept, because every event needs it.
+    pub(crate) image: Vec<u8>,
 }
 
 impl State {
@@ -42,6 +46,7 @@ impl State {
             guest: None,
             may_leave: true,
             bytes_left: limits.result_bytes,
+            image: Vec::new(),
         }
     }
 

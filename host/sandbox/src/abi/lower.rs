@@ -4,8 +4,10 @@ use wasmtime::{AsContextMut, Error, Memory, Result, StoreContextMut, TypedFunc};
 
 use crate::state::State;
 
+/// Largest room that is kept from one call to the next.
+const IMAGE_BYTES_KEPT: usize = 1 << 20;
+
 /// The parts of a running module that moving values needs.
-#[derive(Clone)]
 pub(crate) struct Guest {
     pub(crate) memory: Memory,
     /// `cabi_realloc(old, old_size, alignment, size) -> new`, the strategy's own allocator.
@@ -62,7 +64,9 @@ pub(crate) struct Lower<'a> {
 
 impl<'a> Lower<'a> {
     pub(crate) fn new<C: AsContextMut<Data = State>>(store: &'a mut C, guest: &'a Guest) -> Self {
-        Self { store: store.as_context_mut(), guest, image: Vec::new() }
+        let mut store = store.as_context_mut();
+        let image = std::mem::take(&mut store.data_mut().image);
+        Self { store, guest, image }
     }
 
     /// Pads to a multiple of `alignment`.
@@ -169,7 +173,9 @@ impl<'a> Lower<'a> {
 
     /// Copies what was laid out into memory that the strategy then owns; tells where.
     pub(crate) fn finish(mut self, alignment: u32) -> Result<u32> {
-        self.guest.copy_in(&mut self.store, alignment, &self.image)
+        let place = self.guest.copy_in(&mut self.store, alignment, &self.image);
+        self.give_back();
+        place
     }
 
     /// Copies what was laid out to a place that the strategy named.
@@ -178,9 +184,17 @@ impl<'a> Lower<'a> {
         match self.guest.memory.data_mut(&mut self.store).get_mut(range) {
             Some(target) if place.is_multiple_of(alignment) => {
                 target.copy_from_slice(&self.image);
+                self.give_back();
                 Ok(())
             }
             _ => Err(Error::msg(format!("it wants an answer at {place}, where it cannot be"))),
+        }
+    }
+    /// Keeps the room for the next values, unless it has become large.
+    fn give_back(mut self) {
+        if self.image.capacity() <= IMAGE_BYTES_KEPT {
+            self.image.clear();
+            self.store.data_mut().image = self.image;
         }
     }
 }
