@@ -12,6 +12,7 @@ pub mod limits;
 pub mod money;
 pub mod order;
 pub mod price;
+pub mod request_key;
 pub mod session;
 pub mod strategy;
 pub mod time;
