@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, Price, TickTable};
+use replay::report::RUNS_COMPARED_MAX;
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]
@@ -34,6 +35,12 @@ pub(crate) enum Command {
 pub(crate) enum ReplayCommand {
     /// Run one strategy once.
     Run(Box<RunArgs>),
+    /// Make the report of a run's folder again.
+    Report(ReportArgs),
+    /// Put runs side by side: parameters, statistics, equity.
+    Compare(CompareArgs),
+    /// Show a strategy's decisions with the orders they explain and what became of them.
+    Narrative(NarrativeArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -145,6 +152,47 @@ pub(crate) struct RunArgs {
     /// No progress line.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Folder of a run (`kumiki replay run --out DIR`).
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Where the page goes; default: report.html in that folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Folders of two runs or more.
+    #[arg(value_name = "DIR", required = true, num_args = 2..=RUNS_COMPARED_MAX)]
+    pub(crate) folders: Vec<PathBuf>,
+
+    /// Write a page that overlays the equity of the runs.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// How the comparison is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NarrativeArgs {
+    /// Folder of a run (`kumiki replay run --out DIR`).
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Only decisions that explain this order.
+    #[arg(long, value_name = "ID")]
+    pub(crate) order: Option<String>,
+
+    /// How the decisions are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]

@@ -24,6 +24,15 @@ pub struct TradingDay<'a> {
     pub quantity: &'a [u64],
 }
 
+/// The rows of one instrument that a strategy has seen of a day, for valuing the account. May be empty.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DaySlice<'a> {
+    /// Nanoseconds since 1970 in UTC.
+    pub(crate) ts_event: &'a [u64],
+    /// 1/10,000 yen.
+    pub(crate) price: &'a [i64],
+}
+
 impl TradeSeries {
     /// Adds the rows `range` of a segment. Segments come in time order.
     pub fn push(&mut self, segment: TradeSegment, range: Range<usize>) {
