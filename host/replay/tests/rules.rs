@@ -401,7 +401,8 @@ fn the_account_is_valued_at_the_end_of_each_minute() {
     let rows: Vec<_> = result
         .equity
         .iter()
-        .map(|row| (row.ts_event.nanos(), row.quantity, row.equity.to_string()))
+        .zip(&result.marks)
+        .map(|(row, mark)| (row.ts_event.nanos(), mark.quantity, row.equity.to_string()))
         .collect();
     assert_eq!(
         rows,
@@ -466,7 +467,7 @@ fn a_strategy_that_never_lets_time_go_on_is_stopped() {
     let result =
         replay::replay(days, &mut Restless, &options(), &mut |_| replay::Control::Continue)
             .unwrap();
-    match result.status {
+    match &result.status {
         RunStatus::Failed(fault) => {
             assert!(fault.to_string().contains("rounds of events and commands"), "{fault}");
         }

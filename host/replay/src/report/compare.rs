@@ -72,11 +72,17 @@ impl Comparison {
         };
         let mut options: Vec<BTreeMap<String, Value>> = Vec::new();
         let mut summaries = Vec::new();
+        // All runs in steps of the longest, so that the common axis is even.
+        let mut step = 1;
+        for folder in folders {
+            read_json(folder, MANIFEST_FILE)?;
+            step = step.max(Curve::step_of(folder, POINTS_MAX)?);
+        }
         for folder in folders {
             let manifest = read_json(folder, MANIFEST_FILE)?;
             let summary = read_json(folder, "summary.json")?;
             let cash = cash_start(folder, &summary)?;
-            made.curves.push(Curve::read(folder, cash, POINTS_MAX)?);
+            made.curves.push(Curve::read(folder, cash, step)?);
             made.runs.push(RunOverview::new(folder, &manifest, &summary));
             options.push(flattened(&manifest));
             summaries.push(summary);

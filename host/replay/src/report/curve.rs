@@ -60,25 +60,31 @@ fn each_minute(folder: &Path, mut take: impl FnMut(TsNanos, Money)) -> Result<()
 }
 
 impl Curve {
-    /// The curve of a run's folder, with at most `points_max` points or one for each day.
-    pub(super) fn read(
-        folder: &Path,
-        cash_start: Money,
-        points_max: usize,
-    ) -> Result<Self, ReadError> {
+    /// Minutes in one point, so that the curve of a run's folder has at most `points_max` points or
+    /// one for each day.
+    pub(super) fn step_of(folder: &Path, points_max: usize) -> Result<usize, ReadError> {
         let mut days: Vec<(u64, usize)> = Vec::new();
         each_minute(folder, |moment, _| match days.last_mut() {
             Some((day, minutes)) if *day == moment.jst_day() => *minutes += 1,
             _ => days.push((moment.jst_day(), 1)),
         })?;
         let lengths: Vec<usize> = days.iter().map(|(_, minutes)| *minutes).collect();
-        let mut points = Points::new(cash_start, step_for(&lengths, points_max));
-        each_minute(folder, |moment, equity| points.take(moment, equity))?;
+        Ok(step_for(&lengths, points_max))
+    }
+
+    /// The curve of a run's folder, with one point for each `step` minutes of a day.
+    pub(super) fn read(folder: &Path, cash_start: Money, step: usize) -> Result<Self, ReadError> {
+        let mut minutes = 0;
+        let mut points = Points::new(cash_start, step);
+        each_minute(folder, |moment, equity| {
+            minutes += 1;
+            points.take(moment, equity);
+        })?;
         points.end_span();
         let minute = |end: &u64| (end / NANOS_PER_MINUTE).cast_signed();
         Ok(Self {
             step: points.step,
-            minutes: lengths.iter().sum(),
+            minutes,
             end: differences(points.ends.iter().map(minute)),
             equity: Amounts::all(points.equity),
             drawdown: Amounts::all(points.falls.iter().map(|fall| -fall.units)),
@@ -214,7 +220,9 @@ mod tests {
     }
 
     fn curve(start: i64, rows: &[(u32, u64, i64)], points_max: usize) -> Value {
-        json!(Curve::read(folder(rows).path(), Money::from_yen(start), points_max).unwrap())
+        let folder = folder(rows);
+        let step = Curve::step_of(folder.path(), points_max).unwrap();
+        json!(Curve::read(folder.path(), Money::from_yen(start), step).unwrap())
     }
 
     #[test]
@@ -251,7 +259,7 @@ mod tests {
     fn instruments_keep_their_last_price() {
         let rows = [(6, 541, 100), (6, 542, 60), (6, 543, 90), (7, 541, 80), (7, 542, 70)];
         let folder = folder(&rows);
-        let curve = Curve::read(folder.path(), Money::from_yen(100), 9).unwrap();
+        let curve = Curve::read(folder.path(), Money::from_yen(100), 1).unwrap();
         let ids = ["6758.TSE".to_owned(), "7203.TSE".to_owned()];
         let both = json!(curve.instruments(folder.path(), &ids).unwrap());
         assert_eq!(both[0]["price"]["values"], json!([null, null, null, null, null]));

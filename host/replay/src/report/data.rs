@@ -43,7 +43,7 @@ impl PageData {
         let summary = read_json(folder, "summary.json")?;
         let cash = cash_start(folder, &summary)?;
         let ids = instrument_ids(folder)?;
-        let curve = Curve::read(folder, cash, POINTS_MAX)?;
+        let curve = Curve::read(folder, cash, Curve::step_of(folder, POINTS_MAX)?)?;
         let table = |table: &'static Table| Ok((table.name, PageTable::read(folder, table)?));
         Ok(Self {
             instruments: curve.instruments(folder, &ids)?,

@@ -145,7 +145,7 @@ class Charts {
   tell(readout, chart, index) {
     const point = index ?? Math.min(this.time.count, Math.floor(this.view.max));
     const when = el("span", "when", `${this.time.label(point)}${point > 0 ? " JST" : ""}`);
-    const values = chart.tell(point).map(([name, value]) => el("span", "", `${name} `, el("b", "", value)));
+    const values = chart.tell(point).map(([name, value]) => el("span", "", name, " ", el("b", "", value)));
     readout.replaceChildren(when, ...values);
   }
 

@@ -91,7 +91,8 @@ function differences({ runs, differences: lines }) {
 function statisticsTable({ runs, statistics: lines }, definitions) {
   const rows = lines.map(({ values }, place) => {
     const one = definitions[place];
-    const cells = values.map((value) => el("td", "number wide", statisticText(value, one.unit) ?? "\u2013"));
+    const className = one.unit === "text" ? "number wide" : "number";
+    const cells = values.map((value) => el("td", className, statisticText(value, one.unit) ?? "\u2013"));
     return el("tr", "", nameCell(defined(one)), ...cells);
   });
   byId("statistics").append(table("Statistics", runs, rows));

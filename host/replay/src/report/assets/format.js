@@ -109,8 +109,8 @@ function statisticText(value, unit) {
   if (unit === "yen") return `${money(value)} yen`;
   if (unit === "ratio") return percent(value, 2);
   if (unit === "number") return Number(value).toFixed(2).replace("-", MINUS);
-  if (unit === "count") return grouped(value);
-  if (unit === "shares") return grouped(value);
+  if (unit === "count" || unit === "shares") return grouped(value);
+  if (unit === "moment") return value === "none" ? value : `${value.slice(0, 16)} JST`;
   return String(value);
 }
 
