@@ -18,9 +18,10 @@ use domain::strategy::{
     PortfolioView, Signal, SignalKind, StrategyRuntime, Window,
 };
 use domain::{Instrument, InstrumentIx, Money, OrderEvent, OrderSide, Price, TsNanos};
+use marketdata::parquet::{Values, read_table};
 use proptest::prelude::*;
 use replay::output::narrative::decisions;
-use replay::output::{ComponentIdentity, FolderWriter, Manifest};
+use replay::output::{ComponentIdentity, FolderWriter, Kind, Manifest, Table};
 use replay::sink::{Record, RunSink, TotalsOnly};
 use replay::statistics::Summary;
 use replay::{Control, ReplayError, ReplayOptions, RunStatus, RunTotals, TradingDay, replay_into};
@@ -462,6 +463,9 @@ fn every_table_has_its_forms_and_they_agree() {
         let json: Value = serde_json::from_str(&json).unwrap();
         let count = json.as_array().map_or_else(|| json.as_object().unwrap().len(), Vec::len);
         assert_eq!(count, rows.len(), "{}", table.name);
+        if table.name != "summary" {
+            parquet_agrees(&folder, &table, &rows);
+        }
         for (row, object) in rows.iter().zip(json.as_array().into_iter().flatten()) {
             for (cell, column) in row.iter().zip(table.columns) {
                 let text = match &object[column.name] {
@@ -471,6 +475,38 @@ fn every_table_has_its_forms_and_they_agree() {
                 };
                 assert_eq!(cell, text, "{} {}", table.name, column.name);
             }
+        }
+    }
+}
+
+/// The Parquet form of a table holds the same values as its CSV form.
+fn parquet_agrees(folder: &Path, table: &Table, rows: &[csv::StringRecord]) {
+    let found = read_table(folder.join(format!("{}.parquet", table.name))).unwrap();
+    assert_eq!(found.rows(), rows.len(), "{}", table.name);
+    for (place, column) in table.columns.iter().enumerate() {
+        let name = format!("{} {}", table.name, column.name);
+        match found.column(column.name).unwrap() {
+            Values::Text(texts) => {
+                let wanted: Vec<_> = rows.iter().map(|row| row[place].to_owned()).collect();
+                let texts: Vec<_> =
+                    texts.iter().map(|text| text.clone().unwrap_or_default()).collect();
+                assert_eq!(texts, wanted, "{name}");
+            }
+            Values::Int(values) => {
+                for (value, row) in values.iter().zip(rows) {
+                    let text = match (value, column.kind) {
+                        (None, _) => String::new(),
+                        (Some(units), Kind::Yen) => Money::from_units(*units).to_string(),
+                        (Some(days), Kind::Date) => {
+                            let days = usize::try_from(*days).unwrap();
+                            domain::JstDate::default().iter_days().nth(days).unwrap().to_string()
+                        }
+                        (Some(number), _) => number.to_string(),
+                    };
+                    assert_eq!(text, row[place], "{name}");
+                }
+            }
+            other => panic!("{name}: {other:?}"),
         }
     }
 }
