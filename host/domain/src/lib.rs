@@ -14,6 +14,7 @@ pub mod order;
 pub mod price;
 pub mod session;
 pub mod strategy;
+pub mod tags;
 pub mod time;
 
 pub use event::{Fill, OrderEvent, OrderEventKind};
