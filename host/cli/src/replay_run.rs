@@ -9,11 +9,12 @@ use domain::time::NANOS_PER_DAY;
 use domain::{Instrument, JstDate, Quantity, TickTable, TsNanos, VendorCode};
 use marketdata::{CacheOutcome, Catalog, PriceGrid, TradeFile, TradeSegment, TradeStore};
 use replay::output::{ComponentIdentity, InputFile, Manifest, Summary, write_run};
-use replay::{Control, ExecutionModel, ReplayOptions, RunResult, RunStatus, TradeSeries, replay};
+use replay::{Control, ReplayOptions, RunResult, RunStatus, TradeSeries, replay};
 use sandbox::{Limits, StrategyModule};
 
 use crate::Ending;
 use crate::args::{Format, RunArgs, TickChoice};
+use crate::execution;
 use crate::interrupt::Interrupt;
 use crate::paths;
 use crate::progress::ProgressLine;
@@ -170,11 +171,7 @@ fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
     ReplayOptions {
         instrument: Instrument { id: args.instrument.clone(), lot: Quantity::new(args.lot), ticks },
         cash: args.cash,
-        model: ExecutionModel {
-            latency_ns: args.latency,
-            slippage_ticks: args.slippage_ticks,
-            participation_percent: args.participation,
-        },
+        model: args.execution.model(),
         window: args.window,
         config_json: strategy::config_json(&args.params),
     }
@@ -265,11 +262,9 @@ fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunResult, timing: 
             (
                 "fill model",
                 format!(
-                    "latency {} ns, slippage {} ticks ({}), participation {} %, lot {}",
-                    model.latency_ns,
-                    model.slippage_ticks,
+                    "{}, ticks {}, lot {}",
+                    execution::in_words(&model),
                     manifest.ticks,
-                    model.participation_percent,
                     manifest.lot
                 )
             ),
@@ -280,6 +275,9 @@ fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunResult, timing: 
             ("time", speed(summary.trades_seen, timing)),
         ])
     );
+    if let Some(warning) = model.warning() {
+        println!("\n{warning}");
+    }
     match &args.out {
         Some(folder) => println!("\nreport: {}", folder.join("report.html").display()),
         None => println!("\n--out DIR keeps orders, fills, equity and a report."),

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::exchange::{ExecutionModel, RULES};
+use crate::exchange::ExecutionModel;
 use crate::options::ReplayOptions;
 use crate::record::{RunResult, RunStatus};
 
@@ -108,7 +108,12 @@ impl Manifest {
             ticks: options.instrument.ticks.to_string(),
             window: options.window,
             execution_model: options.model,
-            rules: RULES.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
+            rules: options
+                .model
+                .rules()
+                .into_iter()
+                .map(|(name, text)| (name.into(), text))
+                .collect(),
             inputs,
             event_log_digest: result.digest.to_string(),
             event_log_records: result.digest_records,

@@ -103,7 +103,7 @@ pub(super) fn order(id: &str) -> Order {
     };
     let mut exchange = Exchange::new(ExecutionModel::default(), &[instrument], CASH);
     exchange.submit(TsNanos::default(), request(id, OrderSide::Buy));
-    exchange.orders()[0].clone()
+    exchange.into_orders().remove(0)
 }
 
 fn request(id: &str, side: OrderSide) -> OrderRequest {
