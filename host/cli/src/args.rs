@@ -7,6 +7,8 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, Price, TickTable};
 use replay::report::RUNS_COMPARED_MAX;
 
+use crate::execution::ExecutionArgs;
+
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]
 #[command(name = "kumiki", version, max_term_width = 100, arg_required_else_help = true)]
@@ -121,17 +123,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Time from an order's sending to its arrival at the exchange.
-    #[arg(long, value_name = "DURATION", default_value = "0ms", value_parser = parse_latency)]
-    pub(crate) latency: u64,
-
-    /// Ticks paid on top of a trade's price by orders that take liquidity.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) slippage_ticks: u32,
-
-    /// Share of each trade's volume that our orders may take, in percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
-    pub(crate) participation: u32,
+    #[command(flatten)]
+    pub(crate) execution: ExecutionArgs,
 
     /// Shares in one trading unit.
     #[arg(long, value_name = "SHARES", default_value_t = 100)]
@@ -326,7 +319,7 @@ fn parse_param(text: &str) -> Result<(String, serde_json::Value), String> {
     Ok((name.to_owned(), value))
 }
 
-fn parse_latency(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_latency(text: &str) -> Result<u64, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write a duration like 0ms, 250us or 1s"))?;
     let one_day = std::time::Duration::from_secs(86_400);

@@ -10,6 +10,7 @@
 
 mod args;
 mod data;
+mod execution;
 mod interrupt;
 mod paths;
 mod progress;

@@ -64,8 +64,8 @@ fn print_comparison(comparison: &Comparison) {
     }
     print!("{}", columns(&rows));
     for run in &comparison.runs {
-        for assumption in &run.optimistic {
-            println!("\nnote: {}: optimistic execution model: {assumption}", run.folder);
+        if let Some(warning) = &run.warning {
+            println!("\n{}: {warning}", run.folder);
         }
     }
 }

@@ -10,13 +10,12 @@ use domain::{Instrument, JstDate, Quantity, TickTable, TsNanos, VendorCode};
 use marketdata::{CacheOutcome, Catalog, PriceGrid, TradeFile, TradeSegment, TradeStore};
 use replay::output::{ComponentIdentity, FolderWriter, InputFile, Manifest, REPORT_FILE, Summary};
 use replay::sink::{RunSink, TotalsOnly};
-use replay::{
-    Control, ExecutionModel, ReplayOptions, RunStatus, RunTotals, TradeSeries, replay_into,
-};
+use replay::{Control, ReplayOptions, RunStatus, RunTotals, TradeSeries, replay_into};
 use sandbox::{Limits, StrategyModule};
 
 use crate::Ending;
 use crate::args::{Format, RunArgs, TickChoice};
+use crate::execution;
 use crate::interrupt::Interrupt;
 use crate::paths;
 use crate::progress::ProgressLine;
@@ -180,11 +179,7 @@ fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
     ReplayOptions {
         instrument: Instrument { id: args.instrument.clone(), lot: Quantity::new(args.lot), ticks },
         cash: args.cash,
-        model: ExecutionModel {
-            latency_ns: args.latency,
-            slippage_ticks: args.slippage_ticks,
-            participation_percent: args.participation,
-        },
+        model: args.execution.model(),
         window: args.window,
         config_json: strategy::config_json(&args.params),
     }
@@ -240,8 +235,8 @@ fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunTotals, timing: 
         summary.status
     );
     print!("{}", pairs(&rows(&summary, manifest, timing)));
-    for assumption in &manifest.optimistic {
-        println!("\nnote: optimistic execution model: {assumption}");
+    if let Some(warning) = &manifest.warning {
+        println!("\n{warning}");
     }
     match &args.out {
         Some(folder) => println!("\nreport: {}", folder.join(REPORT_FILE).display()),
@@ -326,15 +321,8 @@ fn round_trips(summary: &Summary) -> String {
 }
 
 fn fill_model(manifest: &Manifest) -> String {
-    let model = manifest.execution_model;
-    format!(
-        "latency {} ns, slippage {} ticks ({}), participation {} %, lot {}",
-        model.latency_ns,
-        model.slippage_ticks,
-        manifest.ticks,
-        model.participation_percent,
-        manifest.lot
-    )
+    let model = execution::in_words(&manifest.execution_model);
+    format!("{model}, ticks {}, lot {}", manifest.ticks, manifest.lot)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]

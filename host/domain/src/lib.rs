@@ -15,6 +15,7 @@ pub mod price;
 pub mod request_key;
 pub mod session;
 pub mod strategy;
+pub mod tags;
 pub mod time;
 
 pub use event::{Fill, OrderEvent, OrderEventKind};

@@ -4,7 +4,7 @@
 //! Nothing here reads a clock or draws a random number: the same data, the same strategy and the
 //! same options give the same bytes, whatever the size of the windows handed to the strategy.
 //!
-//! - [`exchange`]: orders, matching, checks; the rules F1 to F9 in words ([`exchange::RULES`]).
+//! - [`exchange`]: orders, matching, checks; the rules F1 to F10 in words ([`exchange::RULES`]).
 //! - [`account`]: money and positions.
 //! - [`run`]: the loop that hands market events to the strategy and its commands to the exchange.
 //! - [`record`]: what a run leaves behind; [`sink`]: where it goes while the run goes on.

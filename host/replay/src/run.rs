@@ -112,6 +112,7 @@ fn replay_rows<'a>(
         exchange,
         recorder: Recorder::new(sink, options.cash, instruments.len()),
         window: options.window as usize,
+        orders_max: options.model.orders_max,
         now: TsNanos::default(),
         last_price: None,
         trades_seen: 0,
@@ -134,6 +135,7 @@ struct Run<'s> {
     exchange: Exchange,
     recorder: Recorder<'s>,
     window: usize,
+    orders_max: u32,
     now: TsNanos,
     last_price: Option<Price>,
     trades_seen: u64,
@@ -180,7 +182,7 @@ impl Run<'_> {
         let first = day.price_at(0);
         let Some(close) = self.last_price else {
             // The day's first moment: before every trade, so nothing is known of it.
-            self.exchange.begin_day(ONLY, first);
+            self.exchange.begin_day(day.hours(), ONLY, first);
             self.now = TsNanos::from_jst(day.ts_at(0).jst_date(), 0).unwrap_or_default();
             self.push_portfolio();
             let actions = self.strategy.start(self.now)?;
@@ -190,7 +192,7 @@ impl Run<'_> {
         // F7: around the previous close, unless the day opens outside that range, as it does after
         // a split; then around its first trade.
         let in_range = DailyLimits::around(close).contains(first);
-        self.exchange.begin_day(ONLY, if in_range { close } else { first });
+        self.exchange.begin_day(day.hours(), ONLY, if in_range { close } else { first });
         Ok(())
     }
 
@@ -311,6 +313,10 @@ impl Run<'_> {
     /// Tells the strategy what happened, does what it asks for then, until nothing happens any more.
     fn deliver(&mut self) -> Result<(), Box<Fault>> {
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
+            if self.exchange.is_exhausted() {
+                let allowed = u64::from(self.orders_max);
+                return Err(self.limit_fault("submit", "orders in one run", allowed + 1, allowed));
+            }
             let events = self.note_events();
             if events.is_empty() {
                 return Ok(());
@@ -319,19 +325,27 @@ impl Run<'_> {
             let actions = self.strategy.on_order_events(&events)?;
             self.obey(actions);
         }
+        let what = "or more rounds of events and commands at one instant";
+        let (used, allowed) = (ROUNDS_PER_INSTANT_MAX, ROUNDS_PER_INSTANT_MAX);
+        Err(self.limit_fault("on-order-events", what, used, allowed))
+    }
+
+    fn limit_fault(
+        &self,
+        export: &'static str,
+        what: &'static str,
+        used: u64,
+        allowed: u64,
+    ) -> Box<Fault> {
         let identity = self.strategy.identity();
-        Err(Box::new(Fault {
+        Box::new(Fault {
             component: identity.component,
             sha256: identity.sha256,
-            export: "on-order-events",
+            export,
             ts_event: Some(self.now),
-            kind: FaultKind::Limit {
-                what: "or more rounds of events and commands at one instant",
-                used: ROUNDS_PER_INSTANT_MAX,
-                allowed: ROUNDS_PER_INSTANT_MAX,
-            },
+            kind: FaultKind::Limit { what, used, allowed },
             backtrace: Vec::new(),
-        }))
+        })
     }
 
     /// Takes the exchange's events and warnings into the record.
@@ -354,6 +368,8 @@ impl Run<'_> {
     }
 
     fn note_day(&mut self, day: &TradingDay<'_>, seen: usize) {
+        // Orders that are done leave memory day by day.
+        self.recorder.orders(&self.exchange.take_done());
         let Some(last) = seen.checked_sub(1) else { return };
         let slice = DaySlice { ts_event: &day.ts_event[..seen], price: &day.price[..seen] };
         self.recorder.end_day(&[slice]);

@@ -99,9 +99,11 @@ impl RunSink for InMemory {
 }
 
 impl InMemory {
-    /// The rows, with the totals of their run.
+    /// The rows, with the totals of their run; orders in the order of their sending.
     #[must_use]
-    pub fn into_result(self, totals: RunTotals) -> RunResult {
+    pub fn into_result(mut self, totals: RunTotals) -> RunResult {
+        // They came as they were done. Those of one instant stay as they came.
+        self.orders.sort_by_key(|order| order.ts_submitted);
         RunResult {
             totals,
             orders: self.orders,

@@ -127,6 +127,9 @@ fn order_cells<'a>(order: &'a Order, names: &'a Names) -> Vec<Cell<'a>> {
         at(order.ts_last),
         text(order.rejection.as_ref().map(|why| why.code.as_str())),
         text(order.rejection.as_ref().map(|why| why.text.as_str())),
+        yen(order.commission),
+        request.expire_time.map_or(Cell::Empty, at),
+        order.ts_triggered.map_or(Cell::Empty, at),
     ]
 }
 

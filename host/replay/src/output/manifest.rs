@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::exchange::{ExecutionModel, RULES};
+use crate::exchange::ExecutionModel;
 use crate::options::ReplayOptions;
 use crate::record::{RunStatus, RunTotals};
 
@@ -46,8 +46,9 @@ pub struct Manifest {
     pub partial: bool,
     /// Why the strategy failed.
     pub fault: Option<String>,
-    /// Assumptions of the execution model that make results better than live trading would be.
-    pub optimistic: Vec<String>,
+    /// What a reader must be told when the execution model is better than a strategy can expect of
+    /// the market.
+    pub warning: Option<String>,
     /// The strategy.
     pub component: ComponentIdentity,
     /// The strategy's parameters, as given.
@@ -100,7 +101,7 @@ impl Manifest {
             status: totals.status.as_str().to_owned(),
             partial: totals.status != RunStatus::Completed,
             fault,
-            optimistic: optimistic_assumptions(&options.model),
+            warning: options.model.warning(),
             component,
             // The strategy has parsed it before; what is no JSON is kept as text.
             parameters: serde_json::from_str(&options.config_json)
@@ -114,24 +115,15 @@ impl Manifest {
             ticks: options.instrument.ticks.to_string(),
             window: options.window,
             execution_model: options.model,
-            rules: RULES.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
+            rules: options
+                .model
+                .rules()
+                .into_iter()
+                .map(|(name, text)| (name.into(), text))
+                .collect(),
             inputs,
             event_log_digest: totals.digest.to_string(),
             event_log_records: totals.digest_records,
         }
     }
-}
-
-/// What in an execution model makes results better than live trading would be, in words.
-#[must_use]
-fn optimistic_assumptions(model: &ExecutionModel) -> Vec<String> {
-    let mut found = Vec::new();
-    if model.slippage_ticks == 0 {
-        found.push(
-            "no slippage: orders that take liquidity pay the price of the print, as if every print \
-             had been on their side of the book (F2)"
-                .to_owned(),
-        );
-    }
-    found
 }

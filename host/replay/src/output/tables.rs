@@ -114,6 +114,9 @@ pub(crate) const ORDERS: Table = Table {
         column("ts_last_ns", Kind::Moment, "when something last happened to it"),
         optional("reason_code", Kind::Text, "why it was refused"),
         optional("reason_text", Kind::Text, "the same for people"),
+        column("commission", Kind::Yen, "fees in yen"),
+        optional("expire_time_ns", Kind::Moment, "end of life, for GTD orders"),
+        optional("ts_triggered_ns", Kind::Moment, "when its stop was triggered"),
     ],
 };
 

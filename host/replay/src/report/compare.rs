@@ -45,8 +45,8 @@ pub struct RunOverview {
     pub status: String,
     /// Money at the start, yen.
     pub cash_start: String,
-    /// Assumptions of its execution model that make results better than live trading would be.
-    pub optimistic: Vec<String>,
+    /// What a reader must be told of its execution model.
+    pub warning: Option<String>,
 }
 
 /// One line of a comparison.
@@ -116,13 +116,12 @@ impl Comparison {
 impl RunOverview {
     fn new(folder: &Path, manifest: &Value, summary: &Value) -> Self {
         let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
-        let optimistic = manifest["optimistic"].as_array().into_iter().flatten().map(text);
         Self {
             folder: folder.display().to_string(),
             strategy: text(&manifest["component"]["name"]),
             status: text(&manifest["status"]),
             cash_start: text(&summary["cash_start"]),
-            optimistic: optimistic.collect(),
+            warning: manifest["warning"].as_str().map(str::to_owned),
         }
     }
 }
@@ -135,10 +134,10 @@ fn flattened(manifest: &Value) -> BTreeMap<String, Value> {
         "event_log_records",
         "fault",
         "manifest_version",
-        "optimistic",
         "partial",
         "rules",
         "status",
+        "warning",
     ];
     let mut values = BTreeMap::new();
     for (name, value) in manifest.as_object().into_iter().flatten() {

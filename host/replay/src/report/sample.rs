@@ -13,7 +13,7 @@ use domain::{
 };
 use tempfile::TempDir;
 
-use crate::exchange::{Exchange, ExecutionModel, Order, RULES};
+use crate::exchange::{Exchange, ExecutionModel, Order};
 use crate::output::{ComponentIdentity, FolderWriter, InputFile, MANIFEST_VERSION, Manifest};
 use crate::record::{OrderCounts, Recorder, RunResult, RunStatus, RunTotals};
 use crate::series::DaySlice;
@@ -101,7 +101,7 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
             RunStatus::Failed(fault) => Some(fault.to_string()),
             RunStatus::Completed | RunStatus::Interrupted => None,
         },
-        optimistic: Vec::new(),
+        warning: None,
         component: ComponentIdentity {
             name: "sma-cross".to_owned(),
             sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
@@ -121,9 +121,10 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
         ticks: "topix500".to_owned(),
         window: 1,
         execution_model: ExecutionModel::default(),
-        rules: RULES
-            .iter()
-            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        rules: ExecutionModel::default()
+            .rules()
+            .into_iter()
+            .map(|(name, text)| (name.to_owned(), text))
             .collect::<BTreeMap<_, _>>(),
         inputs: vec![InputFile {
             file: "equities_trades_202501.csv.gz".to_owned(),
@@ -144,7 +145,7 @@ pub(crate) fn order(id: &str) -> Order {
     };
     let mut exchange = Exchange::new(ExecutionModel::default(), &[instrument], CASH);
     exchange.submit(TsNanos::default(), request(id, OrderSide::Buy));
-    exchange.orders()[0].clone()
+    exchange.into_orders().remove(0)
 }
 
 fn request(id: &str, side: OrderSide) -> OrderRequest {

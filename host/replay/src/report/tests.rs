@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     COMPARE_PAGE, Comparison, POINTS_MAX, ROWS_MAX, RUN_PAGE, TEXT_BYTES_MAX, part, sample,
 };
+use crate::exchange::Preset;
 use crate::output::{Manifest, REPORT_FILE};
 use crate::record::{RunResult, RunStatus};
 
@@ -255,7 +256,7 @@ fn runs_are_put_side_by_side() {
     let (one, other) = (sample::run(2, 9), sample::run(3, 30));
     let mut manifest = sample::manifest(&other);
     manifest.parameters["fast"] = 7.into();
-    manifest.optimistic = vec![HOSTILE.to_owned()];
+    manifest.warning = Some(HOSTILE.to_owned());
     let folders =
         [sample::folder(&sample::manifest(&one), &one), sample::folder(&manifest, &other)];
     let paths = folders.each_ref().map(|folder| folder.path().join("run"));
@@ -268,7 +269,7 @@ fn runs_are_put_side_by_side() {
     comparison.write_page(&page).unwrap();
     let page = std::fs::read_to_string(page).unwrap();
     let data = data_of(&page);
-    assert_eq!(data["comparison"]["runs"][1]["optimistic"][0], HOSTILE);
+    assert_eq!(data["comparison"]["runs"][1]["warning"], HOSTILE);
     assert_eq!(data["curves"][1]["minutes"], 3 * 330);
     assert!(!data_text(&page).contains(['<', '>', '&']));
 }
@@ -281,7 +282,12 @@ fn pages_to_look_at() {
         return;
     };
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();
-    write("month.html", page(&sample::run(20, 9)));
+    let month = sample::run(20, 9);
+    write("month.html", page(&month));
+    let mut manifest = sample::manifest(&month);
+    manifest.execution_model = Preset::Optimistic.model();
+    manifest.warning = manifest.execution_model.warning();
+    write("optimistic.html", page_with(&manifest, &month));
     write("busy.html", page(&sample::run(20, 1)));
     write("year.html", page(&sample::run(245, 40)));
     write("empty.html", page(&sample::empty()));
@@ -308,7 +314,7 @@ fn pages_to_look_at() {
     let folders = runs.each_ref().map(|run| {
         let mut manifest = sample::manifest(run);
         manifest.parameters["fast"] = run.fill_count.into();
-        manifest.optimistic = vec!["no slippage: every print was on our side".to_owned()];
+        manifest.warning = Preset::Optimistic.model().warning();
         sample::folder(&manifest, run)
     });
     let paths = folders.each_ref().map(|folder| folder.path().join("run"));

@@ -105,10 +105,7 @@ function main({ comparison, definitions, curves }) {
     if (run.status !== "completed") {
       byId("verdict").append(el("p", "notice strong", chip(place), ` is ${run.status}: its results are partial.`));
     }
-    if (run.optimistic.length > 0) {
-      byId("verdict").append(el("div", "notice", chip(place), " has an optimistic execution model; live trading would do worse:",
-        el("ul", "assumptions", ...run.optimistic.map((text) => el("li", "", text)))));
-    }
+    if (run.warning !== null) byId("verdict").append(el("p", "notice", chip(place), ` ${run.warning}`));
   });
   chart(comparison, curves);
   differences(comparison);

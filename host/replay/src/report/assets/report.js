@@ -37,7 +37,7 @@ function header({ manifest, summary, curve, instruments }) {
 }
 
 /** What a reader must know before the numbers. */
-function verdict(host, { fault, optimistic }, summary, curve) {
+function verdict(host, { fault, warning }, summary, curve) {
   if (fault !== null) {
     const box = el("div", "alert", el("h2", "", "The strategy failed"),
       el("p", "", "The results below are partial: they go up to the failure."),
@@ -48,11 +48,7 @@ function verdict(host, { fault, optimistic }, summary, curve) {
     host.append(el("p", "notice strong",
       `The run was interrupted: all results are partial and go up to ${summary.last_trade}.`));
   }
-  if (optimistic.length > 0) {
-    host.append(el("div", "notice", el("b", "", "Optimistic execution model"),
-      ": live trading would do worse, because this run assumed",
-      el("ul", "assumptions", ...optimistic.map((one) => el("li", "", one)))));
-  }
+  if (warning !== null) host.append(el("p", "notice strong", warning));
   if (curve.step > 1) {
     host.append(el("p", "notice",
       `The run has ${grouped(curve.minutes)} minutes with trades; the charts show one point for every ` +
@@ -160,11 +156,16 @@ function method({ manifest, instruments }) {
   for (const [name, text] of Object.entries(manifest.rules)) {
     byId("rules").append(el("div", "", el("dt", "", name), el("dd", "", text)));
   }
-  const model = manifest.execution_model;
+  const { latency_ns: latency, queue_ahead: queue, ...model } = manifest.execution_model;
+  const fees = model.commission;
   byId("model").append(pairs("Parameters of the exchange", [
-    ["Latency", `${decimalText(model.latency_ns, 6).replace(/\.?0+$/, "")} ms from sending to arrival`],
+    ["Latency", `${decimalText(latency, 6).replace(/\.?0+$/, "")} ms from sending to arrival`],
     ["Slippage", `${grouped(model.slippage_ticks)} ${model.slippage_ticks === 1 ? "tick" : "ticks"} for orders that take liquidity`],
     ["Participation", `${model.participation_percent}\u00a0% of each trade's shares at most`],
+    ["Queue ahead", queue === null ? "endless: a touch never fills a resting order"
+      : `${grouped(queue)} shares trade at a resting order's price before a touch fills it`],
+    ["Commission", typeof fees === "string" ? fees : el("code", "", JSON.stringify(fees))],
+    ["Most orders", grouped(model.orders_max)],
   ]));
   byId("options").append(pairs("Options of the run", [
     ["Instruments", instruments.map(({ id }) => id).join(", ")],

@@ -79,6 +79,7 @@ function ordersTable({ orders, fills }, drawn, links) {
       { head: "Trigger", number: true, optional: true, text: (row) => amount(orders.trigger_price, row) },
       { head: "Filled", number: true, text: (row) => grouped(orders.filled_quantity[row]) },
       { head: "Average", number: true, optional: true, text: (row) => amount(orders.average_price, row) },
+      { head: "Fees", number: true, optional: true, boring: "0", text: (row) => amount(orders.commission, row) },
       { head: "Status", text: (row) => word(orders.status, row) },
       { head: "Fills", number: true, text: (row) => (fillsOf(row) === 0 ? null : String(fillsOf(row))),
         node: (row, text) => links.toFills(text, row) },
