@@ -102,8 +102,8 @@ impl InMemory {
     /// The rows, with the totals of their run; orders in the order of their sending.
     #[must_use]
     pub fn into_result(mut self, totals: RunTotals) -> RunResult {
-        // They came as they were done. Those of one instant stay as they came.
-        self.orders.sort_by_key(|order| order.ts_submitted);
+        // They came as they were done.
+        self.orders.sort_by_key(|order| order.number);
         RunResult {
             totals,
             orders: self.orders,

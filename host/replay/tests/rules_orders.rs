@@ -568,7 +568,7 @@ fn limits_a_run_that_sends_too_many_orders_ends_with_a_fault() {
         .after(2, market("O-2", Buy, 100))
         .after(3, market("O-3", Buy, 100));
     let (result, _) = run(&Market::of_the_peers(), script, &options);
-    match result.status {
+    match &result.status {
         RunStatus::Failed(fault) => assert!(
             fault.to_string().contains("produced 3 orders in one run; 2 are allowed in `submit`"),
             "{fault}"

@@ -35,6 +35,8 @@ pub(super) enum Place {
 /// One order, from its sending to its end.
 #[derive(Debug, Clone)]
 pub struct Order {
+    /// How many orders were sent before it.
+    pub number: u32,
     /// The request, with the changes that were accepted.
     pub request: Arc<OrderRequest>,
     /// The venue's number, once there is one.
@@ -80,6 +82,7 @@ pub struct Order {
 impl Order {
     pub(super) fn new(request: OrderRequest, now: TsNanos, arrival: TsNanos) -> Self {
         Self {
+            number: 0,
             request: Arc::new(request),
             venue_order_id: None,
             status: OrderStatus::Initialized,

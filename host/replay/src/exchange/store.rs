@@ -90,8 +90,9 @@ impl Store {
 
     /// Adds an order whose number is [`Self::sent`]. Tells whether its id is new; the first order
     /// with an id keeps it.
-    pub(super) fn push(&mut self, order: Order) -> bool {
-        let holder = Holder { order: self.sent(), ended: OrderStatus::Initialized };
+    pub(super) fn push(&mut self, mut order: Order) -> bool {
+        order.number = self.sent();
+        let holder = Holder { order: order.number, ended: OrderStatus::Initialized };
         let held_by = self.ids.entry(IdHash::of(&order.request.client_order_id)).or_insert(holder);
         let is_new = held_by.order == holder.order;
         self.slots.push_back(Some(Box::new(order)));
