@@ -73,11 +73,15 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
     }
     let first = files(&desk.path().join("a"));
     let names: Vec<&str> = first.keys().map(String::as_str).collect();
-    for table in ["summary", "orders", "fills", "equity", "signals", "narrative", "log"] {
-        assert!(names.contains(&format!("{table}.csv").as_str()), "{names:?}");
-        assert!(names.contains(&format!("{table}.json").as_str()), "{names:?}");
+    for table in replay::output::TABLES {
+        for form in ["csv", "json", "parquet"] {
+            let there = names.contains(&format!("{}.{form}", table.name).as_str());
+            assert_eq!(there, (table.name, form) != ("summary", "parquet"), "{names:?}");
+        }
     }
-    assert!(names.contains(&"manifest.json") && names.contains(&"report.html"));
+    for file in ["manifest.json", "report.html", "events.jsonl", "web_broker_orders_replay.jsonl"] {
+        assert!(names.contains(&file), "{names:?}");
+    }
 
     desk.good(&format!("{RUN} --out b"));
     assert!(files(&desk.path().join("b")) == first, "the same run wrote other bytes");
@@ -89,9 +93,62 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
     assert_eq!(
         lines.next().unwrap(),
         "ts_event_ns,instrument_id,client_order_id,venue_order_id,trade_id,side,price,quantity,\
-         cumulative_quantity,leaves_quantity,commission"
+         cumulative_quantity,leaves_quantity,commission,print_price,slippage"
     );
     assert!(lines.next().unwrap().contains(",7203.TSE,O-1,V-1,T-1,BUY,"), "{fills}");
+}
+
+#[test]
+fn a_report_can_be_made_again_from_the_folder() {
+    let desk = Desk::new();
+    desk.good(&format!("{RUN} --out a"));
+    let first = files(&desk.path().join("a"));
+    fs::remove_file(desk.path().join("a/report.html")).unwrap();
+    assert!(desk.good("replay report a").starts_with("report: a"));
+    assert!(files(&desk.path().join("a")) == first);
+    desk.good("replay report a --out elsewhere.html");
+    assert!(fs::read(desk.path().join("elsewhere.html")).unwrap() == first["report.html"]);
+    let (code, errors) = desk.bad("replay report data");
+    assert_eq!(code, 1);
+    assert!(errors.contains("holds no run"), "{errors}");
+}
+
+#[test]
+fn runs_are_compared() {
+    let desk = Desk::new();
+    desk.good(&format!("{RUN} --out a"));
+    desk.good(&format!("{RUN} --param slow=40 --slippage-ticks 0 --out b"));
+    let table = desk.good("replay compare a b --out both.html");
+    for word in ["parameters.slow", "Sharpe ratio", "note: b: optimistic", "page: both.html"] {
+        assert!(table.contains(word), "{word} is missing in\n{table}");
+    }
+    assert!(!table.contains("parameters.fast"), "only what differs is told: {table}");
+    let json = desk.good("replay compare a b --format json");
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let slow = json["differences"].as_array().unwrap().iter();
+    let slow = slow.clone().find(|line| line["name"] == "parameters.slow").unwrap();
+    assert_eq!(slow["values"], serde_json::json!([20, 40]));
+    assert!(fs::read_to_string(desk.path().join("both.html")).unwrap().contains("<title>Kumiki"));
+    let (code, _) = desk.bad("replay compare a");
+    assert_eq!(code, 2);
+    let (code, errors) = desk.bad("replay compare a a a a a a a a a");
+    assert_eq!(code, 2, "{errors}");
+}
+
+#[test]
+fn a_run_without_decisions_says_so() {
+    let desk = Desk::new();
+    desk.good(&format!("{RUN} --out a"));
+    assert!(desk.good("replay narrative a").contains("no decisions"));
+    assert!(desk.good("replay narrative a --order O-1").contains("no decision explains"));
+    assert_eq!(desk.good("replay narrative a --format json"), "[]\n");
+}
+
+#[test]
+fn a_run_without_round_trips_says_so() {
+    let desk = Desk::new();
+    let table = desk.good("replay run buy-and-hold --data data --instrument 7203.TSE");
+    assert!(table.contains("none: no position went back to flat"), "{table}");
 }
 
 #[test]

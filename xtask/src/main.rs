@@ -13,6 +13,7 @@ mod heavy;
 mod host;
 mod process;
 mod project;
+mod python;
 mod schemas;
 mod steps;
 mod test;

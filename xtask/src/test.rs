@@ -4,13 +4,13 @@ use anyhow::Result;
 
 use crate::project::Project;
 use crate::steps::Steps;
-use crate::{doctor, guests, heavy, host, process, schemas};
+use crate::{doctor, guests, heavy, host, process, python, schemas};
 
 /// Runs all steps; the first failure ends it.
 pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     doctor::require(project, !no_lint)?;
     heavy::announce(project);
-    let mut steps = Steps::new(if no_lint { 4 } else { 7 });
+    let mut steps = Steps::new(if no_lint { 5 } else { 8 });
     if !no_lint {
         steps.step("format", || format(project))?;
     }
@@ -22,6 +22,7 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     steps.step("host", || host::build(project))?;
     steps.step("tests", || test(project))?;
     steps.step("schemas", || schemas::check(project))?;
+    steps.step("statistics against Python packages", || python::test(project))?;
     println!("{}", steps.verdict());
     Ok(())
 }

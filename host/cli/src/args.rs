@@ -5,6 +5,9 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, Price, TickTable};
+use replay::report::RUNS_COMPARED_MAX;
+
+use crate::execution::ExecutionArgs;
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]
@@ -34,6 +37,12 @@ pub(crate) enum Command {
 pub(crate) enum ReplayCommand {
     /// Run one strategy once.
     Run(Box<RunArgs>),
+    /// Make the report of a run's folder again.
+    Report(ReportArgs),
+    /// Put runs side by side: parameters, statistics, equity.
+    Compare(CompareArgs),
+    /// Show a strategy's decisions with the orders they explain and what became of them.
+    Narrative(NarrativeArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -114,17 +123,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// Time from an order's sending to its arrival at the exchange.
-    #[arg(long, value_name = "DURATION", default_value = "0ms", value_parser = parse_latency)]
-    pub(crate) latency: u64,
-
-    /// Ticks paid on top of a trade's price by orders that take liquidity.
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(crate) slippage_ticks: u32,
-
-    /// Share of each trade's volume that our orders may take, in percent.
-    #[arg(long, value_name = "PERCENT", default_value_t = 100)]
-    pub(crate) participation: u32,
+    #[command(flatten)]
+    pub(crate) execution: ExecutionArgs,
 
     /// Shares in one trading unit.
     #[arg(long, value_name = "SHARES", default_value_t = 100)]
@@ -145,6 +145,47 @@ pub(crate) struct RunArgs {
     /// No progress line.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct ReportArgs {
+    /// Folder of a run (`kumiki replay run --out DIR`).
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Where the page goes; default: report.html in that folder.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    /// Folders of two runs or more.
+    #[arg(value_name = "DIR", required = true, num_args = 2..=RUNS_COMPARED_MAX)]
+    pub(crate) folders: Vec<PathBuf>,
+
+    /// Write a page that overlays the equity of the runs.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// How the comparison is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct NarrativeArgs {
+    /// Folder of a run (`kumiki replay run --out DIR`).
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Only decisions that explain this order.
+    #[arg(long, value_name = "ID")]
+    pub(crate) order: Option<String>,
+
+    /// How the decisions are printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
 }
 
 #[derive(Debug, Args)]
@@ -278,7 +319,7 @@ fn parse_param(text: &str) -> Result<(String, serde_json::Value), String> {
     Ok((name.to_owned(), value))
 }
 
-fn parse_latency(text: &str) -> Result<u64, String> {
+pub(crate) fn parse_latency(text: &str) -> Result<u64, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write a duration like 0ms, 250us or 1s"))?;
     let one_day = std::time::Duration::from_secs(86_400);

@@ -10,9 +10,11 @@
 
 mod args;
 mod data;
+mod execution;
 mod interrupt;
 mod paths;
 mod progress;
+mod replay_results;
 mod replay_run;
 mod schemas;
 mod strategy;
@@ -44,6 +46,11 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = match cli.command {
         Command::Replay(ReplayCommand::Run(run)) => replay_run::run(&run),
+        Command::Replay(ReplayCommand::Report(report)) => replay_results::report(&report),
+        Command::Replay(ReplayCommand::Compare(compare)) => replay_results::compare(&compare),
+        Command::Replay(ReplayCommand::Narrative(narrative)) => {
+            replay_results::narrative(&narrative)
+        }
         Command::Data(DataCommand::Sample(sample)) => data::sample(&sample),
         Command::Data(DataCommand::Check(check)) => data::check(&check),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(&list),

@@ -8,12 +8,14 @@ use domain::clock::Stopwatch;
 use domain::time::NANOS_PER_DAY;
 use domain::{Instrument, JstDate, Quantity, TickTable, TsNanos, VendorCode};
 use marketdata::{CacheOutcome, Catalog, PriceGrid, TradeFile, TradeSegment, TradeStore};
-use replay::output::{ComponentIdentity, InputFile, Manifest, Summary, write_run};
-use replay::{Control, ExecutionModel, ReplayOptions, RunResult, RunStatus, TradeSeries, replay};
+use replay::output::{ComponentIdentity, FolderWriter, InputFile, Manifest, REPORT_FILE, Summary};
+use replay::sink::{RunSink, TotalsOnly};
+use replay::{Control, ReplayOptions, RunStatus, RunTotals, TradeSeries, replay_into};
 use sandbox::{Limits, StrategyModule};
 
 use crate::Ending;
 use crate::args::{Format, RunArgs, TickChoice};
+use crate::execution;
 use crate::interrupt::Interrupt;
 use crate::paths;
 use crate::progress::ProgressLine;
@@ -37,12 +39,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let Some(loaded) = load_data(args, &interrupt)? else { return Ok(Ending::Interrupted) };
     let loading_s = watch.elapsed().as_secs_f64();
     let options = options(args, loaded.ticks);
+    let instruments = [args.instrument.clone()];
+    let mut folder =
+        args.out.as_deref().map(|out| FolderWriter::create(out, &instruments)).transpose()?;
+    let sink: &mut dyn RunSink = match &mut folder {
+        Some(folder) => folder,
+        None => &mut TotalsOnly,
+    };
     let watch = Stopwatch::start();
-    let result = run_strategy(args, &module, &loaded, &options, &interrupt)?;
+    let result = run_strategy(args, &module, &loaded, &options, sink, &interrupt)?;
     let running_s = watch.elapsed().as_secs_f64();
     let manifest = manifest(&options, &result, &module, &loaded);
-    if let Some(folder) = &args.out {
-        write_run(folder, &manifest, &result)?;
+    if let Some(folder) = folder {
+        folder.finish(&manifest, &result)?;
     }
     let timing = Timing { loading_s, running_s };
     match args.format {
@@ -170,11 +179,7 @@ fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
     ReplayOptions {
         instrument: Instrument { id: args.instrument.clone(), lot: Quantity::new(args.lot), ticks },
         cash: args.cash,
-        model: ExecutionModel {
-            latency_ns: args.latency,
-            slippage_ticks: args.slippage_ticks,
-            participation_percent: args.participation,
-        },
+        model: args.execution.model(),
         window: args.window,
         config_json: strategy::config_json(&args.params),
     }
@@ -185,12 +190,13 @@ fn run_strategy(
     module: &StrategyModule,
     loaded: &Loaded,
     options: &ReplayOptions,
+    sink: &mut dyn RunSink,
     interrupt: &Interrupt,
-) -> Result<RunResult> {
+) -> Result<RunTotals> {
     let mut instance = module.instantiate(Limits::default())?;
     let total = loaded.series.len() as u64;
     let mut line = ProgressLine::start("replaying", total, false, args.quiet);
-    let result = replay(loaded.series.days(), &mut instance, options, &mut |progress| {
+    let result = replay_into(loaded.series.days(), &mut instance, options, sink, &mut |progress| {
         line.update(progress.trades_seen, || progress.now.jst_date().to_string());
         if interrupt.is_wanted() { Control::Stop } else { Control::Continue }
     });
@@ -200,7 +206,7 @@ fn run_strategy(
 
 fn manifest(
     options: &ReplayOptions,
-    result: &RunResult,
+    result: &RunTotals,
     module: &StrategyModule,
     loaded: &Loaded,
 ) -> Manifest {
@@ -214,13 +220,12 @@ fn manifest(
     Manifest::new(options, result, component, loaded.inputs.clone(), range)
 }
 
-fn last_seen(result: &RunResult) -> String {
+fn last_seen(result: &RunTotals) -> String {
     result.span.map_or("before the first trade".to_owned(), |(_, last)| last.to_string())
 }
 
-fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunResult, timing: &Timing) {
+fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunTotals, timing: &Timing) {
     let summary = Summary::new(result);
-    let model = manifest.execution_model;
     println!(
         "{} on {}, {} to {}: {}\n",
         manifest.component.name,
@@ -229,61 +234,95 @@ fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunResult, timing: 
         manifest.end,
         summary.status
     );
+    print!("{}", pairs(&rows(&summary, manifest, timing)));
+    if let Some(warning) = &manifest.warning {
+        println!("\n{warning}");
+    }
+    match &args.out {
+        Some(folder) => println!("\nreport: {}", folder.join(REPORT_FILE).display()),
+        None => println!("\n--out DIR keeps orders, fills, equity and a report."),
+    }
+}
+
+/// The lines of the summary for people.
+fn rows(summary: &Summary, manifest: &Manifest, timing: &Timing) -> Vec<(&'static str, String)> {
     let yen = |text: &str| format!("{} yen", grouped(text));
     let count = |number: u64| grouped(&number.to_string());
     let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), percent);
-    print!(
-        "{}",
-        pairs(&[
-            ("trades seen", count(summary.trades_seen)),
-            (
-                "orders",
-                format!(
-                    "{} ({} filled, {} rejected, {} expired, {} canceled)",
-                    count(summary.orders),
-                    count(summary.orders_filled),
-                    count(summary.orders_rejected),
-                    count(summary.orders_expired),
-                    count(summary.orders_canceled)
-                )
+    let plain =
+        |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.2}"));
+    let mut rows = vec![
+        ("trades seen", format!("{} on {} days", count(summary.trades_seen), summary.days)),
+        (
+            "orders",
+            format!(
+                "{} ({} filled, {} rejected, {} expired, {} canceled)",
+                count(summary.orders),
+                count(summary.orders_filled),
+                count(summary.orders_rejected),
+                count(summary.orders_expired),
+                count(summary.orders_canceled)
             ),
-            ("fills", count(summary.fills)),
-            (
-                "round trips",
-                format!("{} ({} won)", count(summary.round_trips), ratio(summary.win_rate))
+        ),
+        ("fills", count(summary.fills)),
+        ("round trips", round_trips(summary)),
+        ("cash at start", yen(&summary.cash_start)),
+        ("equity at end", yen(&summary.equity_end)),
+        ("position at end", format!("{} shares", grouped(&summary.position_end.to_string()))),
+        ("profit", format!("{} ({})", yen(&summary.profit), ratio(summary.return_ratio))),
+        (
+            "max drawdown",
+            format!("{} ({})", yen(&summary.max_drawdown), percent(summary.max_drawdown_ratio)),
+        ),
+    ];
+    rows.extend([
+        ("return per year", ratio(summary.cagr)),
+        ("volatility", ratio(summary.volatility)),
+        (
+            "ratios",
+            format!(
+                "Sharpe {}, Sortino {}, Calmar {}",
+                plain(summary.sharpe),
+                plain(summary.sortino),
+                plain(summary.calmar)
             ),
-            ("cash at start", yen(&summary.cash_start)),
-            ("equity at end", yen(&summary.equity_end)),
-            ("position at end", format!("{} shares", summary.position_end)),
-            ("profit", format!("{} ({})", yen(&summary.profit), ratio(summary.return_ratio))),
-            (
-                "max drawdown",
-                format!("{} ({})", yen(&summary.max_drawdown), percent(summary.max_drawdown_ratio))
-            ),
-            ("turnover", yen(&summary.turnover)),
-            ("our share of volume", percent(summary.participation)),
-            (
-                "fill model",
-                format!(
-                    "latency {} ns, slippage {} ticks ({}), participation {} %, lot {}",
-                    model.latency_ns,
-                    model.slippage_ticks,
-                    manifest.ticks,
-                    model.participation_percent,
-                    manifest.lot
-                )
-            ),
-            (
-                "event log",
-                format!("{} ({} records)", summary.event_log_digest, manifest.event_log_records)
-            ),
-            ("time", speed(summary.trades_seen, timing)),
-        ])
-    );
-    match &args.out {
-        Some(folder) => println!("\nreport: {}", folder.join("report.html").display()),
-        None => println!("\n--out DIR keeps orders, fills, equity and a report."),
-    }
+        ),
+        ("exposure", ratio(summary.exposure)),
+        ("turnover", yen(&summary.turnover)),
+        (
+            "costs",
+            format!("{} fees, {} slippage", yen(&summary.commission), yen(&summary.slippage)),
+        ),
+        ("our share of volume", percent(summary.participation)),
+        ("fill model", fill_model(manifest)),
+        (
+            "event log",
+            format!("{} ({} records)", summary.event_log_digest, manifest.event_log_records),
+        ),
+        ("time", speed(summary.trades_seen, timing)),
+    ]);
+    rows
+}
+
+/// Round trips in words; with none there is no rate to tell.
+fn round_trips(summary: &Summary) -> String {
+    let Some(win_rate) = summary.win_rate else {
+        return "none: no position went back to flat".to_owned();
+    };
+    let average = |amount: &Option<String>| amount.as_deref().map_or("-".to_owned(), grouped);
+    let factor = summary.profit_factor.map_or("-".to_owned(), |factor| format!("{factor:.2}"));
+    format!(
+        "{} ({} won; average win {} yen, loss {} yen; profit factor {factor})",
+        grouped(&summary.round_trips.to_string()),
+        percent(win_rate),
+        average(&summary.average_win),
+        average(&summary.average_loss),
+    )
+}
+
+fn fill_model(manifest: &Manifest) -> String {
+    let model = execution::in_words(&manifest.execution_model);
+    format!("{model}, ticks {}, lot {}", manifest.ticks, manifest.lot)
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -295,7 +334,7 @@ fn speed(trades: u64, timing: &Timing) -> String {
     )
 }
 
-fn print_json(args: &RunArgs, manifest: &Manifest, result: &RunResult, timing: &Timing) {
+fn print_json(args: &RunArgs, manifest: &Manifest, result: &RunTotals, timing: &Timing) {
     let whole = serde_json::json!({
         "summary": Summary::new(result),
         "manifest": manifest,

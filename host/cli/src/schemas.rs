@@ -4,7 +4,10 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use replay::output::{MANIFEST_VERSION, TABLES};
+use replay::output::{
+    AUDIT_FILE, AUDIT_LINES, Column, EVENT_LINES, EVENTS_FILE, LineKind, MANIFEST_VERSION, TABLES,
+};
+use replay::statistics::definitions_markdown;
 use serde_json::{Map, Value, json};
 
 use crate::Ending;
@@ -12,13 +15,15 @@ use crate::args::SchemasArgs;
 
 /// Writes the schemas, or compares them with what is there.
 pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
-    let schemas = [("replay-run.json", replay_run_schema())];
+    let schemas = [
+        ("replay-run.json", format!("{:#}\n", replay_run_schema())),
+        ("statistics.md", definitions_markdown()),
+    ];
     if let Some(folder) = &args.write {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         for (name, schema) in &schemas {
             let path = folder.join(name);
-            fs::write(&path, text(schema))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            fs::write(&path, schema).with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
     let Some(folder) = &args.check else { return Ok(Ending::Done) };
@@ -30,27 +35,17 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
     Ok(if stale.is_empty() { Ending::Done } else { Ending::Problems })
 }
 
-fn is_fresh(path: &Path, schema: &Value) -> bool {
+fn is_fresh(path: &Path, schema: &str) -> bool {
     // Git may have turned the line ends on Windows.
-    fs::read_to_string(path).is_ok_and(|found| found.replace("\r\n", "\n") == text(schema))
+    fs::read_to_string(path).is_ok_and(|found| found.replace("\r\n", "\n") == schema)
 }
 
-fn text(schema: &Value) -> String {
-    format!("{schema:#}\n")
-}
-
-/// The tables of a run's folder. Numbers of the summary are a table too.
+/// The files of a run's folder. Numbers of the summary are a table too.
 fn replay_run_schema() -> Value {
     let tables: Map<String, Value> = TABLES
         .iter()
         .map(|table| {
-            let columns: Vec<Value> = table
-                .columns
-                .iter()
-                .map(|column| {
-                    json!({ "name": column.name, "kind": column.kind, "meaning": column.meaning })
-                })
-                .collect();
+            let columns: Vec<Value> = table.columns.iter().map(column).collect();
             (table.name.to_owned(), json!({ "row": table.row, "columns": columns }))
         })
         .collect();
@@ -59,11 +54,33 @@ fn replay_run_schema() -> Value {
         "version": MANIFEST_VERSION,
         "kinds": {
             "string": "text",
-            "integer": "whole number",
-            "decimal": "exact decimal number; text in JSON",
-            "?": "may be empty (CSV) or null (JSON)"
+            "integer": "whole number; in Parquet 64 bits, null where it does not fit",
+            "decimal": "exact decimal number of yen; text in JSON, decimal(18, 4) in Parquet",
+            "timestamp": "nanoseconds since 1970 in UTC; whole number in CSV and JSON",
+            "date": "YYYY-MM-DD in Japan",
+            "?": "may be empty (CSV) or null (JSON, Parquet)"
         },
-        "files": "<table>.csv with a header line, and <table>.json with the same columns",
+        "files": "<table>.csv with a header line, <table>.json and <table>.parquet with the same \
+                  columns; the summary has no Parquet form, and its JSON is one object",
         "tables": tables,
+        "lines": {
+            EVENTS_FILE: lines("event", &EVENT_LINES),
+            AUDIT_FILE: lines("phase", &AUDIT_LINES),
+        },
     })
+}
+
+fn column(column: &Column) -> Value {
+    let optional = if column.optional { "?" } else { "" };
+    let kind = format!("{}{optional}", column.kind.as_str());
+    json!({ "name": column.name, "kind": kind, "meaning": column.meaning })
+}
+
+/// The fields of each kind of line, the one that tells the kind first.
+fn lines(tag: &str, kinds: &[LineKind]) -> Map<String, Value> {
+    let fields = |kind: &LineKind| {
+        let all: Vec<&str> = std::iter::once(tag).chain(kind.fields.iter().copied()).collect();
+        (kind.name.to_owned(), json!(all))
+    };
+    kinds.iter().map(fields).collect()
 }

@@ -6,6 +6,23 @@ pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
     rows.iter().map(|(name, value)| format!("  {name:<width$}  {value}\n")).collect()
 }
 
+/// Columns, the first to the left and the others to the right; an empty row is an empty line.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
+            if column == 0 { format!("  {cell:<width$}") } else { format!("  {cell:>width$}") }
+        });
+        format!("{}\n", cells.collect::<String>().trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
 /// A decimal text with its whole part in groups of three digits.
 pub(crate) fn grouped(number: &str) -> String {
     let (sign, digits) = match number.strip_prefix('-') {
@@ -47,6 +64,13 @@ mod tests {
         ] {
             assert_eq!(grouped(number), text);
         }
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect();
+        let rows = [row(&["", "a", "bb"]), vec![], row(&["long", "1,000", "2"])];
+        assert_eq!(columns(&rows), "            a  bb\n\n  long  1,000   2\n");
     }
 
     #[test]

@@ -12,8 +12,10 @@ pub mod limits;
 pub mod money;
 pub mod order;
 pub mod price;
+pub mod request_key;
 pub mod session;
 pub mod strategy;
+pub mod tags;
 pub mod time;
 
 pub use event::{Fill, OrderEvent, OrderEventKind};

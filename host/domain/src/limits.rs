@@ -10,7 +10,11 @@ pub const REASON_TEXT_MAX: usize = 512;
 /// Orders that may work at the same time in one replay.
 pub const WORKING_ORDERS_MAX: usize = 10_000;
 /// Orders of one replay: client order ids stay unique over the whole run.
-pub const ORDERS_MAX: usize = 4_000_000;
+pub const ORDERS_MAX: u32 = 4_000_000;
+/// Business days that a GTD order may live (specification 2, "GTD horizon").
+pub const GTD_BUSINESS_DAYS_MAX: u32 = 10;
+/// Rows of a table of commissions.
+pub const COMMISSION_TIERS_MAX: usize = 16;
 /// Rows of one window handed to a strategy.
 pub const WINDOW_ROWS_MAX: u32 = 65_536;
 /// Orders, commands, signals and notes that a strategy may return from one call.

@@ -1,16 +1,20 @@
-//! Trading hours of the Tokyo exchange, in Japan time.
+//! Trading hours and business days of the Tokyo exchange, in Japan time.
+
+use chrono::{Datelike, Weekday};
 
 use crate::time::{JstDate, NANOS_PER_MINUTE, TsNanos};
 
 /// The morning session opens.
 pub const MORNING_OPEN: u64 = at(9, 0);
-/// The morning session closes.
+/// The morning session closes, with an auction.
 pub const MORNING_CLOSE: u64 = at(11, 30);
 /// The afternoon session opens.
 pub const AFTERNOON_OPEN: u64 = at(12, 30);
-/// The day closes, since 2024-11-05.
+/// Continuous trading ends and the closing auction is collected, since 2024-11-05.
+pub const CONTINUOUS_END: u64 = at(15, 25);
+/// The day closes with an auction, since 2024-11-05.
 pub const CLOSE: u64 = at(15, 30);
-/// The day closed, before 2024-11-05.
+/// The day closed with an auction, before 2024-11-05.
 pub const CLOSE_BEFORE_2024_11_05: u64 = at(15, 0);
 /// How long after a session's end a print of its closing auction may still be stamped.
 pub const AUCTION_SLACK: u64 = 5 * NANOS_PER_MINUTE;
@@ -33,16 +37,170 @@ pub fn close_after(moment: TsNanos) -> TsNanos {
     TsNanos::from_jst(moment.jst_date(), close_of(moment.jst_date())).unwrap_or(TsNanos::MAX)
 }
 
+/// Whether the exchange may be open on a date as far as the week tells. Public holidays are not
+/// known here; a day without any trade is one.
+#[must_use]
+pub fn is_weekday(date: JstDate) -> bool {
+    !matches!(date.weekday(), Weekday::Sat | Weekday::Sun)
+}
+
+/// Weekdays after `from`, up to and including `to`; 0 when `to` is not later.
+#[must_use]
+pub fn weekdays_between(from: JstDate, to: JstDate) -> u32 {
+    let days = u32::try_from((to - from).num_days()).unwrap_or(0);
+    let whole_weeks = days / 7 * 5;
+    let rest = from.iter_days().skip(1).take(days as usize % 7);
+    whole_weeks + rest.filter(|date| is_weekday(*date)).count() as u32
+}
+
+/// The sessions of one trading day, as moments.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TradingHours {
+    /// The date in Japan.
+    pub date: JstDate,
+    /// Midnight in Japan at which the date begins.
+    pub start: TsNanos,
+    /// The morning session opens with an auction.
+    pub morning_open: TsNanos,
+    /// The morning session closes with an auction.
+    pub morning_close: TsNanos,
+    /// The afternoon session opens with an auction.
+    pub afternoon_open: TsNanos,
+    /// The day closes with an auction.
+    pub close: TsNanos,
+}
+
+impl TradingHours {
+    /// The official hours of a date.
+    #[must_use]
+    pub fn of(date: JstDate) -> Self {
+        Self::closing_at(date, close_of(date))
+    }
+
+    /// The hours of the day of `last_trade`, the last trade known of that day. They are the
+    /// official ones, except that a day whose trades go on after the official close (by more than
+    /// [`AUCTION_SLACK`]) has today's hours: data that was moved to other dates has the hours of
+    /// the dates it came from.
+    #[must_use]
+    pub fn of_data(last_trade: TsNanos) -> Self {
+        let official = Self::of(last_trade.jst_date());
+        if last_trade > official.close.plus_nanos(AUCTION_SLACK) {
+            Self::closing_at(official.date, CLOSE)
+        } else {
+            official
+        }
+    }
+
+    /// The same day seen as one session from its open to its close, for days that are known as one
+    /// bar each: the lunch break and its auctions cannot be seen in them.
+    #[must_use]
+    pub const fn in_one_session(self) -> Self {
+        Self { morning_close: self.close, afternoon_open: self.morning_open, ..self }
+    }
+
+    /// Whether the day is seen as one session.
+    #[must_use]
+    pub fn is_one_session(&self) -> bool {
+        self.morning_close == self.close
+    }
+
+    fn closing_at(date: JstDate, close: u64) -> Self {
+        let moment = |of_day| TsNanos::from_jst(date, of_day).unwrap_or(TsNanos::MAX);
+        Self {
+            date,
+            start: moment(0),
+            morning_open: moment(MORNING_OPEN),
+            morning_close: moment(MORNING_CLOSE),
+            afternoon_open: moment(AFTERNOON_OPEN),
+            close: moment(close),
+        }
+    }
+
+    /// The next opening auction that an order arriving at `moment` can still reach, if there is one
+    /// on this day: the morning's before 09:00, the afternoon's before 12:30.
+    #[must_use]
+    pub fn next_open(&self, moment: TsNanos) -> Option<TsNanos> {
+        [self.morning_open, self.afternoon_open].into_iter().find(|open| moment < *open)
+    }
+
+    /// The next closing auction that an order arriving at `moment` can still reach, if there is one
+    /// on this day: the morning's before 11:30, the day's before the close.
+    #[must_use]
+    pub fn next_close(&self, moment: TsNanos) -> Option<TsNanos> {
+        [self.morning_close, self.close].into_iter().find(|close| moment < *close)
+    }
+
+    /// When an order that arrives at `moment` can match first: at once, except that an order that
+    /// comes after a session's close is too late for prints of its closing auction, which may be
+    /// stamped up to [`AUCTION_SLACK`] later.
+    #[must_use]
+    pub fn not_before(&self, moment: TsNanos) -> TsNanos {
+        let slack_end = self.morning_close.plus_nanos(AUCTION_SLACK);
+        if (self.morning_close..slack_end).contains(&moment) { slack_end } else { moment }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn date(year: i32, month: u32, day: u32) -> JstDate {
+        JstDate::from_ymd_opt(year, month, day).unwrap()
+    }
+
+    fn moment(hour: u64, minute: u64) -> TsNanos {
+        TsNanos::from_jst(date(2025, 1, 6), at(hour, minute)).unwrap()
+    }
+
     #[test]
     fn the_day_got_longer_in_november_2024() {
-        let day = |year, month, day| JstDate::from_ymd_opt(year, month, day).unwrap();
-        assert_eq!(close_of(day(2024, 11, 4)), CLOSE_BEFORE_2024_11_05);
-        assert_eq!(close_of(day(2024, 11, 5)), CLOSE);
-        let noon = TsNanos::from_jst(day(2025, 1, 6), at(12, 0)).unwrap();
-        assert_eq!(close_after(noon).to_string(), "2025-01-06 15:30:00.000000 JST");
+        assert_eq!(close_of(date(2024, 11, 4)), CLOSE_BEFORE_2024_11_05);
+        assert_eq!(close_of(date(2024, 11, 5)), CLOSE);
+        assert_eq!(close_after(moment(12, 0)).to_string(), "2025-01-06 15:30:00.000000 JST");
+    }
+
+    #[test]
+    fn weekdays_are_counted_without_the_first_day() {
+        // 2025-01-06 is a Monday.
+        let monday = date(2025, 1, 6);
+        assert_eq!(weekdays_between(monday, monday), 0);
+        assert_eq!(weekdays_between(monday, date(2025, 1, 10)), 4);
+        assert_eq!(weekdays_between(monday, date(2025, 1, 12)), 4);
+        assert_eq!(weekdays_between(monday, date(2025, 1, 20)), 10);
+        assert_eq!(weekdays_between(date(2025, 1, 11), date(2025, 1, 14)), 2);
+        assert_eq!(weekdays_between(monday, date(2025, 1, 1)), 0);
+        assert!(is_weekday(monday) && !is_weekday(date(2025, 1, 11)));
+    }
+
+    #[test]
+    fn auctions_are_found_by_the_clock() {
+        let hours = TradingHours::of(date(2025, 1, 6));
+        assert_eq!(hours.next_open(moment(8, 59)), Some(moment(9, 0)));
+        assert_eq!(hours.next_open(moment(9, 0)), Some(moment(12, 30)));
+        assert_eq!(hours.next_open(moment(12, 30)), None);
+        assert_eq!(hours.next_close(moment(8, 0)), Some(moment(11, 30)));
+        assert_eq!(hours.next_close(moment(11, 30)), Some(moment(15, 30)));
+        assert_eq!(hours.next_close(moment(15, 30)), None);
+        assert_eq!(hours.not_before(moment(11, 29)), moment(11, 29));
+        assert_eq!(hours.not_before(moment(11, 31)), moment(11, 35));
+        assert_eq!(hours.not_before(moment(11, 35)), moment(11, 35));
+    }
+
+    #[test]
+    fn a_day_s_bar_has_one_opening_and_one_closing_auction() {
+        let hours = TradingHours::of(date(2025, 1, 6)).in_one_session();
+        assert!(hours.is_one_session() && !TradingHours::of(hours.date).is_one_session());
+        assert_eq!(hours.next_open(moment(8, 59)), Some(moment(9, 0)));
+        assert_eq!(hours.next_open(moment(9, 0)), None);
+        assert_eq!(hours.next_close(moment(9, 0)), Some(moment(15, 30)));
+        assert_eq!(hours.not_before(moment(11, 31)), moment(11, 31));
+    }
+
+    #[test]
+    fn data_that_trades_after_the_official_close_has_the_longer_hours() {
+        let old = |hour, minute| TsNanos::from_jst(date(2013, 10, 7), at(hour, minute)).unwrap();
+        assert_eq!(TradingHours::of_data(old(15, 0)).close, old(15, 0));
+        assert_eq!(TradingHours::of_data(old(15, 5)).close, old(15, 0), "a late closing print");
+        assert_eq!(TradingHours::of_data(old(15, 30)).close, old(15, 30), "re-timed data");
     }
 }

@@ -4,7 +4,7 @@ use domain::limits::WINDOW_ROWS_MAX;
 use domain::{Instrument, Money};
 use thiserror::Error;
 
-use crate::exchange::ExecutionModel;
+use crate::exchange::{ExecutionModel, ModelError};
 
 /// What a replay can be told.
 #[derive(Debug, Clone)]
@@ -28,9 +28,9 @@ pub enum OptionsError {
     /// The window.
     #[error("the window is {0} trades; it must be 1 to {WINDOW_ROWS_MAX}")]
     Window(u32),
-    /// The participation.
-    #[error("the participation is {0} percent; it must be 1 to 100")]
-    Participation(u32),
+    /// A parameter of the exchange.
+    #[error(transparent)]
+    Model(#[from] ModelError),
     /// The lot.
     #[error("the lot is 0 shares; it must be at least 1")]
     Lot,
@@ -48,9 +48,7 @@ impl ReplayOptions {
         if !(1..=WINDOW_ROWS_MAX).contains(&self.window) {
             return Err(OptionsError::Window(self.window));
         }
-        if !(1..=100).contains(&self.model.participation_percent) {
-            return Err(OptionsError::Participation(self.model.participation_percent));
-        }
+        self.model.check()?;
         if self.instrument.lot.is_zero() {
             return Err(OptionsError::Lot);
         }

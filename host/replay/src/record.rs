@@ -1,15 +1,17 @@
-//! What a run leaves behind: tables of orders, fills and equity, signals, narrative, log, digest.
+//! What a run leaves behind: the rows of its tables, and the totals that fit in memory whatever its
+//! length.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
-use domain::digest::{Digest, EventLogDigest};
+use domain::digest::Digest;
 use domain::strategy::{Fault, LogLine, NarrativeRecord, Signal};
-use domain::{
-    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderSide, Price, Quantity, TsNanos,
-};
+use domain::{InstrumentIx, Money, OrderEvent, OrderSide, Price, Quantity, TsNanos};
 
 use crate::exchange::Order;
-use crate::series::TradingDay;
+use crate::statistics::Performance;
+
+pub(crate) use crate::recorder::Recorder;
 
 /// One fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,21 +38,138 @@ pub struct FillRow {
     pub leaves_quantity: Quantity,
     /// Fee.
     pub commission: Money,
+    /// Price of the market's trade that filled it.
+    pub print_price: Option<Price>,
+    /// What it cost against the price of that trade. Zero where a limit order was filled at its own
+    /// limit: that price was asked for.
+    pub slippage: Money,
 }
 
-/// The account at the end of a minute that had trades.
+/// The account at the end of a minute in which any instrument had trades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EquityRow {
     /// End of the minute.
     pub ts_event: TsNanos,
-    /// Last price.
+    /// Money.
+    pub cash: Money,
+    /// Money and the value of the shares at the last prices.
+    pub equity: Money,
+}
+
+/// One instrument at the end of a minute in which it had trades.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct MarkRow {
+    /// End of the minute.
+    pub ts_event: TsNanos,
+    /// What.
+    pub instrument: InstrumentIx,
+    /// Its last price.
     pub price: Price,
     /// Shares held.
     pub quantity: i64,
+}
+
+/// The account at the end of a trading day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DayRow {
+    /// End of the day's last minute with trades.
+    pub ts_event: TsNanos,
     /// Money.
     pub cash: Money,
-    /// Money and the value of the shares.
+    /// Money and the value of the shares at the last prices.
     pub equity: Money,
+}
+
+/// A position was opened from flat, or went back to flat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PositionEvent {
+    /// When.
+    pub ts_event: TsNanos,
+    /// What.
+    pub instrument: InstrumentIx,
+    /// Whether it was opened; else closed.
+    pub opened: bool,
+    /// Which way the position goes or went: bought first, or sold first.
+    pub entry_side: OrderSide,
+    /// Shares held after it: those of the fill, or 0.
+    pub quantity: i64,
+    /// Price of the fill.
+    pub price: Price,
+    /// Profit or loss of the whole position, fees taken off; known when it closes.
+    pub realised_pnl: Option<Money>,
+    /// The order whose fill did it.
+    pub client_order_id: Arc<str>,
+}
+
+/// One way from flat to flat.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundTrip {
+    /// What.
+    pub instrument: InstrumentIx,
+    /// Bought first (long), or sold first (short).
+    pub entry_side: OrderSide,
+    /// When the position was opened.
+    pub ts_entry: TsNanos,
+    /// When it was flat again.
+    pub ts_exit: TsNanos,
+    /// The order that opened it.
+    pub entry_order: Arc<str>,
+    /// The order that closed it.
+    pub exit_order: Arc<str>,
+    /// Shares bought, which are as many as were sold.
+    pub quantity: u64,
+    /// Most shares held at the same time, without sign.
+    pub quantity_max: u64,
+    /// Average price of what was bought, cut off at 1/10,000 yen.
+    pub buy_price: Price,
+    /// Average price of what was sold, cut off at 1/10,000 yen.
+    pub sell_price: Price,
+    /// Fills.
+    pub fills: u32,
+    /// Fees.
+    pub commission: Money,
+    /// Profit or loss, fees taken off.
+    pub pnl: Money,
+    /// Lowest profit or loss on the way, at the price of every trade between entry and exit, fees
+    /// so far taken off; never above zero (maximum adverse excursion).
+    pub mae: Money,
+    /// The highest of the same; never below zero (maximum favourable excursion).
+    pub mfe: Money,
+}
+
+/// One instrument when the run ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PositionEnd {
+    /// What.
+    pub instrument: InstrumentIx,
+    /// Shares held.
+    pub quantity: i64,
+    /// What the shares held did cost, fees not counted.
+    pub cost: Money,
+    /// The last price; none when the instrument never traded.
+    pub last_price: Option<Price>,
+    /// Profit and loss of shares sold, fees not counted.
+    pub realised_pnl: Money,
+}
+
+impl PositionEnd {
+    /// Value of the shares at the last price.
+    #[must_use]
+    pub fn value(&self) -> Money {
+        Money::from_units(self.quantity * self.last_price.unwrap_or_default().units())
+    }
+
+    /// Average cost of a share held, cut off at 1/10,000 yen.
+    #[must_use]
+    pub fn average_cost(&self) -> Option<Price> {
+        (self.quantity != 0).then(|| Price::from_units(self.cost.units() / self.quantity))
+    }
+
+    /// Profit and loss that a sale at the last price would bring, fees not counted.
+    #[must_use]
+    pub fn unrealised_pnl(&self) -> Money {
+        self.value() - self.cost
+    }
 }
 
 /// How a run ended.
@@ -76,27 +195,34 @@ impl RunStatus {
     }
 }
 
-/// Everything that a run leaves behind.
+/// How many orders there were, by how they ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct OrderCounts {
+    /// All.
+    pub all: u64,
+    /// Filled wholly.
+    pub filled: u64,
+    /// Refused.
+    pub rejected: u64,
+    /// Their time ran out.
+    pub expired: u64,
+    /// Cancelled.
+    pub canceled: u64,
+}
+
+/// What stays in memory of a run whatever its length.
 #[derive(Debug, Clone)]
-pub struct RunResult {
+pub struct RunTotals {
     /// How it ended.
     pub status: RunStatus,
-    /// Every order.
-    pub orders: Vec<Order>,
-    /// Every fill.
-    pub fills: Vec<FillRow>,
-    /// The account, minute by minute.
-    pub equity: Vec<EquityRow>,
-    /// Marks of the strategy.
-    pub signals: Vec<(TsNanos, Signal)>,
-    /// Decisions of the strategy.
-    pub narrative: Vec<(TsNanos, NarrativeRecord)>,
-    /// Lines of the strategy and warnings of the host.
-    pub log: Vec<LogLine>,
     /// Identity of everything that happened.
     pub digest: Digest,
     /// Records in the digest.
     pub digest_records: u64,
+    /// How many orders there were.
+    pub order_counts: OrderCounts,
+    /// How many fills there were.
+    pub fill_count: u64,
     /// Trades that the strategy has seen.
     pub trades_seen: u64,
     /// Shares traded on the market in them.
@@ -109,100 +235,54 @@ pub struct RunResult {
     pub cash_end: Money,
     /// Money and value of shares at the end.
     pub equity_end: Money,
-    /// Shares held at the end.
+    /// Shares held at the end, of all instruments together; [`Self::positions`] tells them apart.
     pub position_end: i64,
-    /// Profit and loss of sold shares.
+    /// Each instrument at the end.
+    pub positions: Vec<PositionEnd>,
+    /// Profit and loss of sold shares, fees not counted.
     pub realised_pnl: Money,
     /// Fees.
     pub commission: Money,
     /// First and last trade seen.
     pub span: Option<(TsNanos, TsNanos)>,
+    /// Days, falls, round trips: what the statistics are made of.
+    pub performance: Performance,
 }
 
-/// Takes notes during a run.
-#[derive(Default)]
-pub(crate) struct Recorder {
-    pub(crate) digest: EventLogDigest,
-    pub(crate) fills: Vec<FillRow>,
-    pub(crate) equity: Vec<EquityRow>,
-    pub(crate) signals: Vec<(TsNanos, Signal)>,
-    pub(crate) narrative: Vec<(TsNanos, NarrativeRecord)>,
-    pub(crate) log: Vec<LogLine>,
-    sides: SidesByFill,
+/// Everything that a run leaves behind, in memory: for tests, sweeps and short runs. The fields of the
+/// totals can be read as if they were fields of the result.
+#[derive(Debug, Clone)]
+pub struct RunResult {
+    /// The totals.
+    pub totals: RunTotals,
+    /// Every order.
+    pub orders: Vec<Order>,
+    /// What happened to them.
+    pub order_events: Vec<OrderEvent>,
+    /// Every fill.
+    pub fills: Vec<FillRow>,
+    /// Positions that were opened and closed.
+    pub position_events: Vec<PositionEvent>,
+    /// Every way from flat to flat.
+    pub round_trips: Vec<RoundTrip>,
+    /// The account, minute by minute.
+    pub equity: Vec<EquityRow>,
+    /// The instruments, minute by minute.
+    pub marks: Vec<MarkRow>,
+    /// The account, day by day.
+    pub days: Vec<DayRow>,
+    /// Marks of the strategy.
+    pub signals: Vec<(TsNanos, Signal)>,
+    /// Decisions of the strategy.
+    pub narrative: Vec<(TsNanos, NarrativeRecord)>,
+    /// Lines of the strategy and warnings of the host.
+    pub log: Vec<LogLine>,
 }
 
-/// Cash and shares after each fill of the present day, to value the minutes afterwards.
-#[derive(Default)]
-struct SidesByFill {
-    start: (Money, i64),
-    changes: Vec<(TsNanos, Money, i64)>,
-}
+impl Deref for RunResult {
+    type Target = RunTotals;
 
-impl Recorder {
-    /// Notes an event of an order.
-    pub(crate) fn order_event(&mut self, event: &OrderEvent) {
-        self.digest.order_event(event);
-        if let OrderEventKind::Filled(fill) = &event.kind {
-            let side = fill.side;
-            self.fills.push(FillRow {
-                ts_event: event.ts_event,
-                instrument: event.instrument,
-                client_order_id: Arc::clone(&event.client_order_id),
-                venue_order_id: event.venue_order_id.clone().unwrap_or_default(),
-                trade_id: Arc::clone(&fill.trade_id),
-                side,
-                price: fill.last_price,
-                quantity: fill.last_quantity,
-                cumulative_quantity: fill.cumulative_quantity,
-                leaves_quantity: fill.leaves_quantity,
-                commission: fill.commission,
-            });
-            // A fill's share of cash and position; several fills of one trade are told together,
-            // so the account itself is already further.
-            let value = Money::checked_notional(fill.last_price, fill.last_quantity);
-            let (cash, held) = self.sides.latest();
-            let shares = fill.last_quantity.shares().cast_signed() * side.sign();
-            let paid = Money::from_units(value.unwrap_or_default().units() * side.sign());
-            self.sides.changes.push((event.ts_event, cash - paid - fill.commission, held + shares));
-        }
-    }
-
-    /// Sets the money at the start.
-    pub(crate) fn start(&mut self, cash: Money) {
-        self.sides.start = (cash, 0);
-    }
-
-    /// Values the account at the end of each minute of the rows `..seen` of a day.
-    pub(crate) fn end_day(&mut self, day: &TradingDay<'_>, seen: usize) {
-        const MINUTE: u64 = domain::time::NANOS_PER_MINUTE;
-        let mut changes = self.sides.changes.iter().peekable();
-        let (mut cash, mut held) = self.sides.start;
-        let mut from = 0;
-        while from < seen {
-            // Minutes are the same in every zone that differs by whole minutes.
-            let minute_end = (day.ts_event[from] / MINUTE + 1) * MINUTE;
-            from += day.ts_event[from..seen].partition_point(|ts| *ts < minute_end);
-            while let Some((_, new_cash, new_held)) =
-                changes.next_if(|(moment, _, _)| moment.nanos() < minute_end)
-            {
-                (cash, held) = (*new_cash, *new_held);
-            }
-            let price = day.price_at(from - 1);
-            self.equity.push(EquityRow {
-                ts_event: TsNanos::from_nanos(minute_end),
-                price,
-                quantity: held,
-                cash,
-                equity: cash + Money::from_units(held * price.units()),
-            });
-        }
-        self.sides.start = self.sides.latest();
-        self.sides.changes.clear();
-    }
-}
-
-impl SidesByFill {
-    fn latest(&self) -> (Money, i64) {
-        self.changes.last().map_or(self.start, |(_, cash, held)| (*cash, *held))
+    fn deref(&self) -> &RunTotals {
+        &self.totals
     }
 }

@@ -5,6 +5,8 @@
 //! day), then our orders against the trade, then the strategy sees the trade. What the strategy asks
 //! for is done at once, at the time of the event it was handling.
 
+use std::io;
+
 use domain::instrument::DailyLimits;
 use domain::limits::WINDOW_ROWS_MAX;
 use domain::strategy::{
@@ -12,11 +14,13 @@ use domain::strategy::{
     TradeColumns, Window,
 };
 use domain::{InstrumentIx, OrderEvent, Price, Quantity, TsNanos};
+use thiserror::Error;
 
 use crate::exchange::Exchange;
 use crate::options::{OptionsError, ReplayOptions};
-use crate::record::{Recorder, RunResult, RunStatus};
-use crate::series::TradingDay;
+use crate::record::{Recorder, RunResult, RunStatus, RunTotals};
+use crate::series::{DaySlice, TradingDay};
+use crate::sink::{InMemory, RunSink};
 
 /// Rounds of events and commands at one instant; a strategy that answers every refusal with a new
 /// order would never let time go on.
@@ -46,7 +50,18 @@ pub enum Control {
     Stop,
 }
 
-/// Replays days of trades through a strategy.
+/// Why a replay has no result.
+#[derive(Debug, Error)]
+pub enum ReplayError {
+    /// An option makes no sense. Nothing was run.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The results cannot be kept. The run was stopped.
+    #[error("the results cannot be kept: {0}")]
+    Results(#[from] io::Error),
+}
+
+/// Replays days of trades through a strategy and keeps everything in memory.
 ///
 /// A fault of the strategy ends the run but not this function: what happened up to there is in the
 /// result.
@@ -59,14 +74,45 @@ pub fn replay<'a>(
     options: &ReplayOptions,
     look_outside: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<RunResult, OptionsError> {
+    let mut rows = InMemory::default();
+    // Memory takes every row, so there is no failure to report.
+    let (totals, _) = replay_rows(days, strategy, options, &mut rows, look_outside)?;
+    Ok(rows.into_result(totals))
+}
+
+/// Replays days of trades through a strategy; the rows of the results go to `sink` as the run goes.
+///
+/// # Errors
+/// When an option makes no sense, or when the sink fails; the run is stopped then.
+pub fn replay_into<'a>(
+    days: impl IntoIterator<Item = TradingDay<'a>>,
+    strategy: &mut dyn StrategyRuntime,
+    options: &ReplayOptions,
+    sink: &mut dyn RunSink,
+    look_outside: &mut dyn FnMut(Progress) -> Control,
+) -> Result<RunTotals, ReplayError> {
+    match replay_rows(days, strategy, options, sink, look_outside)? {
+        (_, Some(failure)) => Err(failure.into()),
+        (totals, None) => Ok(totals),
+    }
+}
+
+fn replay_rows<'a>(
+    days: impl IntoIterator<Item = TradingDay<'a>>,
+    strategy: &mut dyn StrategyRuntime,
+    options: &ReplayOptions,
+    sink: &mut dyn RunSink,
+    look_outside: &mut dyn FnMut(Progress) -> Control,
+) -> Result<(RunTotals, Option<io::Error>), OptionsError> {
     options.check()?;
     let instruments = std::slice::from_ref(&options.instrument);
     let exchange = Exchange::new(options.model, instruments, options.cash);
     let mut run = Run {
         strategy,
         exchange,
-        recorder: Recorder::default(),
+        recorder: Recorder::new(sink, options.cash, instruments.len()),
         window: options.window as usize,
+        orders_max: options.model.orders_max,
         now: TsNanos::default(),
         last_price: None,
         trades_seen: 0,
@@ -76,7 +122,6 @@ pub fn replay<'a>(
         rows_since_look: 0,
         look_outside,
     };
-    run.recorder.start(options.cash);
     let status = match run.all(days, options) {
         Ok(Control::Continue) => RunStatus::Completed,
         Ok(Control::Stop) => RunStatus::Interrupted,
@@ -88,8 +133,9 @@ pub fn replay<'a>(
 struct Run<'s> {
     strategy: &'s mut dyn StrategyRuntime,
     exchange: Exchange,
-    recorder: Recorder,
+    recorder: Recorder<'s>,
     window: usize,
+    orders_max: u32,
     now: TsNanos,
     last_price: Option<Price>,
     trades_seen: u64,
@@ -136,7 +182,7 @@ impl Run<'_> {
         let first = day.price_at(0);
         let Some(close) = self.last_price else {
             // The day's first moment: before every trade, so nothing is known of it.
-            self.exchange.begin_day(ONLY, first);
+            self.exchange.begin_day(day.hours(), ONLY, first);
             self.now = TsNanos::from_jst(day.ts_at(0).jst_date(), 0).unwrap_or_default();
             self.push_portfolio();
             let actions = self.strategy.start(self.now)?;
@@ -146,7 +192,7 @@ impl Run<'_> {
         // F7: around the previous close, unless the day opens outside that range, as it does after
         // a split; then around its first trade.
         let in_range = DailyLimits::around(close).contains(first);
-        self.exchange.begin_day(ONLY, if in_range { close } else { first });
+        self.exchange.begin_day(day.hours(), ONLY, if in_range { close } else { first });
         Ok(())
     }
 
@@ -211,6 +257,7 @@ impl Run<'_> {
         self.tell_last_price();
         self.run_due(trade.ts_event)?;
         self.now = trade.ts_event;
+        self.recorder.print(ONLY, trade.price);
         self.exchange.take_trade(ONLY, trade.ts_event, trade.price, trade.quantity);
         self.deliver()
     }
@@ -254,12 +301,10 @@ impl Run<'_> {
                     self.exchange.cancel_all(self.now, instrument);
                 }
                 Action::Signal(signal) => {
-                    self.recorder.digest.signal(self.now, &signal);
-                    self.recorder.signals.push((self.now, signal));
+                    self.recorder.signal(self.now, &signal);
                 }
                 Action::Narrative(record) => {
-                    self.recorder.digest.narrative(self.now, &record);
-                    self.recorder.narrative.push((self.now, record));
+                    self.recorder.narrative(self.now, &record);
                 }
             }
         }
@@ -268,6 +313,10 @@ impl Run<'_> {
     /// Tells the strategy what happened, does what it asks for then, until nothing happens any more.
     fn deliver(&mut self) -> Result<(), Box<Fault>> {
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
+            if self.exchange.is_exhausted() {
+                let allowed = u64::from(self.orders_max);
+                return Err(self.limit_fault("submit", "orders in one run", allowed + 1, allowed));
+            }
             let events = self.note_events();
             if events.is_empty() {
                 return Ok(());
@@ -276,19 +325,27 @@ impl Run<'_> {
             let actions = self.strategy.on_order_events(&events)?;
             self.obey(actions);
         }
+        let what = "or more rounds of events and commands at one instant";
+        let (used, allowed) = (ROUNDS_PER_INSTANT_MAX, ROUNDS_PER_INSTANT_MAX);
+        Err(self.limit_fault("on-order-events", what, used, allowed))
+    }
+
+    fn limit_fault(
+        &self,
+        export: &'static str,
+        what: &'static str,
+        used: u64,
+        allowed: u64,
+    ) -> Box<Fault> {
         let identity = self.strategy.identity();
-        Err(Box::new(Fault {
+        Box::new(Fault {
             component: identity.component,
             sha256: identity.sha256,
-            export: "on-order-events",
+            export,
             ts_event: Some(self.now),
-            kind: FaultKind::Limit {
-                what: "or more rounds of events and commands at one instant",
-                used: ROUNDS_PER_INSTANT_MAX,
-                allowed: ROUNDS_PER_INSTANT_MAX,
-            },
+            kind: FaultKind::Limit { what, used, allowed },
             backtrace: Vec::new(),
-        }))
+        })
     }
 
     /// Takes the exchange's events and warnings into the record.
@@ -299,9 +356,10 @@ impl Run<'_> {
         }
         let warnings = self.exchange.take_warnings();
         if !warnings.is_empty() {
-            self.recorder.log.append(&mut self.strategy.take_log());
-            self.recorder.log.extend(warnings.into_iter().map(|message| LogLine {
-                ts_event: Some(self.now),
+            self.recorder.log(self.strategy.take_log());
+            let now = Some(self.now);
+            self.recorder.log(warnings.into_iter().map(|message| LogLine {
+                ts_event: now,
                 level: LogLevel::Warn,
                 message,
             }));
@@ -310,8 +368,11 @@ impl Run<'_> {
     }
 
     fn note_day(&mut self, day: &TradingDay<'_>, seen: usize) {
+        // Orders that are done leave memory day by day.
+        self.recorder.orders(&self.exchange.take_done());
         let Some(last) = seen.checked_sub(1) else { return };
-        self.recorder.end_day(day, seen);
+        let slice = DaySlice { ts_event: &day.ts_event[..seen], price: &day.price[..seen] };
+        self.recorder.end_day(&[slice]);
         self.trades_seen += seen as u64;
         let volume = day.quantity[..seen].iter().map(|shares| u128::from(*shares));
         self.market_volume += volume.sum::<u128>();
@@ -337,38 +398,49 @@ impl Run<'_> {
 
     fn look(&mut self) -> Control {
         self.rows_since_look = 0;
+        if self.recorder.has_failed() {
+            return Control::Stop;
+        }
         (self.look_outside)(Progress { trades_seen: self.rows_handed, now: self.now })
     }
 
-    fn finish(mut self, status: RunStatus, options: &ReplayOptions) -> RunResult {
+    fn finish(
+        mut self,
+        status: RunStatus,
+        options: &ReplayOptions,
+    ) -> (RunTotals, Option<io::Error>) {
         self.note_events();
-        self.recorder.log.append(&mut self.strategy.take_log());
+        self.recorder.log(self.strategy.take_log());
         let account = self.exchange.account();
         let price = self.last_price.unwrap_or_default();
         let (held, equity) = (account.held(ONLY), account.equity(&[price]));
-        let totals = *account.account();
-        self.recorder.digest.end_of_run(self.now, totals.cash, equity);
-        RunResult {
+        let account = *account.account();
+        self.recorder.digest.end_of_run(self.now, account.cash, equity);
+        let (digest, digest_records) =
+            (self.recorder.digest.digest(), self.recorder.digest.records());
+        let our_volume = self.exchange.our_volume();
+        self.recorder.orders(&self.exchange.into_orders());
+        let notes = self.recorder.finish();
+        let totals = RunTotals {
             status,
-            digest: self.recorder.digest.digest(),
-            digest_records: self.recorder.digest.records(),
-            our_volume: self.exchange.our_volume(),
-            orders: self.exchange.into_orders(),
-            fills: self.recorder.fills,
-            equity: self.recorder.equity,
-            signals: self.recorder.signals,
-            narrative: self.recorder.narrative,
-            log: self.recorder.log,
+            digest,
+            digest_records,
+            order_counts: notes.order_counts,
+            fill_count: notes.fill_count,
             trades_seen: self.trades_seen,
             market_volume: self.market_volume,
+            our_volume,
             cash_start: options.cash,
-            cash_end: totals.cash,
+            cash_end: account.cash,
             equity_end: equity,
             position_end: held,
-            realised_pnl: totals.realised_pnl,
-            commission: totals.commission,
+            positions: notes.positions,
+            realised_pnl: account.realised_pnl,
+            commission: account.commission,
             span: self.span,
-        }
+            performance: notes.performance,
+        };
+        (totals, notes.failure)
     }
 }
 

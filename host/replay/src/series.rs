@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use domain::session;
+use domain::session::TradingHours;
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
 use domain::{Price, TsNanos};
 use marketdata::TradeSegment;
@@ -22,6 +22,15 @@ pub struct TradingDay<'a> {
     pub price: &'a [i64],
     /// Shares.
     pub quantity: &'a [u64],
+}
+
+/// The rows of one instrument that a strategy has seen of a day, for valuing the account. May be empty.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DaySlice<'a> {
+    /// Nanoseconds since 1970 in UTC.
+    pub(crate) ts_event: &'a [u64],
+    /// 1/10,000 yen.
+    pub(crate) price: &'a [i64],
 }
 
 impl TradeSeries {
@@ -113,11 +122,16 @@ impl<'a> TradingDay<'a> {
         Price::from_units(self.price[row])
     }
 
-    /// When DAY orders end (F6): at the last trade, or at the official close where that is later.
+    /// The day's sessions (F6); longer than the official ones where trades say so.
+    #[must_use]
+    pub fn hours(&self) -> TradingHours {
+        TradingHours::of_data(self.ts_at(self.len() - 1))
+    }
+
+    /// When DAY orders end (F6): at the last trade, or at the close where that is later.
     #[must_use]
     pub fn end(&self) -> TsNanos {
-        let last = self.ts_at(self.len() - 1);
-        last.max(session::close_after(last))
+        self.ts_at(self.len() - 1).max(self.hours().close)
     }
 }
 

@@ -163,11 +163,11 @@ fn f6_a_day_order_ends_with_its_day_at_its_own_time() {
 
 #[test]
 fn f6_an_order_on_its_way_when_the_day_ends_expires_too() {
-    let trades =
-        Market::default().trade(6, 6.5 * 3_600.0 + 0.5, "1000", 100).trade(7, 1.0, "1000", 100);
+    let close = 6.5 * 3_600.0;
+    let trades = Market::default().trade(6, close - 0.5, "1000", 100).trade(7, 1.0, "1000", 100);
     let script = Script::default().after(1, market("O-1", Buy, 100));
     let options = with(|o| o.model.latency_ns = 1_000_000_000);
-    assert_eq!(told(&trades, script, &options), ["O-1 EXPIRED DAY t=23400.5"]);
+    assert_eq!(told(&trades, script, &options), [format!("O-1 EXPIRED DAY t={close}")]);
 }
 
 fn refused(action: Action, change: impl FnOnce(&mut ReplayOptions)) -> String {
@@ -378,11 +378,12 @@ fn what_the_exchange_does_not_model_is_refused_by_name() {
     };
     assert_eq!(
         order(|o| o.time_in_force = domain::TimeInForce::Ioc),
-        "VENUE_UNSUPPORTED: IOC: this exchange takes DAY"
+        "VENUE_UNSUPPORTED: IOC: this exchange takes DAY, GTD, AT_THE_OPEN and AT_THE_CLOSE"
     );
     assert_eq!(
         order(|o| o.order_type = domain::OrderType::MarketIfTouched),
-        "VENUE_UNSUPPORTED: MARKET_IF_TOUCHED: this exchange takes MARKET and LIMIT"
+        "VENUE_UNSUPPORTED: MARKET_IF_TOUCHED: this exchange takes MARKET, LIMIT, STOP_MARKET and \
+         STOP_LIMIT"
     );
     assert!(
         order(|o| o.instrument.0 = 3).contains("INSTRUMENT: index 3 is unknown; this run has 1")
@@ -401,7 +402,8 @@ fn the_account_is_valued_at_the_end_of_each_minute() {
     let rows: Vec<_> = result
         .equity
         .iter()
-        .map(|row| (row.ts_event.nanos(), row.quantity, row.equity.to_string()))
+        .zip(&result.marks)
+        .map(|(row, mark)| (row.ts_event.nanos(), mark.quantity, row.equity.to_string()))
         .collect();
     assert_eq!(
         rows,
@@ -466,7 +468,7 @@ fn a_strategy_that_never_lets_time_go_on_is_stopped() {
     let result =
         replay::replay(days, &mut Restless, &options(), &mut |_| replay::Control::Continue)
             .unwrap();
-    match result.status {
+    match &result.status {
         RunStatus::Failed(fault) => {
             assert!(fault.to_string().contains("rounds of events and commands"), "{fault}");
         }

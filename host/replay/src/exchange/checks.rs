@@ -1,51 +1,53 @@
-//! What is checked before an order may work (F7), and what is held back for it.
+//! What is checked before an order or a change may work (F7).
 
-use std::sync::Arc;
-
-use domain::limits::ORDERS_MAX;
+use domain::limits::GTD_BUSINESS_DAYS_MAX;
+use domain::session::{is_weekday, weekdays_between};
+use domain::tags::{AccountType, OrderTags};
 use domain::{
-    Money, OrderModify, OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode, Rejection,
-    TickTable, TimeInForce,
+    JstDate, Money, OrderModify, OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode,
+    Rejection, TickTable, TimeInForce, TsNanos,
 };
 
 use super::Exchange;
-use super::order::OrderIx;
+use super::order::{OrderIx, is_stop};
+use super::reserve::OpenPart;
 
-type Check = Result<(), Rejection>;
+pub(super) type Check = Result<(), Rejection>;
 
-fn refuse(code: ReasonCode, text: impl AsRef<str>) -> Check {
+pub(super) fn refuse(code: ReasonCode, text: impl AsRef<str>) -> Check {
     Err(Rejection::new(code, text))
 }
 
-/// Moves a limit price off the grid onto it, away from the market (specification 2: "tick rounding
-/// is done by the engine").
+/// Moves prices off the grid onto it, away from the market (specification 2: "tick rounding is done
+/// by the engine"): limits of buys and triggers of sells down, the others up.
 pub(super) fn round_to_tick(request: &mut OrderRequest, ticks: TickTable) {
-    let Some(price) = request.price.filter(|price| price.units() > 0) else { return };
+    let is_buy = request.side == OrderSide::Buy;
+    request.price = request.price.map(|price| rounded(price, !is_buy, ticks));
+    request.trigger_price = request.trigger_price.map(|price| rounded(price, is_buy, ticks));
+}
+
+fn rounded(price: Price, up: bool, ticks: TickTable) -> Price {
+    if price.units() <= 0 {
+        return price;
+    }
     let tick = ticks.tick_at(price).units();
     let below = price.units() - price.units() % tick;
-    let rounded = match request.side {
-        OrderSide::Sell if below < price.units() => below + tick,
-        _ => below,
-    };
-    request.price = Some(Price::from_units(rounded));
+    let up = up && below < price.units();
+    Price::from_units(if up { below.saturating_add(tick) } else { below })
 }
 
 impl Exchange {
-    /// The engine's own refusals: the order never reaches the venue.
-    pub(super) fn refusal_of(&self, request: &OrderRequest, id_is_taken: bool) -> Check {
+    /// Checks an order that was just put down: the engine's own refusals, before anything is sent.
+    /// Notes what its tags say.
+    pub(super) fn refusal_of(&mut self, number: OrderIx, now: TsNanos, is_new: bool) -> Check {
         if self.closed {
             return refuse(ReasonCode::MarketClosed, "END_OF_DATA: the replay's data has ended");
         }
+        let request = std::sync::Arc::clone(&self.orders[number].request);
         request.validate_shape()?;
-        if id_is_taken {
-            return refuse(
-                ReasonCode::ValidationError,
-                "CLIENT_ORDER_ID: was used before in this run",
-            );
-        }
-        if self.orders.len() >= ORDERS_MAX {
-            let text = format!("ORDERS: this run has sent {ORDERS_MAX}, which is the limit");
-            return refuse(ReasonCode::InternalError, text);
+        if !is_new {
+            let text = "CLIENT_ORDER_ID: was used before in this run";
+            return refuse(ReasonCode::ValidationError, text);
         }
         let Some(market) = self.markets.get(usize::from(request.instrument.0)) else {
             let text = format!(
@@ -55,156 +57,213 @@ impl Exchange {
             );
             return refuse(ReasonCode::ValidationError, text);
         };
-        Self::supported(request)?;
+        supported(&request)?;
         check_lot(request.quantity, market.instrument.lot)?;
-        self.check_cash(request, Money::ZERO)
+        if let Some(end) = request.expire_time {
+            self.check_expiry(end, now)?;
+        }
+        if !request.tags.is_empty() {
+            self.take_tags(number, &request, now)?;
+        }
+        self.check_cash(OpenPart::of(&self.orders[number]), Money::ZERO)
     }
 
-    /// What this exchange does not model is refused by name.
-    fn supported(request: &OrderRequest) -> Check {
-        let unsupported = |text: String| refuse(ReasonCode::VenueUnsupported, text);
-        if !matches!(request.order_type, OrderType::Market | OrderType::Limit) {
-            let kind = request.order_type;
-            return unsupported(format!("{kind}: this exchange takes MARKET and LIMIT"));
+    fn take_tags(&mut self, number: OrderIx, request: &OrderRequest, now: TsNanos) -> Check {
+        let tags = OrderTags::parse(&request.tags, request.time_in_force)?;
+        check_tags(&tags, request, now)?;
+        if let Some(first) = tags.unknown.first() {
+            let id = &request.client_order_id;
+            let others = match tags.unknown.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let first: String = first.chars().take(80).collect();
+            let text = format!("tag `{first}`{others} of `{id}` is not in the registry: ignored");
+            self.warnings.push(text);
         }
-        if request.time_in_force != TimeInForce::Day {
-            let kind = request.time_in_force;
-            return unsupported(format!("{kind}: this exchange takes DAY"));
+        self.orders[number].funari = tags.funari;
+        Ok(())
+    }
+
+    /// A GTD order ends on a weekday that is not over yet and at most 10 business days ahead.
+    fn check_expiry(&self, end: TsNanos, now: TsNanos) -> Check {
+        let refuse = |text: String| refuse(ReasonCode::VenueRejected, text);
+        let (today, last) = (now.jst_date(), end.jst_date());
+        let is_over = self.hours.is_some_and(|hours| last == hours.date && now >= hours.close);
+        if last < today || is_over {
+            return refuse(format!("EXPIRE_TIME_NS: the trading day {last} is over"));
         }
-        if request.trigger_type.is_some() {
-            return unsupported("TRIGGER_TYPE: only stop orders have one".to_owned());
+        if !is_weekday(last) {
+            return refuse(format!("EXPIRE_TIME_NS: {last} is at a weekend, no business day"));
         }
-        if request.post_only {
-            return unsupported("POST_ONLY: the Tokyo market has no such orders".to_owned());
-        }
-        if request.reduce_only && request.side == OrderSide::Buy {
-            return unsupported("REDUCE_ONLY: a buy cannot reduce on a cash account".to_owned());
+        let ahead = weekdays_between(today, last);
+        if ahead > GTD_BUSINESS_DAYS_MAX {
+            return refuse(format!(
+                "EXPIRE_TIME_NS: {last} is {ahead} business days ahead; {GTD_BUSINESS_DAYS_MAX} is \
+                 the most"
+            ));
         }
         Ok(())
     }
 
-    /// The venue's refusals: the order was sent.
-    pub(super) fn venue_refusal_of(&self, index: OrderIx) -> Check {
-        let request = &self.orders[index].request;
-        let market = &self.markets[usize::from(request.instrument.0)];
+    /// The venue's refusals: the order was sent and is among the open ones.
+    pub(super) fn venue_refusal_of(&self, number: OrderIx) -> Check {
         if self.is_full() {
-            return refuse(
-                ReasonCode::VenueRejected,
-                format!("TOO_MANY_ORDERS: {} orders are working", self.open.len()),
-            );
-        }
-        if let Some(price) = request.price.filter(|price| !market.limits.contains(*price)) {
-            let (low, high) = (market.limits.low, market.limits.high);
-            let text = format!("PRICE_LIMIT: {price} is outside the day's range {low} to {high}");
+            let text = format!("TOO_MANY_ORDERS: {} orders are working", self.open.len());
             return refuse(ReasonCode::VenueRejected, text);
         }
+        let order = &self.orders[number];
+        self.check_range(&order.request)?;
         // The order's own shares are already among those being sold.
-        let held = self.account.held(request.instrument).unsigned_abs();
-        if request.side == OrderSide::Sell && market.selling.shares() > held {
-            let others = market.selling.saturating_sub(request.quantity);
-            let text = format!(
-                "SHORT_SALE: {} to sell, {held} held, {others} of them in other sell orders",
-                request.quantity
-            );
-            return refuse(ReasonCode::VenueRejected, text);
-        }
-        Ok(())
+        let others = self.market_of(number).selling.saturating_sub(order.leaves());
+        self.check_short(&order.request, order.leaves(), others)
     }
 
-    /// Money that may be needed at worst, against the money that is free.
-    fn check_cash(&self, request: &OrderRequest, released: Money) -> Check {
-        if request.side == OrderSide::Sell {
+    /// Limit and trigger price stand inside the day's range.
+    pub(super) fn check_range(&self, request: &OrderRequest) -> Check {
+        let limits = self.markets[usize::from(request.instrument.0)].limits;
+        let prices = [request.price, request.trigger_price];
+        let Some(outside) = prices.into_iter().flatten().find(|price| !limits.contains(*price))
+        else {
+            return Ok(());
+        };
+        let (low, high) = (limits.low, limits.high);
+        let text = format!("PRICE_LIMIT: {outside} is outside the day's range {low} to {high}");
+        refuse(ReasonCode::VenueRejected, text)
+    }
+
+    /// `wanted` shares can be sold besides those of `others`' orders.
+    fn check_short(&self, request: &OrderRequest, wanted: Quantity, others: Quantity) -> Check {
+        let held = self.account.held(request.instrument).unsigned_abs();
+        let total = wanted.shares().saturating_add(others.shares());
+        if request.side == OrderSide::Buy || total <= held {
             return Ok(());
         }
-        let worst = self.worst_price(request);
-        let free = self.account.free_cash() + released;
-        match Money::checked_notional(worst, request.quantity) {
-            Some(needed) if needed <= free => Ok(()),
-            needed => {
-                let needed = needed.map_or("more than can be counted".to_owned(), |needed| {
-                    format!("up to {needed} yen")
-                });
-                let text = format!("CASH: needs {needed} at {worst} a share, {free} yen are free");
-                refuse(ReasonCode::InsufficientFunds, text)
-            }
-        }
+        let text = format!(
+            "SHORT_SALE: {wanted} to sell, {held} held, {others} of them in other sell orders"
+        );
+        refuse(ReasonCode::VenueRejected, text)
     }
 
-    /// The most that a share can cost: the limit, or the day's highest price for a market order.
-    fn worst_price(&self, request: &OrderRequest) -> Price {
-        request.price.unwrap_or(self.markets[usize::from(request.instrument.0)].limits.high)
-    }
-
-    /// Holds back money or shares for an open order.
-    pub(super) fn hold_back(&mut self, index: OrderIx) {
-        let request = Arc::clone(&self.orders[index].request);
-        let leaves = self.orders[index].leaves();
-        match request.side {
-            OrderSide::Buy => {
-                let worst = self.worst_price(&request);
-                // The cash check has shown that the value fits.
-                let amount = Money::checked_notional(worst, leaves).unwrap_or_default();
-                let order = &mut self.orders[index];
-                order.worst_price = worst;
-                order.reserved = amount;
-                self.account.reserve(amount);
-            }
-            OrderSide::Sell => {
-                self.markets[usize::from(request.instrument.0)].selling += leaves;
-            }
+    /// A stop whose trigger the last price has reached already is no stop (F5).
+    pub(super) fn check_trigger(&self, request: &OrderRequest) -> Check {
+        let last = self.markets[usize::from(request.instrument.0)].last_price;
+        let (Some(trigger), Some(last)) = (request.trigger_price, last) else { return Ok(()) };
+        let is_reached = match request.side {
+            OrderSide::Buy => last >= trigger,
+            OrderSide::Sell => last <= trigger,
+        };
+        if !is_reached {
+            return Ok(());
         }
-    }
-
-    /// Lets go of everything that is still held back for an order.
-    pub(super) fn let_go(&mut self, index: OrderIx) {
-        let order = &mut self.orders[index];
-        let leaves = order.leaves();
-        self.account.release(std::mem::take(&mut order.reserved));
-        if order.request.side == OrderSide::Sell {
-            let market = &mut self.markets[usize::from(order.request.instrument.0)];
-            assert!(market.selling >= leaves, "more shares were let go than held back");
-            market.selling = market.selling.saturating_sub(leaves);
-        }
+        let wanted = if request.side == OrderSide::Buy { "above" } else { "below" };
+        let text = format!(
+            "STOP_TRIGGER: {trigger} is reached already, the last price is {last}; the trigger of \
+             a {} must be {wanted} it",
+            request.side
+        );
+        refuse(ReasonCode::VenueRejected, text)
     }
 
     /// The request that an order has after a change, checked like a new one.
     pub(super) fn changed_request(
         &self,
-        index: OrderIx,
+        number: OrderIx,
+        now: TsNanos,
         change: OrderModify,
     ) -> Result<OrderRequest, Rejection> {
-        let order = &self.orders[index];
-        let market = &self.markets[usize::from(order.request.instrument.0)];
+        let order = &self.orders[number];
+        let market = self.market_of(number);
         let mut changed = OrderRequest::clone(&order.request);
-        if change.trigger_price.is_some() || change.expire_time.is_some() {
-            let text = "MODIFY: only quantity and price of an order can be changed here";
-            return Err(Rejection::new(ReasonCode::VenueUnsupported, text));
-        }
         changed.quantity = change.quantity.unwrap_or(changed.quantity);
         changed.price = change.price.or(changed.price);
+        changed.trigger_price = change.trigger_price.or(changed.trigger_price);
+        changed.expire_time = change.expire_time.or(changed.expire_time);
         round_to_tick(&mut changed, market.instrument.ticks);
         changed.validate_shape()?;
         check_lot(changed.quantity, market.instrument.lot)?;
         if changed.quantity <= order.filled {
             let text = format!("QUANTITY: {} of them are filled", order.filled);
-            return Err(Rejection::new(ReasonCode::VenueRejected, text));
+            refuse(ReasonCode::VenueRejected, text)?;
         }
-        if changed.price.is_some_and(|price| !market.limits.contains(price)) {
-            let text = "PRICE_LIMIT: the new price is outside the day's range";
-            return Err(Rejection::new(ReasonCode::VenueRejected, text));
+        if let Some(end) = change.expire_time {
+            self.check_expiry(end, now)?;
         }
-        let mut open_part = changed.clone();
-        open_part.quantity = changed.quantity.saturating_sub(order.filled);
-        self.check_cash(&open_part, order.reserved)?;
+        if change.trigger_price.is_some() {
+            if order.ts_triggered.is_some() {
+                let text = "STOP_TRIGGER: the stop was triggered, its trigger cannot change";
+                refuse(ReasonCode::VenueRejected, text)?;
+            }
+            self.check_trigger(&changed)?;
+        }
+        self.check_range(&changed)?;
+        let leaves = changed.quantity.saturating_sub(order.filled);
+        let part = OpenPart { request: &changed, leaves, ..OpenPart::of(order) };
+        self.check_cash(part, order.reserved)?;
         let others = market.selling.saturating_sub(order.leaves());
-        let held = self.account.held(changed.instrument).unsigned_abs();
-        let wanted = others + open_part.quantity;
-        if changed.side == OrderSide::Sell && wanted.shares() > held {
-            let text = format!("SHORT_SALE: {wanted} to sell, {held} held");
-            return Err(Rejection::new(ReasonCode::VenueRejected, text));
-        }
+        self.check_short(&changed, leaves, others)?;
         Ok(changed)
     }
+}
+
+/// What this exchange does not model is refused by name.
+fn supported(request: &OrderRequest) -> Check {
+    let unsupported = |text: String| refuse(ReasonCode::VenueUnsupported, text);
+    let kind = request.order_type;
+    if matches!(kind, OrderType::MarketIfTouched | OrderType::LimitIfTouched) {
+        return unsupported(format!(
+            "{kind}: this exchange takes MARKET, LIMIT, STOP_MARKET and STOP_LIMIT"
+        ));
+    }
+    let life = request.time_in_force;
+    if matches!(life, TimeInForce::Gtc | TimeInForce::Ioc | TimeInForce::Fok) {
+        return unsupported(format!(
+            "{life}: this exchange takes DAY, GTD, AT_THE_OPEN and AT_THE_CLOSE"
+        ));
+    }
+    let is_auction = matches!(life, TimeInForce::AtTheOpen | TimeInForce::AtTheClose);
+    if is_stop(request) && is_auction {
+        return unsupported(format!("{kind}: a stop cannot be {life}; it takes DAY or GTD"));
+    }
+    if !is_stop(request) && request.trigger_type.is_some() {
+        return unsupported("TRIGGER_TYPE: only stop orders have one".to_owned());
+    }
+    if request.post_only {
+        return unsupported("POST_ONLY: the Tokyo market has no such orders".to_owned());
+    }
+    if request.reduce_only && request.side == OrderSide::Buy {
+        return unsupported("REDUCE_ONLY: a buy cannot reduce on a cash account".to_owned());
+    }
+    Ok(())
+}
+
+/// What the tags ask for can be done by a cash account.
+fn check_tags(tags: &OrderTags, request: &OrderRequest, now: TsNanos) -> Check {
+    let unsupported = |text: String| refuse(ReasonCode::VenueUnsupported, text);
+    let margin_key = |tag: &&String| {
+        let key = tag.split('=').next().unwrap_or_default();
+        matches!(key, "close_action" | "tategyoku") || tag.starts_with("cash_margin=margin_")
+    };
+    if let Some(tag) = request.tags.iter().filter(|_| tags.is_margin()).find(margin_key) {
+        return unsupported(format!("MARGIN: `{tag}` needs a margin account; this one has cash"));
+    }
+    if tags.account_type == Some(AccountType::NisaGrowth) {
+        return unsupported("ACCOUNT_TYPE: `nisa_growth` is not supported yet".to_owned());
+    }
+    let closed_for_buys = JstDate::from_ymd_opt(2024, 1, 1);
+    let is_closed = closed_for_buys.is_some_and(|first| now.jst_date() >= first);
+    let is_nisa_buy =
+        tags.account_type == Some(AccountType::Nisa) && request.side == OrderSide::Buy;
+    if is_nisa_buy && is_closed {
+        return unsupported("ACCOUNT_TYPE: `nisa` only sells since 2024".to_owned());
+    }
+    if tags.funari && request.order_type != OrderType::Limit {
+        return unsupported(
+            "CONFLICTING_TAGS: `close_strategy=funari` needs a LIMIT order, which turns market"
+                .to_owned(),
+        );
+    }
+    Ok(())
 }
 
 fn check_lot(quantity: Quantity, lot: Quantity) -> Check {

@@ -1,20 +1,20 @@
-//! Fills: which of our orders a trade of the market can fill, at which price, and how much (F1-F4).
-
-use std::sync::Arc;
+//! Fills: which of our orders a trade of the market can fill, at which price, and how much (F1-F5).
 
 use domain::order::OrderTrigger;
 use domain::strategy::TradeColumns;
-use domain::{Fill, InstrumentIx, Money, OrderEventKind, OrderType, Price, Quantity, TsNanos};
+use domain::{Fill, InstrumentIx, Money, OrderEventKind, OrderSide, Price, Quantity, TsNanos};
 
-use super::Exchange;
-use super::book::{Budget, Resting};
-use super::order::{Order, OrderIx};
+use super::book::Budget;
+use super::order::{Order, OrderIx, Place};
+use super::{Exchange, numbered};
 
 /// A trade of the market, as the exchange matches it.
 #[derive(Debug, Clone, Copy)]
-struct Print {
-    ts_event: TsNanos,
-    price: Price,
+pub(super) struct Print {
+    pub(super) instrument: InstrumentIx,
+    pub(super) ts_event: TsNanos,
+    pub(super) price: Price,
+    pub(super) quantity: Quantity,
 }
 
 impl Exchange {
@@ -23,7 +23,7 @@ impl Exchange {
     #[must_use]
     #[inline]
     pub fn next_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.timed.is_empty() {
+        if self.open.is_empty() && self.due.is_empty() {
             return to;
         }
         self.find_stop(rows, from, to)
@@ -42,7 +42,7 @@ impl Exchange {
         end
     }
 
-    /// The first row that may fill or move an order of this market.
+    /// The first row that may fill, trigger, move or end an order of this market.
     fn find_match(
         &self,
         instrument: usize,
@@ -51,19 +51,19 @@ impl Exchange {
         to: usize,
     ) -> usize {
         let market = &self.markets[instrument];
-        let lot = market.instrument.lot;
-        let has_budget =
-            |row: usize| !self.model.budget(Quantity::new(rows.quantity[row]), lot).is_zero();
-        // Takers look at every trade after the event that made them.
-        let takers_after = market.book.takers.iter().map(|order| self.orders[*order].after).min();
-        for row in from..to {
-            let ours = usize::from(rows.instrument[row]) == instrument;
-            let taken = takers_after.is_some_and(|after| rows.ts_event[row] > after.nanos());
-            if ours && (taken || market.book.is_crossed_by(rows.price[row])) && has_budget(row) {
-                return row;
-            }
-        }
-        to
+        let counts_touches = self.model.queue_ahead.is_some();
+        let reach = market.book.reach(counts_touches);
+        // A queue moves with trades of any size.
+        let needed = if counts_touches { 0 } else { market.smallest_print };
+        let columns = rows.ts_event[from..to]
+            .iter()
+            .zip(&rows.instrument[from..to])
+            .zip(&rows.price[from..to])
+            .zip(&rows.quantity[from..to]);
+        let mut matters = columns.map(|(((ts, of), price), quantity)| {
+            usize::from(*of) == instrument && reach.is_hit_by(*ts, *price, *quantity, needed)
+        });
+        matters.position(|matters| matters).map_or(to, |found| from + found)
     }
 
     /// Lets our orders match a trade of the market.
@@ -79,111 +79,205 @@ impl Exchange {
         if market.book.is_empty() || !market.limits.contains(price) {
             return;
         }
+        let print = Print { instrument, ts_event, price, quantity };
         let mut budget = Budget::new(self.model.budget(quantity, market.instrument.lot));
-        if budget.is_used_up() {
-            return;
+        if market.book.is_auction(ts_event) {
+            self.match_auction(print, &mut budget);
         }
-        let print = Print { ts_event, price };
-        self.match_takers(instrument, print, &mut budget);
-        self.match_resting(instrument, print, &mut budget);
+        if !budget.is_used_up() {
+            self.match_takers(print, &mut budget);
+        }
+        self.match_resting(print, OrderSide::Buy, &mut budget);
+        self.match_resting(print, OrderSide::Sell, &mut budget);
+        self.markets[usize::from(instrument.0)].last_price = Some(price);
+        self.trigger_stops(print, OrderSide::Buy);
+        self.trigger_stops(print, OrderSide::Sell);
     }
 
-    fn match_takers(&mut self, instrument: InstrumentIx, print: Print, budget: &mut Budget) {
-        let takers = self.markets[usize::from(instrument.0)].book.takers.clone();
-        for index in takers {
-            if !self.may_match(index, print) {
-                continue;
+    fn match_takers(&mut self, print: Print, budget: &mut Budget) {
+        let mut place = 0;
+        while let Some(number) = self.markets[usize::from(print.instrument.0)].book.taker(place) {
+            if self.orders[number].may_match_at(print.ts_event) {
+                self.match_taker(number, print, budget);
             }
-            match self.taker_price(index, print) {
-                Some(_) if budget.is_used_up() => {}
-                Some(price) => {
-                    let quantity = budget.take(self.orders[index].leaves());
-                    self.fill(index, print.ts_event, price, quantity);
+            // A taker that is done or rests now is gone from the list.
+            if self.orders[number].place == Place::Taker {
+                place += 1;
+            }
+        }
+    }
+
+    /// Fills an order that takes liquidity, or lets it rest when the price has left it (F4).
+    pub(super) fn match_taker(&mut self, number: OrderIx, print: Print, budget: &mut Budget) {
+        match self.taker_price(number, print.price) {
+            Some(_) if budget.is_used_up() => {}
+            Some(price) => {
+                let quantity = budget.take(self.orders[number].leaves());
+                self.fill(number, print.ts_event, price, quantity);
+            }
+            None => self.rest_instead(number),
+        }
+    }
+
+    fn match_resting(&mut self, print: Print, side: OrderSide, budget: &mut Budget) {
+        let counts_touches = self.model.queue_ahead.is_some();
+        let mut place = 0;
+        while counts_touches || !budget.is_used_up() {
+            let book = &self.markets[usize::from(print.instrument.0)].book;
+            let ladder = if side == OrderSide::Buy { &book.buys } else { &book.sells };
+            let Some(number) = ladder.get(place).map(|rung| rung.order) else { break };
+            let limit = self.orders[number].request.price.unwrap_or_default();
+            // Above zero where the trade is through the limit.
+            let beyond = (limit.units() - print.price.units()) * side.sign();
+            if beyond < 0 || beyond == 0 && !counts_touches {
+                break;
+            }
+            if self.orders[number].may_match_at(print.ts_event) {
+                let most = self.move_queue(number, print, beyond == 0, budget);
+                let quantity = budget.take(self.orders[number].leaves().min(most));
+                if !quantity.is_zero() {
+                    self.fill(number, print.ts_event, limit, quantity);
                 }
-                None => {
-                    // The price has left it: from now on it rests (F4).
-                    self.markets[usize::from(instrument.0)].book.remove(index);
-                    self.rest(index);
-                }
+            }
+            if self.orders[number].place == Place::Resting {
+                place += 1;
             }
         }
     }
 
-    fn match_resting(&mut self, instrument: InstrumentIx, print: Print, budget: &mut Budget) {
-        let book = &self.markets[usize::from(instrument.0)].book;
-        let buys = book.buys.iter().take_while(|resting| print.price < resting.price);
-        let sells = book.sells.iter().take_while(|resting| print.price > resting.price);
-        let crossed: Vec<Resting> = buys.chain(sells).copied().collect();
-        for resting in crossed {
-            if !budget.is_used_up() && self.may_match(resting.order, print) {
-                let quantity = budget.take(self.orders[resting.order].leaves());
-                self.fill(resting.order, print.ts_event, resting.price, quantity);
+    /// Lets a trade work off the queue ahead of a resting order; tells how many of its shares are
+    /// left for the order (F4).
+    fn move_queue(
+        &mut self,
+        number: OrderIx,
+        print: Print,
+        is_touch: bool,
+        budget: &Budget,
+    ) -> Quantity {
+        let lot = self.market_of(number).instrument.lot;
+        let order = &mut self.orders[number];
+        if !is_touch {
+            // Whoever stood ahead at this price is done.
+            order.queue_left = Quantity::ZERO;
+            return order.leaves();
+        }
+        let ahead = order.queue_left;
+        order.queue_left = ahead.saturating_sub(print.quantity);
+        print.quantity.saturating_sub(ahead).saturating_sub(budget.taken()).floor_to(lot)
+    }
+
+    /// Stops that the trade has reached become new orders at its time (F5).
+    fn trigger_stops(&mut self, print: Print, side: OrderSide) {
+        let mut place = 0;
+        loop {
+            let book = &self.markets[usize::from(print.instrument.0)].book;
+            let ladder = if side == OrderSide::Buy { &book.stop_buys } else { &book.stop_sells };
+            let Some(number) = ladder.get(place).map(|rung| rung.order) else { break };
+            let trigger = self.orders[number].request.trigger_price.unwrap_or_default();
+            if (print.price.units() - trigger.units()) * side.sign() < 0 {
+                break;
+            }
+            if self.orders[number].may_match_at(print.ts_event) {
+                self.trigger(number, print.ts_event);
+            } else {
+                place += 1;
             }
         }
     }
 
-    /// F1: strictly later than the event behind the order, and not before its arrival.
-    fn may_match(&self, index: OrderIx, print: Print) -> bool {
-        let order = &self.orders[index];
-        print.ts_event > order.after && print.ts_event >= order.arrival
+    /// Makes a stop an ordinary order.
+    pub(super) fn trigger(&mut self, number: OrderIx, now: TsNanos) {
+        let order = &self.orders[number];
+        let trigger = order.request.trigger_price.unwrap_or_default();
+        let (before, is_buy) = (order.sequence, order.is_buy());
+        let book = &mut self.market_mut(number).book;
+        let ladder = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
+        ladder.remove(trigger, before, number);
+        let sequence = self.next_sequence();
+        let order = &mut self.orders[number];
+        order.ts_triggered = Some(now);
+        (order.after, order.arrival, order.sequence) = (now, now, sequence);
+        self.enter_book(number);
     }
 
     /// F2: the print and the slippage, inside the day's range; for a limit order never past its
     /// limit, and none once the print itself is past it.
-    fn taker_price(&self, index: OrderIx, print: Print) -> Option<Price> {
-        let order = &self.orders[index];
-        let market = &self.markets[usize::from(order.request.instrument.0)];
-        let tick = market.instrument.ticks.tick_at(print.price).units();
-        let slippage = i64::from(self.model.slippage_ticks) * tick * order.request.side.sign();
-        let slipped = market.limits.clamp(Price::from_units(print.price.units() + slippage));
+    pub(super) fn taker_price(&self, number: OrderIx, print: Price) -> Option<Price> {
+        let order = &self.orders[number];
+        let market = self.market_of(number);
+        let tick = market.instrument.ticks.tick_at(print).units();
+        let slippage = i64::from(self.model.slippage_ticks).saturating_mul(tick);
+        let slipped = print.units().saturating_add(slippage * order.request.side.sign());
+        let slipped = market.limits.clamp(Price::from_units(slipped));
         match order.request.price {
             None => Some(slipped),
-            Some(limit) if order.is_buy() => (print.price <= limit).then(|| slipped.min(limit)),
-            Some(limit) => (print.price >= limit).then(|| slipped.max(limit)),
+            Some(limit) if order.is_buy() => (print <= limit).then(|| slipped.min(limit)),
+            Some(limit) => (print >= limit).then(|| slipped.max(limit)),
         }
     }
 
-    /// Puts an accepted order where it belongs (F4).
-    pub(super) fn enter_book(&mut self, index: OrderIx) {
-        if self.is_marketable(&self.orders[index]) {
-            let instrument = self.orders[index].request.instrument;
-            self.markets[usize::from(instrument.0)].book.add_taker(index);
+    /// Puts an order into the book: a stop before its trigger, an order that takes liquidity, or
+    /// one that rests (F4).
+    pub(super) fn enter_book(&mut self, number: OrderIx) {
+        let order = &self.orders[number];
+        let (sequence, after, is_buy) = (order.sequence, order.after, order.is_buy());
+        if order.waits_for_trigger() {
+            let trigger = order.request.trigger_price.unwrap_or_default();
+            let book = &mut self.market_mut(number).book;
+            let ladder = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
+            ladder.add(trigger, sequence, number);
+            self.orders[number].place = Place::Stop;
+        } else if self.is_marketable(order) {
+            self.market_mut(number).book.add_taker(sequence, number, after);
+            self.orders[number].place = Place::Taker;
         } else {
-            self.rest(index);
+            self.rest(number);
         }
     }
 
     /// Whether an order takes liquidity at the last price. Before the first price every order does.
     fn is_marketable(&self, order: &Order) -> bool {
         let last = self.markets[usize::from(order.request.instrument.0)].last_price;
-        match (order.request.order_type, order.request.price, last) {
-            (OrderType::Market, _, _) | (_, _, None) | (_, None, _) => true,
-            (_, Some(limit), Some(last)) if order.is_buy() => limit >= last,
-            (_, Some(limit), Some(last)) => limit <= last,
+        match (order.request.price, last) {
+            (None, _) | (_, None) => true,
+            (Some(limit), Some(last)) if order.is_buy() => limit >= last,
+            (Some(limit), Some(last)) => limit <= last,
         }
     }
 
-    fn rest(&mut self, index: OrderIx) {
-        let order = &self.orders[index];
-        let Some(price) = order.request.price else { return };
-        let resting = Resting { price, sequence: order.sequence, order: index };
-        let buys = order.is_buy();
-        let book = &mut self.markets[usize::from(order.request.instrument.0)].book;
-        if buys { book.add_buy(resting) } else { book.add_sell(resting) }
+    /// The price has left an order that took liquidity: from now on it rests (F4).
+    pub(super) fn rest_instead(&mut self, number: OrderIx) {
+        let sequence = self.orders[number].sequence;
+        self.market_mut(number).book.remove_taker(sequence);
+        self.rest(number);
     }
 
-    fn fill(&mut self, index: OrderIx, now: TsNanos, price: Price, quantity: Quantity) {
+    fn rest(&mut self, number: OrderIx) {
+        let order = &mut self.orders[number];
+        order.place = Place::Resting;
+        let (sequence, is_buy) = (order.sequence, order.is_buy());
+        // Only orders with a limit come here: the others are always marketable.
+        let price = order.request.price.unwrap_or_default();
+        let book = &mut self.market_mut(number).book;
+        let ladder = if is_buy { &mut book.buys } else { &mut book.sells };
+        ladder.add(price, sequence, number);
+    }
+
+    pub(super) fn fill(&mut self, number: OrderIx, now: TsNanos, price: Price, quantity: Quantity) {
         self.trade_numbers += 1;
-        let trade_id: Arc<str> = Arc::from(format!("T-{}", self.trade_numbers));
-        let (instrument, side) = {
-            let request = &self.orders[index].request;
-            (request.instrument, request.side)
-        };
-        self.account.book(instrument, side, price, quantity, Money::ZERO);
+        let trade_id = numbered(b'T', self.trade_numbers);
+        let order = &mut self.orders[number];
+        let (instrument, side) = (order.request.instrument, order.request.side);
+        order.filled += quantity;
+        // The cash check has shown that every value fits.
+        order.filled_value += Money::checked_notional(price, quantity).unwrap_or_default();
+        let fee = self.model.commission.fee(order.filled_value) - order.commission;
+        order.commission += fee;
+        let done = order.leaves().is_zero();
+        self.account.book(instrument, side, price, quantity, fee);
         self.our_volume += quantity;
-        self.count_fill(index, price, quantity);
-        let done = self.orders[index].leaves().is_zero();
-        self.happen(index, OrderTrigger::Fill { done }, now, |order| {
+        self.let_go_of_fill(number, quantity);
+        self.happen(number, OrderTrigger::Fill { done }, now, |order| {
             OrderEventKind::Filled(Fill {
                 side,
                 trade_id,
@@ -191,28 +285,11 @@ impl Exchange {
                 last_price: price,
                 cumulative_quantity: order.filled,
                 leaves_quantity: order.leaves(),
-                commission: Money::ZERO,
+                commission: fee,
             })
         });
         if done {
-            self.close(index);
-        }
-    }
-
-    /// Counts a fill and lets go of what was held back for its shares.
-    fn count_fill(&mut self, index: OrderIx, price: Price, quantity: Quantity) {
-        let order = &mut self.orders[index];
-        order.filled += quantity;
-        // Both values were checked when the order was taken.
-        order.filled_value += Money::checked_notional(price, quantity).unwrap_or_default();
-        if order.is_buy() {
-            let share = Money::checked_notional(order.worst_price, quantity).unwrap_or_default();
-            order.reserved -= share;
-            self.account.release(share);
-        } else {
-            let instrument = usize::from(order.request.instrument.0);
-            let market = &mut self.markets[instrument];
-            market.selling = market.selling.saturating_sub(quantity);
+            self.close(number);
         }
     }
 }

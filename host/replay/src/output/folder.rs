@@ -1,19 +1,33 @@
-//! Writes a run's folder so that it is never half there.
+//! Writes a run's folder while the run goes on, so that it is never half there and never in memory.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use domain::InstrumentId;
 use serde_json::Value;
+use tempfile::TempDir;
 use thiserror::Error;
 
-use crate::output::manifest::Manifest;
-use crate::output::tables::{self, Table};
-use crate::record::RunResult;
+use super::cells::{Cell, Names, STREAMED, position_cells, row_of};
+use super::convert;
+use super::events::{AuditLog, write_event};
+use super::manifest::Manifest;
+use super::read::ReadError;
+use super::tables::{POSITIONS, SUMMARY, TABLES, Table};
+use crate::record::RunTotals;
 use crate::report;
+use crate::sink::{Record, RunSink};
+use crate::statistics::Summary;
 
 /// The file that makes a folder a run's folder.
-const MANIFEST_FILE: &str = "manifest.json";
+pub const MANIFEST_FILE: &str = "manifest.json";
+/// What happened, one JSON object a line.
+pub const EVENTS_FILE: &str = "events.jsonl";
+/// The audit log of a replay (specification 2).
+pub const AUDIT_FILE: &str = "web_broker_orders_replay.jsonl";
+/// The page.
+pub const REPORT_FILE: &str = "report.html";
 
 /// Why a run's folder cannot be written.
 #[derive(Debug, Error)]
@@ -31,31 +45,98 @@ pub enum FolderError {
         /// Why.
         source: io::Error,
     },
+    /// What was just written cannot be read again.
+    #[error(transparent)]
+    Read(#[from] ReadError),
 }
 
-/// Writes a run's folder: tables, manifest and page. A folder that holds an earlier run is replaced;
-/// one that holds anything else is left alone.
-///
-/// # Errors
-/// [`FolderError`]; the folder is as it was before.
-pub fn write_run(
-    folder: &Path,
-    manifest: &Manifest,
-    result: &RunResult,
-) -> Result<(), FolderError> {
-    let failed = |source| FolderError::Write { path: folder.to_owned(), source };
-    let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-    if occupied && !folder.join(MANIFEST_FILE).is_file() {
-        return Err(FolderError::Occupied(folder.to_owned()));
+/// Writes the folder of one run. Rows are appended to files in a folder aside; [`Self::finish`]
+/// completes it and puts it in place. Dropped before that, it leaves nothing behind.
+pub struct FolderWriter {
+    folder: PathBuf,
+    aside: TempDir,
+    names: Names,
+    tables: Vec<csv::Writer<File>>,
+    events: BufWriter<File>,
+    audit: AuditLog<BufWriter<File>>,
+}
+
+impl FolderWriter {
+    /// Begins the folder of a run that trades `instruments`. A folder that holds an earlier run will
+    /// be replaced; one that holds anything else is left alone.
+    ///
+    /// # Errors
+    /// [`FolderError`]; nothing has changed then.
+    pub fn create(folder: &Path, instruments: &[InstrumentId]) -> Result<Self, FolderError> {
+        let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied && !folder.join(MANIFEST_FILE).is_file() {
+            return Err(FolderError::Occupied(folder.to_owned()));
+        }
+        let parent = match folder.parent() {
+            Some(parent) if !parent.as_os_str().is_empty() => parent,
+            _ => Path::new("."),
+        };
+        let failed = |source| FolderError::Write { path: folder.to_owned(), source };
+        fs::create_dir_all(parent).map_err(failed)?;
+        let aside =
+            tempfile::Builder::new().prefix(".kumiki-run-").tempdir_in(parent).map_err(failed)?;
+        let tables = STREAMED.iter().map(|table| begin_table(aside.path(), table));
+        Ok(Self {
+            folder: folder.to_owned(),
+            names: Names::new(instruments),
+            tables: tables.collect::<Result<_, _>>()?,
+            events: begin_file(&aside.path().join(EVENTS_FILE))?,
+            audit: AuditLog::new(begin_file(&aside.path().join(AUDIT_FILE))?),
+            aside,
+        })
     }
-    let parent = match folder.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(parent).map_err(failed)?;
-    let aside =
-        tempfile::Builder::new().prefix(".kumiki-run-").tempdir_in(parent).map_err(failed)?;
-    write_files(aside.path(), manifest, result)?;
+
+    /// Completes the folder: summary, positions, manifest, the tables in their other forms and the
+    /// page; then puts it in place.
+    ///
+    /// # Errors
+    /// [`FolderError`]; the folder is as it was before the run.
+    pub fn finish(self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
+        let path = self.aside.path();
+        let failed = |path: PathBuf| move |source| FolderError::Write { path, source };
+        for (mut table, of) in self.tables.into_iter().zip(STREAMED) {
+            table.flush().map_err(failed(path.join(csv_name(&of))))?;
+        }
+        for (mut lines, name) in [(self.events, EVENTS_FILE), (self.audit.into_inner(), AUDIT_FILE)]
+        {
+            lines.flush().map_err(failed(path.join(name)))?;
+        }
+        write_positions(path, totals, &self.names)?;
+        write_summary(path, &Summary::new(totals))?;
+        write_json(&path.join(MANIFEST_FILE), manifest)?;
+        for table in TABLES.iter().filter(|table| table.name != SUMMARY.name) {
+            convert::other_forms(path, table)?;
+        }
+        report::write(path, &path.join(REPORT_FILE))?;
+        put_in_place(self.aside, &self.folder)
+    }
+}
+
+impl RunSink for FolderWriter {
+    fn take(&mut self, record: Record<'_>) -> io::Result<()> {
+        write_event(&mut self.events, record, &self.names)?;
+        if let Record::OrderEvent { event, sent } = record {
+            self.audit.take(event, sent, &self.names)?;
+        }
+        match row_of(record, &self.names) {
+            Some((table, cells)) => write_row(&mut self.tables[table], &cells),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The name of a table's CSV file.
+pub(crate) fn csv_name(table: &Table) -> String {
+    format!("{}.csv", table.name)
+}
+
+fn put_in_place(aside: TempDir, folder: &Path) -> Result<(), FolderError> {
+    let failed = |source| FolderError::Write { path: folder.to_owned(), source };
     if folder.exists() {
         // Renaming over a folder is not possible everywhere, so the old run makes room first.
         fs::remove_dir_all(folder).map_err(failed)?;
@@ -64,42 +145,74 @@ pub fn write_run(
     fs::rename(&complete, folder).map_err(failed)
 }
 
-fn write_files(folder: &Path, manifest: &Manifest, result: &RunResult) -> Result<(), FolderError> {
-    for (table, rows) in tables::rows(result, &manifest.instrument_id) {
-        write_csv(&folder.join(format!("{}.csv", table.name)), &table, &rows)?;
-        let json = tables::as_json(&table, &rows);
-        write_json(&folder.join(format!("{}.json", table.name)), &json)?;
-    }
-    let page = folder.join("report.html");
-    fs::write(&page, report::render(manifest, result))
-        .map_err(|source| FolderError::Write { path: page, source })?;
-    write_json(&folder.join(MANIFEST_FILE), manifest)
+fn begin_file(path: &Path) -> Result<BufWriter<File>, FolderError> {
+    let file = File::create(path)
+        .map_err(|source| FolderError::Write { path: path.to_owned(), source })?;
+    Ok(BufWriter::new(file))
 }
 
-fn write_csv(path: &Path, table: &Table, rows: &[Vec<Value>]) -> Result<(), FolderError> {
-    let write = || -> io::Result<()> {
-        let mut writer = csv::WriterBuilder::new().from_path(path)?;
+fn begin_table(folder: &Path, table: &Table) -> Result<csv::Writer<File>, FolderError> {
+    let path = folder.join(csv_name(table));
+    let begin = || -> io::Result<_> {
+        let mut writer = csv::Writer::from_path(&path)?;
         writer.write_record(table.columns.iter().map(|column| column.name))?;
-        for row in rows {
-            writer.write_record(row.iter().map(cell))?;
+        Ok(writer)
+    };
+    begin().map_err(|source| FolderError::Write { path: path.clone(), source })
+}
+
+fn write_row(writer: &mut csv::Writer<File>, cells: &[Cell<'_>]) -> io::Result<()> {
+    for cell in cells {
+        match cell {
+            Cell::Empty => writer.write_field("")?,
+            Cell::Whole(number) => writer.write_field(number.to_string())?,
+            Cell::Units(units) => {
+                writer.write_field(domain::Money::from_units(*units).to_string())?;
+            }
+            Cell::Text(text) => writer.write_field(text)?,
+            Cell::Date(date) => writer.write_field(date.to_string())?,
+        }
+    }
+    Ok(writer.write_record(None::<&[u8]>)?)
+}
+
+fn write_positions(folder: &Path, totals: &RunTotals, names: &Names) -> Result<(), FolderError> {
+    let mut writer = begin_table(folder, &POSITIONS)?;
+    let path = folder.join(csv_name(&POSITIONS));
+    let write = |writer: &mut csv::Writer<File>| -> io::Result<()> {
+        for position in &totals.positions {
+            write_row(writer, &position_cells(position, names))?;
         }
         writer.flush()
     };
-    write().map_err(|source| FolderError::Write { path: path.to_owned(), source })
+    write(&mut writer).map_err(|source| FolderError::Write { path, source })
 }
 
-/// A value as CSV text: empty for none, text without quotes, numbers as they are.
-fn cell(value: &Value) -> String {
-    match value {
-        Value::Null => String::new(),
-        Value::String(text) => text.clone(),
-        other => other.to_string(),
-    }
+/// The summary: `name,value` as CSV, one object as JSON.
+fn write_summary(folder: &Path, summary: &Summary) -> Result<(), FolderError> {
+    let path = folder.join("summary.json");
+    write_json(&path, summary)?;
+    let value = serde_json::to_value(summary)
+        .map_err(|error| FolderError::Write { path, source: error.into() })?;
+    let mut writer = begin_table(folder, &SUMMARY)?;
+    let path = folder.join(csv_name(&SUMMARY));
+    let write = |writer: &mut csv::Writer<File>| -> io::Result<()> {
+        for (name, value) in value.as_object().into_iter().flatten() {
+            let text = match value {
+                Value::Null => String::new(),
+                Value::String(text) => text.clone(),
+                other => other.to_string(),
+            };
+            writer.write_record([name, &text])?;
+        }
+        writer.flush()
+    };
+    write(&mut writer).map_err(|source| FolderError::Write { path, source })
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderError> {
     let write = || -> io::Result<()> {
-        let mut writer = BufWriter::new(fs::File::create(path)?);
+        let mut writer = BufWriter::new(File::create(path)?);
         serde_json::to_writer_pretty(&mut writer, value)?;
         writer.write_all(b"\n")?;
         writer.flush()

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::exchange::{ExecutionModel, RULES};
+use crate::exchange::ExecutionModel;
 use crate::options::ReplayOptions;
-use crate::record::{RunResult, RunStatus};
+use crate::record::{RunStatus, RunTotals};
 
 /// Version of the manifest's and the tables' form.
-pub const MANIFEST_VERSION: u32 = 1;
+pub const MANIFEST_VERSION: u32 = 2;
 
 /// A data file that a run read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -42,8 +42,13 @@ pub struct Manifest {
     pub kumiki_version: String,
     /// `completed`, `interrupted` or `failed`.
     pub status: String,
+    /// Whether the results end before the data does: the run was stopped, or the strategy failed.
+    pub partial: bool,
     /// Why the strategy failed.
     pub fault: Option<String>,
+    /// What a reader must be told when the execution model is better than a strategy can expect of
+    /// the market.
+    pub warning: Option<String>,
     /// The strategy.
     pub component: ComponentIdentity,
     /// The strategy's parameters, as given.
@@ -81,20 +86,22 @@ impl Manifest {
     #[must_use]
     pub fn new(
         options: &ReplayOptions,
-        result: &RunResult,
+        totals: &RunTotals,
         component: ComponentIdentity,
         inputs: Vec<InputFile>,
         range: (String, String),
     ) -> Self {
-        let fault = match &result.status {
+        let fault = match &totals.status {
             RunStatus::Failed(fault) => Some(fault.to_string()),
             RunStatus::Completed | RunStatus::Interrupted => None,
         };
         Self {
             manifest_version: MANIFEST_VERSION,
             kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
-            status: result.status.as_str().to_owned(),
+            status: totals.status.as_str().to_owned(),
+            partial: totals.status != RunStatus::Completed,
             fault,
+            warning: options.model.warning(),
             component,
             // The strategy has parsed it before; what is no JSON is kept as text.
             parameters: serde_json::from_str(&options.config_json)
@@ -108,10 +115,15 @@ impl Manifest {
             ticks: options.instrument.ticks.to_string(),
             window: options.window,
             execution_model: options.model,
-            rules: RULES.iter().map(|(name, text)| ((*name).into(), (*text).into())).collect(),
+            rules: options
+                .model
+                .rules()
+                .into_iter()
+                .map(|(name, text)| (name.into(), text))
+                .collect(),
             inputs,
-            event_log_digest: result.digest.to_string(),
-            event_log_records: result.digest_records,
+            event_log_digest: totals.digest.to_string(),
+            event_log_records: totals.digest_records,
         }
     }
 }

@@ -1,13 +1,21 @@
-//! A run's folder: tables as CSV and JSON, the manifest, the log and the page.
+//! A run's folder: tables as CSV, JSON and Parquet, events and the audit log as JSON lines, the
+//! manifest and the page.
 //!
 //! The same run writes the same bytes. Nothing in the folder tells when or where it was made.
 
+mod cells;
+mod convert;
+mod events;
 mod folder;
 mod manifest;
-mod summary;
-mod tables;
+pub mod narrative;
+pub(crate) mod read;
+pub(crate) mod tables;
 
-pub use folder::{FolderError, write_run};
+pub use events::{AUDIT_LINES, EVENT_LINES, LineKind};
+pub use folder::{AUDIT_FILE, EVENTS_FILE, FolderError, FolderWriter, MANIFEST_FILE, REPORT_FILE};
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
-pub use summary::Summary;
-pub use tables::{Column, TABLES, Table};
+pub use read::ReadError;
+pub use tables::{Column, Kind, TABLES, Table};
+
+pub use crate::statistics::Summary;

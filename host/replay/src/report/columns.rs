@@ -1,9 +1,11 @@
 //! Columns as the page gets them: exact, and small enough for tens of thousands of rows.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
 
-use domain::TsNanos;
 use serde::{Serialize, Serializer};
+
+use super::escape::write_script_json;
 
 /// The largest integer that JavaScript's numbers hold exactly.
 const JS_INTEGER_MAX: i128 = (1 << 53) - 1;
@@ -22,21 +24,11 @@ impl Serialize for Exact {
     }
 }
 
-/// Share counts.
-pub(super) fn counts<T: Into<i128>>(values: impl IntoIterator<Item = T>) -> Vec<Exact> {
-    values.into_iter().map(|value| Exact(value.into())).collect()
-}
-
 /// Differences from one value to the next; the first from zero.
 pub(super) fn differences(values: impl IntoIterator<Item = i64>) -> Vec<i64> {
     let mut last = 0;
     let difference = |value| value - std::mem::replace(&mut last, value);
     values.into_iter().map(difference).collect()
-}
-
-/// Microseconds since 1970, each as the difference from the one before.
-pub(super) fn times<'a>(values: impl IntoIterator<Item = &'a TsNanos>) -> Vec<i64> {
-    differences(values.into_iter().map(|moment| (moment.nanos() / 1_000).cast_signed()))
 }
 
 /// Amounts in 1/10,000 yen with the digits after the point that none of them uses cut off.
@@ -50,50 +42,80 @@ pub(super) struct Amounts {
 
 impl Amounts {
     /// Amounts that may be missing.
-    pub(super) fn new(units: impl IntoIterator<Item = Option<i64>>) -> Self {
-        let units: Vec<Option<i64>> = units.into_iter().collect();
+    pub(super) fn new(units: &[Option<i64>]) -> Self {
         let (mut decimals, mut step) = (4, 1);
         let all_are = |step: i64| units.iter().flatten().all(|amount| amount % step == 0);
         while decimals > 0 && all_are(step * 10) {
             decimals -= 1;
             step *= 10;
         }
-        let short = |amount: Option<i64>| amount.map(|amount| Exact((amount / step).into()));
-        Self { decimals, values: units.into_iter().map(short).collect() }
+        let short = |amount: &Option<i64>| amount.map(|amount| Exact((amount / step).into()));
+        Self { decimals, values: units.iter().map(short).collect() }
     }
 
     /// Amounts that are always there.
     pub(super) fn all(units: impl IntoIterator<Item = i64>) -> Self {
-        Self::new(units.into_iter().map(Some))
+        Self::new(&units.into_iter().map(Some).collect::<Vec<_>>())
     }
 }
 
 /// Texts that repeat: each one once, and its place for every row.
-#[derive(Debug, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Words<'a> {
-    words: Vec<&'a str>,
-    rows: Vec<Option<usize>>,
+#[derive(Debug, Default)]
+pub(super) struct Words {
+    places: BTreeMap<String, u32>,
+    rows: Vec<Option<u32>>,
 }
 
-impl<'a> Words<'a> {
-    /// Texts that may be missing.
-    pub(super) fn new(texts: impl IntoIterator<Item = Option<&'a str>>) -> Self {
-        let (mut column, mut places) = (Self::default(), BTreeMap::new());
-        for text in texts {
-            let row = text.map(|text| {
-                *places.entry(text).or_insert_with(|| {
-                    column.words.push(text);
-                    column.words.len() - 1
-                })
-            });
-            column.rows.push(row);
+impl Words {
+    pub(super) fn push(&mut self, text: Option<&str>) {
+        let row = text.map(|text| match self.places.get(text) {
+            Some(place) => *place,
+            None => {
+                // A page holds far fewer rows than fit.
+                let place = self.places.len() as u32;
+                self.places.insert(text.to_owned(), place);
+                place
+            }
+        });
+        self.rows.push(row);
+    }
+}
+
+impl Serialize for Words {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut words: Vec<(&String, &u32)> = self.places.iter().collect();
+        words.sort_unstable_by_key(|(_, place)| **place);
+        let words: Vec<&String> = words.into_iter().map(|(word, _)| word).collect();
+        #[derive(Serialize)]
+        struct Form<'a> {
+            words: Vec<&'a String>,
+            rows: &'a [Option<u32>],
         }
-        column
+        Form { words, rows: &self.rows }.serialize(serializer)
+    }
+}
+
+/// A JSON array that is written while its values come.
+#[derive(Debug)]
+pub(super) struct JsonArray(Vec<u8>);
+
+impl Default for JsonArray {
+    fn default() -> Self {
+        Self(vec![b'['])
+    }
+}
+
+impl JsonArray {
+    pub(super) fn push(&mut self, value: &impl Serialize) -> io::Result<()> {
+        if self.0.len() > 1 {
+            self.0.push(b',');
+        }
+        write_script_json(&mut self.0, value)
     }
 
-    /// Texts that are always there.
-    pub(super) fn all(texts: impl IntoIterator<Item = &'a str>) -> Self {
-        Self::new(texts.into_iter().map(Some))
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(&self.0)?;
+        out.write_all(b"]")
     }
 }
 
@@ -117,16 +139,16 @@ mod tests {
         assert_eq!(column(&[10_000, 25_000]), json!({ "decimals": 1, "values": [10, 25] }));
         assert_eq!(column(&[-10_000, 1]), json!({ "decimals": 4, "values": [-10_000, 1] }));
         assert_eq!(column(&[30_000]), json!({ "decimals": 0, "values": [3] }));
-        assert_eq!(json!(Amounts::new([None])), json!({ "decimals": 0, "values": [null] }));
+        assert_eq!(json!(Amounts::new(&[None])), json!({ "decimals": 0, "values": [null] }));
     }
 
     #[test]
-    fn times_and_words_get_short() {
-        let moments = [5_000_000, 7_000_999].map(TsNanos::from_nanos);
-        assert_eq!(times(&moments), [5_000, 2_000]);
-        assert_eq!(
-            json!(Words::new([Some("BUY"), None, Some("SELL"), Some("BUY")])),
-            json!({ "words": ["BUY", "SELL"], "rows": [0, null, 1, 0] })
-        );
+    fn words_get_short() {
+        let mut words = Words::default();
+        for text in [Some("BUY"), None, Some("SELL"), Some("BUY")] {
+            words.push(text);
+        }
+        assert_eq!(json!(words), json!({ "words": ["BUY", "SELL"], "rows": [0, null, 1, 0] }));
+        assert_eq!(differences([5, 7, 6]), [5, 2, -1]);
     }
 }

@@ -1,11 +1,16 @@
-//! The account over time, thinned out where a run is long.
+//! The account over time, thinned out where a run is long. The tables are read twice rather than
+//! kept.
 
-use domain::Money;
+use std::path::Path;
+
 use domain::time::NANOS_PER_MINUTE;
+use domain::{Money, TsNanos};
 use serde::Serialize;
 
-use crate::record::EquityRow;
-use crate::report::columns::{Amounts, Exact, counts, differences};
+use super::columns::{Amounts, Exact, differences};
+use crate::output::ReadError;
+use crate::output::read::TableReader;
+use crate::output::tables::{EQUITY, MARKS};
 
 /// The account over time: one point for each span of minutes, with the values at the span's end.
 #[derive(Debug, Serialize)]
@@ -16,97 +21,213 @@ pub(super) struct Curve {
     minutes: usize,
     /// Ends of the spans in minutes since 1970, each as the difference from the one before.
     end: Vec<i64>,
-    price: Amounts,
     equity: Amounts,
-    quantity: Vec<Exact>,
     /// The deepest fall below the highest equity so far inside the span, so that thinning out hides
     /// none. Negative or zero.
     drawdown: Amounts,
     /// The same in millionths of that highest equity.
     drawdown_ppm: Vec<i64>,
+    /// Ends of the spans in nanoseconds.
+    #[serde(skip)]
+    ends: Vec<u64>,
+}
+
+/// An instrument at the points of a curve.
+#[derive(Debug, Serialize)]
+pub(super) struct InstrumentCurve {
+    id: String,
+    /// The last price; none before the first trade.
+    price: Amounts,
+    /// Shares held.
+    quantity: Vec<Exact>,
 }
 
 /// A fall below the highest equity so far.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Fall {
     units: i64,
     ppm: i64,
 }
 
+/// Reads a column of moments and one of amounts, row by row.
+fn each_minute(folder: &Path, mut take: impl FnMut(TsNanos, Money)) -> Result<(), ReadError> {
+    let mut rows = TableReader::open(folder, &EQUITY)?;
+    while let Some(row) = rows.next_row()? {
+        let moment = TsNanos::from_nanos(row.moment("ts_event_ns")?);
+        take(moment, Money::from_units(row.units("equity")?));
+    }
+    Ok(())
+}
+
 impl Curve {
-    /// The curve of a run, with at most `points_max` points or one for each day.
-    pub(super) fn new(cash_start: Money, rows: &[EquityRow], points_max: usize) -> Self {
-        let days: Vec<&[EquityRow]> =
-            rows.chunk_by(|one, next| day_of(one) == day_of(next)).collect();
-        let step = step_for(&days, points_max);
-        let falls = falls(cash_start, rows);
-        let mut from = 0;
-        let (mut points, mut deepest) = (Vec::<&EquityRow>::new(), Vec::<&Fall>::new());
-        for span in days.iter().flat_map(|day| day.chunks(step)) {
-            points.extend(span.last());
-            deepest.extend(falls[from..from + span.len()].iter().max_by_key(|fall| fall.units));
-            from += span.len();
+    /// Minutes in one point, so that the curve of a run's folder has at most `points_max` points or
+    /// one for each day.
+    pub(super) fn step_of(folder: &Path, points_max: usize) -> Result<usize, ReadError> {
+        let mut days: Vec<(u64, usize)> = Vec::new();
+        each_minute(folder, |moment, _| match days.last_mut() {
+            Some((day, minutes)) if *day == moment.jst_day() => *minutes += 1,
+            _ => days.push((moment.jst_day(), 1)),
+        })?;
+        let lengths: Vec<usize> = days.iter().map(|(_, minutes)| *minutes).collect();
+        Ok(step_for(&lengths, points_max))
+    }
+
+    /// The curve of a run's folder, with one point for each `step` minutes of a day.
+    pub(super) fn read(folder: &Path, cash_start: Money, step: usize) -> Result<Self, ReadError> {
+        let mut minutes = 0;
+        let mut points = Points::new(cash_start, step);
+        each_minute(folder, |moment, equity| {
+            minutes += 1;
+            points.take(moment, equity);
+        })?;
+        points.end_span();
+        let minute = |end: &u64| (end / NANOS_PER_MINUTE).cast_signed();
+        Ok(Self {
+            step: points.step,
+            minutes,
+            end: differences(points.ends.iter().map(minute)),
+            equity: Amounts::all(points.equity),
+            drawdown: Amounts::all(points.falls.iter().map(|fall| -fall.units)),
+            drawdown_ppm: points.falls.iter().map(|fall| -fall.ppm).collect(),
+            ends: points.ends,
+        })
+    }
+
+    /// The instruments at the points of this curve, in the order given.
+    pub(super) fn instruments(
+        &self,
+        folder: &Path,
+        ids: &[String],
+    ) -> Result<Vec<InstrumentCurve>, ReadError> {
+        let points = self.ends.len();
+        let mut prices = vec![Vec::with_capacity(points); ids.len()];
+        let mut quantities = vec![Vec::with_capacity(points); ids.len()];
+        let mut last = vec![(None, 0_i128); ids.len()];
+        let mut rows = TableReader::open(folder, &MARKS)?;
+        let mut end_points_before = |moment: u64, last: &[(Option<i64>, i128)]| {
+            for (index, (price, quantity)) in last.iter().enumerate() {
+                let done = prices[index].len();
+                let ended = self.ends[done..].partition_point(|end| *end < moment);
+                prices[index].extend(std::iter::repeat_n(*price, ended));
+                quantities[index].extend(std::iter::repeat_n(Exact(*quantity), ended));
+            }
+        };
+        while let Some(row) = rows.next_row()? {
+            end_points_before(row.moment("ts_event_ns")?, &last);
+            if let Some(index) = ids.iter().position(|id| id == row.text("instrument_id")) {
+                last[index] = (Some(row.units("price")?), row.whole("quantity")?);
+            }
         }
-        let minute = |row: &&EquityRow| (row.ts_event.nanos() / NANOS_PER_MINUTE).cast_signed();
-        Self {
-            step,
-            minutes: rows.len(),
-            end: differences(points.iter().map(minute)),
-            price: Amounts::all(points.iter().map(|row| row.price.units())),
-            equity: Amounts::all(points.iter().map(|row| row.equity.units())),
-            quantity: counts(points.iter().map(|row| row.quantity)),
-            drawdown: Amounts::all(deepest.iter().map(|fall| -fall.units)),
-            drawdown_ppm: deepest.iter().map(|fall| -fall.ppm).collect(),
-        }
+        end_points_before(u64::MAX, &last);
+        let curve = |((id, price), quantity): ((&String, Vec<Option<i64>>), Vec<Exact>)| {
+            InstrumentCurve { id: id.clone(), price: Amounts::new(&price), quantity }
+        };
+        Ok(ids.iter().zip(prices).zip(quantities).map(curve).collect())
     }
 }
 
-/// The Japanese day of a minute. A row stands at its minute's end, which is no other day.
-fn day_of(row: &EquityRow) -> u64 {
-    row.ts_event.jst_day()
+/// Points while the minutes come.
+struct Points {
+    step: usize,
+    peak: Money,
+    /// The present span: its day, its minutes so far, its last values, its deepest fall.
+    day: u64,
+    minutes: usize,
+    last: (u64, i64),
+    deepest: Fall,
+    ends: Vec<u64>,
+    equity: Vec<i64>,
+    falls: Vec<Fall>,
 }
 
-/// Minutes in one point, so that there are at most `points_max` points. Spans end with their day,
-/// so a point never mixes two days.
-fn step_for(days: &[&[EquityRow]], points_max: usize) -> usize {
-    let longest = days.iter().map(|day| day.len()).max().unwrap_or(1);
-    let points = |step: usize| days.iter().map(|day| day.len().div_ceil(step)).sum::<usize>();
-    (1..longest).find(|step| points(*step) <= points_max).unwrap_or(longest)
-}
+impl Points {
+    const fn new(cash_start: Money, step: usize) -> Self {
+        Self {
+            step,
+            peak: cash_start,
+            day: 0,
+            minutes: 0,
+            last: (0, 0),
+            deepest: Fall { units: 0, ppm: 0 },
+            ends: Vec::new(),
+            equity: Vec::new(),
+            falls: Vec::new(),
+        }
+    }
 
-/// How far each row is below the highest equity so far.
-fn falls(cash_start: Money, rows: &[EquityRow]) -> Vec<Fall> {
-    let mut peak = cash_start;
-    let fall = |row: &EquityRow| {
-        peak = peak.max(row.equity);
-        let units = (peak - row.equity).units();
-        let ppm = i128::from(units) * 1_000_000 / i128::from(peak.units().max(1));
+    fn take(&mut self, moment: TsNanos, equity: Money) {
+        // Spans end with their day, so a point never mixes two days.
+        if self.minutes == self.step || moment.jst_day() != self.day {
+            self.end_span();
+            self.day = moment.jst_day();
+        }
+        let fall = self.fall_to(equity);
+        if self.minutes == 0 || fall.units > self.deepest.units {
+            self.deepest = fall;
+        }
+        self.minutes += 1;
+        self.last = (moment.nanos(), equity.units());
+    }
+
+    /// How far a value is below the highest so far.
+    fn fall_to(&mut self, equity: Money) -> Fall {
+        self.peak = self.peak.max(equity);
+        let units = (self.peak - equity).units();
+        let ppm = i128::from(units) * 1_000_000 / i128::from(self.peak.units().max(1));
         Fall { units, ppm: i64::try_from(ppm).unwrap_or(i64::MAX) }
-    };
-    rows.iter().map(fall).collect()
+    }
+
+    fn end_span(&mut self) {
+        if self.minutes > 0 {
+            self.ends.push(self.last.0);
+            self.equity.push(self.last.1);
+            self.falls.push(self.deepest);
+        }
+        self.minutes = 0;
+        self.deepest = Fall::default();
+    }
+}
+
+/// Minutes in one point, so that there are at most `points_max` points.
+fn step_for(days: &[usize], points_max: usize) -> usize {
+    let longest = days.iter().copied().max().unwrap_or(1);
+    let points = |step: usize| days.iter().map(|day| day.div_ceil(step)).sum::<usize>();
+    (1..longest).find(|step| points(*step) <= points_max).unwrap_or(longest)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use domain::{JstDate, Price, TsNanos};
-    use serde_json::json;
+    use domain::JstDate;
+    use serde_json::{Value, json};
 
-    fn row(day: u32, minute: u64, yen: i64) -> EquityRow {
-        let date = JstDate::from_ymd_opt(2025, 1, day).unwrap();
-        EquityRow {
-            ts_event: TsNanos::from_jst(date, minute * NANOS_PER_MINUTE).unwrap(),
-            price: Price::from_yen(yen),
-            quantity: 1,
-            cash: Money::ZERO,
-            equity: Money::from_yen(yen),
+    /// A folder with an equity table of (day of January 2025, minute, yen), and marks of the same.
+    fn folder(rows: &[(u32, u64, i64)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let mut equity = String::from("ts_event_ns,cash,position_value,equity\n");
+        let mut marks = String::from("ts_event_ns,instrument_id,price,quantity\n");
+        for (day, minute, yen) in rows {
+            let date = JstDate::from_ymd_opt(2025, 1, *day).unwrap();
+            let end = TsNanos::from_jst(date, minute * NANOS_PER_MINUTE).unwrap().nanos();
+            equity.push_str(&format!("{end},0,{yen},{yen}\n"));
+            if minute % 2 == 0 {
+                marks.push_str(&format!("{end},7203.TSE,{yen},{day}\n"));
+            }
         }
+        std::fs::write(folder.path().join("equity.csv"), equity).unwrap();
+        std::fs::write(folder.path().join("marks.csv"), marks).unwrap();
+        folder
+    }
+
+    fn curve(start: i64, rows: &[(u32, u64, i64)], points_max: usize) -> Value {
+        let folder = folder(rows);
+        let step = Curve::step_of(folder.path(), points_max).unwrap();
+        json!(Curve::read(folder.path(), Money::from_yen(start), step).unwrap())
     }
 
     #[test]
     fn short_runs_keep_every_minute() {
-        let rows = [row(6, 541, 110), row(6, 542, 99), row(7, 541, 120)];
-        let curve = json!(Curve::new(Money::from_yen(100), &rows, 3));
+        let curve = curve(100, &[(6, 541, 110), (6, 542, 99), (7, 541, 120)], 3);
         assert_eq!(curve["step"], 1);
         assert_eq!(curve["equity"], json!({ "decimals": 0, "values": [110, 99, 120] }));
         assert_eq!(curve["drawdown"]["values"], json!([0, -11, 0]));
@@ -116,23 +237,33 @@ mod tests {
 
     #[test]
     fn thinning_keeps_days_apart_and_the_deepest_fall() {
-        let rows: Vec<EquityRow> = [6, 7]
+        let rows: Vec<_> = [6, 7]
             .into_iter()
-            .flat_map(|day| [(541, 100), (542, 60), (543, 90)].map(|(at, yen)| row(day, at, yen)))
+            .flat_map(|day| [(541, 100), (542, 60), (543, 90)].map(|(at, yen)| (day, at, yen)))
             .collect();
-        let curve = json!(Curve::new(Money::from_yen(100), &rows, 4));
-        assert_eq!(curve["step"], 2);
-        assert_eq!(curve["minutes"], 6);
-        assert_eq!(curve["equity"]["values"], json!([60, 90, 60, 90]));
-        assert_eq!(curve["drawdown"]["values"], json!([-40, -10, -40, -10]));
-        let by_day = json!(Curve::new(Money::from_yen(100), &rows, 1));
-        assert_eq!(by_day["drawdown"]["values"], json!([-40, -40]));
+        let two = curve(100, &rows, 4);
+        assert_eq!((&two["step"], &two["minutes"]), (&json!(2), &json!(6)));
+        assert_eq!(two["equity"]["values"], json!([60, 90, 60, 90]));
+        assert_eq!(two["drawdown"]["values"], json!([-40, -10, -40, -10]));
+        assert_eq!(curve(100, &rows, 1)["drawdown"]["values"], json!([-40, -40]));
     }
 
     #[test]
     fn an_account_without_money_has_no_ratio_to_fail_on() {
-        let rows = [row(6, 541, 0), row(6, 542, -5)];
-        assert_eq!(falls(Money::ZERO, &rows)[1].units, 50_000);
-        assert!(json!(Curve::new(Money::ZERO, &[], 10))["end"].as_array().unwrap().is_empty());
+        let broke = curve(0, &[(6, 541, 0), (6, 542, -5)], 9);
+        assert_eq!(broke["drawdown"]["values"], json!([0, -5]));
+        assert!(curve(0, &[], 10)["end"].as_array().unwrap().is_empty());
+    }
+
+    #[test]
+    fn instruments_keep_their_last_price() {
+        let rows = [(6, 541, 100), (6, 542, 60), (6, 543, 90), (7, 541, 80), (7, 542, 70)];
+        let folder = folder(&rows);
+        let curve = Curve::read(folder.path(), Money::from_yen(100), 1).unwrap();
+        let ids = ["6758.TSE".to_owned(), "7203.TSE".to_owned()];
+        let both = json!(curve.instruments(folder.path(), &ids).unwrap());
+        assert_eq!(both[0]["price"]["values"], json!([null, null, null, null, null]));
+        assert_eq!(both[1]["price"]["values"], json!([null, 60, 60, 60, 70]));
+        assert_eq!(both[1]["quantity"], json!([0, 6, 6, 6, 7]));
     }
 }

@@ -7,15 +7,25 @@ use domain::digest::Digest;
 use domain::strategy::{LogLevel, LogLine, NarrativeRecord, Signal, SignalKind};
 use domain::time::{NANOS_PER_DAY, NANOS_PER_MINUTE};
 use domain::{
-    Instrument, InstrumentIx, JstDate, Money, OrderRequest, OrderSide, OrderStatus, OrderType,
-    Price, Quantity, ReasonCode, Rejection, TickTable, TimeInForce, TsNanos,
+    Fill, Instrument, InstrumentId, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind,
+    OrderRequest, OrderSide, OrderStatus, OrderType, Price, Quantity, ReasonCode, Rejection,
+    TickTable, TimeInForce, TsNanos,
 };
+use tempfile::TempDir;
 
-use crate::exchange::{Exchange, ExecutionModel, Order, RULES};
-use crate::output::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
-use crate::record::{EquityRow, FillRow, RunResult, RunStatus};
+use crate::exchange::{Exchange, ExecutionModel, Order};
+use crate::output::{ComponentIdentity, FolderWriter, InputFile, MANIFEST_VERSION, Manifest};
+use crate::record::{OrderCounts, Recorder, RunResult, RunStatus, RunTotals};
+use crate::series::DaySlice;
+use crate::sink::{InMemory, Record, RunSink};
+use crate::statistics::Performance;
 
 const CASH: Money = Money::from_yen(10_000_000);
+
+/// What the made-up runs trade.
+pub(crate) fn instruments() -> [InstrumentId; 2] {
+    ["7203.TSE", "6758.TSE"].map(|id| id.parse().unwrap())
+}
 
 /// A small generator of numbers that look random and never change.
 struct Dice(u64);
@@ -30,17 +40,13 @@ impl Dice {
 }
 
 /// What a run without any trade leaves behind.
-pub(super) fn empty() -> RunResult {
-    RunResult {
+pub(crate) fn empty() -> RunResult {
+    let totals = RunTotals {
         status: RunStatus::Completed,
-        orders: Vec::new(),
-        fills: Vec::new(),
-        equity: Vec::new(),
-        signals: Vec::new(),
-        narrative: Vec::new(),
-        log: Vec::new(),
         digest: Digest(0x1234_5678_9abc_def0),
         digest_records: 0,
+        order_counts: OrderCounts::default(),
+        fill_count: 0,
         trades_seen: 0,
         market_volume: 0,
         our_volume: Quantity::ZERO,
@@ -48,19 +54,54 @@ pub(super) fn empty() -> RunResult {
         cash_end: CASH,
         equity_end: CASH,
         position_end: 0,
+        positions: Vec::new(),
         realised_pnl: Money::ZERO,
         commission: Money::ZERO,
         span: None,
+        performance: Performance::new(CASH),
+    };
+    InMemory::default().into_result(totals)
+}
+
+/// The folder of a run.
+pub(crate) fn folder(manifest: &Manifest, result: &RunResult) -> TempDir {
+    let parent = tempfile::tempdir().unwrap();
+    let mut writer = FolderWriter::create(&parent.path().join("run"), &instruments()).unwrap();
+    feed(result, &mut writer);
+    writer.finish(manifest, result).unwrap();
+    parent
+}
+
+/// Hands the rows of a run to a sink.
+fn feed(result: &RunResult, sink: &mut dyn RunSink) {
+    let mut take = |record: Record<'_>| sink.take(record).unwrap();
+    result.order_events.iter().for_each(|event| take(Record::OrderEvent { event, sent: true }));
+    result.orders.iter().for_each(|order| take(Record::Order(order)));
+    result.fills.iter().for_each(|fill| take(Record::Fill(fill)));
+    result.position_events.iter().for_each(|event| take(Record::Position(event)));
+    result.round_trips.iter().for_each(|trip| take(Record::RoundTrip(trip)));
+    result.equity.iter().for_each(|row| take(Record::Equity(row)));
+    result.marks.iter().for_each(|row| take(Record::Mark(row)));
+    result.days.iter().for_each(|row| take(Record::Day(row)));
+    result.signals.iter().for_each(|(moment, signal)| take(Record::Signal(*moment, signal)));
+    for (moment, record) in &result.narrative {
+        take(Record::Narrative(*moment, record));
     }
+    result.log.iter().for_each(|line| take(Record::Log(line)));
 }
 
 /// The manifest of a made-up run.
-pub(super) fn manifest(result: &RunResult) -> Manifest {
+pub(crate) fn manifest(result: &RunResult) -> Manifest {
     Manifest {
         manifest_version: MANIFEST_VERSION,
         kumiki_version: "0.1.0".to_owned(),
         status: result.status.as_str().to_owned(),
-        fault: None,
+        partial: result.status != RunStatus::Completed,
+        fault: match &result.status {
+            RunStatus::Failed(fault) => Some(fault.to_string()),
+            RunStatus::Completed | RunStatus::Interrupted => None,
+        },
+        warning: None,
         component: ComponentIdentity {
             name: "sma-cross".to_owned(),
             sha256: "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08".to_owned(),
@@ -80,9 +121,10 @@ pub(super) fn manifest(result: &RunResult) -> Manifest {
         ticks: "topix500".to_owned(),
         window: 1,
         execution_model: ExecutionModel::default(),
-        rules: RULES
-            .iter()
-            .map(|(name, text)| ((*name).to_owned(), (*text).to_owned()))
+        rules: ExecutionModel::default()
+            .rules()
+            .into_iter()
+            .map(|(name, text)| (name.to_owned(), text))
             .collect::<BTreeMap<_, _>>(),
         inputs: vec![InputFile {
             file: "equities_trades_202501.csv.gz".to_owned(),
@@ -95,7 +137,7 @@ pub(super) fn manifest(result: &RunResult) -> Manifest {
 }
 
 /// An order as the exchange takes it, for making others of it.
-pub(super) fn order(id: &str) -> Order {
+pub(crate) fn order(id: &str) -> Order {
     let instrument = Instrument {
         id: "7203.TSE".parse().unwrap(),
         lot: Quantity::new(100),
@@ -103,7 +145,7 @@ pub(super) fn order(id: &str) -> Order {
     };
     let mut exchange = Exchange::new(ExecutionModel::default(), &[instrument], CASH);
     exchange.submit(TsNanos::default(), request(id, OrderSide::Buy));
-    exchange.orders()[0].clone()
+    exchange.into_orders().remove(0)
 }
 
 fn request(id: &str, side: OrderSide) -> OrderRequest {
@@ -124,42 +166,66 @@ fn request(id: &str, side: OrderSide) -> OrderRequest {
     }
 }
 
-/// A run in the making.
-struct Maker {
-    dice: Dice,
-    result: RunResult,
-    model: Order,
-    held: i64,
-    cash: Money,
-}
-
-/// A run of `days` trading days in which about one minute in `every` sends an order.
-pub(super) fn run(days: u64, every: u64) -> RunResult {
-    let mut maker =
-        Maker { dice: Dice(7), result: empty(), model: order("O-0"), held: 0, cash: CASH };
+/// A run of some days of two instruments, with an order in every `every`-th minute on average.
+pub(crate) fn run(days: u64, every: u64) -> RunResult {
+    let mut rows = InMemory::default();
+    let mut maker = Maker {
+        dice: Dice(11),
+        model: order("model"),
+        recorder: Recorder::new(&mut rows, CASH, 2),
+        orders: 0,
+        held: [0; 2],
+        cash: CASH,
+        our_volume: Quantity::ZERO,
+    };
     let monday = TsNanos::from_jst(JstDate::from_ymd_opt(2025, 1, 6).unwrap(), 0).unwrap();
-    let mut units = 26_500_000_i64;
+    let mut units = [26_500_000_i64, 31_000_000];
+    let mut span = None;
     for day in 0..days {
         let midnight = monday.plus_nanos((day / 5 * 7 + day % 5) * NANOS_PER_DAY);
+        let (mut ts, mut prices) = (Vec::new(), [Vec::new(), Vec::new()]);
         for minute in (540..690).chain(750..930) {
             let open = midnight.plus_nanos(minute * NANOS_PER_MINUTE);
-            let step = maker.dice.roll(11).cast_signed() - 5;
-            units = (units + step * 5_000).max(10_000_000);
-            if maker.dice.roll(every) == 0 {
-                maker.send(open, Price::from_units(units));
+            for (units, prices) in units.iter_mut().zip(&mut prices) {
+                let step = maker.dice.roll(11).cast_signed() - 5;
+                *units = (*units + step * 5_000).max(10_000_000);
+                prices.push(*units);
             }
-            maker.end_minute(open, Price::from_units(units));
+            ts.push(open.nanos());
+            if maker.dice.roll(every) == 0 {
+                let instrument = usize::from(maker.dice.roll(3) == 0);
+                maker.send(open, instrument, Price::from_units(units[instrument]));
+            }
         }
+        maker
+            .recorder
+            .end_day(&[0, 1].map(|index: usize| DaySlice { ts_event: &ts, price: &prices[index] }));
+        let first = span.map_or(ts[0], |(first, _)| first);
+        span = Some((first, *ts.last().unwrap()));
     }
-    maker.finish(Price::from_units(units))
+    let prices = units.map(Price::from_units);
+    let totals = maker.finish(days, span, prices);
+    rows.into_result(totals)
 }
 
-impl Maker {
-    fn send(&mut self, open: TsNanos, price: Price) {
+struct Maker<'s> {
+    dice: Dice,
+    model: Order,
+    recorder: Recorder<'s>,
+    orders: usize,
+    held: [i64; 2],
+    cash: Money,
+    our_volume: Quantity,
+}
+
+impl Maker<'_> {
+    fn send(&mut self, open: TsNanos, instrument: usize, price: Price) {
         let moment = open.plus_nanos(self.dice.roll(50_000_000) * 1_000);
-        let number = self.result.orders.len() + 1;
-        let side = if self.held > 0 { OrderSide::Sell } else { OrderSide::Buy };
+        self.orders += 1;
+        let number = self.orders;
+        let side = if self.held[instrument] > 0 { OrderSide::Sell } else { OrderSide::Buy };
         let mut wanted = request(&format!("O-{number}"), side);
+        wanted.instrument = InstrumentIx(instrument as u16);
         wanted.quantity = Quantity::new(300);
         if number.is_multiple_of(3) {
             (wanted.order_type, wanted.price) = (OrderType::Limit, Some(price));
@@ -169,105 +235,124 @@ impl Maker {
         order.venue_order_id = Some(format!("V-{number}").into());
         (order.ts_submitted, order.ts_last, order.status) = (moment, moment, OrderStatus::Filled);
         order.rejection = None;
+        self.tell(&order, OrderStatus::Submitted, OrderEventKind::Submitted(order.request.clone()));
         match number % 40 {
-            7 => order.status = OrderStatus::Expired,
+            7 => {
+                order.status = OrderStatus::Expired;
+                self.tell(&order, order.status, OrderEventKind::Expired("DAY"));
+            }
             19 => {
                 order.status = OrderStatus::Rejected;
                 order.venue_order_id = None;
                 let text = "CASH: 795,000 yen are needed at the worst price; 512,300 are free";
-                order.rejection = Some(Rejection::new(ReasonCode::InsufficientFunds, text));
+                let why = Rejection::new(ReasonCode::InsufficientFunds, text);
+                order.rejection = Some(why.clone());
+                self.tell(&order, order.status, OrderEventKind::Rejected(why));
             }
-            _ => self.fill(&mut order, moment, price),
+            _ => self.fill(&mut order, price),
         }
-        self.mark(moment, price, side, number);
-        self.result.orders.push(order);
+        self.mark(moment, price, side, number, instrument);
+        self.recorder.orders([&order]);
+    }
+
+    fn tell(&mut self, order: &Order, status: OrderStatus, kind: OrderEventKind) {
+        self.recorder.order_event(&OrderEvent {
+            ts_event: order.ts_last,
+            client_order_id: Arc::clone(&order.request.client_order_id),
+            venue_order_id: order.venue_order_id.clone(),
+            instrument: order.request.instrument,
+            status,
+            kind,
+        });
     }
 
     /// Fills an order in two or three parts.
-    fn fill(&mut self, order: &mut Order, moment: TsNanos, price: Price) {
+    fn fill(&mut self, order: &mut Order, price: Price) {
         let parts: &[u64] = if self.dice.roll(2) == 0 { &[100, 200] } else { &[100, 100, 100] };
         let side = order.request.side;
-        for part in parts {
-            order.ts_last = order.ts_last.plus_nanos(1_000 + self.dice.roll(900_000_000));
+        let instrument = usize::from(order.request.instrument.0);
+        self.tell(order, OrderStatus::Accepted, OrderEventKind::Accepted);
+        for (place, part) in parts.iter().enumerate() {
+            order.ts_last = order.ts_last.plus_nanos(1_000 + self.dice.roll(90_000_000));
             let paid = Price::from_units(price.units() + side.sign() * 5_000);
             let value = Money::checked_notional(paid, Quantity::new(*part)).unwrap();
             order.filled += Quantity::new(*part);
             order.filled_value += value;
-            let signed = Money::from_units(value.units() * side.sign());
-            self.cash -= signed;
-            self.held += part.cast_signed() * side.sign();
-            self.result.our_volume += Quantity::new(*part);
-            self.result.fills.push(FillRow {
-                ts_event: order.ts_last.max(moment),
-                instrument: InstrumentIx(0),
-                client_order_id: Arc::clone(&order.request.client_order_id),
-                venue_order_id: order.venue_order_id.clone().unwrap(),
-                trade_id: format!("T-{}", self.result.fills.len() + 1).into(),
+            self.cash -= Money::from_units(value.units() * side.sign());
+            self.held[instrument] += part.cast_signed() * side.sign();
+            self.our_volume += Quantity::new(*part);
+            self.recorder.print(order.request.instrument, price);
+            let fill = Fill {
                 side,
-                price: paid,
-                quantity: Quantity::new(*part),
+                trade_id: format!("T-{}-{place}", self.orders).into(),
+                last_quantity: Quantity::new(*part),
+                last_price: paid,
                 cumulative_quantity: order.filled,
                 leaves_quantity: order.leaves(),
                 commission: Money::ZERO,
-            });
+            };
+            let done = place + 1 == parts.len();
+            let status = if done { OrderStatus::Filled } else { OrderStatus::PartiallyFilled };
+            self.tell(order, status, OrderEventKind::Filled(fill));
         }
     }
 
-    fn mark(&mut self, moment: TsNanos, price: Price, side: OrderSide, number: usize) {
+    fn mark(
+        &mut self,
+        moment: TsNanos,
+        price: Price,
+        side: OrderSide,
+        number: usize,
+        instrument: usize,
+    ) {
         if number.is_multiple_of(8) {
             let kind =
                 if side == OrderSide::Buy { SignalKind::EntryLong } else { SignalKind::Exit };
-            self.result.signals.push((
-                moment,
-                Signal {
-                    instrument: InstrumentIx(0),
-                    kind,
-                    side: Some(side),
-                    price: number.is_multiple_of(16).then_some(price),
-                    tag: Some("cross".to_owned()),
-                    note: Some(format!("the fast average crossed the slow one at {price}")),
-                },
-            ));
+            let signal = Signal {
+                instrument: InstrumentIx(instrument as u16),
+                kind,
+                side: Some(side),
+                price: number.is_multiple_of(16).then_some(price),
+                tag: Some("cross".to_owned()),
+                note: Some(format!("the fast average crossed the slow one at {price}")),
+            };
+            self.recorder.signal(moment, &signal);
         }
         if number.is_multiple_of(50) {
-            self.result.narrative.push((
-                moment,
-                NarrativeRecord {
-                    client_order_id: Some(format!("O-{number}").into()),
-                    title: "Trend turned".to_owned(),
-                    body: "The short average left the long one behind. ".repeat(9),
-                },
-            ));
-            self.result.log.push(LogLine {
+            let record = NarrativeRecord {
+                client_order_id: Some(format!("O-{number}").into()),
+                title: "Trend turned".to_owned(),
+                body: "The short average left the long one behind. ".repeat(9),
+            };
+            self.recorder.narrative(moment, &record);
+            self.recorder.log([LogLine {
                 ts_event: Some(moment),
                 level: if number.is_multiple_of(100) { LogLevel::Warn } else { LogLevel::Info },
                 message: format!("order {number} sent at {price}"),
-            });
+            }]);
         }
     }
 
-    fn end_minute(&mut self, open: TsNanos, price: Price) {
-        let value = Money::from_units(price.units() * self.held);
-        self.result.equity.push(EquityRow {
-            ts_event: open.plus_nanos(NANOS_PER_MINUTE),
-            price,
-            quantity: self.held,
-            cash: self.cash,
-            equity: self.cash + value,
-        });
-        let from = self.result.span.map_or(open, |span| span.0);
-        self.result.span = Some((from, open));
-        self.result.trades_seen += 145;
-        self.result.market_volume += 38_700;
-    }
-
-    fn finish(mut self, price: Price) -> RunResult {
-        self.result.position_end = self.held;
-        self.result.cash_end = self.cash;
-        self.result.equity_end = self.cash + Money::from_units(price.units() * self.held);
-        self.result.realised_pnl = self.result.equity_end - CASH;
-        self.result.digest_records =
-            (self.result.orders.len() * 2 + self.result.fills.len()) as u64;
-        self.result
+    fn finish(self, days: u64, span: Option<(u64, u64)>, prices: [Price; 2]) -> RunTotals {
+        let value = |(held, price): (&i64, &Price)| Money::from_units(held * price.units());
+        let equity_end = self.cash + self.held.iter().zip(&prices).map(value).sum();
+        let notes = self.recorder.finish();
+        let digest_records = notes.order_counts.all * 2 + notes.fill_count;
+        RunTotals {
+            order_counts: notes.order_counts,
+            fill_count: notes.fill_count,
+            trades_seen: days * 330 * 145,
+            market_volume: u128::from(days) * 330 * 38_700,
+            our_volume: self.our_volume,
+            cash_end: self.cash,
+            equity_end,
+            position_end: self.held.iter().sum(),
+            realised_pnl: notes.positions.iter().map(|one| one.realised_pnl).sum(),
+            positions: notes.positions,
+            span: span.map(|(from, to)| (TsNanos::from_nanos(from), TsNanos::from_nanos(to))),
+            performance: notes.performance,
+            digest_records,
+            ..empty().totals
+        }
     }
 }

@@ -1,5 +1,7 @@
 //! A scripted strategy and a market of a few trades, for tests of the rules.
 
+#![allow(dead_code, reason = "each test program uses a part of it")]
+
 use std::collections::BTreeMap;
 
 use domain::strategy::{
@@ -35,6 +37,16 @@ impl Market {
         self.ts.push(at(day, seconds));
         self.price.push(price.parse::<Price>().unwrap().units());
         self.quantity.push(quantity);
+        self
+    }
+
+    /// Trades of one day in January 2025, with times like `09:00:01.5`.
+    pub(crate) fn at_times(mut self, day: u32, trades: &[(&str, &str, u64)]) -> Self {
+        for (time, price, quantity) in trades {
+            let parts: Vec<f64> = time.split(':').map(|part| part.parse().unwrap()).collect();
+            let seconds = parts[0] * 3_600.0 + parts[1] * 60.0 + parts[2] - 9.0 * 3_600.0;
+            self = self.trade(day, seconds, price, *quantity);
+        }
         self
     }
 
@@ -189,6 +201,52 @@ pub(crate) fn limit(id: &str, side: OrderSide, quantity: u64, price: &str) -> Ac
         }),
         other => other,
     }
+}
+
+/// An order with other fields.
+pub(crate) fn with(action: Action, change: impl FnOnce(&mut OrderRequest)) -> Action {
+    match action {
+        Action::Submit(mut request) => {
+            change(&mut request);
+            Action::Submit(request)
+        }
+        other => other,
+    }
+}
+
+/// A stop that becomes a market order.
+pub(crate) fn stop(id: &str, side: OrderSide, quantity: u64, trigger: &str) -> Action {
+    with(market(id, side, quantity), |order| {
+        order.order_type = OrderType::StopMarket;
+        order.trigger_price = Some(trigger.parse().unwrap());
+    })
+}
+
+/// A stop that becomes a limit order.
+pub(crate) fn stop_limit(
+    id: &str,
+    side: OrderSide,
+    quantity: u64,
+    trigger: &str,
+    price: &str,
+) -> Action {
+    with(stop(id, side, quantity, trigger), |order| {
+        order.order_type = OrderType::StopLimit;
+        order.price = Some(price.parse().unwrap());
+    })
+}
+
+/// An order with another time in force.
+pub(crate) fn lives(life: TimeInForce, action: Action) -> Action {
+    with(action, |order| order.time_in_force = life)
+}
+
+/// An order that lives to a day of January 2025.
+pub(crate) fn until(day: u32, action: Action) -> Action {
+    with(action, |order| {
+        order.time_in_force = TimeInForce::Gtd;
+        order.expire_time = Some(TsNanos::from_nanos(at(day, 0.0)));
+    })
 }
 
 /// Replays; tells the result and what the strategy was told.

@@ -7,10 +7,10 @@
 const MINUS = "\u2212";
 const JST_OFFSET_MINUTES = 9 * 60;
 
-/** Turns differences back into values. */
+/** Turns differences back into values; null stays null. */
 function fromDifferences(differences) {
   let value = 0;
-  return differences.map((difference) => (value += difference));
+  return differences.map((difference) => (difference === null ? null : (value += difference)));
 }
 
 /** The text of a `{words, rows}` column in a row, or null. */
@@ -91,6 +91,27 @@ function momentText(micros) {
   const seconds = Math.floor(rest / 1e6);
   const fraction = String(rest - seconds * 1e6).padStart(6, "0");
   return `${dateText(minutes)} ${clockText(minutes)}:${two(seconds)}.${fraction}`;
+}
+
+/** A span of nanoseconds in words: `3 h 05 min`. */
+function durationText(nanos) {
+  const seconds = Math.floor(Number(nanos) / 1e9);
+  const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60];
+  if (days > 0) return `${days} d ${two(hours)} h`;
+  if (hours > 0) return `${hours} h ${two(minutes)} min`;
+  if (minutes > 0) return `${minutes} min ${two(seconds % 60)} s`;
+  return `${(Number(nanos) / 1e9).toFixed(seconds < 10 ? 3 : 1)} s`;
+}
+
+/** A number of the summary with its unit, as people read it; null where it is missing. */
+function statisticText(value, unit) {
+  if (value === null || value === undefined) return null;
+  if (unit === "yen") return `${money(value)} yen`;
+  if (unit === "ratio") return percent(value, 2);
+  if (unit === "number") return Number(value).toFixed(2).replace("-", MINUS);
+  if (unit === "count" || unit === "shares") return grouped(value);
+  if (unit === "moment") return value === "none" ? value : `${value.slice(0, 16)} JST`;
+  return String(value);
 }
 
 /** A new element with a class and children; texts become text nodes, never markup. */

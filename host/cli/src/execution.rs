@@ -1,0 +1,125 @@
+//! Options that say how the exchange fills orders.
+
+use clap::Args;
+use replay::ExecutionModel;
+use replay::exchange::{Commission, Preset};
+
+use crate::args::parse_latency;
+
+/// How the exchange fills orders: a named set of parameters, and single ones in place of its own.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct ExecutionArgs {
+    /// How orders are filled: strict, realistic (a tenth of each trade, 100 ms, a broker's fees) or
+    /// optimistic (which says so in every result). The options below replace single parameters.
+    #[arg(long, value_name = "MODEL", default_value_t = Preset::Strict)]
+    execution: Preset,
+
+    /// Time from an order's sending to its arrival at the exchange.
+    #[arg(long, value_name = "DURATION", value_parser = parse_latency)]
+    latency: Option<u64>,
+
+    /// Ticks paid on top of a trade's price by orders that take liquidity.
+    #[arg(long, value_name = "N")]
+    slippage_ticks: Option<u32>,
+
+    /// Share of each trade's volume that our orders may take, in percent.
+    #[arg(long, value_name = "PERCENT")]
+    participation: Option<u32>,
+
+    /// Shares that trade at a resting order's price before a touch fills it; `endless` means that
+    /// only a trade through the price fills it.
+    #[arg(long, value_name = "SHARES", value_parser = parse_queue)]
+    queue_ahead: Option<Queue>,
+
+    /// What the broker charges: none, 450ppm,min=50,max=1000 (of the value), order:100 (yen), or
+    /// tiers:50000=55,100000=99,1070 (value up to = fee, then the fee above).
+    #[arg(long, value_name = "FEES")]
+    commission: Option<Commission>,
+}
+
+/// Shares ahead, or none that would be enough.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Queue(Option<u64>);
+
+fn parse_queue(text: &str) -> Result<Queue, String> {
+    match text {
+        "endless" => Ok(Queue(None)),
+        shares => shares
+            .parse()
+            .map(|shares| Queue(Some(shares)))
+            .map_err(|_| format!("`{text}` is no number of shares; write one, or `endless`")),
+    }
+}
+
+impl ExecutionArgs {
+    /// The parameters asked for.
+    pub(crate) fn model(&self) -> ExecutionModel {
+        let preset = self.execution.model();
+        ExecutionModel {
+            latency_ns: self.latency.unwrap_or(preset.latency_ns),
+            slippage_ticks: self.slippage_ticks.unwrap_or(preset.slippage_ticks),
+            participation_percent: self.participation.unwrap_or(preset.participation_percent),
+            queue_ahead: self.queue_ahead.map_or(preset.queue_ahead, |queue| queue.0),
+            commission: self.commission.unwrap_or(preset.commission),
+            orders_max: preset.orders_max,
+        }
+    }
+}
+
+/// The parameters in a line.
+pub(crate) fn in_words(model: &ExecutionModel) -> String {
+    let queue = model.queue_ahead.map_or("endless".to_owned(), |shares| shares.to_string());
+    format!(
+        "{}: latency {} ns, slippage {} ticks, participation {} %, queue ahead {queue}, \
+         commission {}",
+        model.preset().map_or("own", Preset::as_str),
+        model.latency_ns,
+        model.slippage_ticks,
+        model.participation_percent,
+        model.commission
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Debug, Parser)]
+    struct Line {
+        #[command(flatten)]
+        execution: ExecutionArgs,
+    }
+
+    fn model(line: &[&str]) -> ExecutionModel {
+        let words = ["kumiki"].iter().chain(line);
+        Line::try_parse_from(words).unwrap().execution.model()
+    }
+
+    #[test]
+    fn a_preset_can_be_changed_in_single_parameters() {
+        assert_eq!(model(&[]), Preset::Strict.model());
+        assert_eq!(model(&["--execution", "optimistic"]), Preset::Optimistic.model());
+        let changed = model(&["--execution=realistic", "--commission=none", "--queue-ahead=500"]);
+        let wanted = ExecutionModel {
+            commission: Commission::None,
+            queue_ahead: Some(500),
+            ..Preset::Realistic.model()
+        };
+        assert_eq!(changed, wanted);
+        assert_eq!(model(&["--execution=optimistic", "--queue-ahead=endless"]).queue_ahead, None);
+        assert_eq!(
+            in_words(&changed),
+            "own: latency 100000000 ns, slippage 1 ticks, participation 10 %, queue ahead 500, \
+             commission none"
+        );
+    }
+
+    #[test]
+    fn nonsense_says_what_to_write() {
+        let error = |word: &str| Line::try_parse_from(["kumiki", word]).unwrap_err().to_string();
+        assert!(error("--execution=cheat").contains("take strict, realistic or optimistic"));
+        assert!(error("--queue-ahead=few").contains("write one, or `endless`"));
+        assert!(error("--commission=0.1%").contains("write `none`, `450ppm`"));
+    }
+}

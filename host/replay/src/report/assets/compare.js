@@ -1,0 +1,115 @@
+"use strict";
+
+// Runs side by side: one chart over the points of all runs, and a column for each run.
+
+const DATA = JSON.parse(byId("data").textContent);
+
+/** Letters name the runs in narrow places. */
+const letter = (place) => String.fromCharCode(65 + place);
+
+/** The chip in a run's colour. */
+function chip(place) {
+  const mark = el("i", "run-mark");
+  mark.style.background = `var(--run-${place})`;
+  return el("span", "run-name", mark, letter(place));
+}
+
+/** One time axis for all runs: the ends of all their spans. */
+function commonTime(curves) {
+  const ends = [...new Set(curves.flatMap((curve) => fromDifferences(curve.end)))].sort((a, b) => a - b);
+  const end = ends.map((value, place) => value - (place === 0 ? 0 : ends[place - 1]));
+  return new TradingTime({ step: Math.max(...curves.map((curve) => curve.step)), end });
+}
+
+/** A run's return in percent at the points of the common time; null outside its own. */
+function returnsOf(curve, cash, time) {
+  const ends = fromDifferences(curve.end);
+  const equity = plotted(curve.equity);
+  let place = -1;
+  const values = time.ends.map((end) => {
+    while (place + 1 < ends.length && ends[place + 1] <= end) place += 1;
+    const over = place === ends.length - 1 && ends[place] < end;
+    return place < 0 || over || cash <= 0 ? null : (equity[place] / cash - 1) * 100;
+  });
+  return [ends.length > 0 && ends[0] === time.ends[0] ? 0 : null, ...values];
+}
+
+function chart({ runs }, curves) {
+  if (curves.every((curve) => curve.minutes === 0)) return;
+  byId("equity").hidden = false;
+  const time = commonTime(curves);
+  const view = new View(time.count);
+  const values = curves.map((curve, place) => returnsOf(curve, Number(runs[place].cash_start), time));
+  new Overlay(time, view, values);
+  zoomControls(byId("zoom"), time, view);
+}
+
+/** The returns of all runs in one chart. It draws and zooms as the charts of a run do. */
+class Overlay extends Charts {
+  constructor(time, view, values) {
+    super(time, view);
+    this.add("equity", {
+      heights: [380, 300],
+      label: "Return of each run since its start. The table below holds the numbers.",
+      values,
+      range: (_, low, high) => padded(low, high, 0.08),
+      series: values.map((_, place) => ({ stroke: () => colour(`run-${place}`), width: 1.6 })),
+      least: 0.0001,
+      tell: (point) => values.map((run, place) => [
+        chip(place), run[point] === null ? "\u2013" : percent(run[point] / 100, 2)]),
+    });
+    this.ready();
+  }
+}
+
+function nameCell(content) {
+  const cell = el("th", "", content);
+  cell.scope = "row";
+  return cell;
+}
+
+function table(name, runs, rows) {
+  const head = el("tr", "", el("th", "", ""), ...runs.map((_, place) => el("th", "number", chip(place))));
+  for (const cell of head.children) cell.scope = "col";
+  const frame = el("div", "scroll", el("table", "compared", el("caption", "unseen", name), el("thead", "", head), el("tbody", "", ...rows)));
+  frame.tabIndex = 0;
+  frame.setAttribute("role", "region");
+  frame.setAttribute("aria-label", `${name}, table`);
+  return frame;
+}
+
+function differences({ runs, differences: lines }) {
+  const host = byId("differences");
+  const shown = (value) => (value === null ? "\u2013" : typeof value === "string" ? value : JSON.stringify(value));
+  const rows = [{ name: "folder", values: runs.map((run) => run.folder) },
+    { name: "strategy", values: runs.map((run) => run.strategy) }, ...lines];
+  host.append(table("What differs", runs, rows.map(({ name, values }) =>
+    el("tr", "", nameCell(name), ...values.map((value) => el("td", "number wide", shown(value)))))));
+  if (lines.length === 0) host.append(el("p", "notice", "The runs were made from the same data, strategy and options."));
+}
+
+function statisticsTable({ runs, statistics: lines }, definitions) {
+  const rows = lines.map(({ values }, place) => {
+    const one = definitions[place];
+    const className = one.unit === "text" ? "number wide" : "number";
+    const cells = values.map((value) => el("td", className, statisticText(value, one.unit) ?? "\u2013"));
+    return el("tr", "", nameCell(defined(one)), ...cells);
+  });
+  byId("statistics").append(table("Statistics", runs, rows));
+}
+
+function main({ comparison, definitions, curves }) {
+  const { runs } = comparison;
+  byId("subtitle").append(...runs.map((run, place) => el("span", "run", chip(place), ` ${run.folder} (${run.strategy}, ${run.status})`)));
+  runs.forEach((run, place) => {
+    if (run.status !== "completed") {
+      byId("verdict").append(el("p", "notice strong", chip(place), ` is ${run.status}: its results are partial.`));
+    }
+    if (run.warning !== null) byId("verdict").append(el("p", "notice", chip(place), ` ${run.warning}`));
+  });
+  chart(comparison, curves);
+  differences(comparison);
+  statisticsTable(comparison, definitions);
+}
+
+main(DATA);

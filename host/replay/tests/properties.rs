@@ -1,0 +1,243 @@
+//! What must hold for every market and every strategy: drawn at random, the seed is printed on a
+//! failure.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod common;
+
+use std::collections::BTreeMap;
+
+use common::{Market, Script, limit, lives, market, options, run, stop, stop_limit, until, with};
+use domain::strategy::Action;
+use domain::{Money, OrderModify, OrderSide, OrderStatus, OrderType, Price, Quantity, TimeInForce};
+use proptest::prelude::*;
+use replay::exchange::{Commission, Order};
+use replay::record::FillRow;
+use replay::{ExecutionModel, ReplayOptions, RunResult};
+
+/// A command: after which trade, what, and some numbers for it.
+type Draw = (u64, u8, bool, u64, i64, i64);
+
+/// Times of a trading day in seconds after 09:00, in every session and auction.
+const TIMES: [(f64, f64); 5] = [
+    (0.0, 60.0),
+    (8_990.0, 9_010.0),
+    (12_600.0, 12_640.0),
+    (23_050.0, 23_100.0),
+    (23_400.0, 23_401.0),
+];
+
+/// A market of two days: half seconds, so that some trades share an instant.
+fn markets() -> impl Strategy<Value = Market> {
+    let trade = (0..2_usize, 0..TIMES.len(), 0..40_u32, -12..=12_i64, 1..12_u64);
+    prop::collection::vec(trade, 5..60).prop_map(|draws| {
+        let mut rows: Vec<_> = draws
+            .into_iter()
+            .map(|(day, time, step, ticks, lots)| {
+                let (from, to) = TIMES[time];
+                let second = (from + f64::from(step) * 0.5).min(to);
+                (common::at([6, 7][day], second), 10_000_000 + ticks * 5_000, lots * 60)
+            })
+            .collect();
+        rows.sort_by_key(|row| row.0);
+        let mut market = Market::default();
+        for (ts, price, quantity) in rows {
+            market.ts.push(ts);
+            market.price.push(price);
+            market.quantity.push(quantity);
+        }
+        market
+    })
+}
+
+fn models() -> impl Strategy<Value = ExecutionModel> {
+    let latency = prop_oneof![Just(0), 1..3_000_000_000_u64, 0..9_000_000_000_000_u64];
+    let queue = prop_oneof![Just(None), (0..2_000_u64).prop_map(Some)];
+    let fees = prop_oneof![
+        Just("none"),
+        Just("450ppm,min=50,max=2000"),
+        Just("order:3000"),
+        Just("tiers:100000=99,200000=1500,90000")
+    ];
+    (latency, 0..4_u32, 1..=100_u32, queue, fees).prop_map(
+        |(latency_ns, slippage_ticks, participation_percent, queue_ahead, fees)| ExecutionModel {
+            latency_ns,
+            slippage_ticks,
+            participation_percent,
+            queue_ahead,
+            commission: fees.parse::<Commission>().unwrap(),
+            ..ExecutionModel::default()
+        },
+    )
+}
+
+fn draws() -> impl Strategy<Value = Vec<Draw>> {
+    let draw = (0..50_u64, 0..12_u8, any::<bool>(), 1..8_u64, -10..=10_i64, -10..=10_i64);
+    prop::collection::vec(draw, 1..40)
+}
+
+fn price(ticks: i64) -> String {
+    Price::from_units(10_000_000 + ticks * 5_000).to_string()
+}
+
+fn action(number: usize, (_, kind, buys, lots, near, far): Draw) -> Action {
+    let id = format!("O-{number}");
+    let side = if buys { OrderSide::Buy } else { OrderSide::Sell };
+    let shares = lots * 100;
+    let earlier = |back: i64| format!("O-{}", number.saturating_sub(back.unsigned_abs() as usize));
+    match kind {
+        0..=2 => market(&id, side, shares),
+        3 | 4 => limit(&id, side, shares, &price(near)),
+        5 => stop(&id, side, shares, &price(near)),
+        6 => stop_limit(&id, side, shares, &price(near), &price(far)),
+        7 => lives(TimeInForce::AtTheOpen, limit(&id, side, shares, &price(near))),
+        8 => lives(TimeInForce::AtTheClose, market(&id, side, shares)),
+        9 => {
+            with(lives(TimeInForce::AtTheClose, limit(&id, side, shares, &price(near))), |order| {
+                order.tags = vec!["close_strategy=funari".to_owned()];
+            })
+        }
+        10 => until(7, limit(&id, side, shares, &price(near))),
+        _ if far > 3 => Action::Cancel { client_order_id: earlier(near).into() },
+        _ => Action::Modify {
+            client_order_id: earlier(near).into(),
+            change: OrderModify {
+                quantity: (far % 2 == 0).then(|| Quantity::new(shares)),
+                price: (far % 3 == 0).then(|| price(far).parse().unwrap()),
+                ..OrderModify::default()
+            },
+        },
+    }
+}
+
+fn script(draws: &[Draw]) -> Script {
+    draws.iter().enumerate().fold(Script::default(), |script, (number, draw)| {
+        script.after(draw.0, action(number, *draw))
+    })
+}
+
+fn cases() -> impl Strategy<Value = (Market, Vec<Draw>, ReplayOptions)> {
+    let cash = prop_oneof![Just(400_000), Just(2_000_000), Just(100_000_000)];
+    (markets(), draws(), models(), cash).prop_map(|(market, draws, model, cash)| {
+        let options = ReplayOptions { model, cash: Money::from_yen(cash), ..options() };
+        (market, draws, options)
+    })
+}
+
+fn order_of<'a>(result: &'a RunResult, fill: &FillRow) -> &'a Order {
+    let same = |order: &&Order| order.venue_order_id.as_ref() == Some(&fill.venue_order_id);
+    result.orders.iter().find(same).unwrap()
+}
+
+fn value(fill: &FillRow) -> i64 {
+    fill.price.units() * fill.quantity.shares().cast_signed() * fill.side.sign()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+
+    #[test]
+    fn results_do_not_depend_on_the_window((market, draws, options) in cases()) {
+        let (one, told) = run(&market, script(&draws), &options);
+        for window in [7, 64, 1_024] {
+            let (other, other_told) =
+                run(&market, script(&draws), &ReplayOptions { window, ..options.clone() });
+            prop_assert_eq!(&told, &other_told);
+            prop_assert_eq!(one.digest, other.digest);
+            prop_assert_eq!(&one.fills, &other.fills);
+            prop_assert_eq!(&one.log, &other.log);
+        }
+    }
+
+    #[test]
+    fn cash_and_shares_are_conserved_and_cash_is_never_negative((market, draws, options) in cases()) {
+        let (result, _) = run(&market, script(&draws), &options);
+        let (mut cash, mut held) = (options.cash, 0);
+        for fill in &result.fills {
+            cash -= Money::from_units(value(fill)) + fill.commission;
+            held += fill.quantity.shares().cast_signed() * fill.side.sign();
+            prop_assert!(cash >= Money::ZERO, "{cash} yen after {fill:?}");
+            prop_assert!(held >= 0, "{held} shares after {fill:?}");
+        }
+        prop_assert_eq!(cash, result.cash_end);
+        prop_assert_eq!(held, result.position_end);
+        for order in &result.orders {
+            let fills: Vec<_> =
+                result.fills.iter().filter(|fill| order.venue_order_id.as_ref() == Some(&fill.venue_order_id)).collect();
+            let shares: u64 = fills.iter().map(|fill| fill.quantity.shares()).sum();
+            prop_assert_eq!(order.filled.shares(), shares);
+            prop_assert!(order.filled <= order.request.quantity || order.rejection.is_some());
+            let worth: i64 = fills.iter().map(|fill| value(fill).abs()).sum();
+            prop_assert_eq!(order.filled_value, Money::from_units(worth));
+            let fee: Money = fills.iter().map(|fill| fill.commission).sum();
+            prop_assert_eq!(fee, options.model.commission.fee(order.filled_value));
+            prop_assert!(fills.iter().all(|fill| fill.commission >= Money::ZERO));
+            prop_assert!(order.status.is_final() || order.status == OrderStatus::Initialized);
+        }
+    }
+
+    #[test]
+    fn no_share_of_a_print_is_used_twice((market, draws, options) in cases()) {
+        let (result, _) = run(&market, script(&draws), &options);
+        let lot = options.instrument.lot;
+        let mut printed: BTreeMap<u64, u64> = BTreeMap::new();
+        for (ts, shares) in market.ts.iter().zip(&market.quantity) {
+            *printed.entry(*ts).or_default() += options.model.budget(Quantity::new(*shares), lot).shares();
+        }
+        let mut taken: BTreeMap<u64, u64> = BTreeMap::new();
+        for fill in &result.fills {
+            *taken.entry(fill.ts_event.nanos()).or_default() += fill.quantity.shares();
+            prop_assert_eq!(fill.quantity.floor_to(lot), fill.quantity, "whole lots");
+        }
+        for (ts, shares) in taken {
+            prop_assert!(shares <= printed[&ts], "{shares} of {} at {ts}", printed[&ts]);
+        }
+    }
+
+    #[test]
+    fn fills_come_after_the_arrival_and_at_a_price_that_was_traded((market, draws, options) in cases()) {
+        let (result, _) = run(&market, script(&draws), &options);
+        let tick = 5_000;
+        for fill in &result.fills {
+            let order = order_of(&result, fill);
+            let now = fill.ts_event;
+            prop_assert!(now > order.ts_submitted);
+            prop_assert!(now >= order.ts_submitted.plus_nanos(options.model.latency_ns));
+            prop_assert!(order.ts_triggered.is_none_or(|moment| now > moment));
+            let is_stop = matches!(order.request.order_type, OrderType::StopMarket | OrderType::StopLimit);
+            prop_assert_eq!(is_stop, order.ts_triggered.is_some());
+            let slip = i64::from(options.model.slippage_ticks) * tick;
+            let sign = fill.side.sign();
+            // Never better than a print of that instant; worse at most by the slippage, or at the
+            // limit of a resting order, which the print is through.
+            let fits = market.ts.iter().zip(&market.price).any(|(ts, print)| {
+                let worse_by = (fill.price.units() - print) * sign;
+                *ts == now.nanos() && worse_by >= 0 && (worse_by <= slip || order.request.price.is_some())
+            });
+            prop_assert!(fits, "{fill:?} of {order:?}");
+            if let Some(limit) = order.request.price.filter(|_| order.request.tags.is_empty()) {
+                // A later change of the limit cannot be seen here; unchanged orders never pass it.
+                let unchanged = !draws.iter().any(|draw| draw.1 >= 11);
+                prop_assert!(!unchanged || (fill.price.units() - limit.units()) * sign <= 0);
+            }
+        }
+    }
+
+    #[test]
+    fn market_orders_of_one_side_fill_in_the_order_of_their_sending((market, draws, options) in cases()) {
+        let draws: Vec<Draw> = draws.into_iter().map(|draw| (draw.0, 0, draw.2, draw.3, 0, 0)).collect();
+        let (result, _) = run(&market, script(&draws), &options);
+        for side in [OrderSide::Buy, OrderSide::Sell] {
+            let accepted = |order: &&Order| order.request.side == side && order.venue_order_id.is_some();
+            let mine: Vec<&Order> = result.orders.iter().filter(accepted).collect();
+            let first_fill = |order: &Order| {
+                result.fills.iter().position(|fill| order.venue_order_id.as_ref() == Some(&fill.venue_order_id))
+            };
+            let mut last = 0;
+            for place in mine.into_iter().filter_map(first_fill) {
+                prop_assert!(place >= last, "a later order was filled first");
+                last = place;
+            }
+        }
+    }
+}
