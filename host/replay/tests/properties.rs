@@ -7,7 +7,7 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Market, Script, limit, lives, market, options, run, stop, stop_limit, until, with};
+use common::{Market, Script, limit, lives, market, options, run, stop, stop_limit, tagged, until};
 use domain::strategy::Action;
 use domain::{Money, OrderModify, OrderSide, OrderStatus, OrderType, Price, Quantity, TimeInForce};
 use proptest::prelude::*;
@@ -93,9 +93,8 @@ fn action(number: usize, (_, kind, buys, lots, near, far): Draw) -> Action {
         7 => lives(TimeInForce::AtTheOpen, limit(&id, side, shares, &price(near))),
         8 => lives(TimeInForce::AtTheClose, market(&id, side, shares)),
         9 => {
-            with(lives(TimeInForce::AtTheClose, limit(&id, side, shares, &price(near))), |order| {
-                order.tags = vec!["close_strategy=funari".to_owned()];
-            })
+            let order = lives(TimeInForce::AtTheClose, limit(&id, side, shares, &price(near)));
+            tagged(order, &["close_strategy=funari"])
         }
         10 => until(7, limit(&id, side, shares, &price(near))),
         _ if far > 3 => Action::Cancel { client_order_id: earlier(near).into() },
