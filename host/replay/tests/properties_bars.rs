@@ -110,7 +110,7 @@ fn cases() -> impl Strategy<Value = (Vec<Bar>, Vec<Draw>, ExecutionModel)> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 500, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
     fn fills_stay_inside_range_volume_limit_and_cash((bars, draws, model) in cases()) {
