@@ -7,13 +7,16 @@ mod common;
 
 use std::collections::BTreeMap;
 
-use common::{Market, Script, limit, lives, market, options, run, stop, stop_limit, until, with};
-use domain::strategy::Action;
-use domain::{Money, OrderModify, OrderSide, OrderStatus, OrderType, Price, Quantity, TimeInForce};
+use common::{Market, Script, limit, lives, market, options, run, stop, stop_limit, tagged, until};
+use domain::strategy::{Action, TradeColumns};
+use domain::{
+    InstrumentIx, Money, OrderModify, OrderSide, OrderStatus, OrderType, Price, Quantity,
+    TimeInForce,
+};
 use proptest::prelude::*;
-use replay::exchange::{Commission, Order};
+use replay::exchange::{Commission, Exchange, Order};
 use replay::record::FillRow;
-use replay::{ExecutionModel, ReplayOptions, RunResult};
+use replay::{ExecutionModel, ReplayOptions, RunResult, TradingDay};
 
 /// A command: after which trade, what, and some numbers for it.
 type Draw = (u64, u8, bool, u64, i64, i64);
@@ -93,9 +96,8 @@ fn action(number: usize, (_, kind, buys, lots, near, far): Draw) -> Action {
         7 => lives(TimeInForce::AtTheOpen, limit(&id, side, shares, &price(near))),
         8 => lives(TimeInForce::AtTheClose, market(&id, side, shares)),
         9 => {
-            with(lives(TimeInForce::AtTheClose, limit(&id, side, shares, &price(near))), |order| {
-                order.tags = vec!["close_strategy=funari".to_owned()];
-            })
+            let order = lives(TimeInForce::AtTheClose, limit(&id, side, shares, &price(near)));
+            tagged(order, &["close_strategy=funari"])
         }
         10 => until(7, limit(&id, side, shares, &price(near))),
         _ if far > 3 => Action::Cancel { client_order_id: earlier(near).into() },
@@ -133,8 +135,47 @@ fn value(fill: &FillRow) -> i64 {
     fill.price.units() * fill.quantity.shares().cast_signed() * fill.side.sign()
 }
 
+/// Everything that happens when the exchange sees every trade, or only those that it asks for.
+fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bool) -> Vec<String> {
+    const ONLY: InstrumentIx = InstrumentIx(0);
+    let instruments = std::slice::from_ref(&options.instrument);
+    let mut exchange = Exchange::new(options.model, instruments, options.cash);
+    let mut heard = vec![];
+    let mut steps = script(draws).steps;
+    for day in TradingDay::split(&market.ts, &market.price, &market.quantity) {
+        exchange.begin_day(day.hours(), ONLY, day.price_at(0));
+        let instrument = vec![0; day.len()];
+        let TradingDay { ts_event, price, quantity } = day;
+        let rows = TradeColumns { ts_event, instrument: &instrument, price, quantity };
+        for row in 0..day.len() {
+            if every || exchange.next_stop(rows, row, row + 1) == row {
+                while exchange.next_due().is_some_and(|due| due <= day.ts_at(row)) {
+                    exchange.run_due();
+                }
+                let shares = Quantity::new(quantity[row]);
+                exchange.take_trade(ONLY, day.ts_at(row), day.price_at(row), shares);
+            }
+            exchange.set_last_price(ONLY, day.price_at(row));
+            for action in steps.remove(&(heard.len() as u64)).unwrap_or_default() {
+                let now = day.ts_at(row);
+                match action {
+                    Action::Submit(request) => exchange.submit(now, request),
+                    Action::Cancel { client_order_id } => exchange.cancel(now, &client_order_id),
+                    Action::Modify { client_order_id, change } => {
+                        exchange.modify(now, &client_order_id, change);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+            heard.push(exchange.take_events().iter().map(common::words).collect::<String>());
+        }
+        exchange.end_day(day.end());
+    }
+    heard
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
 
     #[test]
     fn results_do_not_depend_on_the_window((market, draws, options) in cases()) {
@@ -147,6 +188,12 @@ proptest! {
             prop_assert_eq!(&one.fills, &other.fills);
             prop_assert_eq!(&one.log, &other.log);
         }
+    }
+
+    #[test]
+    fn looking_ahead_skips_no_trade_that_matters((market, draws, options) in cases()) {
+        let all = events_of(&market, &draws, &options, true);
+        prop_assert_eq!(all, events_of(&market, &draws, &options, false));
     }
 
     #[test]

@@ -249,6 +249,11 @@ pub(crate) fn until(day: u32, action: Action) -> Action {
     })
 }
 
+/// An order with tags.
+pub(crate) fn tagged(action: Action, tags: &[&str]) -> Action {
+    with(action, |order| order.tags = tags.iter().map(|tag| (*tag).to_owned()).collect())
+}
+
 /// Replays; tells the result and what the strategy was told.
 pub(crate) fn run(
     market: &Market,
