@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use domain::digest::{Digest, EventLogDigest};
+use domain::limits::INSTRUMENTS_MAX;
 use domain::strategy::{Fault, LogLine, NarrativeRecord, Signal};
 use domain::{
     InstrumentIx, Money, OrderEvent, OrderEventKind, OrderSide, Price, Quantity, TsNanos,
 };
 
 use crate::exchange::Order;
-use crate::series::TradingDay;
+use crate::series::DaySlice;
 
 /// One fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,9 +44,9 @@ pub struct FillRow {
 pub struct EquityRow {
     /// End of the minute.
     pub ts_event: TsNanos,
-    /// Last price.
+    /// Last price of the first instrument.
     pub price: Price,
-    /// Shares held.
+    /// Shares held of the first instrument.
     pub quantity: i64,
     /// Money.
     pub cash: Money,
@@ -97,7 +98,7 @@ pub struct RunResult {
     pub digest: Digest,
     /// Records in the digest.
     pub digest_records: u64,
-    /// Trades that the strategy has seen.
+    /// Trades or bars that the strategy has seen.
     pub trades_seen: u64,
     /// Shares traded on the market in them.
     pub market_volume: u128,
@@ -109,7 +110,7 @@ pub struct RunResult {
     pub cash_end: Money,
     /// Money and value of shares at the end.
     pub equity_end: Money,
-    /// Shares held at the end.
+    /// Shares held at the end, of all instruments together.
     pub position_end: i64,
     /// Profit and loss of sold shares.
     pub realised_pnl: Money,
@@ -128,14 +129,17 @@ pub(crate) struct Recorder {
     pub(crate) signals: Vec<(TsNanos, Signal)>,
     pub(crate) narrative: Vec<(TsNanos, NarrativeRecord)>,
     pub(crate) log: Vec<LogLine>,
-    sides: SidesByFill,
+    held: Held,
+    /// Fills of the present day: when, what, change of cash and of shares.
+    changes: Vec<(TsNanos, InstrumentIx, Money, i64)>,
 }
 
-/// Cash and shares after each fill of the present day, to value the minutes afterwards.
+/// Cash and, by instrument, shares held and the last price.
 #[derive(Default)]
-struct SidesByFill {
-    start: (Money, i64),
-    changes: Vec<(TsNanos, Money, i64)>,
+struct Held {
+    cash: Money,
+    shares: [i64; INSTRUMENTS_MAX],
+    prices: [Price; INSTRUMENTS_MAX],
 }
 
 impl Recorder {
@@ -157,52 +161,57 @@ impl Recorder {
                 leaves_quantity: fill.leaves_quantity,
                 commission: fill.commission,
             });
-            // A fill's share of cash and position; several fills of one trade are told together,
-            // so the account itself is already further.
+            // Kept until the day's minutes are valued.
             let value = Money::checked_notional(fill.last_price, fill.last_quantity);
-            let (cash, held) = self.sides.latest();
             let shares = fill.last_quantity.shares().cast_signed() * side.sign();
             let paid = Money::from_units(value.unwrap_or_default().units() * side.sign());
-            self.sides.changes.push((event.ts_event, cash - paid - fill.commission, held + shares));
+            let cash = Money::ZERO - paid - fill.commission;
+            self.changes.push((event.ts_event, event.instrument, cash, shares));
         }
     }
 
     /// Sets the money at the start.
     pub(crate) fn start(&mut self, cash: Money) {
-        self.sides.start = (cash, 0);
+        self.held.cash = cash;
     }
 
-    /// Values the account at the end of each minute of the rows `..seen` of a day.
-    pub(crate) fn end_day(&mut self, day: &TradingDay<'_>, seen: usize) {
+    /// Values the account at the end of each minute in which any instrument has rows; one slice for
+    /// each instrument.
+    pub(crate) fn end_day(&mut self, day: &[DaySlice<'_>]) {
         const MINUTE: u64 = domain::time::NANOS_PER_MINUTE;
-        let mut changes = self.sides.changes.iter().peekable();
-        let (mut cash, mut held) = self.sides.start;
-        let mut from = 0;
-        while from < seen {
+        let mut changes = self.changes.drain(..).peekable();
+        let mut next = vec![0; day.len()];
+        loop {
+            let heads = day.iter().zip(&next).filter_map(|(slice, row)| slice.ts_event.get(*row));
+            let Some(first) = heads.min() else { break };
             // Minutes are the same in every zone that differs by whole minutes.
-            let minute_end = (day.ts_event[from] / MINUTE + 1) * MINUTE;
-            from += day.ts_event[from..seen].partition_point(|ts| *ts < minute_end);
-            while let Some((_, new_cash, new_held)) =
-                changes.next_if(|(moment, _, _)| moment.nanos() < minute_end)
-            {
-                (cash, held) = (*new_cash, *new_held);
+            let minute_end = (first / MINUTE + 1) * MINUTE;
+            for (index, slice) in day.iter().enumerate() {
+                let rest = &slice.ts_event[next[index]..];
+                next[index] += rest.partition_point(|ts| *ts < minute_end);
+                if let Some(row) = next[index].checked_sub(1) {
+                    self.held.prices[index] = Price::from_units(slice.price[row]);
+                }
             }
-            let price = day.price_at(from - 1);
+            while let Some((_, instrument, cash, shares)) =
+                changes.next_if(|(moment, ..)| moment.nanos() < minute_end)
+            {
+                self.held.cash += cash;
+                self.held.shares[usize::from(instrument.0)] += shares;
+            }
+            let held = self.held.shares.iter().zip(&self.held.prices);
+            let value: i64 = held.map(|(shares, price)| shares * price.units()).sum();
             self.equity.push(EquityRow {
                 ts_event: TsNanos::from_nanos(minute_end),
-                price,
-                quantity: held,
-                cash,
-                equity: cash + Money::from_units(held * price.units()),
+                price: self.held.prices[0],
+                quantity: self.held.shares[0],
+                cash: self.held.cash,
+                equity: self.held.cash + Money::from_units(value),
             });
         }
-        self.sides.start = self.sides.latest();
-        self.sides.changes.clear();
-    }
-}
-
-impl SidesByFill {
-    fn latest(&self) -> (Money, i64) {
-        self.changes.last().map_or(self.start, |(_, cash, held)| (*cash, *held))
+        for (_, instrument, cash, shares) in changes {
+            self.held.cash += cash;
+            self.held.shares[usize::from(instrument.0)] += shares;
+        }
     }
 }

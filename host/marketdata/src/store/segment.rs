@@ -193,6 +193,20 @@ impl<const N: usize> Segment<N> {
         }
     }
 
+    /// The same rows without the memory that reading them has cost so far, to keep for later. Where
+    /// the cache file was deleted in the meantime the rows are shared as they are.
+    #[must_use]
+    pub fn at_rest(&self) -> Self {
+        let Columns::Mapped(_, contents) = &*self.columns else { return self.clone() };
+        let path = self.path.as_ref();
+        // Only the length is looked at: reading the header would cost a block of memory already.
+        let unread = path
+            .and_then(|path| map_file(path).ok())
+            .filter(|map| map.len() == HEADER_BYTES + N * contents.stride);
+        let columns = unread.map(|map| Arc::new(Columns::Mapped(map, *contents)));
+        Self { columns: columns.unwrap_or_else(|| Arc::clone(&self.columns)), ..self.clone() }
+    }
+
     /// Moments in nanoseconds since 1970 in UTC, never falling.
     #[must_use]
     pub fn ts_event(&self) -> &[u64] {

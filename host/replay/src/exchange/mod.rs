@@ -1,6 +1,7 @@
 //! The simulated exchange and the broker's checks in front of it. What it does and why is stated in
 //! [`RULES`]; each rule has tests that carry its name.
 
+mod bars;
 mod book;
 mod checks;
 mod matching;

@@ -153,7 +153,8 @@ pub const TABLES: [Table; 7] = [SUMMARY, ORDERS, FILLS, EQUITY, SIGNALS, NARRATI
 pub(super) fn rows(result: &RunResult, instrument_id: &str) -> Vec<(Table, Vec<Vec<Value>>)> {
     let name_of = |instrument: InstrumentIx| {
         // An order for an unknown index was refused; it keeps the index as its name.
-        if instrument.0 == 0 { instrument_id.to_owned() } else { instrument.0.to_string() }
+        let name = instrument_id.split(',').nth(usize::from(instrument.0));
+        name.map_or_else(|| instrument.0.to_string(), str::to_owned)
     };
     let signals = result.signals.iter().map(|(moment, signal)| {
         vec![

@@ -75,6 +75,7 @@ pub(super) fn manifest(result: &RunResult) -> Manifest {
         start: "2025-01-06".to_owned(),
         end: "2025-01-31".to_owned(),
         granularity: "trade".to_owned(),
+        bars_from: None,
         cash: CASH.to_string(),
         lot: 100,
         ticks: "topix500".to_owned(),
