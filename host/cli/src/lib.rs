@@ -10,6 +10,7 @@
 
 mod args;
 mod data;
+mod data_set;
 mod interrupt;
 mod paths;
 mod progress;
