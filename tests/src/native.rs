@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use domain::strategy::{
-    Action, Capabilities, Fault, FaultKind, Identity, LogLine, NarrativeRecord, Outcome,
-    PortfolioView, Signal, SignalKind, StrategyRuntime, TradeColumns, Window,
+    Action, Bar, BarGranularity, Capabilities, Fault, FaultKind, Identity, LogLine,
+    NarrativeRecord, Outcome, PortfolioView, Signal, SignalKind, StrategyRuntime, TradeColumns,
+    Window,
 };
 use domain::{
     Instrument, InstrumentIx, OrderEvent, OrderEventKind, OrderModify, OrderRequest, OrderSide,
@@ -19,6 +20,8 @@ pub struct Native<S> {
     runner: Option<sdk::Runner<S>>,
     /// The window, copied as a component would get it.
     window: Columns,
+    /// The window where it has bars.
+    bars: Vec<sdk::Bar>,
     reached: u32,
 }
 
@@ -54,7 +57,7 @@ impl Columns {
 
 impl<S> Default for Native<S> {
     fn default() -> Self {
-        Self { runner: None, window: Columns::default(), reached: 0 }
+        Self { runner: None, window: Columns::default(), bars: Vec::new(), reached: 0 }
     }
 }
 
@@ -119,12 +122,25 @@ impl<S: sdk::Strategy> StrategyRuntime for Native<S> {
                 });
                 self.reached = 0;
             }
-            Window::OneBar(_) | Window::Bars(_) => {
-                return Err(fault("advance", "native runs have no bars".to_owned()));
+            Window::OneBar(one) => {
+                self.bars = vec![bar(&one)];
+                self.reached = 0;
+            }
+            Window::Bars(bars) => {
+                self.bars = bars.iter().map(bar).collect();
+                self.reached = 0;
             }
         }
+        match window {
+            Window::Trades(_) | Window::OneTrade(_) => self.bars.clear(),
+            Window::Resume | Window::OneBar(_) | Window::Bars(_) => {}
+        }
         let Some(runner) = &mut self.runner else { panic!("called before init") };
-        self.reached = runner.trades(self.window.slices(), self.reached, limit);
+        self.reached = if self.bars.is_empty() {
+            runner.trades(self.window.slices(), self.reached, limit)
+        } else {
+            runner.bars(&self.bars, self.reached, limit)
+        };
         Ok(Outcome { reached: self.reached, actions: self.actions() })
     }
 
@@ -157,6 +173,23 @@ impl<S: sdk::Strategy> StrategyRuntime for Native<S> {
 
     fn take_log(&mut self) -> Vec<LogLine> {
         Vec::new()
+    }
+}
+
+fn bar(bar: &Bar) -> sdk::Bar {
+    let price = |price: Price| sdk::Price::from_units(price.units());
+    sdk::Bar {
+        ts_event: sdk::Timestamp(bar.ts_event.nanos()),
+        instrument: sdk::InstrumentIx(bar.instrument.0),
+        granularity: match bar.granularity {
+            BarGranularity::Minute => sdk::Granularity::Minute,
+            BarGranularity::Day => sdk::Granularity::Day,
+        },
+        open: price(bar.open),
+        high: price(bar.high),
+        low: price(bar.low),
+        close: price(bar.close),
+        volume: sdk::Quantity::new(bar.volume.shares()),
     }
 }
 

@@ -61,11 +61,11 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
     let id: Result<InstrumentId, _> = "7203.TSE".parse();
     let tick: Result<Price, _> = tick.parse();
     ReplayOptions {
-        instrument: Instrument {
+        instruments: vec![Instrument {
             id: id.unwrap_or_else(|error| panic!("{error}")),
             lot: Quantity::new(100),
             ticks: TickTable::Fixed(tick.unwrap_or_else(|error| panic!("{error}"))),
-        },
+        }],
         cash: Money::from_yen(10_000_000),
         model: ExecutionModel::default(),
         window,

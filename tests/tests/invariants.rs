@@ -42,6 +42,13 @@ fn only_the_clock_reads_time() {
 }
 
 #[test]
+fn only_the_streaming_replay_has_a_clock() {
+    let found = sources::only_streaming_has_a_clock(&FILES);
+    let why = "the self-running replay is as fast as it can be and the same on every machine";
+    hold("in host/replay only streaming.rs names the clock", why, &found);
+}
+
+#[test]
 fn results_can_be_repeated() {
     let mut found = sources::nothing_is_random(&FILES);
     found.extend(sources::hash_tables_are_for_lookup(&FILES));

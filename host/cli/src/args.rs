@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, Price, TickTable};
+use replay::Multiplier;
 use replay::report::RUNS_COMPARED_MAX;
 
 use crate::execution::ExecutionArgs;
@@ -75,9 +76,11 @@ Examples:
   kumiki data sample --out data --instrument 7203.TSE
   kumiki replay run sma-cross --data data --instrument 7203.TSE
   kumiki replay run sma-cross --data data --instrument 7203.TSE --param fast=5 --param slow=50 --out runs/5-50
+  kumiki replay run sma-cross --data data --instrument 7203.TSE --instrument 9984.TSE --granularity minute
   kumiki replay run ./my_strategy.wasm --data data --instrument 1306.TSE --start 2013-10-07 --end 2013-10-11
 
-The data folder holds the vendor's files equities_trades_YYYYMM.csv.gz or _YYYYMMDD.csv.gz.
+The data folder holds the vendor's files equities_trades_YYYYMM.csv.gz or _YYYYMMDD.csv.gz, and
+equities_bars_minute_ and equities_bars_daily_ files where there are any.
 How orders are filled is printed in every result: see `rules` in manifest.json, or the report.";
 
 #[derive(Debug, Args)]
@@ -87,13 +90,13 @@ pub(crate) struct RunArgs {
     #[arg(value_name = "STRATEGY")]
     pub(crate) strategy: String,
 
-    /// Folder with the vendor's trades files.
+    /// Folder with the vendor's files.
     #[arg(long, value_name = "DIR")]
     pub(crate) data: PathBuf,
 
-    /// What to trade, like 7203.TSE.
-    #[arg(long, value_name = "ID")]
-    pub(crate) instrument: InstrumentId,
+    /// What to trade, like 7203.TSE; may be given up to 4 times.
+    #[arg(long = "instrument", value_name = "ID", required = true)]
+    pub(crate) instruments: Vec<InstrumentId>,
 
     /// First date (JST); default: the first that the data holds.
     #[arg(long, value_name = "YYYY-MM-DD")]
@@ -103,9 +106,15 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) end: Option<JstDate>,
 
-    /// What the strategy sees.
+    /// What the strategy sees. Bars come from the vendor's bar files; for months without one they
+    /// are made from trades.
     #[arg(long, value_enum, default_value_t = Granularity::Trade)]
     pub(crate) granularity: Granularity,
+
+    /// Replay so many times faster than the market, or `max`: row by row, with pauses between rows,
+    /// none longer than 0.2 s. Without it the run is as fast as it can be. Results are the same.
+    #[arg(long, value_name = "N")]
+    pub(crate) speed: Option<Multiplier>,
 
     /// Money in the account at the start, in yen.
     #[arg(long, value_name = "YEN", default_value = "10000000")]
@@ -134,7 +143,7 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "TABLE", default_value = "auto")]
     pub(crate) ticks: TickChoice,
 
-    /// Trades handed to the strategy at once, 1 to 65536. Results do not depend on it; more is
+    /// Trades or bars handed to the strategy at once, 1 to 65536. Results do not depend on it; more is
     /// faster, 1 never lets a trade into the strategy's memory before its time.
     #[arg(long, value_name = "TRADES", default_value_t = 1)]
     pub(crate) window: u32,
@@ -204,6 +213,10 @@ pub(crate) struct FolderArgs {
 pub(crate) enum Granularity {
     /// Every trade.
     Trade,
+    /// Minute bars.
+    Minute,
+    /// Daily bars.
+    Day,
 }
 
 /// Which price steps a run uses.
@@ -257,6 +270,10 @@ pub(crate) struct SampleArgs {
     /// Trades of an instrument in a day, on average.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
     pub(crate) trades_per_day: u32,
+
+    /// Write minute and daily bar files of the same trades too.
+    #[arg(long)]
+    pub(crate) bars: bool,
 }
 
 #[derive(Debug, Args)]

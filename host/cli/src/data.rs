@@ -6,6 +6,7 @@ use anyhow::Result;
 use domain::VendorCode;
 use marketdata::{
     Catalog, FileReport, SampleCodes, SampleSpec, TradeFile, check_file, write_sample,
+    write_sample_with_bars,
 };
 use serde_json::json;
 
@@ -20,22 +21,27 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
         if args.instruments.is_empty() { &default[..] } else { args.instruments.as_slice() };
     let codes: Vec<VendorCode> =
         instruments.iter().map(domain::InstrumentId::vendor_code).collect::<Result<_, _>>()?;
-    let report = write_sample(
-        &args.out,
-        &SampleSpec {
-            seed: args.seed,
-            start: args.start,
-            days: args.days,
-            codes: SampleCodes::These(codes),
-            trades_per_code_day: args.trades_per_day,
-        },
-    )?;
+    let spec = SampleSpec {
+        seed: args.seed,
+        start: args.start,
+        days: args.days,
+        codes: SampleCodes::These(codes),
+        trades_per_code_day: args.trades_per_day,
+    };
+    let report = if args.bars {
+        write_sample_with_bars(&args.out, &spec)?
+    } else {
+        write_sample(&args.out, &spec)?
+    };
     println!(
         "{} trades in {} file(s) in {}",
         grouped(&report.rows.to_string()),
         report.files.len(),
         args.out.display()
     );
+    if args.bars {
+        println!("their bars in {} file(s) beside", report.bar_files.len());
+    }
     Ok(Ending::Done)
 }
 

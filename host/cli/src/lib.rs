@@ -10,6 +10,7 @@
 
 mod args;
 mod data;
+mod data_set;
 mod execution;
 mod interrupt;
 mod paths;

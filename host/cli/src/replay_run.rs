@@ -1,34 +1,26 @@
 //! `kumiki replay run`: load the data, load the strategy, replay, show, write.
 
-use std::ops::ControlFlow;
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 use domain::clock::Stopwatch;
-use domain::time::NANOS_PER_DAY;
-use domain::{Instrument, JstDate, Quantity, TickTable, TsNanos, VendorCode};
-use marketdata::{CacheOutcome, Catalog, PriceGrid, TradeFile, TradeSegment, TradeStore};
-use replay::output::{ComponentIdentity, FolderWriter, InputFile, Manifest, REPORT_FILE, Summary};
+use domain::{Instrument, InstrumentId, Quantity, TickTable};
+use replay::output::{ComponentIdentity, FolderWriter, Manifest, REPORT_FILE, Summary};
 use replay::sink::{RunSink, TotalsOnly};
-use replay::{Control, ReplayOptions, RunStatus, RunTotals, TradeSeries, replay_into};
+use replay::streaming::SystemClock;
+use replay::{
+    Control, Progress, ReplayOptions, RunStatus, RunTotals, SpeedDial, replay_into, stream_into,
+};
 use sandbox::{Limits, StrategyModule};
 
 use crate::Ending;
-use crate::args::{Format, RunArgs, TickChoice};
+use crate::args::{Format, RunArgs};
+use crate::data_set::{self, Loaded};
 use crate::execution;
 use crate::interrupt::Interrupt;
-use crate::paths;
 use crate::progress::ProgressLine;
 use crate::strategy;
 use crate::terminal::{grouped, pairs, percent};
-
-/// The data of a run.
-struct Loaded {
-    series: TradeSeries,
-    inputs: Vec<InputFile>,
-    ticks: TickTable,
-    range: (JstDate, JstDate),
-}
 
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
@@ -36,12 +28,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let watch = Stopwatch::start();
     // The strategy first: it is quick, and its errors should not wait for the data.
     let module = strategy::load(&args.strategy, &args.folders)?;
-    let Some(loaded) = load_data(args, &interrupt)? else { return Ok(Ending::Interrupted) };
+    let Some(loaded) = data_set::load(args, &interrupt)? else { return Ok(Ending::Interrupted) };
     let loading_s = watch.elapsed().as_secs_f64();
-    let options = options(args, loaded.ticks);
-    let instruments = [args.instrument.clone()];
+    let options = options(args, &loaded.ticks);
     let mut folder =
-        args.out.as_deref().map(|out| FolderWriter::create(out, &instruments)).transpose()?;
+        args.out.as_deref().map(|out| FolderWriter::create(out, &args.instruments)).transpose()?;
     let sink: &mut dyn RunSink = match &mut folder {
         Some(folder) => folder,
         None => &mut TotalsOnly,
@@ -49,7 +40,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let watch = Stopwatch::start();
     let result = run_strategy(args, &module, &loaded, &options, sink, &interrupt)?;
     let running_s = watch.elapsed().as_secs_f64();
-    let manifest = manifest(&options, &result, &module, &loaded);
+    let manifest = manifest(args, &options, &result, &module, &loaded);
     if let Some(folder) = folder {
         folder.finish(&manifest, &result)?;
     }
@@ -77,107 +68,14 @@ struct Timing {
     running_s: f64,
 }
 
-/// The trades asked for; `None` when the user stopped it.
-fn load_data(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loaded>> {
-    let code = args.instrument.vendor_code()?;
-    let catalog = Catalog::open(&args.data)?;
-    let (first, last) = (args.start.unwrap_or(JstDate::MIN), args.end.unwrap_or(JstDate::MAX));
-    if first > last {
-        bail!("--start {first} is after --end {last}");
-    }
-    let files = catalog.overlapping(first, last);
-    let store = TradeStore::new(paths::cache_folder(&args.folders)?.join("trades"));
-    let mut series = TradeSeries::default();
-    let mut inputs = Vec::new();
-    let mut grid: Option<PriceGrid> = None;
-    for file in files {
-        let Some(segment) = load_file(&store, file, code, args.quiet, interrupt)? else {
-            return Ok(None);
-        };
-        let rows = segment.row_range(day_start(first), day_end(last));
-        if rows.is_empty() {
-            continue;
-        }
-        let found = segment.price_grid();
-        grid = Some(grid.map_or(found, |grid| grid.and(found)));
-        inputs.push(InputFile {
-            file: name_of(file),
-            xxh3_128: format!("{:032x}", segment.source_hash()),
-            rows: rows.len() as u64,
-        });
-        series.push(segment, rows);
-    }
-    let days = series.days().map(|day| day.ts_at(0).jst_date());
-    let (Some(range), Some(grid)) = (first_and_last(days), grid) else {
-        bail!(
-            "{} has no trades of {} (vendor code {code}) from {} to {}; look at the names of its \
-             files and at the dates",
-            args.data.display(),
-            args.instrument,
-            args.start.map_or("the beginning".to_owned(), |date| date.to_string()),
-            args.end.map_or("the end".to_owned(), |date| date.to_string()),
-        );
+fn options(args: &RunArgs, ticks: &[TickTable]) -> ReplayOptions {
+    let instrument = |(id, ticks): (&InstrumentId, &TickTable)| Instrument {
+        id: id.clone(),
+        lot: Quantity::new(args.lot),
+        ticks: *ticks,
     };
-    let ticks = match args.ticks {
-        TickChoice::Table(table) => table,
-        TickChoice::Auto => grid.tick_table(),
-    };
-    Ok(Some(Loaded { series, inputs, ticks, range }))
-}
-
-fn name_of(file: &TradeFile) -> String {
-    file.path.file_name().unwrap_or_default().to_string_lossy().into_owned()
-}
-
-fn first_and_last(mut dates: impl Iterator<Item = JstDate>) -> Option<(JstDate, JstDate)> {
-    let first = dates.next()?;
-    Some((first, dates.last().unwrap_or(first)))
-}
-
-fn day_start(date: JstDate) -> TsNanos {
-    TsNanos::from_jst(date, 0).unwrap_or_default()
-}
-
-fn day_end(date: JstDate) -> TsNanos {
-    TsNanos::from_jst(date, NANOS_PER_DAY).unwrap_or(TsNanos::MAX)
-}
-
-fn load_file(
-    store: &TradeStore,
-    file: &TradeFile,
-    code: VendorCode,
-    quiet: bool,
-    interrupt: &Interrupt,
-) -> Result<Option<TradeSegment>> {
-    let bytes = file.path.metadata().map_or(0, |metadata| metadata.len());
-    let mut line = ProgressLine::start(&format!("reading {}", name_of(file)), bytes, true, quiet);
-    let loaded = store.load(file, &[code], &mut |progress| {
-        line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
-        if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
-    line.finish();
-    let segment = match loaded {
-        Err(marketdata::DataError::Cancelled { .. }) => {
-            eprintln!("interrupted while reading {}; nothing was run", name_of(file));
-            return Ok(None);
-        }
-        other => other?.pop().context("the reader gave no rows for the code")?,
-    };
-    match segment.outcome() {
-        CacheOutcome::Rebuilt(reason) => {
-            eprintln!("note: the cache of {} was made again: {reason}", name_of(file));
-        }
-        CacheOutcome::Unwritable(reason) => {
-            eprintln!("note: {} could not be cached: {reason}", name_of(file));
-        }
-        _ => {}
-    }
-    Ok(Some(segment))
-}
-
-fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
     ReplayOptions {
-        instrument: Instrument { id: args.instrument.clone(), lot: Quantity::new(args.lot), ticks },
+        instruments: args.instruments.iter().zip(ticks).map(instrument).collect(),
         cash: args.cash,
         model: args.execution.model(),
         window: args.window,
@@ -194,17 +92,28 @@ fn run_strategy(
     interrupt: &Interrupt,
 ) -> Result<RunTotals> {
     let mut instance = module.instantiate(Limits::default())?;
-    let total = loaded.series.len() as u64;
-    let mut line = ProgressLine::start("replaying", total, false, args.quiet);
-    let result = replay_into(loaded.series.days(), &mut instance, options, sink, &mut |progress| {
-        line.update(progress.trades_seen, || progress.now.jst_date().to_string());
+    let mut line = ProgressLine::start("replaying", loaded.total, false, args.quiet);
+    let by_days = loaded.bars_from.is_some();
+    let mut look = |progress: Progress| {
+        let done = if by_days { progress.days_done } else { progress.trades_seen };
+        line.update(done, || progress.now.jst_date().to_string());
         if interrupt.is_wanted() { Control::Stop } else { Control::Continue }
-    });
+    };
+    let days = loaded.series.days();
+    let result = match args.speed {
+        None => replay_into(days, &mut instance, options, sink, &mut look),
+        Some(multiplier) => {
+            let dial = SpeedDial::new(multiplier);
+            let clock = &mut SystemClock::default();
+            stream_into(days, &mut instance, options, sink, &mut look, &dial, clock, &mut ())
+        }
+    };
     line.finish();
     Ok(result?)
 }
 
 fn manifest(
+    args: &RunArgs,
     options: &ReplayOptions,
     result: &RunTotals,
     module: &StrategyModule,
@@ -217,7 +126,12 @@ fn manifest(
         imports: artefact.imports().to_vec(),
     };
     let range = (loaded.range.0.to_string(), loaded.range.1.to_string());
-    Manifest::new(options, result, component, loaded.inputs.clone(), range)
+    let manifest = Manifest::new(options, result, component, loaded.inputs.clone(), range);
+    Manifest {
+        granularity: args.granularity.as_str().to_owned(),
+        bars_from: loaded.bars_from.map(str::to_owned),
+        ..manifest
+    }
 }
 
 fn last_seen(result: &RunTotals) -> String {
@@ -252,7 +166,10 @@ fn rows(summary: &Summary, manifest: &Manifest, timing: &Timing) -> Vec<(&'stati
     let plain =
         |number: Option<f64>| number.map_or("-".to_owned(), |number| format!("{number:.2}"));
     let mut rows = vec![
-        ("trades seen", format!("{} on {} days", count(summary.trades_seen), summary.days)),
+        (
+            if manifest.bars_from.is_some() { "bars seen" } else { "trades seen" },
+            format!("{} on {} days{}", count(summary.trades_seen), summary.days, source(manifest)),
+        ),
         (
             "orders",
             format!(
@@ -304,6 +221,14 @@ fn rows(summary: &Summary, manifest: &Manifest, timing: &Timing) -> Vec<(&'stati
     rows
 }
 
+/// Where bars came from, in words.
+fn source(manifest: &Manifest) -> String {
+    match &manifest.bars_from {
+        Some(from) => format!(" ({} bars from {from} files)", manifest.granularity),
+        None => String::new(),
+    }
+}
+
 /// Round trips in words; with none there is no rate to tell.
 fn round_trips(summary: &Summary) -> String {
     let Some(win_rate) = summary.win_rate else {
@@ -329,7 +254,7 @@ fn fill_model(manifest: &Manifest) -> String {
 fn speed(trades: u64, timing: &Timing) -> String {
     let rate = trades as f64 / timing.running_s.max(1e-9) / 1e6;
     format!(
-        "{:.3} s loading, {:.3} s running ({rate:.1} million trades/s)",
+        "{:.3} s loading, {:.3} s running ({rate:.1} million rows/s)",
         timing.loading_s, timing.running_s
     )
 }

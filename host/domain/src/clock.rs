@@ -1,5 +1,5 @@
 //! The only place of the host that reads time. Replay never calls it for anything that reaches a
-//! strategy or a result; it times progress lines, watchdogs and benches.
+//! strategy or a result; it times progress lines, the paced replay, watchdogs and benches.
 
 #![expect(clippy::disallowed_methods, reason = "this module is the one that may read time")]
 
@@ -32,6 +32,11 @@ impl Stopwatch {
 pub fn wall_now() -> TsNanos {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     TsNanos::from_nanos(u64::try_from(since_epoch.as_nanos()).unwrap_or(u64::MAX))
+}
+
+/// Lets this thread sleep. The system may wake it later, never earlier.
+pub fn sleep(duration: Duration) {
+    std::thread::sleep(duration);
 }
 
 #[cfg(test)]

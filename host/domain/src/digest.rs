@@ -238,6 +238,7 @@ mod tests {
                 trade_id: "T-1".into(),
                 last_quantity: Quantity::new(100),
                 last_price: Price::from_units(price),
+                market_price: Price::from_units(price),
                 cumulative_quantity: Quantity::new(100),
                 leaves_quantity: Quantity::ZERO,
                 commission: Money::ZERO,

@@ -19,6 +19,9 @@ pub struct Fill {
     pub last_quantity: Quantity,
     /// Price of this fill.
     pub last_price: Price,
+    /// Price of the market's trade (in a bar: of the place in it) that the fill comes from, before
+    /// slippage; where it is not known, the price of this fill.
+    pub market_price: Price,
     /// Shares done so far, this fill included.
     pub cumulative_quantity: Quantity,
     /// Shares still open.

@@ -4,6 +4,7 @@
 //! This crate does no input or output. It knows nothing of wasm, files, sockets or databases, and
 //! its [`clock`] module is the only place of the whole host that reads time.
 
+pub mod calendar;
 pub mod clock;
 pub mod digest;
 pub mod event;
@@ -18,6 +19,7 @@ pub mod strategy;
 pub mod tags;
 pub mod time;
 
+pub use calendar::TradingCalendar;
 pub use event::{Fill, OrderEvent, OrderEventKind};
 pub use instrument::{Instrument, InstrumentId, InstrumentIx, TickTable, VendorCode};
 pub use money::Money;

@@ -6,10 +6,13 @@ use std::path::{Path, PathBuf};
 
 use chrono::{Datelike, Months};
 use domain::JstDate;
+use domain::strategy::BarGranularity;
 
 use crate::error::DataError;
 
-const NAME_START: &str = "equities_trades_";
+const TRADES_START: &str = "equities_trades_";
+const MINUTE_START: &str = "equities_bars_minute_";
+const DAY_START: &str = "equities_bars_daily_";
 const NAME_END: &str = ".csv.gz";
 
 /// The dates that a file covers, as its name tells.
@@ -66,6 +69,12 @@ impl Period {
         }
     }
 
+    /// Whether the two have a date in common.
+    #[must_use]
+    pub fn overlaps(self, other: Self) -> bool {
+        self.first() <= other.last() && other.first() <= self.last()
+    }
+
     /// Whether `date` belongs to the period.
     #[must_use]
     pub fn contains(self, date: JstDate) -> bool {
@@ -102,21 +111,99 @@ impl TradeFile {
     /// [`DataError::NotATradeFile`] when the name is not one that the vendor gives.
     pub fn from_path(path: impl Into<PathBuf>) -> Result<Self, DataError> {
         let path = path.into();
-        let period = path.file_name().and_then(|name| name.to_str()).and_then(period_of_name);
-        match period {
+        match period_of(&path, TRADES_START) {
             Some(period) => Ok(Self { path, period }),
             None => Err(DataError::NotATradeFile { path }),
         }
     }
 }
 
-fn period_of_name(name: &str) -> Option<Period> {
-    Period::parse(name.strip_prefix(NAME_START)?.strip_suffix(NAME_END)?)
+fn period_of(path: &Path, name_start: &str) -> Option<Period> {
+    let name = path.file_name()?.to_str()?;
+    Period::parse(name.strip_prefix(name_start)?.strip_suffix(NAME_END)?)
 }
 
 /// The name that the vendor gives to the trades file of a month.
 pub(crate) fn month_file_name(year: i32, month: u32) -> String {
-    format!("{NAME_START}{year:04}{month:02}{NAME_END}")
+    format!("{TRADES_START}{year:04}{month:02}{NAME_END}")
+}
+
+/// The name that the vendor gives to the bar file of a month.
+pub(crate) fn month_bar_file_name(granularity: BarGranularity, year: i32, month: u32) -> String {
+    format!("{}{year:04}{month:02}{NAME_END}", bar_name_start(granularity))
+}
+
+const fn bar_name_start(granularity: BarGranularity) -> &'static str {
+    match granularity {
+        BarGranularity::Minute => MINUTE_START,
+        BarGranularity::Day => DAY_START,
+    }
+}
+
+/// One bar file of the vendor.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BarFile {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Which dates its rows may have.
+    pub period: Period,
+    /// The span of its bars.
+    pub granularity: BarGranularity,
+}
+
+impl BarFile {
+    /// The bar file at `path`, its period and its bars' span read from the name. The file is not
+    /// opened.
+    ///
+    /// # Errors
+    /// [`DataError::NotABarFile`] when the name is not one that the vendor gives.
+    pub fn from_path(path: impl Into<PathBuf>) -> Result<Self, DataError> {
+        let path = path.into();
+        for granularity in [BarGranularity::Minute, BarGranularity::Day] {
+            if let Some(period) = period_of(&path, bar_name_start(granularity)) {
+                return Ok(Self { path, period, granularity });
+            }
+        }
+        Err(DataError::NotABarFile { path })
+    }
+
+    /// The bar files of one span in `folder`, in time order; none where there are none. Where a
+    /// month has a monthly file its daily files are left out.
+    ///
+    /// # Errors
+    /// [`DataError::FolderUnreadable`] when the folder is missing or may not be listed.
+    pub fn list(
+        folder: impl AsRef<Path>,
+        granularity: BarGranularity,
+    ) -> Result<Vec<Self>, DataError> {
+        let files = vendor_files(folder.as_ref(), bar_name_start(granularity))?.into_iter();
+        Ok(files.map(|(path, period)| Self { path, period, granularity }).collect())
+    }
+}
+
+/// The files in `folder` whose names start so, in time order, no date twice.
+fn vendor_files(folder: &Path, name_start: &str) -> Result<Vec<(PathBuf, Period)>, DataError> {
+    let unreadable = |source| DataError::FolderUnreadable { path: folder.to_path_buf(), source };
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(folder).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if let Some(period) = period_of(&path, name_start)
+            && path.is_file()
+        {
+            files.push((path, period));
+        }
+    }
+    let months: BTreeSet<_> = files
+        .iter()
+        .filter(|(_, period)| matches!(period, Period::Month { .. }))
+        .map(|(_, period)| period.first())
+        .collect();
+    files.retain(|(_, period)| match period {
+        Period::Month { .. } => true,
+        Period::Day(date) => date.with_day(1).is_none_or(|first| !months.contains(&first)),
+    });
+    files.sort_by_key(|(_, period)| period.first());
+    Ok(files)
 }
 
 /// The trades files of one folder, in time order, no date twice.
@@ -134,27 +221,8 @@ impl Catalog {
     /// [`DataError::NoTradeFiles`] when it holds no trades file.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, DataError> {
         let folder = folder.as_ref();
-        let unreadable =
-            |source| DataError::FolderUnreadable { path: folder.to_path_buf(), source };
-        let mut files = Vec::new();
-        for entry in std::fs::read_dir(folder).map_err(unreadable)? {
-            let path = entry.map_err(unreadable)?.path();
-            if let Ok(file) = TradeFile::from_path(&path)
-                && path.is_file()
-            {
-                files.push(file);
-            }
-        }
-        let months: BTreeSet<_> = files
-            .iter()
-            .filter(|file| matches!(file.period, Period::Month { .. }))
-            .map(|file| file.period.first())
-            .collect();
-        files.retain(|file| match file.period {
-            Period::Month { .. } => true,
-            Period::Day(date) => date.with_day(1).is_none_or(|first| !months.contains(&first)),
-        });
-        files.sort_by_key(|file| file.period.first());
+        let files = vendor_files(folder, TRADES_START)?.into_iter();
+        let files: Vec<_> = files.map(|(path, period)| TradeFile { path, period }).collect();
         if files.is_empty() {
             return Err(DataError::NoTradeFiles { path: folder.to_path_buf() });
         }
@@ -219,6 +287,30 @@ mod tests {
         assert_eq!(between("2024-12-31", "2025-01-01"), ["2024-12", "2025-01"]);
         assert_eq!(between("2025-01-31", "2025-02-02"), ["2025-01", "2025-02-01"]);
         assert_eq!(between("2025-02-02", "2025-02-02"), Vec::<String>::new());
+    }
+
+    #[test]
+    fn bar_files_are_listed_by_their_span() {
+        let folder = folder_with(&[
+            "equities_bars_minute_20250204.csv.gz",
+            "equities_bars_minute_202501.csv.gz",
+            "equities_bars_minute_20250106.csv.gz",
+            "equities_bars_daily_202501.csv.gz",
+            "equities_trades_202501.csv.gz",
+        ]);
+        let list = |granularity| -> Vec<String> {
+            let files = BarFile::list(folder.path(), granularity).unwrap();
+            files.iter().map(|file| file.period.to_string()).collect()
+        };
+        assert_eq!(list(BarGranularity::Minute), ["2025-01", "2025-02-04"]);
+        assert_eq!(list(BarGranularity::Day), ["2025-01"]);
+        let file = BarFile::from_path("x/equities_bars_daily_20250106.csv.gz").unwrap();
+        assert_eq!(
+            (file.granularity, file.period),
+            (BarGranularity::Day, Period::Day(date("2025-01-06")))
+        );
+        let error = BarFile::from_path("equities_trades_202501.csv.gz").unwrap_err();
+        assert!(matches!(error, DataError::NotABarFile { .. }));
     }
 
     #[test]

@@ -4,7 +4,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use domain::{TsNanos, VendorCode};
+use domain::{Price, TsNanos, VendorCode};
 use thiserror::Error;
 
 use crate::limits::{
@@ -40,6 +40,14 @@ pub enum DataError {
         "{path} is not named like a trades file; use equities_trades_YYYYMM.csv.gz or equities_trades_YYYYMMDD.csv.gz"
     )]
     NotATradeFile {
+        /// The file asked for.
+        path: PathBuf,
+    },
+    /// The name of a file is not that of a bar file.
+    #[error(
+        "{path} is not named like a bar file; use equities_bars_minute_YYYYMM.csv.gz or equities_bars_daily_YYYYMM.csv.gz, or YYYYMMDD for one day"
+    )]
+    NotABarFile {
         /// The file asked for.
         path: PathBuf,
     },
@@ -191,10 +199,13 @@ pub enum HeaderProblem {
     #[error("expected the header line, found no text")]
     NoText,
     /// The first line holds data.
-    #[error(
-        "expected the header Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId, found `{0}`"
-    )]
-    NoHeader(String),
+    #[error("expected the header {expected}, found `{found}`")]
+    NoHeader {
+        /// The columns in use, in the vendor's order.
+        expected: String,
+        /// The line as found.
+        found: String,
+    },
     /// A column is missing.
     #[error("expected a column {column}, found the header `{found}`")]
     ColumnMissing {
@@ -323,6 +334,34 @@ pub enum CellProblem {
         code: VendorCode,
         /// Its highest id so far on this date.
         highest: u64,
+    },
+    /// Not the start of a minute.
+    #[error("a minute that exists, as HH:MM")]
+    Minute,
+    /// A minute in which nothing can trade.
+    #[error("a minute from 09:00 to 11:35 or from 12:30 to 15:35")]
+    MinuteHours,
+    /// A price of a bar outside the bar's own range.
+    #[error("a price from {low} to {high} yen, the bar's own range")]
+    BarRange {
+        /// The bar's lowest price.
+        low: Price,
+        /// The bar's highest price.
+        high: Price,
+    },
+    /// A value in a bar that has no prices.
+    #[error("no value, because the row has prices missing and so no trade")]
+    NoTrade,
+    /// An amount of money.
+    #[error("an amount of money from 0 in digits, with or without decimals")]
+    Turnover,
+    /// A bar that does not follow the one before.
+    #[error("a bar later than {previous}, the end of the bar before of code {code}")]
+    BarOrder {
+        /// The code.
+        code: VendorCode,
+        /// The end of its bar before.
+        previous: TsNanos,
     },
     /// A NUL byte.
     #[error("text without NUL bytes")]

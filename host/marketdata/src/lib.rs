@@ -8,6 +8,7 @@
 //! This crate knows nothing of strategies, orders or wasm. Nothing that it reads is trusted: every
 //! length is limited, every value checked, and a file with one fault is refused as a whole.
 
+pub mod bars;
 pub mod catalog;
 pub mod check;
 pub mod error;
@@ -18,11 +19,13 @@ pub mod sample;
 pub mod store;
 mod temporary;
 
-pub use catalog::{Catalog, Period, TradeFile};
+pub use bars::{MadeBar, make_bars};
+pub use catalog::{BarFile, Catalog, Period, TradeFile};
 pub use check::{FileReport, check_file};
 pub use error::{CellProblem, DataError, GzipProblem, HeaderProblem, LineProblem};
 pub use reader::{
-    LoadProgress, ProgressFn, ReadOptions, ReadSummary, Selection, TradeRow, TradeSink, read_trades,
+    BarRow, BarSink, LoadProgress, ProgressFn, ReadOptions, ReadSummary, Selection, TradeRow,
+    TradeSink, read_bars, read_trades,
 };
-pub use sample::{SampleCodes, SampleReport, SampleSpec, write_sample};
-pub use store::{CacheOutcome, PriceGrid, TradeSegment, TradeStore};
+pub use sample::{SampleCodes, SampleReport, SampleSpec, write_sample, write_sample_with_bars};
+pub use store::{BarSegment, CacheOutcome, PriceGrid, TradeSegment, TradeStore};

@@ -1,35 +1,33 @@
-//! Streams one trades file: inflate, split into lines, pick codes, parse, check, deliver.
+//! Streams one file of trades or bars: inflate, split into lines, pick codes, parse, check, deliver.
 //!
 //! All memory is fixed in size except what the sink keeps and the transaction ids of the running
 //! day. Everything happens on the calling thread.
 
+mod bars;
 mod cells;
 mod fast;
 mod fault;
 mod gzip;
 mod header;
 mod ledger;
+mod line;
 mod rows;
 mod swar;
+mod text;
 mod values;
 
-use std::fs::File;
-use std::io::Read;
 use std::ops::ControlFlow;
 
 use domain::VendorCode;
 
 use crate::catalog::TradeFile;
-use crate::error::{DataError, HeaderProblem, LineProblem};
-use crate::limits::{
-    CHUNK_BYTES, LINE_BYTES_MAX, PROGRESS_BYTES, SELECTED_CODES_MAX, TEXT_BYTES_MAX,
-};
+use crate::error::DataError;
+use crate::limits::{CHUNK_BYTES, SELECTED_CODES_MAX, TEXT_BYTES_MAX};
 
-use gzip::GzipText;
-use header::Layout;
+use header::Column;
 use rows::RowReader;
 
-const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
+pub use bars::{BarRow, BarSink, read_bars};
 
 /// One row of a trades file: what was traded at one instant and one price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -129,131 +127,16 @@ pub fn read_trades<S: TradeSink>(
     progress: &mut ProgressFn<'_>,
     sink: &mut S,
 ) -> Result<ReadSummary, DataError> {
+    refuse_too_many(selection)?;
+    text::scan(&file.path, &Column::ALL, options, progress, |layout| {
+        RowReader::new(layout, file.period, selection, sink)
+    })
+}
+
+fn refuse_too_many(selection: &Selection) -> Result<(), DataError> {
     let asked = selection.codes().len();
     if asked > SELECTED_CODES_MAX {
         return Err(DataError::TooManyCodes { asked });
     }
-    let unreadable = |source| DataError::Unreadable { path: file.path.clone(), source };
-    let source = File::open(&file.path).map_err(unreadable)?;
-    let compressed_total = source.metadata().map_err(unreadable)?.len();
-    let chunk_bytes = options.chunk_bytes.max(1);
-    let mut text = Text {
-        file,
-        gzip: GzipText::new(&file.path, source, options.text_bytes_max),
-        buffer: vec![0; chunk_bytes + LINE_BYTES_MAX + 1],
-        filled: 0,
-        chunk_bytes,
-    };
-    let layout = text.header()?;
-    let mut rows = RowReader::new(layout, file.period, selection, sink);
-    let mut next_report = PROGRESS_BYTES;
-    loop {
-        let more = text.step(&mut rows)?;
-        if text.gzip.compressed_bytes() >= next_report {
-            next_report = text.gzip.compressed_bytes() + PROGRESS_BYTES;
-            let rows_scanned = rows.line() - 1;
-            let report = LoadProgress {
-                compressed_bytes: text.gzip.compressed_bytes(),
-                compressed_total,
-                rows_scanned,
-            };
-            if progress(report).is_break() {
-                return Err(DataError::Cancelled { path: file.path.clone(), rows: rows_scanned });
-            }
-        }
-        if !more {
-            break;
-        }
-    }
-    if rows.line() == 1 {
-        return Err(text.header_fault(HeaderProblem::NoRows));
-    }
-    Ok(ReadSummary {
-        rows_scanned: rows.line() - 1,
-        rows_delivered: rows.delivered(),
-        codes: rows.code_count(),
-        compressed_bytes: text.gzip.compressed_bytes(),
-        text_bytes: text.gzip.text_bytes(),
-        content_hash: text.gzip.content_hash(),
-    })
-}
-
-/// The text of a file in a buffer that always starts with the start of a line.
-struct Text<'a, R> {
-    file: &'a TradeFile,
-    gzip: GzipText<'a, R>,
-    buffer: Vec<u8>,
-    filled: usize,
-    chunk_bytes: usize,
-}
-
-impl<R: Read> Text<'_, R> {
-    /// Inflates at most one chunk more; `false` at the end.
-    fn fill(&mut self) -> Result<bool, DataError> {
-        let room = self.filled..self.filled + self.chunk_bytes;
-        let produced = self.gzip.read(&mut self.buffer[room])?;
-        self.filled += produced;
-        Ok(produced > 0)
-    }
-
-    /// Takes the header line off the front.
-    fn header(&mut self) -> Result<Layout, DataError> {
-        let (line_end, next) = loop {
-            let filled = &self.buffer[..self.filled];
-            if let Some(end) = memchr::memchr(b'\n', filled) {
-                break (end, end + 1);
-            }
-            if self.filled > LINE_BYTES_MAX {
-                return Err(self.header_fault(HeaderProblem::Line(LineProblem::TooLong)));
-            }
-            if !self.fill()? {
-                break (self.filled, self.filled);
-            }
-        };
-        if next == 0 {
-            return Err(self.header_fault(HeaderProblem::NoText));
-        }
-        if line_end > LINE_BYTES_MAX {
-            return Err(self.header_fault(HeaderProblem::Line(LineProblem::TooLong)));
-        }
-        let line = &self.buffer[..line_end];
-        let line = line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(line);
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        let layout = Layout::parse(line).map_err(|problem| self.header_fault(problem))?;
-        self.drop_front(next);
-        Ok(layout)
-    }
-
-    /// Handles the whole lines in the buffer and inflates more; `false` when all is handled.
-    fn step<S: TradeSink>(&mut self, rows: &mut RowReader<'_, S>) -> Result<bool, DataError> {
-        if let Some(last) = memchr::memrchr(b'\n', &self.buffer[..self.filled]) {
-            rows.lines(&self.buffer[..=last])
-                .map_err(|fault| fault.at(&self.file.path, rows.line()))?;
-            self.drop_front(last + 1);
-        }
-        if self.filled > LINE_BYTES_MAX {
-            return Err(DataError::Line {
-                path: self.file.path.clone(),
-                line: rows.line() + 1,
-                problem: LineProblem::TooLong,
-            });
-        }
-        if self.fill()? {
-            return Ok(true);
-        }
-        if self.filled > 0 {
-            rows.last_line(&self.buffer[..self.filled])
-                .map_err(|fault| fault.at(&self.file.path, rows.line()))?;
-        }
-        Ok(false)
-    }
-
-    fn drop_front(&mut self, length: usize) {
-        self.buffer.copy_within(length..self.filled, 0);
-        self.filled -= length;
-    }
-
-    fn header_fault(&self, problem: HeaderProblem) -> DataError {
-        DataError::Header { path: self.file.path.clone(), problem }
-    }
+    Ok(())
 }

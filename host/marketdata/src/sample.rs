@@ -1,6 +1,7 @@
 //! Makes data in the vendor's layout for trying things out: the same bytes for the same
 //! specification on every machine, and sound by every rule of this crate.
 
+mod bars;
 mod calendar;
 mod clock;
 mod market;
@@ -18,11 +19,12 @@ use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use tempfile::NamedTempFile;
 
-use crate::catalog::{TradeFile, month_file_name};
+use crate::catalog::{BarFile, TradeFile, month_bar_file_name, month_file_name};
 use crate::error::DataError;
 use crate::limits::{SAMPLE_CODES_MAX, SAMPLE_DAYS_MAX, SAMPLE_TRADES_MAX};
 use crate::temporary::temporary_in;
 
+use bars::MonthBars;
 use clock::{DayShape, MICROS_PER_MINUTE};
 use market::{Market, Print};
 use random::Random;
@@ -62,9 +64,11 @@ pub struct SampleSpec {
 /// What was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SampleReport {
-    /// The files, one for each month, in time order.
+    /// The trades files, one for each month, in time order.
     pub files: Vec<TradeFile>,
-    /// Rows in all files together.
+    /// The bar files, one of minute and one of daily bars for each month, where asked for.
+    pub bar_files: Vec<BarFile>,
+    /// Rows in all trades files together.
     pub rows: u64,
 }
 
@@ -79,7 +83,21 @@ pub fn write_sample(
     folder: impl AsRef<Path>,
     spec: &SampleSpec,
 ) -> Result<SampleReport, DataError> {
-    let folder = folder.as_ref();
+    write(folder.as_ref(), spec, false)
+}
+
+/// Like [`write_sample`], with the minute and daily bars of the same trades beside.
+///
+/// # Errors
+/// As there.
+pub fn write_sample_with_bars(
+    folder: impl AsRef<Path>,
+    spec: &SampleSpec,
+) -> Result<SampleReport, DataError> {
+    write(folder.as_ref(), spec, true)
+}
+
+fn write(folder: &Path, spec: &SampleSpec, with_bars: bool) -> Result<SampleReport, DataError> {
     let codes = checked_codes(spec)?;
     let days = checked_days(spec)?;
     let unwritable = |path: &Path| {
@@ -91,18 +109,29 @@ pub fn write_sample(
         .into_iter()
         .map(|code| (code, Market::new(&mut Random::new(&[spec.seed, number_of(code)]))))
         .collect();
-    let mut report = SampleReport { files: Vec::new(), rows: 0 };
+    let mut report = SampleReport { files: Vec::new(), bar_files: Vec::new(), rows: 0 };
     for month in
         days.chunk_by(|left, right| (left.year(), left.month()) == (right.year(), right.month()))
     {
         let Some(first) = month.first() else { continue };
         let path = folder.join(month_file_name(first.year(), first.month()));
         let temporary = temporary_in(folder).map_err(unwritable(folder))?;
-        let (temporary, rows) =
-            write_month(temporary, spec, month, &mut markets).map_err(unwritable(&path))?;
+        let mut bars = if with_bars {
+            Some(MonthBars::start(folder).map_err(unwritable(folder))?)
+        } else {
+            None
+        };
+        let (temporary, rows) = write_month(temporary, spec, month, &mut markets, &mut bars)
+            .map_err(unwritable(&path))?;
         settle(temporary, &path)?;
         report.rows += rows;
         report.files.push(TradeFile::from_path(path)?);
+        for (granularity, finished) in bars.map(MonthBars::finish).into_iter().flatten() {
+            let name = month_bar_file_name(granularity, first.year(), first.month());
+            let path = folder.join(name);
+            settle(finished.map_err(unwritable(&path))?, &path)?;
+            report.bar_files.push(BarFile::from_path(path)?);
+        }
     }
     Ok(report)
 }
@@ -165,9 +194,9 @@ fn write_month(
     spec: &SampleSpec,
     days: &[JstDate],
     markets: &mut [(VendorCode, Market)],
+    bars: &mut Option<MonthBars>,
 ) -> io::Result<(NamedTempFile, u64)> {
-    let level = Compression::new(COMPRESSION_LEVEL);
-    let mut out: GzEncoder<NamedTempFile> = GzBuilder::new().mtime(0).write(file, level);
+    let mut out = compressed(file);
     out.write_all(HEADER)?;
     let mut text = Vec::new();
     let mut rows = 0;
@@ -185,9 +214,17 @@ fn write_month(
                 write_print(&mut text, print);
             }
             out.write_all(&text)?;
+            if let Some(bars) = bars {
+                bars.take(date, *code, &prints)?;
+            }
         }
     }
     Ok((out.finish()?, rows))
+}
+
+/// A gzip file with nothing in its header that differs from machine to machine.
+fn compressed(file: NamedTempFile) -> GzEncoder<NamedTempFile> {
+    GzBuilder::new().mtime(0).write(file, Compression::new(COMPRESSION_LEVEL))
 }
 
 /// The cells after date and code.

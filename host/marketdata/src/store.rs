@@ -14,21 +14,29 @@ use std::path::{Path, PathBuf};
 
 use domain::VendorCode;
 
-use crate::catalog::TradeFile;
+use crate::catalog::{BarFile, TradeFile};
 use crate::error::DataError;
 use crate::limits::SELECTED_CODES_MAX;
-use crate::reader::{ProgressFn, ReadOptions, Selection, read_trades};
+use crate::reader::{ProgressFn, ReadOptions, ReadSummary, Selection, read_bars, read_trades};
 
-use format::Key;
+use format::{Key, Kind};
 use segment::OwnedColumns;
 
 pub use grid::PriceGrid;
-pub use segment::{CacheOutcome, TradeSegment};
+pub use segment::{BarSegment, CacheOutcome, Segment, TradeSegment};
 
 /// How often a load starts again when the source file is replaced meanwhile.
 const ATTEMPTS_MAX: usize = 3;
 
-/// Loads codes of trades files through a cache folder.
+/// Decodes the selected codes of a file into columns.
+type DecodeFn<'a, const N: usize> = dyn FnMut(
+        &Selection,
+        &mut ProgressFn<'_>,
+        &mut Vec<OwnedColumns<N>>,
+    ) -> Result<ReadSummary, DataError>
+    + 'a;
+
+/// Loads codes of trades and bar files through a cache folder.
 #[derive(Debug, Clone)]
 pub struct TradeStore {
     folder: PathBuf,
@@ -67,39 +75,81 @@ impl TradeStore {
         codes: &[VendorCode],
         progress: &mut ProgressFn<'_>,
     ) -> Result<Vec<TradeSegment>, DataError> {
+        let options = ReadOptions::default();
+        self.load_kind(
+            Kind::Trades,
+            &file.path,
+            codes,
+            progress,
+            &mut |selection, progress, columns| {
+                read_trades(file, selection, &options, progress, columns)
+            },
+        )
+    }
+
+    /// The bars of `codes` in `file`, like [`TradeStore::load`].
+    ///
+    /// # Errors
+    /// As for trades.
+    pub fn load_bars(
+        &self,
+        file: &BarFile,
+        codes: &[VendorCode],
+        progress: &mut ProgressFn<'_>,
+    ) -> Result<Vec<BarSegment>, DataError> {
+        let options = ReadOptions::default();
+        let kind = Kind::Bars(file.granularity);
+        self.load_kind(kind, &file.path, codes, progress, &mut |selection, progress, columns| {
+            read_bars(file, selection, &options, progress, columns)
+        })
+    }
+
+    fn load_kind<const N: usize>(
+        &self,
+        kind: Kind,
+        path: &Path,
+        codes: &[VendorCode],
+        progress: &mut ProgressFn<'_>,
+        decode: &mut DecodeFn<'_, N>,
+    ) -> Result<Vec<Segment<N>>, DataError> {
         if codes.len() > SELECTED_CODES_MAX {
             return Err(DataError::TooManyCodes { asked: codes.len() });
         }
-        let mut source = memo::content_hash(&self.folder, &file.path)
-            .map_err(|source| DataError::Unreadable { path: file.path.clone(), source })?;
+        let mut source = memo::content_hash(&self.folder, path)
+            .map_err(|source| DataError::Unreadable { path: path.to_path_buf(), source })?;
         for _ in 0..ATTEMPTS_MAX {
-            let (mut found, wanted) = self.open_cached(source, codes);
-            let decoded = match wanted.is_empty() {
+            let (mut found, wanted) = self.open_cached(kind, source, codes);
+            let read = match wanted.is_empty() {
                 true => source,
-                false => self.decode(file, wanted, &mut found, progress)?,
+                false => self.decode(wanted, &mut found, progress, decode)?,
             };
-            if decoded == source {
+            if read == source {
                 let in_order = codes.iter().filter_map(|&code| {
                     found.iter().find(|segment| segment.code() == code).cloned()
                 });
                 return Ok(in_order.collect());
             }
             // The file was replaced since it was hashed; segments of two contents must not mix.
-            memo::forget(&self.folder, &file.path);
-            source = decoded;
+            memo::forget(&self.folder, path);
+            source = read;
         }
-        Err(DataError::SourceChanged { path: file.path.clone() })
+        Err(DataError::SourceChanged { path: path.to_path_buf() })
     }
 
     /// The segments that are in the cache, and those that have to be decoded; each code once.
-    fn open_cached(&self, source: u128, codes: &[VendorCode]) -> (Vec<TradeSegment>, Vec<Wanted>) {
+    fn open_cached<const N: usize>(
+        &self,
+        kind: Kind,
+        source: u128,
+        codes: &[VendorCode],
+    ) -> (Vec<Segment<N>>, Vec<Wanted>) {
         let (mut found, mut wanted) = (Vec::new(), Vec::<Wanted>::new());
         for (place, &code) in codes.iter().enumerate() {
             if codes[..place].contains(&code) {
                 continue;
             }
-            let key = Key { source, code };
-            match TradeSegment::open(&self.folder, key) {
+            let key = Key { kind, source, code };
+            match Segment::open(&self.folder, key) {
                 Ok(Some(segment)) => found.push(segment),
                 Ok(None) => wanted.push(Wanted { key, damage: None }),
                 Err(reason) => wanted.push(Wanted { key, damage: Some(reason) }),
@@ -109,18 +159,17 @@ impl TradeStore {
     }
 
     /// Decodes `wanted` in one pass, adds them to `found` and gives the hash of what was read.
-    fn decode(
+    fn decode<const N: usize>(
         &self,
-        file: &TradeFile,
         wanted: Vec<Wanted>,
-        found: &mut Vec<TradeSegment>,
+        found: &mut Vec<Segment<N>>,
         progress: &mut ProgressFn<'_>,
+        decode: &mut DecodeFn<'_, N>,
     ) -> Result<u128, DataError> {
         let selection = Selection::Codes(wanted.iter().map(|wanted| wanted.key.code).collect());
         let mut columns = Vec::new();
         columns.resize_with(wanted.len(), OwnedColumns::default);
-        let options = ReadOptions::default();
-        let summary = read_trades(file, &selection, &options, progress, &mut columns)?;
+        let summary = decode(&selection, progress, &mut columns)?;
         for (wanted, columns) in wanted.into_iter().zip(columns) {
             let key = Key { source: summary.content_hash, ..wanted.key };
             found.push(self.keep(key, wanted.damage, columns));
@@ -128,13 +177,18 @@ impl TradeStore {
         Ok(summary.content_hash)
     }
 
-    fn keep(&self, key: Key, damage: Option<String>, columns: OwnedColumns) -> TradeSegment {
+    fn keep<const N: usize>(
+        &self,
+        key: Key,
+        damage: Option<String>,
+        columns: OwnedColumns<N>,
+    ) -> Segment<N> {
         let outcome = damage.map_or(CacheOutcome::Built, CacheOutcome::Rebuilt);
-        let segment = TradeSegment::from_memory(key, columns, outcome);
+        let segment = Segment::from_memory(key, columns, outcome);
         match segment.save(&self.folder) {
-            Ok(()) => segment,
+            Ok(()) => segment.let_go_of_memory(&self.folder),
             // Another process may hold the same file open, which some systems do not replace.
-            Err(_) if matches!(TradeSegment::open(&self.folder, key), Ok(Some(_))) => segment,
+            Err(_) if matches!(Segment::<N>::open(&self.folder, key), Ok(Some(_))) => segment,
             Err(error) => segment.with_outcome(CacheOutcome::Unwritable(format!(
                 "{}: {error}",
                 self.folder.display()

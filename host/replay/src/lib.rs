@@ -6,25 +6,32 @@
 //!
 //! - [`exchange`]: orders, matching, checks; the rules F1 to F10 in words ([`exchange::RULES`]).
 //! - [`account`]: money and positions.
+//! - [`series`]: what is replayed: trades or bars of up to four instruments, day by day.
 //! - [`run`]: the loop that hands market events to the strategy and its commands to the exchange.
+//! - [`streaming`]: the same loop, paced by the wall clock and watched; the one part with a clock.
 //! - [`record`]: what a run leaves behind; [`sink`]: where it goes while the run goes on.
 //! - [`statistics`]: what a run is worth, in numbers.
 //! - [`output`]: the run's folder.
 
 pub mod account;
+mod drive;
 pub mod exchange;
+mod merge;
 pub mod options;
 pub mod output;
 pub mod record;
 mod recorder;
 pub mod report;
+mod rows;
 pub mod run;
 pub mod series;
 pub mod sink;
 pub mod statistics;
+pub mod streaming;
 
 pub use exchange::ExecutionModel;
-pub use options::{OptionsError, ReplayOptions};
+pub use options::{OptionsError, ReplayOptions, check_instruments};
 pub use record::{RunResult, RunStatus, RunTotals};
 pub use run::{Control, Progress, ReplayError, replay, replay_into};
-pub use series::{TradeSeries, TradingDay};
+pub use series::{BarSeries, MarketDay, MarketSeries, TradeSeries, TradingDay};
+pub use streaming::{Multiplier, ReplayObserver, SpeedDial, stream, stream_into};

@@ -1,7 +1,7 @@
 //! What a replay can be told.
 
-use domain::limits::WINDOW_ROWS_MAX;
-use domain::{Instrument, Money};
+use domain::limits::{INSTRUMENTS_MAX, WINDOW_ROWS_MAX};
+use domain::{Instrument, InstrumentId, Money};
 use thiserror::Error;
 
 use crate::exchange::{ExecutionModel, ModelError};
@@ -9,22 +9,47 @@ use crate::exchange::{ExecutionModel, ModelError};
 /// What a replay can be told.
 #[derive(Debug, Clone)]
 pub struct ReplayOptions {
-    /// What is traded.
-    pub instrument: Instrument,
+    /// What is traded, in the order in which the strategy counts them; 1 to 4, none twice.
+    pub instruments: Vec<Instrument>,
     /// Money in the account at the start.
     pub cash: Money,
     /// How the exchange fills orders.
     pub model: ExecutionModel,
-    /// Trades handed to the strategy at once, 1 to 65,536. Results do not depend on it; 1 (the
+    /// Trades or bars handed to the strategy at once, 1 to 65,536. Results do not depend on it; 1 (the
     /// default) never lets a trade into the strategy's memory before its time.
     pub window: u32,
     /// Configuration of the strategy: a JSON object.
     pub config_json: String,
 }
 
+/// Checks the number of instruments and that none comes twice; for callers that load the data of
+/// each before a run.
+///
+/// # Errors
+/// [`OptionsError::Instruments`] or [`OptionsError::InstrumentTwice`].
+pub fn check_instruments<'a>(
+    ids: impl IntoIterator<Item = &'a InstrumentId>,
+) -> Result<(), OptionsError> {
+    let ids: Vec<_> = ids.into_iter().collect();
+    if !(1..=INSTRUMENTS_MAX).contains(&ids.len()) {
+        return Err(OptionsError::Instruments(ids.len()));
+    }
+    let twice = ids.iter().enumerate().find(|(place, id)| ids[..*place].contains(id));
+    match twice {
+        Some((_, id)) => Err(OptionsError::InstrumentTwice((*id).clone())),
+        None => Ok(()),
+    }
+}
+
 /// An option that makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum OptionsError {
+    /// The number of instruments.
+    #[error("{0} instruments asked for; one replay takes 1 to {INSTRUMENTS_MAX}")]
+    Instruments(usize),
+    /// An instrument twice.
+    #[error("the instrument {0} is given twice; give each once")]
+    InstrumentTwice(InstrumentId),
     /// The window.
     #[error("the window is {0} trades; it must be 1 to {WINDOW_ROWS_MAX}")]
     Window(u32),
@@ -45,11 +70,12 @@ impl ReplayOptions {
     /// # Errors
     /// The first option that makes no sense.
     pub fn check(&self) -> Result<(), OptionsError> {
+        check_instruments(self.instruments.iter().map(|instrument| &instrument.id))?;
         if !(1..=WINDOW_ROWS_MAX).contains(&self.window) {
             return Err(OptionsError::Window(self.window));
         }
         self.model.check()?;
-        if self.instrument.lot.is_zero() {
+        if self.instruments.iter().any(|instrument| instrument.lot.is_zero()) {
             return Err(OptionsError::Lot);
         }
         if self.cash < Money::ZERO {

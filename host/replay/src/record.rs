@@ -11,8 +11,6 @@ use domain::{InstrumentIx, Money, OrderEvent, OrderSide, Price, Quantity, TsNano
 use crate::exchange::Order;
 use crate::statistics::Performance;
 
-pub(crate) use crate::recorder::Recorder;
-
 /// One fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FillRow {
@@ -39,7 +37,7 @@ pub struct FillRow {
     /// Fee.
     pub commission: Money,
     /// Price of the market's trade that filled it.
-    pub print_price: Option<Price>,
+    pub market_price: Price,
     /// What it cost against the price of that trade. Zero where a limit order was filled at its own
     /// limit: that price was asked for.
     pub slippage: Money,
@@ -65,7 +63,7 @@ pub struct MarkRow {
     pub instrument: InstrumentIx,
     /// Its last price.
     pub price: Price,
-    /// Shares held.
+    /// Shares held of the first instrument.
     pub quantity: i64,
 }
 
@@ -223,7 +221,7 @@ pub struct RunTotals {
     pub order_counts: OrderCounts,
     /// How many fills there were.
     pub fill_count: u64,
-    /// Trades that the strategy has seen.
+    /// Trades or bars that the strategy has seen.
     pub trades_seen: u64,
     /// Shares traded on the market in them.
     pub market_volume: u128,

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use domain::digest::EventLogDigest;
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
-use domain::{Fill, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderStatus, Price, TsNanos};
+use domain::{Fill, Money, OrderEvent, OrderEventKind, OrderStatus, Price, TsNanos};
 
 use crate::exchange::Order;
 use crate::record::{FillRow, OrderCounts, PositionEnd};
@@ -28,8 +28,6 @@ pub(crate) struct Recorder<'s> {
     ledger: Ledger,
     minutes: Minutes,
     working: WorkingOrders,
-    /// The last trade of the market that our orders were matched against, by instrument.
-    prints: Vec<Option<Price>>,
     performance: Performance,
     order_counts: OrderCounts,
     fill_count: u64,
@@ -69,7 +67,6 @@ impl<'s> Recorder<'s> {
             ledger: Ledger::new(cash, instruments),
             minutes: Minutes::new(cash, instruments),
             working: WorkingOrders::default(),
-            prints: vec![None; instruments],
             performance: Performance::new(cash),
             order_counts: OrderCounts::default(),
             fill_count: 0,
@@ -79,11 +76,6 @@ impl<'s> Recorder<'s> {
     /// Whether the sink has failed, so that going on makes no sense.
     pub(crate) const fn has_failed(&self) -> bool {
         self.sink.failure.is_some()
-    }
-
-    /// Notes the trade of the market that the fills that follow come from.
-    pub(crate) fn print(&mut self, instrument: InstrumentIx, price: Price) {
-        self.prints[usize::from(instrument.0)] = Some(price);
     }
 
     /// Notes an event of an order.
@@ -100,15 +92,14 @@ impl<'s> Recorder<'s> {
     }
 
     fn fill(&mut self, event: &OrderEvent, fill: &Fill) {
-        let print_price = self.prints.get(usize::from(event.instrument.0)).copied().flatten();
+        // A resting order gets the price it asked for, whatever the market paid beyond it.
         let asked_for = self.working.limit_of(&event.client_order_id) == Some(fill.last_price);
-        let slippage = match print_price {
-            Some(print) if !asked_for => {
-                let worse = (fill.last_price.units() - print.units()) * fill.side.sign();
-                Money::checked_notional(Price::from_units(worse), fill.last_quantity)
-                    .unwrap_or_default()
-            }
-            _ => Money::ZERO,
+        let worse = (fill.last_price.units() - fill.market_price.units()) * fill.side.sign();
+        let slippage = if asked_for {
+            Money::ZERO
+        } else {
+            Money::checked_notional(Price::from_units(worse), fill.last_quantity)
+                .unwrap_or_default()
         };
         let row = FillRow {
             ts_event: event.ts_event,
@@ -122,7 +113,7 @@ impl<'s> Recorder<'s> {
             cumulative_quantity: fill.cumulative_quantity,
             leaves_quantity: fill.leaves_quantity,
             commission: fill.commission,
-            print_price,
+            market_price: fill.market_price,
             slippage,
         };
         self.fill_count += 1;

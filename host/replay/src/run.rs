@@ -5,38 +5,37 @@
 //! day), then our orders against the trade, then the strategy sees the trade. What the strategy asks
 //! for is done at once, at the time of the event it was handling.
 
+mod day;
+
 use std::io;
 
 use domain::instrument::DailyLimits;
-use domain::limits::WINDOW_ROWS_MAX;
 use domain::strategy::{
-    Action, Fault, FaultKind, LogLevel, LogLine, PortfolioView, StrategyRuntime, Trade,
-    TradeColumns, Window,
+    Action, Bar, Fault, FaultKind, LogLevel, LogLine, PortfolioView, StrategyRuntime,
 };
-use domain::{InstrumentIx, OrderEvent, Price, Quantity, TsNanos};
+use domain::{InstrumentIx, OrderEvent, OrderEventKind, TsNanos};
 use thiserror::Error;
 
+use crate::drive::{Drive, SelfRunning};
 use crate::exchange::Exchange;
+use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions};
-use crate::record::{Recorder, RunResult, RunStatus, RunTotals};
-use crate::series::{DaySlice, TradingDay};
+use crate::record::{RunResult, RunStatus, RunTotals};
+use crate::recorder::Recorder;
+use crate::rows::LastPrices;
+use crate::series::{DaySlice, MarketDay, TradingDay};
 use crate::sink::{InMemory, RunSink};
 
 /// Rounds of events and commands at one instant; a strategy that answers every refusal with a new
 /// order would never let time go on.
 const ROUNDS_PER_INSTANT_MAX: u64 = 1_000;
-/// Rows between two looks at the outside.
-const ROWS_BETWEEN_LOOKS: usize = 16_384;
-/// The one instrument of a replay.
-const ONLY: InstrumentIx = InstrumentIx(0);
-/// The instrument column of the largest window.
-static ONLY_COLUMN: [u16; WINDOW_ROWS_MAX as usize] = [ONLY.0; WINDOW_ROWS_MAX as usize];
-
 /// How far a replay is.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
-    /// Trades that the strategy has seen.
+    /// Trades or bars that the strategy has seen.
     pub trades_seen: u64,
+    /// Days that are done.
+    pub days_done: u64,
     /// The virtual time.
     pub now: TsNanos,
 }
@@ -61,64 +60,84 @@ pub enum ReplayError {
     Results(#[from] io::Error),
 }
 
-/// Replays days of trades through a strategy and keeps everything in memory.
+/// What a run ends with: its totals, and the first failure of the sink.
+pub(crate) type Ended = (RunTotals, Option<io::Error>);
+
+/// Replays days of the market through a strategy and keeps everything in memory: trades
+/// ([`crate::TradingDay`]) of one instrument, or trades or bars of all instruments of the options
+/// ([`MarketDay`]).
 ///
 /// A fault of the strategy ends the run but not this function: what happened up to there is in the
 /// result.
 ///
 /// # Errors
 /// When an option makes no sense. Nothing was run then.
-pub fn replay<'a>(
-    days: impl IntoIterator<Item = TradingDay<'a>>,
+///
+/// # Panics
+/// When a day has more instruments than the options.
+pub fn replay<'a, D: Into<MarketDay<'a>>>(
+    days: impl IntoIterator<Item = D>,
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
     look_outside: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<RunResult, OptionsError> {
     let mut rows = InMemory::default();
     // Memory takes every row, so there is no failure to report.
-    let (totals, _) = replay_rows(days, strategy, options, &mut rows, look_outside)?;
+    let (totals, _) = run(days, strategy, options, &mut rows, look_outside, SelfRunning)?;
     Ok(rows.into_result(totals))
 }
 
-/// Replays days of trades through a strategy; the rows of the results go to `sink` as the run goes.
+/// Like [`replay`], but the rows of the results go to `sink` as the run goes.
 ///
 /// # Errors
 /// When an option makes no sense, or when the sink fails; the run is stopped then.
-pub fn replay_into<'a>(
-    days: impl IntoIterator<Item = TradingDay<'a>>,
+///
+/// # Panics
+/// When a day has more instruments than the options.
+pub fn replay_into<'a, D: Into<MarketDay<'a>>>(
+    days: impl IntoIterator<Item = D>,
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
     sink: &mut dyn RunSink,
     look_outside: &mut dyn FnMut(Progress) -> Control,
 ) -> Result<RunTotals, ReplayError> {
-    match replay_rows(days, strategy, options, sink, look_outside)? {
-        (_, Some(failure)) => Err(failure.into()),
-        (totals, None) => Ok(totals),
-    }
+    kept(run(days, strategy, options, sink, look_outside, SelfRunning)?)
 }
 
-fn replay_rows<'a>(
-    days: impl IntoIterator<Item = TradingDay<'a>>,
+/// The totals, if everything could be kept.
+pub(crate) fn kept((totals, failure): Ended) -> Result<RunTotals, ReplayError> {
+    failure.map_or(Ok(totals), |failure| Err(failure.into()))
+}
+
+/// Runs a replay with the hooks of `drive`.
+pub(crate) fn run<'a, D: Into<MarketDay<'a>>>(
+    days: impl IntoIterator<Item = D>,
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
     sink: &mut dyn RunSink,
     look_outside: &mut dyn FnMut(Progress) -> Control,
-) -> Result<(RunTotals, Option<io::Error>), OptionsError> {
+    drive: impl Drive,
+) -> Result<Ended, OptionsError> {
     options.check()?;
-    let instruments = std::slice::from_ref(&options.instrument);
-    let exchange = Exchange::new(options.model, instruments, options.cash);
+    let instruments = &options.instruments;
+    let window = if drive_is_one_by_one(&drive) { 1 } else { options.window as usize };
     let mut run = Run {
         strategy,
-        exchange,
+        exchange: Exchange::new(options.model, instruments, options.cash),
         recorder: Recorder::new(sink, options.cash, instruments.len()),
-        window: options.window as usize,
+        drive,
+        window,
         orders_max: options.model.orders_max,
+        merge: Merge::new(window),
+        instruments: instruments.len(),
         now: TsNanos::default(),
-        last_price: None,
+        last_prices: LastPrices::new(instruments.len()),
+        started: false,
         trades_seen: 0,
         market_volume: 0,
         span: None,
         rows_handed: 0,
+        days_done: 0,
         rows_since_look: 0,
         look_outside,
     };
@@ -130,33 +149,51 @@ fn replay_rows<'a>(
     Ok(run.finish(status, options))
 }
 
-struct Run<'s> {
+const fn drive_is_one_by_one<D: Drive>(_: &D) -> bool {
+    D::ONE_BY_ONE
+}
+
+struct Run<'s, D> {
     strategy: &'s mut dyn StrategyRuntime,
     exchange: Exchange,
     recorder: Recorder<'s>,
+    drive: D,
     window: usize,
     orders_max: u32,
+    merge: Merge,
+    instruments: usize,
     now: TsNanos,
-    last_price: Option<Price>,
+    last_prices: LastPrices,
+    started: bool,
     trades_seen: u64,
     market_volume: u128,
     span: Option<(TsNanos, TsNanos)>,
     rows_handed: u64,
+    days_done: u64,
     rows_since_look: usize,
     look_outside: &'s mut dyn FnMut(Progress) -> Control,
 }
 
-impl Run<'_> {
-    fn all<'a>(
+/// How a day or a part of it went: the rows of it that the strategy has seen, and how it ended.
+type Seen = (usize, Result<Control, Box<Fault>>);
+
+impl<D: Drive> Run<'_, D> {
+    fn all<'a, M: Into<MarketDay<'a>>>(
         &mut self,
-        days: impl IntoIterator<Item = TradingDay<'a>>,
+        days: impl IntoIterator<Item = M>,
         options: &ReplayOptions,
     ) -> Result<Control, Box<Fault>> {
-        let instruments = std::slice::from_ref(&options.instrument);
-        self.strategy.init(&options.config_json, instruments)?;
-        let mut days = days.into_iter().peekable();
+        self.strategy.init(&options.config_json, &options.instruments)?;
+        // The end of the day before, which is due once it is known that another day follows.
+        let mut end_before = None;
         let mut control = Control::Continue;
-        while let Some(day) = days.next() {
+        for day in days {
+            let day: MarketDay<'a> = day.into();
+            let Some(end) = day.end() else { continue };
+            let end = (!day.is_of_daily_bars()).then_some(end);
+            if let Some(end_before) = std::mem::replace(&mut end_before, end) {
+                self.end_day(end_before)?;
+            }
             self.begin_day(&day)?;
             let (seen, ended) = self.day(&day);
             // Noted also when the strategy failed in the middle of the day.
@@ -164,9 +201,6 @@ impl Run<'_> {
             control = ended?;
             if control == Control::Stop {
                 break;
-            }
-            if days.peek().is_some() {
-                self.end_day(day.end())?;
             }
         }
         self.exchange.end_of_data(self.now);
@@ -178,87 +212,27 @@ impl Run<'_> {
         Ok(control)
     }
 
-    fn begin_day(&mut self, day: &TradingDay<'_>) -> Result<(), Box<Fault>> {
-        let first = day.price_at(0);
-        let Some(close) = self.last_price else {
-            // The day's first moment: before every trade, so nothing is known of it.
-            self.exchange.begin_day(day.hours(), ONLY, first);
-            self.now = TsNanos::from_jst(day.ts_at(0).jst_date(), 0).unwrap_or_default();
-            self.push_portfolio();
-            let actions = self.strategy.start(self.now)?;
-            self.obey(actions);
-            return self.deliver();
-        };
-        // F7: around the previous close, unless the day opens outside that range, as it does after
-        // a split; then around its first trade.
-        let in_range = DailyLimits::around(close).contains(first);
-        self.exchange.begin_day(day.hours(), ONLY, if in_range { close } else { first });
-        Ok(())
-    }
-
-    /// Replays one day; tells how many of its rows the strategy has seen.
-    fn day(&mut self, day: &TradingDay<'_>) -> (usize, Result<Control, Box<Fault>>) {
-        let mut from = 0;
-        while from < day.len() {
-            let to = day.len().min(from + self.window);
-            let rows = TradeColumns {
-                ts_event: &day.ts_event[from..to],
-                instrument: &ONLY_COLUMN[..to - from],
-                price: &day.price[from..to],
-                quantity: &day.quantity[from..to],
-            };
-            let mut reached = 0;
-            if let Err(fault) = self.window(rows, &mut reached) {
-                return (from + reached, Err(fault));
-            }
-            self.rows_since_look += to - from;
-            self.rows_handed += (to - from) as u64;
-            from = to;
-            if self.rows_since_look >= ROWS_BETWEEN_LOOKS && self.look() == Control::Stop {
-                return (from, Ok(Control::Stop));
-            }
+    fn begin_day(&mut self, day: &MarketDay<'_>) -> Result<(), Box<Fault>> {
+        let Some(hours) = day.hours() else { return Ok(()) };
+        for index in 0..self.instruments {
+            // There are at most 4 instruments.
+            let instrument = InstrumentIx(index as u16);
+            let Some(first) = day.first_price(instrument) else { continue };
+            // F7: around the previous close, unless the day opens outside that range, as it does
+            // after a split; then around its first trade, as on the first day.
+            let close = self.last_prices.of(instrument);
+            let base = close.filter(|close| DailyLimits::around(*close).contains(first));
+            self.exchange.begin_day(hours, instrument, base.unwrap_or(first));
         }
-        (from, Ok(Control::Continue))
-    }
-
-    /// Lets the strategy handle the rows of one window, with stops wherever the exchange acts.
-    #[inline]
-    fn window(&mut self, rows: TradeColumns<'_>, reached: &mut usize) -> Result<(), Box<Fault>> {
-        let length = rows.ts_event.len();
-        let mut next = if self.window == 1 {
-            Window::OneTrade(trade_at(rows, 0))
-        } else {
-            Window::Trades(rows)
-        };
-        while *reached < length {
-            let mut stop = self.exchange.next_stop(rows, *reached, length);
-            if stop == *reached {
-                self.at_row(rows, *reached)?;
-                stop = self.exchange.next_stop(rows, *reached + 1, length);
-            }
-            // A window has at most 65,536 rows.
-            let outcome = self.strategy.advance(next, stop as u32)?;
-            next = Window::Resume;
-            *reached = outcome.reached as usize;
-            self.now = TsNanos::from_nanos(rows.ts_event[*reached - 1]);
-            self.last_price = Some(Price::from_units(rows.price[*reached - 1]));
-            if !outcome.actions.is_empty() {
-                self.tell_last_price();
-                self.obey(outcome.actions);
-                self.deliver()?;
-            }
+        if self.started {
+            return Ok(());
         }
-        Ok(())
-    }
-
-    /// What is due by itself up to a row, and the row against our orders.
-    fn at_row(&mut self, rows: TradeColumns<'_>, row: usize) -> Result<(), Box<Fault>> {
-        let trade = trade_at(rows, row);
-        self.tell_last_price();
-        self.run_due(trade.ts_event)?;
-        self.now = trade.ts_event;
-        self.recorder.print(ONLY, trade.price);
-        self.exchange.take_trade(ONLY, trade.ts_event, trade.price, trade.quantity);
+        self.started = true;
+        // The day's first moment: before every trade, so nothing is known of it.
+        self.now = hours.start;
+        self.push_portfolio();
+        let actions = self.strategy.start(self.now)?;
+        self.obey(actions);
         self.deliver()
     }
 
@@ -273,17 +247,11 @@ impl Run<'_> {
     }
 
     fn end_day(&mut self, end: TsNanos) -> Result<(), Box<Fault>> {
-        self.tell_last_price();
+        self.last_prices.tell(&mut self.exchange);
         self.run_due(end)?;
         self.now = end;
         self.exchange.end_day(end);
         self.deliver()
-    }
-
-    fn tell_last_price(&mut self) {
-        if let Some(price) = self.last_price {
-            self.exchange.set_last_price(ONLY, price);
-        }
     }
 
     /// Does what the strategy asked for, in order, at the present instant.
@@ -301,6 +269,7 @@ impl Run<'_> {
                     self.exchange.cancel_all(self.now, instrument);
                 }
                 Action::Signal(signal) => {
+                    self.drive.signal(self.now, &signal);
                     self.recorder.signal(self.now, &signal);
                 }
                 Action::Narrative(record) => {
@@ -351,8 +320,14 @@ impl Run<'_> {
     /// Takes the exchange's events and warnings into the record.
     fn note_events(&mut self) -> Vec<OrderEvent> {
         let events = self.exchange.take_events();
+        let mut filled = false;
         for event in &events {
             self.recorder.order_event(event);
+            self.drive.order_event(event);
+            filled |= matches!(event.kind, OrderEventKind::Filled(_));
+        }
+        if D::ONE_BY_ONE && filled {
+            self.tell_power();
         }
         let warnings = self.exchange.take_warnings();
         if !warnings.is_empty() {
@@ -367,17 +342,64 @@ impl Run<'_> {
         events
     }
 
-    fn note_day(&mut self, day: &TradingDay<'_>, seen: usize) {
+    fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {
         // Orders that are done leave memory day by day.
         self.recorder.orders(&self.exchange.take_done());
-        let Some(last) = seen.checked_sub(1) else { return };
-        let slice = DaySlice { ts_event: &day.ts_event[..seen], price: &day.price[..seen] };
-        self.recorder.end_day(&[slice]);
+        self.days_done += 1;
+        if seen == 0 {
+            return;
+        }
         self.trades_seen += seen as u64;
-        let volume = day.quantity[..seen].iter().map(|shares| u128::from(*shares));
-        self.market_volume += volume.sum::<u128>();
-        let first = self.span.map_or(day.ts_at(0), |(first, _)| first);
-        self.span = Some((first, day.ts_at(last)));
+        match day {
+            MarketDay::Trades(parts) => self.note_trades(parts, seen),
+            MarketDay::Bars(bars) => self.note_bars(&bars[..seen]),
+        }
+    }
+
+    fn note_trades(&mut self, parts: &[TradingDay<'_>], seen: usize) {
+        let all: usize = parts.iter().map(TradingDay::len).sum();
+        let seen_of = if seen == all {
+            parts.iter().map(TradingDay::len).collect()
+        } else {
+            seen_of_each(parts, seen).to_vec()
+        };
+        let mut slices = vec![DaySlice { ts_event: &[], price: &[] }; self.instruments];
+        for ((slice, part), seen) in slices.iter_mut().zip(parts).zip(seen_of) {
+            *slice = DaySlice { ts_event: &part.ts_event()[..seen], price: &part.price()[..seen] };
+            let volume = part.quantity()[..seen].iter().map(|shares| u128::from(*shares));
+            self.market_volume += volume.sum::<u128>();
+        }
+        self.note_slices(&slices);
+    }
+
+    fn note_bars(&mut self, bars: &[Bar]) {
+        let mut columns = vec![(Vec::new(), Vec::new()); self.instruments];
+        for bar in bars {
+            let (ts_event, price) = &mut columns[usize::from(bar.instrument.0)];
+            ts_event.push(bar.ts_event.nanos());
+            price.push(bar.close.units());
+            self.market_volume += u128::from(bar.volume.shares());
+        }
+        let slices: Vec<_> =
+            columns.iter().map(|(ts_event, price)| DaySlice { ts_event, price }).collect();
+        self.note_slices(&slices);
+    }
+
+    fn note_slices(&mut self, slices: &[DaySlice<'_>]) {
+        self.recorder.end_day(slices);
+        let first = slices.iter().filter_map(|slice| slice.ts_event.first()).min();
+        let last = slices.iter().filter_map(|slice| slice.ts_event.last()).max();
+        if let (Some(first), Some(last)) = (first, last) {
+            let start = self.span.map_or(TsNanos::from_nanos(*first), |(start, _)| start);
+            self.span = Some((start, TsNanos::from_nanos(*last)));
+        }
+    }
+
+    /// Cash and equity at the last prices, for whoever watches.
+    fn tell_power(&mut self) {
+        let account = self.exchange.account();
+        let equity = account.equity(&self.last_prices.or_zero());
+        self.drive.power(self.now, account.account().cash, equity);
     }
 
     /// Renews what portfolio queries answer, for strategies that ask.
@@ -401,7 +423,11 @@ impl Run<'_> {
         if self.recorder.has_failed() {
             return Control::Stop;
         }
-        (self.look_outside)(Progress { trades_seen: self.rows_handed, now: self.now })
+        (self.look_outside)(Progress {
+            trades_seen: self.rows_handed,
+            days_done: self.days_done,
+            now: self.now,
+        })
     }
 
     fn finish(
@@ -412,8 +438,8 @@ impl Run<'_> {
         self.note_events();
         self.recorder.log(self.strategy.take_log());
         let account = self.exchange.account();
-        let price = self.last_price.unwrap_or_default();
-        let (held, equity) = (account.held(ONLY), account.equity(&[price]));
+        let held = account.positions().iter().map(|position| position.quantity).sum();
+        let equity = account.equity(&self.last_prices.or_zero());
         let account = *account.account();
         self.recorder.digest.end_of_run(self.now, account.cash, equity);
         let (digest, digest_records) =
@@ -441,14 +467,5 @@ impl Run<'_> {
             performance: notes.performance,
         };
         (totals, notes.failure)
-    }
-}
-
-fn trade_at(rows: TradeColumns<'_>, row: usize) -> Trade {
-    Trade {
-        ts_event: TsNanos::from_nanos(rows.ts_event[row]),
-        instrument: ONLY,
-        price: Price::from_units(rows.price[row]),
-        quantity: Quantity::new(rows.quantity[row]),
     }
 }

@@ -1,43 +1,62 @@
-//! The trades of one instrument over a range of dates, cut into trading days.
+//! What is replayed: the trades or bars of up to four instruments, day by day.
+//!
+//! Rows stay in the cache files until their day comes. Each day maps its file anew and lets go of it
+//! afterwards, so the memory of a run does not grow with its period.
+
+mod day;
 
 use std::ops::Range;
 
-use domain::session::TradingHours;
+use domain::strategy::{Bar, BarGranularity};
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
-use domain::{Price, TsNanos};
-use marketdata::TradeSegment;
+use domain::{InstrumentIx, TradingCalendar, TsNanos};
+use marketdata::{BarSegment, TradeSegment, make_bars};
+
+pub(crate) use day::DaySlice;
+pub use day::{MarketDay, TradingDay};
+
+/// The rows of one date inside a piece.
+#[derive(Debug, Clone)]
+struct DayRows {
+    /// Days since 1970-01-01 of the date in Japan.
+    jst_day: u64,
+    piece: usize,
+    rows: Range<usize>,
+}
+
+/// The dates of the rows `range` of moments in time order.
+fn day_rows(ts_event: &[u64], range: Range<usize>, piece: usize) -> Vec<DayRows> {
+    let mut days = Vec::new();
+    let mut from = range.start;
+    while from < range.end {
+        let jst_day = TsNanos::from_nanos(ts_event[from]).jst_day();
+        let midnight = (jst_day + 1) * NANOS_PER_DAY - JST_OFFSET_NANOS;
+        let to = from + ts_event[from..range.end].partition_point(|ts| *ts < midnight);
+        days.push(DayRows { jst_day, piece, rows: from..to });
+        from = to;
+    }
+    days
+}
+
+/// Rows of one day among `days`, which are in time order.
+fn find_day(days: &[DayRows], jst_day: u64) -> Option<&DayRows> {
+    days.binary_search_by_key(&jst_day, |day| day.jst_day).ok().map(|index| &days[index])
+}
 
 /// Trades of one instrument in time order, in pieces that stay where the cache has them.
 #[derive(Debug, Default)]
 pub struct TradeSeries {
     pieces: Vec<(TradeSegment, Range<usize>)>,
-}
-
-/// The trades of one day, as columns.
-#[derive(Debug, Clone, Copy)]
-pub struct TradingDay<'a> {
-    /// Nanoseconds since 1970 in UTC.
-    pub ts_event: &'a [u64],
-    /// 1/10,000 yen.
-    pub price: &'a [i64],
-    /// Shares.
-    pub quantity: &'a [u64],
-}
-
-/// The rows of one instrument that a strategy has seen of a day, for valuing the account. May be empty.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DaySlice<'a> {
-    /// Nanoseconds since 1970 in UTC.
-    pub(crate) ts_event: &'a [u64],
-    /// 1/10,000 yen.
-    pub(crate) price: &'a [i64],
+    days: Vec<DayRows>,
 }
 
 impl TradeSeries {
-    /// Adds the rows `range` of a segment. Segments come in time order.
+    /// Adds the rows `range` of a segment. Segments come in time order, and no day spans two of
+    /// them: vendor files are cut at the end of a day or month.
     pub fn push(&mut self, segment: TradeSegment, range: Range<usize>) {
         if !range.is_empty() {
-            self.pieces.push((segment, range));
+            self.days.extend(day_rows(segment.ts_event(), range.clone(), self.pieces.len()));
+            self.pieces.push((segment.at_rest(), range));
         }
     }
 
@@ -58,99 +77,149 @@ impl TradeSeries {
         self.pieces.iter().map(|(segment, range)| (segment, range))
     }
 
-    /// The trading days with trades, in order. No day spans two pieces: vendor files are cut at
-    /// the end of a day or month.
+    /// The trading days with trades, in order.
     pub fn days(&self) -> impl Iterator<Item = TradingDay<'_>> {
-        self.pieces.iter().flat_map(|(segment, range)| {
-            TradingDay::split(
-                &segment.ts_event()[range.clone()],
-                &segment.price()[range.clone()],
-                &segment.quantity()[range.clone()],
-            )
-        })
+        self.days.iter().map(|day| self.day(day))
+    }
+
+    fn day(&self, day: &DayRows) -> TradingDay<'static> {
+        let segment = self.pieces[day.piece].0.renewed();
+        TradingDay::of_segment(segment, day.rows.clone())
     }
 }
 
-impl<'a> TradingDay<'a> {
-    /// Cuts columns of equal length at midnight in Japan.
-    ///
-    /// # Panics
-    /// When the columns are not of equal length.
-    pub fn split(
-        ts_event: &'a [u64],
-        price: &'a [i64],
-        quantity: &'a [u64],
-    ) -> impl Iterator<Item = Self> {
-        assert!(ts_event.len() == price.len());
-        assert!(ts_event.len() == quantity.len());
-        let mut from = 0;
-        std::iter::from_fn(move || {
-            let first = TsNanos::from_nanos(*ts_event.get(from)?);
-            let midnight = (first.jst_day() + 1) * NANOS_PER_DAY - JST_OFFSET_NANOS;
-            let to = from + ts_event[from..].partition_point(|ts| *ts < midnight);
-            let day = Self {
-                ts_event: &ts_event[from..to],
-                price: &price[from..to],
-                quantity: &quantity[from..to],
-            };
-            from = to;
-            Some(day)
-        })
+/// Where the bars of a piece come from.
+#[derive(Debug)]
+enum BarPiece {
+    /// The vendor's bar file.
+    Vendor(BarSegment),
+    /// The vendor's trades; bars are made when their day comes.
+    Trades(TradeSegment),
+}
+
+/// Bars of one instrument in time order.
+#[derive(Debug)]
+pub struct BarSeries {
+    granularity: BarGranularity,
+    pieces: Vec<BarPiece>,
+    days: Vec<DayRows>,
+}
+
+impl BarSeries {
+    /// No bars yet, of this span.
+    #[must_use]
+    pub const fn new(granularity: BarGranularity) -> Self {
+        Self { granularity, pieces: Vec::new(), days: Vec::new() }
     }
 
-    /// Trades of the day; at least one.
-    #[must_use]
-    pub fn len(&self) -> usize {
-        self.ts_event.len()
+    /// Adds the bars `range` of a segment. Segments come in time order; no day spans two of them.
+    pub fn push(&mut self, segment: &BarSegment, range: Range<usize>) {
+        self.days.extend(day_rows(segment.ts_event(), range, self.pieces.len()));
+        self.pieces.push(BarPiece::Vendor(segment.at_rest()));
     }
 
-    /// Whether there are none, which never happens to a day that was cut out.
-    #[must_use]
-    pub fn is_empty(&self) -> bool {
-        self.ts_event.is_empty()
+    /// Adds the bars that the trades `range` of a segment make.
+    pub fn push_trades(&mut self, segment: &TradeSegment, range: Range<usize>) {
+        self.days.extend(day_rows(segment.ts_event(), range, self.pieces.len()));
+        self.pieces.push(BarPiece::Trades(segment.at_rest()));
     }
 
-    /// Time of a row.
-    #[must_use]
-    pub fn ts_at(&self, row: usize) -> TsNanos {
-        TsNanos::from_nanos(self.ts_event[row])
-    }
-
-    /// Price of a row.
-    #[must_use]
-    pub fn price_at(&self, row: usize) -> Price {
-        Price::from_units(self.price[row])
-    }
-
-    /// The day's sessions (F6); longer than the official ones where trades say so.
-    #[must_use]
-    pub fn hours(&self) -> TradingHours {
-        TradingHours::of_data(self.ts_at(self.len() - 1))
-    }
-
-    /// When DAY orders end (F6): at the last trade, or at the close where that is later.
-    #[must_use]
-    pub fn end(&self) -> TsNanos {
-        self.ts_at(self.len() - 1).max(self.hours().close)
+    /// Adds the bars of one day to `out`.
+    fn day(&self, day: &DayRows, instrument: InstrumentIx, out: &mut Vec<Bar>) {
+        match &self.pieces[day.piece] {
+            BarPiece::Vendor(segment) => {
+                let segment = segment.renewed();
+                out.extend(day.rows.clone().map(|row| segment.bar(row, instrument)));
+            }
+            BarPiece::Trades(segment) => {
+                let segment = segment.renewed();
+                let rows = day.rows.clone();
+                let mut made = Vec::new();
+                make_bars(
+                    self.granularity,
+                    instrument,
+                    &segment.ts_event()[rows.clone()],
+                    &segment.price()[rows.clone()],
+                    &segment.quantity()[rows],
+                    &mut made,
+                );
+                out.extend(made.into_iter().map(|made| made.bar));
+            }
+        }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use domain::JstDate;
-    use domain::time::NANOS_PER_MINUTE;
+/// What a run replays: trades or bars of its instruments, in their order.
+#[derive(Debug)]
+pub struct MarketSeries {
+    rows: SeriesOf,
+    /// Days since 1970-01-01 on which any instrument has rows, in order.
+    days: Vec<u64>,
+}
 
-    #[test]
-    fn days_are_cut_at_midnight_in_japan() {
-        let at = |day, minute| {
-            let date = JstDate::from_ymd_opt(2025, 1, day).unwrap();
-            TsNanos::from_jst(date, minute * NANOS_PER_MINUTE).unwrap().nanos()
-        };
-        let ts = [at(6, 9 * 60), at(6, 15 * 60 + 30), at(7, 9 * 60), at(9, 9 * 60)];
-        let days: Vec<_> = TradingDay::split(&ts, &[1; 4], &[1; 4]).collect();
-        assert_eq!(days.iter().map(TradingDay::len).collect::<Vec<_>>(), [2, 1, 1]);
-        assert_eq!(days[0].end().nanos(), ts[1]);
-        assert_eq!(days[1].end().to_string(), "2025-01-07 15:30:00.000000 JST");
+#[derive(Debug)]
+enum SeriesOf {
+    Trades(Vec<TradeSeries>),
+    Bars(Vec<BarSeries>),
+}
+
+fn all_days<'a>(series: impl Iterator<Item = &'a Vec<DayRows>>) -> Vec<u64> {
+    let mut days: Vec<u64> = series.flatten().map(|day| day.jst_day).collect();
+    days.sort_unstable();
+    days.dedup();
+    days
+}
+
+impl MarketSeries {
+    /// Trades of instruments, in the order of the run's list of instruments.
+    #[must_use]
+    pub fn of_trades(series: Vec<TradeSeries>) -> Self {
+        let days = all_days(series.iter().map(|series| &series.days));
+        Self { rows: SeriesOf::Trades(series), days }
+    }
+
+    /// Bars of instruments, in the order of the run's list of instruments.
+    #[must_use]
+    pub fn of_bars(series: Vec<BarSeries>) -> Self {
+        let days = all_days(series.iter().map(|series| &series.days));
+        Self { rows: SeriesOf::Bars(series), days }
+    }
+
+    /// The days on which any of the instruments has rows.
+    #[must_use]
+    pub fn calendar(&self) -> TradingCalendar {
+        let date = |day: &u64| TsNanos::from_nanos(day * NANOS_PER_DAY).jst_date();
+        TradingCalendar::from_dates(self.days.iter().map(date))
+    }
+
+    /// How many days have rows.
+    #[must_use]
+    pub fn day_count(&self) -> usize {
+        self.days.len()
+    }
+
+    /// The days in order; each reads its rows when it is taken.
+    pub fn days(&self) -> impl Iterator<Item = MarketDay<'_>> {
+        self.days.iter().map(|&jst_day| match &self.rows {
+            SeriesOf::Trades(series) => MarketDay::Trades(
+                series
+                    .iter()
+                    .map(|series| match find_day(&series.days, jst_day) {
+                        Some(day) => series.day(day),
+                        None => TradingDay::empty(),
+                    })
+                    .collect(),
+            ),
+            SeriesOf::Bars(series) => {
+                let mut bars = Vec::new();
+                for (index, series) in series.iter().enumerate() {
+                    if let Some(day) = find_day(&series.days, jst_day) {
+                        // A run has at most 4 instruments.
+                        series.day(day, InstrumentIx(index as u16), &mut bars);
+                    }
+                }
+                MarketDay::bars(bars)
+            }
+        })
     }
 }

@@ -16,7 +16,7 @@ use domain::{
 use proptest::prelude::*;
 use replay::exchange::{Commission, Exchange, Order};
 use replay::record::FillRow;
-use replay::{ExecutionModel, ReplayOptions, RunResult, TradingDay};
+use replay::{ExecutionModel, MarketDay, ReplayOptions, RunResult, TradingDay};
 
 /// A command: after which trade, what, and some numbers for it.
 type Draw = (u64, u8, bool, u64, i64, i64);
@@ -138,14 +138,15 @@ fn value(fill: &FillRow) -> i64 {
 /// Everything that happens when the exchange sees every trade, or only those that it asks for.
 fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bool) -> Vec<String> {
     const ONLY: InstrumentIx = InstrumentIx(0);
-    let instruments = std::slice::from_ref(&options.instrument);
+    let instruments = &options.instruments[..];
     let mut exchange = Exchange::new(options.model, instruments, options.cash);
     let mut heard = vec![];
     let mut steps = script(draws).steps;
     for day in TradingDay::split(&market.ts, &market.price, &market.quantity) {
-        exchange.begin_day(day.hours(), ONLY, day.price_at(0));
+        let whole = MarketDay::from(day.clone());
+        exchange.begin_day(whole.hours().unwrap(), ONLY, day.price_at(0));
         let instrument = vec![0; day.len()];
-        let TradingDay { ts_event, price, quantity } = day;
+        let (ts_event, price, quantity) = (day.ts_event(), day.price(), day.quantity());
         let rows = TradeColumns { ts_event, instrument: &instrument, price, quantity };
         for row in 0..day.len() {
             if every || exchange.next_stop(rows, row, row + 1) == row {
@@ -169,7 +170,7 @@ fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bo
             }
             heard.push(exchange.take_events().iter().map(common::words).collect::<String>());
         }
-        exchange.end_day(day.end());
+        exchange.end_day(whole.end().unwrap());
     }
     heard
 }
@@ -226,7 +227,7 @@ proptest! {
     #[test]
     fn no_share_of_a_print_is_used_twice((market, draws, options) in cases()) {
         let (result, _) = run(&market, script(&draws), &options);
-        let lot = options.instrument.lot;
+        let lot = options.instruments[0].lot;
         let mut printed: BTreeMap<u64, u64> = BTreeMap::new();
         for (ts, shares) in market.ts.iter().zip(&market.quantity) {
             *printed.entry(*ts).or_default() += options.model.budget(Quantity::new(*shares), lot).shares();

@@ -66,7 +66,7 @@ fn run(
     look: &mut dyn FnMut(&Bar, usize, &[(usize, Fill)], &Exchange),
 ) {
     let cash = Money::from_yen(2_000_000);
-    let mut exchange = Exchange::new(model, std::slice::from_ref(&options().instrument), cash);
+    let mut exchange = Exchange::new(model, &options().instruments, cash);
     exchange.begin_day(TradingHours::of(bars[0].ts_event.jst_date()), ONLY, price(0));
     let mut now = TsNanos::from_nanos(common::at(6, 0.0) - 1);
     for (place, bar) in bars.iter().enumerate() {

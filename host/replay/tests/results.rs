@@ -128,13 +128,13 @@ fn slippage_is_what_takers_paid_and_makers_did_not() {
     let fills: Vec<_> = result
         .fills
         .iter()
-        .map(|fill| (&*fill.client_order_id, fill.price, fill.print_price, fill.slippage))
+        .map(|fill| (&*fill.client_order_id, fill.price, fill.market_price, fill.slippage))
         .collect();
     assert_eq!(
         fills,
         [
-            ("B", price("1001"), Some(price("1000")), yen("200")),
-            ("L", price("1000"), Some(price("990")), Money::ZERO),
+            ("B", price("1001"), price("1000"), yen("200")),
+            ("L", price("1000"), price("990"), Money::ZERO),
         ]
     );
     assert_eq!(Summary::new(&result).slippage, "200");
@@ -177,7 +177,7 @@ proptest! {
 /// Writes a run's folder and gives its totals.
 fn write(folder: &Path, strategy: &mut dyn StrategyRuntime, options: &ReplayOptions) -> RunTotals {
     let market = two_days();
-    let instruments = [options.instrument.id.clone()];
+    let instruments = [options.instruments[0].id.clone()];
     let mut writer = FolderWriter::create(folder, &instruments).unwrap();
     let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
     let go_on = &mut |_| Control::Continue;
@@ -445,7 +445,7 @@ fn a_full_disk_is_an_error_and_no_result() {
 fn a_folder_that_was_begun_and_not_finished_leaves_nothing() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("run");
-    let writer = FolderWriter::create(&folder, &[options().instrument.id]).unwrap();
+    let writer = FolderWriter::create(&folder, &[options().instruments[0].id.clone()]).unwrap();
     assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
     drop(writer);
     assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);

@@ -486,7 +486,7 @@ fn options_that_make_no_sense_are_refused() {
         "the participation is 101 percent; it must be 1 to 100"
     );
     assert_eq!(
-        message(|o| o.instrument.lot = Quantity::ZERO),
+        message(|o| o.instruments[0].lot = Quantity::ZERO),
         "the lot is 0 shares; it must be at least 1"
     );
     assert_eq!(

@@ -34,8 +34,9 @@ impl Bench {
     fn new(change: impl FnOnce(&mut ExecutionModel)) -> Self {
         let mut options = options();
         change(&mut options.model);
-        let other = Instrument { id: "6758.TSE".parse().unwrap(), ..options.instrument.clone() };
-        let instruments = [options.instrument, other];
+        let other =
+            Instrument { id: "6758.TSE".parse().unwrap(), ..options.instruments[0].clone() };
+        let instruments = [options.instruments[0].clone(), other];
         let exchange = Exchange::new(options.model, &instruments, Money::from_yen(10_000_000));
         let bench = Self { exchange, told: vec![], now: clock(6, "08:00") };
         bench.begin(TradingHours::of(JstDate::from_ymd_opt(2025, 1, 6).unwrap()), 1_000)

@@ -135,11 +135,8 @@ fn bar(minute: u64, prices: [i64; 4], volume: u64) -> Bar {
 /// Sends orders at the end of the first bar and tells the fills on the second.
 fn on_bars(bars: [Bar; 2], held: u64, orders: &[Action]) -> Vec<String> {
     let options = options();
-    let mut exchange = Exchange::new(
-        options.model,
-        std::slice::from_ref(&options.instrument),
-        Money::from_yen(10_000_000),
-    );
+    let mut exchange =
+        Exchange::new(options.model, &options.instruments, Money::from_yen(10_000_000));
     let hours = domain::session::TradingHours::of(bars[0].ts_event.jst_date());
     exchange.begin_day(hours, InstrumentIx(0), bars[0].open);
     let send = |exchange: &mut Exchange, now, action: &Action| match action {

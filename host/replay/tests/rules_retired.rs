@@ -23,7 +23,7 @@ impl Bench {
     fn new(orders_max: u32) -> Self {
         let mut options = options();
         options.model.orders_max = orders_max;
-        let instruments = [options.instrument];
+        let instruments = options.instruments;
         let exchange = Exchange::new(options.model, &instruments, Money::from_yen(1_000_000_000));
         let mut bench = Self { exchange, second: 0 };
         let hours = TradingHours::of(bench.now().jst_date());

@@ -1,13 +1,18 @@
 //! `cargo xtask bench replay`: from the vendor's file to the result.
 
 use std::ops::ControlFlow;
+use std::time::Duration;
 
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use domain::{Instrument, Quantity, TickTable};
 use kumiki_sdk::prelude::{ParamError, Params, Strategy};
 use marketdata::{TradeFile, TradeStore};
-use replay::{Control, ReplayOptions, RunResult, RunStatus, TradeSeries, replay};
+use replay::streaming::WallClock;
+use replay::{
+    Control, Multiplier, Progress, ReplayOptions, RunResult, RunStatus, SpeedDial, TradeSeries,
+    replay, stream,
+};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
 use serde_json::json;
 use tests::native::Native;
@@ -29,6 +34,7 @@ pub(crate) fn run() {
         let real = load_all(real, "13060", cache.path());
         strict_and_windows("real trades of 13060", &real, "0.1");
     }
+    pacing(&series);
     orders(&series);
     whole_program(&data);
 }
@@ -95,7 +101,7 @@ fn reading(name: &str, file: &TradeFile, code: &str, goal: u32) {
 fn bare_call() {
     const CALLS: u64 = 100_000;
     let Ok(mut instance) = module("empty").instantiate(Limits::default()) else { return };
-    let started = instance.init("{}", &[sample::options("{}", 1, "1").instrument]);
+    let started = instance.init("{}", &sample::options("{}", 1, "1").instruments);
     assert_eq!(started, Ok(()));
     let taken = seconds(|| {
         for number in 0..CALLS {
@@ -247,18 +253,47 @@ fn strict_and_windows(what: &str, series: &TradeSeries, tick: &str) {
     }
 }
 
+/// A clock that lets nobody wait, to see what pacing alone costs.
+struct NoWait;
+
+impl WallClock for NoWait {
+    fn sleep(&mut self, _: Duration) {}
+
+    fn elapsed(&mut self) -> Duration {
+        Duration::ZERO
+    }
+}
+
+/// The streaming path at its highest speed beside the self-running one, sleeps left out.
+fn pacing(series: &TradeSeries) {
+    let trades = series.len();
+    let empty = module("empty");
+    let options = sample::options("{}", 1, "1");
+    let (alone, _) = sandboxed(series, &empty, &options);
+    let dial = SpeedDial::new(Multiplier::MAX);
+    let paced = seconds(|| {
+        let Ok(mut instance) = empty.instantiate(Limits::default()) else { return };
+        let look = &mut |_: Progress| Control::Continue;
+        let days = series.days();
+        let run = stream(days, &mut instance, &options, look, &dial, &mut NoWait, &mut ());
+        assert!(run.is_ok());
+    });
+    let more = json!({
+        "times_self_running": (paced.best / alone.best * 1_000.0).round() / 1_000.0,
+        "goal_times_max": 1.05,
+    });
+    rate("empty, streaming at the highest speed", "M trades/s", million(trades), paced, &more);
+}
+
 /// What an order costs, and that it costs the same when there are many.
 fn orders(series: &TradeSeries) {
     let empty = module("empty");
     let orders = module("orders-every-tick");
-    let options = ReplayOptions {
-        instrument: Instrument {
-            lot: Quantity::new(1),
-            ticks: TickTable::Normal,
-            ..sample::options("{}", 1, "1").instrument
-        },
-        ..sample::options("{}", 1, "1")
-    };
+    let mut options = sample::options("{}", 1, "1");
+    for instrument in &mut options.instruments {
+        *instrument =
+            Instrument { lot: Quantity::new(1), ticks: TickTable::Normal, ..instrument.clone() };
+    }
     for share in [100, 10, 1] {
         let days: Vec<_> = series.days().collect();
         let kept = (days.len() / share).max(1);
@@ -267,7 +302,7 @@ fn orders(series: &TradeSeries) {
             let mut count = 0;
             let taken = seconds(|| {
                 let Ok(mut instance) = module.instantiate(Limits::default()) else { return };
-                let run = replay(some.iter().copied(), &mut instance, &options, &mut |_| {
+                let run = replay(some.iter().cloned(), &mut instance, &options, &mut |_| {
                     Control::Continue
                 });
                 count = run.map_or(0, |result| result.orders.len());

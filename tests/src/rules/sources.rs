@@ -6,6 +6,8 @@ use crate::files::File;
 
 /// The one file that reads time.
 const CLOCK: &str = "host/domain/src/clock.rs";
+/// The one file of the replay that has a clock.
+const STREAMING: &str = "host/replay/src/streaming.rs";
 /// Readings of time.
 const NOW: [&str; 4] = ["SystemTime::now", "Instant::now", "Utc::now", "Local::now"];
 /// Crates whose results must be the same each time.
@@ -53,6 +55,16 @@ pub fn only_the_sandbox_names_wasmtime(files: &[File]) -> Vec<Violation> {
 pub fn only_the_clock_reads_time(files: &[File]) -> Vec<Violation> {
     let others = rust(files).filter(|file| file.is_below("host") && file.path != CLOCK);
     forbid(others, &NOW, "only domain's clock reads time")
+}
+
+/// In the replay only the streaming path has a clock; the self-running one cannot wait for one.
+pub fn only_streaming_has_a_clock(files: &[File]) -> Vec<Violation> {
+    let others = rust(files).filter(|file| {
+        file.is_below("host/replay/src")
+            && file.path != STREAMING
+            && !file.is_below("host/replay/src/streaming")
+    });
+    forbid(others, &["clock::"], "only host/replay/src/streaming.rs may")
 }
 
 /// No randomness without a seed where results must repeat.
@@ -175,6 +187,14 @@ mod tests {
         check(only_the_clock_reads_time, CLOCK, text, &[]);
         check(only_the_clock_reads_time, "xtask/src/steps.rs", text, &[]);
         check(only_the_clock_reads_time, "host/a/src/a.rs", "MyInstant::now_and_then()", &[]);
+    }
+
+    #[test]
+    fn clocks_in_the_self_running_replay_are_seen() {
+        let text = "use domain::clock::Stopwatch;\nlet a = clock::sleep(b);\nlet clock = 1;";
+        check(only_streaming_has_a_clock, "host/replay/src/run.rs", text, &[1, 2]);
+        check(only_streaming_has_a_clock, STREAMING, text, &[]);
+        check(only_streaming_has_a_clock, "host/cli/src/a.rs", text, &[]);
     }
 
     #[test]

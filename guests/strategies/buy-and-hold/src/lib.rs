@@ -14,16 +14,24 @@ impl Strategy for BuyAndHold {
     }
 
     fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
-        // An order that expired or was refused is sent again at the next trade.
-        if !context.has_working_orders(trade.instrument)
-            && context.position(trade.instrument).is_flat()
-        {
-            let id = context.submit(Order::market(trade.instrument, Side::Buy, self.quantity));
+        self.hold(context, trade.instrument, trade.price);
+    }
+
+    fn on_bar(&mut self, context: &mut Context, bar: &Bar) {
+        self.hold(context, bar.instrument, bar.close);
+    }
+}
+
+impl BuyAndHold {
+    fn hold(&self, context: &mut Context, instrument: InstrumentIx, price: Price) {
+        // An order that expired or was refused is sent again at the next trade or bar.
+        if !context.has_working_orders(instrument) && context.position(instrument).is_flat() {
+            let id = context.submit(Order::market(instrument, Side::Buy, self.quantity));
             context.emit_signal(
-                trade.instrument,
+                instrument,
                 SignalKind::EntryLong,
                 Some(Side::Buy),
-                Some(trade.price),
+                Some(price),
                 Some("entry"),
                 None,
             );

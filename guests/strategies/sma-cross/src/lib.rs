@@ -1,17 +1,27 @@
-//! The moving-average crossover: long while the average of the last `fast` trade prices is above
-//! that of the last `slow`, else flat. Integers only.
+//! The moving-average crossover: long while the average of the last `fast` prices is above that of
+//! the last `slow`, else flat; each instrument by itself. Prices are those of trades, or the closes
+//! of bars. Integers only.
 
 use kumiki_sdk::prelude::*;
 
-/// Longest average that may be asked for, in trades.
+/// Longest average that may be asked for, in prices.
 const LENGTH_MAX: usize = 100_000;
 
-/// The strategy. Parameters: `fast` and `slow` (trades in each average), `quantity` (shares).
+/// The strategy. Parameters: `fast` and `slow` (prices in each average), `quantity` (shares).
 #[derive(Debug)]
 pub struct SmaCross {
     fast: usize,
     slow: usize,
     quantity: Quantity,
+    /// By instrument.
+    averages: Vec<Averages>,
+}
+
+/// The two averages of one instrument.
+#[derive(Debug)]
+struct Averages {
+    fast: usize,
+    slow: usize,
     /// The last `slow` prices; `oldest` is where the next one goes.
     prices: Box<[i64]>,
     oldest: usize,
@@ -21,6 +31,46 @@ pub struct SmaCross {
 }
 
 impl SmaCross {
+    /// The averages of an instrument; empty ones at its first price.
+    fn averages(&mut self, instrument: InstrumentIx) -> &mut Averages {
+        let index = usize::from(instrument.0);
+        while self.averages.len() <= index {
+            self.averages.push(Averages::new(self.fast, self.slow));
+        }
+        &mut self.averages[index]
+    }
+
+    fn on_price(&mut self, context: &mut Context, instrument: InstrumentIx, price: Price) {
+        let averages = self.averages(instrument);
+        if !averages.push(price.units()) || context.has_working_orders(instrument) {
+            return;
+        }
+        match averages.compare() {
+            std::cmp::Ordering::Greater if context.position(instrument).is_flat() => {
+                context.submit(Order::market(instrument, Side::Buy, self.quantity));
+            }
+            std::cmp::Ordering::Less if context.position(instrument).is_long() => {
+                let held = context.position(instrument).shares();
+                context.submit(Order::market(instrument, Side::Sell, held));
+            }
+            _ => {}
+        }
+    }
+}
+
+impl Averages {
+    fn new(fast: usize, slow: usize) -> Self {
+        Self {
+            fast,
+            slow,
+            prices: vec![0; slow].into_boxed_slice(),
+            oldest: 0,
+            seen: 0,
+            sum_fast: 0,
+            sum_slow: 0,
+        }
+    }
+
     /// Takes in a price; tells whether `slow` prices were seen.
     fn push(&mut self, price: i64) -> bool {
         let mut leaves_fast = self.oldest + self.slow - self.fast;
@@ -66,32 +116,15 @@ impl Strategy for SmaCross {
                 "parameter `fast` is {fast} and `slow` is {slow}; fast must be below slow"
             )));
         }
-        Ok(Self {
-            fast,
-            slow,
-            quantity,
-            prices: vec![0; slow].into_boxed_slice(),
-            oldest: 0,
-            seen: 0,
-            sum_fast: 0,
-            sum_slow: 0,
-        })
+        Ok(Self { fast, slow, quantity, averages: Vec::new() })
     }
 
     fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
-        if !self.push(trade.price.units()) || context.has_working_orders(trade.instrument) {
-            return;
-        }
-        match self.compare() {
-            std::cmp::Ordering::Greater if context.position(trade.instrument).is_flat() => {
-                context.submit(Order::market(trade.instrument, Side::Buy, self.quantity));
-            }
-            std::cmp::Ordering::Less if context.position(trade.instrument).is_long() => {
-                let held = context.position(trade.instrument).shares();
-                context.submit(Order::market(trade.instrument, Side::Sell, held));
-            }
-            _ => {}
-        }
+        self.on_price(context, trade.instrument, trade.price);
+    }
+
+    fn on_bar(&mut self, context: &mut Context, bar: &Bar) {
+        self.on_price(context, bar.instrument, bar.close);
     }
 }
 
@@ -100,8 +133,8 @@ kumiki_sdk::register!(SmaCross);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kumiki_sdk::Action;
     use kumiki_sdk::testing::TestHost;
+    use kumiki_sdk::{Action, Granularity};
 
     fn only_order(actions: &[Action]) -> (Side, u64) {
         match actions {
@@ -127,6 +160,33 @@ mod tests {
     }
 
     #[test]
+    fn bars_count_with_their_close() {
+        let mut host = TestHost::<SmaCross>::new(r#"{"fast": 1, "slow": 2}"#).unwrap();
+        let bar = |close: i64| Bar {
+            ts_event: Timestamp(1),
+            instrument: InstrumentIx(0),
+            granularity: Granularity::Minute,
+            open: Price::from_yen(50),
+            high: Price::from_yen(99),
+            low: Price::from_yen(1),
+            close: Price::from_yen(close),
+            volume: Quantity::new(100),
+        };
+        assert_eq!(host.bar(&bar(10)), []);
+        assert_eq!(only_order(&host.bar(&bar(11))), (Side::Buy, 100));
+    }
+
+    #[test]
+    fn instruments_do_not_mix() {
+        let mut strategy =
+            SmaCross::new(&mut Params::from_json(r#"{"fast": 1, "slow": 2}"#).unwrap()).unwrap();
+        strategy.averages(InstrumentIx(2)).push(5);
+        assert!(!strategy.averages(InstrumentIx(0)).push(6));
+        assert!(strategy.averages(InstrumentIx(2)).push(7));
+        assert_eq!(strategy.averages(InstrumentIx(2)).sum_slow, 12);
+    }
+
+    #[test]
     fn equal_averages_do_nothing() {
         let mut host = TestHost::<SmaCross>::new(r#"{"fast": 2, "slow": 4}"#).unwrap();
         for _ in 0..20 {
@@ -145,24 +205,22 @@ mod tests {
 
     #[test]
     fn the_averages_agree_with_a_plain_computation() {
-        let mut strategy =
-            SmaCross::new(&mut Params::from_json(r#"{"fast": 3, "slow": 7}"#).unwrap()).unwrap();
+        let mut averages = Averages::new(3, 7);
         let prices: Vec<i64> = (0..200_i64).map(|step| 1_000 + step * step * 7_919 % 613).collect();
         for (index, price) in prices.iter().enumerate() {
-            let ready = strategy.push(*price);
+            let ready = averages.push(*price);
             assert_eq!(ready, index >= 6);
             let last = |count: usize| prices[..=index].iter().rev().take(count).sum::<i64>();
-            assert_eq!((strategy.sum_fast, strategy.sum_slow), (last(3), last(7)));
+            assert_eq!((averages.sum_fast, averages.sum_slow), (last(3), last(7)));
         }
     }
 
     #[test]
     fn huge_prices_compare_exactly() {
-        let mut strategy =
-            SmaCross::new(&mut Params::from_json(r#"{"fast": 1, "slow": 2}"#).unwrap()).unwrap();
-        strategy.push(i64::MAX / 4);
-        strategy.push(i64::MAX / 4 + 1);
-        assert_eq!(strategy.compare(), std::cmp::Ordering::Greater);
+        let mut averages = Averages::new(1, 2);
+        averages.push(i64::MAX / 4);
+        averages.push(i64::MAX / 4 + 1);
+        assert_eq!(averages.compare(), std::cmp::Ordering::Greater);
     }
 
     #[test]

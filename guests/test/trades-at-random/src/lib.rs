@@ -28,21 +28,52 @@ impl TradesAtRandom {
         self.seen = (self.seen ^ value).wrapping_mul(0x0100_0000_01b3).rotate_left(7);
     }
 
-    fn order(&mut self, context: &mut Context, trade: &Trade) {
+    fn order(&mut self, context: &mut Context, index: InstrumentIx, price: Price) {
         let (lot, tick) = {
-            let instrument = context.instrument(trade.instrument);
-            (instrument.lot, instrument.tick_at(trade.price))
+            let instrument = context.instrument(index);
+            (instrument.lot, instrument.tick_at(price))
         };
         let side = if self.draw(2) == 0 { Side::Buy } else { Side::Sell };
         let quantity = lot * (1 + self.draw(9));
         let order = if self.draw(3) == 0 {
-            Order::market(trade.instrument, side, quantity)
+            Order::market(index, side, quantity)
         } else {
             let steps = self.draw(21) as i64 - 10;
-            let price = context.instrument(trade.instrument).floor_to_tick(trade.price);
-            Order::limit(trade.instrument, side, quantity, price + tick * steps)
+            let price = context.instrument(index).floor_to_tick(price);
+            Order::limit(index, side, quantity, price + tick * steps)
         };
         self.orders.push(context.submit(order));
+    }
+
+    fn decide(&mut self, context: &mut Context, index: InstrumentIx, price: Price) {
+        if self.draw(self.every) != 0 {
+            return;
+        }
+        let held = context.position(index);
+        self.mix(held.quantity as u64);
+        self.mix(context.account().free_cash().units() as u64);
+        match (self.draw(10), self.orders.last().cloned()) {
+            (0, Some(id)) => context.cancel(&id),
+            (1, Some(id)) => {
+                let quantity = Some(Quantity::new(100 * (1 + self.draw(9))));
+                context.modify(&id, OrderChange { quantity, ..OrderChange::default() });
+            }
+            (2, _) => context.cancel_all(Some(index)),
+            (3, _) => {
+                let working = context.working_orders();
+                self.mix(working.len() as u64);
+                self.order(context, index, price);
+            }
+            (4, _) => context.emit_signal(
+                index,
+                SignalKind::Annotate,
+                None,
+                Some(price),
+                Some("random"),
+                None,
+            ),
+            _ => self.order(context, index, price),
+        }
     }
 }
 
@@ -62,36 +93,19 @@ impl Strategy for TradesAtRandom {
 
     fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
         self.mix(trade.ts_event.0);
+        self.mix(u64::from(trade.instrument.0));
         self.mix(trade.price.units() as u64);
         self.mix(trade.quantity.shares());
-        if self.draw(self.every) != 0 {
-            return;
+        self.decide(context, trade.instrument, trade.price);
+    }
+
+    fn on_bar(&mut self, context: &mut Context, bar: &Bar) {
+        self.mix(bar.ts_event.0);
+        for price in [bar.open, bar.high, bar.low, bar.close] {
+            self.mix(price.units() as u64);
         }
-        let held = context.position(trade.instrument);
-        self.mix(held.quantity as u64);
-        self.mix(context.account().free_cash().units() as u64);
-        match (self.draw(10), self.orders.last().cloned()) {
-            (0, Some(id)) => context.cancel(&id),
-            (1, Some(id)) => {
-                let quantity = Some(Quantity::new(100 * (1 + self.draw(9))));
-                context.modify(&id, OrderChange { quantity, ..OrderChange::default() });
-            }
-            (2, _) => context.cancel_all(Some(trade.instrument)),
-            (3, _) => {
-                let working = context.working_orders();
-                self.mix(working.len() as u64);
-                self.order(context, trade);
-            }
-            (4, _) => context.emit_signal(
-                trade.instrument,
-                SignalKind::Annotate,
-                None,
-                Some(trade.price),
-                Some("random"),
-                None,
-            ),
-            _ => self.order(context, trade),
-        }
+        self.mix(bar.volume.shares());
+        self.decide(context, bar.instrument, bar.close);
     }
 
     fn on_order_event(&mut self, context: &mut Context, event: &OrderEvent) {

@@ -1,11 +1,22 @@
 //! Which cell of a line is which column, as the header line tells.
 
+use std::marker::PhantomData;
+
 use crate::error::{HeaderProblem, shown};
 use crate::limits::SHOWN_HEADER_CHARS;
 
 use super::cells::Cells;
 
-/// The columns in use. The order is the vendor's standard order.
+/// A set of columns that a kind of file has.
+pub(super) trait ColumnSet: Copy + 'static {
+    /// The vendor's name.
+    fn name(self) -> &'static str;
+
+    /// The column's own place in the set, from 0.
+    fn place(self) -> usize;
+}
+
+/// The columns of trades files. The order is the vendor's standard order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Column {
     Date,
@@ -27,9 +38,10 @@ impl Column {
         Self::Quantity,
         Self::TransactionId,
     ];
+}
 
-    /// The vendor's name.
-    pub(super) const fn name(self) -> &'static str {
+impl ColumnSet for Column {
+    fn name(self) -> &'static str {
         match self {
             Self::Date => "Date",
             Self::Code => "Code",
@@ -40,35 +52,42 @@ impl Column {
             Self::TransactionId => "TransactionId",
         }
     }
+
+    fn place(self) -> usize {
+        self as usize
+    }
 }
 
 /// Where each column stands.
 #[derive(Debug)]
-pub(super) struct Layout {
+pub(super) struct Layout<C> {
     names: Vec<String>,
-    positions: [usize; 7],
+    /// By the column's own place.
+    positions: Vec<usize>,
     standard: bool,
+    columns: PhantomData<C>,
 }
 
-impl Layout {
-    /// Reads the header line, which has no line end and no byte order mark any more.
-    pub(super) fn parse(line: &[u8]) -> Result<Self, HeaderProblem> {
+impl<C: ColumnSet> Layout<C> {
+    /// Finds `columns` in the header line, which has no line end and no byte order mark any more.
+    pub(super) fn parse(line: &[u8], columns: &[C]) -> Result<Self, HeaderProblem> {
         let mut cells = Cells::default();
         cells.split(line).map_err(HeaderProblem::Line)?;
         let found = || shown(line, SHOWN_HEADER_CHARS);
         let cells = &cells;
-        let all_at = |column: Column| {
+        let all_at = |column: C| {
             (0..cells.count()).filter(move |&index| cells.get(index) == column.name().as_bytes())
         };
-        if Column::ALL.iter().all(|&column| all_at(column).next().is_none()) {
-            return Err(HeaderProblem::NoHeader(found()));
+        if columns.iter().all(|&column| all_at(column).next().is_none()) {
+            let expected: Vec<_> = columns.iter().map(|column| column.name()).collect();
+            return Err(HeaderProblem::NoHeader { expected: expected.join(","), found: found() });
         }
-        let mut positions = [0; 7];
-        for (position, column) in positions.iter_mut().zip(Column::ALL) {
+        let last = columns.iter().map(|column| column.place()).max().unwrap_or(0);
+        let mut positions = vec![usize::MAX; last + 1];
+        for &column in columns {
             let mut places = all_at(column);
-            *position = places.next().ok_or_else(|| HeaderProblem::ColumnMissing {
-                column: column.name(),
-                found: found(),
+            positions[column.place()] = places.next().ok_or_else(|| {
+                HeaderProblem::ColumnMissing { column: column.name(), found: found() }
             })?;
             if places.next().is_some() {
                 return Err(HeaderProblem::ColumnTwice { column: column.name(), found: found() });
@@ -78,8 +97,10 @@ impl Layout {
             (0..cells.count()).map(|index| shown(cells.get(index), SHOWN_HEADER_CHARS)).collect();
         Ok(Self {
             names,
+            standard: positions.iter().copied().eq(0..columns.len())
+                && cells.count() == columns.len(),
             positions,
-            standard: positions == [0, 1, 2, 3, 4, 5, 6] && cells.count() == 7,
+            columns: PhantomData,
         })
     }
 
@@ -99,8 +120,8 @@ impl Layout {
     }
 
     /// The position of `column`.
-    pub(super) fn position(&self, column: Column) -> usize {
-        self.positions[column as usize]
+    pub(super) fn position(&self, column: C) -> usize {
+        self.positions[column.place()]
     }
 }
 
@@ -112,21 +133,21 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name() {
-        let layout = Layout::parse(STANDARD.as_bytes()).unwrap();
+        let layout = Layout::parse(STANDARD.as_bytes(), &Column::ALL).unwrap();
         assert!(layout.is_standard());
         let other = b"\"TransactionId\",Note,TradingVolume,Price,SessionDistinction,Time,Code,Date";
-        let layout = Layout::parse(other).unwrap();
+        let layout = Layout::parse(other, &Column::ALL).unwrap();
         assert!(!layout.is_standard());
         assert_eq!((layout.position(Column::Date), layout.width()), (7, 8));
         assert_eq!(layout.name_at(1), "Note");
         let longer = format!("{STANDARD},Extra");
-        assert!(!Layout::parse(longer.as_bytes()).unwrap().is_standard());
+        assert!(!Layout::parse(longer.as_bytes(), &Column::ALL).unwrap().is_standard());
     }
 
     #[test]
     fn wrong_headers_are_told_apart() {
-        let parse = |text: &str| Layout::parse(text.as_bytes()).unwrap_err();
-        assert!(matches!(parse("a,b"), HeaderProblem::NoHeader(found) if found == "a,b"));
+        let parse = |text: &str| Layout::parse(text.as_bytes(), &Column::ALL).unwrap_err();
+        assert!(matches!(parse("a,b"), HeaderProblem::NoHeader { found, .. } if found == "a,b"));
         let twice = format!("{STANDARD},Price");
         assert!(matches!(parse(&twice), HeaderProblem::ColumnTwice { column: "Price", .. }));
         let renamed = STANDARD.replace("Price", "P");

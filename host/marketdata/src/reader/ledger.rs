@@ -140,6 +140,17 @@ impl Ledger {
         Ok(())
     }
 
+    /// Takes the end of a bar: later than the one before of the same code.
+    pub(super) fn accept_bar(&mut self, place: usize, moment: u64) -> Result<(), CellProblem> {
+        let past = &mut self.pasts[place];
+        if moment <= past.last {
+            let previous = TsNanos::from_nanos(past.last);
+            return Err(CellProblem::BarOrder { code: past.code, previous });
+        }
+        past.last = moment;
+        Ok(())
+    }
+
     /// Drops the ids of all other codes, which have no more rows on that day when rows are grouped
     /// by code, and the ids of this one too if it alone is too large.
     #[cold]

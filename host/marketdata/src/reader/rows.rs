@@ -1,38 +1,29 @@
 //! From lines to checked rows: picks the codes asked for, parses, applies every rule, delivers.
 
-use domain::{JstDate, TsNanos, VendorCode};
+use domain::VendorCode;
 use memchr::memchr;
 
 use crate::catalog::Period;
-use crate::error::{CellProblem, LineProblem, shown};
-use crate::limits::{LINE_BYTES_MAX, SHOWN_VALUE_CHARS};
+use crate::error::{CellProblem, LineProblem};
+use crate::limits::LINE_BYTES_MAX;
 
-use super::cells::Cells;
 use super::fast::{self, Values};
 use super::fault::{Fault, LineFault};
 use super::header::{Column, Layout};
 use super::ledger::{Broken, Ledger};
+use super::line::Line;
+use super::text::Lines;
 use super::values::{self, Session};
 use super::{Selection, TradeRow, TradeSink};
 
-/// The date read last, because a file names each date many thousand times in a row.
-#[derive(Debug, Clone, Copy)]
-struct KnownDate {
-    bytes: [u8; 10],
-    midnight: u64,
-}
-
 /// Turns lines into rows; lives as long as one file is read.
 pub(super) struct RowReader<'a, S> {
-    layout: Layout,
-    period: Period,
+    parts: Line<Column>,
     selection: &'a Selection,
     picks_codes: bool,
     /// The code seen last and its place; no code is all zeros.
     current: ([u8; 5], usize),
     ledger: Ledger,
-    date: KnownDate,
-    cells: Cells,
     sink: &'a mut S,
     line: u64,
     delivered: u64,
@@ -40,52 +31,124 @@ pub(super) struct RowReader<'a, S> {
 
 impl<'a, S: TradeSink> RowReader<'a, S> {
     pub(super) fn new(
-        layout: Layout,
+        layout: Layout<Column>,
         period: Period,
         selection: &'a Selection,
         sink: &'a mut S,
     ) -> Self {
         let codes = selection.codes();
         Self {
-            layout,
-            period,
+            parts: Line::new(layout, period),
             selection,
             picks_codes: matches!(selection, Selection::Codes(_)),
             current: ([0; 5], 0),
             ledger: Ledger::new(codes),
-            date: KnownDate { bytes: [0; 10], midnight: 0 },
-            cells: Cells::default(),
             sink,
             line: 1,
             delivered: 0,
         }
     }
 
-    /// Number of the line handled last; the header is line 1.
-    pub(super) fn line(&self) -> u64 {
+    /// The place of a code that is selected or, when all are read, was seen before.
+    #[inline]
+    fn place_of(&mut self, code: [u8; 5]) -> Option<usize> {
+        if code == self.current.0 {
+            return Some(self.current.1);
+        }
+        let place = if self.picks_codes {
+            let wanted = self.selection.codes();
+            wanted.iter().position(|wanted| *wanted.as_bytes() == code)
+        } else {
+            self.ledger.find(code)
+        };
+        if let Some(place) = place {
+            self.current = (code, place);
+        }
+        place
+    }
+
+    #[inline(always)]
+    fn deliver(&mut self, place: usize, values: &Values) -> Result<(), Broken> {
+        let midnight = self.parts.date.midnight;
+        // A midnight is at most 584 years after 1970, and the wrap would be later than any file.
+        let moment = midnight.wrapping_add(values.nanos_of_day);
+        self.ledger.accept(place, midnight, moment, values.transaction_id)?;
+        self.delivered += 1;
+        self.sink.trade(&TradeRow {
+            code_index: place,
+            code: self.ledger.code(place),
+            ts_event: moment,
+            price: values.price,
+            quantity: values.quantity,
+            transaction_id: values.transaction_id,
+        });
+        Ok(())
+    }
+
+    /// Any legal spelling, and a precise fault for the others.
+    #[cold]
+    fn general_row(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if !self.parts.take(line, Column::Code, self.selection)? {
+            return Ok(());
+        }
+        self.parts.take_date(Column::Date)?;
+        let place = self.parts.take_code(Column::Code, &mut self.ledger)?;
+        let values = self.take_values()?;
+        match self.deliver(place, &values) {
+            Ok(()) => Ok(()),
+            Err(broken) => Err(self.blame(line, broken)),
+        }
+    }
+
+    fn take_values(&self) -> Result<Values, Fault> {
+        let fault = |column, problem| move || self.parts.fault(column, problem);
+        let nanos_of_day = values::time_of_day(self.parts.cell(Column::Time))
+            .ok_or_else(fault(Column::Time, CellProblem::Time))?;
+        let session = Session::parse(self.parts.cell(Column::Session))
+            .ok_or_else(fault(Column::Session, CellProblem::Session))?;
+        if !session.contains(nanos_of_day) {
+            return Err(self.parts.fault(Column::Time, session.hours_problem()));
+        }
+        Ok(Values {
+            nanos_of_day,
+            price: values::price(self.parts.cell(Column::Price))
+                .ok_or_else(fault(Column::Price, CellProblem::Price))?,
+            quantity: values::quantity(self.parts.cell(Column::Quantity))
+                .ok_or_else(fault(Column::Quantity, CellProblem::Quantity))?,
+            transaction_id: values::whole(self.parts.cell(Column::TransactionId))
+                .ok_or_else(fault(Column::TransactionId, CellProblem::TransactionId))?,
+        })
+    }
+
+    #[cold]
+    fn blame(&mut self, line: &[u8], broken: Broken) -> Fault {
+        self.parts.blame(line, broken.column, broken.problem)
+    }
+}
+
+impl<S: TradeSink> Lines for RowReader<'_, S> {
+    fn line(&self) -> u64 {
         self.line
     }
 
-    /// Rows handed to the sink.
-    pub(super) fn delivered(&self) -> u64 {
+    fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Codes asked for, or found when all were.
-    pub(super) fn code_count(&self) -> usize {
+    fn code_count(&self) -> usize {
         self.ledger.code_count()
     }
 
-    /// Handles whole lines, each with its line feed.
-    pub(super) fn lines(&mut self, block: &[u8]) -> Result<(), Fault> {
-        let standard = self.layout.is_standard();
+    fn lines(&mut self, block: &[u8]) -> Result<(), Fault> {
+        let standard = self.parts.layout.is_standard();
         let mut rest = block;
         while !rest.is_empty() {
             self.line += 1;
             let head = if standard { fast::date_and_code(rest) } else { None };
             let known = head.and_then(|(date, code)| Some((date, self.place_of(code)?)));
             if let Some((date, place)) = known
-                && date == self.date.bytes
+                && date == self.parts.date.bytes
                 && let Some((values, length)) = fast::values(rest)
             {
                 match self.deliver(place, &values) {
@@ -109,162 +172,10 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
         Ok(())
     }
 
-    /// Handles the text after the last line feed.
-    pub(super) fn last_line(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn last_line(&mut self, line: &[u8]) -> Result<(), Fault> {
         self.line += 1;
         self.general_row(line)
     }
-
-    /// The place of a code that is selected or, when all are read, was seen before.
-    #[inline]
-    fn place_of(&mut self, code: [u8; 5]) -> Option<usize> {
-        if code == self.current.0 {
-            return Some(self.current.1);
-        }
-        let place = if self.picks_codes {
-            let wanted = self.selection.codes();
-            wanted.iter().position(|wanted| *wanted.as_bytes() == code)
-        } else {
-            self.ledger.find(code)
-        };
-        if let Some(place) = place {
-            self.current = (code, place);
-        }
-        place
-    }
-
-    #[inline(always)]
-    fn deliver(&mut self, place: usize, values: &Values) -> Result<(), Broken> {
-        let midnight = self.date.midnight;
-        // A midnight is at most 584 years after 1970, and the wrap would be later than any file.
-        let moment = midnight.wrapping_add(values.nanos_of_day);
-        self.ledger.accept(place, midnight, moment, values.transaction_id)?;
-        self.delivered += 1;
-        self.sink.trade(&TradeRow {
-            code_index: place,
-            code: self.ledger.code(place),
-            ts_event: moment,
-            price: values.price,
-            quantity: values.quantity,
-            transaction_id: values.transaction_id,
-        });
-        Ok(())
-    }
-
-    /// Any legal spelling, and a precise fault for the others.
-    #[cold]
-    fn general_row(&mut self, line: &[u8]) -> Result<(), Fault> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        if line.is_empty() {
-            return Err(LineFault::line(LineProblem::Blank));
-        }
-        self.cells.split(line).map_err(LineFault::line)?;
-        let code = self.cell(Column::Code);
-        if let Selection::Codes(codes) = self.selection
-            && self.cells.count() > self.layout.position(Column::Code)
-            && !codes.iter().any(|wanted| wanted.as_bytes() == code)
-        {
-            return Ok(());
-        }
-        if self.cells.count() != self.layout.width() {
-            return Err(LineFault::line(LineProblem::CellCount {
-                expected: self.layout.width(),
-                found: self.cells.count(),
-                text: shown(line, SHOWN_VALUE_CHARS),
-            }));
-        }
-        self.refuse_nul(line)?;
-        self.take_date()?;
-        let place = self.take_code()?;
-        let values = self.take_values()?;
-        match self.deliver(place, &values) {
-            Ok(()) => Ok(()),
-            Err(broken) => Err(self.blame(line, broken)),
-        }
-    }
-
-    fn cell(&self, column: Column) -> &[u8] {
-        self.cells.get(self.layout.position(column))
-    }
-
-    fn fault(&self, column: Column, problem: CellProblem) -> Fault {
-        LineFault::cell(column.name(), self.cell(column), problem)
-    }
-
-    fn refuse_nul(&self, line: &[u8]) -> Result<(), Fault> {
-        if memchr(0, line).is_none() {
-            return Ok(());
-        }
-        let damaged = (0..self.cells.count()).find(|&index| self.cells.get(index).contains(&0));
-        let index = damaged.unwrap_or(0);
-        let name = self.layout.name_at(index);
-        Err(LineFault::cell(name, self.cells.get(index), CellProblem::Nul))
-    }
-
-    fn take_date(&mut self) -> Result<(), Fault> {
-        let cell = self.cell(Column::Date);
-        if cell == self.date.bytes {
-            return Ok(());
-        }
-        let known = parse_date(cell).ok_or_else(|| self.fault(Column::Date, CellProblem::Date))?;
-        let (bytes, date, midnight) = known;
-        if !self.period.contains(date) {
-            let problem = CellProblem::Period(self.period.to_string());
-            return Err(self.fault(Column::Date, problem));
-        }
-        self.date = KnownDate { bytes, midnight };
-        Ok(())
-    }
-
-    fn take_code(&mut self) -> Result<usize, Fault> {
-        let found = match <[u8; 5]>::try_from(self.cell(Column::Code)) {
-            Ok(bytes) => self.ledger.find_or_add(bytes),
-            Err(_) => Err(CellProblem::Code),
-        };
-        found.map_err(|problem| self.fault(Column::Code, problem))
-    }
-
-    fn take_values(&self) -> Result<Values, Fault> {
-        let fault = |column, problem| move || self.fault(column, problem);
-        let nanos_of_day = values::time_of_day(self.cell(Column::Time))
-            .ok_or_else(fault(Column::Time, CellProblem::Time))?;
-        let session = Session::parse(self.cell(Column::Session))
-            .ok_or_else(fault(Column::Session, CellProblem::Session))?;
-        if !session.contains(nanos_of_day) {
-            return Err(self.fault(Column::Time, session.hours_problem()));
-        }
-        Ok(Values {
-            nanos_of_day,
-            price: values::price(self.cell(Column::Price))
-                .ok_or_else(fault(Column::Price, CellProblem::Price))?,
-            quantity: values::quantity(self.cell(Column::Quantity))
-                .ok_or_else(fault(Column::Quantity, CellProblem::Quantity))?,
-            transaction_id: values::whole(self.cell(Column::TransactionId))
-                .ok_or_else(fault(Column::TransactionId, CellProblem::TransactionId))?,
-        })
-    }
-
-    /// The fault of a row that contradicts the rows before it.
-    #[cold]
-    fn blame(&mut self, line: &[u8], broken: Broken) -> Fault {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
-        match self.cells.split(line) {
-            Ok(()) => self.fault(broken.column, broken.problem),
-            Err(problem) => LineFault::line(problem),
-        }
-    }
-}
-
-/// A date's bytes, the date, and its midnight in Japan as nanoseconds of UTC.
-fn parse_date(cell: &[u8]) -> Option<([u8; 10], JstDate, u64)> {
-    let bytes = <[u8; 10]>::try_from(cell).ok()?;
-    if bytes[4] != b'-' || bytes[7] != b'-' {
-        return None;
-    }
-    let number = |part: &[u8]| values::whole(part).and_then(|value| u32::try_from(value).ok());
-    let year = i32::try_from(number(&bytes[..4])?).ok()?;
-    let date = JstDate::from_ymd_opt(year, number(&bytes[5..7])?, number(&bytes[8..])?)?;
-    Some((bytes, date, TsNanos::from_jst(date, 0)?.nanos()))
 }
 
 impl Selection {
@@ -272,24 +183,6 @@ impl Selection {
         match self {
             Self::All => &[],
             Self::Codes(codes) => codes,
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn dates_are_checked_against_the_calendar() {
-        let (bytes, date, midnight) = parse_date(b"2025-01-06").unwrap();
-        assert_eq!(&bytes, b"2025-01-06");
-        assert_eq!(date.to_string(), "2025-01-06");
-        assert_eq!(midnight, 1_736_089_200_000_000_000);
-        for refused in
-            ["2025-02-30", "2025-1-6", "20250106", "2025/01/06", "+025-01-06", "1969-12-31", ""]
-        {
-            assert!(parse_date(refused.as_bytes()).is_none(), "{refused}");
         }
     }
 }

@@ -101,6 +101,32 @@ pub(super) fn is_price(units: i64) -> bool {
     (1..=PRICE_YEN_MAX * UNITS_PER_YEN).contains(&units)
 }
 
+/// A bar's number of shares; other programs write whole numbers with decimals of zero.
+pub(super) fn volume(cell: &[u8]) -> Option<u64> {
+    let whole = match memchr::memchr(b'.', cell) {
+        Some(point) if cell[point + 1..].iter().all(|&digit| digit == b'0') => &cell[..point],
+        _ => cell,
+    };
+    quantity(whole)
+}
+
+/// Whether a cell is an amount of money from 0; its value is not used.
+pub(super) fn is_amount(cell: &[u8]) -> bool {
+    let (yen, decimals) = match memchr::memchr(b'.', cell) {
+        Some(point) => (&cell[..point], &cell[point + 1..]),
+        None => (cell, b"0".as_slice()),
+    };
+    let digits = |text: &[u8]| !text.is_empty() && text.iter().all(u8::is_ascii_digit);
+    digits(yen) && digits(decimals)
+}
+
+/// Nanoseconds after midnight of `HH:MM`.
+pub(super) fn minute_of_day(cell: &[u8]) -> Option<u64> {
+    let &[h1, h2, b':', m1, m2] = cell else { return None };
+    let (hour, minute) = (whole(&[h1, h2])?, whole(&[m1, m2])?);
+    (hour <= 23 && minute <= 59).then_some((hour * 60 + minute) * 60 * NANOS_PER_SECOND)
+}
+
 /// Nanoseconds after midnight of `HH:MM:SS` with up to nine digits of fraction.
 pub(super) fn time_of_day(cell: &[u8]) -> Option<u64> {
     let (clock, fraction) = cell.split_first_chunk::<8>()?;
@@ -198,6 +224,25 @@ mod tests {
             "09:00:00.x",
         ] {
             check(refused, None);
+        }
+    }
+
+    #[test]
+    fn bars_have_minutes_volumes_and_amounts() {
+        assert_eq!(minute_of_day(b"09:01"), Some((9 * 60 + 1) * 60 * NANOS_PER_SECOND));
+        for refused in ["9:01", "09:60", "24:00", "09:01:00", "0901", ""] {
+            assert_eq!(minute_of_day(refused.as_bytes()), None, "{refused}");
+        }
+        assert_eq!(
+            (volume(b"2500"), volume(b"2500.0"), volume(b"2500.")),
+            (Some(2_500), Some(2_500), Some(2_500))
+        );
+        for refused in ["0", "0.0", "2500.5", "-1", "", ".0"] {
+            assert_eq!(volume(refused.as_bytes()), None, "{refused}");
+        }
+        assert!(is_amount(b"12027500") && is_amount(b"99954013130.35") && is_amount(b"0"));
+        for refused in ["", ".5", "1.", "-1", "1e9", "1,0"] {
+            assert!(!is_amount(refused.as_bytes()), "{refused}");
         }
     }
 

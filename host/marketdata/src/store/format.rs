@@ -1,9 +1,10 @@
-//! The layout of a cache file: a header of 128 bytes, then three columns of little-endian 64-bit
-//! integers (moment, price, quantity), each padded with zeros to a multiple of 64 bytes.
+//! The layout of a cache file: a header of 128 bytes, then columns of little-endian 64-bit integers,
+//! each padded with zeros to a multiple of 64 bytes: three for trades (moment, price, quantity), six
+//! for bars (moment, open, high, low, close, volume).
 //!
 //! | bytes | header field |
 //! |---|---|
-//! | 0..8 | `KMKTRADE` |
+//! | 0..8 | `KMKTRADE`, `KMKBARSM` (minute bars) or `KMKBARSD` (daily bars) |
 //! | 8..16 | format version |
 //! | 16..32 | xxh3-128 of the source file |
 //! | 32..40 | vendor code, three zeros |
@@ -14,9 +15,10 @@
 //! | 88..120 | zeros |
 //! | 120..128 | xxh3-64 of the 120 bytes before |
 
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
 
 use domain::VendorCode;
+use domain::strategy::BarGranularity;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::grid::PriceGrid;
@@ -24,7 +26,6 @@ use super::grid::PriceGrid;
 #[cfg(target_endian = "big")]
 compile_error!("cache columns are mapped as little-endian integers");
 
-const MAGIC: &[u8; 8] = b"KMKTRADE";
 /// Raised with every change of the layout or of the meaning of a field.
 const VERSION: u64 = 1;
 pub(super) const HEADER_BYTES: usize = 128;
@@ -32,28 +33,64 @@ const HASHED_HEADER_BYTES: usize = HEADER_BYTES - 8;
 /// A cache line, and enough for every vector instruction.
 const ALIGNMENT: usize = 64;
 
+/// Bytes that are checked at a time.
+const CHECKED_BYTES: usize = 256 << 10;
+
+/// What the rows of a segment are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Trades,
+    Bars(BarGranularity),
+}
+
+impl Kind {
+    const fn magic(self) -> &'static [u8; 8] {
+        match self {
+            Self::Trades => b"KMKTRADE",
+            Self::Bars(BarGranularity::Minute) => b"KMKBARSM",
+            Self::Bars(BarGranularity::Day) => b"KMKBARSD",
+        }
+    }
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Trades => "trades",
+            Self::Bars(BarGranularity::Minute) => "minute",
+            Self::Bars(BarGranularity::Day) => "daily",
+        }
+    }
+
+    const fn columns(self) -> usize {
+        match self {
+            Self::Trades => 3,
+            Self::Bars(_) => 6,
+        }
+    }
+}
+
 /// What a segment is made from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
+    pub(super) kind: Kind,
     pub(super) source: u128,
     pub(super) code: VendorCode,
 }
 
 impl Key {
     pub(super) fn file_name(&self) -> String {
-        format!("trades-{:032x}-{}.columns", self.source, self.code)
+        format!("{}-{:032x}-{}.columns", self.kind.name(), self.source, self.code)
     }
 }
 
-/// The bytes of the three columns, each row at the same place.
+/// The bytes of the columns, each row at the same place.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct ColumnBytes<'a>(pub(super) [&'a [u8]; 3]);
+pub(super) struct ColumnBytes<'a>(pub(super) &'a [&'a [u8]]);
 
-/// Bytes of one column with its padding, and of the whole file, for so many rows.
-fn sizes(rows: u64) -> Option<(usize, usize)> {
+/// Bytes of one column with its padding, and of the whole file, for so many rows and columns.
+fn sizes(rows: u64, columns: usize) -> Option<(usize, usize)> {
     let bytes = usize::try_from(rows).ok()?.checked_mul(size_of::<u64>())?;
     let padded = bytes.checked_next_multiple_of(ALIGNMENT)?;
-    Some((padded, padded.checked_mul(3)?.checked_add(HEADER_BYTES)?))
+    Some((padded, padded.checked_mul(columns)?.checked_add(HEADER_BYTES)?))
 }
 
 /// Writes a cache file.
@@ -84,13 +121,13 @@ fn header(
     columns: ColumnBytes<'_>,
     payload: u64,
 ) -> [u8; HEADER_BYTES] {
-    let [moments, ..] = columns.0;
+    let moments = columns.0.first().copied().unwrap_or_default();
     let rows = (moments.len() / size_of::<u64>()) as u64;
     let moment = |bytes: Option<&[u8; 8]>| u64::from_le_bytes(*bytes.unwrap_or(&[0; 8]));
     let (step, tables) = grid.to_parts();
     let mut header = [0; HEADER_BYTES];
     let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, MAGIC);
+    put(0, key.kind.magic());
     put(8, &VERSION.to_le_bytes());
     put(16, &key.source.to_le_bytes());
     put(32, key.code.as_bytes());
@@ -114,16 +151,44 @@ pub(super) struct Contents {
     pub(super) stride: usize,
 }
 
-/// Checks every byte of a cache file.
-pub(super) fn verify(bytes: &[u8], key: &Key) -> Result<Contents, String> {
-    let Some(header) = bytes.first_chunk::<HEADER_BYTES>() else {
-        return Err(format!("it has only {} bytes", bytes.len()));
-    };
-    let number = |at: usize| {
-        let field = header[at..].first_chunk().copied().unwrap_or_default();
-        u64::from_le_bytes(field)
-    };
-    if &header[..8] != MAGIC {
+/// Checks every byte of a cache file of so many bytes. It is read and not mapped, because mapped
+/// pages would count as memory of this process from then on.
+pub(super) fn verify(mut source: impl Read, length: u64, key: &Key) -> Result<Contents, String> {
+    let mut header = [0; HEADER_BYTES];
+    if length < HEADER_BYTES as u64 {
+        return Err(format!("it has only {length} bytes"));
+    }
+    source.read_exact(&mut header).map_err(|error| error.to_string())?;
+    let contents = check_header(&header, length, key)?;
+    let mut hash = Xxh3::new();
+    let mut buffer = vec![0; CHECKED_BYTES];
+    loop {
+        match source.read(&mut buffer) {
+            Ok(0) => break,
+            Ok(read) => hash.update(&buffer[..read]),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    if hash.digest() != number(&header, 80) {
+        return Err("its columns are damaged".to_owned());
+    }
+    Ok(contents)
+}
+
+fn number(header: &[u8; HEADER_BYTES], at: usize) -> u64 {
+    let field = header[at..].first_chunk().copied().unwrap_or_default();
+    u64::from_le_bytes(field)
+}
+
+/// Checks the header of a cache file of so many bytes, and nothing else.
+pub(super) fn check_header(
+    header: &[u8; HEADER_BYTES],
+    length: u64,
+    key: &Key,
+) -> Result<Contents, String> {
+    let number = |at| number(header, at);
+    if &header[..8] != key.kind.magic() {
         return Err("it is no cache file".to_owned());
     }
     if xxh3_64(&header[..HASHED_HEADER_BYTES]) != number(HASHED_HEADER_BYTES) {
@@ -135,12 +200,9 @@ pub(super) fn verify(bytes: &[u8], key: &Key) -> Result<Contents, String> {
     if header[16..32] != key.source.to_le_bytes() || &header[32..37] != key.code.as_bytes() {
         return Err("it was made from other data".to_owned());
     }
-    let (stride, length) = sizes(number(40)).unwrap_or((0, 0));
-    if bytes.len() != length {
-        return Err(format!("it has {} bytes instead of {length}", bytes.len()));
-    }
-    if xxh3_64(&bytes[HEADER_BYTES..]) != number(80) {
-        return Err("its columns are damaged".to_owned());
+    let (stride, expected) = sizes(number(40), key.kind.columns()).unwrap_or((0, 0));
+    if length != expected as u64 {
+        return Err(format!("it has {length} bytes instead of {expected}"));
     }
     Ok(Contents {
         rows: usize::try_from(number(40)).unwrap_or(0),
@@ -154,7 +216,11 @@ mod tests {
     use super::*;
 
     fn key() -> Key {
-        Key { source: 7, code: VendorCode::new("13010").unwrap() }
+        Key { kind: Kind::Trades, source: 7, code: VendorCode::new("13010").unwrap() }
+    }
+
+    fn check(bytes: &[u8], key: &Key) -> Result<Contents, String> {
+        verify(bytes, bytes.len() as u64, key)
     }
 
     fn file(rows: u64) -> Vec<u8> {
@@ -162,7 +228,7 @@ mod tests {
         let bytes = bytemuck::cast_slice(&moments);
         let mut out = Vec::new();
         let grid = PriceGrid::of(&[10_000]);
-        write(&mut out, &key(), grid, ColumnBytes([bytes; 3])).unwrap();
+        write(&mut out, &key(), grid, ColumnBytes(&[bytes; 3])).unwrap();
         out
     }
 
@@ -171,10 +237,10 @@ mod tests {
         for (rows, length) in [(0, 128), (1, 320), (8, 320), (9, 512)] {
             let bytes = file(rows);
             assert_eq!(bytes.len(), length, "{rows}");
-            let contents = verify(&bytes, &key()).unwrap();
+            let contents = check(&bytes, &key()).unwrap();
             assert_eq!(contents.rows as u64, rows);
         }
-        assert_eq!(sizes(u64::MAX), None);
+        assert_eq!(sizes(u64::MAX, 3), None);
     }
 
     #[test]
@@ -183,11 +249,11 @@ mod tests {
         for position in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[position] ^= 1 << (position % 8);
-            assert!(verify(&damaged, &key()).is_err(), "byte {position}");
-            assert!(verify(&whole[..position], &key()).is_err(), "cut {position}");
+            assert!(check(&damaged, &key()).is_err(), "byte {position}");
+            assert!(check(&whole[..position], &key()).is_err(), "cut {position}");
         }
         let longer = [whole.as_slice(), b"x"].concat();
-        assert_eq!(verify(&longer, &key()).unwrap_err(), "it has 513 bytes instead of 512");
+        assert_eq!(check(&longer, &key()).unwrap_err(), "it has 513 bytes instead of 512");
     }
 
     #[test]
@@ -196,10 +262,15 @@ mod tests {
         newer[8] = 2;
         let hash = xxh3_64(&newer[..HASHED_HEADER_BYTES]).to_le_bytes();
         newer[HASHED_HEADER_BYTES..HEADER_BYTES].copy_from_slice(&hash);
-        assert_eq!(verify(&newer, &key()).unwrap_err(), "it has format 2, not 1");
+        assert_eq!(check(&newer, &key()).unwrap_err(), "it has format 2, not 1");
         let other = Key { source: 8, ..key() };
-        assert_eq!(verify(&file(1), &other).unwrap_err(), "it was made from other data");
+        assert_eq!(check(&file(1), &other).unwrap_err(), "it was made from other data");
+        let minute = Kind::Bars(BarGranularity::Minute);
+        assert_eq!(
+            check(&file(1), &Key { kind: minute, ..key() }).unwrap_err(),
+            "it is no cache file"
+        );
         let code = VendorCode::new("13020").unwrap();
-        assert!(verify(&file(1), &Key { code, ..key() }).is_err());
+        assert!(check(&file(1), &Key { code, ..key() }).is_err());
     }
 }

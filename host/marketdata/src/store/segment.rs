@@ -1,18 +1,20 @@
 //! One code's rows of one file as columns, from memory or straight from a mapped cache file.
 
 use std::fmt;
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::{TsNanos, VendorCode};
+use domain::strategy::{Bar, BarGranularity};
+use domain::{InstrumentIx, Price, Quantity, TsNanos, VendorCode};
 use mmap_guard::{FileData, map_file};
 
-use crate::reader::{TradeRow, TradeSink};
+use crate::reader::{BarRow, BarSink, TradeRow, TradeSink};
 use crate::temporary::temporary_in;
 
-use super::format::{self, ColumnBytes, Contents, HEADER_BYTES, Key};
+use super::format::{self, ColumnBytes, Contents, HEADER_BYTES, Key, Kind};
 use super::grid::PriceGrid;
 
 /// How a segment came about.
@@ -41,60 +43,51 @@ impl fmt::Display for CacheOutcome {
     }
 }
 
-/// Columns in memory.
-#[derive(Debug, Default)]
-pub(super) struct OwnedColumns {
-    ts_event: Vec<u64>,
-    price: Vec<i64>,
-    quantity: Vec<u64>,
-}
+/// Columns in memory: the moments first, then as the kind of the rows has them.
+#[derive(Debug)]
+pub(super) struct OwnedColumns<const N: usize>([Vec<u64>; N]);
 
-impl OwnedColumns {
-    fn bytes(&self) -> ColumnBytes<'_> {
-        ColumnBytes([
-            bytemuck::cast_slice(&self.ts_event),
-            bytemuck::cast_slice(&self.price),
-            bytemuck::cast_slice(&self.quantity),
-        ])
+impl<const N: usize> Default for OwnedColumns<N> {
+    fn default() -> Self {
+        Self([const { Vec::new() }; N])
     }
 }
 
 /// Columns of several codes, filled by one pass over a file.
-impl TradeSink for Vec<OwnedColumns> {
+impl TradeSink for Vec<OwnedColumns<3>> {
     #[inline(always)]
     fn trade(&mut self, row: &TradeRow) {
-        if let Some(columns) = self.get_mut(row.code_index) {
-            columns.ts_event.push(row.ts_event);
-            columns.price.push(row.price);
-            columns.quantity.push(row.quantity);
+        if let Some(OwnedColumns([ts_event, price, quantity])) = self.get_mut(row.code_index) {
+            ts_event.push(row.ts_event);
+            price.push(row.price.cast_unsigned());
+            quantity.push(row.quantity);
         }
     }
 }
 
-enum Columns {
-    Owned(OwnedColumns),
+impl BarSink for Vec<OwnedColumns<6>> {
+    fn bar(&mut self, row: &BarRow) {
+        if let Some(columns) = self.get_mut(row.code_index) {
+            let prices = [row.open, row.high, row.low, row.close].map(i64::cast_unsigned);
+            let [open, high, low, close] = prices;
+            let values = [row.ts_event, open, high, low, close, row.volume];
+            for (column, value) in columns.0.iter_mut().zip(values) {
+                column.push(value);
+            }
+        }
+    }
+}
+
+enum Columns<const N: usize> {
+    Owned(OwnedColumns<N>),
     Mapped(FileData, Contents),
 }
 
-impl Columns {
-    fn ts_event(&self) -> &[u64] {
+impl<const N: usize> Columns<N> {
+    fn column<T: bytemuck::AnyBitPattern>(&self, index: usize) -> &[T] {
         match self {
-            Self::Owned(columns) => &columns.ts_event,
-            Self::Mapped(map, contents) => cast(map, contents, 0),
-        }
-    }
-
-    fn price(&self) -> &[i64] {
-        match self {
-            Self::Owned(columns) => &columns.price,
-            Self::Mapped(map, contents) => cast(map, contents, 1),
-        }
-    }
-
-    fn quantity(&self) -> &[u64] {
-        match self {
-            Self::Owned(columns) => &columns.quantity,
-            Self::Mapped(map, contents) => cast(map, contents, 2),
+            Self::Owned(columns) => bytemuck::try_cast_slice(&columns.0[index]).unwrap_or_default(),
+            Self::Mapped(map, contents) => cast(map, contents, index),
         }
     }
 }
@@ -111,50 +104,55 @@ fn cast<'a, T: bytemuck::AnyBitPattern>(
         .unwrap_or_default()
 }
 
-/// One code's rows of one trades file, in time order: three columns of equal length. Cloning
-/// shares them.
+/// One code's rows of one file, in time order, as columns of equal length. Cloning shares them.
 #[derive(Clone)]
-pub struct TradeSegment {
+pub struct Segment<const N: usize> {
     key: Key,
-    columns: Arc<Columns>,
+    columns: Arc<Columns<N>>,
+    /// The cache file, where the rows are in one.
+    path: Option<PathBuf>,
     grid: PriceGrid,
     outcome: CacheOutcome,
 }
 
-impl TradeSegment {
-    pub(super) fn from_memory(key: Key, columns: OwnedColumns, outcome: CacheOutcome) -> Self {
+/// One code's rows of one trades file: moment, price, quantity.
+pub type TradeSegment = Segment<3>;
+
+/// One code's rows of one bar file: moment, open, high, low, close, volume.
+pub type BarSegment = Segment<6>;
+
+impl<const N: usize> Segment<N> {
+    pub(super) fn from_memory(key: Key, columns: OwnedColumns<N>, outcome: CacheOutcome) -> Self {
+        let columns = Columns::Owned(columns);
+        let prices = match key.kind {
+            Kind::Trades => 1..2,
+            Kind::Bars(_) => 1..5,
+        };
+        let grids = prices.map(|index| PriceGrid::of(columns.column(index)));
         Self {
             key,
-            grid: PriceGrid::of(&columns.price),
-            columns: Arc::new(Columns::Owned(columns)),
+            grid: grids.reduce(PriceGrid::and).unwrap_or_else(|| PriceGrid::of(&[])),
+            columns: Arc::new(columns),
+            path: None,
             outcome,
         }
     }
 
-    /// Maps the cache file of `key`; `Ok(None)` where there is none, the reason where it is
-    /// unusable. Other processes replace cache files as a whole and never shorten them, so the
+    /// Checks and maps the cache file of `key`; `Ok(None)` where there is none, the reason where it
+    /// is unusable. Other processes replace cache files as a whole and never shorten them, so the
     /// mapped bytes stay as they were checked.
     pub(super) fn open(folder: &Path, key: Key) -> Result<Option<Self>, String> {
-        let map = match map_file(folder.join(key.file_name())) {
-            Ok(map) => map,
+        let path = folder.join(key.file_name());
+        let file = match File::open(&path) {
+            Ok(file) => file,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            // An empty file cannot be mapped at all.
-            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
-                return Err("it has only 0 bytes".to_owned());
-            }
             Err(error) => return Err(error.to_string()),
         };
-        let contents = format::verify(&map, &key)?;
-        let columns = Columns::Mapped(map, contents);
-        if columns.ts_event().len() != contents.rows {
-            return Err("its columns are not aligned".to_owned());
-        }
-        Ok(Some(Self {
-            key,
-            columns: Arc::new(columns),
-            grid: contents.grid,
-            outcome: CacheOutcome::Hit,
-        }))
+        let length = file.metadata().map_err(|error| error.to_string())?.len();
+        let contents = format::verify(file, length, &key)?;
+        let columns = Arc::new(map(&path, &key)?);
+        let outcome = CacheOutcome::Hit;
+        Ok(Some(Self { key, columns, path: Some(path), grid: contents.grid, outcome }))
     }
 
     /// Writes the cache file beside its name and renames it, so that readers see all or nothing.
@@ -162,9 +160,10 @@ impl TradeSegment {
         let Columns::Owned(columns) = &*self.columns else {
             return Ok(());
         };
+        let bytes = columns.0.each_ref().map(|column| bytemuck::cast_slice(column));
         std::fs::create_dir_all(folder)?;
         let mut out = BufWriter::new(temporary_in(folder)?);
-        format::write(&mut out, &self.key, self.grid, columns.bytes())?;
+        format::write(&mut out, &self.key, self.grid, ColumnBytes(&bytes))?;
         out.flush()?;
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.persist(folder.join(self.key.file_name()))?;
@@ -175,22 +174,43 @@ impl TradeSegment {
         Self { outcome, ..self }
     }
 
+    /// The same rows from the cache file that was just saved, so that their memory becomes free.
+    pub(super) fn let_go_of_memory(mut self, folder: &Path) -> Self {
+        self.path = Some(folder.join(self.key.file_name()));
+        self.renewed()
+    }
+
+    /// The same rows, mapped anew. Rows that were read through a mapping count as memory of this
+    /// process until the mapping is dropped, so whoever reads a long segment part by part takes a
+    /// renewed one for each part. Rows in memory, and those of a cache file that was deleted in the
+    /// meantime, are shared instead.
+    #[must_use]
+    pub fn renewed(&self) -> Self {
+        let columns = self.path.as_ref().and_then(|path| map(path, &self.key).ok());
+        Self {
+            columns: columns.map_or_else(|| Arc::clone(&self.columns), Arc::new),
+            ..self.clone()
+        }
+    }
+
+    /// The same rows without the memory that reading them has cost so far, to keep for later. Where
+    /// the cache file was deleted in the meantime the rows are shared as they are.
+    #[must_use]
+    pub fn at_rest(&self) -> Self {
+        let Columns::Mapped(_, contents) = &*self.columns else { return self.clone() };
+        let path = self.path.as_ref();
+        // Only the length is looked at: reading the header would cost a block of memory already.
+        let unread = path
+            .and_then(|path| map_file(path).ok())
+            .filter(|map| map.len() == HEADER_BYTES + N * contents.stride);
+        let columns = unread.map(|map| Arc::new(Columns::Mapped(map, *contents)));
+        Self { columns: columns.unwrap_or_else(|| Arc::clone(&self.columns)), ..self.clone() }
+    }
+
     /// Moments in nanoseconds since 1970 in UTC, never falling.
     #[must_use]
     pub fn ts_event(&self) -> &[u64] {
-        self.columns.ts_event()
-    }
-
-    /// Prices in 1/10,000 yen, above 0.
-    #[must_use]
-    pub fn price(&self) -> &[i64] {
-        self.columns.price()
-    }
-
-    /// Shares, above 0.
-    #[must_use]
-    pub fn quantity(&self) -> &[u64] {
-        self.columns.quantity()
+        self.columns.column(0)
     }
 
     /// Rows.
@@ -238,9 +258,66 @@ impl TradeSegment {
     }
 }
 
-impl fmt::Debug for TradeSegment {
+impl Segment<3> {
+    /// Prices in 1/10,000 yen, above 0.
+    #[must_use]
+    pub fn price(&self) -> &[i64] {
+        self.columns.column(1)
+    }
+
+    /// Shares, above 0.
+    #[must_use]
+    pub fn quantity(&self) -> &[u64] {
+        self.columns.column(2)
+    }
+}
+
+impl Segment<6> {
+    /// The span of the bars.
+    #[must_use]
+    pub fn granularity(&self) -> BarGranularity {
+        match self.key.kind {
+            Kind::Bars(granularity) => granularity,
+            // Only bar files are loaded as segments of six columns.
+            Kind::Trades => BarGranularity::Minute,
+        }
+    }
+
+    /// The bar at `row`, of the instrument at a position of the caller's list.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[must_use]
+    pub fn bar(&self, row: usize, instrument: InstrumentIx) -> Bar {
+        let price = |index| Price::from_units(self.columns.column::<i64>(index)[row]);
+        Bar {
+            ts_event: TsNanos::from_nanos(self.ts_event()[row]),
+            instrument,
+            granularity: self.granularity(),
+            open: price(1),
+            high: price(2),
+            low: price(3),
+            close: price(4),
+            volume: Quantity::new(self.columns.column::<u64>(5)[row]),
+        }
+    }
+}
+
+/// Maps an intact cache file.
+fn map<const N: usize>(path: &Path, key: &Key) -> Result<Columns<N>, String> {
+    let map = map_file(path).map_err(|error| error.to_string())?;
+    let header = map.first_chunk().ok_or("it was cut")?;
+    let contents = format::check_header(header, map.len() as u64, key)?;
+    let columns = Columns::Mapped(map, contents);
+    if columns.column::<u64>(0).len() != contents.rows {
+        return Err("its columns are not aligned".to_owned());
+    }
+    Ok(columns)
+}
+
+impl<const N: usize> fmt::Debug for Segment<N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("TradeSegment")
+        f.debug_struct("Segment")
             .field("code", &self.key.code)
             .field("rows", &self.len())
             .field("outcome", &self.outcome)

@@ -4,7 +4,7 @@ use domain::{Quantity, TimeInForce, TsNanos};
 
 use super::Exchange;
 use super::book::Budget;
-use super::matching::Print;
+use super::matching::{FillPrices, Print};
 use super::order::{OrderIx, Place};
 
 impl Exchange {
@@ -54,7 +54,8 @@ impl Exchange {
         };
         let quantity = budget.take(order.leaves().min(most));
         if !quantity.is_zero() {
-            self.fill(number, print.ts_event, print.price, quantity);
+            let prices = FillPrices { last: print.price, market: print.price };
+            self.fill(number, print.ts_event, prices, quantity);
         }
     }
 

@@ -7,7 +7,7 @@ use domain::{InstrumentIx, OrderSide, Price, Quantity, TimeInForce, TsNanos};
 
 use super::Exchange;
 use super::book::Budget;
-use super::matching::Print;
+use super::matching::{FillPrices, Print};
 use super::order::{OrderIx, Place};
 
 /// A bar, as the exchange matches it.
@@ -125,7 +125,10 @@ impl Exchange {
         {
             if self.takes_part(number, span) {
                 match self.taker_price(number, span.bar.open) {
-                    Some(price) => self.fill_in_bar(number, span, span.clamp(price), budget),
+                    Some(price) => {
+                        let prices = FillPrices { last: span.clamp(price), market: span.bar.open };
+                        self.fill_in_bar(number, span, prices, budget);
+                    }
                     None => self.rest_instead(number),
                 }
             }
@@ -160,13 +163,14 @@ impl Exchange {
         let side = self.orders[number].request.side;
         let base = Span::worse(trigger, span.bar.open, side);
         if let Some(price) = self.taker_price(number, base) {
-            return self.fill_in_bar(number, span, span.clamp(price), budget);
+            let prices = FillPrices { last: span.clamp(price), market: base };
+            return self.fill_in_bar(number, span, prices, budget);
         }
         // Opened beyond the limit: the bar may come back to it, after the trigger for certain.
         let was_at_open = (span.bar.open.units() - trigger.units()) * side.sign() >= 0;
         let limit = self.orders[number].request.price.unwrap_or_default();
         if was_at_open && span.beyond(limit, side) > 0 {
-            self.fill_in_bar(number, span, limit, budget);
+            self.fill_in_bar(number, span, FillPrices { last: limit, market: limit }, budget);
         }
     }
 
@@ -185,7 +189,7 @@ impl Exchange {
             if self.takes_part(number, span) {
                 let opens_beyond = (limit.units() - span.bar.open.units()) * side.sign() > 0;
                 let price = if opens_beyond { span.bar.open } else { limit };
-                self.fill_in_bar(number, span, price, budget);
+                self.fill_in_bar(number, span, FillPrices { last: price, market: price }, budget);
             }
             if self.orders[number].place == Place::Resting {
                 place += 1;
@@ -193,10 +197,16 @@ impl Exchange {
         }
     }
 
-    fn fill_in_bar(&mut self, number: OrderIx, span: Span, price: Price, budget: &mut Budget) {
+    fn fill_in_bar(
+        &mut self,
+        number: OrderIx,
+        span: Span,
+        prices: FillPrices,
+        budget: &mut Budget,
+    ) {
         let quantity = budget.take(self.orders[number].leaves());
         if !quantity.is_zero() {
-            self.fill(number, span.bar.ts_event, price, quantity);
+            self.fill(number, span.bar.ts_event, prices, quantity);
         }
     }
 }

@@ -17,6 +17,13 @@ pub(super) struct Print {
     pub(super) quantity: Quantity,
 }
 
+/// The price of a fill, and that of the market before slippage.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FillPrices {
+    pub(super) last: Price,
+    pub(super) market: Price,
+}
+
 impl Exchange {
     /// The first row of `from..to` before which or at which something can happen here. Only looks;
     /// changes nothing, so it may be asked for any part of the rows, in any pieces.
@@ -113,7 +120,8 @@ impl Exchange {
             Some(_) if budget.is_used_up() => {}
             Some(price) => {
                 let quantity = budget.take(self.orders[number].leaves());
-                self.fill(number, print.ts_event, price, quantity);
+                let prices = FillPrices { last: price, market: print.price };
+                self.fill(number, print.ts_event, prices, quantity);
             }
             None => self.rest_instead(number),
         }
@@ -136,7 +144,8 @@ impl Exchange {
                 let most = self.move_queue(number, print, beyond == 0, budget);
                 let quantity = budget.take(self.orders[number].leaves().min(most));
                 if !quantity.is_zero() {
-                    self.fill(number, print.ts_event, limit, quantity);
+                    let prices = FillPrices { last: limit, market: print.price };
+                    self.fill(number, print.ts_event, prices, quantity);
                 }
             }
             if self.orders[number].place == Place::Resting {
@@ -263,7 +272,14 @@ impl Exchange {
         ladder.add(price, sequence, number);
     }
 
-    pub(super) fn fill(&mut self, number: OrderIx, now: TsNanos, price: Price, quantity: Quantity) {
+    pub(super) fn fill(
+        &mut self,
+        number: OrderIx,
+        now: TsNanos,
+        prices: FillPrices,
+        quantity: Quantity,
+    ) {
+        let price = prices.last;
         self.trade_numbers += 1;
         let trade_id = numbered(b'T', self.trade_numbers);
         let order = &mut self.orders[number];
@@ -283,6 +299,7 @@ impl Exchange {
                 trade_id,
                 last_quantity: quantity,
                 last_price: price,
+                market_price: prices.market,
                 cumulative_quantity: order.filled,
                 leaves_quantity: order.leaves(),
                 commission: fee,

@@ -146,7 +146,7 @@ fn fill_cells<'a>(fill: &'a FillRow, names: &'a Names) -> Vec<Cell<'a>> {
         shares(fill.cumulative_quantity),
         shares(fill.leaves_quantity),
         yen(fill.commission),
-        price(fill.print_price),
+        Cell::Units(fill.market_price.units()),
         yen(fill.slippage),
     ]
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use domain::Instrument;
 use serde::Serialize;
 
 use crate::exchange::ExecutionModel;
@@ -53,19 +54,22 @@ pub struct Manifest {
     pub component: ComponentIdentity,
     /// The strategy's parameters, as given.
     pub parameters: serde_json::Value,
-    /// What was traded.
+    /// What was traded; several are separated by commas.
     pub instrument_id: String,
     /// First date asked for (JST), `YYYY-MM-DD`.
     pub start: String,
     /// Last date asked for (JST).
     pub end: String,
-    /// `trade`.
+    /// What the strategy saw: `trade`, `minute` or `day`.
     pub granularity: String,
+    /// Where bars came from: `vendor` (bar files), `trades` (made from trades files) or both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bars_from: Option<String>,
     /// Money at the start, in yen.
     pub cash: String,
     /// Shares in a trading unit.
     pub lot: u64,
-    /// Price steps: the name of a table, or `fixed <yen>`.
+    /// Price steps: the name of a table, or `fixed <yen>`; one for each instrument.
     pub ticks: String,
     /// Trades handed to the strategy at once; results do not depend on it.
     pub window: u32,
@@ -106,13 +110,14 @@ impl Manifest {
             // The strategy has parsed it before; what is no JSON is kept as text.
             parameters: serde_json::from_str(&options.config_json)
                 .unwrap_or_else(|_| options.config_json.clone().into()),
-            instrument_id: options.instrument.id.to_string(),
+            instrument_id: of_each(options, |instrument| instrument.id.to_string()),
             start: range.0,
             end: range.1,
             granularity: "trade".to_owned(),
+            bars_from: None,
             cash: options.cash.to_string(),
-            lot: options.instrument.lot.shares(),
-            ticks: options.instrument.ticks.to_string(),
+            lot: options.instruments.first().map_or(0, |instrument| instrument.lot.shares()),
+            ticks: of_each(options, |instrument| instrument.ticks.to_string()),
             window: options.window,
             execution_model: options.model,
             rules: options
@@ -126,4 +131,8 @@ impl Manifest {
             event_log_records: totals.digest_records,
         }
     }
+}
+
+fn of_each(options: &ReplayOptions, text: impl FnMut(&Instrument) -> String) -> String {
+    options.instruments.iter().map(text).collect::<Vec<_>>().join(",")
 }

@@ -83,7 +83,7 @@ pub(crate) const FILLS: Table = Table {
         column("cumulative_quantity", Kind::Whole, "shares of the order done so far"),
         column("leaves_quantity", Kind::Whole, "shares of the order still open"),
         column("commission", Kind::Yen, "fee in yen"),
-        optional("print_price", Kind::Yen, "price of the market's trade that filled it, yen"),
+        column("market_price", Kind::Yen, "price of the market's trade that filled it, yen"),
         column(
             "slippage",
             Kind::Yen,
@@ -267,7 +267,7 @@ mod tests {
         assert_eq!(
             names.join(","),
             "ts_event_ns,instrument_id,client_order_id,venue_order_id,trade_id,side,price,\
-             quantity,cumulative_quantity,leaves_quantity,commission,print_price,slippage"
+             quantity,cumulative_quantity,leaves_quantity,commission,market_price,slippage"
         );
     }
 

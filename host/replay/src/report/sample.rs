@@ -15,7 +15,8 @@ use tempfile::TempDir;
 
 use crate::exchange::{Exchange, ExecutionModel, Order};
 use crate::output::{ComponentIdentity, FolderWriter, InputFile, MANIFEST_VERSION, Manifest};
-use crate::record::{OrderCounts, Recorder, RunResult, RunStatus, RunTotals};
+use crate::record::{OrderCounts, RunResult, RunStatus, RunTotals};
+use crate::recorder::Recorder;
 use crate::series::DaySlice;
 use crate::sink::{InMemory, Record, RunSink};
 use crate::statistics::Performance;
@@ -116,6 +117,7 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
         start: "2025-01-06".to_owned(),
         end: "2025-01-31".to_owned(),
         granularity: "trade".to_owned(),
+        bars_from: None,
         cash: CASH.to_string(),
         lot: 100,
         ticks: "topix500".to_owned(),
@@ -281,12 +283,12 @@ impl Maker<'_> {
             self.cash -= Money::from_units(value.units() * side.sign());
             self.held[instrument] += part.cast_signed() * side.sign();
             self.our_volume += Quantity::new(*part);
-            self.recorder.print(order.request.instrument, price);
             let fill = Fill {
                 side,
                 trade_id: format!("T-{}-{place}", self.orders).into(),
                 last_quantity: Quantity::new(*part),
                 last_price: paid,
+                market_price: price,
                 cumulative_quantity: order.filled,
                 leaves_quantity: order.leaves(),
                 commission: Money::ZERO,

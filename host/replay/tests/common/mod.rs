@@ -157,14 +157,19 @@ pub(crate) fn words(event: &OrderEvent) -> String {
     format!("{} t={second}", text.trim_end())
 }
 
+/// An instrument with lot 100 and tick 0.5.
+pub(crate) fn instrument(id: &str) -> Instrument {
+    Instrument {
+        id: id.parse().unwrap(),
+        lot: Quantity::new(100),
+        ticks: TickTable::Fixed(Price::from_units(5_000)),
+    }
+}
+
 /// Options for the tests: 10 million yen, lot 100, tick 0.5, no slippage.
 pub(crate) fn options() -> ReplayOptions {
     ReplayOptions {
-        instrument: Instrument {
-            id: "7203.TSE".parse().unwrap(),
-            lot: Quantity::new(100),
-            ticks: TickTable::Fixed(Price::from_units(5_000)),
-        },
+        instruments: vec![instrument("7203.TSE")],
         cash: Money::from_yen(10_000_000),
         model: ExecutionModel { slippage_ticks: 0, ..ExecutionModel::default() },
         window: 1,

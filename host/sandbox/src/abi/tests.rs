@@ -290,6 +290,7 @@ fn order_events_are_written_as_the_contract_says() {
         side: OrderSide::Buy,
         last_quantity: Quantity::new(1),
         last_price: Price::from_units(2),
+        market_price: Price::from_units(9),
         cumulative_quantity: Quantity::new(3),
         leaves_quantity: Quantity::new(4),
         commission: Money::from_units(-5),

@@ -102,7 +102,7 @@ function fillsTable({ fills }, drawn, links) {
       { head: "Side", text: (row) => word(fills.side, row), node: sideNode },
       { head: "Price", number: true, text: (row) => amount(fills.price, row) },
       { head: "Shares", number: true, text: (row) => grouped(fills.quantity[row]) },
-      { head: "Market\u2019s trade", number: true, optional: true, text: (row) => amount(fills.print_price, row) },
+      { head: "Market\u2019s trade", number: true, optional: true, text: (row) => amount(fills.market_price, row) },
       { head: "Slippage", number: true, optional: true, boring: "0", text: (row) => amount(fills.slippage, row) },
       { head: "Order done", number: true, text: (row) => grouped(fills.cumulative_quantity[row]) },
       { head: "Order open", number: true, text: (row) => grouped(fills.leaves_quantity[row]) },

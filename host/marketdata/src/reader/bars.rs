@@ -1,0 +1,276 @@
+//! Bar files: minute bars (one row for each minute with a trade) and daily bars (one row for each
+//! code and business day; without a trade its prices are empty). Columns are found by their names,
+//! because the daily files have 10 to 29 of them.
+
+use domain::strategy::BarGranularity;
+use domain::time::NANOS_PER_MINUTE;
+use domain::{Price, TsNanos, VendorCode, session};
+use memchr::{memchr, memchr_iter};
+
+use crate::catalog::BarFile;
+use crate::error::{CellProblem, DataError, LineProblem};
+use crate::limits::LINE_BYTES_MAX;
+
+use super::fault::{Fault, LineFault};
+use super::header::ColumnSet;
+use super::ledger::Ledger;
+use super::line::Line;
+use super::text::{self, Lines};
+use super::values::{self, Session};
+use super::{ProgressFn, ReadOptions, ReadSummary, Selection, refuse_too_many};
+
+/// One row of a bar file that has a trade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BarRow {
+    /// Position of the code in the selection, or in order of first appearance when all are read.
+    pub code_index: usize,
+    /// The vendor's code.
+    pub code: VendorCode,
+    /// End of the bar, in nanoseconds since 1970 in UTC: the end of the minute, or the day's
+    /// official close.
+    pub ts_event: u64,
+    /// First price in 1/10,000 yen; above 0, as all prices.
+    pub open: i64,
+    /// Highest price.
+    pub high: i64,
+    /// Lowest price.
+    pub low: i64,
+    /// Last price.
+    pub close: i64,
+    /// Shares; above 0.
+    pub volume: u64,
+}
+
+/// Takes the bars of a file in file order.
+pub trait BarSink {
+    /// Takes one bar.
+    fn bar(&mut self, row: &BarRow);
+}
+
+impl<F: FnMut(&BarRow)> BarSink for F {
+    fn bar(&mut self, row: &BarRow) {
+        self(row);
+    }
+}
+
+/// The columns in use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Date,
+    Code,
+    Open,
+    High,
+    Low,
+    Close,
+    Volume,
+    Turnover,
+    Time,
+}
+
+use Column::{Close, Code, Date, High, Low, Open, Time, Turnover, Volume};
+
+const MINUTE_COLUMNS: [Column; 9] = [Date, Time, Code, Open, High, Low, Close, Volume, Turnover];
+const DAY_COLUMNS: [Column; 8] = [Date, Code, Open, High, Low, Close, Volume, Turnover];
+
+impl ColumnSet for Column {
+    fn name(self) -> &'static str {
+        match self {
+            Date => "Date",
+            Code => "Code",
+            Open => "O",
+            High => "H",
+            Low => "L",
+            Close => "C",
+            Volume => "Vo",
+            Turnover => "Va",
+            Time => "Time",
+        }
+    }
+
+    fn place(self) -> usize {
+        self as usize
+    }
+}
+
+/// Reads a bar file once and hands the selected bars to `sink`, in file order. Rows without a trade
+/// are checked and left out. Bars delivered before an error are to be thrown away.
+///
+/// # Errors
+/// [`DataError`] for the first fault in the file, or when `progress` asks to stop.
+pub fn read_bars<S: BarSink>(
+    file: &BarFile,
+    selection: &Selection,
+    options: &ReadOptions,
+    progress: &mut ProgressFn<'_>,
+    sink: &mut S,
+) -> Result<ReadSummary, DataError> {
+    refuse_too_many(selection)?;
+    let columns = match file.granularity {
+        BarGranularity::Minute => &MINUTE_COLUMNS[..],
+        BarGranularity::Day => &DAY_COLUMNS[..],
+    };
+    text::scan(&file.path, columns, options, progress, |layout| BarReader {
+        granularity: file.granularity,
+        code_position: layout.position(Code),
+        parts: Line::new(layout, file.period),
+        selection,
+        ledger: Ledger::new(selection.codes()),
+        sink,
+        line: 1,
+        delivered: 0,
+    })
+}
+
+/// Turns lines into bars; lives as long as one file is read.
+struct BarReader<'a, S> {
+    granularity: BarGranularity,
+    parts: Line<Column>,
+    code_position: usize,
+    selection: &'a Selection,
+    ledger: Ledger,
+    sink: &'a mut S,
+    line: u64,
+    delivered: u64,
+}
+
+impl<S: BarSink> BarReader<'_, S> {
+    fn row(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let line = line.strip_suffix(b"\r").unwrap_or(line);
+        if self.is_other_code(line) || !self.parts.take(line, Code, self.selection)? {
+            return Ok(());
+        }
+        self.parts.take_date(Date)?;
+        let place = self.parts.take_code(Code, &mut self.ledger)?;
+        let ts_event = self.end_of_bar()?;
+        let Some([open, high, low, close]) = self.take_prices()? else { return Ok(()) };
+        let cell = |column| self.parts.cell(column);
+        let volume = values::volume(cell(Volume))
+            .ok_or_else(|| self.parts.fault(Volume, CellProblem::Quantity))?;
+        if !values::is_amount(cell(Turnover)) {
+            return Err(self.parts.fault(Turnover, CellProblem::Turnover));
+        }
+        if let Err(problem) = self.ledger.accept_bar(place, ts_event) {
+            let column = match self.granularity {
+                BarGranularity::Minute => Time,
+                BarGranularity::Day => Date,
+            };
+            return Err(self.parts.fault(column, problem));
+        }
+        self.delivered += 1;
+        let code = self.ledger.code(place);
+        self.sink.bar(&BarRow {
+            code_index: place,
+            code,
+            ts_event,
+            open,
+            high,
+            low,
+            close,
+            volume,
+        });
+        Ok(())
+    }
+
+    /// Tells by the code's cell alone that a line is not wanted, which is most lines of a file of
+    /// the whole market.
+    fn is_other_code(&self, line: &[u8]) -> bool {
+        let Selection::Codes(codes) = self.selection else { return false };
+        if memchr(b'"', line).is_some() {
+            return false;
+        }
+        let mut start = 0;
+        for (position, comma) in memchr_iter(b',', line).enumerate() {
+            if position == self.code_position {
+                let cell = &line[start..comma];
+                return cell.len() == 5 && !codes.iter().any(|code| code.as_bytes() == cell);
+            }
+            start = comma + 1;
+        }
+        false
+    }
+
+    fn end_of_bar(&self) -> Result<u64, Fault> {
+        let date = self.parts.date;
+        match self.granularity {
+            BarGranularity::Day => Ok(date.midnight.wrapping_add(session::close_of(date.date))),
+            BarGranularity::Minute => {
+                let start = values::minute_of_day(self.parts.cell(Time))
+                    .ok_or_else(|| self.parts.fault(Time, CellProblem::Minute))?;
+                if !Session::Morning.contains(start) && !Session::Afternoon.contains(start) {
+                    return Err(self.parts.fault(Time, CellProblem::MinuteHours));
+                }
+                Ok(date.midnight.wrapping_add(start + NANOS_PER_MINUTE))
+            }
+        }
+    }
+
+    /// Open, high, low and close, each inside the range of high and low; none without a trade.
+    fn take_prices(&self) -> Result<Option<[i64; 4]>, Fault> {
+        let fault = |column, problem| Err(self.parts.fault(column, problem));
+        const PRICES: [Column; 4] = [Open, High, Low, Close];
+        let is_empty = |column: Column| self.parts.cell(column).is_empty();
+        if PRICES.into_iter().all(is_empty) {
+            let without_value = |column| matches!(self.parts.cell(column), b"" | b"0" | b"0.0");
+            return match [Volume, Turnover].into_iter().find(|column| !without_value(*column)) {
+                Some(column) => fault(column, CellProblem::NoTrade),
+                None => Ok(None),
+            };
+        }
+        let mut prices = [0; 4];
+        for (price, column) in prices.iter_mut().zip(PRICES) {
+            match values::price(self.parts.cell(column)) {
+                Some(units) => *price = units,
+                None => return fault(column, CellProblem::Price),
+            }
+        }
+        let [open, high, low, close] = prices;
+        for (column, price) in [(Low, low), (Open, open), (Close, close)] {
+            if price > high || price < low {
+                let (low, high) = (Price::from_units(low), Price::from_units(high));
+                return fault(column, CellProblem::BarRange { low, high });
+            }
+        }
+        Ok(Some(prices))
+    }
+}
+
+impl<S: BarSink> Lines for BarReader<'_, S> {
+    fn line(&self) -> u64 {
+        self.line
+    }
+
+    fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
+    fn code_count(&self) -> usize {
+        self.ledger.code_count()
+    }
+
+    fn lines(&mut self, block: &[u8]) -> Result<(), Fault> {
+        let mut start = 0;
+        for end in memchr_iter(b'\n', block) {
+            self.line += 1;
+            let line = &block[start..end];
+            if line.len() > LINE_BYTES_MAX {
+                return Err(LineFault::line(LineProblem::TooLong));
+            }
+            self.row(line)?;
+            start = end + 1;
+        }
+        Ok(())
+    }
+
+    fn last_line(&mut self, line: &[u8]) -> Result<(), Fault> {
+        self.line += 1;
+        self.row(line)
+    }
+}
+
+impl BarRow {
+    /// The end of the bar.
+    #[must_use]
+    pub fn end(&self) -> TsNanos {
+        TsNanos::from_nanos(self.ts_event)
+    }
+}

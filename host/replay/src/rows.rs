@@ -1,0 +1,208 @@
+//! The rows that the loop goes through: trades as columns, or bars.
+
+use std::ops::Range;
+
+use domain::limits::INSTRUMENTS_MAX;
+use domain::strategy::{Bar, Trade, TradeColumns, Window};
+use domain::{InstrumentIx, Price, Quantity, TsNanos};
+
+use crate::exchange::Exchange;
+
+/// The last price of each instrument that has traded.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct LastPrices {
+    prices: [Option<Price>; INSTRUMENTS_MAX],
+    /// Instruments of the run.
+    count: usize,
+}
+
+impl LastPrices {
+    /// No price yet, for so many instruments.
+    pub(crate) fn new(count: usize) -> Self {
+        Self { prices: [None; INSTRUMENTS_MAX], count }
+    }
+
+    /// The last price of an instrument.
+    pub(crate) fn of(&self, instrument: InstrumentIx) -> Option<Price> {
+        self.prices[usize::from(instrument.0)]
+    }
+
+    /// By instrument; zero where nothing has traded, and nothing is held.
+    pub(crate) fn or_zero(&self) -> [Price; INSTRUMENTS_MAX] {
+        self.prices.map(Option::unwrap_or_default)
+    }
+
+    /// Tells the exchange.
+    #[inline]
+    pub(crate) fn tell(&self, exchange: &mut Exchange) {
+        for (index, price) in self.prices[..self.count].iter().enumerate() {
+            if let Some(price) = price {
+                // There are at most 4 instruments.
+                exchange.set_last_price(InstrumentIx(index as u16), *price);
+            }
+        }
+    }
+
+    /// Takes the prices of rows, given from the last to the first.
+    #[inline]
+    fn take(&mut self, latest_first: impl Iterator<Item = (u16, Price)>) {
+        let mut missing = self.count;
+        let mut found = [false; INSTRUMENTS_MAX];
+        for (index, price) in latest_first {
+            let index = usize::from(index);
+            if !found[index] {
+                found[index] = true;
+                self.prices[index] = Some(price);
+                missing -= 1;
+                if missing == 0 {
+                    return;
+                }
+            }
+        }
+    }
+}
+
+/// Rows in time order that can be handed to a strategy and to the exchange.
+pub(crate) trait Rows<'w>: Copy {
+    fn len(self) -> usize;
+
+    /// Nanoseconds since 1970 in UTC.
+    fn moment(self, row: usize) -> u64;
+
+    fn part(self, rows: Range<usize>) -> Self;
+
+    /// As the strategy gets them; `one` where there is only one row.
+    fn window(self, one: bool) -> Window<'w>;
+
+    /// The first row of `from..to` at which the exchange may act.
+    fn next_stop(self, exchange: &Exchange, from: usize, to: usize) -> usize;
+
+    /// Lets our orders match the row.
+    fn match_row(self, exchange: &mut Exchange, row: usize);
+
+    /// Takes the last prices of `rows`, at least one.
+    fn note_last(self, rows: Range<usize>, last: &mut LastPrices);
+}
+
+impl<'w> Rows<'w> for TradeColumns<'w> {
+    #[inline(always)]
+    fn len(self) -> usize {
+        self.ts_event.len()
+    }
+
+    #[inline(always)]
+    fn moment(self, row: usize) -> u64 {
+        self.ts_event[row]
+    }
+
+    #[inline(always)]
+    fn part(self, rows: Range<usize>) -> Self {
+        Self {
+            ts_event: &self.ts_event[rows.clone()],
+            instrument: &self.instrument[rows.clone()],
+            price: &self.price[rows.clone()],
+            quantity: &self.quantity[rows],
+        }
+    }
+
+    #[inline(always)]
+    fn window(self, one: bool) -> Window<'w> {
+        if !one {
+            return Window::Trades(self);
+        }
+        Window::OneTrade(Trade {
+            ts_event: TsNanos::from_nanos(self.ts_event[0]),
+            instrument: InstrumentIx(self.instrument[0]),
+            price: Price::from_units(self.price[0]),
+            quantity: Quantity::new(self.quantity[0]),
+        })
+    }
+
+    #[inline(always)]
+    fn next_stop(self, exchange: &Exchange, from: usize, to: usize) -> usize {
+        exchange.next_stop(self, from, to)
+    }
+
+    fn match_row(self, exchange: &mut Exchange, row: usize) {
+        exchange.take_trade(
+            InstrumentIx(self.instrument[row]),
+            TsNanos::from_nanos(self.ts_event[row]),
+            Price::from_units(self.price[row]),
+            Quantity::new(self.quantity[row]),
+        );
+    }
+
+    #[inline(always)]
+    fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
+        if last.count == 1 {
+            last.prices[0] = Some(Price::from_units(self.price[rows.end - 1]));
+            return;
+        }
+        let latest_first = rows.rev();
+        last.take(
+            latest_first.map(|row| (self.instrument[row], Price::from_units(self.price[row]))),
+        );
+    }
+}
+
+impl<'w> Rows<'w> for &'w [Bar] {
+    fn len(self) -> usize {
+        <[Bar]>::len(self)
+    }
+
+    fn moment(self, row: usize) -> u64 {
+        self[row].ts_event.nanos()
+    }
+
+    fn part(self, rows: Range<usize>) -> Self {
+        &self[rows]
+    }
+
+    fn window(self, one: bool) -> Window<'w> {
+        if one { Window::OneBar(self[0]) } else { Window::Bars(self) }
+    }
+
+    fn next_stop(self, exchange: &Exchange, from: usize, to: usize) -> usize {
+        exchange.next_bar_stop(self, from, to)
+    }
+
+    fn match_row(self, exchange: &mut Exchange, row: usize) {
+        exchange.take_bar(self[row].instrument, &self[row]);
+    }
+
+    fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
+        last.take(self[rows].iter().rev().map(|bar| (bar.instrument.0, bar.close)));
+    }
+}
+
+/// Bars that our orders were matched against before the strategy sees the first of them.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MatchedBars<'w>(pub(crate) &'w [Bar]);
+
+impl<'w> Rows<'w> for MatchedBars<'w> {
+    fn len(self) -> usize {
+        self.0.len()
+    }
+
+    fn moment(self, row: usize) -> u64 {
+        self.0.moment(row)
+    }
+
+    fn part(self, rows: Range<usize>) -> Self {
+        Self(&self.0[rows])
+    }
+
+    fn window(self, one: bool) -> Window<'w> {
+        self.0.window(one)
+    }
+
+    fn next_stop(self, _: &Exchange, _: usize, to: usize) -> usize {
+        to
+    }
+
+    fn match_row(self, _: &mut Exchange, _: usize) {}
+
+    fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
+        self.0.note_last(rows, last);
+    }
+}

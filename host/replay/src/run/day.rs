@@ -1,0 +1,151 @@
+//! One day of a run: the rows of all instruments, window by window.
+
+use domain::TsNanos;
+use domain::limits::WINDOW_ROWS_MAX;
+use domain::strategy::{Bar, Fault, TradeColumns, Window};
+
+use super::{Control, Run, Seen};
+use crate::drive::Drive;
+use crate::rows::{MatchedBars, Rows};
+use crate::series::{MarketDay, TradingDay};
+
+/// Rows between two looks at the outside.
+const ROWS_BETWEEN_LOOKS: usize = 16_384;
+/// The instrument column of the largest window of a run with one instrument.
+static ONLY_COLUMN: [u16; WINDOW_ROWS_MAX as usize] = [0; WINDOW_ROWS_MAX as usize];
+
+impl<D: Drive> Run<'_, D> {
+    /// Replays one day.
+    pub(super) fn day(&mut self, day: &MarketDay<'_>) -> Seen {
+        let parts = match day {
+            MarketDay::Bars(bars) => {
+                assert!(bars.iter().all(|bar| usize::from(bar.instrument.0) < self.instruments));
+                if day.is_of_daily_bars() {
+                    return self.daily_bars(bars);
+                }
+                return self.rows(bars.as_slice());
+            }
+            MarketDay::Trades(parts) => parts.as_slice(),
+        };
+        assert!(parts.len() <= self.instruments, "a day has trades of more than the instruments");
+        if let ([only], 1) = (parts, self.instruments) {
+            return self.only_instrument(only);
+        }
+        // Out of the run while its rows are read.
+        let mut merge = std::mem::take(&mut self.merge);
+        merge.start();
+        let mut seen = 0;
+        let mut ended = Ok(Control::Continue);
+        while let (Ok(Control::Continue), Some(rows)) = (&ended, merge.block(parts)) {
+            let (rows_seen, block_ended) = self.rows(rows);
+            seen += rows_seen;
+            ended = block_ended;
+        }
+        self.merge = merge;
+        (seen, ended)
+    }
+
+    /// A day of daily bars. They end with the day itself, so the day's orders meet them and expire
+    /// first, and what the strategy sends when it sees them is for the next day.
+    fn daily_bars(&mut self, bars: &[Bar]) -> Seen {
+        if let Some(end) = bars.first().map(|bar| bar.ts_event)
+            && let Err(fault) = self.match_daily_bars(bars, end)
+        {
+            return (0, Err(fault));
+        }
+        self.rows(MatchedBars(bars))
+    }
+
+    fn match_daily_bars(&mut self, bars: &[Bar], end: TsNanos) -> Result<(), Box<Fault>> {
+        self.last_prices.tell(&mut self.exchange);
+        self.run_due(end)?;
+        self.now = end;
+        for bar in bars {
+            self.exchange.take_bar(bar.instrument, bar);
+        }
+        self.exchange.end_day(end);
+        self.deliver()
+    }
+
+    /// The day of a run with one instrument, straight from where its rows are.
+    fn only_instrument(&mut self, day: &TradingDay<'_>) -> Seen {
+        let (ts_event, price, quantity) = (day.ts_event(), day.price(), day.quantity());
+        let mut from = 0;
+        while from < ts_event.len() {
+            let to = ts_event.len().min(from + ONLY_COLUMN.len());
+            let (seen, ended) = self.rows(TradeColumns {
+                ts_event: &ts_event[from..to],
+                instrument: &ONLY_COLUMN[..to - from],
+                price: &price[from..to],
+                quantity: &quantity[from..to],
+            });
+            from += seen;
+            if !matches!(ended, Ok(Control::Continue)) {
+                return (from, ended);
+            }
+        }
+        (from, Ok(Control::Continue))
+    }
+
+    /// Replays rows, window by window.
+    fn rows<'w>(&mut self, rows: impl Rows<'w>) -> Seen {
+        let mut from = 0;
+        while from < rows.len() {
+            if self.drive.before(rows.moment(from)) && self.look() == Control::Stop {
+                return (from, Ok(Control::Stop));
+            }
+            let to = rows.len().min(from + self.window);
+            let mut reached = 0;
+            if let Err(fault) = self.window(rows.part(from..to), &mut reached) {
+                return (from + reached, Err(fault));
+            }
+            if self.drive.wants_power() {
+                self.tell_power();
+            }
+            self.rows_since_look += to - from;
+            self.rows_handed += (to - from) as u64;
+            from = to;
+            if self.rows_since_look >= ROWS_BETWEEN_LOOKS && self.look() == Control::Stop {
+                return (from, Ok(Control::Stop));
+            }
+        }
+        (from, Ok(Control::Continue))
+    }
+
+    /// Lets the strategy handle the rows of one window, with stops wherever the exchange acts.
+    #[inline]
+    fn window<'w>(&mut self, rows: impl Rows<'w>, reached: &mut usize) -> Result<(), Box<Fault>> {
+        let length = rows.len();
+        let mut next = rows.window(self.window == 1);
+        while *reached < length {
+            let from = *reached;
+            let mut stop = rows.next_stop(&self.exchange, from, length);
+            if stop == from {
+                self.at_row(rows, from)?;
+                stop = rows.next_stop(&self.exchange, from + 1, length);
+            }
+            // A window has at most 65,536 rows.
+            let outcome = self.strategy.advance(next, stop as u32)?;
+            next = Window::Resume;
+            *reached = outcome.reached as usize;
+            self.now = TsNanos::from_nanos(rows.moment(*reached - 1));
+            rows.note_last(from..*reached, &mut self.last_prices);
+            if !outcome.actions.is_empty() {
+                self.last_prices.tell(&mut self.exchange);
+                self.obey(outcome.actions);
+                self.deliver()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What is due by itself up to a row, and the row against our orders.
+    fn at_row<'w>(&mut self, rows: impl Rows<'w>, row: usize) -> Result<(), Box<Fault>> {
+        let moment = TsNanos::from_nanos(rows.moment(row));
+        self.last_prices.tell(&mut self.exchange);
+        self.run_due(moment)?;
+        self.now = moment;
+        rows.match_row(&mut self.exchange, row);
+        self.deliver()
+    }
+}

@@ -1,0 +1,264 @@
+//! One day of the market: what the loop takes at a time.
+
+use std::ops::Range;
+
+use domain::session::TradingHours;
+use domain::strategy::{Bar, BarGranularity};
+use domain::{InstrumentIx, JstDate, Price, TsNanos};
+use marketdata::TradeSegment;
+
+use super::day_rows;
+
+/// One day of the market, for all instruments of a run.
+#[derive(Debug, Clone)]
+pub enum MarketDay<'a> {
+    /// Trades, one entry for each instrument in its order; an instrument without trades is empty.
+    Trades(Vec<TradingDay<'a>>),
+    /// Bars of all instruments, by end and then by the instrument's position.
+    Bars(Vec<Bar>),
+}
+
+impl<'a> From<TradingDay<'a>> for MarketDay<'a> {
+    fn from(day: TradingDay<'a>) -> Self {
+        Self::Trades(vec![day])
+    }
+}
+
+impl MarketDay<'_> {
+    /// A day of bars, each instrument's own in time order.
+    #[must_use]
+    pub fn bars(mut bars: Vec<Bar>) -> Self {
+        bars.sort_by_key(|bar| (bar.ts_event, bar.instrument));
+        Self::Bars(bars)
+    }
+
+    /// Rows of all instruments together.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Trades(parts) => parts.iter().map(TradingDay::len).sum(),
+            Self::Bars(bars) => bars.len(),
+        }
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The first price of an instrument on this day, if it has one.
+    #[must_use]
+    pub fn first_price(&self, instrument: InstrumentIx) -> Option<Price> {
+        match self {
+            Self::Trades(parts) => {
+                let part = parts.get(usize::from(instrument.0))?;
+                part.price().first().copied().map(Price::from_units)
+            }
+            Self::Bars(bars) => {
+                bars.iter().find(|bar| bar.instrument == instrument).map(|bar| bar.open)
+            }
+        }
+    }
+
+    /// The moment of the first row; none without rows.
+    #[must_use]
+    pub fn first_moment(&self) -> Option<TsNanos> {
+        match self {
+            Self::Trades(parts) => {
+                let firsts = parts.iter().filter_map(|part| part.ts_event().first());
+                firsts.min().copied().map(TsNanos::from_nanos)
+            }
+            Self::Bars(bars) => bars.first().map(|bar| bar.ts_event),
+        }
+    }
+
+    /// The date in Japan; none without rows.
+    #[must_use]
+    pub fn date(&self) -> Option<JstDate> {
+        self.first_moment().map(TsNanos::jst_date)
+    }
+
+    /// Whether the rows are daily bars, which all end with the day itself.
+    #[must_use]
+    pub fn is_of_daily_bars(&self) -> bool {
+        let Self::Bars(bars) = self else { return false };
+        bars.first().is_some_and(|bar| bar.granularity == BarGranularity::Day)
+    }
+
+    /// The moment of the last row; none without rows.
+    fn last_moment(&self) -> Option<TsNanos> {
+        match self {
+            Self::Trades(parts) => {
+                let lasts = parts.iter().filter_map(|part| part.ts_event().last());
+                lasts.max().copied().map(TsNanos::from_nanos)
+            }
+            Self::Bars(bars) => bars.last().map(|bar| bar.ts_event),
+        }
+    }
+
+    /// The day's sessions (F6); longer than the official ones where rows say so, and one session
+    /// where the day is known as one bar.
+    #[must_use]
+    pub fn hours(&self) -> Option<TradingHours> {
+        let hours = TradingHours::of_data(self.last_moment()?);
+        Some(if self.is_of_daily_bars() { hours.in_one_session() } else { hours })
+    }
+
+    /// When DAY orders end (F6): at the last row, or at the close where that is later.
+    #[must_use]
+    pub fn end(&self) -> Option<TsNanos> {
+        Some(self.last_moment()?.max(self.hours()?.close))
+    }
+}
+
+/// The trades of one instrument on one day, as columns of equal length.
+#[derive(Debug, Clone)]
+pub struct TradingDay<'a> {
+    columns: DayColumns<'a>,
+}
+
+#[derive(Debug, Clone)]
+enum DayColumns<'a> {
+    Borrowed { ts_event: &'a [u64], price: &'a [i64], quantity: &'a [u64] },
+    Piece { segment: TradeSegment, rows: Range<usize> },
+}
+
+impl<'a> TradingDay<'a> {
+    /// The rows of a segment, which is mapped as long as the day lives.
+    pub(super) fn of_segment(segment: TradeSegment, rows: Range<usize>) -> Self {
+        Self { columns: DayColumns::Piece { segment, rows } }
+    }
+
+    /// A day without trades.
+    #[must_use]
+    pub const fn empty() -> Self {
+        Self { columns: DayColumns::Borrowed { ts_event: &[], price: &[], quantity: &[] } }
+    }
+
+    /// Cuts columns of equal length at midnight in Japan.
+    ///
+    /// # Panics
+    /// When the columns are not of equal length.
+    pub fn split(
+        ts_event: &'a [u64],
+        price: &'a [i64],
+        quantity: &'a [u64],
+    ) -> impl Iterator<Item = Self> {
+        assert!(ts_event.len() == price.len());
+        assert!(ts_event.len() == quantity.len());
+        day_rows(ts_event, 0..ts_event.len(), 0).into_iter().map(move |day| {
+            let rows = day.rows;
+            Self {
+                columns: DayColumns::Borrowed {
+                    ts_event: &ts_event[rows.clone()],
+                    price: &price[rows.clone()],
+                    quantity: &quantity[rows],
+                },
+            }
+        })
+    }
+
+    /// Nanoseconds since 1970 in UTC.
+    #[must_use]
+    pub fn ts_event(&self) -> &[u64] {
+        match &self.columns {
+            DayColumns::Borrowed { ts_event, .. } => ts_event,
+            DayColumns::Piece { segment, rows } => &segment.ts_event()[rows.clone()],
+        }
+    }
+
+    /// 1/10,000 yen.
+    #[must_use]
+    pub fn price(&self) -> &[i64] {
+        match &self.columns {
+            DayColumns::Borrowed { price, .. } => price,
+            DayColumns::Piece { segment, rows } => &segment.price()[rows.clone()],
+        }
+    }
+
+    /// Shares.
+    #[must_use]
+    pub fn quantity(&self) -> &[u64] {
+        match &self.columns {
+            DayColumns::Borrowed { quantity, .. } => quantity,
+            DayColumns::Piece { segment, rows } => &segment.quantity()[rows.clone()],
+        }
+    }
+
+    /// Trades of the day.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ts_event().len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Time of a row.
+    #[must_use]
+    pub fn ts_at(&self, row: usize) -> TsNanos {
+        TsNanos::from_nanos(self.ts_event()[row])
+    }
+
+    /// Price of a row.
+    #[must_use]
+    pub fn price_at(&self, row: usize) -> Price {
+        Price::from_units(self.price()[row])
+    }
+}
+
+/// The rows of one instrument on one day that the strategy has seen: moments and prices, for bars
+/// their ends and closes.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct DaySlice<'a> {
+    /// Nanoseconds since 1970 in UTC.
+    pub(crate) ts_event: &'a [u64],
+    /// 1/10,000 yen.
+    pub(crate) price: &'a [i64],
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use domain::time::NANOS_PER_MINUTE;
+
+    fn at(day: u32, minute: u64) -> u64 {
+        let date = JstDate::from_ymd_opt(2025, 1, day).unwrap();
+        TsNanos::from_jst(date, minute * NANOS_PER_MINUTE).unwrap().nanos()
+    }
+
+    #[test]
+    fn days_are_cut_at_midnight_in_japan() {
+        let ts = [at(6, 9 * 60), at(6, 15 * 60 + 30), at(7, 9 * 60), at(9, 9 * 60)];
+        let days: Vec<_> = TradingDay::split(&ts, &[1; 4], &[1; 4]).collect();
+        assert_eq!(days.iter().map(TradingDay::len).collect::<Vec<_>>(), [2, 1, 1]);
+        let days: Vec<_> = days.into_iter().map(MarketDay::from).collect();
+        assert_eq!(days[0].end().unwrap().nanos(), ts[1]);
+        assert_eq!(days[1].end().unwrap().to_string(), "2025-01-07 15:30:00.000000 JST");
+        assert_eq!(days[2].date().unwrap().to_string(), "2025-01-09");
+        assert_eq!(MarketDay::from(TradingDay::empty()).end(), None);
+    }
+
+    #[test]
+    fn bars_are_ordered_by_end_and_instrument() {
+        let bar = |minute, instrument| Bar {
+            ts_event: TsNanos::from_nanos(at(6, minute)),
+            instrument: InstrumentIx(instrument),
+            granularity: BarGranularity::Minute,
+            open: Price::from_yen(1),
+            high: Price::from_yen(1),
+            low: Price::from_yen(1),
+            close: Price::from_yen(1),
+            volume: domain::Quantity::new(1),
+        };
+        let day = MarketDay::bars(vec![bar(541, 1), bar(543, 1), bar(541, 0), bar(542, 0)]);
+        let MarketDay::Bars(bars) = &day else { panic!() };
+        let order: Vec<_> = bars.iter().map(|bar| bar.instrument.0).collect();
+        assert_eq!(order, [0, 1, 0, 1]);
+        assert_eq!(day.first_moment().unwrap().nanos(), at(6, 541));
+    }
+}
