@@ -47,7 +47,8 @@ pub enum OrderEventKind {
     PendingCancel,
     /// Cancelled.
     Canceled,
-    /// Its time ran out; the text says why (`DAY`, `END_OF_DATA`).
+    /// Its time ran out; the text says why: its time in force (`DAY`, `GTD`, `AT_THE_OPEN`,
+    /// `AT_THE_CLOSE`), `PRICE_LIMIT` (outside a new day's range) or `END_OF_DATA`.
     Expired(&'static str),
     /// Filled, wholly or partly.
     Filled(Fill),

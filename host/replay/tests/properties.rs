@@ -148,12 +148,11 @@ fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bo
         let instrument = vec![0; day.len()];
         let (ts_event, price, quantity) = (day.ts_event(), day.price(), day.quantity());
         let rows = TradeColumns { ts_event, instrument: &instrument, price, quantity };
-        for row in 0..day.len() {
+        for (row, shares) in quantity.iter().copied().map(Quantity::new).enumerate() {
             if every || exchange.next_stop(rows, row, row + 1) == row {
                 while exchange.next_due().is_some_and(|due| due <= day.ts_at(row)) {
                     exchange.run_due();
                 }
-                let shares = Quantity::new(quantity[row]);
                 exchange.take_trade(ONLY, day.ts_at(row), day.price_at(row), shares);
             }
             exchange.set_last_price(ONLY, day.price_at(row));

@@ -58,13 +58,11 @@ fn action(number: usize, (_, kind, buys, lots, near, far): Draw) -> Action {
     }
 }
 
-/// Runs orders over bars; hands each bar's fills, with the numbers of their orders, to `look`.
-fn run(
-    bars: &[Bar],
-    draws: &[Draw],
-    model: ExecutionModel,
-    look: &mut dyn FnMut(&Bar, usize, &[(usize, Fill)], &Exchange),
-) {
+/// Sees a bar, its place, the fills on it with their orders' numbers, and the exchange after it.
+type Look<'a> = dyn FnMut(&Bar, usize, &[(usize, Fill)], &Exchange) + 'a;
+
+/// Runs orders over bars; `look` sees each bar.
+fn run(bars: &[Bar], draws: &[Draw], model: ExecutionModel, look: &mut Look<'_>) {
     let cash = Money::from_yen(2_000_000);
     let mut exchange = Exchange::new(model, &options().instruments, cash);
     exchange.begin_day(TradingHours::of(bars[0].ts_event.jst_date()), ONLY, price(0));
