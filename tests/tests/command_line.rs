@@ -119,7 +119,7 @@ fn runs_are_compared() {
     desk.good(&format!("{RUN} --out a"));
     desk.good(&format!("{RUN} --param slow=40 --slippage-ticks 0 --out b"));
     let table = desk.good("replay compare a b --out both.html");
-    for word in ["parameters.slow", "Sharpe ratio", "note: b: optimistic", "page: both.html"] {
+    for word in ["parameters.slow", "Sharpe ratio", "b: OPTIMISTIC EXECUTION", "page: both.html"] {
         assert!(table.contains(word), "{word} is missing in\n{table}");
     }
     assert!(!table.contains("parameters.fast"), "only what differs is told: {table}");

@@ -52,8 +52,8 @@ fn print_comparison(comparison: &Comparison) {
     for line in &comparison.differences {
         let values = line.values.iter().map(|value| match value {
             Value::Null => "-".to_owned(),
-            Value::String(text) => text.clone(),
-            other => other.to_string(),
+            Value::String(text) => shortened(text),
+            other => shortened(&other.to_string()),
         });
         rows.push(std::iter::once(line.name.clone()).chain(values).collect());
     }
@@ -68,6 +68,15 @@ fn print_comparison(comparison: &Comparison) {
             println!("\n{}: {warning}", run.folder);
         }
     }
+}
+
+/// A text that leaves room for the other columns; JSON and the page hold all of it.
+fn shortened(text: &str) -> String {
+    const LETTERS_MAX: usize = 40;
+    if text.chars().count() <= LETTERS_MAX {
+        return one_line(text);
+    }
+    one_line(&text.chars().take(LETTERS_MAX - 3).chain("...".chars()).collect::<String>())
 }
 
 /// A number of the summary for people.

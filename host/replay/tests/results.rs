@@ -3,28 +3,22 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
-#[allow(dead_code, reason = "shared with the tests of the rules")]
 mod common;
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
+use common::folder::{buy_and_sell, lines, two_days, write};
 use common::{Market, Script, at, limit, market, options, run};
 use domain::order::OrderModify;
 use domain::request_key::request_key;
-use domain::strategy::{
-    Action, Capabilities, Fault, FaultKind, Identity, LogLine, NarrativeRecord, Outcome,
-    PortfolioView, Signal, SignalKind, StrategyRuntime, Window,
-};
-use domain::{Instrument, InstrumentIx, Money, OrderEvent, OrderSide, Price, TsNanos};
+use domain::strategy::{Action, NarrativeRecord, Signal, SignalKind};
+use domain::{InstrumentIx, Money, OrderSide, Price};
 use marketdata::parquet::{Values, read_table};
 use proptest::prelude::*;
 use replay::output::narrative::decisions;
-use replay::output::{ComponentIdentity, FolderWriter, Kind, Manifest, Table};
-use replay::sink::{Record, RunSink, TotalsOnly};
+use replay::output::{Kind, Table};
 use replay::statistics::Summary;
-use replay::{Control, ReplayError, ReplayOptions, RunStatus, RunTotals, TradingDay, replay_into};
 use serde_json::Value;
 
 fn yen(amount: &str) -> Money {
@@ -33,29 +27,6 @@ fn yen(amount: &str) -> Money {
 
 fn price(text: &str) -> Price {
     text.parse().unwrap()
-}
-
-/// Two days: bought at 1,000, up to 1,010, down to 990, sold at 1,005 on the next day.
-fn two_days() -> Market {
-    [
-        (6, 1.0, "1000", 500),
-        (6, 2.0, "1000", 500),
-        (6, 61.0, "1010", 500),
-        (6, 130.0, "990", 500),
-        (7, 1.0, "1004", 500),
-        (7, 2.0, "1005", 500),
-        (7, 3.0, "1020", 500),
-    ]
-    .into_iter()
-    .fold(Market::default(), |market, (day, second, price, quantity)| {
-        market.trade(day, second, price, quantity)
-    })
-}
-
-fn buy_and_sell() -> Script {
-    Script::default()
-        .after(1, market("B", OrderSide::Buy, 200))
-        .after(5, market("S", OrderSide::Sell, 200))
 }
 
 #[test]
@@ -172,27 +143,6 @@ proptest! {
         let last = result.equity.last().unwrap();
         prop_assert_eq!(last.equity, result.equity_end);
     }
-}
-
-/// Writes a run's folder and gives its totals.
-fn write(folder: &Path, strategy: &mut dyn StrategyRuntime, options: &ReplayOptions) -> RunTotals {
-    let market = two_days();
-    let instruments = [options.instruments[0].id.clone()];
-    let mut writer = FolderWriter::create(folder, &instruments).unwrap();
-    let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
-    let go_on = &mut |_| Control::Continue;
-    let totals = replay_into(days, strategy, options, &mut writer, go_on).unwrap();
-    let component =
-        ComponentIdentity { name: "script".to_owned(), sha256: String::new(), imports: Vec::new() };
-    let range = ("2025-01-06".to_owned(), "2025-01-07".to_owned());
-    writer.finish(&Manifest::new(options, &totals, component, Vec::new(), range), &totals).unwrap();
-    totals
-}
-
-fn lines(folder: &Path, name: &str) -> Vec<Value> {
-    let text = fs::read_to_string(folder.join(name)).unwrap();
-    assert!(text.ends_with('\n'));
-    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
 }
 
 fn rich_script() -> Script {
@@ -320,135 +270,6 @@ fn decisions_lead_to_orders_and_fills() {
     assert_eq!(decisions(&folder, None).unwrap().len(), 1);
     let error = decisions(parent.path(), None).unwrap_err().to_string();
     assert!(error.contains("holds no run"), "{error}");
-}
-
-/// Does as its script says until it has seen `trades` trades; then it fails.
-struct FailsAfter {
-    script: Script,
-    trades: u64,
-    told_fills: u64,
-}
-
-impl FailsAfter {
-    fn fault() -> Box<Fault> {
-        Box::new(Fault {
-            component: "script".to_owned(),
-            sha256: String::new(),
-            export: "advance",
-            ts_event: None,
-            kind: FaultKind::Trap("unreachable".to_owned()),
-            backtrace: Vec::new(),
-        })
-    }
-}
-
-impl StrategyRuntime for FailsAfter {
-    fn identity(&self) -> Identity {
-        self.script.identity()
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        self.script.capabilities()
-    }
-
-    fn init(&mut self, config: &str, instruments: &[Instrument]) -> Result<(), Box<Fault>> {
-        self.script.init(config, instruments)
-    }
-
-    fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
-        self.script.start(now)
-    }
-
-    fn advance(&mut self, window: Window<'_>, limit: u32) -> Result<Outcome, Box<Fault>> {
-        self.trades -= 1;
-        if self.trades == 0 { Err(Self::fault()) } else { self.script.advance(window, limit) }
-    }
-
-    fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
-        self.told_fills += 1;
-        self.script.on_order_events(events)
-    }
-
-    fn stop(&mut self, _: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
-        Err(Self::fault())
-    }
-
-    fn set_portfolio(&mut self, _: &PortfolioView) {}
-
-    fn take_log(&mut self) -> Vec<LogLine> {
-        vec![LogLine {
-            ts_event: None,
-            level: domain::strategy::LogLevel::Panic,
-            message: "last words".to_owned(),
-        }]
-    }
-}
-
-#[test]
-fn nothing_is_lost_when_a_strategy_fails_at_the_last_trade() {
-    // Row 6 fills the sale, and the strategy fails when it is shown that very row.
-    let parent = tempfile::tempdir().unwrap();
-    let folder = parent.path().join("run");
-    let mut strategy = FailsAfter { script: buy_and_sell(), trades: 6, told_fills: 0 };
-    let totals = write(&folder, &mut strategy, &options());
-    assert!(matches!(totals.status, RunStatus::Failed(_)));
-    assert_eq!(totals.fill_count, 2);
-    let events = lines(&folder, "events.jsonl");
-    assert_eq!(events.last().unwrap()["event"], "PositionClosed");
-    let csv = |name: &str| fs::read_to_string(folder.join(name)).unwrap();
-    assert_eq!(csv("fills.csv").lines().count(), 3);
-    assert_eq!(csv("log.csv").lines().last().unwrap(), ",PANIC,last words");
-    let manifest: Value = serde_json::from_str(&csv("manifest.json")).unwrap();
-    assert_eq!((&manifest["partial"], &manifest["status"]), (&true.into(), &"failed".into()));
-    assert!(csv("report.html").contains("\"partial\":true"));
-    // The day has one trade that the strategy has handled, at 1,004; the fill came with the next.
-    assert_eq!(csv("round_trips.csv").lines().count(), 2);
-    assert_eq!(csv("days.csv").lines().count(), 3);
-}
-
-#[test]
-fn nothing_is_lost_when_a_strategy_fails_at_its_stop() {
-    let parent = tempfile::tempdir().unwrap();
-    let folder = parent.path().join("run");
-    let mut strategy = FailsAfter { script: buy_and_sell(), trades: 99, told_fills: 0 };
-    let totals = write(&folder, &mut strategy, &options());
-    assert!(matches!(totals.status, RunStatus::Failed(_)));
-    assert_eq!((totals.order_counts.filled, totals.performance.trips.count), (2, 1));
-}
-
-/// A disk that is full after some rows.
-struct FullAfter(usize);
-
-impl RunSink for FullAfter {
-    fn take(&mut self, _: Record<'_>) -> io::Result<()> {
-        self.0 = self.0.checked_sub(1).ok_or(io::ErrorKind::StorageFull)?;
-        Ok(())
-    }
-}
-
-#[test]
-fn a_full_disk_is_an_error_and_no_result() {
-    let market = two_days();
-    let go = |sink: &mut dyn RunSink| {
-        let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
-        replay_into(days, &mut buy_and_sell(), &options(), sink, &mut |_| Control::Continue)
-    };
-    let error = go(&mut FullAfter(3)).unwrap_err();
-    assert!(
-        matches!(&error, ReplayError::Results(why) if why.kind() == io::ErrorKind::StorageFull)
-    );
-    assert!(error.to_string().starts_with("the results cannot be kept: "), "{error}");
-    assert_eq!(go(&mut TotalsOnly).unwrap().fill_count, 2);
-}
-
-#[test]
-fn a_folder_that_was_begun_and_not_finished_leaves_nothing() {
-    let parent = tempfile::tempdir().unwrap();
-    let folder = parent.path().join("run");
-    let writer = FolderWriter::create(&folder, &[options().instruments[0].id.clone()]).unwrap();
-    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
-    drop(writer);
-    assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);
 }
 
 #[test]

@@ -2,12 +2,13 @@
 //! names, in the order in which things happened.
 
 use std::collections::BTreeMap;
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use domain::request_key::request_key;
 use domain::{OrderEvent, OrderEventKind};
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::cells::Names;
 use crate::record::{FillRow, PositionEvent};
@@ -97,36 +98,86 @@ pub const AUDIT_LINES: [LineKind; 3] = [
     line("rejected", &["ts", "client_order_id", "reason_code", "reason_text"]),
 ];
 
-/// Writes the lines of `events.jsonl`. A change that was taken has no event of its own in the
-/// specification, so it leaves no line.
-pub(super) fn write_event(
-    out: &mut impl Write,
-    record: Record<'_>,
-    names: &Names,
-) -> io::Result<()> {
-    let line = match record {
-        Record::OrderEvent { event, .. } => match order_event(event) {
-            Some(line) => line,
-            None => return Ok(()),
-        },
-        Record::Fill(fill) => execution_marker(fill, names),
-        Record::Position(event) => position_event(event, names),
-        Record::Signal(moment, signal) => json!({
-            "event": "StrategySignal",
-            "instrument_id": names.of(signal.instrument),
-            "signal_kind": signal.kind.as_str(),
-            "side": signal.side.map(|side| side.as_str()),
-            "price": signal.price.map(|price| price.to_string()),
-            "tag": signal.tag,
-            "note": signal.note,
-            "ts_event_ms": moment.millis(),
-        }),
-        _ => return Ok(()),
-    };
-    write_line(out, &line)
+/// A JSON object in one line, field by field.
+struct Line<'b>(&'b mut Vec<u8>);
+
+impl<'b> Line<'b> {
+    /// Begins a line in an empty buffer; `tag` tells what kind it is.
+    fn begin(buffer: &'b mut Vec<u8>, tag: &str, kind: &str) -> Self {
+        buffer.clear();
+        buffer.push(b'{');
+        Self(buffer).json(tag, kind)
+    }
+
+    /// A value in its JSON form; texts of strategies are escaped.
+    fn json(self, name: &str, value: impl Serialize) -> Self {
+        if self.0.len() > 1 {
+            self.0.push(b',');
+        }
+        self.0.push(b'"');
+        self.0.extend_from_slice(name.as_bytes());
+        self.0.extend_from_slice(b"\":");
+        // A buffer takes everything, and texts and numbers always have a JSON form.
+        if serde_json::to_writer(&mut *self.0, &value).is_err() {
+            self.0.extend_from_slice(b"null");
+        }
+        self
+    }
+
+    /// A number as its exact decimal text.
+    fn exact(self, name: &str, value: impl Display) -> Self {
+        self.json(name, format_args!("{value}"))
+    }
+
+    /// Ends the line and writes it.
+    fn write(self, out: &mut impl Write) -> io::Result<()> {
+        self.0.extend_from_slice(b"}\n");
+        out.write_all(self.0)
+    }
 }
 
-fn order_event(event: &OrderEvent) -> Option<Value> {
+/// Writes `events.jsonl`. A change that was taken has no event of its own in the specification, so it
+/// leaves no line.
+#[derive(Debug)]
+pub(super) struct EventLog<W> {
+    out: W,
+    buffer: Vec<u8>,
+}
+
+impl<W: Write> EventLog<W> {
+    pub(super) const fn new(out: W) -> Self {
+        Self { out, buffer: Vec::new() }
+    }
+
+    /// Writes the line of a record, if it has one.
+    pub(super) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
+        let buffer = &mut self.buffer;
+        let line = match record {
+            Record::OrderEvent { event, .. } => match order_event(buffer, event) {
+                Some(line) => line,
+                None => return Ok(()),
+            },
+            Record::Fill(fill) => execution_marker(buffer, fill, names),
+            Record::Position(event) => position_event(buffer, event, names),
+            Record::Signal(moment, signal) => Line::begin(buffer, "event", "StrategySignal")
+                .json("instrument_id", names.of(signal.instrument))
+                .json("signal_kind", signal.kind.as_str())
+                .json("side", signal.side.map(|side| side.as_str()))
+                .json("price", signal.price.map(|price| price.to_string()))
+                .json("tag", signal.tag.as_deref())
+                .json("note", signal.note.as_deref())
+                .json("ts_event_ms", moment.millis()),
+            _ => return Ok(()),
+        };
+        line.write(&mut self.out)
+    }
+
+    pub(super) fn into_inner(self) -> W {
+        self.out
+    }
+}
+
+fn order_event<'b>(buffer: &'b mut Vec<u8>, event: &OrderEvent) -> Option<Line<'b>> {
     let name = match &event.kind {
         OrderEventKind::Submitted(_) => "OrderSubmitted",
         OrderEventKind::Accepted => "OrderAccepted",
@@ -138,60 +189,52 @@ fn order_event(event: &OrderEvent) -> Option<Value> {
         OrderEventKind::Expired(_) => "OrderExpired",
         OrderEventKind::Filled(_) => "OrderFilled",
     };
-    let mut line = json!({ "event": name, "client_order_id": event.client_order_id.as_ref() });
+    let line = Line::begin(buffer, "event", name).json("client_order_id", &*event.client_order_id);
     let venue_order_id = event.venue_order_id.as_deref();
-    match &event.kind {
+    let line = match &event.kind {
         OrderEventKind::Accepted | OrderEventKind::Canceled | OrderEventKind::Expired(_) => {
-            line["venue_order_id"] = json!(venue_order_id);
+            line.json("venue_order_id", venue_order_id)
         }
         OrderEventKind::Rejected(rejection) => {
-            line["reason_code"] = json!(rejection.code.as_str());
-            line["reason_text"] = json!(rejection.text);
+            line.json("reason_code", rejection.code.as_str()).json("reason_text", &rejection.text)
         }
-        OrderEventKind::Filled(fill) => {
-            line["venue_order_id"] = json!(venue_order_id);
-            line["trade_id"] = json!(fill.trade_id.as_ref());
-            line["last_qty"] = json!(fill.last_quantity.to_string());
-            line["last_price"] = json!(fill.last_price.to_string());
-            line["cumulative_qty"] = json!(fill.cumulative_quantity.to_string());
-            line["leaves_qty"] = json!(fill.leaves_quantity.to_string());
-        }
-        _ => {}
-    }
-    line["ts_event_ms"] = json!(event.ts_event.millis());
-    Some(line)
+        OrderEventKind::Filled(fill) => line
+            .json("venue_order_id", venue_order_id)
+            .json("trade_id", &*fill.trade_id)
+            .exact("last_qty", fill.last_quantity)
+            .exact("last_price", fill.last_price)
+            .exact("cumulative_qty", fill.cumulative_quantity)
+            .exact("leaves_qty", fill.leaves_quantity),
+        _ => line,
+    };
+    Some(line.json("ts_event_ms", event.ts_event.millis()))
 }
 
-fn execution_marker(fill: &FillRow, names: &Names) -> Value {
-    json!({
-        "event": "ExecutionMarker",
-        "instrument_id": names.of(fill.instrument),
-        "client_order_id": fill.client_order_id.as_ref(),
-        "venue_order_id": fill.venue_order_id.as_ref(),
-        "trade_id": fill.trade_id.as_ref(),
-        "order_side": fill.side.as_str(),
-        "quantity": fill.quantity.to_string(),
-        "price": fill.price.to_string(),
-        "ts_event_ms": fill.ts_event.millis(),
-    })
+fn execution_marker<'b>(buffer: &'b mut Vec<u8>, fill: &FillRow, names: &Names) -> Line<'b> {
+    Line::begin(buffer, "event", "ExecutionMarker")
+        .json("instrument_id", names.of(fill.instrument))
+        .json("client_order_id", &*fill.client_order_id)
+        .json("venue_order_id", &*fill.venue_order_id)
+        .json("trade_id", &*fill.trade_id)
+        .json("order_side", fill.side.as_str())
+        .exact("quantity", fill.quantity)
+        .exact("price", fill.price)
+        .json("ts_event_ms", fill.ts_event.millis())
 }
 
-fn position_event(event: &PositionEvent, names: &Names) -> Value {
-    let mut line = json!({
-        "event": if event.opened { "PositionOpened" } else { "PositionClosed" },
-        "instrument_id": names.of(event.instrument),
-        "client_order_id": event.client_order_id.as_ref(),
-        "entry_side": event.entry_side.as_str(),
-    });
-    if event.opened {
-        line["quantity"] = json!(event.quantity.to_string());
-    }
-    line["price"] = json!(event.price.to_string());
-    if !event.opened {
-        line["realised_pnl"] = json!(event.realised_pnl.map(|pnl| pnl.to_string()));
-    }
-    line["ts_event_ms"] = json!(event.ts_event.millis());
-    line
+fn position_event<'b>(buffer: &'b mut Vec<u8>, event: &PositionEvent, names: &Names) -> Line<'b> {
+    let name = if event.opened { "PositionOpened" } else { "PositionClosed" };
+    let line = Line::begin(buffer, "event", name)
+        .json("instrument_id", names.of(event.instrument))
+        .json("client_order_id", &*event.client_order_id)
+        .json("entry_side", event.entry_side.as_str());
+    let line = if event.opened {
+        line.exact("quantity", event.quantity).exact("price", event.price)
+    } else {
+        let pnl = event.realised_pnl.map(|pnl| pnl.to_string());
+        line.exact("price", event.price).json("realised_pnl", pnl)
+    };
+    line.json("ts_event_ms", event.ts_event.millis())
 }
 
 /// Writes the audit log of a replay. Nothing goes to a broker, so lines are not forced to the disk,
@@ -199,6 +242,7 @@ fn position_event(event: &PositionEvent, names: &Names) -> Value {
 #[derive(Debug)]
 pub(super) struct AuditLog<W> {
     out: W,
+    buffer: Vec<u8>,
     requests: u64,
     /// The number of the request of each order that is not answered yet.
     in_flight: BTreeMap<Arc<str>, u64>,
@@ -206,52 +250,42 @@ pub(super) struct AuditLog<W> {
 
 impl<W: Write> AuditLog<W> {
     pub(super) const fn new(out: W) -> Self {
-        Self { out, requests: 0, in_flight: BTreeMap::new() }
+        Self { out, buffer: Vec::new(), requests: 0, in_flight: BTreeMap::new() }
     }
 
     /// Writes the line of an event, if it has one. Orders that were refused before they were sent
     /// have none.
     pub(super) fn take(&mut self, event: &OrderEvent, sent: bool, names: &Names) -> io::Result<()> {
-        let ts = event.ts_event.millis();
         let id = event.client_order_id.as_ref();
         let line = match &event.kind {
             OrderEventKind::Submitted(request) => {
                 self.requests += 1;
                 self.in_flight.insert(Arc::clone(&event.client_order_id), self.requests);
                 let instrument_id = names.of(request.instrument);
-                json!({
-                    "phase": "submit",
-                    "ts": ts,
-                    "client_order_id": id,
-                    "request_key": request_key(request, instrument_id),
-                    "instrument_id": instrument_id,
-                    "order_side": request.side.as_str(),
-                    "order_type": request.order_type.as_str(),
-                    "quantity": request.quantity.to_string(),
-                })
+                self.line("submit", event)
+                    .json("request_key", request_key(request, instrument_id))
+                    .json("instrument_id", instrument_id)
+                    .json("order_side", request.side.as_str())
+                    .json("order_type", request.order_type.as_str())
+                    .exact("quantity", request.quantity)
             }
             OrderEventKind::PendingUpdate(_) | OrderEventKind::PendingCancel => {
                 self.requests += 1;
                 return Ok(());
             }
-            OrderEventKind::Accepted => json!({
-                "phase": "accepted",
-                "ts": ts,
-                "client_order_id": id,
-                "venue_order_id": event.venue_order_id.as_deref(),
-                "p_no": self.in_flight.remove(id),
-                "warning_code": null,
-                "warning_text": null,
-            }),
+            OrderEventKind::Accepted => {
+                let number = self.in_flight.remove(id);
+                self.line("accepted", event)
+                    .json("venue_order_id", event.venue_order_id.as_deref())
+                    .json("p_no", number)
+                    .json("warning_code", ())
+                    .json("warning_text", ())
+            }
             OrderEventKind::Rejected(rejection) if sent => {
                 self.in_flight.remove(id);
-                json!({
-                    "phase": "rejected",
-                    "ts": ts,
-                    "client_order_id": id,
-                    "reason_code": rejection.code.as_str(),
-                    "reason_text": rejection.text,
-                })
+                self.line("rejected", event)
+                    .json("reason_code", rejection.code.as_str())
+                    .json("reason_text", &rejection.text)
             }
             OrderEventKind::Expired(_) => {
                 self.in_flight.remove(id);
@@ -259,15 +293,17 @@ impl<W: Write> AuditLog<W> {
             }
             _ => return Ok(()),
         };
-        write_line(&mut self.out, &line)
+        line.0.extend_from_slice(b"}\n");
+        self.out.write_all(&self.buffer)
+    }
+
+    fn line(&mut self, phase: &str, event: &OrderEvent) -> Line<'_> {
+        Line::begin(&mut self.buffer, "phase", phase)
+            .json("ts", event.ts_event.millis())
+            .json("client_order_id", &*event.client_order_id)
     }
 
     pub(super) fn into_inner(self) -> W {
         self.out
     }
-}
-
-fn write_line(out: &mut impl Write, line: &Value) -> io::Result<()> {
-    serde_json::to_writer(&mut *out, line)?;
-    out.write_all(b"\n")
 }

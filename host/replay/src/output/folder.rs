@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::cells::{Cell, Names, STREAMED, position_cells, row_of};
 use super::convert;
-use super::events::{AuditLog, write_event};
+use super::events::{AuditLog, EventLog};
 use super::manifest::Manifest;
 use super::read::ReadError;
 use super::tables::{POSITIONS, SUMMARY, TABLES, Table};
@@ -57,7 +57,7 @@ pub struct FolderWriter {
     aside: TempDir,
     names: Names,
     tables: Vec<csv::Writer<File>>,
-    events: BufWriter<File>,
+    events: EventLog<BufWriter<File>>,
     audit: AuditLog<BufWriter<File>>,
 }
 
@@ -85,7 +85,7 @@ impl FolderWriter {
             folder: folder.to_owned(),
             names: Names::new(instruments),
             tables: tables.collect::<Result<_, _>>()?,
-            events: begin_file(&aside.path().join(EVENTS_FILE))?,
+            events: EventLog::new(begin_file(&aside.path().join(EVENTS_FILE))?),
             audit: AuditLog::new(begin_file(&aside.path().join(AUDIT_FILE))?),
             aside,
         })
@@ -102,7 +102,8 @@ impl FolderWriter {
         for (mut table, of) in self.tables.into_iter().zip(STREAMED) {
             table.flush().map_err(failed(path.join(csv_name(&of))))?;
         }
-        for (mut lines, name) in [(self.events, EVENTS_FILE), (self.audit.into_inner(), AUDIT_FILE)]
+        for (mut lines, name) in
+            [(self.events.into_inner(), EVENTS_FILE), (self.audit.into_inner(), AUDIT_FILE)]
         {
             lines.flush().map_err(failed(path.join(name)))?;
         }
@@ -119,7 +120,7 @@ impl FolderWriter {
 
 impl RunSink for FolderWriter {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
-        write_event(&mut self.events, record, &self.names)?;
+        self.events.take(record, &self.names)?;
         if let Record::OrderEvent { event, sent } = record {
             self.audit.take(event, sent, &self.names)?;
         }

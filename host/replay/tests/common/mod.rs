@@ -2,6 +2,8 @@
 
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
+pub(crate) mod folder;
+
 use std::collections::BTreeMap;
 
 use domain::strategy::{

@@ -137,6 +137,11 @@ function charts(data) {
   byId("legend").append(legend("buy", "Buy"), legend("sell", "Sell"));
   if (data.signals.total > 0) byId("legend").append(legend("signal", "Signal"));
   byId("legend").append(el("span", "muted", "The tip of a triangle is at the price of the fill."));
+  const { count, total } = data.fills;
+  if (count < total) {
+    byId("legend").append(el("span", "muted",
+      `Only the first ${grouped(count)} of ${grouped(total)} fills are marked; fills.csv holds all.`));
+  }
   return { time, view, charts };
 }
 
