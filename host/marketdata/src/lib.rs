@@ -2,7 +2,8 @@
 //!
 //! A [`Catalog`] lists the trades files of a folder, a [`TradeStore`] loads single codes of them as
 //! columns and keeps a cache beside, [`check_file`] applies every rule to a whole file, and
-//! [`write_sample`] makes data of the same layout for trying things out.
+//! [`write_sample`] makes data of the same layout for trying things out. [`mod@parquet`] writes and reads
+//! small typed tables as Parquet files.
 //!
 //! This crate knows nothing of strategies, orders or wasm. Nothing that it reads is trusted: every
 //! length is limited, every value checked, and a file with one fault is refused as a whole.
@@ -11,6 +12,7 @@ pub mod catalog;
 pub mod check;
 pub mod error;
 pub mod limits;
+pub mod parquet;
 pub mod reader;
 pub mod sample;
 pub mod store;

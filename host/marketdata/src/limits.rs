@@ -36,3 +36,7 @@ pub const SAMPLE_CODES_MAX: usize = 4_000;
 pub const SAMPLE_DAYS_MAX: u32 = 2_500;
 /// Rows of one code on one day in a sample; three times the busiest real code.
 pub const SAMPLE_TRADES_MAX: u32 = 1_000_000;
+/// Rows of one row group of a Parquet file; all of them are in memory at once.
+pub const ROW_GROUP_ROWS_MAX: usize = 1 << 20;
+/// Rows of a Parquet file that is read as a whole; larger ones are read by row groups.
+pub const TABLE_ROWS_MAX: u64 = 16 << 20;
