@@ -5,6 +5,7 @@ use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, Price, TickTable};
+use replay::sweep::{Axis, Statistic, WalkForward};
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]
@@ -33,7 +34,11 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReplayCommand {
     /// Run one strategy once.
+    #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
+    /// Run one strategy over many combinations of its parameters, on all cores.
+    #[command(after_help = SWEEP_EXAMPLES)]
+    Sweep(Box<SweepArgs>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -72,7 +77,6 @@ The data folder holds the vendor's files equities_trades_YYYYMM.csv.gz or _YYYYM
 How orders are filled is printed in every result: see `rules` in manifest.json, or the report.";
 
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
     /// A built-in strategy's name (`kumiki strategy list`), or the path of a .wasm file.
     #[arg(value_name = "STRATEGY")]
@@ -135,9 +139,10 @@ pub(crate) struct RunArgs {
     pub(crate) ticks: TickChoice,
 
     /// Trades handed to the strategy at once, 1 to 65536. Results do not depend on it; more is
-    /// faster, 1 never lets a trade into the strategy's memory before its time.
-    #[arg(long, value_name = "TRADES", default_value_t = 1)]
-    pub(crate) window: u32,
+    /// faster, 1 never lets a trade into the strategy's memory before its time. Default: 1, for a
+    /// sweep 1024.
+    #[arg(long, value_name = "TRADES")]
+    pub(crate) window: Option<u32>,
 
     #[command(flatten)]
     pub(crate) folders: FolderArgs,
@@ -145,6 +150,53 @@ pub(crate) struct RunArgs {
     /// No progress line.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5:50:5 --grid slow=60:200:20 --out sweeps/first
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=1:500:1 --grid slow=10:5000:10 --random 1000 --seed 7 --out sweeps/random
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5,10,20 --grid slow=50,100 --walk-forward 3m/1m --out sweeps/walk
+
+The folder holds sweep.csv and sweep.parquet (one row for each run, in grid order), sweep.html with a
+heat map, sweep.json, and journal.jsonl. The same command into the same folder goes on after a crash or
+Ctrl-C; another sweep into it is refused. A run whose strategy fails is a row with its error.";
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// A parameter and its values: a range start:end:step with its end, or a list. May be given
+    /// many times; the last one changes fastest.
+    #[arg(long = "grid", value_name = "NAME=VALUES", required = true)]
+    pub(crate) grid: Vec<Axis>,
+
+    /// Draw so many of the combinations instead of running all.
+    #[arg(long, value_name = "N", requires = "seed")]
+    pub(crate) random: Option<u64>,
+
+    /// Seed of the drawing; the same seed draws the same combinations.
+    #[arg(long, value_name = "S", requires = "random")]
+    pub(crate) seed: Option<u64>,
+
+    /// Choose the best run of each window and run it on the days after: 3m/1m in calendar months,
+    /// 20d/5d in trading days.
+    #[arg(long, value_name = "TRAIN/TEST")]
+    pub(crate) walk_forward: Option<WalkForward>,
+
+    /// Runs at the same time. Results do not depend on it. Default: one for each core.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+
+    /// What makes a run good: sharpe, return, equity_end, max_drawdown (lower is better), win_rate,
+    /// round_trips, fills, turnover, commission (lower is better).
+    #[arg(long, value_name = "NUMBER", default_value_t = Statistic::Sharpe)]
+    pub(crate) rank_by: Statistic,
+
+    /// How many of the best runs are printed.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
 }
 
 #[derive(Debug, Args)]

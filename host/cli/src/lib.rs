@@ -14,6 +14,7 @@ mod interrupt;
 mod paths;
 mod progress;
 mod replay_run;
+mod replay_sweep;
 mod schemas;
 mod strategy;
 mod terminal;
@@ -44,6 +45,7 @@ pub fn main() -> ExitCode {
     let cli = Cli::parse();
     let ended = match cli.command {
         Command::Replay(ReplayCommand::Run(run)) => replay_run::run(&run),
+        Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(&sweep),
         Command::Data(DataCommand::Sample(sample)) => data::sample(&sample),
         Command::Data(DataCommand::Check(check)) => data::check(&check),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(&list),

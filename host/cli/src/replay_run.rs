@@ -20,11 +20,14 @@ use crate::progress::ProgressLine;
 use crate::strategy;
 use crate::terminal::{grouped, pairs, percent};
 
+/// Trades handed to the strategy at once unless the user says otherwise.
+const RUN_WINDOW: u32 = 1;
+
 /// The data of a run.
-struct Loaded {
-    series: TradeSeries,
-    inputs: Vec<InputFile>,
-    ticks: TickTable,
+pub(crate) struct Loaded {
+    pub(crate) series: TradeSeries,
+    pub(crate) inputs: Vec<InputFile>,
+    pub(crate) ticks: TickTable,
     range: (JstDate, JstDate),
 }
 
@@ -69,7 +72,7 @@ struct Timing {
 }
 
 /// The trades asked for; `None` when the user stopped it.
-fn load_data(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loaded>> {
+pub(crate) fn load_data(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loaded>> {
     let code = args.instrument.vendor_code()?;
     let catalog = Catalog::open(&args.data)?;
     let (first, last) = (args.start.unwrap_or(JstDate::MIN), args.end.unwrap_or(JstDate::MAX));
@@ -166,7 +169,8 @@ fn load_file(
     Ok(Some(segment))
 }
 
-fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
+/// The options that the arguments ask for.
+pub(crate) fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
     ReplayOptions {
         instrument: Instrument { id: args.instrument.clone(), lot: Quantity::new(args.lot), ticks },
         cash: args.cash,
@@ -175,7 +179,7 @@ fn options(args: &RunArgs, ticks: TickTable) -> ReplayOptions {
             slippage_ticks: args.slippage_ticks,
             participation_percent: args.participation,
         },
-        window: args.window,
+        window: args.window.unwrap_or(RUN_WINDOW),
         config_json: strategy::config_json(&args.params),
     }
 }

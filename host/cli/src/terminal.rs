@@ -6,6 +6,26 @@ pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
     rows.iter().map(|(name, value)| format!("  {name:<width$}  {value}\n")).collect()
 }
 
+/// Rows of texts as a table, the first row its head; every column to the right.
+pub(crate) fn columns(rows: &[Vec<String>]) -> String {
+    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..count).map(width).collect();
+    let mut text = String::new();
+    for row in rows {
+        for (cell, width) in row.iter().zip(&widths) {
+            text.push_str("  ");
+            text.extend(std::iter::repeat_n(' ', width - cell.chars().count()));
+            text.push_str(cell);
+        }
+        text.push('\n');
+    }
+    text
+}
+
 /// A decimal text with its whole part in groups of three digits.
 pub(crate) fn grouped(number: &str) -> String {
     let (sign, digits) = match number.strip_prefix('-') {
@@ -47,6 +67,13 @@ mod tests {
         ] {
             assert_eq!(grouped(number), text);
         }
+    }
+
+    #[test]
+    fn columns_are_aligned() {
+        let row = |cells: &[&str]| cells.iter().map(|cell| (*cell).to_owned()).collect();
+        let rows = [row(&["run", "組"]), row(&["1", "22"]), row(&["1000"])];
+        assert_eq!(columns(&rows), "   run   組\n     1  22\n  1000\n");
     }
 
     #[test]

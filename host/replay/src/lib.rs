@@ -9,6 +9,7 @@
 //! - [`run`]: the loop that hands market events to the strategy and its commands to the exchange.
 //! - [`record`]: what a run leaves behind.
 //! - [`output`]: the run's folder.
+//! - [`sweep`]: many runs over combinations of parameters.
 
 pub mod account;
 pub mod exchange;
@@ -18,6 +19,7 @@ pub mod record;
 pub mod report;
 pub mod run;
 pub mod series;
+pub mod sweep;
 
 pub use exchange::ExecutionModel;
 pub use options::{OptionsError, ReplayOptions};

@@ -5,7 +5,7 @@ use serde::Serialize;
 /// A value as JSON in which no text can end the element, open a comment or become markup.
 ///
 /// The replaced characters have no meaning in JSON outside of strings, so the value stays the same.
-pub(super) fn script_json(value: &impl Serialize) -> String {
+pub(crate) fn script_json(value: &impl Serialize) -> String {
     // Only a map whose keys are no texts fails here, and the page's data has none; the page says so
     // when it finds `null`.
     let json = serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned());

@@ -9,7 +9,7 @@
 mod columns;
 mod curve;
 mod data;
-mod escape;
+pub(crate) mod escape;
 #[cfg(test)]
 mod sample;
 #[cfg(test)]
