@@ -25,6 +25,7 @@ use crate::limits::{
     CHUNK_BYTES, LINE_BYTES_MAX, PROGRESS_BYTES, SELECTED_CODES_MAX, TEXT_BYTES_MAX,
 };
 
+use fault::Fault;
 use gzip::GzipText;
 use header::Layout;
 use rows::RowReader;
@@ -52,7 +53,25 @@ pub struct TradeRow {
 pub trait TradeSink {
     /// Takes one row.
     fn trade(&mut self, row: &TradeRow);
+
+    /// Takes one row and its text as it stands in the file, without the line feed.
+    #[inline(always)]
+    fn trade_with_text(&mut self, row: &TradeRow, _text: &[u8]) {
+        self.trade(row);
+    }
 }
+
+/// A row that breaks a rule, in a reading that goes on.
+#[derive(Debug)]
+pub struct BadRow {
+    /// Which rule, where.
+    pub error: DataError,
+    /// The row's code, where it has one.
+    pub code: Option<VendorCode>,
+}
+
+/// Is told about every row that breaks a rule.
+pub type BadRowFn<'a> = dyn FnMut(BadRow) + 'a;
 
 impl<F: FnMut(&TradeRow)> TradeSink for F {
     fn trade(&mut self, row: &TradeRow) {
@@ -129,6 +148,35 @@ pub fn read_trades<S: TradeSink>(
     progress: &mut ProgressFn<'_>,
     sink: &mut S,
 ) -> Result<ReadSummary, DataError> {
+    read(file, selection, options, progress, sink, None)
+}
+
+/// Reads every row of a trades file once, for finding out what is wrong with it: a row that breaks a
+/// rule is told to `bad_row` and left out, and rules between rows look at the sound rows only.
+///
+/// # Errors
+/// [`DataError`] where reading cannot go on: a damaged stream or header, an endless line, a cancel.
+pub fn read_past_bad_rows<S: TradeSink>(
+    file: &TradeFile,
+    options: &ReadOptions,
+    progress: &mut ProgressFn<'_>,
+    sink: &mut S,
+    bad_row: &mut BadRowFn<'_>,
+) -> Result<ReadSummary, DataError> {
+    let mut told = |fault: Fault, line: u64, code| {
+        bad_row(BadRow { error: fault.at(&file.path, line), code });
+    };
+    read(file, &Selection::All, options, progress, sink, Some(&mut told))
+}
+
+fn read<'f, S: TradeSink>(
+    file: &TradeFile,
+    selection: &'f Selection,
+    options: &ReadOptions,
+    progress: &mut ProgressFn<'_>,
+    sink: &'f mut S,
+    bad_row: Option<&'f mut rows::FaultFn<'f>>,
+) -> Result<ReadSummary, DataError> {
     let asked = selection.codes().len();
     if asked > SELECTED_CODES_MAX {
         return Err(DataError::TooManyCodes { asked });
@@ -145,7 +193,7 @@ pub fn read_trades<S: TradeSink>(
         chunk_bytes,
     };
     let layout = text.header()?;
-    let mut rows = RowReader::new(layout, file.period, selection, sink);
+    let mut rows = RowReader::new(layout, file.period, selection, sink, bad_row);
     let mut next_report = PROGRESS_BYTES;
     loop {
         let more = text.step(&mut rows)?;
