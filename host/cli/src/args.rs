@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use domain::{InstrumentId, JstDate, Money, Price, TickTable};
+use domain::{InstrumentId, JstDate, Money, Price, TickTable, VendorCode};
 use replay::sweep::{Axis, Statistic, WalkForward};
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
@@ -45,8 +45,13 @@ pub(crate) enum ReplayCommand {
 pub(crate) enum DataCommand {
     /// Make realistic sample data, the same for the same seed.
     Sample(SampleArgs),
-    /// Check every row of trades files against the rules of the vendor's format.
+    /// Check every row of trades files, and count what is wrong or odd.
     Check(CheckArgs),
+    /// Turn a trades file into a Parquet table, or such a table into a trades file.
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
+    /// Show what a data folder holds and what is wrong with it.
+    Info(InfoArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -276,9 +281,76 @@ pub(crate) struct CheckArgs {
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 
+    /// Show each code too.
+    #[arg(long)]
+    pub(crate) per_code: bool,
+
+    /// From how many minutes without a trade inside a session on a stretch of a code counts as quiet.
+    #[arg(long, value_name = "MINUTES", default_value_t = 30)]
+    pub(crate) quiet_minutes: u64,
+
     /// How the report is printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+
+    /// No progress line.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  kumiki data convert data/equities_trades_202501.csv.gz january.parquet
+  kumiki data convert data/equities_trades_202501.csv.gz topix.parquet --code 13060
+  kumiki data convert january.parquet back/equities_trades_202501.csv.gz
+
+The text that comes back is the same, byte for byte. The columns are ts_event (nanoseconds, UTC), code,
+price (decimal), quantity, transaction_id; price_digits and text only of rows in an unusual spelling.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The file to read: a trades file (.csv.gz) or a table (.parquet).
+    #[arg(value_name = "IN")]
+    pub(crate) from: PathBuf,
+
+    /// The file to write, of the other kind.
+    #[arg(value_name = "OUT")]
+    pub(crate) to: PathBuf,
+
+    /// Only rows of this vendor code, like 13060.
+    #[arg(long, value_name = "CODE", value_parser = parse_code)]
+    pub(crate) code: Option<VendorCode>,
+
+    /// Replace the file to write if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// No progress line.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// The folder.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Read the trades files to count rows and codes; without it only what the cache knows is shown.
+    #[arg(long)]
+    pub(crate) scan: bool,
+
+    /// Where decoded data is kept.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+
+    /// How the report is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// No progress line.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -328,6 +400,11 @@ fn parse_param(text: &str) -> Result<(String, serde_json::Value), String> {
         _ => serde_json::Value::String(value.to_owned()),
     };
     Ok((name.to_owned(), value))
+}
+
+fn parse_code(text: &str) -> Result<VendorCode, String> {
+    VendorCode::new(text)
+        .map_err(|error| format!("{error}; write the vendor's five places, like 13060"))
 }
 
 fn parse_latency(text: &str) -> Result<u64, String> {

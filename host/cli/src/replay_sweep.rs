@@ -109,7 +109,7 @@ fn sweep_header(
         sha256: artefact.sha256().to_owned(),
         imports: artefact.imports().to_vec(),
     };
-    let pinned = json!({
+    let shown = json!({
         "instrument_id": options.instrument.id.as_str(),
         "granularity": "trade",
         "cash": options.cash.to_string(),
@@ -117,7 +117,7 @@ fn sweep_header(
         "ticks": options.instrument.ticks.to_string(),
         "execution_model": options.model,
     });
-    header(&strategy, &loaded.inputs, &pinned, plan, rank_by)
+    header(&strategy, &loaded.inputs, options, &shown, plan, rank_by)
 }
 
 #[expect(clippy::too_many_arguments, reason = "everything that one sweep needs, named once")]

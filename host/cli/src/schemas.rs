@@ -5,6 +5,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use replay::output::{MANIFEST_VERSION, TABLES};
+use replay::sweep::folder::SWEEP_VERSION;
+use replay::sweep::table::{Column, head_columns, tail_columns};
 use serde_json::{Map, Value, json};
 
 use crate::Ending;
@@ -12,7 +14,8 @@ use crate::args::SchemasArgs;
 
 /// Writes the schemas, or compares them with what is there.
 pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
-    let schemas = [("replay-run.json", replay_run_schema())];
+    let schemas =
+        [("replay-run.json", replay_run_schema()), ("replay-sweep.json", replay_sweep_schema())];
     if let Some(folder) = &args.write {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         for (name, schema) in &schemas {
@@ -65,5 +68,35 @@ fn replay_run_schema() -> Value {
         },
         "files": "<table>.csv with a header line, and <table>.json with the same columns",
         "tables": tables,
+    })
+}
+
+/// The table of a sweep.
+fn replay_sweep_schema() -> Value {
+    let list = |columns: Vec<Column>| -> Vec<Value> {
+        let one = |column: Column| {
+            json!({
+                "name": column.field.name,
+                "kind": column.field.kind.to_string(),
+                "optional": column.field.optional,
+                "meaning": column.meaning,
+            })
+        };
+        columns.into_iter().map(one).collect()
+    };
+    let mut columns = list(head_columns());
+    columns.push(json!({
+        "name": "param_<name>",
+        "kind": "integer, double, bool or text, as its values are",
+        "optional": true,
+        "meaning": "one column for each parameter: first those swept, then the others",
+    }));
+    columns.extend(list(tail_columns()));
+    json!({
+        "title": "Files of a sweep's folder",
+        "version": SWEEP_VERSION,
+        "files": "sweep.csv and sweep.parquet with a row for each run, sweep.json (manifest), \
+                  sweep.html, journal.jsonl; sweep.partial.* while runs are missing",
+        "columns": columns,
     })
 }

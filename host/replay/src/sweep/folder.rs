@@ -9,12 +9,15 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
 use thiserror::Error;
+use xxhash_rust::xxh3::xxh3_128;
 
 use super::execute::Results;
 use super::journal::JOURNAL_FILE;
 use super::plan::Plan;
 use super::score::Statistic;
 use super::{page, table};
+use crate::exchange::RULES;
+use crate::options::ReplayOptions;
 use crate::output::{ComponentIdentity, InputFile};
 
 /// Version of the folder's form.
@@ -49,15 +52,20 @@ pub enum SweepFolderError {
 }
 
 /// What pins a sweep: the first line of its journal. A journal with another header is not resumed.
-/// `options` are all options that results depend on.
+/// `shown` are the options in words, for messages and the page; all of `options` is pinned by a hash.
 #[must_use]
 pub fn header(
     strategy: &ComponentIdentity,
     inputs: &[InputFile],
-    options: &Value,
+    options: &ReplayOptions,
+    shown: &Value,
     plan: &Plan,
     rank_by: Statistic,
 ) -> Value {
+    // Results depend on everything but the window; the configuration is the plan's.
+    let pinned = ReplayOptions { window: 1, config_json: String::new(), ..options.clone() };
+    let rules: Vec<String> = RULES.iter().map(|(name, text)| format!("{name}: {text}")).collect();
+    let hash = |text: String| format!("{:032x}", xxh3_128(text.as_bytes()));
     // Only a walk forward chooses by the rank; otherwise it is a matter of looking.
     let chosen_by = plan.walk_forward().map(|_| rank_by.name());
     json!({
@@ -65,9 +73,11 @@ pub fn header(
         "kumiki_version": env!("CARGO_PKG_VERSION"),
         "strategy": strategy,
         "inputs": inputs,
-        "options": options,
+        "options": shown,
         "plan": plan.described(),
         "chosen_by": chosen_by,
+        "all_options_xxh3_128": hash(format!("{pinned:?}")),
+        "fill_rules_xxh3_128": hash(rules.join("\n")),
     })
 }
 

@@ -77,11 +77,11 @@ fn numbers(score: &Score) -> [Cell; 14] {
     ]
 }
 
-/// The columns of a plan's table.
+/// The columns before the parameters.
 #[must_use]
-pub fn columns(plan: &Plan) -> Vec<Column> {
+pub fn head_columns() -> Vec<Column> {
     let column = |field: Field, meaning: &str| Column { field, meaning: meaning.to_owned() };
-    let mut all = vec![
+    vec![
         column(Field::required("run", Kind::Int), "number of the run, from 0, in grid order"),
         column(
             Field::required("phase", Kind::Text),
@@ -90,22 +90,40 @@ pub fn columns(plan: &Plan) -> Vec<Column> {
         column(Field::optional("fold", Kind::Int), "number of the walk-forward fold, from 0"),
         column(Field::required("start", Kind::Date), "first trading day of the run, JST"),
         column(Field::required("end", Kind::Date), "last trading day of the run, JST"),
+    ]
+}
+
+/// The columns after the parameters.
+#[must_use]
+pub fn tail_columns() -> Vec<Column> {
+    let column = |field: Field, meaning: &str| Column { field, meaning: meaning.to_owned() };
+    let mut all = vec![
+        column(Field::required("status", Kind::Text), "completed or failed"),
+        column(Field::optional("error", Kind::Text), "why the run failed"),
     ];
-    for axis in plan.grid().axes() {
-        let kind = kind_of(axis.values.iter().map(|value| param_value(value)));
-        let field = Field::optional(format!("param_{}", axis.name), kind);
-        all.push(column(field, &format!("the parameter `{}`, swept", axis.name)));
-    }
-    for (name, value) in plan.grid().fixed() {
-        let field =
-            Field::optional(format!("param_{name}"), kind_of(std::iter::once(value.clone())));
-        all.push(column(field, &format!("the parameter `{name}`, the same in every run")));
-    }
-    all.push(column(Field::required("status", Kind::Text), "completed or failed"));
-    all.push(column(Field::optional("error", Kind::Text), "why the run failed"));
     for (name, kind, meaning) in NUMBERS {
         all.push(column(Field::optional(name, kind), meaning));
     }
+    all
+}
+
+/// The columns of a plan's table.
+#[must_use]
+pub fn columns(plan: &Plan) -> Vec<Column> {
+    let mut all = head_columns();
+    for axis in plan.grid().axes() {
+        let kind = kind_of(axis.values.iter().map(|value| param_value(value)));
+        let field = Field::optional(format!("param_{}", axis.name), kind);
+        let meaning = format!("the parameter `{}`, swept", axis.name);
+        all.push(Column { field, meaning });
+    }
+    for (name, value) in plan.grid().fixed() {
+        let kind = kind_of(std::iter::once(value.clone()));
+        let field = Field::optional(format!("param_{name}"), kind);
+        let meaning = format!("the parameter `{name}`, the same in every run");
+        all.push(Column { field, meaning });
+    }
+    all.extend(tail_columns());
     all
 }
 

@@ -146,8 +146,8 @@ class HeatMap {
       pen.strokeRect(box.left + place[0] * box.cellWidth - 0.5, box.top + place[1] * box.cellHeight - 0.5, box.cellWidth, box.cellHeight);
     };
     if (this.grid.best) {
-      outline(this.grid.best, 4, colour("--surface"));
-      outline(this.grid.best, 2, colour("--sell"));
+      outline(this.grid.best, 5, "#fff");
+      outline(this.grid.best, 2.5, "#000");
     }
     if (this.at) {
       outline(this.at, 4, colour("--surface"));

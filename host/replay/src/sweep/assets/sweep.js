@@ -37,6 +37,8 @@ function short(kind, value) {
   return kind === "count" || kind === "yen" ? value.toFixed(0) : value.toFixed(2);
 }
 
+// A label inside a sentence; names stay as they are.
+const inside = (label) => (label.startsWith("Sharpe") ? label : label.toLowerCase());
 const number = (run, name) => RUNS.numbers[name][run];
 const placeOf = (run, axis) => RUNS.places[axis][run];
 const valueOf = (run, axis) => { const place = placeOf(run, axis); return place === null ? NONE : AXES[axis].values[place]; };
@@ -107,7 +109,7 @@ function cards() {
   const rank = statistic(MANIFEST.rank_by);
   const best = RUNS.row.indexOf(MANIFEST.best_run);
   if (best >= 0) {
-    card(`Best ${rank.label.toLowerCase()}`, written(rank.kind, number(best, rank.name)), parameters(best));
+    card(`Best ${inside(rank.label)}`, written(rank.kind, number(best, rank.name)), parameters(best));
     const gain = number(best, "return");
     if (rank.name !== "return") card("Return of the best run", written("percent", gain), `max drawdown ${written("percent", number(best, "max_drawdown"))}`, gain > 0 ? "gain" : "loss");
     else card("Max drawdown of the best run", written("percent", number(best, "max_drawdown")), `Sharpe ratio ${written("ratio", number(best, "sharpe"))}`);
@@ -119,7 +121,7 @@ function cards() {
   const all = trainRuns().map((run) => number(run, rank.name)).filter((value) => value !== null).sort((a, b) => a - b);
   if (all.length) {
     const positive = trainRuns().filter((run) => number(run, "return") > 0).length;
-    card(`Median ${rank.label.toLowerCase()}`, written(rank.kind, all[Math.floor(all.length / 2)]), `${WHOLE.format(positive)} of ${WHOLE.format(all.length)} runs with a profit`);
+    card(`Median ${inside(rank.label)}`, written(rank.kind, all[Math.floor(all.length / 2)]), `${WHOLE.format(positive)} of ${WHOLE.format(all.length)} runs with a profit`);
   }
   card("Runs", WHOLE.format(MANIFEST.runs_done), MANIFEST.runs_failed ? `${WHOLE.format(MANIFEST.runs_failed)} failed` : "none failed");
 }
@@ -128,7 +130,7 @@ const trainRuns = () => RUNS.row.map((_, run) => run).filter((run) => !RUNS.test
 
 // Heat map
 
-const state = { x: 0, y: 1, statistic: MANIFEST.rank_by, fold: 0, others: {} };
+const state = { x: 0, y: 1, statistic: MANIFEST.rank_by, fold: 0, others: {}, colours: "value" };
 
 function select(label, options, chosen, change) {
   const box = element("label", label);
@@ -148,6 +150,7 @@ function controls() {
   const bar = byId("controls");
   bar.replaceChildren();
   bar.append(select("Number", STATISTICS.map((one) => [one.name, one.label]), state.statistic, (value) => { state.statistic = value; }));
+  bar.append(select("Colours", [["value", "by value"], ["rank", "by rank"]], state.colours, (value) => { state.colours = value; }));
   const names = AXES.map((axis, index) => [index, axis.name]);
   if (AXES.length > 1) {
     const swap = (mine, its) => (value) => {
@@ -194,7 +197,13 @@ function map() {
   const [low, high] = [Math.min(...values), Math.max(...values)];
   const best = known.slice().sort(compare)[0];
   const up = statistic(state.statistic).higher;
-  const share = (value) => { const part = high > low ? (value - low) / (high - low) : 0.5; return up ? part : 1 - part; };
+  const sorted = values.slice().sort((one, other) => one - other);
+  const byRank = state.colours === "rank" && sorted.length > 1;
+  const share = (value) => {
+    if (high === low) return 0.5;
+    const part = byRank ? sorted.findIndex((other) => other >= value) / (sorted.length - 1) : (value - low) / (high - low);
+    return up ? part : 1 - part;
+  };
   const { kind, label } = statistic(state.statistic);
   heat ||= new HeatMap(byId("heat"), byId("heat-readout"), tellRun);
   heat.show({
@@ -272,7 +281,7 @@ function sortedRuns() {
   return runs.sort((left, right) => sign * (placeOf(left, order.axis) - placeOf(right, order.axis)) || left - right);
 }
 
-function top() {
+function runsTable() {
   const table = byId("top-table");
   const runs = sortedRuns();
   const head = element("tr");
@@ -281,13 +290,13 @@ function top() {
   AXES.forEach((axis, index) => {
     const here = order.axis === index;
     const sorted = here ? (order.down ? "descending" : "ascending") : null;
-    headCell(head, axis.name, "number", () => { order.down = here && !order.down; order.axis = index; top(); }, sorted);
+    headCell(head, axis.name, "number", () => { order.down = here && !order.down; order.axis = index; runsTable(); }, sorted);
   });
   for (const name of SHOWN) {
     const one = statistic(name);
     const here = order.axis === null && order.by === name;
     const sorted = here ? (one.higher !== order.down ? "descending" : "ascending") : null;
-    headCell(head, one.label, "number", () => { order.down = here && !order.down; order.axis = null; order.by = name; top(); }, sorted);
+    headCell(head, one.label, "number", () => { order.down = here && !order.down; order.axis = null; order.by = name; runsTable(); }, sorted);
   }
   const body = element("tbody");
   for (const run of runs.slice(0, order.shown)) body.append(runRow(run));
@@ -322,9 +331,9 @@ function walk() {
   const head = element("tr");
   for (const name of ["Window", "Chosen on", "Tested on"]) headCell(head, name);
   for (const axis of AXES) headCell(head, axis.name, "number");
-  headCell(head, `${rank.label} chosen on`, "number");
-  headCell(head, `${rank.label} out of sample`, "number");
-  headCell(head, "Return out of sample", "number");
+  headCell(head, `${rank.label}, in sample`, "number");
+  headCell(head, "out of sample", "number");
+  headCell(head, "Return", "number");
   headCell(head, "Max drawdown", "number");
   const body = element("tbody");
   FOLDS.forEach((fold, index) => body.append(foldRow(fold, index, rank)));
@@ -376,6 +385,6 @@ if (trainRuns().length) {
   map();
 }
 walk();
-byId("more").addEventListener("click", () => { order.shown += PAGE * 4; top(); });
-top();
+byId("more").addEventListener("click", () => { order.shown += PAGE * 4; runsTable(); });
+runsTable();
 madeFrom();
