@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::str::FromStr;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use domain::{InstrumentId, JstDate, Money, Price, TickTable};
+use domain::{InstrumentId, JstDate, Money, Price, TickTable, VendorCode};
 use replay::Multiplier;
 use replay::report::RUNS_COMPARED_MAX;
+use replay::sweep::{Axis, Statistic, WalkForward};
 
 use crate::execution::ExecutionArgs;
 
@@ -37,6 +38,7 @@ pub(crate) enum Command {
 #[derive(Debug, Subcommand)]
 pub(crate) enum ReplayCommand {
     /// Run one strategy once.
+    #[command(after_help = RUN_EXAMPLES)]
     Run(Box<RunArgs>),
     /// Make the report of a run's folder again.
     Report(ReportArgs),
@@ -44,14 +46,22 @@ pub(crate) enum ReplayCommand {
     Compare(CompareArgs),
     /// Show a strategy's decisions with the orders they explain and what became of them.
     Narrative(NarrativeArgs),
+    /// Run one strategy over many combinations of its parameters, on all cores.
+    #[command(after_help = SWEEP_EXAMPLES)]
+    Sweep(Box<SweepArgs>),
 }
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum DataCommand {
     /// Make realistic sample data, the same for the same seed.
     Sample(SampleArgs),
-    /// Check every row of trades files against the rules of the vendor's format.
+    /// Check every row of trades files, and count what is wrong or odd.
     Check(CheckArgs),
+    /// Turn a trades file into a Parquet table, or such a table into a trades file.
+    #[command(after_help = CONVERT_EXAMPLES)]
+    Convert(ConvertArgs),
+    /// Show what a data folder holds and what is wrong with it.
+    Info(InfoArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -84,7 +94,6 @@ equities_bars_minute_ and equities_bars_daily_ files where there are any.
 How orders are filled is printed in every result: see `rules` in manifest.json, or the report.";
 
 #[derive(Debug, Args)]
-#[command(after_help = RUN_EXAMPLES)]
 pub(crate) struct RunArgs {
     /// A built-in strategy's name (`kumiki strategy list`), or the path of a .wasm file.
     #[arg(value_name = "STRATEGY")]
@@ -144,9 +153,10 @@ pub(crate) struct RunArgs {
     pub(crate) ticks: TickChoice,
 
     /// Trades or bars handed to the strategy at once, 1 to 65536. Results do not depend on it; more is
-    /// faster, 1 never lets a trade into the strategy's memory before its time.
-    #[arg(long, value_name = "TRADES", default_value_t = 1)]
-    pub(crate) window: u32,
+    /// faster, 1 never lets a trade into the strategy's memory before its time. Default: 1, for a
+    /// sweep 1024.
+    #[arg(long, value_name = "TRADES")]
+    pub(crate) window: Option<u32>,
 
     #[command(flatten)]
     pub(crate) folders: FolderArgs,
@@ -154,6 +164,53 @@ pub(crate) struct RunArgs {
     /// No progress line.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+const SWEEP_EXAMPLES: &str = "\
+Examples:
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5:50:5 --grid slow=60:200:20 --out sweeps/first
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=1:500:1 --grid slow=10:5000:10 --random 1000 --seed 7 --out sweeps/random
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5,10,20 --grid slow=50,100 --walk-forward 3m/1m --out sweeps/walk
+
+The folder holds sweep.csv and sweep.parquet (one row for each run, in grid order), sweep.html with a
+heat map, sweep.json, and journal.jsonl. The same command into the same folder goes on after a crash or
+Ctrl-C; another sweep into it is refused. A run whose strategy fails is a row with its error.";
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepArgs {
+    #[command(flatten)]
+    pub(crate) run: RunArgs,
+
+    /// A parameter and its values: a range start:end:step with its end, or a list. May be given
+    /// many times; the last one changes fastest.
+    #[arg(long = "grid", value_name = "NAME=VALUES", required = true)]
+    pub(crate) grid: Vec<Axis>,
+
+    /// Draw so many of the combinations instead of running all.
+    #[arg(long, value_name = "N", requires = "seed")]
+    pub(crate) random: Option<u64>,
+
+    /// Seed of the drawing; the same seed draws the same combinations.
+    #[arg(long, value_name = "S", requires = "random")]
+    pub(crate) seed: Option<u64>,
+
+    /// Choose the best run of each window and run it on the days after: 3m/1m in calendar months,
+    /// 20d/5d in trading days.
+    #[arg(long, value_name = "TRAIN/TEST")]
+    pub(crate) walk_forward: Option<WalkForward>,
+
+    /// Runs at the same time. Results do not depend on it. Default: one for each core.
+    #[arg(long, value_name = "N")]
+    pub(crate) jobs: Option<usize>,
+
+    /// What makes a run good: sharpe, return, equity_end, max_drawdown (lower is better), win_rate,
+    /// round_trips, fills, turnover, commission (lower is better).
+    #[arg(long, value_name = "NUMBER", default_value_t = Statistic::Sharpe)]
+    pub(crate) rank_by: Statistic,
+
+    /// How many of the best runs are printed.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) top: usize,
 }
 
 #[derive(Debug, Args)]
@@ -282,9 +339,76 @@ pub(crate) struct CheckArgs {
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 
+    /// Show each code too.
+    #[arg(long)]
+    pub(crate) per_code: bool,
+
+    /// From how many minutes without a trade inside a session on a stretch of a code counts as quiet.
+    #[arg(long, value_name = "MINUTES", default_value_t = 30)]
+    pub(crate) quiet_minutes: u64,
+
     /// How the report is printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
+
+    /// No progress line.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+const CONVERT_EXAMPLES: &str = "\
+Examples:
+  kumiki data convert data/equities_trades_202501.csv.gz january.parquet
+  kumiki data convert data/equities_trades_202501.csv.gz topix.parquet --code 13060
+  kumiki data convert january.parquet back/equities_trades_202501.csv.gz
+
+The text that comes back is the same, byte for byte. The columns are ts_event (nanoseconds, UTC), code,
+price (decimal), quantity, transaction_id; price_digits and text only of rows in an unusual spelling.";
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// The file to read: a trades file (.csv.gz) or a table (.parquet).
+    #[arg(value_name = "IN")]
+    pub(crate) from: PathBuf,
+
+    /// The file to write, of the other kind.
+    #[arg(value_name = "OUT")]
+    pub(crate) to: PathBuf,
+
+    /// Only rows of this vendor code, like 13060.
+    #[arg(long, value_name = "CODE", value_parser = parse_code)]
+    pub(crate) code: Option<VendorCode>,
+
+    /// Replace the file to write if it exists.
+    #[arg(long)]
+    pub(crate) force: bool,
+
+    /// No progress line.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InfoArgs {
+    /// The folder.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Read the trades files to count rows and codes; without it only what the cache knows is shown.
+    #[arg(long)]
+    pub(crate) scan: bool,
+
+    /// Where decoded data is kept.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+
+    /// How the report is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// No progress line.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]
@@ -334,6 +458,11 @@ fn parse_param(text: &str) -> Result<(String, serde_json::Value), String> {
         _ => serde_json::Value::String(value.to_owned()),
     };
     Ok((name.to_owned(), value))
+}
+
+fn parse_code(text: &str) -> Result<VendorCode, String> {
+    VendorCode::new(text)
+        .map_err(|error| format!("{error}; write the vendor's five places, like 13060"))
 }
 
 pub(crate) fn parse_latency(text: &str) -> Result<u64, String> {

@@ -1,17 +1,17 @@
-//! `kumiki data`: sample data, and checks of vendor files.
+//! `kumiki data sample` and `kumiki data convert`.
 
-use std::path::PathBuf;
+use std::ops::ControlFlow;
 
 use anyhow::Result;
 use domain::VendorCode;
 use marketdata::{
-    Catalog, FileReport, SampleCodes, SampleSpec, TradeFile, check_file, write_sample,
-    write_sample_with_bars,
+    ConvertError, DataError, SampleCodes, SampleSpec, write_sample, write_sample_with_bars,
 };
-use serde_json::json;
 
 use crate::Ending;
-use crate::args::{CheckArgs, Format, SampleArgs};
+use crate::args::{ConvertArgs, SampleArgs};
+use crate::interrupt::Interrupt;
+use crate::progress::ProgressLine;
 use crate::terminal::grouped;
 
 /// Makes sample data.
@@ -45,53 +45,31 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Checks every row of trades files.
-pub(crate) fn check(args: &CheckArgs) -> Result<Ending> {
-    let mut files = Vec::new();
-    for path in &args.paths {
-        if path.is_dir() {
-            files.extend(Catalog::open(path)?.files().iter().cloned());
-        } else {
-            files.push(TradeFile::from_path(path)?);
+/// Turns a trades file into a table, or back.
+pub(crate) fn convert(args: &ConvertArgs) -> Result<Ending> {
+    let interrupt = Interrupt::listen()?;
+    let bytes = args.from.metadata().map_or(0, |metadata| metadata.len());
+    let mut line = ProgressLine::start("converting", bytes, true, args.quiet);
+    let converted =
+        marketdata::convert(&args.from, &args.to, args.code, args.force, &mut |progress| {
+            line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
+            if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+    line.finish();
+    let report = match converted {
+        Err(ConvertError::Cancelled(_) | ConvertError::Data(DataError::Cancelled { .. })) => {
+            eprintln!("interrupted; {} was not written", args.to.display());
+            return Ok(Ending::Interrupted);
         }
+        other => other?,
+    };
+    let count = |number: u64| grouped(&number.to_string());
+    println!("{} rows in {}", count(report.rows), args.to.display());
+    if report.rows_with_text > 0 {
+        println!("{} of them in an unusual spelling, which is kept", count(report.rows_with_text));
     }
-    let mut reports = Vec::new();
-    let mut all_good = true;
-    for file in &files {
-        let checked = check_file(file).map_err(|error| error.to_string());
-        all_good &= checked.is_ok();
-        match args.format {
-            Format::Table => print_report(file, &checked),
-            Format::Json => reports.push(json_report(file.path.clone(), &checked)),
-        }
+    if report.line_feed_added {
+        eprintln!("note: the text has no line feed at its end; the way back adds one");
     }
-    if args.format == Format::Json {
-        println!("{:#}", json!(reports));
-    }
-    Ok(if all_good { Ending::Done } else { Ending::Problems })
-}
-
-fn print_report(file: &TradeFile, checked: &Result<FileReport, String>) {
-    match checked {
-        Ok(report) => println!(
-            "ok    {}: {} rows, {} codes, {} to {}",
-            file.path.display(),
-            grouped(&report.rows.to_string()),
-            report.codes,
-            report.first,
-            report.last
-        ),
-        Err(error) => println!("wrong {error}"),
-    }
-}
-
-fn json_report(path: PathBuf, checked: &Result<FileReport, String>) -> serde_json::Value {
-    let report = checked.as_ref().ok();
-    json!({
-        "file": path.display().to_string(),
-        "ok": report.is_some(),
-        "rows": report.map(|report| report.rows),
-        "codes": report.map(|report| report.codes),
-        "error": checked.as_ref().err(),
-    })
+    Ok(Ending::Done)
 }

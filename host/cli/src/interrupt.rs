@@ -23,6 +23,11 @@ impl Interrupt {
         Ok(Self(wanted))
     }
 
+    /// The flag itself, for work on several threads.
+    pub(crate) fn flag(&self) -> &AtomicBool {
+        &self.0
+    }
+
     /// Whether the user wants the work to end.
     pub(crate) fn is_wanted(&self) -> bool {
         self.0.load(Ordering::Relaxed)

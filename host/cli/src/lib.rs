@@ -10,6 +10,8 @@
 
 mod args;
 mod data;
+mod data_check;
+mod data_info;
 mod data_set;
 mod execution;
 mod interrupt;
@@ -17,6 +19,7 @@ mod paths;
 mod progress;
 mod replay_results;
 mod replay_run;
+mod replay_sweep;
 mod schemas;
 mod strategy;
 mod terminal;
@@ -52,8 +55,11 @@ pub fn main() -> ExitCode {
         Command::Replay(ReplayCommand::Narrative(narrative)) => {
             replay_results::narrative(&narrative)
         }
+        Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(&sweep),
         Command::Data(DataCommand::Sample(sample)) => data::sample(&sample),
-        Command::Data(DataCommand::Check(check)) => data::check(&check),
+        Command::Data(DataCommand::Check(check)) => data_check::run(&check),
+        Command::Data(DataCommand::Convert(convert)) => data::convert(&convert),
+        Command::Data(DataCommand::Info(info)) => data_info::run(&info),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(&list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(&check),
         Command::Schemas(schemas) => schemas::run(&schemas),

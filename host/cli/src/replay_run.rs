@@ -22,6 +22,9 @@ use crate::progress::ProgressLine;
 use crate::strategy;
 use crate::terminal::{grouped, pairs, percent};
 
+/// Rows handed to the strategy at once unless the user says otherwise.
+const RUN_WINDOW: u32 = 1;
+
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
@@ -68,7 +71,8 @@ struct Timing {
     running_s: f64,
 }
 
-fn options(args: &RunArgs, ticks: &[TickTable]) -> ReplayOptions {
+/// The options that the arguments ask for, with the tick tables of the instruments.
+pub(crate) fn options(args: &RunArgs, ticks: &[TickTable]) -> ReplayOptions {
     let instrument = |(id, ticks): (&InstrumentId, &TickTable)| Instrument {
         id: id.clone(),
         lot: Quantity::new(args.lot),
@@ -78,7 +82,7 @@ fn options(args: &RunArgs, ticks: &[TickTable]) -> ReplayOptions {
         instruments: args.instruments.iter().zip(ticks).map(instrument).collect(),
         cash: args.cash,
         model: args.execution.model(),
-        window: args.window,
+        window: args.window.unwrap_or(RUN_WINDOW),
         config_json: strategy::config_json(&args.params),
     }
 }

@@ -8,6 +8,8 @@ use replay::output::{
     AUDIT_FILE, AUDIT_LINES, Column, EVENT_LINES, EVENTS_FILE, LineKind, MANIFEST_VERSION, TABLES,
 };
 use replay::statistics::definitions_markdown;
+use replay::sweep::folder::SWEEP_VERSION;
+use replay::sweep::table::{self, head_columns, tail_columns};
 use serde_json::{Map, Value, json};
 
 use crate::Ending;
@@ -17,6 +19,7 @@ use crate::args::SchemasArgs;
 pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
     let schemas = [
         ("replay-run.json", format!("{:#}\n", replay_run_schema())),
+        ("replay-sweep.json", format!("{:#}\n", replay_sweep_schema())),
         ("statistics.md", definitions_markdown()),
     ];
     if let Some(folder) = &args.write {
@@ -83,4 +86,34 @@ fn lines(tag: &str, kinds: &[LineKind]) -> Map<String, Value> {
         (kind.name.to_owned(), json!(all))
     };
     kinds.iter().map(fields).collect()
+}
+
+/// The table of a sweep.
+fn replay_sweep_schema() -> Value {
+    let list = |columns: Vec<table::Column>| -> Vec<Value> {
+        let one = |column: table::Column| {
+            json!({
+                "name": column.field.name,
+                "kind": column.field.kind.to_string(),
+                "optional": column.field.optional,
+                "meaning": column.meaning,
+            })
+        };
+        columns.into_iter().map(one).collect()
+    };
+    let mut columns = list(head_columns());
+    columns.push(json!({
+        "name": "param_<name>",
+        "kind": "integer, double, bool or text, as its values are",
+        "optional": true,
+        "meaning": "one column for each parameter: first those swept, then the others",
+    }));
+    columns.extend(list(tail_columns()));
+    json!({
+        "title": "Files of a sweep's folder",
+        "version": SWEEP_VERSION,
+        "files": "sweep.csv and sweep.parquet with a row for each run, sweep.json (manifest), \
+                  sweep.html, journal.jsonl; sweep.partial.* while runs are missing",
+        "columns": columns,
+    })
 }

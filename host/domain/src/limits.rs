@@ -45,3 +45,13 @@ pub const CALL_RESULT_BYTES_MAX: usize = 16 << 20;
 pub const INIT_CONFIG_BYTES_MAX: usize = 1 << 20;
 /// Wall-clock time of one call in live use, in milliseconds.
 pub const WATCHDOG_MS: u64 = 1_000;
+/// Runs of one sweep; each keeps a few hundred bytes until the table is written.
+pub const SWEEP_RUNS_MAX: u64 = 1_000_000;
+/// Parameters that one sweep varies.
+pub const SWEEP_AXES_MAX: usize = 16;
+/// Runs of a sweep at the same time; each has its strategy's memory.
+pub const SWEEP_JOBS_MAX: usize = 256;
+/// Characters of a failed run's error that a sweep keeps.
+pub const SWEEP_ERROR_TEXT_MAX: usize = 2_000;
+/// Bytes of one line of a sweep's journal: an error text with every character escaped, and numbers.
+pub const SWEEP_JOURNAL_LINE_MAX: usize = 64 << 10;

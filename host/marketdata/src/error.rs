@@ -27,6 +27,14 @@ pub enum DataError {
         /// What the system said.
         source: io::Error,
     },
+    /// The folder holds more files than are listed.
+    #[error("{path} has more than {limit} files; name a folder with data files only")]
+    FolderTooLarge {
+        /// The folder asked for.
+        path: PathBuf,
+        /// The limit.
+        limit: usize,
+    },
     /// The data folder holds no trades file.
     #[error(
         "no trades file in {path}; looked for equities_trades_YYYYMM.csv.gz and equities_trades_YYYYMMDD.csv.gz; name the folder that holds the vendor's files"

@@ -8,10 +8,13 @@
 //! This crate knows nothing of strategies, orders or wasm. Nothing that it reads is trusted: every
 //! length is limited, every value checked, and a file with one fault is refused as a whole.
 
+pub mod audit;
 pub mod bars;
 pub mod catalog;
 pub mod check;
+pub mod convert;
 pub mod error;
+pub mod inventory;
 pub mod limits;
 pub mod parquet;
 pub mod reader;
@@ -19,13 +22,16 @@ pub mod sample;
 pub mod store;
 mod temporary;
 
+pub use audit::{AuditOptions, CodeAudit, Defect, FileAudit, audit_file};
 pub use bars::{MadeBar, make_bars};
 pub use catalog::{BarFile, Catalog, Period, TradeFile};
 pub use check::{FileReport, check_file};
+pub use convert::{ConvertError, ConvertReport, convert};
 pub use error::{CellProblem, DataError, GzipProblem, HeaderProblem, LineProblem};
+pub use inventory::{FileKind, Inventory, StoredFile};
 pub use reader::{
-    BarRow, BarSink, LoadProgress, ProgressFn, ReadOptions, ReadSummary, Selection, TradeRow,
-    TradeSink, read_bars, read_trades,
+    BadRow, BadRowFn, BarRow, BarSink, LoadProgress, ProgressFn, ReadOptions, ReadSummary,
+    Selection, TradeRow, TradeSink, read_bars, read_past_bad_rows, read_trades,
 };
 pub use sample::{SampleCodes, SampleReport, SampleSpec, write_sample, write_sample_with_bars};
 pub use store::{BarSegment, CacheOutcome, PriceGrid, TradeSegment, TradeStore};

@@ -40,3 +40,9 @@ pub const SAMPLE_TRADES_MAX: u32 = 1_000_000;
 pub const ROW_GROUP_ROWS_MAX: usize = 1 << 20;
 /// Rows of a Parquet file that is read as a whole; larger ones are read by row groups.
 pub const TABLE_ROWS_MAX: u64 = 16 << 20;
+/// Messages of bad rows that an audit keeps for each file; all are counted.
+pub const AUDIT_EXAMPLES_MAX: usize = 10;
+/// Rows of one row group of converted trades; what a conversion holds in memory.
+pub const CONVERT_GROUP_ROWS: usize = 65_536;
+/// Files of one folder that are listed.
+pub const INVENTORY_FILES_MAX: usize = 100_000;

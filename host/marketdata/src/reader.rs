@@ -24,6 +24,7 @@ use crate::catalog::TradeFile;
 use crate::error::DataError;
 use crate::limits::{CHUNK_BYTES, SELECTED_CODES_MAX, TEXT_BYTES_MAX};
 
+use fault::Fault;
 use header::Column;
 use rows::RowReader;
 
@@ -50,7 +51,25 @@ pub struct TradeRow {
 pub trait TradeSink {
     /// Takes one row.
     fn trade(&mut self, row: &TradeRow);
+
+    /// Takes one row and its text as it stands in the file, without the line feed.
+    #[inline(always)]
+    fn trade_with_text(&mut self, row: &TradeRow, _text: &[u8]) {
+        self.trade(row);
+    }
 }
+
+/// A row that breaks a rule, in a reading that goes on.
+#[derive(Debug)]
+pub struct BadRow {
+    /// Which rule, where.
+    pub error: DataError,
+    /// The row's code, where it has one.
+    pub code: Option<VendorCode>,
+}
+
+/// Is told about every row that breaks a rule.
+pub type BadRowFn<'a> = dyn FnMut(BadRow) + 'a;
 
 impl<F: FnMut(&TradeRow)> TradeSink for F {
     fn trade(&mut self, row: &TradeRow) {
@@ -129,7 +148,27 @@ pub fn read_trades<S: TradeSink>(
 ) -> Result<ReadSummary, DataError> {
     refuse_too_many(selection)?;
     text::scan(&file.path, &Column::ALL, options, progress, |layout| {
-        RowReader::new(layout, file.period, selection, sink)
+        RowReader::new(layout, file.period, selection, sink, None)
+    })
+}
+
+/// Reads every row of a trades file once, for finding out what is wrong with it: a row that breaks a
+/// rule is told to `bad_row` and left out, and rules between rows look at the sound rows only.
+///
+/// # Errors
+/// [`DataError`] where reading cannot go on: a damaged stream or header, an endless line, a cancel.
+pub fn read_past_bad_rows<S: TradeSink>(
+    file: &TradeFile,
+    options: &ReadOptions,
+    progress: &mut ProgressFn<'_>,
+    sink: &mut S,
+    bad_row: &mut BadRowFn<'_>,
+) -> Result<ReadSummary, DataError> {
+    let mut told = |fault: Fault, line: u64, code| {
+        bad_row(BadRow { error: fault.at(&file.path, line), code });
+    };
+    text::scan(&file.path, &Column::ALL, options, progress, |layout| {
+        RowReader::new(layout, file.period, &Selection::All, sink, Some(&mut told))
     })
 }
 

@@ -25,13 +25,14 @@ use crate::limits::{SAMPLE_CODES_MAX, SAMPLE_DAYS_MAX, SAMPLE_TRADES_MAX};
 use crate::temporary::temporary_in;
 
 use bars::MonthBars;
+pub(crate) use calendar::is_trading_day;
 use clock::{DayShape, MICROS_PER_MINUTE};
 use market::{Market, Print};
 use random::Random;
 
 const HEADER: &[u8] = b"Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
 /// Trades a little smaller files for a lot of time compared with the usual level 6.
-const COMPRESSION_LEVEL: u32 = 4;
+pub(crate) const COMPRESSION_LEVEL: u32 = 4;
 const NOON_MICROS: u64 = 12 * 60 * MICROS_PER_MINUTE;
 const MICROS_PER_SECOND: u64 = 1_000_000;
 /// The first code that [`SampleCodes::Count`] gives.

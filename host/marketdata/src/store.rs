@@ -136,6 +136,23 @@ impl TradeStore {
         Err(DataError::SourceChanged { path: path.to_path_buf() })
     }
 
+    /// The codes of `file` that the cache holds, and their rows, in rising order of the codes. The file
+    /// itself is not read; nothing is known of one that was never loaded or has changed since.
+    #[must_use]
+    pub fn cached_codes(&self, file: &TradeFile) -> Vec<(VendorCode, u64)> {
+        let Some(source) = memo::known_hash(&self.folder, &file.path) else { return Vec::new() };
+        let entries = std::fs::read_dir(&self.folder).into_iter().flatten().flatten();
+        let mut codes: Vec<(VendorCode, u64)> = entries
+            .filter_map(|entry| {
+                let key = Key::of_file_name(entry.file_name().to_str()?)?;
+                let rows = format::rows_in_header(&entry.path(), &key)?;
+                (key.source == source).then_some((key.code, rows))
+            })
+            .collect();
+        codes.sort();
+        codes
+    }
+
     /// The segments that are in the cache, and those that have to be decoded; each code once.
     fn open_cached<const N: usize>(
         &self,

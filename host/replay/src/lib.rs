@@ -12,6 +12,7 @@
 //! - [`record`]: what a run leaves behind; [`sink`]: where it goes while the run goes on.
 //! - [`statistics`]: what a run is worth, in numbers.
 //! - [`output`]: the run's folder.
+//! - [`sweep`]: many runs over combinations of parameters.
 
 pub mod account;
 mod drive;
@@ -28,6 +29,7 @@ pub mod series;
 pub mod sink;
 pub mod statistics;
 pub mod streaming;
+pub mod sweep;
 
 pub use exchange::ExecutionModel;
 pub use options::{OptionsError, ReplayOptions, check_instruments};

@@ -7,6 +7,7 @@ mod data;
 mod measure;
 mod memory;
 mod replay_bench;
+mod sweep_bench;
 
 use std::process::ExitCode;
 
@@ -14,10 +15,11 @@ fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
         "replay" => replay_bench::run(),
+        "sweep" => sweep_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
         other => {
-            eprintln!("there is no benchmark `{other}`; there is: replay");
+            eprintln!("there is no benchmark `{other}`; there are: replay, sweep");
             return ExitCode::FAILURE;
         }
     }

@@ -23,6 +23,10 @@ impl LineFault {
         Box::new(Self::Cell { column: column.to_owned(), value: value.to_vec(), problem })
     }
 
+    pub(super) fn is_of_a_cell(&self) -> bool {
+        matches!(self, Self::Cell { .. })
+    }
+
     pub(super) fn at(self, path: &Path, line: u64) -> DataError {
         let path = path.to_path_buf();
         match self {

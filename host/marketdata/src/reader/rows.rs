@@ -16,6 +16,9 @@ use super::text::Lines;
 use super::values::{self, Session};
 use super::{Selection, TradeRow, TradeSink};
 
+/// Is told about a fault, its line and, where it is known, its code.
+pub(super) type FaultFn<'a> = dyn FnMut(Fault, u64, Option<VendorCode>) + 'a;
+
 /// Turns lines into rows; lives as long as one file is read.
 pub(super) struct RowReader<'a, S> {
     parts: Line<Column>,
@@ -25,6 +28,8 @@ pub(super) struct RowReader<'a, S> {
     current: ([u8; 5], usize),
     ledger: Ledger,
     sink: &'a mut S,
+    /// Who is told about bad rows; without one the first ends the reading.
+    bad_row: Option<&'a mut FaultFn<'a>>,
     line: u64,
     delivered: u64,
 }
@@ -35,6 +40,7 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
         period: Period,
         selection: &'a Selection,
         sink: &'a mut S,
+        bad_row: Option<&'a mut FaultFn<'a>>,
     ) -> Self {
         let codes = selection.codes();
         Self {
@@ -44,6 +50,7 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
             current: ([0; 5], 0),
             ledger: Ledger::new(codes),
             sink,
+            bad_row,
             line: 1,
             delivered: 0,
         }
@@ -68,34 +75,35 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
     }
 
     #[inline(always)]
-    fn deliver(&mut self, place: usize, values: &Values) -> Result<(), Broken> {
+    fn deliver(&mut self, place: usize, values: &Values, text: &[u8]) -> Result<(), Broken> {
         let midnight = self.parts.date.midnight;
         // A midnight is at most 584 years after 1970, and the wrap would be later than any file.
         let moment = midnight.wrapping_add(values.nanos_of_day);
         self.ledger.accept(place, midnight, moment, values.transaction_id)?;
         self.delivered += 1;
-        self.sink.trade(&TradeRow {
+        let row = TradeRow {
             code_index: place,
             code: self.ledger.code(place),
             ts_event: moment,
             price: values.price,
             quantity: values.quantity,
             transaction_id: values.transaction_id,
-        });
+        };
+        self.sink.trade_with_text(&row, text);
         Ok(())
     }
 
     /// Any legal spelling, and a precise fault for the others.
     #[cold]
-    fn general_row(&mut self, line: &[u8]) -> Result<(), Fault> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+    fn general_row(&mut self, text: &[u8]) -> Result<(), Fault> {
+        let line = text.strip_suffix(b"\r").unwrap_or(text);
         if !self.parts.take(line, Column::Code, self.selection)? {
             return Ok(());
         }
         self.parts.take_date(Column::Date)?;
         let place = self.parts.take_code(Column::Code, &mut self.ledger)?;
         let values = self.take_values()?;
-        match self.deliver(place, &values) {
+        match self.deliver(place, &values, text) {
             Ok(()) => Ok(()),
             Err(broken) => Err(self.blame(line, broken)),
         }
@@ -119,6 +127,22 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
             transaction_id: values::whole(self.parts.cell(Column::TransactionId))
                 .ok_or_else(fault(Column::TransactionId, CellProblem::TransactionId))?,
         })
+    }
+
+    /// Ends the reading with a fault, unless somebody wants to be told and go on.
+    #[cold]
+    fn report(&mut self, fault: Fault) -> Result<(), Fault> {
+        let line = self.line;
+        // The cells are those of this line only when a cell is at fault.
+        let code = fault.is_of_a_cell().then(|| self.parts.cell(Column::Code));
+        let code = code.and_then(|code| VendorCode::new(std::str::from_utf8(code).ok()?).ok());
+        match self.bad_row.as_deref_mut() {
+            Some(tell) => {
+                tell(fault, line, code);
+                Ok(())
+            }
+            None => Err(fault),
+        }
     }
 
     #[cold]
@@ -151,9 +175,12 @@ impl<S: TradeSink> Lines for RowReader<'_, S> {
                 && date == self.parts.date.bytes
                 && let Some((values, length)) = fast::values(rest)
             {
-                match self.deliver(place, &values) {
-                    Ok(()) => rest = &rest[length..],
-                    Err(broken) => return Err(self.blame(&rest[..length - 1], broken)),
+                let (line, after) = rest.split_at(length);
+                let text = &line[..length - 1];
+                rest = after;
+                if let Err(broken) = self.deliver(place, &values, text) {
+                    let fault = self.blame(text, broken);
+                    self.report(fault)?;
                 }
                 continue;
             }
@@ -161,12 +188,15 @@ impl<S: TradeSink> Lines for RowReader<'_, S> {
             let line = &rest[..end];
             rest = rest.get(end + 1..).unwrap_or(&[]);
             if line.len() > LINE_BYTES_MAX {
-                return Err(LineFault::line(LineProblem::TooLong));
+                self.report(LineFault::line(LineProblem::TooLong))?;
+                continue;
             }
             // Only a line that is long enough for its own date and code tells its code.
             let skipped = self.picks_codes && known.is_none() && end >= fast::DATE_AND_CODE;
-            if !(skipped && head.is_some()) {
-                self.general_row(line)?;
+            if !(skipped && head.is_some())
+                && let Err(fault) = self.general_row(line)
+            {
+                self.report(fault)?;
             }
         }
         Ok(())
@@ -174,7 +204,7 @@ impl<S: TradeSink> Lines for RowReader<'_, S> {
 
     fn last_line(&mut self, line: &[u8]) -> Result<(), Fault> {
         self.line += 1;
-        self.general_row(line)
+        self.general_row(line).or_else(|fault| self.report(fault))
     }
 }
 

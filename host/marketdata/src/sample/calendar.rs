@@ -23,10 +23,13 @@ const HOLIDAYS: [(u32, u32); 13] = [
 
 /// Trading days from `start` on, without an end before the calendar's.
 pub(super) fn trading_days(start: JstDate) -> impl Iterator<Item = JstDate> {
-    start.iter_days().filter(|date| {
-        !matches!(date.weekday(), Weekday::Sat | Weekday::Sun)
-            && !HOLIDAYS.contains(&(date.month(), date.day()))
-    })
+    start.iter_days().filter(|date| is_trading_day(*date))
+}
+
+/// Whether samples trade on `date`.
+pub(crate) fn is_trading_day(date: JstDate) -> bool {
+    !matches!(date.weekday(), Weekday::Sat | Weekday::Sun)
+        && !HOLIDAYS.contains(&(date.month(), date.day()))
 }
 
 #[cfg(test)]

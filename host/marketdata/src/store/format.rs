@@ -15,7 +15,9 @@
 //! | 88..120 | zeros |
 //! | 120..128 | xxh3-64 of the 120 bytes before |
 
+use std::fs::File;
 use std::io::{self, Read, Write};
+use std::path::Path;
 
 use domain::VendorCode;
 use domain::strategy::BarGranularity;
@@ -80,6 +82,18 @@ impl Key {
     pub(super) fn file_name(&self) -> String {
         format!("{}-{:032x}-{}.columns", self.kind.name(), self.source, self.code)
     }
+
+    /// What the file with trades of that name is made from; `None` for names of other files.
+    pub(super) fn of_file_name(name: &str) -> Option<Self> {
+        let rest = name.strip_prefix("trades-")?.strip_suffix(".columns")?;
+        let (source, code) = rest.split_once('-')?;
+        let key = Self {
+            kind: Kind::Trades,
+            source: u128::from_str_radix(source, 16).ok()?,
+            code: VendorCode::new(code).ok()?,
+        };
+        (key.file_name() == name).then_some(key)
+    }
 }
 
 /// The bytes of the columns, each row at the same place.
@@ -140,6 +154,19 @@ fn header(
     let hash = xxh3_64(&header[..HASHED_HEADER_BYTES]);
     header[HASHED_HEADER_BYTES..].copy_from_slice(&hash.to_le_bytes());
     header
+}
+
+/// The rows that the header of a cache file tells; `None` where the header is damaged. The columns
+/// are not looked at.
+pub(super) fn rows_in_header(path: &Path, key: &Key) -> Option<u64> {
+    let mut header = [0; HEADER_BYTES];
+    File::open(path).ok()?.read_exact(&mut header).ok()?;
+    let number = |at: usize| header[at..].first_chunk().map(|field| u64::from_le_bytes(*field));
+    let sound = &header[..8] == key.kind.magic()
+        && number(HASHED_HEADER_BYTES)? == xxh3_64(&header[..HASHED_HEADER_BYTES])
+        && number(8)? == VERSION
+        && header[16..32] == key.source.to_le_bytes();
+    sound.then_some(number(40)?)
 }
 
 /// What an intact cache file holds.

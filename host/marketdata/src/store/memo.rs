@@ -60,6 +60,12 @@ pub(super) fn content_hash(folder: &Path, source: &Path) -> io::Result<u128> {
     Ok(hash)
 }
 
+/// The hash of the file at `source` where a memo that can be trusted holds it.
+pub(super) fn known_hash(folder: &Path, source: &Path) -> Option<u128> {
+    let memo = folder.join(memo_name(source).ok()?);
+    trusted(&std::fs::read(memo).ok()?, State::of(source).ok()?)
+}
+
 /// Drops the memo of a file that turned out to be wrong.
 pub(super) fn forget(folder: &Path, source: &Path) {
     if let Ok(name) = memo_name(source) {

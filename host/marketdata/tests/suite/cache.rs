@@ -253,3 +253,25 @@ fn concurrent_writers_are_harmless() {
         }
     });
 }
+
+#[test]
+fn the_cache_tells_which_codes_it_holds() {
+    let setup = Setup::new();
+    assert!(setup.store.cached_codes(&setup.file).is_empty());
+    change_time(&setup.file.path, -10);
+    let asked = [code("25935"), code("13010"), code("99990")];
+    setup.store.load(&setup.file, &asked, &mut go_on).unwrap();
+    let rows = |text: &str, rows| (code(text), rows);
+    let known = [rows("13010", 5), rows("25935", 1), rows("99990", 0)];
+    assert_eq!(setup.store.cached_codes(&setup.file), known);
+    // A damaged header is not believed, and a changed file is another file.
+    let damaged =
+        setup.cached(".columns").into_iter().find(|path| path.to_str().unwrap().contains("25935"));
+    let damaged = damaged.unwrap();
+    let mut bytes = fs::read(&damaged).unwrap();
+    bytes[40] ^= 1;
+    fs::write(&damaged, bytes).unwrap();
+    assert_eq!(setup.store.cached_codes(&setup.file), [rows("13010", 5), rows("99990", 0)]);
+    fs::write(&setup.file.path, gzip(&TEXT[..TEXT.len() - 59])).unwrap();
+    assert!(setup.store.cached_codes(&setup.file).is_empty());
+}

@@ -133,6 +133,7 @@ impl Manifest {
     }
 }
 
-fn of_each(options: &ReplayOptions, text: impl FnMut(&Instrument) -> String) -> String {
+/// What a text says of each instrument, with commas between.
+pub fn of_each(options: &ReplayOptions, text: impl FnMut(&Instrument) -> String) -> String {
     options.instruments.iter().map(text).collect::<Vec<_>>().join(",")
 }

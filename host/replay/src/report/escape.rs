@@ -9,9 +9,20 @@ use serde_json::ser::Formatter;
 /// Writes a value as JSON in which no text can end the element, open a comment or become markup.
 ///
 /// The replaced characters have no meaning in JSON outside of strings, so the value stays the same.
-pub(super) fn write_script_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
+pub(crate) fn write_script_json(out: impl Write, value: &impl Serialize) -> io::Result<()> {
     value.serialize(&mut Serializer::with_formatter(out, InScript))?;
     Ok(())
+}
+
+/// The same as a text.
+pub(crate) fn script_json(value: &impl Serialize) -> String {
+    let mut json = Vec::new();
+    // Memory takes every byte; only a map whose keys are no texts fails, and then the page finds
+    // `null` and says so.
+    match write_script_json(&mut json, value) {
+        Ok(()) => String::from_utf8_lossy(&json).into_owned(),
+        Err(_) => "null".to_owned(),
+    }
 }
 
 /// Writes the characters that mean something to HTML as escapes.

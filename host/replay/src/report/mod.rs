@@ -12,7 +12,7 @@ mod columns;
 mod compare;
 mod curve;
 mod data;
-mod escape;
+pub(crate) mod escape;
 mod page_table;
 #[cfg(test)]
 pub(crate) mod sample;

@@ -1,0 +1,218 @@
+//! `kumiki data check`: what is wrong or odd in trades files.
+
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use domain::{JstDate, TsNanos};
+use marketdata::audit::DefectCounts;
+use marketdata::{
+    AuditOptions, Catalog, CodeAudit, DataError, Defect, FileAudit, TradeFile, audit_file,
+};
+use serde_json::{Map, Value, json};
+
+use crate::Ending;
+use crate::args::{CheckArgs, Format};
+use crate::interrupt::Interrupt;
+use crate::progress::ProgressLine;
+use crate::terminal::{columns, grouped};
+
+/// Dates that one line shows at most.
+const DATES_SHOWN: usize = 5;
+
+/// Runs the command. Bars files have their own rules and reader; here only trades files are checked.
+pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
+    let interrupt = Interrupt::listen()?;
+    let options = AuditOptions { quiet_minutes: args.quiet_minutes, ..AuditOptions::default() };
+    let mut reports = Vec::new();
+    let mut all_good = true;
+    for file in files(args)? {
+        let Some(audit) = audited(args, &file, &options, &interrupt)? else {
+            eprintln!("interrupted while reading {}", file.path.display());
+            return Ok(Ending::Interrupted);
+        };
+        all_good &= audit.is_sound();
+        match args.format {
+            Format::Table => print(args, &file, &audit),
+            Format::Json => reports.push(report(args, &file, &audit)),
+        }
+    }
+    if args.format == Format::Json {
+        println!("{:#}", json!(reports));
+    }
+    Ok(if all_good { Ending::Done } else { Ending::Problems })
+}
+
+fn files(args: &CheckArgs) -> Result<Vec<TradeFile>> {
+    let mut files = Vec::new();
+    for path in &args.paths {
+        if path.is_dir() {
+            files.extend(Catalog::open(path)?.files().iter().cloned());
+        } else {
+            files.push(TradeFile::from_path(path)?);
+        }
+    }
+    Ok(files)
+}
+
+/// The audit of a file; `None` when the user stopped it.
+fn audited(
+    args: &CheckArgs,
+    file: &TradeFile,
+    options: &AuditOptions,
+    interrupt: &Interrupt,
+) -> Result<Option<FileAudit>> {
+    let bytes = file.path.metadata().map_or(0, |metadata| metadata.len());
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let mut line = ProgressLine::start(&format!("checking {name}"), bytes, true, args.quiet);
+    let audit = audit_file(file, options, &mut |progress| {
+        line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
+        if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    line.finish();
+    match audit {
+        Err(DataError::Cancelled { .. }) => Ok(None),
+        other => Ok(Some(other?)),
+    }
+}
+
+fn count(number: u64) -> String {
+    grouped(&number.to_string())
+}
+
+fn quiet(audit: &FileAudit) -> u64 {
+    audit.codes.iter().map(|code| code.quiet).sum()
+}
+
+fn print(args: &CheckArgs, file: &TradeFile, audit: &FileAudit) {
+    let moment =
+        |moment: Option<TsNanos>| moment.map_or("none".to_owned(), |moment| moment.to_string());
+    println!(
+        "{} {}: {} rows, {} codes, {} to {}; {} business days without rows{}, {} quiet stretches",
+        if audit.is_sound() { "ok   " } else { "wrong" },
+        file.path.display(),
+        count(audit.rows),
+        audit.codes.len(),
+        moment(audit.first),
+        moment(audit.last),
+        audit.empty_days.len(),
+        dates(&audit.empty_days),
+        count(quiet(audit)),
+    );
+    if let Some(error) = &audit.stopped {
+        println!("      stopped: {error}");
+    }
+    if audit.defects.total() > 0 {
+        let kinds: Vec<String> = named(&audit.defects)
+            .map(|(name, rows)| format!("{} {}", count(rows), name.replace('_', " ")))
+            .collect();
+        println!("      {} bad rows: {}", count(audit.defects.total()), kinds.join(", "));
+        for example in &audit.examples {
+            println!("      {example}");
+        }
+        let more = audit.defects.total().saturating_sub(audit.examples.len() as u64);
+        if more > 0 {
+            println!("      and {} more", count(more));
+        }
+    }
+    if args.per_code && !audit.codes.is_empty() {
+        print!("{}", columns(&code_rows(&audit.codes)));
+    }
+}
+
+/// ` (2025-01-07, 2025-01-08, ...)`.
+fn dates(dates: &[JstDate]) -> String {
+    if dates.is_empty() {
+        return String::new();
+    }
+    let mut shown: Vec<String> = dates.iter().take(DATES_SHOWN).map(ToString::to_string).collect();
+    if dates.len() > DATES_SHOWN {
+        shown.push("...".to_owned());
+    }
+    format!(" ({})", shown.join(", "))
+}
+
+fn named(defects: &DefectCounts) -> impl Iterator<Item = (&'static str, u64)> {
+    let pairs = Defect::ALL.map(|defect| (defect.name(), defects.of(defect)));
+    pairs.into_iter().filter(|(_, rows)| *rows > 0)
+}
+
+fn code_rows(codes: &[CodeAudit]) -> Vec<Vec<String>> {
+    let head = [
+        "code",
+        "rows",
+        "shares",
+        "days",
+        "missing",
+        "quiet",
+        "longest",
+        "repeated",
+        "duplicate",
+        "disorder",
+        "off session",
+        "other bad",
+    ];
+    let mut rows = vec![head.map(str::to_owned).to_vec()];
+    for code in codes {
+        let of = |defect| code.defects.of(defect);
+        let known = [Defect::Duplicate, Defect::OutOfOrder, Defect::OffSession].map(of);
+        let others = code.defects.total() - known.iter().sum::<u64>();
+        let mut row = vec![
+            code.code.to_string(),
+            count(code.rows),
+            grouped(&code.volume.to_string()),
+            code.days.to_string(),
+            code.missing_days.len().to_string(),
+            count(code.quiet),
+            format!("{} min", code.longest_quiet_minutes),
+            count(code.same_moment_and_price),
+        ];
+        row.extend(known.map(count));
+        row.push(count(others));
+        rows.push(row);
+    }
+    rows
+}
+
+fn report(args: &CheckArgs, file: &TradeFile, audit: &FileAudit) -> Value {
+    let texts = |dates: &[JstDate]| dates.iter().map(ToString::to_string).collect::<Vec<_>>();
+    let defects = |counts: &DefectCounts| -> Map<String, Value> {
+        let pair = |defect: Defect| (defect.name().to_owned(), json!(counts.of(defect)));
+        Defect::ALL.into_iter().map(pair).collect()
+    };
+    let code = |code: &CodeAudit| {
+        json!({
+            "code": code.code.as_str(),
+            "rows": code.rows,
+            "volume": code.volume.to_string(),
+            "days": code.days,
+            "missing_days": texts(&code.missing_days),
+            "first_ns": code.first,
+            "last_ns": code.last,
+            "quiet_stretches": code.quiet,
+            "longest_quiet_minutes": code.longest_quiet_minutes,
+            "same_moment_and_price": code.same_moment_and_price,
+            "bad_rows": code.defects.total(),
+            "defects": defects(&code.defects),
+        })
+    };
+    let error = audit.stopped.as_ref().map(ToString::to_string);
+    let mut whole = json!({
+        "file": file.path.display().to_string(),
+        "ok": audit.is_sound(),
+        "rows": audit.rows,
+        "codes": audit.codes.len(),
+        "first_ns": audit.first,
+        "last_ns": audit.last,
+        "error": error.or_else(|| audit.examples.first().cloned()),
+        "bad_rows": audit.defects.total(),
+        "defects": defects(&audit.defects),
+        "examples": audit.examples,
+        "empty_days": texts(&audit.empty_days),
+        "quiet_minutes": args.quiet_minutes,
+        "quiet_stretches": quiet(audit),
+    });
+    if args.per_code {
+        whole["per_code"] = audit.codes.iter().map(code).collect();
+    }
+    whole
+}

@@ -1,0 +1,211 @@
+//! `kumiki data info`: what a data folder holds.
+
+use std::ops::ControlFlow;
+
+use anyhow::Result;
+use marketdata::{
+    DataError, FileKind, Inventory, ReadOptions, Selection, StoredFile, TradeFile, TradeRow,
+    TradeStore, read_trades,
+};
+use serde_json::{Value, json};
+
+use crate::Ending;
+use crate::args::{FolderArgs, Format, InfoArgs};
+use crate::interrupt::Interrupt;
+use crate::paths;
+use crate::progress::ProgressLine;
+use crate::terminal::{columns, grouped};
+
+/// Codes that one line shows at most.
+const CODES_SHOWN: usize = 6;
+
+/// What is known of a file's rows.
+enum Known {
+    /// Nothing.
+    Nothing,
+    /// The file tells its rows.
+    Rows(u64),
+    /// The cache holds these codes and their rows; there may be more in the file.
+    Cached(Vec<(String, u64)>),
+    /// The whole file was read.
+    Scanned { rows: u64, codes: Vec<String> },
+    /// It was read and is wrong.
+    Wrong(String),
+}
+
+/// Runs the command.
+pub(crate) fn run(args: &InfoArgs) -> Result<Ending> {
+    let interrupt = Interrupt::listen()?;
+    let inventory = Inventory::of(&args.folder)?;
+    let folders = FolderArgs { cache: args.cache.clone(), strategies: None };
+    let store = TradeStore::new(paths::cache_folder(&folders)?.join("trades"));
+    let mut known = Vec::new();
+    for file in &inventory.files {
+        known.push(match known_of(args, &store, file, &interrupt) {
+            Some(known) => known,
+            None => {
+                eprintln!("interrupted while reading {}", file.name);
+                return Ok(Ending::Interrupted);
+            }
+        });
+    }
+    let mut problems = inventory.problems.clone();
+    problems.extend(known.iter().filter_map(|known| match known {
+        Known::Wrong(error) => Some(error.clone()),
+        _ => None,
+    }));
+    match args.format {
+        Format::Table => print(args, &inventory, &known, &problems),
+        Format::Json => print_json(args, &inventory, &known, &problems),
+    }
+    Ok(if problems.is_empty() { Ending::Done } else { Ending::Problems })
+}
+
+/// What is known of a file; `None` when the user stopped it.
+fn known_of(
+    args: &InfoArgs,
+    store: &TradeStore,
+    file: &StoredFile,
+    interrupt: &Interrupt,
+) -> Option<Known> {
+    if let Some(rows) = file.rows {
+        return Some(Known::Rows(rows));
+    }
+    let trades = (file.kind == FileKind::Trades).then(|| TradeFile::from_path(&file.path));
+    let Some(Ok(trades)) = trades else { return Some(Known::Nothing) };
+    if args.scan {
+        return scanned(args, &trades, file, interrupt);
+    }
+    let cached = store.cached_codes(&trades);
+    let cached: Vec<_> = cached.into_iter().map(|(code, rows)| (code.to_string(), rows)).collect();
+    Some(if cached.is_empty() { Known::Nothing } else { Known::Cached(cached) })
+}
+
+fn scanned(
+    args: &InfoArgs,
+    trades: &TradeFile,
+    file: &StoredFile,
+    interrupt: &Interrupt,
+) -> Option<Known> {
+    let mut line =
+        ProgressLine::start(&format!("reading {}", file.name), file.bytes, true, args.quiet);
+    let mut codes: Vec<String> = Vec::new();
+    let read = read_trades(
+        trades,
+        &Selection::All,
+        &ReadOptions::default(),
+        &mut |progress| {
+            line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
+            if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        },
+        &mut |row: &TradeRow| {
+            // Places are given in the order of first appearance.
+            if row.code_index == codes.len() {
+                codes.push(row.code.to_string());
+            }
+        },
+    );
+    line.finish();
+    match read {
+        Ok(summary) => {
+            codes.sort();
+            Some(Known::Scanned { rows: summary.rows_scanned, codes })
+        }
+        Err(DataError::Cancelled { .. }) => None,
+        Err(error) => Some(Known::Wrong(error.to_string())),
+    }
+}
+
+fn print(args: &InfoArgs, inventory: &Inventory, known: &[Known], problems: &[String]) {
+    let head = ["kind", "period", "bytes", "rows", "codes", "file"];
+    let mut table = vec![head.map(str::to_owned).to_vec()];
+    for (file, known) in inventory.files.iter().zip(known) {
+        let (rows, codes) = words(known);
+        table.push(vec![
+            file.kind.to_string(),
+            file.period.map_or("-".to_owned(), |period| period.to_string()),
+            grouped(&file.bytes.to_string()),
+            rows,
+            codes,
+            file.name.clone(),
+        ]);
+    }
+    let bytes: u64 = inventory.files.iter().map(|file| file.bytes).sum();
+    println!(
+        "{}: {} files, {} bytes",
+        args.folder.display(),
+        grouped(&inventory.files.len().to_string()),
+        grouped(&bytes.to_string())
+    );
+    if !inventory.files.is_empty() {
+        print!("\n{}", columns(&table));
+    }
+    let unread = known.iter().zip(&inventory.files).any(|(known, file)| {
+        file.kind == FileKind::Trades && matches!(known, Known::Nothing | Known::Cached(_))
+    });
+    if unread {
+        println!("\n--scan reads the trades files and counts rows and codes.");
+    }
+    for problem in problems {
+        println!("\nproblem: {problem}");
+    }
+}
+
+/// Rows and codes of a file in words.
+fn words(known: &Known) -> (String, String) {
+    let count = |number: u64| grouped(&number.to_string());
+    let listed = |codes: Vec<&str>| match codes.len() {
+        0..=CODES_SHOWN => codes.join(" "),
+        all => format!("{all}: {} ...", codes[..CODES_SHOWN].join(" ")),
+    };
+    match known {
+        Known::Nothing => ("-".to_owned(), "-".to_owned()),
+        Known::Wrong(_) => ("wrong".to_owned(), "-".to_owned()),
+        Known::Rows(rows) => (count(*rows), "-".to_owned()),
+        Known::Cached(codes) => {
+            let rows: u64 = codes.iter().map(|(_, rows)| rows).sum();
+            let codes = codes.iter().map(|(code, _)| code.as_str()).collect();
+            (format!("{} cached", count(rows)), listed(codes))
+        }
+        Known::Scanned { rows, codes } => {
+            (count(*rows), listed(codes.iter().map(String::as_str).collect()))
+        }
+    }
+}
+
+fn print_json(args: &InfoArgs, inventory: &Inventory, known: &[Known], problems: &[String]) {
+    let files: Vec<Value> = inventory
+        .files
+        .iter()
+        .zip(known)
+        .map(|(file, known)| {
+            let (rows, codes, source) = match known {
+                Known::Nothing | Known::Wrong(_) => (None, None, None),
+                Known::Rows(rows) => (Some(*rows), None, Some("file")),
+                Known::Cached(codes) => {
+                    let names: Vec<&String> = codes.iter().map(|(code, _)| code).collect();
+                    let rows = codes.iter().map(|(_, rows)| rows).sum();
+                    (Some(rows), Some(json!(names)), Some("cache"))
+                }
+                Known::Scanned { rows, codes } => (Some(*rows), Some(json!(codes)), Some("scan")),
+            };
+            json!({
+                "file": file.name,
+                "kind": file.kind.to_string(),
+                "period": file.period.map(|period| period.to_string()),
+                "first_day": file.period.map(|period| period.first().to_string()),
+                "last_day": file.period.map(|period| period.last().to_string()),
+                "bytes": file.bytes,
+                "rows": rows,
+                "codes": codes,
+                "known_from": source,
+            })
+        })
+        .collect();
+    let whole = json!({
+        "folder": args.folder.display().to_string(),
+        "files": files,
+        "problems": problems,
+    });
+    println!("{whole:#}");
+}

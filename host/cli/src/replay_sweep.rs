@@ -1,0 +1,352 @@
+//! `kumiki replay sweep`: load once, run many times, show the best, write the folder.
+
+use std::collections::BTreeMap;
+use std::io::IsTerminal;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use domain::clock::Stopwatch;
+use domain::strategy::StrategyRuntime;
+use domain::{JstDate, Money};
+use replay::ReplayOptions;
+use replay::output::{ComponentIdentity, of_each};
+use replay::sweep::{
+    Choice, Grid, Journal, Phase, Plan, ReplayRunner, Results, Score, Statistic, Sweep,
+    SweepFolder, SweepManifest, SweepProgress, header,
+};
+use sandbox::{Limits, StrategyModule};
+use serde_json::{Value, json};
+
+use crate::Ending;
+use crate::args::{Format, SweepArgs};
+use crate::data_set::{self, Loaded};
+use crate::interrupt::Interrupt;
+use crate::progress::ProgressLine;
+use crate::replay_run;
+use crate::strategy;
+use crate::terminal::{columns, grouped, percent};
+
+/// Trades handed to the strategy at once unless the user says otherwise; several times faster than
+/// one, with the same results.
+const SWEEP_WINDOW: u32 = 1_024;
+
+/// Runs the command.
+pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
+    let Some(out) = &args.run.out else {
+        bail!("a sweep needs a folder for its results; give one with --out DIR");
+    };
+    let grid = Grid::new(args.grid.clone(), fixed_parameters(args)?)?;
+    let interrupt = Interrupt::listen()?;
+    let module = strategy::load(&args.run.strategy, &args.run.folders)?;
+    let Some(loaded) = data_set::load(&args.run, &interrupt)? else {
+        return Ok(Ending::Interrupted);
+    };
+    let mut options = replay_run::options(&args.run, &loaded.ticks);
+    options.window = args.run.window.unwrap_or(SWEEP_WINDOW);
+    options.check()?;
+    let plan = plan(args, grid, &loaded)?;
+    let header = sweep_header(args, &module, &loaded, &options, &plan);
+    let folder = SweepFolder::prepare(out)?;
+    let (mut journal, kept) = Journal::open(folder.path(), &header)?;
+    if let Some(warning) = &kept.warning {
+        eprintln!("note: {warning}");
+    }
+    if !kept.runs.is_empty() {
+        let (kept, all) = (kept.runs.len(), plan.rows());
+        eprintln!("going on in {}: {kept} of {all} runs are kept", folder.path().display());
+    }
+    let watch = Stopwatch::start();
+    let results =
+        sweep(args, &module, &loaded, &options, &plan, &mut journal, kept.runs, &interrupt)?;
+    let running_s = watch.elapsed().as_secs_f64();
+    let files = folder.write(&plan, &results, args.rank_by, header.clone())?;
+    let report = Report { args, plan: &plan, results: &results, header, files, running_s };
+    report.print();
+    Ok(if results.is_complete() {
+        Ending::Done
+    } else {
+        let (done, all) = (results.done(), plan.rows());
+        eprintln!(
+            "interrupted: {done} of {all} runs are done; the same command goes on from there"
+        );
+        Ending::Interrupted
+    })
+}
+
+/// The parameters that are the same in every run.
+fn fixed_parameters(args: &SweepArgs) -> Result<BTreeMap<String, Value>> {
+    let mut fixed = BTreeMap::new();
+    for (name, value) in &args.run.params {
+        if fixed.insert(name.clone(), value.clone()).is_some() {
+            bail!("the parameter `{name}` is given twice; give it once");
+        }
+    }
+    Ok(fixed)
+}
+
+fn plan(args: &SweepArgs, grid: Grid, loaded: &Loaded) -> Result<Plan> {
+    let days: Vec<JstDate> = loaded.series.calendar().days().to_vec();
+    let choice = match (args.random, args.seed) {
+        (Some(runs), Some(seed)) => Choice::Random { runs, seed },
+        _ => Choice::All,
+    };
+    let walk_forward =
+        args.walk_forward.map(|asked| Ok::<_, anyhow::Error>((asked, asked.folds(&days)?)));
+    Ok(Plan::new(grid, choice, walk_forward.transpose()?, days)?)
+}
+
+/// Everything that results depend on. The window is not among it.
+fn sweep_header(
+    args: &SweepArgs,
+    module: &StrategyModule,
+    loaded: &Loaded,
+    options: &ReplayOptions,
+    plan: &Plan,
+) -> Value {
+    let artefact = module.artefact();
+    let strategy = ComponentIdentity {
+        name: artefact.name().to_owned(),
+        sha256: artefact.sha256().to_owned(),
+        imports: artefact.imports().to_vec(),
+    };
+    let shown = json!({
+        "instrument_id": of_each(options, |instrument| instrument.id.to_string()),
+        "granularity": args.run.granularity.as_str(),
+        "bars_from": loaded.bars_from,
+        "cash": options.cash.to_string(),
+        "lot": args.run.lot,
+        "ticks": of_each(options, |instrument| instrument.ticks.to_string()),
+        "execution_model": options.model,
+        "warning": options.model.warning(),
+    });
+    header(&strategy, &loaded.inputs, options, &shown, plan, args.rank_by)
+}
+
+#[expect(clippy::too_many_arguments, reason = "everything that one sweep needs, named once")]
+fn sweep(
+    args: &SweepArgs,
+    module: &StrategyModule,
+    loaded: &Loaded,
+    options: &ReplayOptions,
+    plan: &Plan,
+    journal: &mut Journal,
+    kept: Vec<replay::sweep::journal::Finished>,
+    interrupt: &Interrupt,
+) -> Result<Results> {
+    let instantiate = || -> Result<Box<dyn StrategyRuntime>, String> {
+        match module.instantiate(Limits::default()) {
+            Ok(instance) => Ok(Box::new(instance)),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let runner = ReplayRunner::new(loaded.series.days(), options, &instantiate);
+    let sweep = Sweep {
+        plan,
+        rank_by: args.rank_by,
+        runner: &runner,
+        jobs: args.jobs.unwrap_or_else(cores),
+        stop: interrupt.flag(),
+    };
+    let mut line = ProgressLine::start("sweeping", plan.rows() as u64, false, args.run.quiet);
+    let results = sweep.run(journal, kept, &mut |progress| {
+        line.update(progress.done as u64, || so_far(args.rank_by, plan, progress));
+    });
+    line.finish();
+    Ok(results?)
+}
+
+fn so_far(rank_by: Statistic, plan: &Plan, progress: SweepProgress) -> String {
+    let best = progress.best.and_then(|(row, number)| {
+        let values = parameters(plan, plan.run(row).combination?);
+        Some(format!("best {rank_by} {number:.3} at {values}"))
+    });
+    let failed = (progress.failed > 0).then(|| format!("{} failed", progress.failed));
+    let plain = (!std::io::stderr().is_terminal())
+        .then(|| format!("{} of {} runs", progress.done, progress.total));
+    let parts: Vec<String> = [plain, best, failed].into_iter().flatten().collect();
+    parts.join(", ")
+}
+
+/// `fast=5 slow=50`.
+fn parameters(plan: &Plan, combination: u64) -> String {
+    let axes = plan.grid().axes().iter();
+    let pairs = axes.zip(plan.grid().values(combination));
+    let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{}={value}", axis.name)).collect();
+    pairs.join(" ")
+}
+
+/// What is printed at the end.
+struct Report<'a> {
+    args: &'a SweepArgs,
+    plan: &'a Plan,
+    results: &'a Results,
+    header: Value,
+    files: Vec<PathBuf>,
+    running_s: f64,
+}
+
+impl Report<'_> {
+    fn print(&self) {
+        match self.args.run.format {
+            Format::Table => self.table(),
+            Format::Json => self.json(),
+        }
+    }
+
+    /// The best runs, out-of-sample ones left out.
+    fn top(&self) -> Vec<usize> {
+        let chosen = (0..self.plan.rows()).filter(|row| self.plan.run(*row).phase != Phase::Test);
+        let mut ranked = self.results.ranked(chosen, self.args.rank_by);
+        ranked.truncate(self.args.top);
+        ranked
+    }
+
+    fn manifest(&self) -> SweepManifest {
+        SweepManifest::new(self.plan, self.results, self.args.rank_by, self.header.clone())
+    }
+
+    fn table(&self) {
+        let manifest = self.manifest();
+        let made = self.results.done() - self.results.kept;
+        println!(
+            "{} of {} runs done, {} failed, {} kept from before; {} in {:.1} s ({:.1} runs/s)",
+            manifest.runs_done,
+            manifest.runs_total,
+            manifest.runs_failed,
+            self.results.kept,
+            made,
+            self.running_s,
+            rate(made, self.running_s)
+        );
+        let top = self.top();
+        if !top.is_empty() {
+            println!("\nbest by {}:\n", self.args.rank_by);
+            print!("{}", columns(&self.rows(&top)));
+        }
+        if !self.plan.folds().is_empty() {
+            println!("\nout of sample:\n");
+            print!("{}", columns(&self.test_rows()));
+            if let Some(all) = manifest.out_of_sample_return {
+                println!("\nreturn of the test windows one after the other: {}", percent(all));
+            }
+        }
+        if let Some(error) = self.first_error() {
+            println!("\nfirst failed run: {error}");
+        }
+        let page = self.files.iter().find(|path| path.extension().is_some_and(|end| end == "html"));
+        if let Some(page) = page {
+            println!("\npage: {}", page.display());
+        }
+    }
+
+    fn rows(&self, rows: &[usize]) -> Vec<Vec<String>> {
+        let axes = self.plan.grid().axes().iter().map(|axis| axis.name.clone());
+        let has_folds = !self.plan.folds().is_empty();
+        let mut head = vec!["run".to_owned()];
+        head.extend(has_folds.then(|| "days".to_owned()));
+        head.extend(axes);
+        head.extend(NUMBERS.map(str::to_owned));
+        let mut table = vec![head];
+        for row in rows {
+            let Some(run) = self.results.rows.get(*row).and_then(Option::as_ref) else { continue };
+            let mut line = vec![row.to_string()];
+            line.extend(has_folds.then(|| self.days(*row)));
+            line.extend(self.values(run.combination));
+            line.extend(run.score.as_ref().map_or_else(Vec::new, numbers));
+            table.push(line);
+        }
+        table
+    }
+
+    fn test_rows(&self) -> Vec<Vec<String>> {
+        let folds = 0..self.plan.folds().len();
+        self.rows(&folds.map(|fold| self.plan.test_row(fold)).collect::<Vec<_>>())
+    }
+
+    fn values(&self, combination: Option<u64>) -> Vec<String> {
+        match combination {
+            Some(number) => {
+                self.plan.grid().values(number).into_iter().map(str::to_owned).collect()
+            }
+            None => self.plan.grid().axes().iter().map(|_| "-".to_owned()).collect(),
+        }
+    }
+
+    fn days(&self, row: usize) -> String {
+        let period = self.plan.period(&self.plan.run(row).days);
+        period.map_or("-".to_owned(), |(first, last)| format!("{first}..{last}"))
+    }
+
+    fn first_error(&self) -> Option<String> {
+        self.results.rows.iter().flatten().find_map(|run| {
+            let error = run.error.as_ref()?.lines().next().unwrap_or_default().to_owned();
+            let values = run.combination.map(|number| parameters(self.plan, number));
+            Some(format!("{} ({}): {error}", run.row, values.unwrap_or_default()))
+        })
+    }
+
+    fn json(&self) {
+        let run = |row: &usize| {
+            let run = self.results.rows[*row].as_ref();
+            let combination = run.and_then(|run| run.combination);
+            let config = combination.map(|number| self.plan.grid().config_json(number));
+            json!({
+                "run": row,
+                "days": self.days(*row),
+                "parameters": config.and_then(|text| serde_json::from_str::<Value>(&text).ok()),
+                "numbers": run.and_then(|run| run.score.as_ref()).map(json_numbers),
+                "error": run.and_then(|run| run.error.as_ref()),
+            })
+        };
+        let tests = (0..self.plan.folds().len()).map(|fold| self.plan.test_row(fold));
+        let files: Vec<String> = self.files.iter().map(|path| name(path)).collect();
+        let whole = json!({
+            "sweep": self.manifest(),
+            "kept": self.results.kept,
+            "top": self.top().iter().map(run).collect::<Vec<_>>(),
+            "out_of_sample": tests.map(|row| run(&row)).collect::<Vec<_>>(),
+            "files": files,
+            "timing": { "running_s": self.running_s },
+        });
+        println!("{whole:#}");
+    }
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+const NUMBERS: [&str; 7] =
+    ["sharpe", "return", "max drawdown", "equity at end", "trips", "fills", "commission"];
+
+fn numbers(score: &Score) -> Vec<String> {
+    let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), percent);
+    let money = |money: Money| grouped(&money.to_string());
+    vec![
+        score.sharpe.map_or("-".to_owned(), |sharpe| format!("{sharpe:.3}")),
+        ratio(score.return_ratio),
+        ratio(score.max_drawdown_ratio),
+        money(score.equity_end),
+        grouped(&score.round_trips.to_string()),
+        grouped(&score.fills.to_string()),
+        money(score.commission),
+    ]
+}
+
+fn json_numbers(score: &Score) -> Value {
+    let pair = |one: Statistic| (one.name().to_owned(), json!(one.of(score)));
+    let mut all: serde_json::Map<String, Value> = Statistic::ALL.into_iter().map(pair).collect();
+    all.insert("equity_end".to_owned(), json!(score.equity_end.to_string()));
+    all.insert("turnover".to_owned(), json!(score.turnover.to_string()));
+    all.insert("commission".to_owned(), json!(score.commission.to_string()));
+    all.insert("orders".to_owned(), json!(score.orders));
+    all.insert("digest".to_owned(), json!(score.digest));
+    Value::Object(all)
+}
+
+#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
+fn rate(runs: usize, seconds: f64) -> f64 {
+    runs as f64 / seconds.max(1e-9)
+}

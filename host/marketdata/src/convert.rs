@@ -1,0 +1,368 @@
+//! Turns a trades file into a Parquet table and back, row by row in fixed memory.
+//!
+//! The table has typed columns for other programs. A price with more digits than it needs (`1690.0`)
+//! also keeps how many it has after the point; a row in another spelling than the vendor's (quotes, a
+//! carriage return), or whose id does not fit the column, keeps its text. So the way back gives the
+//! same text, byte for byte.
+
+mod rows;
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use domain::{TsNanos, VendorCode};
+use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
+use tempfile::NamedTempFile;
+use thiserror::Error;
+
+use crate::catalog::TradeFile;
+use crate::error::DataError;
+use crate::limits::{CONVERT_GROUP_ROWS, LINE_BYTES_MAX};
+use crate::parquet::{Field, Kind, ParquetError, TableReader, TableWriter, Values};
+use crate::reader::{
+    LoadProgress, ProgressFn, ReadOptions, Selection, TradeRow, TradeSink, read_trades,
+};
+use crate::sample::COMPRESSION_LEVEL;
+use crate::temporary::temporary_in;
+
+use rows::{DIGITS_MAX, Rows, Spelling, push_line};
+
+/// The header line of the vendor, with its line feed.
+const HEADER: &str = "Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
+/// The place of the price among the cells of a line.
+const PRICE_PLACE: usize = 4;
+const TABLE_END: &str = ".parquet";
+const TEXT_END: &str = ".csv.gz";
+
+/// What was converted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ConvertReport {
+    /// Rows written.
+    pub rows: u64,
+    /// Rows that are not in the vendor's standard spelling and keep their text.
+    pub rows_with_text: u64,
+    /// Whether a line feed was missing at the end of the text; the way back adds it.
+    pub line_feed_added: bool,
+}
+
+/// Why a file cannot be converted. Nothing is written then.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConvertError {
+    /// Neither of the two ways.
+    #[error(
+        "cannot convert {from} to {to}; one of the two ends in {TEXT_END}, the other in {TABLE_END}"
+    )]
+    Direction {
+        /// The file asked for.
+        from: PathBuf,
+        /// The file to be made.
+        to: PathBuf,
+    },
+    /// There is a file already.
+    #[error("{0} exists; choose another name, or replace it with --force")]
+    Exists(PathBuf),
+    /// A header that the way back would not give.
+    #[error(
+        "{path} does not start with the vendor's header line but with `{found}`; only files in the vendor's own column order can be converted"
+    )]
+    Header {
+        /// The file.
+        path: PathBuf,
+        /// Its first line.
+        found: String,
+    },
+    /// A table of something else.
+    #[error("{path} is no table of trades; its columns have to be {}", field_names())]
+    NotTrades {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A row of a table that no trades file can hold.
+    #[error("{path}, row {row}: {problem}; the table was not made by this program")]
+    Row {
+        /// The file.
+        path: PathBuf,
+        /// The row, from 0.
+        row: u64,
+        /// What is wrong.
+        problem: &'static str,
+    },
+    /// The file asked for has no such rows.
+    #[error("{path} has no rows{of_code}")]
+    NoRows {
+        /// The file.
+        path: PathBuf,
+        /// The code asked for.
+        of_code: String,
+    },
+    /// The trades file.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The table.
+    #[error(transparent)]
+    Parquet(#[from] ParquetError),
+    /// The progress callback asked to stop.
+    #[error("converting {0} was cancelled; nothing was written")]
+    Cancelled(PathBuf),
+}
+
+/// Converts `from` into `to`, in the direction that their names tell, and only rows of `code` where
+/// one is given. An existing file is replaced only with `force`; `to` is complete or not there.
+///
+/// # Errors
+/// [`ConvertError`]; `to` is as it was before.
+pub fn convert(
+    from: &Path,
+    to: &Path,
+    code: Option<VendorCode>,
+    force: bool,
+    progress: &mut ProgressFn<'_>,
+) -> Result<ConvertReport, ConvertError> {
+    let ends = |path: &Path, end: &str| path.to_string_lossy().ends_with(end);
+    let into_table = ends(from, TEXT_END) && ends(to, TABLE_END);
+    let into_text = ends(from, TABLE_END) && ends(to, TEXT_END);
+    if !into_table && !into_text {
+        return Err(ConvertError::Direction { from: from.into(), to: to.into() });
+    }
+    if to.exists() && !force {
+        return Err(ConvertError::Exists(to.into()));
+    }
+    let folder = match to.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    };
+    let unwritable = |source| DataError::Unwritable { path: to.into(), source };
+    let aside = temporary_in(folder).map_err(unwritable)?;
+    let (aside, report) = if into_table {
+        to_table(from, code, aside, progress)?
+    } else {
+        to_text(from, &TradeFile::from_path(to)?, code, aside, progress)?
+    };
+    if report.rows == 0 {
+        let of_code = code.map_or(String::new(), |code| format!(" of code {code}"));
+        return Err(ConvertError::NoRows { path: from.into(), of_code });
+    }
+    aside.persist(to).map_err(|error| unwritable(error.error))?;
+    Ok(report)
+}
+
+/// The columns of a table of trades.
+#[must_use]
+pub fn trade_fields() -> Vec<Field> {
+    vec![
+        Field::required("ts_event", Kind::Timestamp),
+        Field::required("code", Kind::Text),
+        Field::required("price", Kind::Yen),
+        Field::required("quantity", Kind::Int),
+        Field::optional("transaction_id", Kind::Int),
+        Field::optional("price_digits", Kind::Int),
+        Field::optional("text", Kind::Text),
+    ]
+}
+
+fn field_names() -> String {
+    let fields = trade_fields();
+    let names: Vec<String> =
+        fields.iter().map(|field| format!("{} ({})", field.name, field.kind)).collect();
+    names.join(", ")
+}
+
+/// Rows on their way into a table.
+struct Group<W: Write + Send> {
+    writer: TableWriter<W>,
+    ts_event: Vec<Option<i64>>,
+    code: Vec<Option<String>>,
+    price: Vec<Option<i64>>,
+    quantity: Vec<Option<i64>>,
+    transaction_id: Vec<Option<i64>>,
+    price_digits: Vec<Option<i64>>,
+    text: Vec<Option<String>>,
+    standard: String,
+    text_bytes: u64,
+    report: ConvertReport,
+    failed: Option<ParquetError>,
+}
+
+impl<W: Write + Send> Group<W> {
+    fn new(sink: W) -> Result<Self, ParquetError> {
+        Ok(Self {
+            writer: TableWriter::new(sink, &trade_fields())?,
+            ts_event: Vec::new(),
+            code: Vec::new(),
+            price: Vec::new(),
+            quantity: Vec::new(),
+            transaction_id: Vec::new(),
+            price_digits: Vec::new(),
+            text: Vec::new(),
+            standard: String::new(),
+            text_bytes: HEADER.len() as u64,
+            report: ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false },
+            failed: None,
+        })
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        self.writer.write(&[
+            Values::Int(std::mem::take(&mut self.ts_event)),
+            Values::Text(std::mem::take(&mut self.code)),
+            Values::Int(std::mem::take(&mut self.price)),
+            Values::Int(std::mem::take(&mut self.quantity)),
+            Values::Int(std::mem::take(&mut self.transaction_id)),
+            Values::Int(std::mem::take(&mut self.price_digits)),
+            Values::Text(std::mem::take(&mut self.text)),
+        ])
+    }
+}
+
+impl<W: Write + Send> Group<W> {
+    /// The digits after the point of the price where they are more than needed, if the row is in the
+    /// vendor's spelling apart from that.
+    fn spelling(&mut self, row: &TradeRow, text: &[u8]) -> Option<Option<i64>> {
+        self.standard.clear();
+        push_line(&mut self.standard, row, None);
+        if self.standard.as_bytes() == text {
+            return Some(None);
+        }
+        let price = text.split(|byte| *byte == b',').nth(PRICE_PLACE)?;
+        let point = price.iter().position(|byte| *byte == b'.')?;
+        let digits = price.len() - point - 1;
+        self.standard.clear();
+        push_line(&mut self.standard, row, Some(digits).filter(|digits| *digits <= DIGITS_MAX));
+        (self.standard.as_bytes() == text).then_some(Some(digits as i64))
+    }
+}
+
+impl<W: Write + Send> TradeSink for Group<W> {
+    fn trade(&mut self, _row: &TradeRow) {}
+
+    fn trade_with_text(&mut self, row: &TradeRow, text: &[u8]) {
+        if self.failed.is_some() {
+            return;
+        }
+        let transaction_id = i64::try_from(row.transaction_id).ok();
+        let digits = self.spelling(row, text);
+        let own = if digits.is_some() && transaction_id.is_some() {
+            None
+        } else if let Ok(text) = str::from_utf8(text) {
+            Some(text.to_owned())
+        } else {
+            // Never of a sound row: all seven cells are checked, and all of them are ASCII.
+            self.failed = Some(ParquetError::Write("a row is no text".to_owned()));
+            return;
+        };
+        // The reader's limits keep a moment and a quantity far below 63 bits.
+        self.ts_event.push(Some(row.ts_event.cast_signed()));
+        self.code.push(Some(row.code.to_string()));
+        self.price.push(Some(row.price));
+        self.quantity.push(Some(row.quantity.cast_signed()));
+        self.transaction_id.push(transaction_id);
+        self.price_digits.push(digits.flatten());
+        self.report.rows_with_text += u64::from(own.is_some());
+        self.text.push(own);
+        self.text_bytes += text.len() as u64 + 1;
+        self.report.rows += 1;
+        if self.ts_event.len() == CONVERT_GROUP_ROWS {
+            self.failed = self.flush().err();
+        }
+    }
+}
+
+fn to_table(
+    from: &Path,
+    code: Option<VendorCode>,
+    sink: NamedTempFile,
+    progress: &mut ProgressFn<'_>,
+) -> Result<(NamedTempFile, ConvertReport), ConvertError> {
+    let file = TradeFile::from_path(from)?;
+    refuse_other_headers(from)?;
+    let selection = code.map_or(Selection::All, |code| Selection::Codes(vec![code]));
+    let unwritable = |source| DataError::Unwritable { path: sink.path().into(), source };
+    let handle = sink.reopen().map_err(unwritable)?;
+    let mut group = Group::new(BufWriter::new(handle))?;
+    let options = ReadOptions::default();
+    let summary = read_trades(&file, &selection, &options, progress, &mut group);
+    if let Some(error) = group.failed {
+        return Err(error.into());
+    }
+    let summary = summary?;
+    group.flush()?;
+    let mut report = group.report;
+    report.line_feed_added = code.is_none() && group.text_bytes == summary.text_bytes + 1;
+    let mut out = group.writer.finish()?;
+    out.flush().map_err(unwritable)?;
+    Ok((sink, report))
+}
+
+/// Looks at the first line: the way back writes the vendor's own.
+fn refuse_other_headers(path: &Path) -> Result<(), ConvertError> {
+    let unreadable = |source| DataError::Unreadable { path: path.into(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut text = flate2::read::MultiGzDecoder::new(file).take(LINE_BYTES_MAX as u64);
+    let mut start = Vec::new();
+    // What is damaged is told better by the reader.
+    if text.read_to_end(&mut start).is_err() || start.starts_with(HEADER.as_bytes()) {
+        return Ok(());
+    }
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    Err(ConvertError::Header { path: path.into(), found: crate::error::shown(line, 100) })
+}
+
+fn to_text(
+    from: &Path,
+    to: &TradeFile,
+    code: Option<VendorCode>,
+    sink: NamedTempFile,
+    progress: &mut ProgressFn<'_>,
+) -> Result<(NamedTempFile, ConvertReport), ConvertError> {
+    let table = TableReader::open(from)?;
+    if table.fields() != trade_fields() {
+        return Err(ConvertError::NotTrades { path: from.into() });
+    }
+    let total = from.metadata().map_or(0, |metadata| metadata.len());
+    let unwritable = |source| DataError::Unwritable { path: to.path.clone(), source };
+    let mut out: GzEncoder<NamedTempFile> =
+        GzBuilder::new().mtime(0).write(sink, Compression::new(COMPRESSION_LEVEL));
+    out.write_all(HEADER.as_bytes()).map_err(unwritable)?;
+    let mut report = ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false };
+    let (mut passed, mut lines) = (0, String::new());
+    for index in 0..table.groups() {
+        lines.clear();
+        let wrong = |row, problem| ConvertError::Row { path: from.into(), row, problem };
+        let rows = Rows::of(table.group(index)?)
+            .ok_or_else(|| ConvertError::NotTrades { path: from.into() })?;
+        for place in 0..rows.len() {
+            let row = rows.at(place).map_err(|problem| wrong(passed, problem))?;
+            passed += 1;
+            if code.is_some_and(|code| code != row.0.code) {
+                continue;
+            }
+            if !to.period.contains(TsNanos::from_nanos(row.0.ts_event).jst_date()) {
+                return Err(wrong(
+                    passed - 1,
+                    "its date is not in the period of the new file's name",
+                ));
+            }
+            report.rows += 1;
+            match row.1 {
+                Spelling::Own(text) => {
+                    report.rows_with_text += 1;
+                    lines.push_str(text);
+                }
+                Spelling::Digits(digits) => push_line(&mut lines, &row.0, digits),
+            }
+            lines.push('\n');
+        }
+        out.write_all(lines.as_bytes()).map_err(unwritable)?;
+        let share = (index as u64 + 1) * total / table.groups() as u64;
+        let told =
+            LoadProgress { compressed_bytes: share, compressed_total: total, rows_scanned: passed };
+        if progress(told) == ControlFlow::Break(()) {
+            return Err(ConvertError::Cancelled(from.into()));
+        }
+    }
+    Ok((out.finish().map_err(unwritable)?, report))
+}

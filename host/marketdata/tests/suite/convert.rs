@@ -1,0 +1,201 @@
+//! Trades files become tables and come back as the same text.
+
+use std::io::Read;
+use std::path::Path;
+
+use marketdata::convert::trade_fields;
+use marketdata::parquet::{Kind, TableWriter, Values, read_table};
+use marketdata::{ConvertError, ConvertReport, SampleCodes, SampleSpec, convert, write_sample};
+
+use crate::common::{HEADER, TEXT, code, go_on, gzip};
+
+const NAME: &str = "equities_trades_202501.csv.gz";
+
+fn text_of(path: &Path) -> String {
+    let mut text = String::new();
+    flate2::read::MultiGzDecoder::new(std::fs::File::open(path).unwrap())
+        .read_to_string(&mut text)
+        .unwrap();
+    text
+}
+
+/// There and back; gives the report of the way there and the text that comes back.
+fn round_trip(text: &str) -> (ConvertReport, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, table) = (folder.path().join(NAME), folder.path().join("trades.parquet"));
+    std::fs::write(&from, gzip(text)).unwrap();
+    let there = convert(&from, &table, None, false, &mut go_on).unwrap();
+    let back = convert(&table, &from, None, true, &mut go_on).unwrap();
+    assert_eq!((there.rows, there.rows_with_text), (back.rows, back.rows_with_text));
+    (there, text_of(&from))
+}
+
+#[test]
+fn the_vendors_text_comes_back_byte_for_byte() {
+    let (report, text) = round_trip(TEXT);
+    assert_eq!(text, TEXT);
+    assert_eq!((report.rows, report.rows_with_text, report.line_feed_added), (7, 0, false));
+}
+
+#[test]
+fn other_legal_spellings_come_back_too() {
+    let text = format!(
+        "{HEADER}\n\
+         2025-01-06,13010,09:00:00.067558,01,4810.50,2200,21\n\
+         2025-01-06,13010,09:00:00.067558,01,4810.50,2200,000000000017\n\
+         2025-01-06,13010,09:00:00.067558,01,4810.0,2200,000000000018\n\
+         2025-01-06,13010,09:00:00.067558,01,04810.0,2200,000000000019\n\
+         \"2025-01-06\",13010,09:00:00.067558,01,4815,300,\"000000000022\"\n\
+         2025-01-06,13010,09:00:00.0675580,01,4815,300,000000000023\n\
+         2025-01-06,13010,09:00:01.123456789,01,4815,300,000000000024\n\
+         2025-01-06,13010,09:00:02,01,4815,300,000000000025\r\n\
+         2025-01-06,13010,09:00:03.000000,01,4815,300,9999999999999999999\n\
+         2025-01-06,13010,09:00:04.000000,01,4815,300,000000000026\n"
+    );
+    let (report, back) = round_trip(&text);
+    assert_eq!(back, text);
+    assert_eq!((report.rows, report.rows_with_text), (10, 7));
+}
+
+#[test]
+fn a_missing_line_feed_is_added_and_told() {
+    let (report, back) = round_trip(TEXT.trim_end());
+    assert_eq!(back, TEXT);
+    assert!(report.line_feed_added);
+}
+
+#[test]
+fn a_sample_of_many_row_groups_comes_back_and_tables_are_typed() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = SampleSpec {
+        seed: 3,
+        start: "2025-01-06".parse().unwrap(),
+        days: 10,
+        codes: SampleCodes::Count(3),
+        trades_per_code_day: 5_000,
+    };
+    let sample = write_sample(folder.path(), &spec).unwrap();
+    let (from, table) = (&sample.files[0].path, folder.path().join("all.parquet"));
+    let mut told = 0;
+    let report = convert(from, &table, None, false, &mut |progress| {
+        told += 1;
+        go_on(progress)
+    });
+    assert_eq!((report.unwrap().rows, report_free(sample.rows)), (sample.rows, true));
+    let whole = read_table(&table).unwrap();
+    assert_eq!((whole.rows() as u64, whole.fields.clone()), (sample.rows, trade_fields()));
+    assert_eq!(whole.fields[0].kind, Kind::Timestamp);
+    let original = text_of(from);
+    let back = folder.path().join("back");
+    std::fs::create_dir(&back).unwrap();
+    let back = back.join(NAME);
+    convert(&table, &back, None, false, &mut |progress| {
+        told += 1;
+        go_on(progress)
+    })
+    .unwrap();
+    assert!(text_of(&back) == original);
+    assert!(told > 1);
+    // The sample's own bytes too: text and compression are the same.
+    assert!(std::fs::read(&back).unwrap() == std::fs::read(from).unwrap());
+}
+
+/// More rows than one row group holds.
+fn report_free(rows: u64) -> bool {
+    rows > marketdata::limits::CONVERT_GROUP_ROWS as u64
+}
+
+#[test]
+fn one_code_can_be_taken_out_in_both_directions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, table) = (folder.path().join(NAME), folder.path().join("one.parquet"));
+    std::fs::write(&from, gzip(TEXT)).unwrap();
+    let one = convert(&from, &table, Some(code("13010")), false, &mut go_on).unwrap();
+    assert_eq!(one.rows, 5);
+    let whole = folder.path().join("whole.parquet");
+    convert(&from, &whole, None, false, &mut go_on).unwrap();
+    convert(&whole, &from, Some(code("130A0")), true, &mut go_on).unwrap();
+    let expected = "2025-01-06,130A0,12:30:00.004211,02,1234,100,000000000001\n";
+    assert_eq!(text_of(&from), format!("{HEADER}\n{expected}"));
+    let none = convert(&whole, &from, Some(code("99990")), true, &mut go_on).unwrap_err();
+    assert!(none.to_string().ends_with("has no rows of code 99990"), "{none}");
+}
+
+#[test]
+fn nothing_is_overwritten_and_nothing_half_written() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, table) = (folder.path().join(NAME), folder.path().join("t.parquet"));
+    let bytes = gzip(TEXT);
+    std::fs::write(&from, &bytes).unwrap();
+    std::fs::write(&table, b"mine").unwrap();
+    let refused = convert(&from, &table, None, false, &mut go_on).unwrap_err();
+    assert!(refused.to_string().contains("exists; choose another name"), "{refused}");
+    std::fs::write(&from, &bytes[..bytes.len() / 2]).unwrap();
+    let damaged = convert(&from, &table, None, true, &mut go_on).unwrap_err();
+    assert!(matches!(damaged, ConvertError::Data(_)), "{damaged}");
+    assert_eq!(std::fs::read(&table).unwrap(), b"mine");
+    assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 2, "no temporary file is left");
+}
+
+#[test]
+fn what_cannot_be_converted_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let refused = |from: &Path, to: &Path| {
+        convert(from, to, None, false, &mut go_on).unwrap_err().to_string()
+    };
+    assert!(refused(&at("a.csv"), &at("a.parquet")).contains("one of the two ends in .csv.gz"));
+    assert!(refused(&at("a.csv.gz"), &at("a.parquet")).contains("is not named like a trades file"));
+    std::fs::write(at(NAME), gzip(TEXT.replacen("Date,Code", "Code,Date", 1))).unwrap();
+    assert!(refused(&at(NAME), &at("a.parquet")).contains("the vendor's own column order"));
+    let mut other = TableWriter::new(Vec::new(), &trade_fields()[..1]).unwrap();
+    other.write(&[Values::Int(vec![Some(1)])]).unwrap();
+    std::fs::write(at("other.parquet"), other.finish().unwrap()).unwrap();
+    let february = at("equities_trades_202502.csv.gz");
+    assert!(refused(&at("other.parquet"), &february).contains("is no table of trades"));
+    std::fs::write(at(NAME), gzip(TEXT)).unwrap();
+    convert(&at(NAME), &at("january.parquet"), None, false, &mut go_on).unwrap();
+    let wrong = refused(&at("january.parquet"), &february);
+    assert!(wrong.contains("row 0: its date is not in the period"), "{wrong}");
+    assert!(!february.exists());
+}
+
+#[test]
+fn tables_with_impossible_rows_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let to = folder.path().join(NAME);
+    let good = || {
+        vec![
+            Values::Int(vec![Some(1_736_121_600_067_558_000)]),
+            Values::Text(vec![Some("13010".to_owned())]),
+            Values::Int(vec![Some(48_100_000)]),
+            Values::Int(vec![Some(100)]),
+            Values::Int(vec![Some(1)]),
+            Values::Int(vec![Some(2)]),
+            Values::Text(vec![None]),
+        ]
+    };
+    let written = |columns: &[Values]| {
+        let path = folder.path().join("rows.parquet");
+        let mut table = TableWriter::new(Vec::new(), &trade_fields()).unwrap();
+        table.write(columns).unwrap();
+        std::fs::write(&path, table.finish().unwrap()).unwrap();
+        convert(&path, &to, None, true, &mut go_on)
+    };
+    assert_eq!(written(&good()).unwrap().rows, 1);
+    for (column, values, wanted) in [
+        (0, Values::Int(vec![Some(-1)]), "its moment is before 1970"),
+        (1, Values::Text(vec![Some("x".to_owned())]), "its code is no vendor code"),
+        (2, Values::Int(vec![Some(0)]), "its price is not above 0"),
+        (3, Values::Int(vec![Some(-5)]), "its quantity is below 0"),
+        (4, Values::Int(vec![None]), "its transaction id is missing"),
+        (5, Values::Int(vec![Some(-1)]), "an impossible number of digits"),
+        (5, Values::Int(vec![Some(10)]), "an impossible number of digits"),
+        (6, Values::Text(vec![Some("a\nb".to_owned())]), "has a line feed inside"),
+    ] {
+        let mut columns = good();
+        columns[column] = values;
+        let error = written(&columns).unwrap_err().to_string();
+        assert!(error.contains(wanted), "{error}");
+    }
+}

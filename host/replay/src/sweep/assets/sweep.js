@@ -1,0 +1,390 @@
+// The page of a sweep: key numbers, heat map, walk-forward table, runs.
+
+const DATA = JSON.parse(document.getElementById("data").textContent);
+const { manifest: MANIFEST, axes: AXES, statistics: STATISTICS, runs: RUNS, folds: FOLDS } = DATA;
+const MADE_FROM = MANIFEST.made_from;
+const byId = (id) => document.getElementById(id);
+const statistic = (name) => STATISTICS.find((one) => one.name === name);
+const COUNT = RUNS.row.length;
+const NONE = "–";
+
+function element(tag, text, className) {
+  const made = document.createElement(tag);
+  if (text !== undefined) made.textContent = text;
+  if (className) made.className = className;
+  return made;
+}
+
+// Numbers
+
+const grouped = (digits) => new Intl.NumberFormat("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits });
+const WHOLE = grouped(0);
+const TWO = grouped(2);
+
+function written(kind, value) {
+  if (value === null || value === undefined) return NONE;
+  if (kind === "percent") return `${TWO.format(value * 100)} %`;
+  if (kind === "yen" || kind === "count") return WHOLE.format(value);
+  return TWO.format(value);
+}
+
+// For the small cells of the heat map.
+function short(kind, value) {
+  if (kind === "percent") return `${(value * 100).toFixed(1)}%`;
+  if (Math.abs(value) >= 1e9) return `${(value / 1e9).toFixed(2)}G`;
+  if (Math.abs(value) >= 1e6) return `${(value / 1e6).toFixed(2)}M`;
+  if (Math.abs(value) >= 1e4) return `${(value / 1e3).toFixed(0)}k`;
+  return kind === "count" || kind === "yen" ? value.toFixed(0) : value.toFixed(2);
+}
+
+// A label inside a sentence; names stay as they are.
+const inside = (label) => (label.startsWith("Sharpe") ? label : label.toLowerCase());
+const number = (run, name) => RUNS.numbers[name][run];
+const placeOf = (run, axis) => RUNS.places[axis][run];
+const valueOf = (run, axis) => { const place = placeOf(run, axis); return place === null ? NONE : AXES[axis].values[place]; };
+const parameters = (run) => AXES.map((axis, index) => `${axis.name} ${valueOf(run, index)}`).join(", ");
+const span = (pair) => (pair ? `${pair[0]} to ${pair[1]}` : NONE);
+
+// Compares two runs, the better first; runs without the number last.
+function better(name) {
+  const sign = statistic(name).higher ? -1 : 1;
+  return (left, right) => {
+    const [one, other] = [number(left, name), number(right, name)];
+    if (one === null || other === null) return (one === null) - (other === null) || left - right;
+    return sign * (one - other) || left - right;
+  };
+}
+
+// Head
+
+function head() {
+  const strategy = (MADE_FROM.strategy && MADE_FROM.strategy.name) || "Sweep";
+  byId("strategy").textContent = strategy;
+  document.title = `${strategy} – Kumiki sweep`;
+  const complete = MANIFEST.status === "complete";
+  const badge = byId("status");
+  badge.textContent = MANIFEST.status;
+  badge.classList.add(complete ? "is-completed" : "is-interrupted");
+  const options = MADE_FROM.options || {};
+  const what = [options.instrument_id, span(DATA.period), `${WHOLE.format(MANIFEST.runs_total)} runs`];
+  byId("subtitle").textContent = what.filter(Boolean).join(" · ");
+  const notices = byId("notices");
+  if (!complete) {
+    const left = MANIFEST.runs_total - MANIFEST.runs_done;
+    notices.append(element("p", `This sweep is not complete: ${WHOLE.format(left)} of ${WHOLE.format(MANIFEST.runs_total)} runs are missing. Run the same command again to go on.`, "notice strong"));
+  }
+  if (COUNT < MANIFEST.runs_done) {
+    notices.append(element("p", `This page holds the best ${WHOLE.format(COUNT)} runs; the CSV and Parquet files hold all ${WHOLE.format(MANIFEST.runs_done)}.`, "notice"));
+  }
+  facts();
+}
+
+function facts() {
+  const list = element("ul", undefined, "params");
+  const add = (name, value) => {
+    const item = element("li");
+    item.append(element("span", `${name} `, "key"), element("span", value));
+    list.append(item);
+  };
+  for (const axis of AXES) {
+    const { values } = axis;
+    add(axis.name, values.length > 6 ? `${values[0]} … ${values[values.length - 1]} (${values.length} values)` : values.join(", "));
+  }
+  for (const [name, value] of Object.entries(DATA.fixed)) add(name, typeof value === "string" ? value : JSON.stringify(value));
+  const box = element("div");
+  box.append(element("h2", "Parameters", "fact"), list);
+  byId("facts").append(box);
+}
+
+function card(name, value, note, tone) {
+  const box = element("div", undefined, `card ${tone || ""}`);
+  const definition = element("dd");
+  definition.append(element("div", value, "value"));
+  if (note) definition.append(element("div", note, "note"));
+  box.append(element("dt", name), definition);
+  byId("cards").append(box);
+}
+
+function cards() {
+  const rank = statistic(MANIFEST.rank_by);
+  const best = RUNS.row.indexOf(MANIFEST.best_run);
+  if (best >= 0) {
+    card(`Best ${inside(rank.label)}`, written(rank.kind, number(best, rank.name)), parameters(best));
+    const gain = number(best, "return");
+    if (rank.name !== "return") card("Return of the best run", written("percent", gain), `max drawdown ${written("percent", number(best, "max_drawdown"))}`, gain > 0 ? "gain" : "loss");
+    else card("Max drawdown of the best run", written("percent", number(best, "max_drawdown")), `Sharpe ratio ${written("ratio", number(best, "sharpe"))}`);
+  }
+  if (MANIFEST.out_of_sample_return !== null) {
+    const gain = MANIFEST.out_of_sample_return;
+    card("Return out of sample", written("percent", gain), `${FOLDS.length} test windows one after the other`, gain > 0 ? "gain" : "loss");
+  }
+  const all = trainRuns().map((run) => number(run, rank.name)).filter((value) => value !== null).sort((a, b) => a - b);
+  if (all.length) {
+    const positive = trainRuns().filter((run) => number(run, "return") > 0).length;
+    card(`Median ${inside(rank.label)}`, written(rank.kind, all[Math.floor(all.length / 2)]), `${WHOLE.format(positive)} of ${WHOLE.format(all.length)} runs with a profit`);
+  }
+  card("Runs", WHOLE.format(MANIFEST.runs_done), MANIFEST.runs_failed ? `${WHOLE.format(MANIFEST.runs_failed)} failed` : "none failed");
+}
+
+const trainRuns = () => RUNS.row.map((_, run) => run).filter((run) => !RUNS.test[run]);
+
+// Heat map
+
+const state = { x: 0, y: 1, statistic: MANIFEST.rank_by, fold: 0, others: {}, colours: "value" };
+
+function select(label, options, chosen, change) {
+  const box = element("label", label);
+  const made = element("select");
+  for (const [value, text] of options) {
+    const option = element("option", text);
+    option.value = value;
+    option.selected = String(value) === String(chosen);
+    made.append(option);
+  }
+  made.addEventListener("change", () => { change(made.value); map(); });
+  box.append(made);
+  return box;
+}
+
+function controls() {
+  const bar = byId("controls");
+  bar.replaceChildren();
+  bar.append(select("Number", STATISTICS.map((one) => [one.name, one.label]), state.statistic, (value) => { state.statistic = value; }));
+  bar.append(select("Colours", [["value", "by value"], ["rank", "by rank"]], state.colours, (value) => { state.colours = value; }));
+  const names = AXES.map((axis, index) => [index, axis.name]);
+  if (AXES.length > 1) {
+    const swap = (mine, its) => (value) => {
+      if (Number(value) === state[its]) state[its] = state[mine];
+      state[mine] = Number(value);
+    };
+    bar.append(select("Across", names, state.x, swap("x", "y")), select("Down", names, state.y, swap("y", "x")));
+  }
+  if (FOLDS.length) {
+    const folds = FOLDS.map((fold, index) => [index, `${index + 1}: ${span(fold.train)}`]);
+    bar.append(select("Window", folds, state.fold, (value) => { state.fold = Number(value); }));
+  }
+  AXES.forEach((axis, index) => {
+    if (index === state.x || index === state.y) return;
+    const options = [["best", "best of all"], ...axis.values.map((value, place) => [place, value])];
+    bar.append(select(axis.name, options, state.others[index] ?? "best", (value) => { state.others[index] = value; }));
+  });
+}
+
+let heat;
+
+function map() {
+  controls();
+  const flat = AXES.length === 1;
+  const yAxis = flat ? null : AXES[state.y];
+  const width = AXES[state.x].values.length;
+  const height = flat ? 1 : yAxis.values.length;
+  const wanted = (run) => AXES.every((_, axis) => {
+    if (axis === state.x || axis === state.y) return true;
+    const chosen = state.others[axis] ?? "best";
+    return chosen === "best" || Number(chosen) === placeOf(run, axis);
+  });
+  const compare = better(state.statistic);
+  const cells = new Array(width * height).fill(null);
+  for (const run of trainRuns()) {
+    if (FOLDS.length && RUNS.fold[run] !== state.fold) continue;
+    if (!wanted(run)) continue;
+    const place = (flat ? 0 : placeOf(run, state.y)) * width + placeOf(run, state.x);
+    const before = cells[place];
+    if (before === null || compare(run, before) < 0) cells[place] = run;
+  }
+  const known = cells.filter((run) => run !== null && number(run, state.statistic) !== null);
+  const values = known.map((run) => number(run, state.statistic));
+  const [low, high] = [Math.min(...values), Math.max(...values)];
+  const best = known.slice().sort(compare)[0];
+  const up = statistic(state.statistic).higher;
+  const sorted = values.slice().sort((one, other) => one - other);
+  const byRank = state.colours === "rank" && sorted.length > 1;
+  const share = (value) => {
+    if (high === low) return 0.5;
+    const part = byRank ? sorted.findIndex((other) => other >= value) / (sorted.length - 1) : (value - low) / (high - low);
+    return up ? part : 1 - part;
+  };
+  const { kind, label } = statistic(state.statistic);
+  heat ||= new HeatMap(byId("heat"), byId("heat-readout"), tellRun);
+  heat.show({
+    xs: AXES[state.x].values, ys: flat ? [""] : yAxis.values, xName: AXES[state.x].name, yName: flat ? "" : yAxis.name,
+    cell: (x, y) => { const run = cells[y * width + x]; return run === null ? null : { run, value: number(run, state.statistic), failed: RUNS.failure[run] !== null }; },
+    share, write: (value) => short(kind, value),
+    best: best === undefined ? null : [cells.indexOf(best) % width, Math.floor(cells.indexOf(best) / width)],
+  });
+  byId("heat").setAttribute("aria-label", best === undefined ? `${label}: no numbers` : `${label} by ${AXES[state.x].name}${flat ? "" : ` and ${yAxis.name}`}; the best is ${written(kind, number(best, state.statistic))} at ${parameters(best)}. Arrow keys move from cell to cell.`);
+  scale(values.length ? [up ? low : high, up ? high : low] : null, kind);
+  byId("map-hint").textContent = `Each cell is a run${AXES.length > 2 ? ", or the best of several" : ""}; light is better, the outlined cell is the best${RUNS.errors.length ? ", a cross is a failed run" : ""}. Point at a cell, tap it, or use the arrow keys.`;
+}
+
+function scale(ends, kind) {
+  const box = byId("scale");
+  box.replaceChildren();
+  if (!ends) return;
+  const ramp = element("div", undefined, "ramp");
+  ramp.style.background = `linear-gradient(to right, ${RAMP.join(",")})`;
+  const line = element("div", undefined, "ends");
+  line.append(element("span", written(kind, ends[0])), element("span", "better →"), element("span", written(kind, ends[1])));
+  box.append(ramp, line);
+}
+
+function tellRun(cell, x, y) {
+  if (!cell) {
+    const names = [[AXES[state.x].name, AXES[state.x].values[x]]];
+    if (AXES.length > 1) names.push([AXES[state.y].name, AXES[state.y].values[y]]);
+    return [...names, ["", "no run"]];
+  }
+  const { run } = cell;
+  const lines = AXES.map((axis, index) => [axis.name, valueOf(run, index)]);
+  if (RUNS.failure[run] !== null) return [...lines, ["failed:", RUNS.errors[RUNS.failure[run]].slice(0, 120)]];
+  const shown = [state.statistic, "sharpe", "return", "max_drawdown", "round_trips", "equity_end"];
+  for (const name of new Set(shown)) {
+    const { label, kind } = statistic(name);
+    lines.push([label, written(kind, number(run, name))]);
+  }
+  return [...lines, ["run", WHOLE.format(RUNS.row[run])]];
+}
+
+// Tables
+
+const SHOWN = ["sharpe", "return", "max_drawdown", "equity_end", "round_trips", "win_rate", "fills", "turnover", "commission"];
+const PAGE = 50;
+const order = { by: MANIFEST.rank_by, axis: null, down: false, shown: PAGE };
+
+function headCell(row, text, className, sort, sorted) {
+  const cell = element("th", sort ? undefined : text, className);
+  cell.scope = "col";
+  if (sort) {
+    cell.classList.add("sortable");
+    const button = element("button", sorted ? `${text} ${sorted === "descending" ? "↓" : "↑"}` : text);
+    button.type = "button";
+    button.addEventListener("click", sort);
+    if (sorted) cell.setAttribute("aria-sort", sorted);
+    cell.append(button);
+  }
+  row.append(cell);
+}
+
+function sortedRuns() {
+  const runs = trainRuns();
+  if (order.axis === null) {
+    const compare = better(order.by);
+    runs.sort(compare);
+    if (order.down) {
+      const none = runs.findIndex((run) => number(run, order.by) === null);
+      const known = none < 0 ? runs.length : none;
+      return [...runs.slice(0, known).reverse(), ...runs.slice(known)];
+    }
+    return runs;
+  }
+  const sign = order.down ? -1 : 1;
+  return runs.sort((left, right) => sign * (placeOf(left, order.axis) - placeOf(right, order.axis)) || left - right);
+}
+
+function runsTable() {
+  const table = byId("top-table");
+  const runs = sortedRuns();
+  const head = element("tr");
+  headCell(head, "Run", "number");
+  if (FOLDS.length) headCell(head, "Window", "number");
+  AXES.forEach((axis, index) => {
+    const here = order.axis === index;
+    const sorted = here ? (order.down ? "descending" : "ascending") : null;
+    headCell(head, axis.name, "number", () => { order.down = here && !order.down; order.axis = index; runsTable(); }, sorted);
+  });
+  for (const name of SHOWN) {
+    const one = statistic(name);
+    const here = order.axis === null && order.by === name;
+    const sorted = here ? (one.higher !== order.down ? "descending" : "ascending") : null;
+    headCell(head, one.label, "number", () => { order.down = here && !order.down; order.axis = null; order.by = name; runsTable(); }, sorted);
+  }
+  const body = element("tbody");
+  for (const run of runs.slice(0, order.shown)) body.append(runRow(run));
+  const top = element("thead");
+  top.append(head);
+  table.replaceChildren(top, body);
+  const more = byId("more");
+  more.hidden = order.shown >= runs.length;
+  more.textContent = `Show ${Math.min(PAGE * 4, runs.length - order.shown)} more`;
+  byId("top-hint").textContent = `${WHOLE.format(Math.min(order.shown, runs.length))} of ${WHOLE.format(runs.length)} runs${FOLDS.length ? " on the windows to choose on" : ""}. A click on a column sorts by it.`;
+}
+
+function runRow(run) {
+  const row = element("tr", undefined, RUNS.row[run] === MANIFEST.best_run ? "best" : "");
+  row.append(element("td", WHOLE.format(RUNS.row[run]), "number"));
+  if (FOLDS.length) row.append(element("td", String(RUNS.fold[run] + 1), "number"));
+  AXES.forEach((_, axis) => row.append(element("td", valueOf(run, axis), "number")));
+  if (RUNS.failure[run] !== null) {
+    const cell = element("td", RUNS.errors[RUNS.failure[run]], "failed");
+    cell.colSpan = SHOWN.length;
+    row.append(cell);
+    return row;
+  }
+  for (const name of SHOWN) row.append(element("td", written(statistic(name).kind, number(run, name)), "number"));
+  return row;
+}
+
+function walk() {
+  if (!FOLDS.length) return;
+  byId("walk").hidden = false;
+  const rank = statistic(MANIFEST.rank_by);
+  const head = element("tr");
+  for (const name of ["Window", "Chosen on", "Tested on"]) headCell(head, name);
+  for (const axis of AXES) headCell(head, axis.name, "number");
+  headCell(head, `${rank.label}, in sample`, "number");
+  headCell(head, "out of sample", "number");
+  headCell(head, "Return", "number");
+  headCell(head, "Max drawdown", "number");
+  const body = element("tbody");
+  FOLDS.forEach((fold, index) => body.append(foldRow(fold, index, rank)));
+  const top = element("thead");
+  top.append(head);
+  byId("walk-table").replaceChildren(top, body);
+}
+
+function foldRow(fold, index, rank) {
+  const row = element("tr");
+  row.append(element("td", String(index + 1)), element("td", span(fold.train)), element("td", span(fold.test)));
+  const test = RUNS.row.findIndex((_, run) => RUNS.test[run] && RUNS.fold[run] === index);
+  if (test < 0 || RUNS.failure[test] !== null) {
+    const cell = element("td", test < 0 ? "not run yet" : RUNS.errors[RUNS.failure[test]], test < 0 ? "" : "failed");
+    cell.colSpan = AXES.length + 4;
+    row.append(cell);
+    return row;
+  }
+  const same = (run) => AXES.every((_, axis) => placeOf(run, axis) === placeOf(test, axis));
+  const train = trainRuns().find((run) => RUNS.fold[run] === index && same(run));
+  AXES.forEach((_, axis) => row.append(element("td", valueOf(test, axis), "number")));
+  const cells = [[rank, train], [rank, test], [statistic("return"), test], [statistic("max_drawdown"), test]];
+  for (const [one, run] of cells) row.append(element("td", run === undefined ? NONE : written(one.kind, number(run, one.name)), "number"));
+  return row;
+}
+
+function madeFrom() {
+  const table = byId("made-from");
+  const add = (name, value) => {
+    const row = element("tr");
+    const cell = element("td");
+    cell.append(element("code", value));
+    const label = element("th", name);
+    label.scope = "row";
+    row.append(label, cell);
+    table.append(row);
+  };
+  const { strategy, inputs, options } = MADE_FROM;
+  if (strategy && strategy.sha256) add("strategy, SHA-256", strategy.sha256);
+  for (const input of inputs || []) add(input.file, `xxh3-128 ${input.xxh3_128}, ${WHOLE.format(input.rows)} rows`);
+  for (const [name, value] of Object.entries(options || {})) add(name, typeof value === "string" ? value : JSON.stringify(value));
+  add("kumiki", String(MADE_FROM.kumiki_version));
+}
+
+head();
+cards();
+if (trainRuns().length) {
+  byId("map").hidden = false;
+  map();
+}
+walk();
+byId("more").addEventListener("click", () => { order.shown += PAGE * 4; runsTable(); });
+runsTable();
+madeFrom();

@@ -1,0 +1,33 @@
+//! Sweeps: one strategy over many combinations of its parameters.
+//!
+//! - [`grid`]: the parameters and their values; [`sample`]: some combinations drawn by a seed.
+//! - [`windows`]: walk-forward, choose on one stretch of days and test on the next.
+//! - [`plan`]: which runs there are, in the order of the table.
+//! - [`score`]: the few numbers that are kept of each run.
+//! - [`runner`] and [`execute`]: one run, and all of them on several threads.
+//! - [`journal`]: finished runs on disk, so that a killed sweep goes on where it was.
+//! - [`table`], [`page`] and [`folder`]: what a sweep leaves.
+//!
+//! Rows stand in the order of the plan whatever finishes first, and no file of the folder but the
+//! journal depends on the number of threads or on how often the sweep was interrupted.
+
+pub mod execute;
+pub mod folder;
+pub mod grid;
+pub mod journal;
+pub mod page;
+pub mod plan;
+pub mod runner;
+pub mod sample;
+pub mod score;
+pub mod table;
+pub mod windows;
+
+pub use execute::{Results, Sweep, SweepError, SweepProgress};
+pub use folder::{SweepFolder, SweepManifest, header};
+pub use grid::{Axis, Grid, GridError};
+pub use journal::{Journal, JournalError, Kept};
+pub use plan::{Choice, Phase, Plan};
+pub use runner::{Outcome, ReplayRunner, Runner};
+pub use score::{Score, Statistic};
+pub use windows::{Fold, WalkForward, WindowsError};

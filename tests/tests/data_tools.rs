@@ -1,0 +1,149 @@
+//! `kumiki data check`, `convert` and `info` as their users meet them: real processes, real files.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::fs;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use tests::{built, sample};
+
+struct Desk {
+    folder: tempfile::TempDir,
+}
+
+const FILE: &str = "data/equities_trades_202501.csv.gz";
+
+impl Desk {
+    /// A folder with sample data of 7203.TSE.
+    fn new() -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        sample::write(&folder.path().join("data"), "72030", 2, 2_000, 7);
+        Self { folder }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn run(&self, arguments: &str) -> Output {
+        let mut command = Command::new(built::kumiki());
+        command.current_dir(self.folder.path()).env("KUMIKI_CACHE", self.path("cache"));
+        command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null());
+        command.args(arguments.split_whitespace()).output().unwrap()
+    }
+
+    fn good(&self, arguments: &str) -> String {
+        let output = self.run(arguments);
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{arguments}: {errors}");
+        String::from_utf8(output.stdout).unwrap()
+    }
+
+    /// Runs what must fail; gives its exit code, standard output and standard error.
+    fn bad(&self, arguments: &str) -> (i32, String, String) {
+        let output = self.run(arguments);
+        assert!(!output.status.success(), "{arguments} succeeded");
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
+    }
+}
+
+fn text_of(path: &Path) -> String {
+    let mut text = String::new();
+    let file = fs::File::open(path).unwrap();
+    flate2::read::MultiGzDecoder::new(file).read_to_string(&mut text).unwrap();
+    text
+}
+
+fn write_gzip(path: &Path, text: &str) {
+    let file = fs::File::create(path).unwrap();
+    let mut out = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    out.write_all(text.as_bytes()).unwrap();
+    out.finish().unwrap();
+}
+
+#[test]
+fn a_check_counts_and_goes_on() {
+    let desk = Desk::new();
+    let text = text_of(&desk.path(FILE));
+    let good_rows = text.lines().count() - 1;
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines.insert(10, lines[9].clone());
+    lines.insert(100, lines[5].clone());
+    lines.insert(200, "damaged".to_owned());
+    write_gzip(&desk.path(FILE), &(lines.join("\n") + "\n"));
+    let (code, table, _) = desk.bad("data check data --per-code");
+    assert_eq!(code, 1);
+    assert!(table.starts_with("wrong data/"), "{table}");
+    assert!(table.contains("3 bad rows: 1 duplicate, 1 out of order, 1 bad layout"), "{table}");
+    assert!(table.contains("line 11, column TransactionId"), "{table}");
+    assert!(table.lines().any(|line| line.trim_start().starts_with("72030")), "{table}");
+    let (_, json, _) = desk.bad("data check data --per-code --format json");
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(value[0]["ok"], false);
+    assert_eq!(value[0]["rows"], good_rows);
+    assert_eq!(value[0]["defects"]["duplicate"], 1);
+    assert_eq!(value[0]["per_code"][0]["defects"]["out_of_order"], 1);
+    assert_eq!(value[0]["per_code"][0]["days"], 2);
+}
+
+#[test]
+fn a_conversion_comes_back_byte_for_byte() {
+    let desk = Desk::new();
+    let before = text_of(&desk.path(FILE));
+    let rows = before.lines().count() - 1;
+    let said = desk.good(&format!("data convert {FILE} table.parquet"));
+    assert_eq!(said.replace(',', ""), format!("{rows} rows in table.parquet\n"));
+    fs::create_dir(desk.path("back")).unwrap();
+    desk.good("data convert table.parquet back/equities_trades_202501.csv.gz");
+    assert!(text_of(&desk.path("back/equities_trades_202501.csv.gz")) == before);
+
+    let (code, _, errors) = desk.bad(&format!("data convert {FILE} table.parquet"));
+    assert_eq!(code, 1);
+    assert!(errors.contains("replace it with --force"), "{errors}");
+    desk.good(&format!("data convert {FILE} table.parquet --force --code 72030"));
+    let (_, _, errors) = desk.bad(&format!("data convert {FILE} other.parquet --code 13010"));
+    assert!(errors.contains("has no rows of code 13010"), "{errors}");
+    let (code, _, errors) = desk.bad(&format!("data convert {FILE} other.parquet --code 1301"));
+    assert_eq!(code, 2);
+    assert!(errors.contains("five places, like 13060"), "{errors}");
+}
+
+#[test]
+fn a_folder_is_described() {
+    let desk = Desk::new();
+    let table = desk.good("data info data");
+    assert!(table.contains("1 files") && table.contains("2025-01"), "{table}");
+    assert!(table.contains("--scan reads the trades files"), "{table}");
+    let rows = text_of(&desk.path(FILE)).lines().count() - 1;
+    let json: serde_json::Value =
+        serde_json::from_str(&desk.good("data info data --scan --format json")).unwrap();
+    assert_eq!(json["files"][0]["rows"], rows);
+    assert_eq!(json["files"][0]["codes"][0], "72030");
+    assert_eq!(json["files"][0]["known_from"], "scan");
+    assert_eq!(json["files"][0]["last_day"], "2025-01-31");
+    // After a replay the cache knows the code's rows without reading the file.
+    let file = fs::File::options().append(true).open(desk.path(FILE)).unwrap();
+    let settled = file.metadata().unwrap().modified().unwrap() - Duration::from_secs(60);
+    file.set_modified(settled).unwrap();
+    desk.good("replay run buy-and-hold --data data --instrument 7203.TSE --quiet");
+    let json: serde_json::Value =
+        serde_json::from_str(&desk.good("data info data --format json")).unwrap();
+    assert_eq!(
+        (&json["files"][0]["rows"], &json["files"][0]["known_from"]),
+        (&rows.into(), &"cache".into())
+    );
+
+    fs::copy(desk.path(FILE), desk.path("data/equities_trades_20250106.csv.gz")).unwrap();
+    fs::write(desk.path("data/equities_trades_2025.csv.gz"), b"x").unwrap();
+    fs::write(desk.path("data/notes.txt"), b"x").unwrap();
+    let (code, table, _) = desk.bad("data info data");
+    assert_eq!(code, 1);
+    assert!(table.contains("overlap; the monthly file counts"), "{table}");
+    assert!(table.contains("equities_trades_2025.csv.gz is named like a vendor's file"), "{table}");
+    let (_, _, errors) = desk.bad("data info nowhere");
+    assert!(errors.contains("cannot list the data folder nowhere"), "{errors}");
+}
