@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Folders that hold nothing of ours.
+/// Names of folders that hold nothing of ours.
 const SKIPPED: [&str; 6] = [".git", "target", "runs", "__pycache__", "node_modules", ".venv"];
 
 /// A text file of the project.
@@ -46,11 +46,13 @@ pub fn read_all(root: &Path) -> io::Result<Vec<File>> {
     while let Some(folder) = open.pop() {
         for entry in fs::read_dir(&folder)? {
             let entry = entry?;
+            // In a linked work tree `.git` is a file.
+            if SKIPPED.contains(&entry.file_name().to_string_lossy().as_ref()) {
+                continue;
+            }
             let kind = entry.file_type()?;
             if kind.is_dir() {
-                if !SKIPPED.contains(&entry.file_name().to_string_lossy().as_ref()) {
-                    open.push(entry.path());
-                }
+                open.push(entry.path());
             } else if kind.is_file()
                 && let Some(file) = read_text(root, &entry.path())?
             {
