@@ -9,6 +9,8 @@ use tests::workspace_root;
 
 /// Trading days and trades a day of the one code-month.
 const MONTH: (u32, u32) = (20, 50_000);
+/// Trading days and trades a day of the twelve months.
+const YEAR: (u32, u32) = (245, 40_000);
 /// Codes and trades of each in the file of all codes.
 const ALL_CODES: (usize, u32) = (2_000, 1_000);
 
@@ -18,6 +20,8 @@ pub(crate) struct BenchData {
     pub(crate) month: TradeFile,
     /// A day of many codes; `13010` is among them.
     pub(crate) all_codes: TradeFile,
+    /// A folder with twelve months of one code (`72030`).
+    pub(crate) year: PathBuf,
     /// Real trades of two codes, when the shared data is there.
     pub(crate) real: Option<TradeFile>,
 }
@@ -36,17 +40,23 @@ impl BenchData {
             sample(&folder.join("all-codes"), SampleCodes::Count(ALL_CODES.0), 1, ALL_CODES.1);
         let shared = workspace_root().join("../shared/data/trades_retimed");
         let real = shared.is_dir().then(|| only_file(&shared));
-        Self { month, all_codes, real }
+        let year = folder.join("year");
+        make(&year, SampleCodes::These(vec![vendor_code("72030")]), YEAR.0, YEAR.1);
+        Self { month, all_codes, year, real }
     }
 }
 
 fn sample(folder: &Path, codes: SampleCodes, days: u32, trades_per_code_day: u32) -> TradeFile {
+    make(folder, codes, days, trades_per_code_day);
+    only_file(folder)
+}
+
+fn make(folder: &Path, codes: SampleCodes, days: u32, trades_per_code_day: u32) {
     let start = JstDate::from_ymd_opt(2025, 6, 2).unwrap_or_default();
     let spec = SampleSpec { seed: 7, start, days, codes, trades_per_code_day };
     if let Err(error) = write_sample(folder, &spec) {
         panic!("cannot make the sample data: {error}");
     }
-    only_file(folder)
 }
 
 fn only_file(folder: &Path) -> TradeFile {

@@ -1,7 +1,8 @@
 //! Peak memory of one piece of work, measured in a process of its own.
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use marketdata::{TradeFile, TradeStore};
 use serde_json::json;
@@ -49,9 +50,31 @@ pub(crate) fn child() {
     }
 }
 
-/// The process's peak memory, where the system tells it in `/proc`.
+/// Peak memory of a program, in bytes; it has to end well.
+pub(crate) fn peak_of(mut command: Command) -> Option<f64> {
+    command.stdout(Stdio::null());
+    let mut child = command.spawn().unwrap_or_else(|error| panic!("{error}"));
+    let status = format!("/proc/{}/status", child.id());
+    let mut peak = None;
+    loop {
+        peak = peak.max(peak_in(&status));
+        match child.try_wait() {
+            Ok(Some(ended)) => {
+                assert!(ended.success(), "the program failed");
+                return peak.map(|bytes| bytes as f64);
+            }
+            _ => domain::clock::sleep(Duration::from_millis(2)),
+        }
+    }
+}
+
+/// This process's peak memory, where the system tells it.
 fn peak_bytes() -> Option<u64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    peak_in("/proc/self/status")
+}
+
+fn peak_in(status: &str) -> Option<u64> {
+    let status = std::fs::read_to_string(status).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
     line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1_024)
 }

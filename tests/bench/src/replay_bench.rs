@@ -8,10 +8,11 @@ use domain::strategy::StrategyRuntime;
 use domain::{Instrument, Quantity, TickTable};
 use kumiki_sdk::prelude::{ParamError, Params, Strategy};
 use marketdata::{TradeFile, TradeStore};
+use replay::sink::TotalsOnly;
 use replay::streaming::WallClock;
 use replay::{
-    Control, Multiplier, Progress, ReplayOptions, RunResult, RunStatus, SpeedDial, TradeSeries,
-    replay, stream,
+    Control, Multiplier, Progress, ReplayOptions, RunStatus, RunTotals, SpeedDial, TradeSeries,
+    TradingDay, replay_into, stream_into,
 };
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
 use serde_json::json;
@@ -37,6 +38,7 @@ pub(crate) fn run() {
     pacing(&series);
     orders(&series);
     whole_program(&data);
+    year(&data);
 }
 
 fn load(file: &TradeFile, code: &str, cache: &std::path::Path) -> usize {
@@ -180,29 +182,31 @@ impl Strategy for Empty {
     }
 }
 
-fn run_once(
-    series: &TradeSeries,
+/// One run whose rows go nowhere, as in `kumiki replay run` without `--out`.
+fn run_once<'a>(
+    days: impl IntoIterator<Item = TradingDay<'a>>,
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
-) -> RunResult {
-    let result = replay(series.days(), strategy, options, &mut |_| Control::Continue)
+) -> RunTotals {
+    let go_on = &mut |_: Progress| Control::Continue;
+    let totals = replay_into(days, strategy, options, &mut TotalsOnly, go_on)
         .unwrap_or_else(|error| panic!("{error}"));
-    assert_eq!(result.status, RunStatus::Completed);
-    result
+    assert_eq!(totals.status, RunStatus::Completed);
+    totals
 }
 
 fn sandboxed(
     series: &TradeSeries,
     module: &StrategyModule,
     options: &ReplayOptions,
-) -> (Seconds, RunResult) {
+) -> (Seconds, RunTotals) {
     let mut last = None;
     let taken = seconds(|| {
         let mut instance = match module.instantiate(Limits::default()) {
             Ok(instance) => instance,
             Err(error) => panic!("{error}"),
         };
-        last = Some(run_once(series, &mut instance, options));
+        last = Some(run_once(series.days(), &mut instance, options));
     });
     match last {
         Some(result) => (taken, result),
@@ -210,9 +214,10 @@ fn sandboxed(
     }
 }
 
-fn native<S: Strategy>(series: &TradeSeries, options: &ReplayOptions) -> (Seconds, RunResult) {
+fn native<S: Strategy>(series: &TradeSeries, options: &ReplayOptions) -> (Seconds, RunTotals) {
     let mut last = None;
-    let taken = seconds(|| last = Some(run_once(series, &mut Native::<S>::default(), options)));
+    let taken =
+        seconds(|| last = Some(run_once(series.days(), &mut Native::<S>::default(), options)));
     match last {
         Some(result) => (taken, result),
         None => panic!("nothing was run"),
@@ -240,7 +245,7 @@ fn strict_and_windows(what: &str, series: &TradeSeries, tick: &str) {
             let more = json!({
                 "data": what,
                 "trades": trades,
-                "orders": result.orders.len(),
+                "orders": result.order_counts.all,
                 "ns_per_trade": (taken.best * 1e9 / trades as f64 * 10.0).round() / 10.0,
                 "native_m_trades_per_s": (million(trades) / plain.best * 10.0).round() / 10.0,
                 "times_native": (taken.best / plain.best * 100.0).round() / 100.0,
@@ -275,7 +280,9 @@ fn pacing(series: &TradeSeries) {
         let Ok(mut instance) = empty.instantiate(Limits::default()) else { return };
         let look = &mut |_: Progress| Control::Continue;
         let days = series.days();
-        let run = stream(days, &mut instance, &options, look, &dial, &mut NoWait, &mut ());
+        let (clock, observer) = (&mut NoWait, &mut ());
+        let sink = &mut TotalsOnly;
+        let run = stream_into(days, &mut instance, &options, sink, look, &dial, clock, observer);
         assert!(run.is_ok());
     });
     let more = json!({
@@ -302,10 +309,8 @@ fn orders(series: &TradeSeries) {
             let mut count = 0;
             let taken = seconds(|| {
                 let Ok(mut instance) = module.instantiate(Limits::default()) else { return };
-                let run = replay(some.iter().cloned(), &mut instance, &options, &mut |_| {
-                    Control::Continue
-                });
-                count = run.map_or(0, |result| result.orders.len());
+                let totals = run_once(some.iter().cloned(), &mut instance, &options);
+                count = totals.order_counts.all;
             });
             (taken, count)
         };
@@ -319,34 +324,64 @@ fn orders(series: &TradeSeries) {
     }
 }
 
-/// `kumiki replay run` as a process, on cached data.
+/// Parameters of `sma-cross` that send about as many orders as the peers' figures have: 13,000.
+const SLOWER: [&str; 4] = ["--param", "fast=45", "--param", "slow=220"];
+
+/// `kumiki replay run` as a process: from its own file, and on cached data.
 fn whole_program(data: &BenchData) {
     let cache = scratch();
     let folder = data.month.path.parent().unwrap_or(std::path::Path::new("."));
     let once = |more: &[&str]| {
+        let mut command = kumiki_run(folder, cache.path());
         let watch = Stopwatch::start();
-        let output = std::process::Command::new(built::kumiki())
-            .args(["replay", "run", "sma-cross", "--instrument", "7203.TSE", "--quiet", "--data"])
-            .arg(folder)
-            .arg("--cache")
-            .arg(cache.path())
-            .args(more)
-            .output();
-        let output = output.unwrap_or_else(|error| panic!("{error}"));
+        let output = command.args(more).output().unwrap_or_else(|error| panic!("{error}"));
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        watch.elapsed().as_secs_f64() * 1e3
+        (watch.elapsed().as_secs_f64() * 1e3, output.stdout)
     };
-    let cold = once(&[]);
-    figure("kumiki replay run, cold", "ms", cold, cold, &json!({}));
-    for (name, more) in
-        [("kumiki replay run, cached", &[][..]), ("the same, window 1024", &["--window", "1024"])]
-    {
+    let (cold, text) = once(&[&SLOWER[..], &["--format", "json"]].concat());
+    let shown: serde_json::Value = serde_json::from_slice(&text).unwrap_or_default();
+    let orders = &shown["summary"]["orders"];
+    let more = json!({ "goal_max": 600, "orders": orders });
+    figure("kumiki replay run, cold, slower averages", "ms", cold, cold, &more);
+    let window = ["--window", "1024"];
+    let slower_window = [&SLOWER[..], &window].concat();
+    for (name, goal, more) in [
+        ("kumiki replay run, cached", 500, &[][..]),
+        ("the same, window 1024", 500, &window),
+        ("kumiki replay run, cached, slower averages", 150, &SLOWER),
+        ("the same, window 1024", 150, &slower_window),
+    ] {
         let taken = seconds(|| once(more));
-        let goal = json!({ "goal_max": 500 });
+        let goal = json!({ "goal_max": goal });
         figure(name, "ms", taken.median * 1e3, taken.best * 1e3, &goal);
     }
     let out = cache.path().join("run");
     let out = out.to_string_lossy();
-    let taken = seconds(|| once(&["--out", &out]));
+    let taken = seconds(|| once(&[&SLOWER[..], &["--out", &out]].concat()));
     figure("the same, with --out", "ms", taken.median * 1e3, taken.best * 1e3, &json!({}));
+}
+
+/// Peak memory of `kumiki replay run` over twelve months, cold and cached.
+fn year(data: &BenchData) {
+    let cache = scratch();
+    let out = cache.path().join("run");
+    for name in ["peak memory of a run over 12 months, cold", "the same, cached"] {
+        let mut command = kumiki_run(&data.year, cache.path());
+        command.args(SLOWER).arg("--out").arg(&out);
+        let Some(peak) = memory::peak_of(command) else {
+            eprintln!("{name}: this system does not tell a process's peak memory");
+            return;
+        };
+        figure(name, "MB", peak / 1e6, peak / 1e6, &json!({ "goal_max": 64 }));
+    }
+}
+
+fn kumiki_run(data: &std::path::Path, cache: &std::path::Path) -> std::process::Command {
+    let mut command = std::process::Command::new(built::kumiki());
+    command
+        .args(["replay", "run", "sma-cross", "--instrument", "7203.TSE", "--quiet", "--data"])
+        .arg(data)
+        .arg("--cache")
+        .arg(cache);
+    command
 }
