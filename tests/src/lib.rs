@@ -2,6 +2,7 @@
 
 pub mod built;
 pub mod code;
+pub mod desk;
 pub mod files;
 pub mod native;
 pub mod rules;

@@ -5,52 +5,14 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 
+use tests::desk::Desk;
 use tests::{built, sample};
 
-struct Desk {
-    folder: tempfile::TempDir,
-}
-
-impl Desk {
-    /// A folder with two days of sample data of 7203.TSE.
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        sample::write(&folder.path().join("data"), "72030", 2, 3_000, 7);
-        Self { folder }
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(built::kumiki());
-        command.current_dir(self.path()).env("KUMIKI_CACHE", self.path().join("cache"));
-        command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null());
-        command.args(arguments.split_whitespace());
-        command
-    }
-
-    fn kumiki(&self, arguments: &str) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// Runs what must succeed; gives its standard output.
-    fn good(&self, arguments: &str) -> String {
-        let output = self.kumiki(arguments);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments}: {errors}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Runs what must fail; gives its exit code and standard error.
-    fn bad(&self, arguments: &str) -> (i32, String) {
-        let output = self.kumiki(arguments);
-        assert!(!output.status.success(), "{arguments} succeeded");
-        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
-    }
+/// A folder with two days of sample data of 7203.TSE.
+fn desk() -> Desk {
+    Desk::with_sample(2, 3_000)
 }
 
 const RUN: &str = "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 \
@@ -66,12 +28,12 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
-    let desk = Desk::new();
+    let desk = desk();
     let table = desk.good(&format!("{RUN} --out a"));
     for word in ["sma-cross on 7203.TSE", "completed", "orders", "max drawdown", "report: a"] {
         assert!(table.contains(word), "{word} is missing in\n{table}");
     }
-    let first = files(&desk.path().join("a"));
+    let first = files(&desk.path("a"));
     let names: Vec<&str> = first.keys().map(String::as_str).collect();
     for table in replay::output::TABLES {
         for form in ["csv", "json", "parquet"] {
@@ -84,9 +46,9 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
     }
 
     desk.good(&format!("{RUN} --out b"));
-    assert!(files(&desk.path().join("b")) == first, "the same run wrote other bytes");
+    assert!(files(&desk.path("b")) == first, "the same run wrote other bytes");
     desk.good(&format!("{RUN} --out a"));
-    assert!(files(&desk.path().join("a")) == first, "an earlier run is replaced");
+    assert!(files(&desk.path("a")) == first, "an earlier run is replaced");
 
     let fills = String::from_utf8(first["fills.csv"].clone()).unwrap();
     let mut lines = fills.lines();
@@ -100,14 +62,14 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
 
 #[test]
 fn a_report_can_be_made_again_from_the_folder() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.good(&format!("{RUN} --out a"));
-    let first = files(&desk.path().join("a"));
-    fs::remove_file(desk.path().join("a/report.html")).unwrap();
+    let first = files(&desk.path("a"));
+    fs::remove_file(desk.path("a/report.html")).unwrap();
     assert!(desk.good("replay report a").starts_with("report: a"));
-    assert!(files(&desk.path().join("a")) == first);
+    assert!(files(&desk.path("a")) == first);
     desk.good("replay report a --out elsewhere.html");
-    assert!(fs::read(desk.path().join("elsewhere.html")).unwrap() == first["report.html"]);
+    assert!(fs::read(desk.path("elsewhere.html")).unwrap() == first["report.html"]);
     let (code, errors) = desk.bad("replay report data");
     assert_eq!(code, 1);
     assert!(errors.contains("holds no run"), "{errors}");
@@ -115,7 +77,7 @@ fn a_report_can_be_made_again_from_the_folder() {
 
 #[test]
 fn runs_are_compared() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.good(&format!("{RUN} --out a"));
     desk.good(&format!("{RUN} --param slow=40 --slippage-ticks 0 --out b"));
     let table = desk.good("replay compare a b --out both.html");
@@ -128,7 +90,7 @@ fn runs_are_compared() {
     let slow = json["differences"].as_array().unwrap().iter();
     let slow = slow.clone().find(|line| line["name"] == "parameters.slow").unwrap();
     assert_eq!(slow["values"], serde_json::json!([20, 40]));
-    assert!(fs::read_to_string(desk.path().join("both.html")).unwrap().contains("<title>Kumiki"));
+    assert!(fs::read_to_string(desk.path("both.html")).unwrap().contains("<title>Kumiki"));
     let (code, _) = desk.bad("replay compare a");
     assert_eq!(code, 2);
     let (code, errors) = desk.bad("replay compare a a a a a a a a a");
@@ -137,7 +99,7 @@ fn runs_are_compared() {
 
 #[test]
 fn a_run_without_decisions_says_so() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.good(&format!("{RUN} --out a"));
     assert!(desk.good("replay narrative a").contains("no decisions"));
     assert!(desk.good("replay narrative a --order O-1").contains("no decision explains"));
@@ -146,14 +108,14 @@ fn a_run_without_decisions_says_so() {
 
 #[test]
 fn a_run_without_round_trips_says_so() {
-    let desk = Desk::new();
+    let desk = desk();
     let table = desk.good("replay run buy-and-hold --data data --instrument 7203.TSE");
     assert!(table.contains("none: no position went back to flat"), "{table}");
 }
 
 #[test]
 fn json_is_for_scripts() {
-    let desk = Desk::new();
+    let desk = desk();
     let text = desk.good(&format!("{RUN} --format json --cash 5000000 --latency 250us"));
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["summary"]["status"], "completed");
@@ -166,7 +128,7 @@ fn json_is_for_scripts() {
 
 #[test]
 fn a_range_of_dates_is_respected() {
-    let desk = Desk::new();
+    let desk = desk();
     let rows = |range: &str| {
         let text = desk.good(&format!("{RUN} --format json {range}"));
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -183,7 +145,7 @@ fn a_range_of_dates_is_respected() {
 
 #[test]
 fn wrong_words_get_an_answer_that_helps() {
-    let desk = Desk::new();
+    let desk = desk();
     for (arguments, code, wanted) in [
         (
             "replay run smacross --data data --instrument 7203.TSE",
@@ -222,18 +184,18 @@ fn wrong_words_get_an_answer_that_helps() {
 
 #[test]
 fn a_folder_with_something_else_is_left_alone() {
-    let desk = Desk::new();
-    fs::create_dir(desk.path().join("mine")).unwrap();
-    fs::write(desk.path().join("mine/thesis.txt"), "years of work").unwrap();
+    let desk = desk();
+    fs::create_dir(desk.path("mine")).unwrap();
+    fs::write(desk.path("mine/thesis.txt"), "years of work").unwrap();
     let (code, errors) = desk.bad(&format!("{RUN} --out mine"));
     assert_eq!(code, 1);
     assert!(errors.contains("holds no earlier run"), "{errors}");
-    assert_eq!(files(&desk.path().join("mine")).len(), 1);
+    assert_eq!(files(&desk.path("mine")).len(), 1);
 }
 
 #[test]
 fn a_strategy_that_fails_leaves_what_happened_before() {
-    let desk = Desk::new();
+    let desk = desk();
     let guest = built::test_guest("panics-in-event");
     let arguments = "--data data --instrument 7203.TSE --param at=500 --out out";
     let output = desk.command("replay run").arg(guest).args(arguments.split(' ')).output().unwrap();
@@ -241,16 +203,16 @@ fn a_strategy_that_fails_leaves_what_happened_before() {
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(errors.contains("strategy `panics-in-event`"), "{errors}");
     assert!(errors.contains("was too much for me"), "{errors}");
-    let manifest = fs::read_to_string(desk.path().join("out/manifest.json")).unwrap();
+    let manifest = fs::read_to_string(desk.path("out/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     assert_eq!(manifest["status"], "failed");
-    let fills = fs::read_to_string(desk.path().join("out/fills.csv")).unwrap();
+    let fills = fs::read_to_string(desk.path("out/fills.csv")).unwrap();
     assert_eq!(fills.lines().count(), 2, "the order before the fault is filled: {fills}");
 }
 
 #[test]
 fn the_example_of_the_readme_trades() {
-    let desk = Desk::new();
+    let desk = desk();
     let arguments = "--data data --instrument 7203.TSE --format json --param below=1000000000";
     let output = desk
         .command("replay run")
@@ -265,7 +227,7 @@ fn the_example_of_the_readme_trades() {
 
 #[test]
 fn strategies_can_be_looked_at() {
-    let desk = Desk::new();
+    let desk = desk();
     assert_eq!(desk.good("strategy list"), "buy-and-hold\nsma-cross\n");
     let text = desk.good("strategy check sma-cross --format json");
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
@@ -277,16 +239,16 @@ fn strategies_can_be_looked_at() {
 
 #[test]
 fn data_is_made_and_checked() {
-    let desk = Desk::new();
+    let desk = desk();
     let sample = "data sample --out more --days 1 --trades-per-day 500 --instrument 130A.TSE";
     desk.good(sample);
-    let first = files(&desk.path().join("more"));
+    let first = files(&desk.path("more"));
     desk.good(sample);
-    assert!(files(&desk.path().join("more")) == first);
+    assert!(files(&desk.path("more")) == first);
     assert!(desk.good("data check more data").lines().all(|line| line.starts_with("ok ")));
     let (name, bytes) = first.iter().next().unwrap();
-    fs::write(desk.path().join("more").join(name), &bytes[..bytes.len() / 2]).unwrap();
-    let output = desk.kumiki("data check more");
+    fs::write(desk.path("more").join(name), &bytes[..bytes.len() / 2]).unwrap();
+    let output = desk.run("data check more");
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("the gzip data ends too early"), "{text}");
@@ -294,7 +256,7 @@ fn data_is_made_and_checked() {
 
 #[test]
 fn help_teaches() {
-    let desk = Desk::new();
+    let desk = desk();
     let help = desk.good("replay run --help");
     for word in ["Examples:", "--slippage-ticks", "default: 1", "equities_trades_YYYYMM.csv.gz"] {
         assert!(help.contains(word), "{word} is missing in\n{help}");
@@ -305,8 +267,8 @@ fn help_teaches() {
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {
-    let desk = Desk::new();
-    sample::write(&desk.path().join("long"), "72030", 60, 30_000, 7);
+    let desk = desk();
+    sample::write(&desk.path("long"), "72030", 60, 30_000, 7);
     let guest = built::test_guest("orders-every-tick");
     let mut command = desk.command("replay run");
     command.arg(guest).args("--data long --instrument 7203.TSE --quiet --out out".split(' '));

@@ -5,50 +5,22 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
-use tests::{built, sample};
-
-struct Desk {
-    folder: tempfile::TempDir,
-}
+use tests::desk::Desk;
 
 const FILE: &str = "data/equities_trades_202501.csv.gz";
 
-impl Desk {
-    /// A folder with sample data of 7203.TSE.
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        sample::write(&folder.path().join("data"), "72030", 2, 2_000, 7);
-        Self { folder }
-    }
+/// A folder with two days of sample data of 7203.TSE.
+fn desk() -> Desk {
+    Desk::with_sample(2, 2_000)
+}
 
-    fn path(&self, name: &str) -> std::path::PathBuf {
-        self.folder.path().join(name)
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        let mut command = Command::new(built::kumiki());
-        command.current_dir(self.folder.path()).env("KUMIKI_CACHE", self.path("cache"));
-        command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null());
-        command.args(arguments.split_whitespace()).output().unwrap()
-    }
-
-    fn good(&self, arguments: &str) -> String {
-        let output = self.run(arguments);
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments}: {errors}");
-        String::from_utf8(output.stdout).unwrap()
-    }
-
-    /// Runs what must fail; gives its exit code, standard output and standard error.
-    fn bad(&self, arguments: &str) -> (i32, String, String) {
-        let output = self.run(arguments);
-        assert!(!output.status.success(), "{arguments} succeeded");
-        let text = |bytes| String::from_utf8(bytes).unwrap();
-        (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
-    }
+/// What must fail; gives its exit code, standard output and standard error.
+fn bad(desk: &Desk, arguments: &str) -> (i32, String, String) {
+    let said = desk.said(arguments);
+    assert!(said.code != 0, "{arguments} succeeded");
+    (said.code, said.out, said.errors)
 }
 
 fn text_of(path: &Path) -> String {
@@ -67,7 +39,7 @@ fn write_gzip(path: &Path, text: &str) {
 
 #[test]
 fn a_check_counts_and_goes_on() {
-    let desk = Desk::new();
+    let desk = desk();
     let text = text_of(&desk.path(FILE));
     let good_rows = text.lines().count() - 1;
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
@@ -75,13 +47,13 @@ fn a_check_counts_and_goes_on() {
     lines.insert(100, lines[5].clone());
     lines.insert(200, "damaged".to_owned());
     write_gzip(&desk.path(FILE), &(lines.join("\n") + "\n"));
-    let (code, table, _) = desk.bad("data check data --per-code");
+    let (code, table, _) = bad(&desk, "data check data --per-code");
     assert_eq!(code, 1);
     assert!(table.starts_with("wrong data/"), "{table}");
     assert!(table.contains("3 bad rows: 1 duplicate, 1 out of order, 1 bad layout"), "{table}");
     assert!(table.contains("line 11, column TransactionId"), "{table}");
     assert!(table.lines().any(|line| line.trim_start().starts_with("72030")), "{table}");
-    let (_, json, _) = desk.bad("data check data --per-code --format json");
+    let (_, json, _) = bad(&desk, "data check data --per-code --format json");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value[0]["ok"], false);
     assert_eq!(value[0]["rows"], good_rows);
@@ -92,7 +64,7 @@ fn a_check_counts_and_goes_on() {
 
 #[test]
 fn a_conversion_comes_back_byte_for_byte() {
-    let desk = Desk::new();
+    let desk = desk();
     let before = text_of(&desk.path(FILE));
     let rows = before.lines().count() - 1;
     let said = desk.good(&format!("data convert {FILE} table.parquet"));
@@ -101,20 +73,20 @@ fn a_conversion_comes_back_byte_for_byte() {
     desk.good("data convert table.parquet back/equities_trades_202501.csv.gz");
     assert!(text_of(&desk.path("back/equities_trades_202501.csv.gz")) == before);
 
-    let (code, _, errors) = desk.bad(&format!("data convert {FILE} table.parquet"));
+    let (code, _, errors) = bad(&desk, &format!("data convert {FILE} table.parquet"));
     assert_eq!(code, 1);
     assert!(errors.contains("replace it with --force"), "{errors}");
     desk.good(&format!("data convert {FILE} table.parquet --force --code 72030"));
-    let (_, _, errors) = desk.bad(&format!("data convert {FILE} other.parquet --code 13010"));
+    let (_, _, errors) = bad(&desk, &format!("data convert {FILE} other.parquet --code 13010"));
     assert!(errors.contains("has no rows of code 13010"), "{errors}");
-    let (code, _, errors) = desk.bad(&format!("data convert {FILE} other.parquet --code 1301"));
+    let (code, _, errors) = bad(&desk, &format!("data convert {FILE} other.parquet --code 1301"));
     assert_eq!(code, 2);
     assert!(errors.contains("five places, like 13060"), "{errors}");
 }
 
 #[test]
 fn a_folder_is_described() {
-    let desk = Desk::new();
+    let desk = desk();
     let table = desk.good("data info data");
     assert!(table.contains("1 files") && table.contains("2025-01"), "{table}");
     assert!(table.contains("--scan reads the trades files"), "{table}");
@@ -140,10 +112,10 @@ fn a_folder_is_described() {
     fs::copy(desk.path(FILE), desk.path("data/equities_trades_20250106.csv.gz")).unwrap();
     fs::write(desk.path("data/equities_trades_2025.csv.gz"), b"x").unwrap();
     fs::write(desk.path("data/notes.txt"), b"x").unwrap();
-    let (code, table, _) = desk.bad("data info data");
+    let (code, table, _) = bad(&desk, "data info data");
     assert_eq!(code, 1);
     assert!(table.contains("overlap; the monthly file counts"), "{table}");
     assert!(table.contains("equities_trades_2025.csv.gz is named like a vendor's file"), "{table}");
-    let (_, _, errors) = desk.bad("data info nowhere");
+    let (_, _, errors) = bad(&desk, "data info nowhere");
     assert!(errors.contains("cannot list the data folder nowhere"), "{errors}");
 }

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
 use std::time::Duration;
 
 use domain::digest::Digest;
@@ -19,6 +18,7 @@ use replay::{
     TradeSeries, replay, stream,
 };
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
+use tests::desk::Desk;
 use tests::native::Native;
 use tests::{built, sample};
 
@@ -215,41 +215,23 @@ fn a_deleted_cache_does_not_disturb_a_run() {
     assert_eq!(TradeSeries::default().len(), 0);
 }
 
-struct Desk(tempfile::TempDir);
+/// A folder with sample trades and bars.
+fn desk() -> Desk {
+    let desk = Desk::empty();
+    let report = write_sample_with_bars(desk.path("data"), &spec(3, 600)).unwrap();
+    assert_eq!(report.bar_files.len(), 4);
+    desk
+}
 
-impl Desk {
-    fn new() -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        let report = write_sample_with_bars(folder.path().join("data"), &spec(3, 600)).unwrap();
-        assert_eq!(report.bar_files.len(), 4);
-        Self(folder)
-    }
+/// The JSON summary of a run that must succeed.
+fn summary(desk: &Desk, arguments: &str) -> serde_json::Value {
+    let common = "replay run sma-cross --data data --param fast=2 --param slow=5 --quiet";
+    let text = desk.good(&format!("{common} --format json {arguments}"));
+    serde_json::from_str(&text).unwrap()
+}
 
-    fn kumiki(&self, arguments: &str) -> Output {
-        Command::new(built::kumiki())
-            .current_dir(self.0.path())
-            .env("KUMIKI_CACHE", self.0.path().join("cache"))
-            .env_remove("KUMIKI_STRATEGIES")
-            .stdin(Stdio::null())
-            .args(arguments.split_whitespace())
-            .output()
-            .unwrap()
-    }
-
-    /// The JSON summary of a run that must succeed.
-    fn run(&self, arguments: &str) -> serde_json::Value {
-        let common = "replay run sma-cross --data data --param fast=2 --param slow=5 --quiet";
-        let output = self.kumiki(&format!("{common} --format json {arguments}"));
-        let errors = String::from_utf8_lossy(&output.stderr);
-        assert!(output.status.success(), "{arguments}: {errors}");
-        serde_json::from_slice(&output.stdout).unwrap()
-    }
-
-    fn refused(&self, arguments: &str) -> String {
-        let output = self.kumiki(&format!("replay run sma-cross --data data {arguments}"));
-        assert!(!output.status.success(), "{arguments} succeeded");
-        String::from_utf8(output.stderr).unwrap()
-    }
+fn refused(desk: &Desk, arguments: &str) -> String {
+    desk.bad(&format!("replay run sma-cross --data data {arguments}")).1
 }
 
 fn ids(count: usize) -> String {
@@ -259,25 +241,25 @@ fn ids(count: usize) -> String {
 
 #[test]
 fn the_program_replays_several_instruments_and_bars() {
-    let desk = Desk::new();
-    let both = desk.run(&ids(2));
+    let desk = desk();
+    let both = summary(&desk, &ids(2));
     assert_eq!(both["manifest"]["instrument_id"], "7203.TSE,130A.TSE");
     assert_eq!(both["manifest"]["granularity"], "trade");
     assert!(both["manifest"].get("bars_from").is_none());
     for (granularity, bars) in [("minute", 1_000), ("day", 6)] {
         let arguments = format!("{} --granularity {granularity}", ids(2));
-        let vendor = desk.run(&arguments);
+        let vendor = summary(&desk, &arguments);
         assert_eq!(vendor["manifest"]["granularity"], granularity);
         assert_eq!(vendor["manifest"]["bars_from"], "vendor");
         assert!(vendor["summary"]["trades_seen"].as_u64().unwrap() >= bars, "{vendor}");
         let digest = &vendor["summary"]["event_log_digest"];
         // Without the bar files of one month, then of both.
-        let data = desk.0.path().join("data");
+        let data = desk.path("data");
         let kind = if granularity == "day" { "daily" } else { "minute" };
         for (month, from) in [("202410", "vendor and trades"), ("202411", "trades")] {
             let name = format!("equities_bars_{kind}_{month}.csv.gz");
             std::fs::remove_file(data.join(name)).unwrap();
-            let made = desk.run(&arguments);
+            let made = summary(&desk, &arguments);
             assert_eq!(made["manifest"]["bars_from"], from);
             assert_eq!(&made["summary"]["event_log_digest"], digest, "{granularity}");
         }
@@ -286,26 +268,26 @@ fn the_program_replays_several_instruments_and_bars() {
 
 #[test]
 fn the_program_streams_with_the_same_result() {
-    let desk = Desk::new();
+    let desk = desk();
     let arguments = format!("{} --end 2024-10-30", ids(2));
-    let at_once = desk.run(&arguments);
-    let streamed = desk.run(&format!("{arguments} --speed max"));
+    let at_once = summary(&desk, &arguments);
+    let streamed = summary(&desk, &format!("{arguments} --speed max"));
     assert_eq!(at_once["summary"], streamed["summary"]);
     assert_eq!(at_once["manifest"], streamed["manifest"]);
-    let message = desk.refused(&format!("{arguments} --speed 0"));
+    let message = refused(&desk, &format!("{arguments} --speed 0"));
     assert!(message.contains("how many times faster than the market"), "{message}");
 }
 
 #[test]
 fn the_program_refuses_a_fifth_instrument_and_names_the_one_without_data() {
-    let desk = Desk::new();
+    let desk = desk();
     let five = format!("{} --instrument 6758.TSE --instrument 6501.TSE", ids(3));
-    let message = desk.refused(&five);
+    let message = refused(&desk, &five);
     assert_eq!(message, "error: 5 instruments asked for; one replay takes 1 to 4\n");
-    let twice = desk.refused(&format!("{} --instrument 7203.TSE", ids(2)));
+    let twice = refused(&desk, &format!("{} --instrument 7203.TSE", ids(2)));
     assert!(twice.contains("7203.TSE is given twice"), "{twice}");
-    let missing = desk.refused(&format!("{} --instrument 25935.TSE -q", ids(1)));
+    let missing = refused(&desk, &format!("{} --instrument 25935.TSE -q", ids(1)));
     assert!(missing.contains("has no trades of 25935.TSE (vendor code 25935)"), "{missing}");
-    let missing = desk.refused("--instrument 25935.TSE -q --granularity day");
+    let missing = refused(&desk, "--instrument 25935.TSE -q --granularity day");
     assert!(missing.contains("has no bars or trades of 25935.TSE"), "{missing}");
 }

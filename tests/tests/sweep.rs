@@ -4,93 +4,56 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use marketdata::parquet::{Values, read_table};
-use tests::{built, sample};
+use tests::built;
+use tests::desk::Desk;
 
-struct Desk {
-    folder: tempfile::TempDir,
+/// What must succeed; gives standard output and standard error.
+fn good(desk: &Desk, arguments: &str) -> (String, String) {
+    let said = desk.said(arguments);
+    assert!(said.code == 0, "{arguments}: {}", said.errors);
+    (said.out, said.errors)
 }
 
-impl Desk {
-    /// A folder with sample data of 7203.TSE.
-    fn new(days: u32, trades_per_day: u32) -> Self {
-        let folder = tempfile::tempdir().unwrap();
-        sample::write(&folder.path().join("data"), "72030", days, trades_per_day, 7);
-        Self { folder }
-    }
-
-    fn path(&self) -> &Path {
-        self.folder.path()
-    }
-
-    fn command(&self, arguments: &str) -> Command {
-        let mut command = Command::new(built::kumiki());
-        command.current_dir(self.path()).env("KUMIKI_CACHE", self.path().join("cache"));
-        command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null());
-        command.args(arguments.split_whitespace());
-        command
-    }
-
-    fn run(&self, arguments: &str) -> Output {
-        self.command(arguments).output().unwrap()
-    }
-
-    /// Runs what must succeed; gives standard output and standard error.
-    fn good(&self, arguments: &str) -> (String, String) {
-        let output = self.run(arguments);
-        let errors = String::from_utf8(output.stderr).unwrap();
-        assert!(output.status.success(), "{arguments}: {errors}");
-        (String::from_utf8(output.stdout).unwrap(), errors)
-    }
-
-    fn bad(&self, arguments: &str) -> (i32, String) {
-        let output = self.run(arguments);
-        assert!(!output.status.success(), "{arguments} succeeded");
-        (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
-    }
-
-    /// The files of a sweep's folder, the journal left out.
-    fn results(&self, folder: &str) -> BTreeMap<String, Vec<u8>> {
-        let entries = fs::read_dir(self.path().join(folder)).unwrap().map(Result::unwrap);
-        let pair = |entry: fs::DirEntry| {
-            let name = entry.file_name().to_string_lossy().into_owned();
-            (name, fs::read(entry.path()).unwrap())
-        };
-        entries.map(pair).filter(|(name, _)| name != "journal.jsonl").collect()
-    }
-
-    fn journal_lines(&self, folder: &str) -> usize {
-        let journal = fs::read_to_string(self.path().join(folder).join("journal.jsonl"));
-        journal.map_or(0, |text| text.lines().count())
-    }
+/// The files of a sweep's folder, the journal left out.
+fn results(desk: &Desk, folder: &str) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(desk.path(folder)).unwrap().map(Result::unwrap);
+    let pair = |entry: fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, fs::read(entry.path()).unwrap())
+    };
+    entries.map(pair).filter(|(name, _)| name != "journal.jsonl").collect()
 }
 
+fn journal_lines(desk: &Desk, folder: &str) -> usize {
+    let journal = fs::read_to_string(desk.path(folder).join("journal.jsonl"));
+    journal.map_or(0, |text| text.lines().count())
+}
 const SWEEP: &str = "replay sweep sma-cross --data data --instrument 7203.TSE --quiet";
 const SMALL: &str = "--grid fast=5:15:5 --grid slow=20:40:10 --param quantity=200";
 
 #[test]
 fn one_job_and_two_give_the_same_bytes_and_the_numbers_of_single_runs() {
-    let desk = Desk::new(3, 2_000);
-    let (table, _) = desk.good(&format!("{SWEEP} {SMALL} --jobs 1 --out one"));
+    let desk = Desk::with_sample(3, 2_000);
+    let (table, _) = good(&desk, &format!("{SWEEP} {SMALL} --jobs 1 --out one"));
     for word in ["9 of 9 runs done", "best by sharpe", "fast", "slow", "page: one"] {
         assert!(table.contains(word), "{word} is missing in\n{table}");
     }
-    desk.good(&format!("{SWEEP} {SMALL} --jobs 2 --window 64 --out two"));
-    let one = desk.results("one");
-    assert!(one == desk.results("two"), "jobs or window changed the bytes");
+    good(&desk, &format!("{SWEEP} {SMALL} --jobs 2 --window 64 --out two"));
+    let one = results(&desk, "one");
+    assert!(one == results(&desk, "two"), "jobs or window changed the bytes");
     let names: Vec<&str> = one.keys().map(String::as_str).collect();
     assert_eq!(names, ["sweep.csv", "sweep.html", "sweep.json", "sweep.parquet"]);
 
-    let table = read_table(desk.path().join("one/sweep.parquet")).unwrap();
+    let table = read_table(desk.path("one/sweep.parquet")).unwrap();
     assert_eq!(table.rows(), 9);
     let Some(Values::Text(digests)) = table.column("digest") else { panic!("no digests") };
     let single = "replay run sma-cross --data data --instrument 7203.TSE --quiet --format json";
     let parameters = "--param fast=10 --param slow=30 --param quantity=200";
-    let (text, _) = desk.good(&format!("{single} {parameters}"));
+    let (text, _) = good(&desk, &format!("{single} {parameters}"));
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     // The last parameter changes fastest: fast=10, slow=30 is the fifth run.
     assert_eq!(value["summary"]["event_log_digest"], digests[4].as_deref().unwrap());
@@ -100,7 +63,7 @@ fn one_job_and_two_give_the_same_bytes_and_the_numbers_of_single_runs() {
 
 #[test]
 fn a_trapping_run_is_a_row_with_its_error() {
-    let desk = Desk::new(1, 2_000);
+    let desk = Desk::with_sample(1, 2_000);
     let guest = built::test_guest("panics-in-event");
     let output = desk
         .command("replay sweep")
@@ -112,7 +75,7 @@ fn a_trapping_run_is_a_row_with_its_error() {
     assert!(output.status.success(), "{errors}");
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("3 of 3 runs done, 2 failed") && text.contains("first failed run: 0"));
-    let table = read_table(desk.path().join("out/sweep.parquet")).unwrap();
+    let table = read_table(desk.path("out/sweep.parquet")).unwrap();
     let Some(Values::Text(status)) = table.column("status") else { panic!("no status") };
     let status: Vec<&str> = status.iter().flatten().map(String::as_str).collect();
     assert_eq!(status, ["failed", "failed", "completed"]);
@@ -123,9 +86,9 @@ fn a_trapping_run_is_a_row_with_its_error() {
 
 #[test]
 fn another_sweep_into_the_same_folder_is_refused() {
-    let desk = Desk::new(1, 1_000);
-    desk.good(&format!("{SWEEP} --grid fast=5,6 --out out"));
-    let before = desk.results("out");
+    let desk = Desk::with_sample(1, 1_000);
+    good(&desk, &format!("{SWEEP} --grid fast=5,6 --out out"));
+    let before = results(&desk, "out");
     for (arguments, wanted) in [
         ("--grid fast=5,7 --out out", "plan.grid is"),
         ("--grid fast=5,6 --cash 5000000 --out out", "options.cash is \"10000000\" there"),
@@ -140,28 +103,28 @@ fn another_sweep_into_the_same_folder_is_refused() {
     let other = "replay sweep buy-and-hold --data data --instrument 7203.TSE --quiet";
     let (_, errors) = desk.bad(&format!("{other} --grid quantity=100,200 --out out"));
     assert!(errors.contains("strategy.name is \"sma-cross\" there"), "{errors}");
-    assert!(desk.results("out") == before);
+    assert!(results(&desk, "out") == before);
     // How many jobs, which window and what is shown are no part of a sweep.
     let again = format!("{SWEEP} --grid fast=5,6 --jobs 1 --window 1 --top 1 --out out");
-    let (_, notes) = desk.good(&again);
+    let (_, notes) = good(&desk, &again);
     assert!(notes.contains("2 of 2 runs are kept"), "{notes}");
-    assert!(desk.results("out") == before);
+    assert!(results(&desk, "out") == before);
 }
 
 #[test]
 fn a_folder_with_something_else_is_left_alone() {
-    let desk = Desk::new(1, 500);
-    fs::create_dir(desk.path().join("mine")).unwrap();
-    fs::write(desk.path().join("mine/thesis.txt"), "years of work").unwrap();
+    let desk = Desk::with_sample(1, 500);
+    fs::create_dir(desk.path("mine")).unwrap();
+    fs::write(desk.path("mine/thesis.txt"), "years of work").unwrap();
     let (code, errors) = desk.bad(&format!("{SWEEP} --grid fast=5,6 --out mine"));
     assert_eq!(code, 1);
     assert!(errors.contains("holds no sweep"), "{errors}");
-    assert_eq!(desk.results("mine").len(), 1);
+    assert_eq!(results(&desk, "mine").len(), 1);
 }
 
 #[test]
 fn mistakes_get_an_answer_that_helps() {
-    let desk = Desk::new(1, 500);
+    let desk = Desk::with_sample(1, 500);
     for (arguments, code, wanted) in [
         ("--grid fast=5,6", 1, "give one with --out DIR"),
         ("--out out", 2, "--grid"),
@@ -184,20 +147,20 @@ fn mistakes_get_an_answer_that_helps() {
 
 #[test]
 fn random_sweeps_repeat_and_walk_forward_tests_out_of_sample() {
-    let desk = Desk::new(8, 1_000);
+    let desk = Desk::with_sample(8, 1_000);
     let random = "--grid fast=2:40:1 --grid slow=50:500:1 --random 6";
-    desk.good(&format!("{SWEEP} {random} --seed 7 --out a"));
-    desk.good(&format!("{SWEEP} {random} --seed 7 --jobs 1 --out b"));
-    desk.good(&format!("{SWEEP} {random} --seed 8 --out c"));
-    assert!(desk.results("a") == desk.results("b"));
-    assert!(desk.results("a")["sweep.csv"] != desk.results("c")["sweep.csv"]);
+    good(&desk, &format!("{SWEEP} {random} --seed 7 --out a"));
+    good(&desk, &format!("{SWEEP} {random} --seed 7 --jobs 1 --out b"));
+    good(&desk, &format!("{SWEEP} {random} --seed 8 --out c"));
+    assert!(results(&desk, "a") == results(&desk, "b"));
+    assert!(results(&desk, "a")["sweep.csv"] != results(&desk, "c")["sweep.csv"]);
 
     let walk = "--grid fast=5,10 --grid slow=20,40 --walk-forward 3d/2d --rank-by return";
-    let (text, _) = desk.good(&format!("{SWEEP} {walk} --out walk --format json"));
+    let (text, _) = good(&desk, &format!("{SWEEP} {walk} --out walk --format json"));
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["out_of_sample"].as_array().unwrap().len(), 3);
     assert!(value["sweep"]["out_of_sample_return"].is_f64());
-    let csv = fs::read_to_string(desk.path().join("walk/sweep.csv")).unwrap();
+    let csv = fs::read_to_string(desk.path("walk/sweep.csv")).unwrap();
     let tests: Vec<Vec<&str>> = csv
         .lines()
         .map(|line| line.split(',').collect::<Vec<_>>())
@@ -213,7 +176,7 @@ fn random_sweeps_repeat_and_walk_forward_tests_out_of_sample() {
 
 /// Waits until a sweep has finished so many runs; how long that takes does not matter.
 fn wait_for_runs(desk: &Desk, folder: &str, runs: usize, child: &mut std::process::Child) {
-    while desk.journal_lines(folder) < runs + 1 {
+    while journal_lines(desk, folder) < runs + 1 {
         assert!(child.try_wait().unwrap().is_none(), "the sweep ended before it could be stopped");
         std::thread::sleep(Duration::from_millis(5));
     }
@@ -223,8 +186,8 @@ const LONG: &str = "--grid fast=5:64:1 --grid slow=100:104:1";
 
 #[test]
 fn a_killed_sweep_goes_on_and_ends_with_the_same_bytes() {
-    let desk = Desk::new(3, 6_000);
-    desk.good(&format!("{SWEEP} {LONG} --out whole"));
+    let desk = Desk::with_sample(3, 6_000);
+    good(&desk, &format!("{SWEEP} {LONG} --out whole"));
     let mut kept_before = 0;
     for _ in 0..2 {
         let mut child = desk
@@ -237,26 +200,26 @@ fn a_killed_sweep_goes_on_and_ends_with_the_same_bytes() {
         // On Unix this is SIGKILL: nothing of the program runs any more.
         child.kill().unwrap();
         child.wait().unwrap();
-        kept_before = desk.journal_lines("killed") - 1;
+        kept_before = journal_lines(&desk, "killed") - 1;
         assert!(kept_before < 300);
     }
     // As if the machine had stopped in the middle of a line.
-    let path = desk.path().join("killed/journal.jsonl");
+    let path = desk.path("killed/journal.jsonl");
     let journal = fs::read(&path).unwrap();
     fs::write(&path, &journal[..journal.len() - 7]).unwrap();
-    let (table, notes) = desk.good(&format!("{SWEEP} {LONG} --out killed"));
+    let (table, notes) = good(&desk, &format!("{SWEEP} {LONG} --out killed"));
     assert!(notes.contains("was cut off") && notes.contains("of 300 runs are kept"), "{notes}");
     assert!(table.contains("300 of 300 runs done"), "{table}");
-    assert!(desk.results("killed") == desk.results("whole"));
-    assert_eq!(desk.journal_lines("killed"), 301);
+    assert!(results(&desk, "killed") == results(&desk, "whole"));
+    assert_eq!(journal_lines(&desk, "killed"), 301);
 }
 
 /// Ctrl-C, as a terminal sends it.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_sweep_leaves_a_partial_table_and_goes_on() {
-    let desk = Desk::new(3, 6_000);
-    desk.good(&format!("{SWEEP} {LONG} --out whole"));
+    let desk = Desk::with_sample(3, 6_000);
+    good(&desk, &format!("{SWEEP} {LONG} --out whole"));
     let mut child = desk
         .command(&format!("{SWEEP} {LONG} --out out"))
         .stdout(Stdio::null())
@@ -267,7 +230,7 @@ fn an_interrupted_sweep_leaves_a_partial_table_and_goes_on() {
     let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(sent.success());
     assert_eq!(child.wait().unwrap().code(), Some(130), "130 says that it was interrupted");
-    let partial = desk.results("out");
+    let partial = results(&desk, "out");
     let names: Vec<&str> = partial.keys().map(String::as_str).collect();
     let expected = ["csv", "html", "json", "parquet"].map(|end| format!("sweep.partial.{end}"));
     assert_eq!(names, expected);
@@ -278,13 +241,13 @@ fn an_interrupted_sweep_leaves_a_partial_table_and_goes_on() {
     assert!((10..300).contains(&done), "{done}");
     let rows = String::from_utf8_lossy(&partial["sweep.partial.csv"]).lines().count() as u64;
     assert_eq!(rows, done + 1);
-    desk.good(&format!("{SWEEP} {LONG} --out out"));
-    assert!(desk.results("out") == desk.results("whole"));
+    good(&desk, &format!("{SWEEP} {LONG} --out out"));
+    assert!(results(&desk, "out") == results(&desk, "whole"));
 }
 
 #[test]
 fn two_sweeps_at_once_into_one_folder_are_refused() {
-    let desk = Desk::new(3, 6_000);
+    let desk = Desk::with_sample(3, 6_000);
     let mut child = desk
         .command(&format!("{SWEEP} {LONG} --out out"))
         .stdout(Stdio::null())

@@ -1,0 +1,109 @@
+//! A folder in which a test uses the `kumiki` program as a user would: real processes, real files.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+use crate::{built, sample};
+
+/// What a program said.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Said {
+    /// Its exit code.
+    pub code: i32,
+    /// Its standard output.
+    pub out: String,
+    /// Its standard error.
+    pub errors: String,
+}
+
+/// A folder of its own, with a cache in it; removed at the end.
+#[derive(Debug)]
+pub struct Desk {
+    folder: tempfile::TempDir,
+}
+
+impl Desk {
+    /// An empty folder.
+    ///
+    /// # Panics
+    /// When there is no place for one.
+    #[must_use]
+    pub fn empty() -> Self {
+        Self { folder: tempfile::tempdir().unwrap_or_else(|error| panic!("{error}")) }
+    }
+
+    /// A folder with sample data of 7203.TSE in `data`.
+    ///
+    /// # Panics
+    /// When it cannot be written.
+    #[must_use]
+    pub fn with_sample(days: u32, trades_per_day: u32) -> Self {
+        let desk = Self::empty();
+        sample::write(&desk.path("data"), "72030", days, trades_per_day, 7);
+        desk
+    }
+
+    /// The folder itself.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// The path of something in it.
+    #[must_use]
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// The program with these arguments, which hold no spaces, in this folder.
+    #[must_use]
+    pub fn command(&self, arguments: &str) -> Command {
+        let mut command = Command::new(built::kumiki());
+        command.current_dir(self.folder()).env("KUMIKI_CACHE", self.path("cache"));
+        command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null());
+        command.args(arguments.split_whitespace());
+        command
+    }
+
+    /// Runs it to its end.
+    ///
+    /// # Panics
+    /// When it cannot be started.
+    #[must_use]
+    pub fn run(&self, arguments: &str) -> Output {
+        self.command(arguments).output().unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// Runs it and gives what it said; a program that a signal ended has the code -1.
+    ///
+    /// # Panics
+    /// When it says something that is no text.
+    #[must_use]
+    pub fn said(&self, arguments: &str) -> Said {
+        let output = self.run(arguments);
+        let text = |bytes| String::from_utf8(bytes).unwrap_or_else(|error| panic!("{error}"));
+        let code = output.status.code().unwrap_or(-1);
+        Said { code, out: text(output.stdout), errors: text(output.stderr) }
+    }
+
+    /// Runs what must succeed; gives its standard output.
+    ///
+    /// # Panics
+    /// When it fails.
+    pub fn good(&self, arguments: &str) -> String {
+        let said = self.said(arguments);
+        assert!(said.code == 0, "{arguments}: {}", said.errors);
+        said.out
+    }
+
+    /// Runs what must fail; gives its exit code and standard error.
+    ///
+    /// # Panics
+    /// When it succeeds.
+    #[must_use]
+    pub fn bad(&self, arguments: &str) -> (i32, String) {
+        let said = self.said(arguments);
+        assert!(said.code != 0, "{arguments} succeeded");
+        (said.code, said.errors)
+    }
+}
