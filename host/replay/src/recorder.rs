@@ -19,6 +19,7 @@ use crate::sink::{Record, RunSink};
 use crate::statistics::Performance;
 use ledger::Ledger;
 use minutes::Minutes;
+pub(crate) use minutes::RowTimes;
 use working::WorkingOrders;
 
 /// Takes notes during a run.
@@ -162,8 +163,8 @@ impl<'s> Recorder<'s> {
 
     /// Values the account at the end of each minute of a day: one slice for each instrument, cut to
     /// the rows that the strategy has seen.
-    pub(crate) fn end_day(&mut self, day: &[DaySlice<'_>]) {
-        self.minutes.end_day(day, &mut self.performance, &mut self.sink);
+    pub(crate) fn end_day(&mut self, day: &[DaySlice<'_>], times: RowTimes) {
+        self.minutes.end_day(day, times, &mut self.performance, &mut self.sink);
     }
 
     /// What is known at the end.

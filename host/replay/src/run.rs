@@ -21,7 +21,7 @@ use crate::exchange::Exchange;
 use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions};
 use crate::record::{RunResult, RunStatus, RunTotals};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, RowTimes};
 use crate::rows::LastPrices;
 use crate::series::{DaySlice, MarketDay, TradingDay};
 use crate::sink::{InMemory, RunSink};
@@ -369,7 +369,7 @@ impl<D: Drive> Run<'_, D> {
             let volume = part.quantity()[..seen].iter().map(|shares| u128::from(*shares));
             self.market_volume += volume.sum::<u128>();
         }
-        self.note_slices(&slices);
+        self.note_slices(&slices, RowTimes::Moments);
     }
 
     fn note_bars(&mut self, bars: &[Bar]) {
@@ -382,11 +382,11 @@ impl<D: Drive> Run<'_, D> {
         }
         let slices: Vec<_> =
             columns.iter().map(|(ts_event, price)| DaySlice { ts_event, price }).collect();
-        self.note_slices(&slices);
+        self.note_slices(&slices, RowTimes::Ends);
     }
 
-    fn note_slices(&mut self, slices: &[DaySlice<'_>]) {
-        self.recorder.end_day(slices);
+    fn note_slices(&mut self, slices: &[DaySlice<'_>], times: RowTimes) {
+        self.recorder.end_day(slices, times);
         let first = slices.iter().filter_map(|slice| slice.ts_event.first()).min();
         let last = slices.iter().filter_map(|slice| slice.ts_event.last()).max();
         if let (Some(first), Some(last)) = (first, last) {

@@ -324,6 +324,16 @@ fn bars_come_in_order_and_fill_from_the_next_bar_on() {
             "window {window}"
         );
         assert_eq!((result.trades_seen, result.market_volume), (5, 20_000));
+        // A bar is valued at its own end, with the fills that it brought.
+        let cash = |seconds: f64| {
+            let row = result.equity.iter().find(|row| row.ts_event.nanos() == at(6, seconds));
+            row.map(|row| row.cash.to_string())
+        };
+        assert_eq!(
+            [60.0, 120.0, 180.0, 240.0, 300.0].map(cash),
+            [Some("10000000"), Some("9899400"), Some("9849300"), Some("9951250"), None]
+                .map(|text| text.map(str::to_owned)),
+        );
     }
 }
 

@@ -11,6 +11,31 @@ use crate::series::DaySlice;
 use crate::sink::Record;
 use crate::statistics::Performance;
 
+/// What the times of rows, and of the fills that come from them, say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RowTimes {
+    /// When something happened: a trade at 09:01:00 is the first of the minute that ends at 09:02.
+    Moments,
+    /// The end of a span: a bar at 09:01:00 is the minute that ends then.
+    Ends,
+}
+
+impl RowTimes {
+    fn minute_end(self, moment: u64) -> u64 {
+        match self {
+            Self::Moments => (moment / NANOS_PER_MINUTE + 1) * NANOS_PER_MINUTE,
+            Self::Ends => moment.div_ceil(NANOS_PER_MINUTE) * NANOS_PER_MINUTE,
+        }
+    }
+
+    fn is_in_minute(self, moment: u64, minute_end: u64) -> bool {
+        match self {
+            Self::Moments => moment < minute_end,
+            Self::Ends => moment <= minute_end,
+        }
+    }
+}
+
 /// The account at the last valued moment, and what has changed since.
 #[derive(Debug)]
 pub(super) struct Minutes {
@@ -69,12 +94,13 @@ impl Minutes {
     pub(super) fn end_day(
         &mut self,
         day: &[DaySlice<'_>],
+        times: RowTimes,
         performance: &mut Performance,
         sink: &mut Notes<'_>,
     ) {
         self.end_trips(day, performance, sink);
         let mut changes = std::mem::take(&mut self.changes);
-        let last = self.value_minutes(day, &changes, performance, sink);
+        let last = self.value_minutes(day, times, &changes, performance, sink);
         if let Some(last) = last {
             let row = DayRow { ts_event: last.ts_event, cash: last.cash, equity: last.equity };
             performance.day(&row);
@@ -88,6 +114,7 @@ impl Minutes {
     fn value_minutes(
         &mut self,
         day: &[DaySlice<'_>],
+        times: RowTimes,
         changes: &[Change],
         performance: &mut Performance,
         sink: &mut Notes<'_>,
@@ -95,14 +122,15 @@ impl Minutes {
         let mut rows = vec![0; day.len()];
         let mut changes = changes.iter().peekable();
         let mut last = None;
-        while let Some(minute_end) = next_minute_end(day, &rows) {
-            while let Some(change) = changes.next_if(|change| change.ts_event < minute_end) {
+        while let Some(minute_end) = next_minute_end(day, &rows, times) {
+            let is_in = |moment: u64| times.is_in_minute(moment, minute_end);
+            while let Some(change) = changes.next_if(|change| is_in(change.ts_event)) {
                 self.apply(change);
             }
             let ts_event = TsNanos::from_nanos(minute_end);
             for (index, slice) in day.iter().enumerate() {
                 let from = rows[index];
-                rows[index] += slice.ts_event[from..].partition_point(|ts| *ts < minute_end);
+                rows[index] += slice.ts_event[from..].partition_point(|ts| is_in(*ts));
                 if rows[index] > from {
                     let price = Price::from_units(slice.price[rows[index] - 1]);
                     self.last_prices[index] = Some(price);
@@ -183,8 +211,8 @@ impl Excursion {
 
 /// The end of the minute of the earliest row that is left. Minutes are the same in every zone that
 /// differs by whole minutes.
-fn next_minute_end(day: &[DaySlice<'_>], rows: &[usize]) -> Option<u64> {
+fn next_minute_end(day: &[DaySlice<'_>], rows: &[usize], times: RowTimes) -> Option<u64> {
     let first = |(slice, row): (&DaySlice<'_>, &usize)| slice.ts_event.get(*row).copied();
     let earliest = day.iter().zip(rows).filter_map(first).min()?;
-    Some((earliest / NANOS_PER_MINUTE + 1) * NANOS_PER_MINUTE)
+    Some(times.minute_end(earliest))
 }

@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::exchange::{Exchange, ExecutionModel, Order};
 use crate::output::{ComponentIdentity, FolderWriter, InputFile, MANIFEST_VERSION, Manifest};
 use crate::record::{OrderCounts, RunResult, RunStatus, RunTotals};
-use crate::recorder::Recorder;
+use crate::recorder::{Recorder, RowTimes};
 use crate::series::DaySlice;
 use crate::sink::{InMemory, Record, RunSink};
 use crate::statistics::Performance;
@@ -199,9 +199,10 @@ pub(crate) fn run(days: u64, every: u64) -> RunResult {
                 maker.send(open, instrument, Price::from_units(units[instrument]));
             }
         }
-        maker
-            .recorder
-            .end_day(&[0, 1].map(|index: usize| DaySlice { ts_event: &ts, price: &prices[index] }));
+        maker.recorder.end_day(
+            &[0, 1].map(|index: usize| DaySlice { ts_event: &ts, price: &prices[index] }),
+            RowTimes::Moments,
+        );
         let first = span.map_or(ts[0], |(first, _)| first);
         span = Some((first, *ts.last().unwrap()));
     }
