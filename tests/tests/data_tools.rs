@@ -119,3 +119,48 @@ fn a_folder_is_described() {
     let (_, _, errors) = bad(&desk, "data info nowhere");
     assert!(errors.contains("cannot list the data folder nowhere"), "{errors}");
 }
+
+/// A command whose output nobody reads, as with `kumiki ... | head` after its last line.
+fn unread(desk: &Desk, arguments: &str, errors: Stdio) -> Output {
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let mut command = Command::new(built::kumiki());
+    command.current_dir(&desk.folder).env("KUMIKI_CACHE", desk.path("cache"));
+    command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null()).stdout(writer).stderr(errors);
+    command.args(arguments.split_whitespace()).spawn().unwrap().wait_with_output().unwrap()
+}
+
+#[test]
+fn commands_end_quietly_when_nobody_reads_their_output() {
+    let desk = Desk::new();
+    let run = "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 \
+               --param slow=20 --quiet --out run";
+    for arguments in
+        ["strategy list", "data check data --per-code", "data info data", run, "replay report run"]
+    {
+        let output = unread(&desk, arguments, Stdio::piped());
+        let errors = String::from_utf8(output.stderr).unwrap();
+        assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{arguments}");
+    }
+    // What it was for is there.
+    assert!(desk.path("run/manifest.json").exists());
+    // An error stays an error, even if nobody can be told.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let output = unread(&desk, "data check missing", writer.into());
+    assert_eq!(output.status.code(), Some(1));
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error() {
+    let desk = Desk::new();
+    let mut command = Command::new(built::kumiki());
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    command.current_dir(&desk.folder).args(["strategy", "list"]).stdout(full);
+    let output = command.stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors.starts_with("error: cannot print to standard output: "), "{errors}");
+    assert_eq!(errors.lines().count(), 1, "{errors}");
+}

@@ -3,12 +3,17 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+use std::fs::File;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::time::Duration;
 
 use domain::digest::Digest;
 use domain::strategy::{BarGranularity, StrategyRuntime};
 use domain::{Instrument, InstrumentId};
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use marketdata::{
     BarFile, Catalog, SampleCodes, SampleSpec, TradeStore, write_sample, write_sample_with_bars,
 };
@@ -50,7 +55,7 @@ fn bars(folder: &Path, granularity: BarGranularity, made: bool) -> MarketSeries 
         for file in Catalog::open(folder).unwrap().files() {
             let segments = store.load(file, &codes, go_on).unwrap();
             for (series, segment) in series.iter_mut().zip(&segments) {
-                series.push_trades(segment, 0..segment.len());
+                series.push_trades(segment, &[0..segment.len()]);
             }
         }
     } else {
@@ -263,6 +268,41 @@ fn the_program_replays_several_instruments_and_bars() {
             assert_eq!(made["manifest"]["bars_from"], from);
             assert_eq!(&made["summary"]["event_log_digest"], digest, "{granularity}");
         }
+    }
+}
+
+/// Puts one day of a monthly minute file into a file of its own, and removes the monthly files.
+fn keep_minutes_of(data: &Path, day: &str) -> String {
+    let month = data.join(format!("equities_bars_minute_{}.csv.gz", day[..7].replace('-', "")));
+    let mut text = String::new();
+    MultiGzDecoder::new(File::open(&month).unwrap()).read_to_string(&mut text).unwrap();
+    let is_kept = |line: &&str| line.starts_with("Date,") || line.starts_with(day);
+    let kept: String = text.split_inclusive('\n').filter(is_kept).collect();
+    let name = format!("equities_bars_minute_{}.csv.gz", day.replace('-', ""));
+    let mut out = GzEncoder::new(File::create(data.join(&name)).unwrap(), Compression::fast());
+    out.write_all(kept.as_bytes()).unwrap();
+    out.finish().unwrap();
+    for month in ["202410", "202411"] {
+        let path = data.join(format!("equities_bars_minute_{month}.csv.gz"));
+        std::fs::remove_file(path).unwrap();
+    }
+    name
+}
+
+#[test]
+fn days_without_a_bar_file_are_made_from_trades() {
+    for day in ["2024-10-30", "2024-10-31", "2024-11-01"] {
+        let desk = Desk::new();
+        let arguments = format!("{} --granularity minute", ids(2));
+        let vendor = desk.run(&arguments);
+        let name = keep_minutes_of(&desk.0.path().join("data"), day);
+        let mixed = desk.run(&arguments);
+        assert_eq!(mixed["summary"], vendor["summary"], "{day}");
+        assert_eq!(mixed["manifest"]["bars_from"], "vendor and trades");
+        let inputs = mixed["manifest"]["inputs"].as_array().unwrap();
+        assert!(inputs.iter().any(|input| input["file"] == name.as_str()), "{inputs:?}");
+        let only = desk.run(&format!("{arguments} --start {day} --end {day}"));
+        assert_eq!(only["manifest"]["bars_from"], "vendor");
     }
 }
 

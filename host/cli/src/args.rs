@@ -115,8 +115,8 @@ pub(crate) struct RunArgs {
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) end: Option<JstDate>,
 
-    /// What the strategy sees. Bars come from the vendor's bar files; for months without one they
-    /// are made from trades.
+    /// What the strategy sees. Bars come from the vendor's bar files; those of days without one are
+    /// made from trades.
     #[arg(long, value_enum, default_value_t = Granularity::Trade)]
     pub(crate) granularity: Granularity,
 

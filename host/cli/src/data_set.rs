@@ -1,7 +1,7 @@
-//! Loads what a run replays: trades, or bars from the vendor's bar files and, for months without
-//! one, made from trades.
+//! Loads what a run replays: trades, or bars from the vendor's bar files and, for days without one,
+//! made from trades.
 
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -34,22 +34,27 @@ pub(crate) struct Loaded {
 }
 
 /// One file of a run.
+#[derive(Debug)]
 enum Source {
-    Trades(TradeFile),
+    /// A trades file, and the dates that are taken from it: each first and last, in time order.
+    Trades(TradeFile, Vec<DateRange>),
     Bars(BarFile),
 }
+
+/// First and last date, both included.
+type DateRange = (JstDate, JstDate);
 
 impl Source {
     fn path(&self) -> &Path {
         match self {
-            Self::Trades(file) => &file.path,
+            Self::Trades(file, _) => &file.path,
             Self::Bars(file) => &file.path,
         }
     }
 
     fn period(&self) -> Period {
         match self {
-            Self::Trades(file) => file.period,
+            Self::Trades(file, _) => file.period,
             Self::Bars(file) => file.period,
         }
     }
@@ -109,12 +114,13 @@ pub(crate) fn load(args: &RunArgs, interrupt: &Interrupt) -> Result<Option<Loade
     Ok(Some(Loaded { series, inputs: loader.inputs, ticks, range, total, bars_from }))
 }
 
-/// The files of the run in time order. A trades file gives bars only where no bar file has a date
-/// of its period.
+/// The files of the run in time order. Bars of a day come from the bar file that covers it, and only
+/// without one from the day's trades.
 fn sources(args: &RunArgs, first: JstDate, last: JstDate) -> Result<Vec<Source>> {
     let Some(granularity) = args.granularity.bars() else {
         let catalog = Catalog::open(&args.data)?;
-        return Ok(catalog.overlapping(first, last).cloned().map(Source::Trades).collect());
+        let files = catalog.overlapping(first, last).cloned();
+        return Ok(files.map(|file| Source::Trades(file, vec![(first, last)])).collect());
     };
     let wanted = |period: Period| period.first() <= last && first <= period.last();
     let mut bars = BarFile::list(&args.data, granularity)?;
@@ -124,13 +130,30 @@ fn sources(args: &RunArgs, first: JstDate, last: JstDate) -> Result<Vec<Source>>
         Err(DataError::NoTradeFiles { .. }) if !bars.is_empty() => Vec::new(),
         Err(error) => return Err(error.into()),
     };
-    let is_missing =
-        |file: &TradeFile| !bars.iter().any(|other| other.period.overlaps(file.period));
-    let made = trades.into_iter().filter(|file| wanted(file.period) && is_missing(file));
-    let mut sources: Vec<Source> = made.map(Source::Trades).collect();
-    sources.extend(bars.iter().cloned().map(Source::Bars));
+    let covered: Vec<Period> = bars.iter().map(|file| file.period).collect();
+    let mut sources: Vec<Source> = bars.into_iter().map(Source::Bars).collect();
+    for file in trades {
+        let dates = (file.period.first().max(first), file.period.last().min(last));
+        let left = dates_left(dates, &covered);
+        if !left.is_empty() {
+            sources.push(Source::Trades(file, left));
+        }
+    }
     sources.sort_by_key(|source| source.period().first());
     Ok(sources)
+}
+
+/// The dates that no period covers, in time order.
+fn dates_left((first, last): DateRange, covered: &[Period]) -> Vec<DateRange> {
+    let mut left: Vec<DateRange> = Vec::new();
+    let dates = first.iter_days().take_while(|date| *date <= last);
+    for date in dates.filter(|date| !covered.iter().any(|period| period.contains(*date))) {
+        match left.last_mut() {
+            Some((_, end)) if end.succ_opt() == Some(date) => *end = date,
+            _ => left.push((date, date)),
+        }
+    }
+    left
 }
 
 /// Where bars came from, told by the names of the files.
@@ -199,15 +222,24 @@ impl Loader<'_> {
     ) -> Result<Taken, DataError> {
         let mut taken = Taken::default();
         match source {
-            Source::Trades(file) => {
+            Source::Trades(file, dates) => {
                 let segments = self.store.load(file, self.codes, progress)?;
                 for (index, segment) in segments.into_iter().enumerate() {
-                    let rows = segment.row_range(self.range.0, self.range.1);
-                    taken.segment(segment.outcome(), segment.source_hash(), rows.len());
-                    self.join_grid(index, segment.price_grid(), rows.is_empty());
+                    let rows_of = |&(first, last): &DateRange| {
+                        segment.row_range(day_start(first), day_end(last))
+                    };
+                    let ranges: Vec<Range<usize>> =
+                        dates.iter().map(rows_of).filter(|rows| !rows.is_empty()).collect();
+                    let rows = ranges.iter().map(ExactSizeIterator::len).sum();
+                    taken.segment(segment.outcome(), segment.source_hash(), rows);
+                    self.join_grid(index, segment.price_grid(), rows == 0);
                     match &mut self.series {
-                        Series::Trades(series) => series[index].push(segment, rows),
-                        Series::Bars(series) => series[index].push_trades(&segment, rows),
+                        Series::Trades(series) => {
+                            for rows in ranges {
+                                series[index].push(segment.clone(), rows);
+                            }
+                        }
+                        Series::Bars(series) => series[index].push_trades(&segment, &ranges),
                     }
                 }
             }
@@ -281,5 +313,36 @@ impl Granularity {
             Self::Minute => "minute",
             Self::Day => "day",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> JstDate {
+        text.parse().unwrap()
+    }
+
+    #[track_caller]
+    fn check(first: &str, last: &str, covered: &[&str], expected: &[(&str, &str)]) {
+        let periods: Vec<Period> =
+            covered.iter().map(|digits| Period::parse(digits).unwrap()).collect();
+        let expected: Vec<DateRange> =
+            expected.iter().map(|(first, last)| (date(first), date(last))).collect();
+        assert_eq!(dates_left((date(first), date(last)), &periods), expected, "{covered:?}");
+    }
+
+    #[test]
+    fn trades_make_the_bars_of_the_days_without_a_bar_file() {
+        let (first, last) = ("2025-01-01", "2025-01-31");
+        check(first, last, &[], &[(first, last)]);
+        check(first, last, &["202501"], &[]);
+        check(first, last, &["202412", "202502"], &[(first, last)]);
+        let parts = [(first, "2025-01-06"), ("2025-01-08", last)];
+        check(first, last, &["20250107"], &parts);
+        check(first, last, &["20250101", "20250131"], &[("2025-01-02", "2025-01-30")]);
+        check("2025-01-07", "2025-01-07", &["20250107"], &[]);
+        check("2025-01-08", "2025-01-07", &[], &[]);
     }
 }

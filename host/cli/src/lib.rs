@@ -8,6 +8,10 @@
     reason = "a command line prints; results to standard output, all else to standard error"
 )]
 
+// First, because its macros stand in for those of the standard library in all modules after it.
+#[macro_use]
+mod output;
+
 mod args;
 mod data;
 mod data_check;
@@ -64,7 +68,9 @@ pub fn main() -> ExitCode {
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(&check),
         Command::Schemas(schemas) => schemas::run(&schemas),
     };
+    let printed = output::finish();
     match ended {
+        Ok(Ending::Done) if !printed => ExitCode::FAILURE,
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Problems) => ExitCode::FAILURE,
         Ok(Ending::StrategyFailed) => ExitCode::from(STRATEGY_FAILED),

@@ -20,6 +20,9 @@ pub const FILE_CODES_MAX: usize = 20_000;
 /// Transaction ids that are remembered to find duplicates, over all codes of the running day:
 /// 32 MiB. Only ids that do not rise need them.
 pub const REMEMBERED_IDS_MAX: usize = 4 << 20;
+/// Rows of all codes together that decoding a file keeps in memory before they go to a temporary
+/// file: 3 MiB of trades, 6 MiB of bars. A month of most codes has fewer.
+pub const SPILL_ROWS: usize = 1 << 17;
 /// Highest price in yen. No share in Tokyo ever traded above 100 million.
 pub const PRICE_YEN_MAX: i64 = 1_000_000_000;
 /// Most shares in one row. No company has issued a tenth of this.

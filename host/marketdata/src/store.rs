@@ -9,6 +9,7 @@ mod format;
 mod grid;
 mod memo;
 mod segment;
+mod spill;
 
 use std::path::{Path, PathBuf};
 
@@ -20,7 +21,7 @@ use crate::limits::SELECTED_CODES_MAX;
 use crate::reader::{ProgressFn, ReadOptions, ReadSummary, Selection, read_bars, read_trades};
 
 use format::{Key, Kind};
-use segment::OwnedColumns;
+use spill::Spill;
 
 pub use grid::PriceGrid;
 pub use segment::{BarSegment, CacheOutcome, Segment, TradeSegment};
@@ -29,11 +30,7 @@ pub use segment::{BarSegment, CacheOutcome, Segment, TradeSegment};
 const ATTEMPTS_MAX: usize = 3;
 
 /// Decodes the selected codes of a file into columns.
-type DecodeFn<'a, const N: usize> = dyn FnMut(
-        &Selection,
-        &mut ProgressFn<'_>,
-        &mut Vec<OwnedColumns<N>>,
-    ) -> Result<ReadSummary, DataError>
+type DecodeFn<'a, const N: usize> = dyn FnMut(&Selection, &mut ProgressFn<'_>, &mut Spill<N>) -> Result<ReadSummary, DataError>
     + 'a;
 
 /// Loads codes of trades and bar files through a cache folder.
@@ -184,32 +181,42 @@ impl TradeStore {
         decode: &mut DecodeFn<'_, N>,
     ) -> Result<u128, DataError> {
         let selection = Selection::Codes(wanted.iter().map(|wanted| wanted.key.code).collect());
-        let mut columns = Vec::new();
-        columns.resize_with(wanted.len(), OwnedColumns::default);
-        let summary = decode(&selection, progress, &mut columns)?;
-        for (wanted, columns) in wanted.into_iter().zip(columns) {
+        let mut rows = Spill::new(&self.folder, wanted.len());
+        let summary = decode(&selection, progress, &mut rows)?;
+        for (index, wanted) in wanted.into_iter().enumerate() {
             let key = Key { source: summary.content_hash, ..wanted.key };
-            found.push(self.keep(key, wanted.damage, columns));
+            let outcome = wanted.damage.map_or(CacheOutcome::Built, CacheOutcome::Rebuilt);
+            found.push(self.keep(key, outcome, &mut rows, index)?);
         }
         Ok(summary.content_hash)
     }
 
+    /// The rows of one code, from its new cache file where one can be written.
     fn keep<const N: usize>(
         &self,
         key: Key,
-        damage: Option<String>,
-        columns: OwnedColumns<N>,
-    ) -> Segment<N> {
-        let outcome = damage.map_or(CacheOutcome::Built, CacheOutcome::Rebuilt);
-        let segment = Segment::from_memory(key, columns, outcome);
-        match segment.save(&self.folder) {
-            Ok(()) => segment.let_go_of_memory(&self.folder),
-            // Another process may hold the same file open, which some systems do not replace.
-            Err(_) if matches!(Segment::<N>::open(&self.folder, key), Ok(Some(_))) => segment,
-            Err(error) => segment.with_outcome(CacheOutcome::Unwritable(format!(
-                "{}: {error}",
-                self.folder.display()
-            ))),
+        outcome: CacheOutcome,
+        rows: &mut Spill<N>,
+        index: usize,
+    ) -> Result<Segment<N>, DataError> {
+        let mut outcome = outcome;
+        match rows.save(index, &key) {
+            Ok(()) => {
+                if let Some(segment) = Segment::of_saved(&self.folder, key, outcome.clone()) {
+                    return Ok(segment);
+                }
+            }
+            Err(error) => {
+                // Another process may hold the same file open, which some systems do not replace.
+                if let Ok(Some(segment)) = Segment::open(&self.folder, key) {
+                    return Ok(segment.with_outcome(outcome));
+                }
+                outcome = CacheOutcome::Unwritable(format!("{}: {error}", self.folder.display()));
+            }
         }
+        let columns = rows
+            .columns(index)
+            .map_err(|source| DataError::Unreadable { path: self.folder.clone(), source })?;
+        Ok(Segment::from_memory(key, columns, outcome))
     }
 }

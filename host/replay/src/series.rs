@@ -97,7 +97,7 @@ enum BarPiece {
     Trades(TradeSegment),
 }
 
-/// Bars of one instrument in time order.
+/// Bars of one instrument, each day from one piece.
 #[derive(Debug)]
 pub struct BarSeries {
     granularity: BarGranularity,
@@ -112,15 +112,17 @@ impl BarSeries {
         Self { granularity, pieces: Vec::new(), days: Vec::new() }
     }
 
-    /// Adds the bars `range` of a segment. Segments come in time order; no day spans two of them.
+    /// Adds the bars `range` of a segment. Segments may come in any order; no day spans two of them.
     pub fn push(&mut self, segment: &BarSegment, range: Range<usize>) {
         self.days.extend(day_rows(segment.ts_event(), range, self.pieces.len()));
         self.pieces.push(BarPiece::Vendor(segment.at_rest()));
     }
 
-    /// Adds the bars that the trades `range` of a segment make.
-    pub fn push_trades(&mut self, segment: &TradeSegment, range: Range<usize>) {
-        self.days.extend(day_rows(segment.ts_event(), range, self.pieces.len()));
+    /// Adds the bars that the trades `ranges` of a segment make, each of whole days.
+    pub fn push_trades(&mut self, segment: &TradeSegment, ranges: &[Range<usize>]) {
+        for range in ranges {
+            self.days.extend(day_rows(segment.ts_event(), range.clone(), self.pieces.len()));
+        }
         self.pieces.push(BarPiece::Trades(segment.at_rest()));
     }
 
@@ -180,7 +182,11 @@ impl MarketSeries {
 
     /// Bars of instruments, in the order of the run's list of instruments.
     #[must_use]
-    pub fn of_bars(series: Vec<BarSeries>) -> Self {
+    pub fn of_bars(mut series: Vec<BarSeries>) -> Self {
+        for series in &mut series {
+            // Days of a bar file may lie between days whose bars are made from trades.
+            series.days.sort_by_key(|day| day.jst_day);
+        }
         let days = all_days(series.iter().map(|series| &series.days));
         Self { rows: SeriesOf::Bars(series), days }
     }

@@ -16,14 +16,15 @@
 //! | 120..128 | xxh3-64 of the 120 bytes before |
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::ops::Range;
 use std::path::Path;
 
 use domain::VendorCode;
 use domain::strategy::BarGranularity;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::grid::PriceGrid;
+use super::grid::{GridFinder, PriceGrid};
 
 #[cfg(target_endian = "big")]
 compile_error!("cache columns are mapped as little-endian integers");
@@ -68,6 +69,14 @@ impl Kind {
             Self::Bars(_) => 6,
         }
     }
+
+    /// The columns that are prices.
+    pub(super) const fn prices(self) -> Range<usize> {
+        match self {
+            Self::Trades => 1..2,
+            Self::Bars(_) => 1..5,
+        }
+    }
 }
 
 /// What a segment is made from.
@@ -96,10 +105,6 @@ impl Key {
     }
 }
 
-/// The bytes of the columns, each row at the same place.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct ColumnBytes<'a>(pub(super) &'a [&'a [u8]]);
-
 /// Bytes of one column with its padding, and of the whole file, for so many rows and columns.
 fn sizes(rows: u64, columns: usize) -> Option<(usize, usize)> {
     let bytes = usize::try_from(rows).ok()?.checked_mul(size_of::<u64>())?;
@@ -107,53 +112,94 @@ fn sizes(rows: u64, columns: usize) -> Option<(usize, usize)> {
     Some((padded, padded.checked_mul(columns)?.checked_add(HEADER_BYTES)?))
 }
 
-/// Writes a cache file.
-pub(super) fn write(
-    out: &mut impl Write,
-    key: &Key,
-    grid: PriceGrid,
-    columns: ColumnBytes<'_>,
-) -> io::Result<()> {
-    let zeros = [0; ALIGNMENT];
-    let padding = |column: &[u8]| column.len().next_multiple_of(ALIGNMENT) - column.len();
-    let mut hash = Xxh3::new();
-    for column in columns.0 {
-        hash.update(column);
-        hash.update(&zeros[..padding(column)]);
-    }
-    out.write_all(&header(key, grid, columns, hash.digest()))?;
-    for column in columns.0 {
-        out.write_all(column)?;
-        out.write_all(&zeros[..padding(column)])?;
-    }
-    Ok(())
+/// Writes a cache file: columns in their order, each part by part, and the header at last.
+pub(super) struct Writer<W> {
+    out: W,
+    key: Key,
+    hash: Xxh3,
+    grid: GridFinder,
+    column: usize,
+    /// Bytes of the present column.
+    bytes: usize,
+    rows: u64,
+    first: u64,
+    last: u64,
 }
 
-fn header(
-    key: &Key,
-    grid: PriceGrid,
-    columns: ColumnBytes<'_>,
-    payload: u64,
-) -> [u8; HEADER_BYTES] {
-    let moments = columns.0.first().copied().unwrap_or_default();
-    let rows = (moments.len() / size_of::<u64>()) as u64;
-    let moment = |bytes: Option<&[u8; 8]>| u64::from_le_bytes(*bytes.unwrap_or(&[0; 8]));
-    let (step, tables) = grid.to_parts();
-    let mut header = [0; HEADER_BYTES];
-    let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
-    put(0, key.kind.magic());
-    put(8, &VERSION.to_le_bytes());
-    put(16, &key.source.to_le_bytes());
-    put(32, key.code.as_bytes());
-    put(40, &rows.to_le_bytes());
-    put(48, &moment(moments.first_chunk()).to_le_bytes());
-    put(56, &moment(moments.last_chunk()).to_le_bytes());
-    put(64, &step.to_le_bytes());
-    put(72, &tables.to_le_bytes());
-    put(80, &payload.to_le_bytes());
-    let hash = xxh3_64(&header[..HASHED_HEADER_BYTES]);
-    header[HASHED_HEADER_BYTES..].copy_from_slice(&hash.to_le_bytes());
-    header
+impl<W: Write + Seek> Writer<W> {
+    /// Leaves room for the header.
+    pub(super) fn new(mut out: W, key: Key) -> io::Result<Self> {
+        out.write_all(&[0; HEADER_BYTES])?;
+        Ok(Self {
+            out,
+            key,
+            hash: Xxh3::new(),
+            grid: GridFinder::default(),
+            column: 0,
+            bytes: 0,
+            rows: 0,
+            first: 0,
+            last: 0,
+        })
+    }
+
+    /// Adds rows to the present column.
+    pub(super) fn append(&mut self, part: &[u64]) -> io::Result<()> {
+        if self.column == 0 {
+            if self.rows == 0 {
+                self.first = part.first().copied().unwrap_or(0);
+            }
+            self.last = part.last().copied().unwrap_or(self.last);
+            self.rows += part.len() as u64;
+        }
+        if self.key.kind.prices().contains(&self.column) {
+            self.grid.take(bytemuck::cast_slice(part));
+        }
+        let bytes: &[u8] = bytemuck::cast_slice(part);
+        self.bytes += bytes.len();
+        self.put(bytes)
+    }
+
+    fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.hash.update(bytes);
+        self.out.write_all(bytes)
+    }
+
+    /// Ends the present column.
+    pub(super) fn end_column(&mut self) -> io::Result<()> {
+        let padding = self.bytes.next_multiple_of(ALIGNMENT) - self.bytes;
+        self.column += 1;
+        self.bytes = 0;
+        self.put(&[0; ALIGNMENT][..padding])
+    }
+
+    /// Writes the header; all columns have ended.
+    pub(super) fn finish(mut self) -> io::Result<W> {
+        let header = self.header();
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(&header)?;
+        self.out.flush()?;
+        Ok(self.out)
+    }
+
+    fn header(&self) -> [u8; HEADER_BYTES] {
+        let (step, tables) = self.grid.grid().to_parts();
+        let mut header = [0; HEADER_BYTES];
+        let mut put = |at: usize, bytes: &[u8]| header[at..at + bytes.len()].copy_from_slice(bytes);
+        put(0, self.key.kind.magic());
+        put(8, &VERSION.to_le_bytes());
+        put(16, &self.key.source.to_le_bytes());
+        put(32, self.key.code.as_bytes());
+        put(40, &self.rows.to_le_bytes());
+        put(48, &self.first.to_le_bytes());
+        put(56, &self.last.to_le_bytes());
+        put(64, &step.to_le_bytes());
+        put(72, &tables.to_le_bytes());
+        put(80, &self.hash.digest().to_le_bytes());
+        let hash = xxh3_64(&header[..HASHED_HEADER_BYTES]);
+        header[HASHED_HEADER_BYTES..].copy_from_slice(&hash.to_le_bytes());
+        header
+    }
 }
 
 /// The rows that the header of a cache file tells; `None` where the header is damaged. The columns
@@ -240,6 +286,8 @@ pub(super) fn check_header(
 
 #[cfg(test)]
 mod tests {
+    use std::io::Cursor;
+
     use super::*;
 
     fn key() -> Key {
@@ -251,12 +299,15 @@ mod tests {
     }
 
     fn file(rows: u64) -> Vec<u8> {
-        let moments: Vec<u64> = (1..=rows).collect();
-        let bytes = bytemuck::cast_slice(&moments);
-        let mut out = Vec::new();
-        let grid = PriceGrid::of(&[10_000]);
-        write(&mut out, &key(), grid, ColumnBytes(&[bytes; 3])).unwrap();
-        out
+        let values: Vec<u64> = (1..=rows).map(|row| row * 10_000).collect();
+        let mut out = Writer::new(Cursor::new(Vec::new()), key()).unwrap();
+        for _ in 0..3 {
+            let (head, tail) = values.split_at(values.len() / 2);
+            out.append(head).unwrap();
+            out.append(tail).unwrap();
+            out.end_column().unwrap();
+        }
+        out.finish().unwrap().into_inner()
     }
 
     #[test]
@@ -266,6 +317,8 @@ mod tests {
             assert_eq!(bytes.len(), length, "{rows}");
             let contents = check(&bytes, &key()).unwrap();
             assert_eq!(contents.rows as u64, rows);
+            let prices: Vec<i64> = (1..=rows.cast_signed()).map(|row| row * 10_000).collect();
+            assert_eq!(contents.grid, PriceGrid::of(&prices));
         }
         assert_eq!(sizes(u64::MAX, 3), None);
     }

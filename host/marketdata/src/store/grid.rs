@@ -16,17 +16,9 @@ impl PriceGrid {
     /// The grid of prices in 1/10,000 yen, all above 0.
     #[must_use]
     pub fn of(prices: &[i64]) -> Self {
-        let mut grid = Self { step: 0, aligned: [true; TickTable::OFFICIAL.len()] };
-        let mut seen = [0_i64; SEEN_ENTRIES];
-        for &price in prices {
-            // Ticks are multiples of 1,000 units, so this spreads neighbours over the table.
-            let slot = usize::try_from(price / 1_000).unwrap_or(0) % SEEN_ENTRIES;
-            if seen[slot] != price {
-                seen[slot] = price;
-                grid.take(price);
-            }
-        }
-        grid
+        let mut finder = GridFinder::default();
+        finder.take(prices);
+        finder.grid
     }
 
     fn take(&mut self, price: i64) {
@@ -90,6 +82,38 @@ impl PriceGrid {
             *aligned = bits >> place & 1 == 1;
         }
         Self { step, aligned }
+    }
+}
+
+/// Finds the grid of prices that come part by part.
+pub(super) struct GridFinder {
+    grid: PriceGrid,
+    seen: [i64; SEEN_ENTRIES],
+}
+
+impl Default for GridFinder {
+    fn default() -> Self {
+        let grid = PriceGrid { step: 0, aligned: [true; TickTable::OFFICIAL.len()] };
+        Self { grid, seen: [0; SEEN_ENTRIES] }
+    }
+}
+
+impl GridFinder {
+    /// Takes prices in 1/10,000 yen, all above 0.
+    pub(super) fn take(&mut self, prices: &[i64]) {
+        for &price in prices {
+            // Ticks are multiples of 1,000 units, so this spreads neighbours over the table.
+            let slot = usize::try_from(price / 1_000).unwrap_or(0) % SEEN_ENTRIES;
+            if self.seen[slot] != price {
+                self.seen[slot] = price;
+                self.grid.take(price);
+            }
+        }
+    }
+
+    /// The grid of all prices taken.
+    pub(super) const fn grid(&self) -> PriceGrid {
+        self.grid
     }
 }
 

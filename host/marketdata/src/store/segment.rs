@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufWriter, Write};
+use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -11,11 +11,9 @@ use domain::strategy::{Bar, BarGranularity};
 use domain::{InstrumentIx, Price, Quantity, TsNanos, VendorCode};
 use mmap_guard::{FileData, map_file};
 
-use crate::reader::{BarRow, BarSink, TradeRow, TradeSink};
-use crate::temporary::temporary_in;
-
-use super::format::{self, ColumnBytes, Contents, HEADER_BYTES, Key, Kind};
+use super::format::{self, Contents, HEADER_BYTES, Key, Kind};
 use super::grid::PriceGrid;
+use super::spill::OwnedColumns;
 
 /// How a segment came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,41 +37,6 @@ impl fmt::Display for CacheOutcome {
                 write!(f, "decoded and cached again, the cache file was unusable: {reason}")
             }
             Self::Unwritable(reason) => write!(f, "decoded, not cached: {reason}"),
-        }
-    }
-}
-
-/// Columns in memory: the moments first, then as the kind of the rows has them.
-#[derive(Debug)]
-pub(super) struct OwnedColumns<const N: usize>([Vec<u64>; N]);
-
-impl<const N: usize> Default for OwnedColumns<N> {
-    fn default() -> Self {
-        Self([const { Vec::new() }; N])
-    }
-}
-
-/// Columns of several codes, filled by one pass over a file.
-impl TradeSink for Vec<OwnedColumns<3>> {
-    #[inline(always)]
-    fn trade(&mut self, row: &TradeRow) {
-        if let Some(OwnedColumns([ts_event, price, quantity])) = self.get_mut(row.code_index) {
-            ts_event.push(row.ts_event);
-            price.push(row.price.cast_unsigned());
-            quantity.push(row.quantity);
-        }
-    }
-}
-
-impl BarSink for Vec<OwnedColumns<6>> {
-    fn bar(&mut self, row: &BarRow) {
-        if let Some(columns) = self.get_mut(row.code_index) {
-            let prices = [row.open, row.high, row.low, row.close].map(i64::cast_unsigned);
-            let [open, high, low, close] = prices;
-            let values = [row.ts_event, open, high, low, close, row.volume];
-            for (column, value) in columns.0.iter_mut().zip(values) {
-                column.push(value);
-            }
         }
     }
 }
@@ -124,11 +87,7 @@ pub type BarSegment = Segment<6>;
 impl<const N: usize> Segment<N> {
     pub(super) fn from_memory(key: Key, columns: OwnedColumns<N>, outcome: CacheOutcome) -> Self {
         let columns = Columns::Owned(columns);
-        let prices = match key.kind {
-            Kind::Trades => 1..2,
-            Kind::Bars(_) => 1..5,
-        };
-        let grids = prices.map(|index| PriceGrid::of(columns.column(index)));
+        let grids = key.kind.prices().map(|index| PriceGrid::of(columns.column(index)));
         Self {
             key,
             grid: grids.reduce(PriceGrid::and).unwrap_or_else(|| PriceGrid::of(&[])),
@@ -155,29 +114,16 @@ impl<const N: usize> Segment<N> {
         Ok(Some(Self { key, columns, path: Some(path), grid: contents.grid, outcome }))
     }
 
-    /// Writes the cache file beside its name and renames it, so that readers see all or nothing.
-    pub(super) fn save(&self, folder: &Path) -> io::Result<()> {
-        let Columns::Owned(columns) = &*self.columns else {
-            return Ok(());
-        };
-        let bytes = columns.0.each_ref().map(|column| bytemuck::cast_slice(column));
-        std::fs::create_dir_all(folder)?;
-        let mut out = BufWriter::new(temporary_in(folder)?);
-        format::write(&mut out, &self.key, self.grid, ColumnBytes(&bytes))?;
-        out.flush()?;
-        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.persist(folder.join(self.key.file_name()))?;
-        Ok(())
-    }
-
     pub(super) fn with_outcome(self, outcome: CacheOutcome) -> Self {
         Self { outcome, ..self }
     }
 
-    /// The same rows from the cache file that was just saved, so that their memory becomes free.
-    pub(super) fn let_go_of_memory(mut self, folder: &Path) -> Self {
-        self.path = Some(folder.join(self.key.file_name()));
-        self.renewed()
+    /// Maps the cache file of `key` that was just written.
+    pub(super) fn of_saved(folder: &Path, key: Key, outcome: CacheOutcome) -> Option<Self> {
+        let path = folder.join(key.file_name());
+        let columns = map(&path, &key).ok()?;
+        let Columns::Mapped(_, Contents { grid, .. }) = columns else { return None };
+        Some(Self { key, columns: Arc::new(columns), path: Some(path), grid, outcome })
     }
 
     /// The same rows, mapped anew. Rows that were read through a mapping count as memory of this
