@@ -55,7 +55,7 @@ pub(crate) enum ReplayCommand {
 pub(crate) enum DataCommand {
     /// Make realistic sample data, the same for the same seed.
     Sample(SampleArgs),
-    /// Check every row of trades files, and count what is wrong or odd.
+    /// Check every row of trades and bar files, and count what is wrong or odd.
     Check(CheckArgs),
     /// Turn a trades file into a Parquet table, or such a table into a trades file.
     #[command(after_help = CONVERT_EXAMPLES)]
@@ -335,7 +335,7 @@ pub(crate) struct SampleArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Trades files, or folders with such files.
+    /// Trades and bar files, or folders with such files.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 
