@@ -120,6 +120,28 @@ fn a_folder_is_described() {
     assert!(errors.contains("cannot list the data folder nowhere"), "{errors}");
 }
 
+#[test]
+fn bar_files_are_checked_and_converted_too() {
+    let desk = Desk::new();
+    desk.good("data sample --out bars --bars --days 2 --trades-per-day 500");
+    let table = desk.good("data check bars --per-code");
+    for what in [" trades, 1 codes", " minute bars, 1 codes", " 2 daily bars, 1 codes"] {
+        assert!(table.contains(what), "{table}");
+    }
+    let name = "bars/equities_bars_minute_202501.csv.gz";
+    let before = text_of(&desk.path(name));
+    desk.good(&format!("data convert {name} minutes.parquet"));
+    desk.good(&format!("data convert minutes.parquet {name} --force"));
+    assert!(text_of(&desk.path(name)) == before);
+    let mut lines: Vec<&str> = before.lines().collect();
+    lines.insert(2, lines[1]);
+    write_gzip(&desk.path(name), &(lines.join("\n") + "\n"));
+    let (code, json, _) = desk.bad("data check bars --format json");
+    let value: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!((code, &value[1]["kind"]), (1, &serde_json::json!("minute_bars")));
+    assert_eq!(value[1]["defects"]["duplicate"], 1);
+}
+
 /// A command whose output nobody reads, as with `kumiki ... | head` after its last line.
 fn unread(desk: &Desk, arguments: &str, errors: Stdio) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();

@@ -55,7 +55,7 @@ pub(crate) enum ReplayCommand {
 pub(crate) enum DataCommand {
     /// Make realistic sample data, the same for the same seed.
     Sample(SampleArgs),
-    /// Check every row of trades files, and count what is wrong or odd.
+    /// Check every row of trades and bar files, and count what is wrong or odd.
     Check(CheckArgs),
     /// Turn a trades file into a Parquet table, or such a table into a trades file.
     #[command(after_help = CONVERT_EXAMPLES)]
@@ -335,7 +335,7 @@ pub(crate) struct SampleArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct CheckArgs {
-    /// Trades files, or folders with such files.
+    /// Trades and bar files, or folders with such files.
     #[arg(required = true, value_name = "FILE|DIR")]
     pub(crate) paths: Vec<PathBuf>,
 
@@ -361,13 +361,15 @@ Examples:
   kumiki data convert data/equities_trades_202501.csv.gz january.parquet
   kumiki data convert data/equities_trades_202501.csv.gz topix.parquet --code 13060
   kumiki data convert january.parquet back/equities_trades_202501.csv.gz
+  kumiki data convert data/equities_bars_daily_202501.csv.gz days.parquet
 
 The text that comes back is the same, byte for byte. The columns are ts_event (nanoseconds, UTC), code,
-price (decimal), quantity, transaction_id; price_digits and text only of rows in an unusual spelling.";
+price (decimal), quantity, transaction_id; price_digits and text only of rows in an unusual spelling. A
+table of bars has ts_event, open, high, low, close, volume, text, and every column of the file as text.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// The file to read: a trades file (.csv.gz) or a table (.parquet).
+    /// The file to read: a trades or bar file (.csv.gz) or a table (.parquet).
     #[arg(value_name = "IN")]
     pub(crate) from: PathBuf,
 

@@ -1,12 +1,15 @@
-//! `kumiki data check`: what is wrong or odd in trades files.
+//! `kumiki data check`: what is wrong or odd in trades and bar files.
 
 use std::ops::ControlFlow;
+use std::path::Path;
 
 use anyhow::Result;
+use domain::strategy::BarGranularity;
 use domain::{JstDate, TsNanos};
 use marketdata::audit::DefectCounts;
 use marketdata::{
-    AuditOptions, Catalog, CodeAudit, DataError, Defect, FileAudit, TradeFile, audit_file,
+    AuditOptions, BarFile, Catalog, CodeAudit, DataError, Defect, FileAudit, ProgressFn, TradeFile,
+    audit_bar_file, audit_file,
 };
 use serde_json::{Map, Value, json};
 
@@ -19,7 +22,38 @@ use crate::terminal::{columns, grouped};
 /// Dates that one line shows at most.
 const DATES_SHOWN: usize = 5;
 
-/// Runs the command. Bars files have their own rules and reader; here only trades files are checked.
+/// A file to check.
+enum Checked {
+    Trades(TradeFile),
+    Bars(BarFile),
+}
+
+impl Checked {
+    fn from_path(path: &Path) -> Result<Self, DataError> {
+        match BarFile::from_path(path) {
+            Ok(file) => Ok(Self::Bars(file)),
+            Err(_) => Ok(Self::Trades(TradeFile::from_path(path)?)),
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Trades(file) => &file.path,
+            Self::Bars(file) => &file.path,
+        }
+    }
+
+    /// What its rows are.
+    const fn rows(&self) -> &'static str {
+        match self {
+            Self::Trades(_) => "trades",
+            Self::Bars(BarFile { granularity: BarGranularity::Minute, .. }) => "minute bars",
+            Self::Bars(BarFile { granularity: BarGranularity::Day, .. }) => "daily bars",
+        }
+    }
+}
+
+/// Runs the command.
 pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
     let options = AuditOptions { quiet_minutes: args.quiet_minutes, ..AuditOptions::default() };
@@ -27,7 +61,7 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
     let mut all_good = true;
     for file in files(args)? {
         let Some(audit) = audited(args, &file, &options, &interrupt)? else {
-            eprintln!("interrupted while reading {}", file.path.display());
+            eprintln!("interrupted while reading {}", file.path().display());
             return Ok(Ending::Interrupted);
         };
         all_good &= audit.is_sound();
@@ -42,32 +76,47 @@ pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
     Ok(if all_good { Ending::Done } else { Ending::Problems })
 }
 
-fn files(args: &CheckArgs) -> Result<Vec<TradeFile>> {
+fn files(args: &CheckArgs) -> Result<Vec<Checked>> {
     let mut files = Vec::new();
     for path in &args.paths {
         if path.is_dir() {
-            files.extend(Catalog::open(path)?.files().iter().cloned());
+            files.extend(files_of(path)?);
         } else {
-            files.push(TradeFile::from_path(path)?);
+            files.push(Checked::from_path(path)?);
         }
     }
     Ok(files)
 }
 
+/// The trades files of a folder, then its minute and its daily bar files.
+fn files_of(folder: &Path) -> Result<Vec<Checked>, DataError> {
+    let mut bars = BarFile::list(folder, BarGranularity::Minute)?;
+    bars.extend(BarFile::list(folder, BarGranularity::Day)?);
+    let trades = match Catalog::open(folder) {
+        Err(DataError::NoTradeFiles { .. }) if !bars.is_empty() => Vec::new(),
+        other => other?.files().to_vec(),
+    };
+    Ok(trades.into_iter().map(Checked::Trades).chain(bars.into_iter().map(Checked::Bars)).collect())
+}
+
 /// The audit of a file; `None` when the user stopped it.
 fn audited(
     args: &CheckArgs,
-    file: &TradeFile,
+    file: &Checked,
     options: &AuditOptions,
     interrupt: &Interrupt,
 ) -> Result<Option<FileAudit>> {
-    let bytes = file.path.metadata().map_or(0, |metadata| metadata.len());
-    let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let bytes = file.path().metadata().map_or(0, |metadata| metadata.len());
+    let name = file.path().file_name().unwrap_or_default().to_string_lossy().into_owned();
     let mut line = ProgressLine::start(&format!("checking {name}"), bytes, true, args.quiet);
-    let audit = audit_file(file, options, &mut |progress| {
+    let progress: &mut ProgressFn<'_> = &mut |progress| {
         line.update(progress.compressed_bytes, || format!("{} rows", progress.rows_scanned));
         if interrupt.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    });
+    };
+    let audit = match file {
+        Checked::Trades(file) => audit_file(file, options, progress),
+        Checked::Bars(file) => audit_bar_file(file, options, progress),
+    };
     line.finish();
     match audit {
         Err(DataError::Cancelled { .. }) => Ok(None),
@@ -83,14 +132,15 @@ fn quiet(audit: &FileAudit) -> u64 {
     audit.codes.iter().map(|code| code.quiet).sum()
 }
 
-fn print(args: &CheckArgs, file: &TradeFile, audit: &FileAudit) {
+fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit) {
     let moment =
         |moment: Option<TsNanos>| moment.map_or("none".to_owned(), |moment| moment.to_string());
     println!(
-        "{} {}: {} rows, {} codes, {} to {}; {} business days without rows{}, {} quiet stretches",
+        "{} {}: {} {}, {} codes, {} to {}; {} business days without rows{}, {} quiet stretches",
         if audit.is_sound() { "ok   " } else { "wrong" },
-        file.path.display(),
+        file.path().display(),
         count(audit.rows),
+        file.rows(),
         audit.codes.len(),
         moment(audit.first),
         moment(audit.last),
@@ -149,12 +199,14 @@ fn code_rows(codes: &[CodeAudit]) -> Vec<Vec<String>> {
         "duplicate",
         "disorder",
         "off session",
+        "bad range",
         "other bad",
     ];
     let mut rows = vec![head.map(str::to_owned).to_vec()];
     for code in codes {
         let of = |defect| code.defects.of(defect);
-        let known = [Defect::Duplicate, Defect::OutOfOrder, Defect::OffSession].map(of);
+        let known =
+            [Defect::Duplicate, Defect::OutOfOrder, Defect::OffSession, Defect::Range].map(of);
         let others = code.defects.total() - known.iter().sum::<u64>();
         let mut row = vec![
             code.code.to_string(),
@@ -173,7 +225,7 @@ fn code_rows(codes: &[CodeAudit]) -> Vec<Vec<String>> {
     rows
 }
 
-fn report(args: &CheckArgs, file: &TradeFile, audit: &FileAudit) -> Value {
+fn report(args: &CheckArgs, file: &Checked, audit: &FileAudit) -> Value {
     let texts = |dates: &[JstDate]| dates.iter().map(ToString::to_string).collect::<Vec<_>>();
     let defects = |counts: &DefectCounts| -> Map<String, Value> {
         let pair = |defect: Defect| (defect.name().to_owned(), json!(counts.of(defect)));
@@ -183,6 +235,7 @@ fn report(args: &CheckArgs, file: &TradeFile, audit: &FileAudit) -> Value {
         json!({
             "code": code.code.as_str(),
             "rows": code.rows,
+            "rows_without_trade": code.rows_without_trade,
             "volume": code.volume.to_string(),
             "days": code.days,
             "missing_days": texts(&code.missing_days),
@@ -197,7 +250,8 @@ fn report(args: &CheckArgs, file: &TradeFile, audit: &FileAudit) -> Value {
     };
     let error = audit.stopped.as_ref().map(ToString::to_string);
     let mut whole = json!({
-        "file": file.path.display().to_string(),
+        "file": file.path().display().to_string(),
+        "kind": file.rows().replace(' ', "_"),
         "ok": audit.is_sound(),
         "rows": audit.rows,
         "codes": audit.codes.len(),

@@ -1,4 +1,4 @@
-//! Everything that is wrong or odd in a trades file, counted instead of stopping at the first.
+//! Everything that is wrong or odd in a trades or bar file, counted instead of stopping at the first.
 //!
 //! Memory is fixed for each code, whatever the number of rows.
 
@@ -8,10 +8,13 @@ use chrono::Datelike;
 use domain::time::NANOS_PER_MINUTE;
 use domain::{JstDate, TsNanos, VendorCode, session};
 
-use crate::catalog::TradeFile;
+use crate::catalog::{BarFile, TradeFile};
 use crate::error::{CellProblem, DataError};
 use crate::limits::AUDIT_EXAMPLES_MAX;
-use crate::reader::{BadRow, ReadOptions, TradeRow, TradeSink, read_past_bad_rows};
+use crate::reader::{
+    BadRow, BadRowFn, BarRow, BarSink, NoTradeRow, ReadOptions, ReadSummary, TradeRow, TradeSink,
+    read_bars_past_bad_rows, read_past_bad_rows,
+};
 use crate::sample::is_trading_day;
 
 /// What a row breaks.
@@ -31,13 +34,15 @@ pub enum Defect {
     Quantity,
     /// No code.
     Code,
+    /// A bar whose open, high, low and close contradict each other.
+    Range,
     /// Anything else: cells missing or too many, quotes, unreadable times and ids.
     Layout,
 }
 
 impl Defect {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Duplicate,
         Self::OutOfOrder,
         Self::OffSession,
@@ -45,6 +50,7 @@ impl Defect {
         Self::Price,
         Self::Quantity,
         Self::Code,
+        Self::Range,
         Self::Layout,
     ];
 
@@ -59,6 +65,7 @@ impl Defect {
             Self::Price => "bad_price",
             Self::Quantity => "bad_quantity",
             Self::Code => "bad_code",
+            Self::Range => "bad_range",
             Self::Layout => "bad_layout",
         }
     }
@@ -66,9 +73,16 @@ impl Defect {
     fn of(error: &DataError) -> Self {
         let DataError::Cell { problem, .. } = error else { return Self::Layout };
         match **problem {
-            CellProblem::DuplicateId { .. } | CellProblem::FallingId { .. } => Self::Duplicate,
-            CellProblem::DateOrder { .. } | CellProblem::TimeOrder { .. } => Self::OutOfOrder,
-            CellProblem::Hours { .. } | CellProblem::Session => Self::OffSession,
+            CellProblem::DuplicateId { .. }
+            | CellProblem::FallingId { .. }
+            | CellProblem::BarTwice { .. } => Self::Duplicate,
+            CellProblem::DateOrder { .. }
+            | CellProblem::TimeOrder { .. }
+            | CellProblem::BarOrder { .. } => Self::OutOfOrder,
+            CellProblem::Hours { .. } | CellProblem::Session | CellProblem::MinuteHours => {
+                Self::OffSession
+            }
+            CellProblem::BarRange { .. } => Self::Range,
             CellProblem::Date | CellProblem::Period(_) => Self::Date,
             CellProblem::Price => Self::Price,
             CellProblem::Quantity => Self::Quantity,
@@ -121,8 +135,10 @@ impl Default for AuditOptions {
 pub struct CodeAudit {
     /// The code.
     pub code: VendorCode,
-    /// Sound rows.
+    /// Sound rows with a trade.
     pub rows: u64,
+    /// Sound rows of a bar file that say that there was no trade.
+    pub rows_without_trade: u64,
     /// Shares in them.
     pub volume: u128,
     /// Days with a row.
@@ -181,6 +197,29 @@ pub fn audit_file(
     options: &AuditOptions,
     progress: &mut crate::reader::ProgressFn<'_>,
 ) -> Result<FileAudit, DataError> {
+    audit(options, &mut |auditor, bad_row| {
+        read_past_bad_rows(file, &ReadOptions::default(), progress, auditor, bad_row)
+    })
+}
+
+/// Reads a whole bar file and counts what is wrong or odd, like [`audit_file`].
+///
+/// # Errors
+/// As for trades.
+pub fn audit_bar_file(
+    file: &BarFile,
+    options: &AuditOptions,
+    progress: &mut crate::reader::ProgressFn<'_>,
+) -> Result<FileAudit, DataError> {
+    audit(options, &mut |auditor, bad_row| {
+        read_bars_past_bad_rows(file, &ReadOptions::default(), progress, auditor, bad_row)
+    })
+}
+
+/// Reads a file into an auditor.
+type ReadFn<'a> = dyn FnMut(&mut Auditor, &mut BadRowFn<'_>) -> Result<ReadSummary, DataError> + 'a;
+
+fn audit(options: &AuditOptions, read: &mut ReadFn<'_>) -> Result<FileAudit, DataError> {
     let mut auditor = Auditor { options: *options, codes: Vec::new() };
     let (mut defects, mut examples) = (DefectCounts::default(), Vec::new());
     let mut by_code: BTreeMap<VendorCode, DefectCounts> = BTreeMap::new();
@@ -197,9 +236,7 @@ pub fn audit_file(
             examples.push(bad.error.to_string());
         }
     };
-    let read =
-        read_past_bad_rows(file, &ReadOptions::default(), progress, &mut auditor, &mut bad_row);
-    let stopped = match read {
+    let stopped = match read(&mut auditor, &mut bad_row) {
         Ok(_) => None,
         Err(cancelled @ DataError::Cancelled { .. }) => return Err(cancelled),
         Err(error) => Some(error),
@@ -211,6 +248,7 @@ pub fn audit_file(
 struct Running {
     code: VendorCode,
     rows: u64,
+    rows_without_trade: u64,
     volume: u128,
     first: u64,
     last: u64,
@@ -224,29 +262,56 @@ struct Running {
 
 struct Auditor {
     options: AuditOptions,
-    /// In the order of the reader's places.
-    codes: Vec<Running>,
+    /// At the reader's places; a code whose rows so far are all bad has a place and no rows.
+    codes: Vec<Option<Running>>,
+}
+
+impl Auditor {
+    fn running(&mut self, place: usize, code: VendorCode, moment: u64) -> &mut Running {
+        if self.codes.len() <= place {
+            self.codes.resize_with(place + 1, || None);
+        }
+        self.codes[place].get_or_insert_with(|| Running::new(code, moment))
+    }
+
+    fn quiet_nanos(&self) -> u64 {
+        self.options.quiet_minutes.saturating_mul(NANOS_PER_MINUTE)
+    }
 }
 
 impl TradeSink for Auditor {
     fn trade(&mut self, row: &TradeRow) {
-        while self.codes.len() <= row.code_index {
-            // Places are given in the order of first appearance, so this adds the row's own code.
-            self.codes.push(Running::new(row));
-        }
-        let quiet_nanos = self.options.quiet_minutes.saturating_mul(NANOS_PER_MINUTE);
-        self.codes[row.code_index].take(row, quiet_nanos);
+        let quiet_nanos = self.quiet_nanos();
+        let code = self.running(row.code_index, row.code, row.ts_event);
+        code.take(row.ts_event, row.price, row.quantity, quiet_nanos);
+    }
+}
+
+impl BarSink for Auditor {
+    fn bar(&mut self, row: &BarRow) {
+        let quiet_nanos = self.quiet_nanos();
+        let code = self.running(row.code_index, row.code, row.ts_event);
+        code.take(row.ts_event, row.close, row.volume, quiet_nanos);
+    }
+
+    fn no_trade(&mut self, row: &NoTradeRow, _text: &[u8]) {
+        let code = self.running(row.code_index, row.code, row.ts_event);
+        code.rows_without_trade += 1;
+        code.days |= 1 << TsNanos::from_nanos(row.ts_event).jst_date().day0();
+        code.first = code.first.min(row.ts_event);
+        code.last = code.last.max(row.ts_event);
     }
 }
 
 impl Running {
-    fn new(row: &TradeRow) -> Self {
+    fn new(code: VendorCode, moment: u64) -> Self {
         Self {
-            code: row.code,
+            code,
             rows: 0,
+            rows_without_trade: 0,
             volume: 0,
-            first: row.ts_event,
-            last: row.ts_event,
+            first: moment,
+            last: moment,
             last_price: 0,
             days: 0,
             quiet: 0,
@@ -255,21 +320,22 @@ impl Running {
         }
     }
 
-    fn take(&mut self, row: &TradeRow, quiet_nanos: u64) {
-        let (before, now) = (TsNanos::from_nanos(self.last), TsNanos::from_nanos(row.ts_event));
-        let gap = row.ts_event - self.last;
+    fn take(&mut self, moment: u64, price: i64, quantity: u64, quiet_nanos: u64) {
+        let (before, now) = (TsNanos::from_nanos(self.last), TsNanos::from_nanos(moment));
+        let gap = moment.saturating_sub(self.last);
         if gap > 0 && gap >= quiet_nanos && same_session(before, now) {
             self.quiet += 1;
             self.longest_quiet = self.longest_quiet.max(gap);
         }
-        self.repeated += u64::from(self.rows > 0 && gap == 0 && row.price == self.last_price);
+        self.repeated += u64::from(self.rows > 0 && gap == 0 && price == self.last_price);
         if self.rows == 0 || before.jst_day() != now.jst_day() {
             self.days |= 1 << now.jst_date().day0();
         }
         self.rows += 1;
-        self.volume += u128::from(row.quantity);
-        self.last = row.ts_event;
-        self.last_price = row.price;
+        self.volume += u128::from(quantity);
+        self.first = self.first.min(moment);
+        self.last = self.last.max(moment);
+        self.last_price = price;
     }
 }
 
@@ -286,9 +352,10 @@ impl Auditor {
         examples: Vec<String>,
         stopped: Option<DataError>,
     ) -> FileAudit {
-        let market = self.codes.iter().fold(0, |days, code| days | code.days);
-        let first = self.codes.iter().map(|code| code.first).min().map(TsNanos::from_nanos);
-        let last = self.codes.iter().map(|code| code.last).max().map(TsNanos::from_nanos);
+        let codes: Vec<Running> = self.codes.into_iter().flatten().collect();
+        let market = codes.iter().fold(0, |days, code| days | code.days);
+        let first = codes.iter().map(|code| code.first).min().map(TsNanos::from_nanos);
+        let last = codes.iter().map(|code| code.last).max().map(TsNanos::from_nanos);
         let (from, to) = (first.map(TsNanos::jst_date), last.map(TsNanos::jst_date));
         let dates = |bits: u32| -> Vec<JstDate> {
             let month = from.and_then(|date| date.with_day(1)).into_iter();
@@ -299,12 +366,12 @@ impl Auditor {
         };
         let is_business_day = self.options.is_business_day;
         let empty_days = dates(!market).into_iter().filter(|date| is_business_day(*date)).collect();
-        let mut codes: Vec<CodeAudit> = self
-            .codes
+        let mut codes: Vec<CodeAudit> = codes
             .iter()
             .map(|code| CodeAudit {
                 code: code.code,
                 rows: code.rows,
+                rows_without_trade: code.rows_without_trade,
                 volume: code.volume,
                 days: code.days.count_ones(),
                 missing_days: dates(market & !code.days),

@@ -1,10 +1,11 @@
-//! Turns a trades file into a Parquet table and back, row by row in fixed memory.
+//! Turns a trades or bar file into a Parquet table and back, row by row in fixed memory.
 //!
-//! The table has typed columns for other programs. A price with more digits than it needs (`1690.0`)
+//! The table of trades has typed columns for other programs. A price with more digits than it needs (`1690.0`)
 //! also keeps how many it has after the point; a row in another spelling than the vendor's (quotes, a
 //! carriage return), or whose id does not fit the column, keeps its text. So the way back gives the
 //! same text, byte for byte.
 
+mod bars;
 mod rows;
 
 use std::fs::File;
@@ -18,7 +19,7 @@ use flate2::{Compression, GzBuilder};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
-use crate::catalog::TradeFile;
+use crate::catalog::{BarFile, TradeFile};
 use crate::error::DataError;
 use crate::limits::{CONVERT_GROUP_ROWS, LINE_BYTES_MAX};
 use crate::parquet::{Field, Kind, ParquetError, TableReader, TableWriter, Values};
@@ -28,6 +29,7 @@ use crate::reader::{
 use crate::sample::COMPRESSION_LEVEL;
 use crate::temporary::temporary_in;
 
+pub use bars::bar_fields;
 use rows::{DIGITS_MAX, Rows, Spelling, push_line};
 
 /// The header line of the vendor, with its line feed.
@@ -81,7 +83,27 @@ pub enum ConvertError {
         /// The file.
         path: PathBuf,
     },
-    /// A row of a table that no trades file can hold.
+    /// A header that cannot name the columns of a table.
+    #[error(
+        "{path} starts with `{found}`; its names have to be letters, digits and underscores, each once, and none of {}",
+        typed_names()
+    )]
+    ColumnNames {
+        /// The file.
+        path: PathBuf,
+        /// Its first line.
+        found: String,
+    },
+    /// A table of something else.
+    #[error(
+        "{path} is no table of such bars; its columns have to be {}, then those of the bar file",
+        typed_names()
+    )]
+    NotBars {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A row of a table that no file of the vendor can hold.
     #[error("{path}, row {row}: {problem}; the table was not made by this program")]
     Row {
         /// The file.
@@ -137,10 +159,12 @@ pub fn convert(
     };
     let unwritable = |source| DataError::Unwritable { path: to.into(), source };
     let aside = temporary_in(folder).map_err(unwritable)?;
-    let (aside, report) = if into_table {
-        to_table(from, code, aside, progress)?
-    } else {
-        to_text(from, &TradeFile::from_path(to)?, code, aside, progress)?
+    let bars = BarFile::from_path(if into_table { from } else { to });
+    let (aside, report) = match (bars, into_table) {
+        (Ok(file), true) => bars::to_table(&file, code, aside, progress)?,
+        (Ok(file), false) => bars::to_text(from, &file, code, aside, progress)?,
+        (Err(_), true) => to_table(from, code, aside, progress)?,
+        (Err(_), false) => to_text(from, &TradeFile::from_path(to)?, code, aside, progress)?,
     };
     if report.rows == 0 {
         let of_code = code.map_or(String::new(), |code| format!(" of code {code}"));
@@ -168,6 +192,11 @@ fn field_names() -> String {
     let fields = trade_fields();
     let names: Vec<String> =
         fields.iter().map(|field| format!("{} ({})", field.name, field.kind)).collect();
+    names.join(", ")
+}
+
+fn typed_names() -> String {
+    let names: Vec<String> = bar_fields().into_iter().map(|field| field.name).collect();
     names.join(", ")
 }
 

@@ -371,6 +371,14 @@ pub enum CellProblem {
         /// The end of its bar before.
         previous: TsNanos,
     },
+    /// A second bar of the same span.
+    #[error("a bar later than {previous}, the end of the bar before of code {code}")]
+    BarTwice {
+        /// The code.
+        code: VendorCode,
+        /// The end of its bar before.
+        previous: TsNanos,
+    },
     /// A NUL byte.
     #[error("text without NUL bytes")]
     Nul,

@@ -22,7 +22,7 @@ pub mod sample;
 pub mod store;
 mod temporary;
 
-pub use audit::{AuditOptions, CodeAudit, Defect, FileAudit, audit_file};
+pub use audit::{AuditOptions, CodeAudit, Defect, FileAudit, audit_bar_file, audit_file};
 pub use bars::{MadeBar, make_bars};
 pub use catalog::{BarFile, Catalog, Period, TradeFile};
 pub use check::{FileReport, check_file};
@@ -30,8 +30,9 @@ pub use convert::{ConvertError, ConvertReport, convert};
 pub use error::{CellProblem, DataError, GzipProblem, HeaderProblem, LineProblem};
 pub use inventory::{FileKind, Inventory, StoredFile};
 pub use reader::{
-    BadRow, BadRowFn, BarRow, BarSink, LoadProgress, ProgressFn, ReadOptions, ReadSummary,
-    Selection, TradeRow, TradeSink, read_bars, read_past_bad_rows, read_trades,
+    BadRow, BadRowFn, BarRow, BarSink, LoadProgress, NoTradeRow, ProgressFn, ReadOptions,
+    ReadSummary, Selection, TradeRow, TradeSink, read_bars, read_bars_past_bad_rows,
+    read_past_bad_rows, read_trades,
 };
 pub use sample::{SampleCodes, SampleReport, SampleSpec, write_sample, write_sample_with_bars};
 pub use store::{BarSegment, CacheOutcome, PriceGrid, TradeSegment, TradeStore};

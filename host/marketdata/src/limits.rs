@@ -47,5 +47,7 @@ pub const TABLE_ROWS_MAX: u64 = 16 << 20;
 pub const AUDIT_EXAMPLES_MAX: usize = 10;
 /// Rows of one row group of converted trades; what a conversion holds in memory.
 pub const CONVERT_GROUP_ROWS: usize = 65_536;
+/// The same of converted bars, which have up to 29 columns of text.
+pub const CONVERT_BAR_GROUP_ROWS: usize = 8_192;
 /// Files of one folder that are listed.
 pub const INVENTORY_FILES_MAX: usize = 100_000;

@@ -28,7 +28,7 @@ use fault::Fault;
 use header::Column;
 use rows::RowReader;
 
-pub use bars::{BarRow, BarSink, read_bars};
+pub use bars::{BarRow, BarSink, NoTradeRow, read_bars, read_bars_past_bad_rows};
 
 /// One row of a trades file: what was traded at one instant and one price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

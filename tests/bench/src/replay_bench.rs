@@ -139,8 +139,8 @@ fn loading(data: &BenchData) -> TradeSeries {
     let more = json!({ "rows": rows, "goal_max": 20 });
     figure("warm load of one code-month", "ms", warm.median * 1e3, warm.best * 1e3, &more);
 
-    memory::report("peak memory above the rows, one code-month", &data.month, "72030");
-    memory::report("peak memory above the rows, one code of all", &data.all_codes, "13010");
+    memory::report("peak memory of a cold load, one code-month", &data.month, "72030");
+    memory::report("peak memory of a cold load, one code of all", &data.all_codes, "13010");
     load_all(&data.month, "72030", cache.path())
 }
 

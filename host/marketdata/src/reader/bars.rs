@@ -12,12 +12,13 @@ use crate::error::{CellProblem, DataError, LineProblem};
 use crate::limits::LINE_BYTES_MAX;
 
 use super::fault::{Fault, LineFault};
-use super::header::ColumnSet;
+use super::header::{ColumnSet, Layout};
 use super::ledger::Ledger;
 use super::line::Line;
+use super::rows::FaultFn;
 use super::text::{self, Lines};
 use super::values::{self, Session};
-use super::{ProgressFn, ReadOptions, ReadSummary, Selection, refuse_too_many};
+use super::{BadRow, BadRowFn, ProgressFn, ReadOptions, ReadSummary, Selection, refuse_too_many};
 
 /// One row of a bar file that has a trade.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,10 +42,29 @@ pub struct BarRow {
     pub volume: u64,
 }
 
+/// One row of a bar file that says that there was no trade.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoTradeRow {
+    /// As in [`BarRow`].
+    pub code_index: usize,
+    /// The vendor's code.
+    pub code: VendorCode,
+    /// End of the span, in nanoseconds since 1970 in UTC.
+    pub ts_event: u64,
+}
+
 /// Takes the bars of a file in file order.
 pub trait BarSink {
     /// Takes one bar.
     fn bar(&mut self, row: &BarRow);
+
+    /// Takes one bar and its text as it stands in the file, without the line feed.
+    fn bar_with_text(&mut self, row: &BarRow, _text: &[u8]) {
+        self.bar(row);
+    }
+
+    /// Takes a row without a trade and its text.
+    fn no_trade(&mut self, _row: &NoTradeRow, _text: &[u8]) {}
 }
 
 impl<F: FnMut(&BarRow)> BarSink for F {
@@ -105,20 +125,35 @@ pub fn read_bars<S: BarSink>(
     sink: &mut S,
 ) -> Result<ReadSummary, DataError> {
     refuse_too_many(selection)?;
-    let columns = match file.granularity {
-        BarGranularity::Minute => &MINUTE_COLUMNS[..],
-        BarGranularity::Day => &DAY_COLUMNS[..],
-    };
-    text::scan(&file.path, columns, options, progress, |layout| BarReader {
-        granularity: file.granularity,
-        code_position: layout.position(Code),
-        parts: Line::new(layout, file.period),
-        selection,
-        ledger: Ledger::new(selection.codes()),
-        sink,
-        line: 1,
-        delivered: 0,
+    text::scan(&file.path, columns(file.granularity), options, progress, |layout| {
+        BarReader::new(layout, file, selection, sink, None)
     })
+}
+
+/// Reads every row of a bar file once, as [`super::read_past_bad_rows`] does with trades.
+///
+/// # Errors
+/// [`DataError`] where reading cannot go on: a damaged stream or header, an endless line, a cancel.
+pub fn read_bars_past_bad_rows<S: BarSink>(
+    file: &BarFile,
+    options: &ReadOptions,
+    progress: &mut ProgressFn<'_>,
+    sink: &mut S,
+    bad_row: &mut BadRowFn<'_>,
+) -> Result<ReadSummary, DataError> {
+    let mut told = |fault: Fault, line: u64, code| {
+        bad_row(BadRow { error: fault.at(&file.path, line), code });
+    };
+    text::scan(&file.path, columns(file.granularity), options, progress, |layout| {
+        BarReader::new(layout, file, &Selection::All, sink, Some(&mut told))
+    })
+}
+
+const fn columns(granularity: BarGranularity) -> &'static [Column] {
+    match granularity {
+        BarGranularity::Minute => &MINUTE_COLUMNS,
+        BarGranularity::Day => &DAY_COLUMNS,
+    }
 }
 
 /// Turns lines into bars; lives as long as one file is read.
@@ -129,20 +164,64 @@ struct BarReader<'a, S> {
     selection: &'a Selection,
     ledger: Ledger,
     sink: &'a mut S,
+    /// Who is told about bad rows; without one the first ends the reading.
+    bad_row: Option<&'a mut FaultFn<'a>>,
     line: u64,
     delivered: u64,
 }
 
-impl<S: BarSink> BarReader<'_, S> {
-    fn row(&mut self, line: &[u8]) -> Result<(), Fault> {
-        let line = line.strip_suffix(b"\r").unwrap_or(line);
+impl<'a, S: BarSink> BarReader<'a, S> {
+    fn new(
+        layout: Layout<Column>,
+        file: &BarFile,
+        selection: &'a Selection,
+        sink: &'a mut S,
+        bad_row: Option<&'a mut FaultFn<'a>>,
+    ) -> Self {
+        Self {
+            granularity: file.granularity,
+            code_position: layout.position(Code),
+            parts: Line::new(layout, file.period),
+            selection,
+            ledger: Ledger::new(selection.codes()),
+            sink,
+            bad_row,
+            line: 1,
+            delivered: 0,
+        }
+    }
+
+    /// Ends the reading with a fault, unless somebody wants to be told and go on.
+    fn row_or_report(&mut self, line: &[u8]) -> Result<(), Fault> {
+        let read = match line.len() > LINE_BYTES_MAX {
+            true => Err(LineFault::line(LineProblem::TooLong)),
+            false => self.row(line),
+        };
+        let Err(fault) = read else { return Ok(()) };
+        // The cells are those of this line only when a cell is at fault.
+        let code = fault.is_of_a_cell().then(|| self.parts.code(Code)).flatten();
+        match self.bad_row.as_deref_mut() {
+            Some(tell) => {
+                tell(fault, self.line, code);
+                Ok(())
+            }
+            None => Err(fault),
+        }
+    }
+
+    fn row(&mut self, text: &[u8]) -> Result<(), Fault> {
+        let line = text.strip_suffix(b"\r").unwrap_or(text);
         if self.is_other_code(line) || !self.parts.take(line, Code, self.selection)? {
             return Ok(());
         }
         self.parts.take_date(Date)?;
         let place = self.parts.take_code(Code, &mut self.ledger)?;
         let ts_event = self.end_of_bar()?;
-        let Some([open, high, low, close]) = self.take_prices()? else { return Ok(()) };
+        let code = self.ledger.code(place);
+        let Some([open, high, low, close]) = self.take_prices()? else {
+            self.sink.no_trade(&NoTradeRow { code_index: place, code, ts_event }, text);
+            return Ok(());
+        };
         let cell = |column| self.parts.cell(column);
         let volume = values::volume(cell(Volume))
             .ok_or_else(|| self.parts.fault(Volume, CellProblem::Quantity))?;
@@ -157,17 +236,9 @@ impl<S: BarSink> BarReader<'_, S> {
             return Err(self.parts.fault(column, problem));
         }
         self.delivered += 1;
-        let code = self.ledger.code(place);
-        self.sink.bar(&BarRow {
-            code_index: place,
-            code,
-            ts_event,
-            open,
-            high,
-            low,
-            close,
-            volume,
-        });
+        let code_index = place;
+        let row = BarRow { code_index, code, ts_event, open, high, low, close, volume };
+        self.sink.bar_with_text(&row, text);
         Ok(())
     }
 
@@ -252,10 +323,7 @@ impl<S: BarSink> Lines for BarReader<'_, S> {
         for end in memchr_iter(b'\n', block) {
             self.line += 1;
             let line = &block[start..end];
-            if line.len() > LINE_BYTES_MAX {
-                return Err(LineFault::line(LineProblem::TooLong));
-            }
-            self.row(line)?;
+            self.row_or_report(line)?;
             start = end + 1;
         }
         Ok(())
@@ -263,7 +331,7 @@ impl<S: BarSink> Lines for BarReader<'_, S> {
 
     fn last_line(&mut self, line: &[u8]) -> Result<(), Fault> {
         self.line += 1;
-        self.row(line)
+        self.row_or_report(line)
     }
 }
 

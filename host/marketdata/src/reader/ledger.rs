@@ -144,8 +144,12 @@ impl Ledger {
     pub(super) fn accept_bar(&mut self, place: usize, moment: u64) -> Result<(), CellProblem> {
         let past = &mut self.pasts[place];
         if moment <= past.last {
-            let previous = TsNanos::from_nanos(past.last);
-            return Err(CellProblem::BarOrder { code: past.code, previous });
+            let (code, previous) = (past.code, TsNanos::from_nanos(past.last));
+            return Err(if moment == past.last {
+                CellProblem::BarTwice { code, previous }
+            } else {
+                CellProblem::BarOrder { code, previous }
+            });
         }
         past.last = moment;
         Ok(())

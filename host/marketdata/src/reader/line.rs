@@ -1,6 +1,6 @@
 //! One line as cells, and the rules that lines of every kind of file share.
 
-use domain::{JstDate, TsNanos};
+use domain::{JstDate, TsNanos, VendorCode};
 use memchr::memchr;
 
 use crate::catalog::Period;
@@ -72,6 +72,11 @@ impl<C: ColumnSet> Line<C> {
     /// A fault of a column of this line.
     pub(super) fn fault(&self, column: C, problem: CellProblem) -> Fault {
         LineFault::cell(column.name(), self.cell(column), problem)
+    }
+
+    /// The code of this line, where its cells were split and it has one.
+    pub(super) fn code(&self, column: C) -> Option<VendorCode> {
+        VendorCode::new(std::str::from_utf8(self.cell(column)).ok()?).ok()
     }
 
     /// The fault of a line that contradicts the lines before it.

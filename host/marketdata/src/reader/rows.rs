@@ -134,8 +134,7 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
     fn report(&mut self, fault: Fault) -> Result<(), Fault> {
         let line = self.line;
         // The cells are those of this line only when a cell is at fault.
-        let code = fault.is_of_a_cell().then(|| self.parts.cell(Column::Code));
-        let code = code.and_then(|code| VendorCode::new(std::str::from_utf8(code).ok()?).ok());
+        let code = fault.is_of_a_cell().then(|| self.parts.code(Column::Code)).flatten();
         match self.bad_row.as_deref_mut() {
             Some(tell) => {
                 tell(fault, line, code);

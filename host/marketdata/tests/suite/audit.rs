@@ -1,7 +1,7 @@
 //! Audits count every defect and go on.
 
 use marketdata::limits::AUDIT_EXAMPLES_MAX;
-use marketdata::{AuditOptions, DataError, Defect, FileAudit, audit_file};
+use marketdata::{AuditOptions, BarFile, DataError, Defect, FileAudit, audit_bar_file, audit_file};
 
 use crate::common::{HEADER, TEXT, code, file_with, go_on, gzip};
 
@@ -47,8 +47,8 @@ fn every_kind_of_defect_is_counted_once_and_the_rest_is_read() {
         "2025-01-06,13010,09:00:01.000000,01,4811,200,9",
     ]));
     let found = Defect::ALL.map(|defect| audit.defects.of(defect));
-    // Duplicate, out of order, off session, date, price, quantity, code, layout.
-    assert_eq!(found, [1, 1, 2, 1, 1, 1, 1, 2]);
+    // Duplicate, out of order, off session, date, price, quantity, code, range, layout.
+    assert_eq!(found, [1, 1, 2, 1, 1, 1, 1, 0, 2]);
     assert_eq!((audit.rows, audit.defects.total(), audit.is_sound()), (2, 10, false));
     assert!(audit.examples[0].contains("line 3, column TransactionId"), "{:?}", audit.examples);
     assert_eq!(audit.examples.len(), AUDIT_EXAMPLES_MAX);
@@ -95,4 +95,65 @@ fn quiet_stretches_and_empty_days_are_found() {
     assert_eq!(code.same_moment_and_price, 1);
     let empty: Vec<String> = audit.empty_days.iter().map(ToString::to_string).collect();
     assert_eq!(empty, ["2025-01-07", "2025-01-08"]);
+}
+
+fn audit_bars(name: &str, text: &str) -> FileAudit {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join(name);
+    std::fs::write(&path, gzip(text)).unwrap();
+    let file = BarFile::from_path(path).unwrap();
+    audit_bar_file(&file, &AuditOptions::default(), &mut go_on).unwrap()
+}
+
+#[test]
+fn every_kind_of_defect_of_minute_bars_is_counted_once() {
+    let audit = audit_bars(
+        "equities_bars_minute_202501.csv.gz",
+        "Date,Time,Code,O,H,L,C,Vo,Va\n\
+         2025-01-06,09:00,130A0,-1,4815,4805,4815,100,481500\n\
+         2025-01-06,09:00,13010,4810,4815,4805,4815,100,481500\n\
+         2025-01-06,09:00,13010,4810,4815,4805,4815,100,481500\n\
+         2025-01-06,10:00,13010,4810,4815,4805,4815,200,963000\n\
+         2025-01-06,09:30,13010,4810,4815,4805,4815,100,481500\n\
+         2025-01-06,12:00,13010,4810,4815,4805,4815,100,481500\n\
+         2025-01-06,13:00,13010,4810,4815,4805,4816,100,481500\n\
+         2025-01-06,13:01,13010,4804,4815,4805,4815,100,481500\n\
+         2025-02-06,13:02,13010,4810,4815,4805,4815,100,481500\n\
+         2025-01-06,13:03,13010,4810,4815,4805,4815,0,0\n\
+         2025-01-06,13:04,1301,4810,4815,4805,4815,100,481500\n\
+         2025-01-06,13:05,13010,4810,4815\n\
+         2025-01-07,09:00,130A0,1234,1234,1234,1234,100,123400\n",
+    );
+    let found = Defect::ALL.map(|defect| audit.defects.of(defect));
+    // Duplicate, out of order, off session, date, price, quantity, code, range, layout.
+    assert_eq!(found, [1, 1, 1, 1, 1, 1, 1, 2, 1]);
+    assert_eq!((audit.rows, audit.is_sound()), (3, false));
+    assert!(audit.examples[0].contains("line 2, column O"), "{:?}", audit.examples);
+    // A code whose first row is bad keeps its name.
+    let codes: Vec<_> = audit.codes.iter().map(|audit| (audit.code, audit.rows)).collect();
+    assert_eq!(codes, [(code("13010"), 2), (code("130A0"), 1)]);
+    let first = &audit.codes[0];
+    assert_eq!((first.quiet, first.longest_quiet_minutes, first.volume), (1, 60, 300));
+    let missing: Vec<String> = first.missing_days.iter().map(ToString::to_string).collect();
+    assert_eq!((missing, first.defects.of(Defect::Range)), (vec!["2025-01-07".to_owned()], 2));
+}
+
+#[test]
+fn daily_bars_without_a_trade_are_no_missing_days() {
+    let audit = audit_bars(
+        "equities_bars_daily_202501.csv.gz",
+        "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n\
+         2025-01-06,13010,4810.0,4830.0,4800.0,4820.0,0,0,4100,19746500,1.0\n\
+         2025-01-06,13050,,,,,0,0,,,1.0\n\
+         2025-01-08,13010,4810.0,4830.0,4800.0,4820.0,0,0,4100,19746500,1.0\n\
+         2025-01-09,13050,,,,,0,0,5,,1.0\n",
+    );
+    assert_eq!((audit.rows, audit.defects.total(), audit.defects.of(Defect::Layout)), (2, 1, 1));
+    let of = |place: usize| {
+        let code: &marketdata::CodeAudit = &audit.codes[place];
+        (code.rows, code.rows_without_trade, code.days, code.missing_days.len())
+    };
+    assert_eq!((of(0), of(1)), ((2, 0, 2, 0), (0, 1, 1, 1)));
+    let empty: Vec<String> = audit.empty_days.iter().map(ToString::to_string).collect();
+    assert_eq!(empty, ["2025-01-07"]);
 }

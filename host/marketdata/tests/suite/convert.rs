@@ -199,3 +199,97 @@ fn tables_with_impossible_rows_are_refused() {
         assert!(error.contains(wanted), "{error}");
     }
 }
+
+const MINUTE_NAME: &str = "equities_bars_minute_202501.csv.gz";
+const DAY_NAME: &str = "equities_bars_daily_202501.csv.gz";
+const MINUTES: &str = "\
+Date,Time,Code,O,H,L,C,Vo,Va
+2025-01-06,09:00,13010,4810,4815,4805.0,4815,2500,12027500
+\"2025-01-06\",09:00,130A0,1234,1234.5,1234,1234.5,100,123400
+2025-01-06,11:30,13010,4820,4820,4820,4820,100.0,482000.0\r
+2025-01-06,15:30,13010,4820,4820,4820,4820,1500,7230000
+";
+const DAYS: &str = "\
+Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor,Note
+2025-01-06,13010,4810.0,4830.0,4800.0,4820.0,0,0,4100,19746500,1.0,
+2025-01-06,13050,,,,,0,0,,,1.0,\"a, b\"
+2025-01-07,13050,,,,,0,0,0,0.0,1.0,x
+";
+
+/// There and back through `name`; the report of the way there and the text that comes back.
+fn bars_round_trip(name: &str, text: &str) -> (ConvertReport, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, table) = (folder.path().join(name), folder.path().join("bars.parquet"));
+    std::fs::write(&from, gzip(text)).unwrap();
+    let there = convert(&from, &table, None, false, &mut go_on).unwrap();
+    let back = convert(&table, &from, None, true, &mut go_on).unwrap();
+    assert_eq!((there.rows, there.rows_with_text), (back.rows, back.rows_with_text));
+    (there, text_of(&from))
+}
+
+#[test]
+fn bars_come_back_byte_for_byte() {
+    for (name, text, rows, with_text) in [(MINUTE_NAME, MINUTES, 4, 2), (DAY_NAME, DAYS, 3, 1)] {
+        let (report, back) = bars_round_trip(name, text);
+        assert_eq!(back, text);
+        let expected = ConvertReport { rows, rows_with_text: with_text, line_feed_added: false };
+        assert_eq!(report, expected);
+        let (report, back) = bars_round_trip(name, text.trim_end());
+        assert_eq!((back.as_str(), report.line_feed_added), (text, true));
+    }
+}
+
+#[test]
+fn bar_files_of_many_row_groups_come_back_as_the_same_bytes() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = SampleSpec {
+        seed: 3,
+        start: "2025-01-06".parse().unwrap(),
+        days: 15,
+        codes: SampleCodes::Count(4),
+        trades_per_code_day: 1_000,
+    };
+    let sample = marketdata::write_sample_with_bars(folder.path(), &spec).unwrap();
+    for file in &sample.bar_files {
+        let (table, back) = (folder.path().join("all.parquet"), folder.path().join("back"));
+        let report = convert(&file.path, &table, None, true, &mut go_on).unwrap();
+        std::fs::create_dir_all(&back).unwrap();
+        let back = back.join(file.path.file_name().unwrap());
+        convert(&table, &back, None, false, &mut go_on).unwrap();
+        assert!(std::fs::read(&back).unwrap() == std::fs::read(&file.path).unwrap());
+        let is_minute = file.granularity == domain::strategy::BarGranularity::Minute;
+        let limit = marketdata::limits::CONVERT_BAR_GROUP_ROWS as u64;
+        assert_eq!(report.rows > limit, is_minute, "{} rows", report.rows);
+    }
+}
+
+#[test]
+fn tables_of_bars_are_typed_and_other_tables_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::write(at(DAY_NAME), gzip(DAYS)).unwrap();
+    let only = Some(code("13050"));
+    assert_eq!(convert(&at(DAY_NAME), &at("d.parquet"), only, false, &mut go_on).unwrap().rows, 2);
+    convert(&at(DAY_NAME), &at("d.parquet"), None, true, &mut go_on).unwrap();
+    let table = read_table(at("d.parquet")).unwrap();
+    let names: Vec<&str> = table.fields.iter().map(|field| field.name.as_str()).collect();
+    let expected = "ts_event open high low close volume text Date Code O H L C UL LL Vo Va \
+                    AdjFactor Note";
+    assert_eq!(names.join(" "), expected);
+    assert_eq!(table.columns[1], Values::Int(vec![Some(48_100_000), None, None]));
+    convert(&at("d.parquet"), &at(DAY_NAME), only, true, &mut go_on).unwrap();
+    assert_eq!(text_of(&at(DAY_NAME)).lines().count(), 3);
+
+    let refused = |from: &str, to: &str| {
+        convert(&at(from), &at(to), None, true, &mut go_on).unwrap_err().to_string()
+    };
+    assert!(refused("d.parquet", MINUTE_NAME).contains("is no table of such bars"));
+    assert!(refused("d.parquet", NAME).contains("is no table of trades"));
+    let wrong = refused("d.parquet", "equities_bars_daily_202502.csv.gz");
+    assert!(wrong.contains("row 0: its date is not in the period"), "{wrong}");
+    for names in ["Date,Code,O,H,L,C,Vo,Va,open", "Date,Code,O,H,L,C,Vo,Va,a b"] {
+        let text = format!("{names}\n2025-01-06,13010,1,1,1,1,1,1,1\n");
+        std::fs::write(at(DAY_NAME), gzip(text)).unwrap();
+        assert!(refused(DAY_NAME, "x.parquet").contains("letters, digits and underscores"));
+    }
+}

@@ -1,0 +1,273 @@
+//! Bar files to tables and back. A table has typed columns for other programs, and then every column
+//! of the vendor's under its own name as the text that stands in the file; bar files have 8 to 29 of
+//! them. A row whose cells do not give its line again (quotes, a carriage return) keeps its text.
+
+use std::fs::File;
+use std::io::{BufWriter, Read, Write};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use domain::strategy::BarGranularity;
+use domain::{TsNanos, VendorCode};
+use flate2::write::GzEncoder;
+use flate2::{Compression, GzBuilder};
+use tempfile::NamedTempFile;
+
+use crate::catalog::BarFile;
+use crate::error::DataError;
+use crate::limits::{CONVERT_BAR_GROUP_ROWS, LINE_BYTES_MAX};
+use crate::parquet::{Field, Kind, ParquetError, TableReader, TableWriter, Values};
+use crate::reader::{
+    BarRow, BarSink, LoadProgress, NoTradeRow, ProgressFn, ReadOptions, Selection, read_bars,
+};
+use crate::sample::COMPRESSION_LEVEL;
+
+use super::{ConvertError, ConvertReport};
+
+/// Columns before the vendor's own.
+const TYPED: usize = 7;
+/// The place of the text of rows in another spelling.
+const TEXT: usize = 6;
+
+/// The typed columns of a table of bars; prices and volume are missing in rows without a trade.
+#[must_use]
+pub fn bar_fields() -> Vec<Field> {
+    vec![
+        Field::required("ts_event", Kind::Timestamp),
+        Field::optional("open", Kind::Yen),
+        Field::optional("high", Kind::Yen),
+        Field::optional("low", Kind::Yen),
+        Field::optional("close", Kind::Yen),
+        Field::optional("volume", Kind::Int),
+        Field::optional("text", Kind::Text),
+    ]
+}
+
+/// Rows on their way into a table.
+struct Group<W: Write + Send> {
+    writer: TableWriter<W>,
+    numbers: [Vec<Option<i64>>; TEXT],
+    text: Vec<Option<String>>,
+    cells: Vec<Vec<Option<String>>>,
+    text_bytes: u64,
+    report: ConvertReport,
+    failed: Option<ParquetError>,
+}
+
+impl<W: Write + Send> Group<W> {
+    fn new(sink: W, names: &[String]) -> Result<Self, ParquetError> {
+        let mut fields = bar_fields();
+        fields.extend(names.iter().map(|name| Field::required(name.as_str(), Kind::Text)));
+        Ok(Self {
+            writer: TableWriter::new(sink, &fields)?,
+            numbers: Default::default(),
+            text: Vec::new(),
+            cells: vec![Vec::new(); names.len()],
+            text_bytes: names.iter().map(|name| name.len() as u64 + 1).sum(),
+            report: ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false },
+            failed: None,
+        })
+    }
+
+    fn flush(&mut self) -> Result<(), ParquetError> {
+        let mut columns: Vec<Values> =
+            self.numbers.iter_mut().map(|column| Values::Int(std::mem::take(column))).collect();
+        columns.push(Values::Text(std::mem::take(&mut self.text)));
+        columns.extend(self.cells.iter_mut().map(|column| Values::Text(std::mem::take(column))));
+        self.writer.write(&columns)
+    }
+
+    fn take(&mut self, numbers: [Option<i64>; TEXT], line: &[u8]) {
+        if self.failed.is_some() {
+            return;
+        }
+        let Ok(line) = str::from_utf8(line) else {
+            // Columns that this program does not use can hold anything.
+            self.failed = Some(ParquetError::Write("a row is no UTF-8 text".to_owned()));
+            return;
+        };
+        for (column, number) in self.numbers.iter_mut().zip(numbers) {
+            column.push(number);
+        }
+        let cells: Vec<&str> = line.split(',').collect();
+        let is_plain = cells.len() == self.cells.len() && !line.contains(['"', '\r']);
+        for (place, column) in self.cells.iter_mut().enumerate() {
+            let cell = cells.get(place).map_or("", |cell| cell.trim_matches(['"', '\r']));
+            column.push(Some(cell.to_owned()));
+        }
+        self.report.rows_with_text += u64::from(!is_plain);
+        self.text.push((!is_plain).then(|| line.to_owned()));
+        self.text_bytes += line.len() as u64 + 1;
+        self.report.rows += 1;
+        if self.text.len() == CONVERT_BAR_GROUP_ROWS {
+            self.failed = self.flush().err();
+        }
+    }
+}
+
+impl<W: Write + Send> BarSink for Group<W> {
+    fn bar(&mut self, _row: &BarRow) {}
+
+    fn bar_with_text(&mut self, row: &BarRow, text: &[u8]) {
+        // The reader's limits keep a moment and a volume far below 63 bits.
+        let (ts_event, volume) = (row.ts_event.cast_signed(), row.volume.cast_signed());
+        let numbers = [ts_event, row.open, row.high, row.low, row.close, volume];
+        self.take(numbers.map(Some), text);
+    }
+
+    fn no_trade(&mut self, row: &NoTradeRow, text: &[u8]) {
+        let mut numbers = [None; TEXT];
+        numbers[0] = Some(row.ts_event.cast_signed());
+        self.take(numbers, text);
+    }
+}
+
+pub(super) fn to_table(
+    file: &BarFile,
+    code: Option<VendorCode>,
+    sink: NamedTempFile,
+    progress: &mut ProgressFn<'_>,
+) -> Result<(NamedTempFile, ConvertReport), ConvertError> {
+    let selection = code.map_or(Selection::All, |code| Selection::Codes(vec![code]));
+    let unwritable = |source| DataError::Unwritable { path: sink.path().into(), source };
+    let handle = sink.reopen().map_err(unwritable)?;
+    let mut group = Group::new(BufWriter::new(handle), &column_names(&file.path)?)?;
+    let summary = read_bars(file, &selection, &ReadOptions::default(), progress, &mut group);
+    if let Some(error) = group.failed {
+        return Err(error.into());
+    }
+    let summary = summary?;
+    group.flush()?;
+    let mut report = group.report;
+    report.line_feed_added = code.is_none() && group.text_bytes == summary.text_bytes + 1;
+    let mut out = group.writer.finish()?;
+    out.flush().map_err(unwritable)?;
+    Ok((sink, report))
+}
+
+/// The names in the first line, which become those of the table's columns.
+fn column_names(path: &Path) -> Result<Vec<String>, ConvertError> {
+    let unreadable = |source| DataError::Unreadable { path: path.into(), source };
+    let file = File::open(path).map_err(unreadable)?;
+    let mut text = flate2::read::MultiGzDecoder::new(file).take(LINE_BYTES_MAX as u64);
+    let mut start = Vec::new();
+    // What is damaged is told better by the reader.
+    let _ = text.read_to_end(&mut start);
+    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let names: Vec<String> = String::from_utf8_lossy(line).split(',').map(str::to_owned).collect();
+    let mut lower: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
+    lower.extend(bar_fields().into_iter().map(|field| field.name));
+    lower.sort();
+    let count = lower.len();
+    lower.dedup();
+    let is_name = |name: &String| {
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
+    };
+    if lower.len() < count || !names.iter().all(is_name) {
+        let found = crate::error::shown(line, 100);
+        return Err(ConvertError::ColumnNames { path: path.into(), found });
+    }
+    Ok(names)
+}
+
+pub(super) fn to_text(
+    from: &Path,
+    to: &BarFile,
+    code: Option<VendorCode>,
+    sink: NamedTempFile,
+    progress: &mut ProgressFn<'_>,
+) -> Result<(NamedTempFile, ConvertReport), ConvertError> {
+    let table = TableReader::open(from)?;
+    let not_bars = || ConvertError::NotBars { path: from.into() };
+    let names: Vec<&str> =
+        table.fields().iter().skip(TYPED).map(|field| field.name.as_str()).collect();
+    let code_place = names.iter().position(|name| *name == "Code").ok_or_else(not_bars)?;
+    let is_minute = to.granularity == BarGranularity::Minute;
+    if table.fields()[..TYPED] != bar_fields() || names.contains(&"Time") != is_minute {
+        return Err(not_bars());
+    }
+    let total = from.metadata().map_or(0, |metadata| metadata.len());
+    let unwritable = |source| DataError::Unwritable { path: to.path.clone(), source };
+    let mut out: GzEncoder<NamedTempFile> =
+        GzBuilder::new().mtime(0).write(sink, Compression::new(COMPRESSION_LEVEL));
+    let mut lines = names.join(",") + "\n";
+    let mut report = ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false };
+    let mut passed = 0;
+    for index in 0..table.groups() {
+        let rows = Rows::of(table.group(index)?).ok_or_else(not_bars)?;
+        for place in 0..rows.text.len() {
+            let wrong = |problem| ConvertError::Row { path: from.into(), row: passed, problem };
+            let is_wanted =
+                code.is_none_or(|code| rows.cell(code_place, place) == Some(code.as_str()));
+            if is_wanted {
+                if !rows.moment(place).is_some_and(|ts| to.period.contains(ts.jst_date())) {
+                    return Err(wrong("its date is not in the period of the new file's name"));
+                }
+                report.rows += 1;
+                report.rows_with_text += u64::from(rows.text[place].is_some());
+                rows.push_line(place, &mut lines).map_err(wrong)?;
+            }
+            passed += 1;
+        }
+        out.write_all(lines.as_bytes()).map_err(unwritable)?;
+        lines.clear();
+        let share = (index as u64 + 1) * total / table.groups() as u64;
+        let told =
+            LoadProgress { compressed_bytes: share, compressed_total: total, rows_scanned: passed };
+        if progress(told) == ControlFlow::Break(()) {
+            return Err(ConvertError::Cancelled(from.into()));
+        }
+    }
+    Ok((out.finish().map_err(unwritable)?, report))
+}
+
+/// The columns of one row group that the text is made from.
+struct Rows {
+    ts_event: Vec<Option<i64>>,
+    text: Vec<Option<String>>,
+    cells: Vec<Vec<Option<String>>>,
+}
+
+impl Rows {
+    fn of(columns: Vec<Values>) -> Option<Self> {
+        let mut columns = columns.into_iter();
+        let Some(Values::Int(ts_event)) = columns.next() else { return None };
+        let mut texts = columns.skip(TEXT - 1).map(|column| match column {
+            Values::Text(texts) => Some(texts),
+            _ => None,
+        });
+        let text = texts.next()??;
+        Some(Self { ts_event, text, cells: texts.collect::<Option<_>>()? })
+    }
+
+    fn cell(&self, column: usize, row: usize) -> Option<&str> {
+        self.cells[column][row].as_deref()
+    }
+
+    fn moment(&self, row: usize) -> Option<TsNanos> {
+        let nanos = self.ts_event[row].and_then(|nanos| u64::try_from(nanos).ok())?;
+        Some(TsNanos::from_nanos(nanos))
+    }
+
+    fn push_line(&self, row: usize, lines: &mut String) -> Result<(), &'static str> {
+        if let Some(text) = &self.text[row] {
+            if text.contains('\n') {
+                return Err("its text has a line feed inside");
+            }
+            lines.push_str(text);
+        } else {
+            for column in 0..self.cells.len() {
+                let cell = self.cell(column, row).unwrap_or_default();
+                if cell.contains([',', '"', '\r', '\n']) {
+                    return Err("a cell has a comma, a quote or a line end inside");
+                }
+                if column > 0 {
+                    lines.push(',');
+                }
+                lines.push_str(cell);
+            }
+        }
+        lines.push('\n');
+        Ok(())
+    }
+}
