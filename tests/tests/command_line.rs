@@ -174,6 +174,16 @@ fn wrong_words_get_an_answer_that_helps() {
             "unknown parameter `fats`; this strategy has: fast, slow, quantity",
         ),
         ("replay run sma-cross --instrument 7203.TSE", 2, "--data"),
+        (
+            "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 --param fast=6",
+            1,
+            "`fast` is given twice",
+        ),
+        (
+            "replay run sma-cross --data data --instrument 7203.TSE --start 2025-13-01",
+            2,
+            "write YYYY-MM-DD",
+        ),
     ] {
         let (found, errors) = desk.bad(arguments);
         assert_eq!(found, code, "{arguments}: {errors}");
@@ -191,6 +201,17 @@ fn a_folder_with_something_else_is_left_alone() {
     assert_eq!(code, 1);
     assert!(errors.contains("holds no earlier run"), "{errors}");
     assert_eq!(files(&desk.path("mine")).len(), 1);
+}
+
+#[test]
+fn a_refused_configuration_leaves_the_earlier_run() {
+    let desk = Desk::new();
+    desk.good(&format!("{RUN} --out a"));
+    let before = files(&desk.path().join("a"));
+    let (code, errors) = desk.bad(&format!("{RUN} --param fats=1 --out a"));
+    assert_eq!(code, 3);
+    assert!(errors.contains("unknown parameter `fats`"), "{errors}");
+    assert!(files(&desk.path().join("a")) == before);
 }
 
 #[test]

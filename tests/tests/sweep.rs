@@ -90,7 +90,7 @@ fn another_sweep_into_the_same_folder_is_refused() {
     good(&desk, &format!("{SWEEP} --grid fast=5,6 --out out"));
     let before = results(&desk, "out");
     for (arguments, wanted) in [
-        ("--grid fast=5,7 --out out", "plan.grid is"),
+        ("--grid fast=5,7 --out out", "plan.grid[fast].values[1] is \"6\" there"),
         ("--grid fast=5,6 --cash 5000000 --out out", "options.cash is \"10000000\" there"),
         ("--grid fast=5,6 --slippage-ticks 0 --out out", "options.execution_model"),
         ("--grid fast=5,6 --param slow=50 --out out", "plan.parameters"),
@@ -120,6 +120,14 @@ fn a_folder_with_something_else_is_left_alone() {
     assert_eq!(code, 1);
     assert!(errors.contains("holds no sweep"), "{errors}");
     assert_eq!(results(&desk, "mine").len(), 1);
+}
+
+#[test]
+fn a_sweep_whose_runs_all_fail_fails() {
+    let desk = Desk::new(1, 500);
+    let (code, _) = desk.bad(&format!("{SWEEP} --grid fats=5,6 --out out"));
+    assert_eq!(code, 3);
+    assert!(desk.results("out").contains_key("sweep.html"));
 }
 
 #[test]

@@ -24,10 +24,15 @@ impl Strategy for Dip {
         match position.average_price() {
             None if trade.price < self.below => {
                 let lot = context.instrument(trade.instrument).lot;
-                context.submit(Order::market(trade.instrument, Side::Buy, lot));
+                let order = context.submit(Order::market(trade.instrument, Side::Buy, lot));
+                let why = format!("{} is below {}", trade.price, self.below);
+                context.narrate(Some(&order), "Buy the dip", &why);
             }
             Some(paid) if trade.price >= paid + self.gain => {
-                context.submit(Order::market(trade.instrument, Side::Sell, position.shares()));
+                let all = position.shares();
+                let order = context.submit(Order::market(trade.instrument, Side::Sell, all));
+                let why = format!("{} is {} or more above {paid}", trade.price, self.gain);
+                context.narrate(Some(&order), "Take the gain", &why);
             }
             _ => {}
         }
@@ -45,10 +50,10 @@ mod tests {
     fn buys_the_dip_and_sells_the_rise() {
         let mut host = TestHost::<Dip>::new(r#"{"below": 990, "gain": 10}"#).unwrap();
         assert!(host.trade("990", 100).is_empty());
-        assert_eq!(host.trade("989", 100).len(), 1);
+        assert_eq!(host.trade("989", 100).len(), 2, "an order and its reason");
         host.fill_all("989");
         assert!(host.trade("998", 100).is_empty());
-        assert_eq!(host.trade("999", 100).len(), 1);
+        assert_eq!(host.trade("999", 100).len(), 2);
         host.fill_all("999");
         assert!(host.position().is_flat());
     }

@@ -108,11 +108,11 @@ pub(crate) struct RunArgs {
     pub(crate) instruments: Vec<InstrumentId>,
 
     /// First date (JST); default: the first that the data holds.
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
     pub(crate) start: Option<JstDate>,
 
     /// Last date (JST), included; default: the last that the data holds.
-    #[arg(long, value_name = "YYYY-MM-DD")]
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
     pub(crate) end: Option<JstDate>,
 
     /// What the strategy sees. Bars come from the vendor's bar files; those of days without one are
@@ -126,14 +126,15 @@ pub(crate) struct RunArgs {
     pub(crate) speed: Option<Multiplier>,
 
     /// Money in the account at the start, in yen.
-    #[arg(long, value_name = "YEN", default_value = "10000000")]
+    #[arg(long, value_name = "YEN", default_value = "10000000", allow_negative_numbers = true)]
     pub(crate) cash: Money,
 
     /// A parameter of the strategy; may be given many times.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     pub(crate) params: Vec<(String, serde_json::Value)>,
 
-    /// Write orders, fills, equity, manifest and report.html into this folder.
+    /// Write orders, fills, equity, manifest and report.html into this folder; it takes the place of
+    /// an earlier run there.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 
@@ -321,7 +322,7 @@ pub(crate) struct SampleArgs {
     pub(crate) days: u32,
 
     /// First date (JST).
-    #[arg(long, value_name = "YYYY-MM-DD", default_value = "2025-01-06")]
+    #[arg(long, value_name = "YYYY-MM-DD", default_value = "2025-01-06", value_parser = parse_date)]
     pub(crate) start: JstDate,
 
     /// Trades of an instrument in a day, on average.
@@ -467,6 +468,15 @@ fn parse_code(text: &str) -> Result<VendorCode, String> {
         .map_err(|error| format!("{error}; write the vendor's five places, like 13060"))
 }
 
+fn parse_date(text: &str) -> Result<JstDate, String> {
+    text.parse().map_err(|_| format!("`{text}` is no date; write YYYY-MM-DD, like 2025-01-31"))
+}
+
+pub(crate) fn parse_whole(text: &str) -> Result<u32, String> {
+    let most = u32::MAX;
+    text.parse().map_err(|_| format!("`{text}` is no whole number; write one from 0 to {most}"))
+}
+
 pub(crate) fn parse_latency(text: &str) -> Result<u64, String> {
     let duration = humantime::parse_duration(text)
         .map_err(|error| format!("{error}; write a duration like 0ms, 250us or 1s"))?;
@@ -496,6 +506,14 @@ mod tests {
         assert_eq!(value("name=x y"), "\"x y\"");
         assert_eq!(value("list=[1]"), "\"[1]\"");
         assert!(parse_param("fast").is_err() && parse_param("=1").is_err());
+    }
+
+    #[test]
+    fn dates_say_how_they_are_written() {
+        assert!(parse_date("2025-01-31").is_ok());
+        for text in ["2025-13-01", "2025-02-30", "tomorrow", ""] {
+            assert!(parse_date(text).unwrap_err().contains("write YYYY-MM-DD"), "{text}");
+        }
     }
 
     #[test]

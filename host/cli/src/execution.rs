@@ -1,10 +1,12 @@
 //! Options that say how the exchange fills orders.
 
+use std::time::Duration;
+
 use clap::Args;
 use replay::ExecutionModel;
 use replay::exchange::{Commission, Preset};
 
-use crate::args::parse_latency;
+use crate::args::{parse_latency, parse_whole};
 
 /// How the exchange fills orders: a named set of parameters, and single ones in place of its own.
 #[derive(Debug, Clone, Args)]
@@ -19,11 +21,11 @@ pub(crate) struct ExecutionArgs {
     latency: Option<u64>,
 
     /// Ticks paid on top of a trade's price by orders that take liquidity.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse_whole)]
     slippage_ticks: Option<u32>,
 
     /// Share of each trade's volume that our orders may take, in percent.
-    #[arg(long, value_name = "PERCENT")]
+    #[arg(long, value_name = "PERCENT", allow_negative_numbers = true, value_parser = parse_whole)]
     participation: Option<u32>,
 
     /// Shares that trade at a resting order's price before a touch fills it; `endless` means that
@@ -70,11 +72,11 @@ impl ExecutionArgs {
 pub(crate) fn in_words(model: &ExecutionModel) -> String {
     let queue = model.queue_ahead.map_or("endless".to_owned(), |shares| shares.to_string());
     format!(
-        "{}: latency {} ns, slippage {} ticks, participation {} %, queue ahead {queue}, \
-         commission {}",
+        "{}: latency {}, slippage {} {}, participation {} %, queue ahead {queue}, commission {}",
         model.preset().map_or("own", Preset::as_str),
-        model.latency_ns,
+        humantime::format_duration(Duration::from_nanos(model.latency_ns)),
         model.slippage_ticks,
+        if model.slippage_ticks == 1 { "tick" } else { "ticks" },
         model.participation_percent,
         model.commission
     )
@@ -110,8 +112,7 @@ mod tests {
         assert_eq!(model(&["--execution=optimistic", "--queue-ahead=endless"]).queue_ahead, None);
         assert_eq!(
             in_words(&changed),
-            "own: latency 100000000 ns, slippage 1 ticks, participation 10 %, queue ahead 500, \
-             commission none"
+            "own: latency 100ms, slippage 1 tick, participation 10 %, queue ahead 500, commission none"
         );
     }
 
@@ -119,6 +120,10 @@ mod tests {
     fn nonsense_says_what_to_write() {
         let error = |word: &str| Line::try_parse_from(["kumiki", word]).unwrap_err().to_string();
         assert!(error("--execution=cheat").contains("take strict, realistic or optimistic"));
+        assert!(
+            error("--participation=10%").contains("`10%` is no whole number; write one from 0")
+        );
+        assert!(error("--slippage-ticks=-1").contains("`-1` is no whole number"));
         assert!(error("--queue-ahead=few").contains("write one, or `endless`"));
         assert!(error("--commission=0.1%").contains("write `none`, `450ppm`"));
     }

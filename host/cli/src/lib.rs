@@ -48,6 +48,17 @@ enum Ending {
     Interrupted,
 }
 
+/// An error with its causes, leaving out a cause that the text before it tells already.
+fn told_once(error: &anyhow::Error) -> String {
+    let mut text = error.to_string();
+    for cause in error.chain().skip(1).map(ToString::to_string) {
+        if !text.contains(&cause) {
+            text = format!("{text}: {cause}");
+        }
+    }
+    text
+}
+
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -76,8 +87,20 @@ pub fn main() -> ExitCode {
         Ok(Ending::StrategyFailed) => ExitCode::from(STRATEGY_FAILED),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => {
-            eprintln!("error: {error:#}");
+            eprintln!("error: {}", told_once(&error));
             ExitCode::FAILURE
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cause_is_told_once() {
+        let told = |top: &'static str| told_once(&anyhow::anyhow!("no such file").context(top));
+        assert_eq!(told("cannot read data"), "cannot read data: no such file");
+        assert_eq!(told("cannot read data: no such file"), "cannot read data: no such file");
     }
 }

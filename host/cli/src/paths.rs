@@ -47,7 +47,10 @@ pub(crate) fn find_strategy(given: &str, folders: &FolderArgs) -> Result<PathBuf
         if as_path.is_file() {
             return Ok(as_path.to_owned());
         }
-        bail!("there is no strategy file {given}");
+        let names = strategy_names(&strategies_folder(folders)?).join(", ");
+        bail!(
+            "there is no strategy file {given}; build it first, or name a built-in strategy: {names}"
+        );
     }
     let folder = strategies_folder(folders)?;
     let path = folder.join(format!("{given}.wasm"));

@@ -97,8 +97,13 @@ pub(crate) fn narrative(args: &NarrativeArgs) -> Result<Ending> {
     match args.format {
         Format::Json => println!("{:#}", serde_json::to_value(&found)?),
         Format::Table if found.is_empty() => match &args.order {
-            Some(id) => println!("no decision explains an order `{id}`"),
-            None => println!("the strategy has recorded no decisions"),
+            Some(id) => println!(
+                "no decision explains an order `{id}`; without --order all decisions are shown, \
+                 and orders.csv in the folder holds all orders"
+            ),
+            None => println!(
+                "the strategy has recorded no decisions; it does so with `context.narrate`"
+            ),
         },
         Format::Table => found.iter().for_each(print_decision),
     }

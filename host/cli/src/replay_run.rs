@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use domain::clock::Stopwatch;
+use domain::strategy::FaultKind;
 use domain::{Instrument, InstrumentId, Quantity, TickTable};
 use replay::output::{ComponentIdentity, FolderWriter, Manifest, REPORT_FILE, Summary};
 use replay::sink::{RunSink, TotalsOnly};
@@ -30,10 +31,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
     let watch = Stopwatch::start();
     // The strategy first: it is quick, and its errors should not wait for the data.
+    strategy::parameters(&args.params)?;
     let module = strategy::load(&args.strategy, &args.folders)?;
     let Some(loaded) = data_set::load(args, &interrupt)? else { return Ok(Ending::Interrupted) };
     let loading_s = watch.elapsed().as_secs_f64();
-    let options = options(args, &loaded.ticks);
+    let options = options(args, &loaded.ticks)?;
     let mut folder =
         args.out.as_deref().map(|out| FolderWriter::create(out, &args.instruments)).transpose()?;
     let sink: &mut dyn RunSink = match &mut folder {
@@ -43,6 +45,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let watch = Stopwatch::start();
     let result = run_strategy(args, &module, &loaded, &options, sink, &interrupt)?;
     let running_s = watch.elapsed().as_secs_f64();
+    if let RunStatus::Failed(fault) = &result.status
+        && matches!(fault.kind, FaultKind::Refused(_))
+    {
+        // Nothing was replayed, and an earlier run in the folder is worth more than an empty one.
+        eprintln!("error: {fault}");
+        return Ok(Ending::StrategyFailed);
+    }
     let manifest = manifest(args, &options, &result, &module, &loaded);
     if let Some(folder) = folder {
         folder.finish(&manifest, &result)?;
@@ -72,19 +81,19 @@ struct Timing {
 }
 
 /// The options that the arguments ask for, with the tick tables of the instruments.
-pub(crate) fn options(args: &RunArgs, ticks: &[TickTable]) -> ReplayOptions {
+pub(crate) fn options(args: &RunArgs, ticks: &[TickTable]) -> Result<ReplayOptions> {
     let instrument = |(id, ticks): (&InstrumentId, &TickTable)| Instrument {
         id: id.clone(),
         lot: Quantity::new(args.lot),
         ticks: *ticks,
     };
-    ReplayOptions {
+    Ok(ReplayOptions {
         instruments: args.instruments.iter().zip(ticks).map(instrument).collect(),
         cash: args.cash,
         model: args.execution.model(),
         window: args.window.unwrap_or(RUN_WINDOW),
-        config_json: strategy::config_json(&args.params),
-    }
+        config_json: strategy::config_json(&args.params)?,
+    })
 }
 
 fn run_strategy(
@@ -155,6 +164,9 @@ fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunTotals, timing: 
     print!("{}", pairs(&rows(&summary, manifest, timing)));
     if let Some(warning) = &manifest.warning {
         println!("\n{warning}");
+    }
+    if summary.orders_rejected > 0 {
+        println!("\nwhy orders were rejected: `reason_text` in orders.csv, and the report");
     }
     match &args.out {
         Some(folder) => println!("\nreport: {}", folder.join(REPORT_FILE).display()),

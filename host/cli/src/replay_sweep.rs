@@ -1,6 +1,5 @@
 //! `kumiki replay sweep`: load once, run many times, show the best, write the folder.
 
-use std::collections::BTreeMap;
 use std::io::IsTerminal;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
@@ -36,13 +35,13 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let Some(out) = &args.run.out else {
         bail!("a sweep needs a folder for its results; give one with --out DIR");
     };
-    let grid = Grid::new(args.grid.clone(), fixed_parameters(args)?)?;
+    let grid = Grid::new(args.grid.clone(), strategy::parameters(&args.run.params)?)?;
     let interrupt = Interrupt::listen()?;
     let module = strategy::load(&args.run.strategy, &args.run.folders)?;
     let Some(loaded) = data_set::load(&args.run, &interrupt)? else {
         return Ok(Ending::Interrupted);
     };
-    let mut options = replay_run::options(&args.run, &loaded.ticks);
+    let mut options = replay_run::options(&args.run, &loaded.ticks)?;
     options.window = args.run.window.unwrap_or(SWEEP_WINDOW);
     options.check()?;
     let plan = plan(args, grid, &loaded)?;
@@ -64,7 +63,8 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let report = Report { args, plan: &plan, results: &results, header, files, running_s };
     report.print();
     Ok(if results.is_complete() {
-        Ending::Done
+        let failed = report.manifest().runs_failed;
+        if failed == plan.rows() { Ending::StrategyFailed } else { Ending::Done }
     } else {
         let (done, all) = (results.done(), plan.rows());
         eprintln!(
@@ -72,17 +72,6 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
         );
         Ending::Interrupted
     })
-}
-
-/// The parameters that are the same in every run.
-fn fixed_parameters(args: &SweepArgs) -> Result<BTreeMap<String, Value>> {
-    let mut fixed = BTreeMap::new();
-    for (name, value) in &args.run.params {
-        if fixed.insert(name.clone(), value.clone()).is_some() {
-            bail!("the parameter `{name}` is given twice; give it once");
-        }
-    }
-    Ok(fixed)
 }
 
 fn plan(args: &SweepArgs, grid: Grid, loaded: &Loaded) -> Result<Plan> {
@@ -234,6 +223,9 @@ impl Report<'_> {
         }
         if let Some(error) = self.first_error() {
             println!("\nfirst failed run: {error}");
+        }
+        if let Some(warning) = self.header["options"]["warning"].as_str() {
+            println!("\n{warning}");
         }
         let page = self.files.iter().find(|path| path.extension().is_some_and(|end| end == "html"));
         if let Some(page) = page {

@@ -1,8 +1,11 @@
 //! `kumiki strategy`: what there is, and what a component is.
 
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 use domain::strategy::StrategyRuntime;
 use domain::{Instrument, Price, Quantity, TickTable};
 use sandbox::{CacheOutcome, Limits, Sandbox, SandboxConfig, StrategyModule};
@@ -16,6 +19,7 @@ use crate::terminal::pairs;
 /// Finds a strategy and makes it ready to run, through the cache of compiled strategies.
 pub(crate) fn load(given: &str, folders: &FolderArgs) -> Result<StrategyModule> {
     let path = paths::find_strategy(given, folders)?;
+    look_at_magic(&path)?;
     let cache = paths::cache_folder(folders)?.join("components");
     let config = SandboxConfig { cache_folder: Some(cache), ..SandboxConfig::default() };
     let module = Sandbox::new(config)?.load(&path)?;
@@ -25,10 +29,37 @@ pub(crate) fn load(given: &str, folders: &FolderArgs) -> Result<StrategyModule> 
     Ok(module)
 }
 
-/// The parameters as the JSON object that a strategy's init gets; the last of a name counts.
-pub(crate) fn config_json(params: &[(String, Value)]) -> String {
-    let params: BTreeMap<_, _> = params.iter().cloned().collect();
-    json!(params).to_string()
+/// The parameters by their names, each given once.
+pub(crate) fn parameters(params: &[(String, Value)]) -> Result<BTreeMap<String, Value>> {
+    let mut named = BTreeMap::new();
+    for (name, value) in params {
+        if named.insert(name.clone(), value.clone()).is_some() {
+            bail!("the parameter `{name}` is given twice; give it once");
+        }
+    }
+    Ok(named)
+}
+
+/// The parameters as the JSON object that a strategy's init gets.
+pub(crate) fn config_json(params: &[(String, Value)]) -> Result<String> {
+    Ok(json!(parameters(params)?).to_string())
+}
+
+/// Refuses a file that is no WebAssembly at all, in plain words.
+fn look_at_magic(path: &Path) -> Result<()> {
+    const MAGIC: [u8; 4] = *b"\0asm";
+    let unreadable = || format!("cannot read {}", path.display());
+    let mut begin = Vec::new();
+    let file = File::open(path).with_context(unreadable)?;
+    file.take(MAGIC.len() as u64).read_to_end(&mut begin).with_context(unreadable)?;
+    if begin != MAGIC {
+        bail!(
+            "{} is no WebAssembly file (it does not begin with `\\0asm`); give the .wasm file that \
+             `cargo build --release --target wasm32-unknown-unknown` writes",
+            path.display()
+        );
+    }
+    Ok(())
 }
 
 /// Lists the built-in strategies.
@@ -49,13 +80,14 @@ pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
 pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     let module = load(&args.strategy, &args.folders)?;
     let artefact = module.artefact();
+    let config = config_json(&args.params)?;
     let mut instance = module.instantiate(Limits::default())?;
     let instrument = Instrument {
         id: "7203.TSE".parse()?,
         lot: Quantity::new(100),
         ticks: TickTable::Fixed(Price::from_yen(1)),
     };
-    let started = instance.init(&config_json(&args.params), &[instrument]);
+    let started = instance.init(&config, &[instrument]);
     let init = match &started {
         Ok(()) => "starts".to_owned(),
         Err(fault) => fault.to_string(),

@@ -355,14 +355,15 @@ impl std::error::Error for Fault {}
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short_hash = self.sha256.get(..12).unwrap_or(&self.sha256);
-        write!(
-            f,
-            "strategy `{}` ({short_hash}) {} in `{}`",
-            self.component, self.kind, self.export
-        )?;
-        if let Some(moment) = self.ts_event {
-            write!(f, " at {moment}")?;
+        write!(f, "strategy `{}` ({short_hash})", self.component)?;
+        if !matches!(self.kind, FaultKind::Refused(_)) {
+            write!(f, ", in `{}`", self.export)?;
+            if let Some(moment) = self.ts_event {
+                write!(f, " at {moment}")?;
+            }
+            write!(f, ",")?;
         }
+        write!(f, " {}", self.kind)?;
         for frame in &self.backtrace {
             write!(f, "\n    at {frame}")?;
         }

@@ -349,7 +349,8 @@ fn limits_a_run_that_sends_too_many_orders_ends_with_a_fault() {
     let (result, _) = run(&Market::of_the_peers(), script, &options);
     match &result.status {
         RunStatus::Failed(fault) => assert!(
-            fault.to_string().contains("produced 3 orders in one run; 2 are allowed in `submit`"),
+            fault.to_string().contains("in `submit`")
+                && fault.to_string().contains("produced 3 orders in one run; 2 are allowed"),
             "{fault}"
         ),
         other => panic!("{other:?}"),

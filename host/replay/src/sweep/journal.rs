@@ -250,6 +250,16 @@ fn difference(place: &str, found: &Value, wanted: &Value) -> Option<String> {
             }
         }
     }
+    if let (Value::Array(found), Value::Array(wanted)) = (found, wanted)
+        && found.len() == wanted.len()
+    {
+        let mut pairs = found.iter().zip(wanted).enumerate();
+        return pairs.find_map(|(index, (found, wanted))| {
+            let named = wanted.get("name").and_then(Value::as_str);
+            let step = named.map_or_else(|| index.to_string(), str::to_owned);
+            difference(&format!("{place}[{step}]"), found, wanted)
+        });
+    }
     let shown = |value: &Value| -> String {
         const SHOWN: usize = 80;
         let text = value.to_string();

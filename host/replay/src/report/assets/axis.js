@@ -66,12 +66,12 @@ class TradingTime {
     return place + 1 - Math.min(1, back);
   }
 
-  /** The minute that a point stands for, in words. */
+  /** The last minute of the span that a point stands for, in words: values are those at its end. */
   label(point) {
     if (point <= 0) return "Start";
-    const begin = this.begins[Math.min(point, this.count) - 1];
-    const day = WEEKDAYS[japanDate(begin).getUTCDay()];
-    return `${day} ${dateText(begin)} ${clockText(begin)}`;
+    const minute = this.ends[Math.min(point, this.count) - 1] - 1;
+    const day = WEEKDAYS[japanDate(minute).getUTCDay()];
+    return `${day} ${dateText(minute)} ${clockText(minute)}`;
   }
 
   /** The first and last point of each day. */

@@ -123,7 +123,7 @@ class Charts {
       gap: 8,
       space: chart.space ?? 42,
       incrs: steps(chart.least),
-      values: (_, places, axis, space, step) => places.map((place) => axisNumber(place, step)),
+      values: (_, places, axis, space, step) => places.map((place) => axisNumber(place, step) + (chart.unit ?? "")),
     };
     return [timeAxis, valueAxis];
   }

@@ -55,6 +55,7 @@ class Overlay extends Charts {
       range: (_, low, high) => padded(low, high, 0.08),
       series: values.map((_, place) => ({ stroke: () => colour(`run-${place}`), width: 1.6 })),
       least: 0.0001,
+      unit: "%",
       tell: (point) => values.map((run, place) => [
         chip(place), run[point] === null ? "\u2013" : percent(run[point] / 100, 2)]),
     });
@@ -80,7 +81,11 @@ function table(name, runs, rows) {
 
 function differences({ runs, differences: lines }) {
   const host = byId("differences");
-  const shown = (value) => (value === null ? "\u2013" : typeof value === "string" ? value : JSON.stringify(value));
+  const shown = (value) => {
+    if (value === null) return "\u2013";
+    if (typeof value !== "string") return JSON.stringify(value);
+    return /^[0-9a-f]{32,}$/.test(value) ? el("code", "hash", value) : value;
+  };
   const rows = [{ name: "folder", values: runs.map((run) => run.folder) },
     { name: "strategy", values: runs.map((run) => run.strategy) }, ...lines];
   host.append(table("What differs", runs, rows.map(({ name, values }) =>

@@ -84,13 +84,14 @@ function clockText(minutes) {
   return japanDate(minutes).toISOString().slice(11, 16);
 }
 
-/** `2025-01-06 09:00:00.007835` of microseconds since 1970. */
+/** `2025-01-06 09:00:00.007835` of microseconds since 1970; whole seconds without a fraction. */
 function momentText(micros) {
   const minutes = Math.floor(micros / 60e6);
   const rest = micros - minutes * 60e6;
   const seconds = Math.floor(rest / 1e6);
-  const fraction = String(rest - seconds * 1e6).padStart(6, "0");
-  return `${dateText(minutes)} ${clockText(minutes)}:${two(seconds)}.${fraction}`;
+  const micro = rest - seconds * 1e6;
+  const fraction = micro === 0 ? "" : `.${String(micro).padStart(6, "0")}`;
+  return `${dateText(minutes)} ${clockText(minutes)}:${two(seconds)}${fraction}`;
 }
 
 /** A span of nanoseconds in words: `3 h 05 min`. */

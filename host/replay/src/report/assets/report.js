@@ -76,7 +76,7 @@ function parameters(value) {
   return list;
 }
 
-function cards({ summary }) {
+function cards({ manifest, summary }) {
   showSection("summary");
   const list = byId("cards");
   const card = (name, value, note, tone = "") =>
@@ -101,7 +101,7 @@ function cards({ summary }) {
     summary.win_rate === null ? "never back to flat" : `${percent(summary.win_rate, 1)} with a profit`);
   card("Share of the market", percent(summary.participation, 3),
     `${grouped(summary.our_volume)} of ${grouped(summary.market_volume)} shares`);
-  card("Trades seen", grouped(summary.trades_seen), summary.trades_seen === 0 ? "no data in these dates"
+  card(manifest.granularity === "trade" ? "Trades seen" : "Bars seen", grouped(summary.trades_seen), summary.trades_seen === 0 ? "no data in these dates"
     : [unbroken(shortMoment(summary.first_trade)), " to ", unbroken(`${shortMoment(summary.last_trade)} JST`)]);
 }
 

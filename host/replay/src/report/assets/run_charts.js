@@ -86,7 +86,8 @@ class RunCharts extends Charts {
       hooks: { draw: [(u) => this.markers.draw(u)], setCursor: [(u) => this.markers.hover(u)] },
       tell: (point) => {
         const price = point === 0 ? null : amount(now().price, point - 1);
-        return [["Price", price === null ? "\u2013" : `${price} yen`]];
+        const name = this.instruments.length > 1 ? `${now().id} price` : "Price";
+        return [[name, price === null ? "\u2013" : `${price} yen`]];
       },
     });
     this.markers.attach(chart);

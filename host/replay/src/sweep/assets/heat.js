@@ -1,9 +1,11 @@
 "use strict";
 // The heat map: one cell for each pair of values, drawn on a canvas, read by mouse, finger and keys.
 
-// cividis at nine even steps, dark to light.
-const RAMP = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#fee838"];
+// cividis at ten even steps, dark to light.
+const RAMP = ["#00224e", "#123570", "#3b496c", "#575d6d", "#707173", "#8a8678", "#a59c74", "#c3b369", "#e1cc55", "#fee838"];
 const RAMP_RGB = RAMP.map((hex) => [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16)));
+
+const FONT = () => `12px ${getComputedStyle(document.body).fontFamily}`;
 
 function rampColour(share) {
   const at = Math.min(Math.max(share, 0), 1) * (RAMP_RGB.length - 1);
@@ -41,7 +43,7 @@ class HeatMap {
 
   layout(pen, width) {
     const { xs, ys } = this.grid;
-    pen.font = `12px ${getComputedStyle(document.body).fontFamily}`;
+    pen.font = FONT();
     const widest = (labels) => Math.max(...labels.map((label) => pen.measureText(label).width));
     const left = Math.min(Math.ceil(widest(ys)) + 30, Math.max(width * 0.34, 64));
     const cellWidth = (width - left - 2) / xs.length;
@@ -62,6 +64,8 @@ class HeatMap {
     this.canvas.width = Math.round(width * ratio);
     this.canvas.height = Math.round(height * ratio);
     this.canvas.style.height = `${height}px`;
+    // A canvas forgets its font when its size is set.
+    pen.font = FONT();
     pen.setTransform(ratio, 0, 0, ratio, 0, 0);
     const style = getComputedStyle(document.documentElement);
     const colour = (name) => style.getPropertyValue(name).trim();
@@ -76,7 +80,6 @@ class HeatMap {
     const { xs, ys, share, write } = this.grid;
     pen.textAlign = "center";
     pen.textBaseline = "middle";
-    const font = pen.font;
     for (let y = 0; y < ys.length; y += 1) {
       for (let x = 0; x < xs.length; x += 1) {
         const cell = this.grid.cell(x, y);
@@ -87,7 +90,6 @@ class HeatMap {
           const fill = rampColour(share(cell.value));
           pen.fillStyle = fill.css;
           pen.fillRect(left, top, width, height);
-          pen.font = "11px system-ui, sans-serif";
           const text = write(cell.value);
           if (height >= 16 && pen.measureText(text).width + 6 < width) {
             pen.fillStyle = fill.dark ? "#fff" : "#111";
@@ -108,7 +110,6 @@ class HeatMap {
         }
       }
     }
-    pen.font = font;
   }
 
   labels(pen, box, colour, width) {

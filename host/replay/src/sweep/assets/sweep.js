@@ -20,21 +20,32 @@ function element(tag, text, className) {
 const grouped = (digits) => new Intl.NumberFormat("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits });
 const WHOLE = grouped(0);
 const TWO = grouped(2);
+// A minus as wide as the digits; none in front of a zero.
+const signed = (text) => text.replace(/^-(?=[0.,]*[^0-9.,]*$)/, "").replace(/^-/, "\u2212");
 
 function written(kind, value) {
   if (value === null || value === undefined) return NONE;
-  if (kind === "percent") return `${TWO.format(value * 100)} %`;
-  if (kind === "yen" || kind === "count") return WHOLE.format(value);
-  return TWO.format(value);
+  if (kind === "percent") return signed(`${TWO.format(value * 100)}\u00a0%`);
+  if (kind === "yen" || kind === "count") return signed(WHOLE.format(value));
+  return signed(TWO.format(value));
 }
 
 // For the small cells of the heat map.
 function short(kind, value) {
-  if (kind === "percent") return `${(value * 100).toFixed(1)}%`;
+  return signed(shortest(kind, value));
+}
+
+function shortest(kind, value) {
+  if (kind === "percent") return `${(value * 100).toFixed(2)}%`;
   if (Math.abs(value) >= 1e9) return `${(value / 1e9).toFixed(2)}G`;
   if (Math.abs(value) >= 1e6) return `${(value / 1e6).toFixed(2)}M`;
   if (Math.abs(value) >= 1e4) return `${(value / 1e3).toFixed(0)}k`;
   return kind === "count" || kind === "yen" ? value.toFixed(0) : value.toFixed(2);
+}
+
+function median(sorted) {
+  const middle = sorted.length >> 1;
+  return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
 // A label inside a sentence; names stay as they are.
@@ -75,6 +86,11 @@ function head() {
   }
   if (COUNT < MANIFEST.runs_done) {
     notices.append(element("p", `This page holds the best ${WHOLE.format(COUNT)} runs; the CSV and Parquet files hold all ${WHOLE.format(MANIFEST.runs_done)}.`, "notice"));
+  }
+  const warning = (MADE_FROM.options || {}).warning;
+  if (warning) notices.append(element("p", warning, "notice strong"));
+  if (MANIFEST.runs_failed > 0 && MANIFEST.runs_failed === MANIFEST.runs_done) {
+    notices.append(element("p", `All runs failed. The first: ${RUNS.errors[0] ?? "see the table"}`, "alert"));
   }
   facts();
 }
@@ -121,7 +137,7 @@ function cards() {
   const all = trainRuns().map((run) => number(run, rank.name)).filter((value) => value !== null).sort((a, b) => a - b);
   if (all.length) {
     const positive = trainRuns().filter((run) => number(run, "return") > 0).length;
-    card(`Median ${inside(rank.label)}`, written(rank.kind, all[Math.floor(all.length / 2)]), `${WHOLE.format(positive)} of ${WHOLE.format(all.length)} runs with a profit`);
+    card(`Median ${inside(rank.label)}`, written(rank.kind, median(all)), `${WHOLE.format(positive)} of ${WHOLE.format(all.length)} runs with a profit`);
   }
   card("Runs", WHOLE.format(MANIFEST.runs_done), MANIFEST.runs_failed ? `${WHOLE.format(MANIFEST.runs_failed)} failed` : "none failed");
 }
@@ -332,7 +348,7 @@ function walk() {
   for (const name of ["Window", "Chosen on", "Tested on"]) headCell(head, name);
   for (const axis of AXES) headCell(head, axis.name, "number");
   headCell(head, `${rank.label}, in sample`, "number");
-  headCell(head, "out of sample", "number");
+  headCell(head, `${rank.label}, out of sample`, "number");
   headCell(head, "Return", "number");
   headCell(head, "Max drawdown", "number");
   const body = element("tbody");
@@ -374,13 +390,24 @@ function madeFrom() {
   const { strategy, inputs, options } = MADE_FROM;
   if (strategy && strategy.sha256) add("strategy, SHA-256", strategy.sha256);
   for (const input of inputs || []) add(input.file, `xxh3-128 ${input.xxh3_128}, ${WHOLE.format(input.rows)} rows`);
-  for (const [name, value] of Object.entries(options || {})) add(name, typeof value === "string" ? value : JSON.stringify(value));
+  for (const [name, value] of Object.entries(options || {})) {
+    if (name === "execution_model") model(value, add);
+    else if (value !== null) add(name, typeof value === "string" ? value : JSON.stringify(value));
+  }
   add("kumiki", String(MADE_FROM.kumiki_version));
+}
+
+// The parameters of the exchange, a line each.
+function model(parameters, add) {
+  for (const [name, value] of Object.entries(parameters)) {
+    const endless = name === "queue_ahead" && value === null;
+    add(`execution: ${name}`, endless ? "endless" : typeof value === "string" ? value : JSON.stringify(value));
+  }
 }
 
 head();
 cards();
-if (trainRuns().length) {
+if (trainRuns().some((run) => RUNS.failure[run] === null)) {
   byId("map").hidden = false;
   map();
 }
