@@ -206,13 +206,13 @@ fn a_folder_with_something_else_is_left_alone() {
 
 #[test]
 fn a_refused_configuration_leaves_the_earlier_run() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.good(&format!("{RUN} --out a"));
-    let before = files(&desk.path().join("a"));
+    let before = files(&desk.path("a"));
     let (code, errors) = desk.bad(&format!("{RUN} --param fats=1 --out a"));
     assert_eq!(code, 3);
     assert!(errors.contains("unknown parameter `fats`"), "{errors}");
-    assert!(files(&desk.path().join("a")) == before);
+    assert!(files(&desk.path("a")) == before);
 }
 
 #[test]

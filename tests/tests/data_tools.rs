@@ -5,6 +5,7 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::path::Path;
+use std::process::{Output, Stdio};
 use std::time::Duration;
 
 use tests::desk::Desk;
@@ -122,7 +123,7 @@ fn a_folder_is_described() {
 
 #[test]
 fn bar_files_are_checked_and_converted_too() {
-    let desk = Desk::new();
+    let desk = desk();
     desk.good("data sample --out bars --bars --days 2 --trades-per-day 500");
     let table = desk.good("data check bars --per-code");
     for what in [" trades, 1 codes", " minute bars, 1 codes", " 2 daily bars, 1 codes"] {
@@ -136,7 +137,7 @@ fn bar_files_are_checked_and_converted_too() {
     let mut lines: Vec<&str> = before.lines().collect();
     lines.insert(2, lines[1]);
     write_gzip(&desk.path(name), &(lines.join("\n") + "\n"));
-    let (code, json, _) = desk.bad("data check bars --format json");
+    let (code, json, _) = bad(&desk, "data check bars --format json");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((code, &value[1]["kind"]), (1, &serde_json::json!("minute_bars")));
     assert_eq!(value[1]["defects"]["duplicate"], 1);
@@ -146,15 +147,13 @@ fn bar_files_are_checked_and_converted_too() {
 fn unread(desk: &Desk, arguments: &str, errors: Stdio) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = Command::new(built::kumiki());
-    command.current_dir(&desk.folder).env("KUMIKI_CACHE", desk.path("cache"));
-    command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null()).stdout(writer).stderr(errors);
-    command.args(arguments.split_whitespace()).spawn().unwrap().wait_with_output().unwrap()
+    let mut command = desk.command(arguments);
+    command.stdout(writer).stderr(errors).spawn().unwrap().wait_with_output().unwrap()
 }
 
 #[test]
 fn commands_end_quietly_when_nobody_reads_their_output() {
-    let desk = Desk::new();
+    let desk = desk();
     let run = "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 \
                --param slow=20 --quiet --out run";
     for arguments in
@@ -176,11 +175,11 @@ fn commands_end_quietly_when_nobody_reads_their_output() {
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
-    let desk = Desk::new();
-    let mut command = Command::new(built::kumiki());
+    let desk = desk();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    command.current_dir(&desk.folder).args(["strategy", "list"]).stdout(full);
-    let output = command.stderr(Stdio::piped()).spawn().unwrap().wait_with_output().unwrap();
+    let mut command = desk.command("strategy list");
+    command.stdout(full).stderr(Stdio::piped());
+    let output = command.spawn().unwrap().wait_with_output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(1));
     assert!(errors.starts_with("error: cannot print to standard output: "), "{errors}");

@@ -55,7 +55,8 @@ fn bars(folder: &Path, granularity: BarGranularity, made: bool) -> MarketSeries 
         for file in Catalog::open(folder).unwrap().files() {
             let segments = store.load(file, &codes, go_on).unwrap();
             for (series, segment) in series.iter_mut().zip(&segments) {
-                series.push_trades(segment, &[0..segment.len()]);
+                let all = 0..segment.len();
+                series.push_trades(segment, std::slice::from_ref(&all));
             }
         }
     } else {
@@ -292,16 +293,16 @@ fn keep_minutes_of(data: &Path, day: &str) -> String {
 #[test]
 fn days_without_a_bar_file_are_made_from_trades() {
     for day in ["2024-10-30", "2024-10-31", "2024-11-01"] {
-        let desk = Desk::new();
+        let desk = desk();
         let arguments = format!("{} --granularity minute", ids(2));
-        let vendor = desk.run(&arguments);
-        let name = keep_minutes_of(&desk.0.path().join("data"), day);
-        let mixed = desk.run(&arguments);
+        let vendor = summary(&desk, &arguments);
+        let name = keep_minutes_of(&desk.path("data"), day);
+        let mixed = summary(&desk, &arguments);
         assert_eq!(mixed["summary"], vendor["summary"], "{day}");
         assert_eq!(mixed["manifest"]["bars_from"], "vendor and trades");
         let inputs = mixed["manifest"]["inputs"].as_array().unwrap();
         assert!(inputs.iter().any(|input| input["file"] == name.as_str()), "{inputs:?}");
-        let only = desk.run(&format!("{arguments} --start {day} --end {day}"));
+        let only = summary(&desk, &format!("{arguments} --start {day} --end {day}"));
         assert_eq!(only["manifest"]["bars_from"], "vendor");
     }
 }

@@ -124,10 +124,10 @@ fn a_folder_with_something_else_is_left_alone() {
 
 #[test]
 fn a_sweep_whose_runs_all_fail_fails() {
-    let desk = Desk::new(1, 500);
+    let desk = Desk::with_sample(1, 500);
     let (code, _) = desk.bad(&format!("{SWEEP} --grid fats=5,6 --out out"));
     assert_eq!(code, 3);
-    assert!(desk.results("out").contains_key("sweep.html"));
+    assert!(results(&desk, "out").contains_key("sweep.html"));
 }
 
 #[test]
