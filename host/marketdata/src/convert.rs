@@ -14,19 +14,17 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use domain::{TsNanos, VendorCode};
-use flate2::write::GzEncoder;
-use flate2::{Compression, GzBuilder};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
 use crate::catalog::{BarFile, TradeFile};
-use crate::error::DataError;
+use crate::error::{DataError, shown};
 use crate::limits::{CONVERT_GROUP_ROWS, LINE_BYTES_MAX};
 use crate::parquet::{Field, Kind, ParquetError, TableReader, TableWriter, Values};
 use crate::reader::{
     LoadProgress, ProgressFn, ReadOptions, Selection, TradeRow, TradeSink, read_trades,
 };
-use crate::sample::COMPRESSION_LEVEL;
+use crate::sample::compressed;
 use crate::temporary::temporary_in;
 
 pub use bars::bar_fields;
@@ -36,6 +34,8 @@ use rows::{DIGITS_MAX, Rows, Spelling, push_line};
 const HEADER: &str = "Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
 /// The place of the price among the cells of a line.
 const PRICE_PLACE: usize = 4;
+/// Characters shown of a line that is refused.
+const SHOWN_CHARS: usize = 100;
 const TABLE_END: &str = ".parquet";
 const TEXT_END: &str = ".csv.gz";
 
@@ -328,16 +328,42 @@ fn to_table(
 
 /// Looks at the first line: the way back writes the vendor's own.
 fn refuse_other_headers(path: &Path) -> Result<(), ConvertError> {
+    let (start, is_sound) = text_start(path)?;
+    // What is damaged is told better by the reader.
+    if !is_sound || start.starts_with(HEADER.as_bytes()) {
+        return Ok(());
+    }
+    Err(ConvertError::Header { path: path.into(), found: shown(first_line(&start), SHOWN_CHARS) })
+}
+
+/// The start of a file's text, and whether it could be inflated without a fault.
+fn text_start(path: &Path) -> Result<(Vec<u8>, bool), DataError> {
     let unreadable = |source| DataError::Unreadable { path: path.into(), source };
     let file = File::open(path).map_err(unreadable)?;
     let mut text = flate2::read::MultiGzDecoder::new(file).take(LINE_BYTES_MAX as u64);
     let mut start = Vec::new();
-    // What is damaged is told better by the reader.
-    if text.read_to_end(&mut start).is_err() || start.starts_with(HEADER.as_bytes()) {
-        return Ok(());
+    let is_sound = text.read_to_end(&mut start).is_ok();
+    Ok((start, is_sound))
+}
+
+fn first_line(start: &[u8]) -> &[u8] {
+    start.split(|byte| *byte == b'\n').next().unwrap_or_default()
+}
+
+/// Tells how far a table is read, after the row group `index`.
+fn tell_group(
+    from: &Path,
+    table: &TableReader,
+    index: usize,
+    rows_scanned: u64,
+    progress: &mut ProgressFn<'_>,
+) -> Result<(), ConvertError> {
+    let compressed_total = from.metadata().map_or(0, |metadata| metadata.len());
+    let compressed_bytes = (index as u64 + 1) * compressed_total / table.groups() as u64;
+    match progress(LoadProgress { compressed_bytes, compressed_total, rows_scanned }) {
+        ControlFlow::Break(()) => Err(ConvertError::Cancelled(from.into())),
+        ControlFlow::Continue(()) => Ok(()),
     }
-    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
-    Err(ConvertError::Header { path: path.into(), found: crate::error::shown(line, 100) })
 }
 
 fn to_text(
@@ -351,10 +377,8 @@ fn to_text(
     if table.fields() != trade_fields() {
         return Err(ConvertError::NotTrades { path: from.into() });
     }
-    let total = from.metadata().map_or(0, |metadata| metadata.len());
     let unwritable = |source| DataError::Unwritable { path: to.path.clone(), source };
-    let mut out: GzEncoder<NamedTempFile> =
-        GzBuilder::new().mtime(0).write(sink, Compression::new(COMPRESSION_LEVEL));
+    let mut out = compressed(sink);
     out.write_all(HEADER.as_bytes()).map_err(unwritable)?;
     let mut report = ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false };
     let (mut passed, mut lines) = (0, String::new());
@@ -386,12 +410,7 @@ fn to_text(
             lines.push('\n');
         }
         out.write_all(lines.as_bytes()).map_err(unwritable)?;
-        let share = (index as u64 + 1) * total / table.groups() as u64;
-        let told =
-            LoadProgress { compressed_bytes: share, compressed_total: total, rows_scanned: passed };
-        if progress(told) == ControlFlow::Break(()) {
-            return Err(ConvertError::Cancelled(from.into()));
-        }
+        tell_group(from, &table, index, passed, progress)?;
     }
     Ok((out.finish().map_err(unwritable)?, report))
 }

@@ -32,7 +32,7 @@ use random::Random;
 
 const HEADER: &[u8] = b"Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
 /// Trades a little smaller files for a lot of time compared with the usual level 6.
-pub(crate) const COMPRESSION_LEVEL: u32 = 4;
+const COMPRESSION_LEVEL: u32 = 4;
 const NOON_MICROS: u64 = 12 * 60 * MICROS_PER_MINUTE;
 const MICROS_PER_SECOND: u64 = 1_000_000;
 /// The first code that [`SampleCodes::Count`] gives.
@@ -224,7 +224,7 @@ fn write_month(
 }
 
 /// A gzip file with nothing in its header that differs from machine to machine.
-fn compressed(file: NamedTempFile) -> GzEncoder<NamedTempFile> {
+pub(crate) fn compressed(file: NamedTempFile) -> GzEncoder<NamedTempFile> {
     GzBuilder::new().mtime(0).write(file, Compression::new(COMPRESSION_LEVEL))
 }
 

@@ -29,6 +29,7 @@ use crate::sink::{InMemory, RunSink};
 /// Rounds of events and commands at one instant; a strategy that answers every refusal with a new
 /// order would never let time go on.
 const ROUNDS_PER_INSTANT_MAX: u64 = 1_000;
+
 /// How far a replay is.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
@@ -110,17 +111,17 @@ pub(crate) fn kept((totals, failure): Ended) -> Result<RunTotals, ReplayError> {
 }
 
 /// Runs a replay with the hooks of `drive`.
-pub(crate) fn run<'a, D: Into<MarketDay<'a>>>(
-    days: impl IntoIterator<Item = D>,
+pub(crate) fn run<'a, M: Into<MarketDay<'a>>, D: Drive>(
+    days: impl IntoIterator<Item = M>,
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
     sink: &mut dyn RunSink,
     look_outside: &mut dyn FnMut(Progress) -> Control,
-    drive: impl Drive,
+    drive: D,
 ) -> Result<Ended, OptionsError> {
     options.check()?;
     let instruments = &options.instruments;
-    let window = if drive_is_one_by_one(&drive) { 1 } else { options.window as usize };
+    let window = if D::ONE_BY_ONE { 1 } else { options.window as usize };
     let mut run = Run {
         strategy,
         exchange: Exchange::new(options.model, instruments, options.cash),
@@ -147,10 +148,6 @@ pub(crate) fn run<'a, D: Into<MarketDay<'a>>>(
         Err(fault) => RunStatus::Failed(fault),
     };
     Ok(run.finish(status, options))
-}
-
-const fn drive_is_one_by_one<D: Drive>(_: &D) -> bool {
-    D::ONE_BY_ONE
 }
 
 struct Run<'s, D> {
@@ -430,11 +427,7 @@ impl<D: Drive> Run<'_, D> {
         })
     }
 
-    fn finish(
-        mut self,
-        status: RunStatus,
-        options: &ReplayOptions,
-    ) -> (RunTotals, Option<io::Error>) {
+    fn finish(mut self, status: RunStatus, options: &ReplayOptions) -> Ended {
         self.note_events();
         self.recorder.log(self.strategy.take_log());
         let account = self.exchange.account();

@@ -5,30 +5,16 @@
 mod common;
 
 use common::{
-    Market, Script, limit, lives, market, options, run, stop, stop_limit, tagged, told, with,
+    Market, Script, after_two, changed, limit, lives, market, modify, options, run, stop,
+    stop_limit, tagged, told, with,
 };
 use domain::strategy::{Action, LogLevel};
 use domain::{Money, OrderModify, OrderSide, OrderStatus, TimeInForce, TriggerType};
 use replay::exchange::Commission;
-use replay::{ReplayOptions, RunStatus};
+use replay::RunStatus;
 
 use OrderSide::{Buy, Sell};
 use TimeInForce::AtTheClose;
-
-fn changed(change: impl FnOnce(&mut ReplayOptions)) -> ReplayOptions {
-    let mut options = options();
-    change(&mut options);
-    options
-}
-
-fn modify(change: OrderModify) -> Action {
-    Action::Modify { client_order_id: "O-1".into(), change }
-}
-
-/// What the strategy hears of one order that is sent after the second trade of the peers' market.
-fn after_two(action: Action) -> Vec<String> {
-    told(&Market::of_the_peers(), Script::default().after(2, action), &options())
-}
 
 // F5: stops.
 

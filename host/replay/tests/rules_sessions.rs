@@ -4,28 +4,14 @@
 
 mod common;
 
-use common::{Market, Script, limit, lives, market, options, run, stop, tagged, told, until};
-use domain::strategy::Action;
+use common::{
+    Market, Script, after_two, changed, limit, lives, market, modify, options, run, stop, tagged,
+    told, until,
+};
 use domain::{Money, OrderModify, OrderSide, TimeInForce};
-use replay::ReplayOptions;
 
 use OrderSide::Buy;
 use TimeInForce::{AtTheClose, AtTheOpen};
-
-fn changed(change: impl FnOnce(&mut ReplayOptions)) -> ReplayOptions {
-    let mut options = options();
-    change(&mut options);
-    options
-}
-
-fn modify(change: OrderModify) -> Action {
-    Action::Modify { client_order_id: "O-1".into(), change }
-}
-
-/// What the strategy hears of one order that is sent after the second trade of the peers' market.
-fn after_two(action: Action) -> Vec<String> {
-    told(&Market::of_the_peers(), Script::default().after(2, action), &options())
-}
 
 /// Two days with opening, lunch and closing auctions.
 fn two_days() -> Market {

@@ -10,15 +10,12 @@ use crate::artefact::Artefact;
 use crate::cache::{CacheOutcome, CompileCache};
 use crate::config::{Limits, SandboxConfig};
 use crate::error::SandboxError;
-use crate::exports::Exports;
+use crate::exports::{self, Exports};
 use crate::imports;
 use crate::instance::StrategyInstance;
 use crate::program;
 use crate::state::State;
 use crate::watchdog::Watchdog;
-
-/// What every strategy exports.
-const GUEST_EXPORT: &str = "kumiki:strategy/guest@1.0.0";
 
 /// The engine with its one configuration, used in live trading and in replay alike.
 pub struct Sandbox {
@@ -63,7 +60,7 @@ impl Sandbox {
     pub fn prepare(&self, artefact: Artefact) -> Result<StrategyModule, SandboxError> {
         let not_a_strategy = |reason: String| SandboxError::NotAStrategy {
             name: artefact.name().to_owned(),
-            export: GUEST_EXPORT,
+            export: exports::GUEST,
             reason,
         };
         let kept = self.cache.as_ref().and_then(|cache| cache.load(&self.engine, &artefact));

@@ -2,26 +2,27 @@
 
 use std::sync::Arc;
 
-use domain::Instrument;
 use domain::strategy::{FaultKind, Window};
+use domain::{Instrument, OrderEvent};
 use wasmtime::{AsContextMut, Error, Instance, Result, Store, TypedFunc, WasmParams, WasmResults};
 
 use crate::abi::{self, Guest, Lift, Lower, WindowArguments};
 use crate::state::State;
 
-const GUEST: &str = "kumiki:strategy/guest@1.0.0";
+/// The interface that every strategy exports.
+pub(crate) const GUEST: &str = "kumiki:strategy/guest@1.0.0";
 /// `window.resume`: no payload.
 const RESUME: u32 = 0;
 
 /// The functions of one running program.
 pub(crate) struct Exports {
-    pub(crate) guest: Arc<Guest>,
+    guest: Arc<Guest>,
     init: TypedFunc<(u32, u32, u32, u32), u32>,
     /// Lets the strategy free what `init` answered.
     after_init: Option<TypedFunc<u32, ()>>,
     pub(crate) start: TypedFunc<u64, ()>,
     advance: TypedFunc<WindowArguments, u32>,
-    pub(crate) on_order_events: TypedFunc<(u32, u32), ()>,
+    on_order_events: TypedFunc<(u32, u32), ()>,
     pub(crate) stop: TypedFunc<u64, ()>,
 }
 
@@ -92,6 +93,17 @@ impl Exports {
             Window::Bars(bars) => abi::bars(&mut store.as_context_mut(), &self.guest, bars, limit)?,
         };
         self.advance.call(store, arguments)
+    }
+
+    /// `on-order-events`
+    pub(crate) fn on_order_events(
+        &self,
+        store: &mut Store<State>,
+        events: &[OrderEvent],
+    ) -> Result<()> {
+        let place = abi::order_events(Lower::new(store, &self.guest), events)?;
+        let count = u32::try_from(events.len())?;
+        self.on_order_events.call(store, (place, count))
     }
 }
 

@@ -7,9 +7,8 @@ use domain::strategy::{
     StrategyRuntime, Window,
 };
 use domain::{Instrument, OrderEvent, TsNanos};
-use wasmtime::{AsContextMut, Result, Store};
+use wasmtime::{Result, Store};
 
-use crate::abi::{self, Lower};
 use crate::artefact::Artefact;
 use crate::exports::Exports;
 use crate::fault::{self, CallSite};
@@ -201,10 +200,7 @@ impl StrategyRuntime for StrategyInstance {
         self.ts_event = Some(first.ts_event);
         let fuel = self.events_fuel(events.len());
         self.call("on-order-events", fuel, |exports, store| {
-            let lower = Lower::new(store, &exports.guest);
-            let place = abi::order_events(lower, events)?;
-            let count = u32::try_from(events.len())?;
-            exports.on_order_events.call(store.as_context_mut(), (place, count))
+            exports.on_order_events(store, events)
         })?;
         Ok(self.take_actions())
     }

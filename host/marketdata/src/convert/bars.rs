@@ -2,27 +2,21 @@
 //! of the vendor's under its own name as the text that stands in the file; bar files have 8 to 29 of
 //! them. A row whose cells do not give its line again (quotes, a carriage return) keeps its text.
 
-use std::fs::File;
-use std::io::{BufWriter, Read, Write};
-use std::ops::ControlFlow;
+use std::io::{BufWriter, Write};
 use std::path::Path;
 
 use domain::strategy::BarGranularity;
 use domain::{TsNanos, VendorCode};
-use flate2::write::GzEncoder;
-use flate2::{Compression, GzBuilder};
 use tempfile::NamedTempFile;
 
 use crate::catalog::BarFile;
-use crate::error::DataError;
-use crate::limits::{CONVERT_BAR_GROUP_ROWS, LINE_BYTES_MAX};
+use crate::error::{DataError, shown};
+use crate::limits::CONVERT_BAR_GROUP_ROWS;
 use crate::parquet::{Field, Kind, ParquetError, TableReader, TableWriter, Values};
-use crate::reader::{
-    BarRow, BarSink, LoadProgress, NoTradeRow, ProgressFn, ReadOptions, Selection, read_bars,
-};
-use crate::sample::COMPRESSION_LEVEL;
+use crate::reader::{BarRow, BarSink, NoTradeRow, ProgressFn, ReadOptions, Selection, read_bars};
+use crate::sample::compressed;
 
-use super::{ConvertError, ConvertReport};
+use super::{ConvertError, ConvertReport, SHOWN_CHARS, first_line, tell_group, text_start};
 
 /// Columns before the vendor's own.
 const TYPED: usize = 7;
@@ -147,13 +141,9 @@ pub(super) fn to_table(
 
 /// The names in the first line, which become those of the table's columns.
 fn column_names(path: &Path) -> Result<Vec<String>, ConvertError> {
-    let unreadable = |source| DataError::Unreadable { path: path.into(), source };
-    let file = File::open(path).map_err(unreadable)?;
-    let mut text = flate2::read::MultiGzDecoder::new(file).take(LINE_BYTES_MAX as u64);
-    let mut start = Vec::new();
     // What is damaged is told better by the reader.
-    let _ = text.read_to_end(&mut start);
-    let line = start.split(|byte| *byte == b'\n').next().unwrap_or_default();
+    let (start, _) = text_start(path)?;
+    let line = first_line(&start);
     let names: Vec<String> = String::from_utf8_lossy(line).split(',').map(str::to_owned).collect();
     let mut lower: Vec<String> = names.iter().map(|name| name.to_ascii_lowercase()).collect();
     lower.extend(bar_fields().into_iter().map(|field| field.name));
@@ -164,7 +154,7 @@ fn column_names(path: &Path) -> Result<Vec<String>, ConvertError> {
         !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
     };
     if lower.len() < count || !names.iter().all(is_name) {
-        let found = crate::error::shown(line, 100);
+        let found = shown(line, SHOWN_CHARS);
         return Err(ConvertError::ColumnNames { path: path.into(), found });
     }
     Ok(names)
@@ -186,10 +176,8 @@ pub(super) fn to_text(
     if table.fields()[..TYPED] != bar_fields() || names.contains(&"Time") != is_minute {
         return Err(not_bars());
     }
-    let total = from.metadata().map_or(0, |metadata| metadata.len());
     let unwritable = |source| DataError::Unwritable { path: to.path.clone(), source };
-    let mut out: GzEncoder<NamedTempFile> =
-        GzBuilder::new().mtime(0).write(sink, Compression::new(COMPRESSION_LEVEL));
+    let mut out = compressed(sink);
     let mut lines = names.join(",") + "\n";
     let mut report = ConvertReport { rows: 0, rows_with_text: 0, line_feed_added: false };
     let mut passed = 0;
@@ -211,12 +199,7 @@ pub(super) fn to_text(
         }
         out.write_all(lines.as_bytes()).map_err(unwritable)?;
         lines.clear();
-        let share = (index as u64 + 1) * total / table.groups() as u64;
-        let told =
-            LoadProgress { compressed_bytes: share, compressed_total: total, rows_scanned: passed };
-        if progress(told) == ControlFlow::Break(()) {
-            return Err(ConvertError::Cancelled(from.into()));
-        }
+        tell_group(from, &table, index, passed, progress)?;
     }
     Ok((out.finish().map_err(unwritable)?, report))
 }

@@ -10,8 +10,8 @@ use domain::strategy::{
     Action, Capabilities, Fault, Identity, LogLine, Outcome, PortfolioView, StrategyRuntime, Window,
 };
 use domain::{
-    Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderRequest, OrderSide,
-    OrderType, Price, Quantity, TickTable, TimeInForce, TsNanos,
+    Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderModify,
+    OrderRequest, OrderSide, OrderType, Price, Quantity, TickTable, TimeInForce, TsNanos,
 };
 use replay::{Control, ExecutionModel, ReplayOptions, RunResult, TradingDay, replay};
 
@@ -208,6 +208,23 @@ pub(crate) fn limit(id: &str, side: OrderSide, quantity: u64, price: &str) -> Ac
         }),
         other => other,
     }
+}
+
+/// The options with a change.
+pub(crate) fn changed(change: impl FnOnce(&mut ReplayOptions)) -> ReplayOptions {
+    let mut options = options();
+    change(&mut options);
+    options
+}
+
+/// A change of the order `O-1`.
+pub(crate) fn modify(change: OrderModify) -> Action {
+    Action::Modify { client_order_id: "O-1".into(), change }
+}
+
+/// What the strategy hears of one order that is sent after the second trade of the peers' market.
+pub(crate) fn after_two(action: Action) -> Vec<String> {
+    told(&Market::of_the_peers(), Script::default().after(2, action), &options())
 }
 
 /// An order with other fields.
