@@ -1,0 +1,1 @@
+//! Ranks issues by a formula, day by day.
