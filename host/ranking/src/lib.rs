@@ -1,10 +1,15 @@
 //! Ranks issues by a formula, day by day (specification 3): formula language, store and queries.
 
+mod engine;
 pub mod error;
 pub mod formula;
+mod grid;
+mod kernel;
 pub mod limits;
 mod query;
+pub mod store;
 
+pub use engine::{Check, EngineOptions, Explanation, RankEngine, SnapshotInfo};
 pub use error::RankError;
 pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};
 pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking};
