@@ -1,5 +1,6 @@
 //! Ranks issues by a formula, day by day (specification 3): formula language, store and queries.
 
+pub mod baseline;
 mod engine;
 pub mod error;
 pub mod formula;
@@ -7,6 +8,7 @@ mod grid;
 mod kernel;
 pub mod limits;
 mod query;
+pub mod sample;
 pub mod store;
 
 pub use engine::{Check, EngineOptions, Explanation, RankEngine, SnapshotInfo};

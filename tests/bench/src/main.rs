@@ -6,6 +6,9 @@
 mod data;
 mod measure;
 mod memory;
+mod rank_bench;
+mod rank_kernel;
+mod rank_memory;
 mod replay_bench;
 
 use std::process::ExitCode;
@@ -13,11 +16,12 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
+        "rank" => rank_bench::run(&tests::built::release_folder().join("../bench-data")),
         "replay" => replay_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
         other => {
-            eprintln!("there is no benchmark `{other}`; there is: replay");
+            eprintln!("there is no benchmark `{other}`; there are: rank, replay");
             return ExitCode::FAILURE;
         }
     }
