@@ -35,6 +35,10 @@ pub const SNAPSHOTS_KEPT: u64 = 2;
 /// Bytes of the file that names the current snapshot.
 pub const CURRENT_BYTES_MAX: u64 = 64;
 
+/// Memory of DuckDB while it runs the reference statement, as DuckDB writes it; ten years need a
+/// third of it.
+pub const REFERENCE_MEMORY: &str = "512MiB";
+
 /// Worker threads of one engine.
 pub const THREADS_MAX: usize = 64;
 /// Queries that may run at the same time, whatever the options say.

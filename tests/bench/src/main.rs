@@ -20,6 +20,7 @@ fn main() -> ExitCode {
         "replay" => replay_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
+        rank_memory::TASK => rank_memory::child(),
         other => {
             eprintln!("there is no benchmark `{other}`; there are: rank, replay");
             return ExitCode::FAILURE;

@@ -63,15 +63,15 @@ pub(crate) fn run(folder: &Path) {
     bench.compare(&CASES[0], "10y.limit50", 0..days, 50, 0.08);
     bench.compare(&CASES[0], "1y", days - 245..days, 20, 0.10);
     bench.compare(&CASES[0], "1d", days - 1..days, 20, 0.20);
-    rank_memory::report(&bench.engine, &bench.query(&CASES[1], &(0..days), 20));
+    rank_memory::report(&folder);
     bench.reference(&CASES[0]);
 }
 
-fn options() -> EngineOptions {
+pub(crate) fn options() -> EngineOptions {
     EngineOptions { threads: THREADS, cache_bytes: 0, ..EngineOptions::default() }
 }
 
-fn or_stop<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
+pub(crate) fn or_stop<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
     outcome.unwrap_or_else(|error| panic!("{error}"))
 }
 
@@ -102,7 +102,11 @@ fn restart(folder: &Path) {
     figure("rank.open_and_first_query", "ms", first.median, first.best, &more);
 }
 
-fn query(formula: &str, (from, to): (domain::JstDate, domain::JstDate), limit: u32) -> RankQuery {
+pub(crate) fn query(
+    formula: &str,
+    (from, to): (domain::JstDate, domain::JstDate),
+    limit: u32,
+) -> RankQuery {
     let formula = or_stop(Formula::parse(formula));
     RankQuery { from, to, formula, order: RankOrder::Desc, limit, codes: None }
 }

@@ -67,3 +67,26 @@ impl EngineOptions {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_kept_within_the_limits() {
+        let most = EngineOptions {
+            threads: usize::MAX,
+            concurrent_queries: usize::MAX,
+            queue: usize::MAX,
+            ..EngineOptions::default()
+        };
+        let most = most.within_limits();
+        assert_eq!(
+            (most.threads, most.concurrent_queries, most.queue),
+            (THREADS_MAX, CONCURRENT_QUERIES_MAX, QUEUE_MAX)
+        );
+        let least = EngineOptions { threads: 0, concurrent_queries: 0, queue: 0, ..most };
+        let least = least.within_limits();
+        assert_eq!((least.threads, least.concurrent_queries, least.queue), (1, 1, 0));
+    }
+}

@@ -73,8 +73,7 @@ impl Snapshot {
         if guard.is_none() {
             let number = self.info.number;
             let path = self.data.rank_db(number);
-            let memory = options.memory_bytes;
-            *guard = Some(Reference::open(&path, number, options.threads, memory)?);
+            *guard = Some(Reference::open(&path, number, options.threads)?);
         }
         Ok(OpenReference(guard))
     }

@@ -9,6 +9,7 @@ use duckdb::{Config, Connection};
 
 use super::statement::Statement;
 use crate::error::RankError;
+use crate::limits::REFERENCE_MEMORY;
 use crate::query::{CancelToken, RankRow};
 
 /// How often a running statement looks whether it was cancelled.
@@ -33,16 +34,11 @@ pub(crate) fn quoted(text: &str) -> String {
 impl Reference {
     /// Attaches the snapshot's file read-only and checks the rule that a row's number is day times
     /// codes plus code, on which the positional join stands.
-    pub(crate) fn open(
-        path: &Path,
-        number: u64,
-        threads: usize,
-        memory_bytes: u64,
-    ) -> Result<Self, RankError> {
+    pub(crate) fn open(path: &Path, number: u64, threads: usize) -> Result<Self, RankError> {
         let internal = |error| RankError::internal("opening the snapshot", error);
         let config = Config::default()
             .threads(i64::try_from(threads.max(1)).unwrap_or(1))
-            .and_then(|config| config.max_memory(&format!("{memory_bytes}B")))
+            .and_then(|config| config.max_memory(REFERENCE_MEMORY))
             .map_err(internal)?;
         let connection = Connection::open_in_memory_with_flags(config).map_err(internal)?;
         let path = quoted(&path.to_string_lossy());

@@ -175,7 +175,7 @@ fn the_statement_can_be_cancelled_and_takes_no_other_files() {
     if let Err(error) = error {
         assert_eq!(error.code(), "CANCELLED");
     }
-    let reference = Reference::open(&data.rank_db(1), 1, 1, 1 << 28).unwrap();
+    let reference = Reference::open(&data.rank_db(1), 1, 1).unwrap();
     for sql in [
         "ATTACH 'other.db' AS other",
         "SELECT * FROM read_csv('/etc/hostname')",
