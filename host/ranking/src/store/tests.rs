@@ -176,6 +176,9 @@ fn the_statement_can_be_cancelled_and_takes_no_other_files() {
         assert_eq!(error.code(), "CANCELLED");
     }
     let reference = Reference::open(&data.rank_db(1), 1, 1).unwrap();
+    let limit = "SELECT current_setting('memory_limit')";
+    let limit: String = reference.connection().query_row(limit, [], |row| row.get(0)).unwrap();
+    assert_eq!(limit.replace(".0 ", ""), crate::limits::REFERENCE_MEMORY);
     for sql in [
         "ATTACH 'other.db' AS other",
         "SELECT * FROM read_csv('/etc/hostname')",
