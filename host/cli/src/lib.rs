@@ -13,9 +13,12 @@ mod data;
 mod interrupt;
 mod paths;
 mod progress;
+mod rank;
 mod replay_run;
 mod schemas;
+mod sql;
 mod strategy;
+mod table;
 mod terminal;
 
 use std::process::ExitCode;
@@ -46,6 +49,9 @@ pub fn main() -> ExitCode {
         Command::Replay(ReplayCommand::Run(run)) => replay_run::run(&run),
         Command::Data(DataCommand::Sample(sample)) => data::sample(&sample),
         Command::Data(DataCommand::Check(check)) => data::check(&check),
+        Command::Data(DataCommand::Info(info)) => data::info(&info),
+        Command::Rank(rank) => rank::run(&rank),
+        Command::Sql(sql) => sql::run(&sql),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(&list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(&check),
         Command::Schemas(schemas) => schemas::run(&schemas),

@@ -1,4 +1,4 @@
-//! The schemas of the files that kumiki writes, generated from the code that writes them.
+//! The schemas of the files that kumiki writes and of the ranking service, generated from the code.
 
 use std::fs;
 use std::path::Path;
@@ -12,13 +12,15 @@ use crate::args::SchemasArgs;
 
 /// Writes the schemas, or compares them with what is there.
 pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
-    let schemas = [("replay-run.json", replay_run_schema())];
+    let schemas = [
+        ("replay-run.json", text(&replay_run_schema())),
+        ("ranking.graphql", crate::rank::service_sdl()),
+    ];
     if let Some(folder) = &args.write {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         for (name, schema) in &schemas {
             let path = folder.join(name);
-            fs::write(&path, text(schema))
-                .with_context(|| format!("cannot write {}", path.display()))?;
+            fs::write(&path, schema).with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
     let Some(folder) = &args.check else { return Ok(Ending::Done) };
@@ -30,9 +32,9 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
     Ok(if stale.is_empty() { Ending::Done } else { Ending::Problems })
 }
 
-fn is_fresh(path: &Path, schema: &Value) -> bool {
+fn is_fresh(path: &Path, schema: &str) -> bool {
     // Git may have turned the line ends on Windows.
-    fs::read_to_string(path).is_ok_and(|found| found.replace("\r\n", "\n") == text(schema))
+    fs::read_to_string(path).is_ok_and(|found| found.replace("\r\n", "\n") == schema)
 }
 
 fn text(schema: &Value) -> String {
