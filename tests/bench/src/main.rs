@@ -10,6 +10,7 @@ mod rank_bench;
 mod rank_kernel;
 mod rank_memory;
 mod replay_bench;
+mod serve_bench;
 
 use std::process::ExitCode;
 
@@ -18,11 +19,12 @@ fn main() -> ExitCode {
     match name.as_str() {
         "rank" => rank_bench::run(&tests::built::release_folder().join("../bench-data")),
         "replay" => replay_bench::run(),
+        "serve" => serve_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
         rank_memory::TASK => rank_memory::child(),
         other => {
-            eprintln!("there is no benchmark `{other}`; there are: rank, replay");
+            eprintln!("there is no benchmark `{other}`; there are: rank, replay, serve");
             return ExitCode::FAILURE;
         }
     }
