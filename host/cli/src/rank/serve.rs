@@ -1,5 +1,6 @@
 //! `kumiki rank serve`: the ranking service, until Ctrl-C or a request to end.
 
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -35,21 +36,27 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         graphiql: args.graphiql,
     };
     let service = Service::bind(args.listen, Arc::new(engine), options, |line| {
-        eprintln!("fault: {line}");
+        tell(&format!("fault: {line}"));
     })?;
     let stop = service.stop();
     let _interrupt = Interrupt::listen_and(move || stop.stop())?;
-    println!("ranking service on http://{}", service.address());
-    println!(
-        "snapshot {}: {} issues, {} business days, {} to {}; Ctrl-C ends",
+    // One line in one piece, last: whoever started the service may read it and go.
+    tell(&format!(
+        "snapshot {}: {} issues, {} business days, {} to {}; Ctrl-C ends the service",
         snapshot.number,
         grouped(&snapshot.codes.to_string()),
         grouped(&snapshot.days.to_string()),
         snapshot.first,
         snapshot.last
-    );
+    ));
+    println!("ranking service on http://{}", service.address());
     service.run()?;
     Ok(Ending::Done)
+}
+
+/// A line for the operator. A closed standard error does not end a service.
+fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {
