@@ -267,7 +267,7 @@ mod tests {
     }
 
     fn ranking(count: u32) -> Ranking {
-        let row = |rank| crate::RankRow {
+        let row = |rank| RankRow {
             day: 0,
             code: rank % 2,
             close: 10.5,

@@ -14,7 +14,7 @@ use super::compress::Encoding;
 use super::failure::{self, Failure};
 use super::metrics::Up;
 use super::outline::{self, Outline};
-use super::resolve::Desk;
+use super::resolve::{Desk, InOrder};
 use super::schema::{self, RankingSchema};
 
 /// Answers requests.
@@ -97,14 +97,15 @@ impl Endpoint {
     async fn work(&self, sent: &[u8], encoding: Encoding) -> (Answer, String) {
         let Prepared { request, outline } = match self.prepare(sent) {
             Ok(prepared) => prepared,
-            Err(refused) => return plain(refused),
+            Err(refused) => return plain(*refused),
         };
         let turn = match self.turn(&outline).await {
             Ok(turn) => turn,
             Err(failure) => return plain(failure.into_response()),
         };
         let keys = outline.keys.clone();
-        let mut response = self.schema.execute(request.data(outline)).await;
+        let mut response =
+            self.schema.execute(request.data(outline).data(InOrder::default())).await;
         failure::finish(&mut response);
         let outcome = outcome(&response);
         let pack = move || {
@@ -128,29 +129,26 @@ impl Endpoint {
     }
 
     /// Reads and looks at a request; nothing of it runs.
-    fn prepare(&self, sent: &[u8]) -> Result<Prepared, Response> {
+    fn prepare(&self, sent: &[u8]) -> Result<Prepared, Box<Response>> {
         let sent: Sent = serde_json::from_slice(sent).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             let message = format!(
                 "the body is not a GraphQL request ({place}); send JSON like {{\"query\": \"{{ \
                  schemaVersion }}\"}}"
             );
-            Failure::new("REQUEST_INVALID", message).into_response()
+            boxed(Failure::new("REQUEST_INVALID", message))
         })?;
-        outline::check_nesting(&sent.query).map_err(Failure::into_response)?;
+        outline::check_nesting(&sent.query).map_err(boxed)?;
         let document = parse_query(&sent.query).map_err(|error| {
             let at: Vec<Pos> = error.positions().collect();
             let mut parse = ServerError::new(error.to_string(), None);
             parse.locations = at;
-            Response::from_errors(vec![parse])
-        });
-        let document = document.map_err(|mut refused| {
+            let mut refused = Response::from_errors(vec![parse]);
             failure::finish(&mut refused);
-            refused
+            Box::new(refused)
         })?;
         let name = sent.operation_name.as_deref().filter(|name| !name.is_empty());
-        let outline =
-            outline::outline(&document, name, &self.desk.limits).map_err(Failure::into_response)?;
+        let outline = outline::outline(&document, name, &self.desk.limits).map_err(boxed)?;
         let mut request = Request::new(sent.query.clone());
         if let Some(name) = name {
             request = request.operation_name(name);
@@ -178,6 +176,11 @@ impl Endpoint {
             .map_err(|_| Failure::new("BUSY", "the service ends"))?;
         Ok(Some(Turn { _place: place, _turn: turn }))
     }
+}
+
+/// A failure as the whole answer; boxed, because answers are large and failures are rare.
+fn boxed(failure: Failure) -> Box<Response> {
+    Box::new(failure.into_response())
 }
 
 /// A request's right to be worked on.

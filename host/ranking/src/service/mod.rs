@@ -27,7 +27,7 @@ mod token;
 pub use limits::ServiceLimits;
 pub use schema::{SCHEMA_VERSION, sdl};
 pub use server::{Service, ServiceError, ServiceOptions, ServiceStop};
-pub use token::{BearerToken, TokenError};
+pub use token::{BearerToken, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, TokenError};
 
 use crate::{CancelToken, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
 

@@ -30,6 +30,10 @@ pub(super) struct Desk {
     pub(super) log: Log,
 }
 
+/// Lets the rankings of one request end one after the other.
+#[derive(Debug, Default)]
+pub(super) struct InOrder(tokio::sync::Mutex<()>);
+
 /// The arguments of stockRankingRange, as sent.
 pub(super) struct Asked {
     pub(super) from_date: String,
@@ -113,6 +117,12 @@ impl Desk {
         let query = self.query(asked)?;
         let merges = ctx.data_opt::<Outline>().is_some_and(|outline| outline.merges);
         let selection = if merges { None } else { selection(ctx) };
+        // Pieces of one list end in the order asked, so that merging them gives the same bytes.
+        let in_order = ctx.data_opt::<InOrder>().filter(|_| merges);
+        let _first = match in_order {
+            Some(in_order) => Some(in_order.0.lock().await),
+            None => None,
+        };
         let cancel = CancelToken::new();
         let _guard = cancel.cancel_on_drop();
         let desk = Arc::clone(self);
