@@ -4,6 +4,7 @@ pub mod built;
 pub mod code;
 pub mod desk;
 pub mod files;
+pub mod http;
 pub mod native;
 pub mod rules;
 pub mod sample;

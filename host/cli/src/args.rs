@@ -1,5 +1,7 @@
 //! The arguments, and the help that teaches them.
 
+mod rank;
+
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -10,6 +12,11 @@ use replay::report::RUNS_COMPARED_MAX;
 use replay::sweep::{Axis, Statistic, WalkForward};
 
 use crate::execution::ExecutionArgs;
+
+pub(crate) use rank::{
+    DataArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, SqlArgs,
+    SqlFormat,
+};
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]
@@ -30,6 +37,10 @@ pub(crate) enum Command {
     /// Look at strategies.
     #[command(subcommand)]
     Strategy(StrategyCommand),
+    /// Rank issues by a formula, day by day; `rank serve` answers over GraphQL.
+    Rank(Box<RankArgs>),
+    /// Ask with SQL; everything that is stored, read-only.
+    Sql(SqlArgs),
     /// Write or check the schemas of the files that kumiki writes.
     #[command(hide = true)]
     Schemas(SchemasArgs),
@@ -303,11 +314,30 @@ impl FromStr for TickChoice {
     }
 }
 
+const SAMPLE_EXAMPLES: &str = "\
+Examples:
+  kumiki data sample --out data --instrument 7203.TSE
+  kumiki data sample --daily --data-dir data
+  kumiki data sample --daily --codes 200 --days 500 --seed 1 --data-dir small";
+
 #[derive(Debug, Args)]
+#[command(after_help = SAMPLE_EXAMPLES)]
 pub(crate) struct SampleArgs {
-    /// Folder to write to.
-    #[arg(long, value_name = "DIR")]
-    pub(crate) out: PathBuf,
+    /// Folder to write trades to.
+    #[arg(long, value_name = "DIR", required_unless_present = "daily")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Make a combined database of daily prices for rankings instead of trades.
+    #[arg(long, conflicts_with_all = ["out", "instruments", "trades_per_day", "bars"])]
+    pub(crate) daily: bool,
+
+    /// Folder of the daily prices.
+    #[arg(long, value_name = "DIR", env = "DATA_DIR", default_value = "data")]
+    pub(crate) data_dir: PathBuf,
+
+    /// Issues of the daily prices. Default: 4000.
+    #[arg(long, value_name = "N", requires = "daily")]
+    pub(crate) codes: Option<usize>,
 
     /// Instruments; may be given many times. Default: 7203.TSE.
     #[arg(long = "instrument", value_name = "ID")]
@@ -317,13 +347,13 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "N", default_value_t = 7)]
     pub(crate) seed: u64,
 
-    /// Trading days.
-    #[arg(long, value_name = "N", default_value_t = 20)]
-    pub(crate) days: u32,
+    /// Trading days. Default: 20 of trades, 2450 of daily prices.
+    #[arg(long, value_name = "N")]
+    pub(crate) days: Option<u32>,
 
-    /// First date (JST).
-    #[arg(long, value_name = "YYYY-MM-DD", default_value = "2025-01-06", value_parser = parse_date)]
-    pub(crate) start: JstDate,
+    /// First date (JST). Default: 2025-01-06 of trades, 2016-01-04 of daily prices.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
+    pub(crate) start: Option<JstDate>,
 
     /// Trades of an instrument in a day, on average.
     #[arg(long, value_name = "N", default_value_t = 5_000)]
@@ -393,8 +423,8 @@ pub(crate) struct ConvertArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct InfoArgs {
-    /// The folder.
-    #[arg(value_name = "DIR")]
+    /// The folder: vendor files, result tables, daily prices (jp/stocks_daily) or several of these.
+    #[arg(value_name = "DIR", env = "DATA_DIR", default_value = "data")]
     pub(crate) folder: PathBuf,
 
     /// Read the trades files to count rows and codes; without it only what the cache knows is shown.

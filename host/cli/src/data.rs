@@ -2,11 +2,14 @@
 
 use std::ops::ControlFlow;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use domain::VendorCode;
+use domain::clock::Stopwatch;
 use marketdata::{
     ConvertError, DataError, SampleCodes, SampleSpec, write_sample, write_sample_with_bars,
 };
+use ranking::sample::{DailySample, make_daily_sample};
+use ranking::store::DataDir;
 
 use crate::Ending;
 use crate::args::{ConvertArgs, SampleArgs};
@@ -14,8 +17,15 @@ use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::terminal::grouped;
 
+/// Days of sample trades.
+const TRADE_DAYS: u32 = 20;
+
 /// Makes sample data.
 pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
+    if args.daily {
+        return daily_sample(args);
+    }
+    let out = args.out.as_deref().context("--out DIR is missing")?;
     let default = ["7203.TSE".parse()?];
     let instruments =
         if args.instruments.is_empty() { &default[..] } else { args.instruments.as_slice() };
@@ -23,25 +33,49 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
         instruments.iter().map(domain::InstrumentId::vendor_code).collect::<Result<_, _>>()?;
     let spec = SampleSpec {
         seed: args.seed,
-        start: args.start,
-        days: args.days,
+        start: args.start.map_or_else(|| "2025-01-06".parse(), Ok)?,
+        days: args.days.unwrap_or(TRADE_DAYS),
         codes: SampleCodes::These(codes),
         trades_per_code_day: args.trades_per_day,
     };
     let report = if args.bars {
-        write_sample_with_bars(&args.out, &spec)?
+        write_sample_with_bars(out, &spec)?
     } else {
-        write_sample(&args.out, &spec)?
+        write_sample(out, &spec)?
     };
     println!(
         "{} trades in {} file(s) in {}",
         grouped(&report.rows.to_string()),
         report.files.len(),
-        args.out.display()
+        out.display()
     );
     if args.bars {
         println!("their bars in {} file(s) beside", report.bar_files.len());
     }
+    Ok(Ending::Done)
+}
+
+/// Makes a combined database of daily prices and the snapshot that rankings read.
+fn daily_sample(args: &SampleArgs) -> Result<Ending> {
+    let watch = Stopwatch::start();
+    let usual = DailySample::default();
+    let sample = DailySample {
+        codes: args.codes.unwrap_or(usual.codes),
+        days: args.days.map_or(Ok(usual.days), usize::try_from)?,
+        seed: args.seed,
+        first: args.start.unwrap_or(usual.first),
+    };
+    let made = make_daily_sample(&DataDir::new(&args.data_dir), &sample)?;
+    println!(
+        "{} rows of {} issues on {} business days, {} to {}, in {} ({:.1} s)",
+        grouped(&made.rows.to_string()),
+        grouped(&made.published.codes.to_string()),
+        grouped(&made.published.days.to_string()),
+        made.published.range.0,
+        made.published.range.1,
+        args.data_dir.display(),
+        watch.elapsed().as_secs_f64()
+    );
     Ok(Ending::Done)
 }
 

@@ -1,4 +1,6 @@
-//! `kumiki data info`: what a data folder holds.
+//! `kumiki data info`: what a data folder holds: files of the vendor, result tables, daily prices.
+
+mod prices;
 
 use std::ops::ControlFlow;
 
@@ -15,6 +17,7 @@ use crate::interrupt::Interrupt;
 use crate::paths;
 use crate::progress::ProgressLine;
 use crate::terminal::{columns, grouped};
+use prices::Prices;
 
 /// Codes that one line shows at most.
 const CODES_SHOWN: usize = 6;
@@ -54,9 +57,13 @@ pub(crate) fn run(args: &InfoArgs) -> Result<Ending> {
         Known::Wrong(error) => Some(error.clone()),
         _ => None,
     }));
+    let prices = Prices::of(&args.folder)?;
     match args.format {
-        Format::Table => print(args, &inventory, &known, &problems),
-        Format::Json => print_json(args, &inventory, &known, &problems),
+        Format::Table => {
+            print(args, &inventory, &known, &problems);
+            prices.print();
+        }
+        Format::Json => print_json(args, &inventory, &known, &problems, &prices),
     }
     Ok(if problems.is_empty() { Ending::Done } else { Ending::Problems })
 }
@@ -173,7 +180,13 @@ fn words(known: &Known) -> (String, String) {
     }
 }
 
-fn print_json(args: &InfoArgs, inventory: &Inventory, known: &[Known], problems: &[String]) {
+fn print_json(
+    args: &InfoArgs,
+    inventory: &Inventory,
+    known: &[Known],
+    problems: &[String],
+    prices: &Prices,
+) {
     let files: Vec<Value> = inventory
         .files
         .iter()
@@ -206,6 +219,8 @@ fn print_json(args: &InfoArgs, inventory: &Inventory, known: &[Known], problems:
         "folder": args.folder.display().to_string(),
         "files": files,
         "problems": problems,
+        "snapshot": prices.snapshot_json(),
+        "views": prices.views_json(),
     });
     println!("{whole:#}");
 }

@@ -12,15 +12,27 @@ pub(crate) struct Interrupt(Arc<AtomicBool>);
 impl Interrupt {
     /// Starts listening. Once for each process.
     pub(crate) fn listen() -> Result<Self> {
+        Self::listen_and(|| {})
+    }
+
+    /// Starts listening; the first Ctrl-C does `action` besides.
+    pub(crate) fn listen_and(action: impl Fn() + Send + 'static) -> Result<Self> {
         let wanted = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&wanted);
         ctrlc::set_handler(move || {
             if flag.swap(true, Ordering::Relaxed) {
                 std::process::exit(i32::from(crate::INTERRUPTED));
             }
+            action();
         })
         .context("cannot listen to Ctrl-C")?;
         Ok(Self(wanted))
+    }
+
+    /// Starts listening; each Ctrl-C does `action`, and none ends the program. For prompts.
+    pub(crate) fn listen_each(action: impl Fn() + Send + 'static) -> Result<Self> {
+        ctrlc::set_handler(action).context("cannot listen to Ctrl-C")?;
+        Ok(Self(Arc::new(AtomicBool::new(false))))
     }
 
     /// The flag itself, for work on several threads.

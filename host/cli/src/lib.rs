@@ -21,11 +21,14 @@ mod execution;
 mod interrupt;
 mod paths;
 mod progress;
+mod rank;
 mod replay_results;
 mod replay_run;
 mod replay_sweep;
 mod schemas;
+mod sql;
 mod strategy;
+mod table;
 mod terminal;
 
 use std::process::ExitCode;
@@ -75,6 +78,8 @@ pub fn main() -> ExitCode {
         Command::Data(DataCommand::Check(check)) => data_check::run(&check),
         Command::Data(DataCommand::Convert(convert)) => data::convert(&convert),
         Command::Data(DataCommand::Info(info)) => data_info::run(&info),
+        Command::Rank(rank) => rank::run(&rank),
+        Command::Sql(sql) => sql::run(&sql),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(&list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(&check),
         Command::Schemas(schemas) => schemas::run(&schemas),

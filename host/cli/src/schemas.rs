@@ -1,4 +1,4 @@
-//! The schemas of the files that kumiki writes, generated from the code that writes them.
+//! The schemas of the files that kumiki writes and of the ranking service, generated from the code.
 
 use std::fs;
 use std::path::Path;
@@ -21,6 +21,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("replay-run.json", format!("{:#}\n", replay_run_schema())),
         ("replay-sweep.json", format!("{:#}\n", replay_sweep_schema())),
         ("statistics.md", definitions_markdown()),
+        ("ranking.graphql", crate::rank::service_sdl()),
     ];
     if let Some(folder) = &args.write {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;

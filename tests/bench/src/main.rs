@@ -6,7 +6,11 @@
 mod data;
 mod measure;
 mod memory;
+mod rank_bench;
+mod rank_kernel;
+mod rank_memory;
 mod replay_bench;
+mod serve_bench;
 mod sweep_bench;
 
 use std::process::ExitCode;
@@ -14,12 +18,15 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
+        "rank" => rank_bench::run(&tests::built::release_folder().join("../bench-data")),
         "replay" => replay_bench::run(),
+        "serve" => serve_bench::run(),
         "sweep" => sweep_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
+        rank_memory::TASK => rank_memory::child(),
         other => {
-            eprintln!("there is no benchmark `{other}`; there are: replay, sweep");
+            eprintln!("there is no benchmark `{other}`; there are: rank, replay, serve, sweep");
             return ExitCode::FAILURE;
         }
     }

@@ -1,0 +1,311 @@
+//! Arguments of `kumiki rank` and `kumiki sql`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use domain::JstDate;
+use ranking::{FORMULA_DEFAULT, Formula, RankOrder, limits};
+
+const RANK_EXAMPLES: &str = "\
+Examples:
+  kumiki data sample --daily --data-dir data
+  kumiki rank --data-dir data
+  kumiki rank --data-dir data --from 2024-01-04 --to 2024-01-31 --sort-by 'Close * Volume' --limit 5
+  kumiki rank --data-dir data --from 2020-01-01 --sort-by 'Close / Close[-250]' --out year.parquet
+  kumiki rank --data-dir data --codes 1301,7203 --order asc --format jsonl
+  kumiki rank --data-dir data --sort-by 'Volume / Volume[-1]' --explain
+  kumiki rank serve --data-dir data
+
+A formula has the columns Close Open High Low Volume, lags like Close[-5] (5 business days before),
++ - * / ( ) and numbers. 0 and missing values count as null; null comes last.";
+
+#[derive(Debug, Args)]
+#[command(after_help = RANK_EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct RankArgs {
+    #[command(subcommand)]
+    pub(crate) command: Option<RankCommand>,
+
+    #[command(flatten)]
+    pub(crate) query: QueryArgs,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum RankCommand {
+    /// Answer rankings over GraphQL, with a page for people at the same address.
+    Serve(Box<ServeArgs>),
+    /// Make a snapshot of the combined database, for rankings to read.
+    Publish(PublishArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct QueryArgs {
+    /// First day; default: the last day asked for.
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) from: Option<JstDate>,
+
+    /// Last day, included; default: the last day of the data.
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) to: Option<JstDate>,
+
+    /// What to sort by.
+    #[arg(
+        long, value_name = "FORMULA", default_value = FORMULA_DEFAULT, value_parser = parse_formula,
+        allow_hyphen_values = true
+    )]
+    pub(crate) sort_by: Formula,
+
+    /// desc (largest first) or asc (smallest first).
+    #[arg(long, value_name = "ORDER", default_value = "desc", value_parser = parse_order)]
+    pub(crate) order: RankOrder,
+
+    /// Rows of each day, 1 to 500.
+    #[arg(
+        long, value_name = "N", default_value_t = limits::LIMIT_DEFAULT,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::LIMIT_MAX))
+    )]
+    pub(crate) limit: u32,
+
+    /// Only these issues take part, like 1301,7203.
+    #[arg(long, value_name = "CODE", value_delimiter = ',')]
+    pub(crate) codes: Vec<String>,
+
+    /// How rows are written; default: by the ending of --out, else a table.
+    #[arg(long, value_enum)]
+    pub(crate) format: Option<RowFormat>,
+
+    /// Write to this file instead of standard output.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+
+    /// Show how the query is answered: formula tree, SQL, plan, times.
+    #[arg(long, conflicts_with_all = ["format", "out"])]
+    pub(crate) explain: bool,
+
+    /// Threads that rank; default: one for each core.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+
+    /// Time that the query may take.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub(crate) timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct DataArgs {
+    /// Folder with the daily prices (jp/stocks_daily/mother.db) and what is made of them.
+    #[arg(long, value_name = "DIR", env = "DATA_DIR", default_value = "data")]
+    pub(crate) data_dir: PathBuf,
+}
+
+/// How rows are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RowFormat {
+    /// For people.
+    Table,
+    /// Comma-separated values with a header; null is empty.
+    Csv,
+    /// One JSON list.
+    Json,
+    /// One JSON object a line, with the field names of GraphQL.
+    Jsonl,
+    /// A Parquet file (needs --out).
+    Parquet,
+    /// An Arrow stream.
+    Arrow,
+}
+
+const SERVE_EXAMPLES: &str = "\
+Examples:
+  kumiki rank serve --data-dir data
+  kumiki rank serve --data-dir data --listen 127.0.0.1:0 --graphiql
+  kumiki rank serve --data-dir data --listen 0.0.0.0:8080 --token-file token.txt
+
+Paths: / the ranking page, POST /graphql, /health, /metrics (Prometheus).
+A token may also come from the environment variable KUMIKI_RANK_TOKEN.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SERVE_EXAMPLES)]
+pub(crate) struct ServeArgs {
+    /// Address and port; port 0 lets the system choose.
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:8080")]
+    pub(crate) listen: SocketAddr,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    /// Ask clients for the bearer token in this file.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) token_file: Option<PathBuf>,
+
+    /// Let pages of this origin ask (CORS), like https://example.com; may be given many times.
+    #[arg(long, value_name = "ORIGIN")]
+    pub(crate) cors_origin: Vec<String>,
+
+    /// Show a page for trying queries at GET /graphql.
+    #[arg(long)]
+    pub(crate) graphiql: bool,
+
+    /// Threads that rank; default: one for each core.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+
+    /// Memory for answers that are being made, in megabytes.
+    #[arg(long, value_name = "MB", default_value_t = 1_024)]
+    pub(crate) memory: u64,
+
+    /// Memory for answers that are kept, in megabytes; 0 keeps none.
+    #[arg(long, value_name = "MB", default_value_t = 64)]
+    pub(crate) cache_memory: u64,
+
+    /// Time that a request may take, waiting included.
+    #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
+    pub(crate) timeout: Duration,
+
+    /// Requests that are worked on at the same time; the rest waits in turn.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) concurrent: usize,
+
+    /// Requests that may wait; one more is answered BUSY.
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub(crate) queue: usize,
+
+    /// Open connections.
+    #[arg(long, value_name = "N", default_value_t = 1_024)]
+    pub(crate) max_connections: usize,
+
+    /// Highest `limit` of a request.
+    #[arg(
+        long, value_name = "N", default_value_t = limits::LIMIT_MAX,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::LIMIT_MAX))
+    )]
+    pub(crate) max_limit: u32,
+
+    /// Highest lag of a formula, in business days.
+    #[arg(
+        long, value_name = "N", default_value_t = limits::LAG_MAX,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::LAG_MAX))
+    )]
+    pub(crate) max_lag: u32,
+
+    /// Longest range of a request, in years.
+    #[arg(
+        long, value_name = "N", default_value_t = limits::RANGE_YEARS_MAX,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::RANGE_YEARS_MAX))
+    )]
+    pub(crate) max_years: u32,
+
+    /// Longest formula, in characters; at most 1000.
+    #[arg(long, value_name = "N", default_value_t = limits::FORMULA_CHARS_MAX)]
+    pub(crate) max_formula: usize,
+
+    /// Rankings in one request.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) max_aliases: usize,
+
+    /// Levels of a request.
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    pub(crate) max_depth: usize,
+
+    /// Largest body of a request, in bytes.
+    #[arg(long, value_name = "BYTES", default_value_t = 65_536)]
+    pub(crate) max_body: usize,
+
+    /// Most rows of one ranking.
+    #[arg(long, value_name = "N", default_value_t = 1_500_000)]
+    pub(crate) max_rows: usize,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PublishArgs {
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+const SQL_EXAMPLES: &str = "\
+Examples:
+  kumiki sql --data-dir data
+  kumiki sql --data-dir data \"SELECT code, avg(close) FROM daily GROUP BY code ORDER BY 2 DESC LIMIT 10\"
+  kumiki sql --data-dir data \"DESCRIBE daily\"
+  echo \"SELECT count(*) FROM daily\" | kumiki sql --data-dir data --format csv
+
+Views: every table of jp/stocks_daily/mother.db (daily, and adjusted where it is stored), and one for
+each of the folders minute, trades, narrative and audit of the data folder that holds Parquet, CSV or
+JSON-lines files. Everything is read-only; nothing outside of these files can be opened.";
+
+#[derive(Debug, Args)]
+#[command(after_help = SQL_EXAMPLES)]
+pub(crate) struct SqlArgs {
+    /// One SELECT; without it a prompt opens, or standard input is read.
+    #[arg(value_name = "SQL")]
+    pub(crate) sql: Option<String>,
+
+    /// How rows are written.
+    #[arg(long, value_enum, default_value_t = SqlFormat::Table)]
+    pub(crate) format: SqlFormat,
+
+    /// Most rows of an answer.
+    #[arg(
+        long, value_name = "N", default_value_t = 10_000,
+        value_parser = clap::value_parser!(u64).range(1..=ranking::console::ROWS_MAX as u64)
+    )]
+    pub(crate) rows: u64,
+
+    /// Memory of the database engine, in megabytes.
+    #[arg(long, value_name = "MB", default_value_t = 1_024)]
+    pub(crate) memory: u64,
+
+    /// Threads; default: one for each core.
+    #[arg(long, value_name = "N")]
+    pub(crate) threads: Option<usize>,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// How rows of SQL are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SqlFormat {
+    /// For people.
+    Table,
+    /// Comma-separated values with a header; null is empty.
+    Csv,
+    /// One JSON object a line; numbers are numbers.
+    Jsonl,
+}
+
+/// Shows where a formula is wrong.
+fn parse_formula(text: &str) -> Result<Formula, String> {
+    Formula::parse(text).map_err(|error| {
+        // Tabs and line ends would move the mark away from its place.
+        let line: String = text.chars().map(|c| if c.is_whitespace() { ' ' } else { c }).collect();
+        let mark = " ".repeat(error.position.saturating_sub(1));
+        format!("{}\n\n  {line}\n  {mark}^", error.message)
+    })
+}
+
+fn parse_order(text: &str) -> Result<RankOrder, String> {
+    text.parse().map_err(|error: ranking::RankError| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wrong_formula_is_pointed_at() {
+        let message = parse_formula("Close\t+ ; 2").unwrap_err();
+        assert!(message.ends_with("\n\n  Close + ; 2\n          ^"), "{message}");
+        assert!(parse_formula("-Close").is_ok());
+    }
+
+    #[test]
+    fn orders_are_words() {
+        assert_eq!(parse_order("asc"), Ok(RankOrder::Asc));
+        assert!(parse_order("up").unwrap_err().contains("use desc or asc"));
+    }
+}

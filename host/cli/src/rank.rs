@@ -1,0 +1,196 @@
+//! `kumiki rank`: a ranking, shown or written to a file.
+
+mod serve;
+mod show;
+
+use std::fs::File;
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::num::NonZero;
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use ranking::store::DataDir;
+use ranking::{CancelToken, EngineOptions, RankEngine, RankError, RankQuery, Ranking, export};
+
+use crate::Ending;
+use crate::args::{PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat};
+use crate::interrupt::Interrupt;
+use crate::terminal::grouped;
+
+pub(crate) use serve::service_sdl;
+pub(crate) use show::terminal_width;
+
+/// Runs the command.
+pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
+    match &args.command {
+        Some(RankCommand::Serve(serve)) => serve::run(serve),
+        Some(RankCommand::Publish(publish)) => self::publish(publish),
+        None => query(&args.query),
+    }
+}
+
+/// Makes a snapshot.
+fn publish(args: &PublishArgs) -> Result<Ending> {
+    let published = ranking::store::publish(&DataDir::new(&args.data.data_dir))?;
+    println!(
+        "snapshot {}: {} issues, {} business days, {} to {}",
+        published.number,
+        grouped(&published.codes.to_string()),
+        grouped(&published.days.to_string()),
+        published.range.0,
+        published.range.1
+    );
+    Ok(Ending::Done)
+}
+
+fn query(args: &QueryArgs) -> Result<Ending> {
+    let format = format(args)?;
+    let cancel = CancelToken::new();
+    let token = cancel.clone();
+    let _interrupt = Interrupt::listen_and(move || token.cancel())?;
+    let threads = args.threads.unwrap_or_else(cores);
+    let options = EngineOptions { threads, timeout: args.timeout, ..EngineOptions::single_query() };
+    let engine = RankEngine::open(&args.data.data_dir, options)?;
+    let to = args.to.unwrap_or(engine.snapshot().last);
+    let query = RankQuery {
+        from: args.from.unwrap_or(to),
+        to,
+        formula: args.sort_by.clone(),
+        order: args.order,
+        limit: args.limit,
+        codes: (!args.codes.is_empty()).then(|| args.codes.clone()),
+    };
+    if query.from > query.to {
+        bail!("--from {} is after --to {}", query.from, query.to);
+    }
+    if args.explain {
+        return explain(&engine, &query);
+    }
+    match engine.rank(&query, &cancel) {
+        Ok(ranking) => write(&ranking, &query, format, args.out.as_deref()),
+        Err(RankError::Cancelled) => {
+            eprintln!("interrupted; nothing was written");
+            Ok(Ending::Interrupted)
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// As many threads as the machine has cores.
+pub(crate) fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// What was asked for, else what the file's ending says.
+fn format(args: &QueryArgs) -> Result<RowFormat> {
+    let ending = args.out.as_deref().and_then(Path::extension).and_then(|ending| ending.to_str());
+    let format = match (args.format, ending) {
+        (Some(format), _) => format,
+        (None, Some("csv")) => RowFormat::Csv,
+        (None, Some("json")) => RowFormat::Json,
+        (None, Some("jsonl" | "ndjson")) => RowFormat::Jsonl,
+        (None, Some("parquet")) => RowFormat::Parquet,
+        (None, Some("arrow" | "arrows")) => RowFormat::Arrow,
+        (None, Some("txt") | None) => RowFormat::Table,
+        (None, Some(other)) => bail!("--out ends with .{other}; say what it is with --format"),
+    };
+    let to_terminal = args.out.is_none() && io::stdout().is_terminal();
+    match format {
+        RowFormat::Parquet if args.out.is_none() => bail!("Parquet is a file; give one with --out"),
+        RowFormat::Arrow if to_terminal => bail!("Arrow is not for terminals; give --out FILE"),
+        _ => Ok(format),
+    }
+}
+
+fn explain(engine: &RankEngine, query: &RankQuery) -> Result<Ending> {
+    let found = engine.explain(query)?;
+    println!("formula\n  {}\n\ntree", found.formula);
+    for line in found.tree.lines() {
+        println!("  {line}");
+    }
+    println!("\nstatement of reference\n{}\n\nplan\n{}", found.sql, found.plan.trim_end());
+    println!(
+        "\nrows  {}\ntime  {:.3} ms by the kernel, which answers queries\n      {:.3} ms by the statement",
+        grouped(&found.rows.to_string()),
+        found.elapsed.as_secs_f64() * 1e3,
+        found.elapsed_sql.as_secs_f64() * 1e3
+    );
+    if found.agrees {
+        println!("same  both gave the same rows, bit for bit");
+        return Ok(Ending::Done);
+    }
+    eprintln!("error: the kernel and the statement gave different rows");
+    Ok(Ending::Problems)
+}
+
+fn write(
+    ranking: &Ranking,
+    query: &RankQuery,
+    format: RowFormat,
+    out: Option<&Path>,
+) -> Result<Ending> {
+    let Some(path) = out else {
+        let mut out = BufWriter::new(io::stdout().lock());
+        let width = terminal_width();
+        let written = write_to(ranking, query, format, width, &mut out);
+        return match written.and_then(|()| Ok(out.flush()?)) {
+            Err(error) if is_broken_pipe(&error) => Ok(Ending::Done),
+            other => other.map(|()| Ending::Done),
+        };
+    };
+    // Written beside and renamed, so that the file is whole or not there.
+    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
+    let aside = tempfile::Builder::new()
+        .prefix(".kumiki-rank-")
+        .tempfile_in(folder.unwrap_or(Path::new(".")))
+        .with_context(|| format!("cannot write {}", path.display()))?;
+    if format == RowFormat::Parquet {
+        export::write_parquet(ranking, aside.path())?;
+    } else {
+        let mut file = BufWriter::new(aside.as_file());
+        write_to(ranking, query, format, None, &mut file)?;
+        file.flush()?;
+    }
+    let file = aside.persist(path).with_context(|| format!("cannot write {}", path.display()))?;
+    share(&file)?;
+    eprintln!("{} rows in {}", grouped(&ranking.rows.len().to_string()), path.display());
+    Ok(Ending::Done)
+}
+
+/// Gives a file that was made for us alone the rights of a usual one.
+#[cfg(unix)]
+fn share(file: &File) -> io::Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    file.set_permissions(std::fs::Permissions::from_mode(0o644))
+}
+
+#[cfg(not(unix))]
+fn share(_: &File) -> io::Result<()> {
+    Ok(())
+}
+
+fn write_to(
+    ranking: &Ranking,
+    query: &RankQuery,
+    format: RowFormat,
+    width: Option<usize>,
+    out: &mut impl Write,
+) -> Result<()> {
+    match format {
+        RowFormat::Table => show::table(ranking, query, width, out)?,
+        RowFormat::Csv => export::write_csv(ranking, out)?,
+        RowFormat::Json => export::write_json(ranking, out)?,
+        RowFormat::Jsonl => export::write_jsonl(ranking, out)?,
+        RowFormat::Arrow => export::write_arrow(ranking, out)?,
+        RowFormat::Parquet => bail!("Parquet is a file; give one with --out"),
+    }
+    Ok(())
+}
+
+/// Whether the reader of our output went away, as `head` does.
+pub(crate) fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<io::Error>())
+        .any(|cause| cause.kind() == io::ErrorKind::BrokenPipe)
+}

@@ -1,0 +1,109 @@
+//! `kumiki rank serve`: the ranking service, until Ctrl-C or a request to end.
+
+use std::io::{self, Write};
+use std::sync::Arc;
+
+use anyhow::{Context, Result, bail};
+use ranking::service::{self, BearerToken, Service, ServiceLimits, ServiceOptions};
+use ranking::{EngineOptions, RankEngine, limits};
+
+use crate::Ending;
+use crate::args::ServeArgs;
+use crate::interrupt::Interrupt;
+use crate::terminal::grouped;
+
+/// Where a token may come from, besides a file.
+const TOKEN_VARIABLE: &str = "KUMIKI_RANK_TOKEN";
+/// Bytes of a megabyte.
+const MEGABYTE: u64 = 1 << 20;
+
+/// The GraphQL schema as text.
+pub(crate) fn service_sdl() -> String {
+    service::sdl()
+}
+
+pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
+    let token = token(args)?;
+    if token.is_none() && !args.listen.ip().is_loopback() {
+        eprintln!("warning: everybody who reaches {} may ask; see --token-file", args.listen);
+    }
+    let engine = RankEngine::open(&args.data.data_dir, engine_options(args))?;
+    let snapshot = engine.snapshot();
+    let options = ServiceOptions {
+        limits: service_limits(args)?,
+        token,
+        origins: args.cors_origin.clone(),
+        graphiql: args.graphiql,
+    };
+    let service = Service::bind(args.listen, Arc::new(engine), options, |line| {
+        tell(&format!("fault: {line}"));
+    })?;
+    let stop = service.stop();
+    let _interrupt = Interrupt::listen_and(move || stop.stop())?;
+    // One line in one piece, last: whoever started the service may read it and go.
+    tell(&format!(
+        "snapshot {}: {} issues, {} business days, {} to {}; Ctrl-C ends the service",
+        snapshot.number,
+        grouped(&snapshot.codes.to_string()),
+        grouped(&snapshot.days.to_string()),
+        snapshot.first,
+        snapshot.last
+    ));
+    println!("ranking service on http://{}", service.address());
+    service.run()?;
+    Ok(Ending::Done)
+}
+
+/// A line for the operator. A closed standard error does not end a service.
+fn tell(line: &str) {
+    let _ = writeln!(io::stderr(), "{line}");
+}
+
+fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {
+    match (&args.token_file, std::env::var(TOKEN_VARIABLE)) {
+        (Some(_), Ok(_)) => bail!("--token-file and {TOKEN_VARIABLE} are both given; use one"),
+        (Some(path), Err(_)) => {
+            let token = BearerToken::from_file(path);
+            Ok(Some(token.with_context(|| format!("--token-file {}", path.display()))?))
+        }
+        (None, Ok(text)) => Ok(Some(BearerToken::new(&text).context(TOKEN_VARIABLE)?)),
+        (None, Err(std::env::VarError::NotPresent)) => Ok(None),
+        (None, Err(error)) => Err(error).context(TOKEN_VARIABLE),
+    }
+}
+
+fn engine_options(args: &ServeArgs) -> EngineOptions {
+    EngineOptions {
+        threads: args.threads.unwrap_or_else(super::cores),
+        memory_bytes: args.memory.saturating_mul(MEGABYTE),
+        cache_bytes: args.cache_memory.saturating_mul(MEGABYTE),
+        // The service hands over no more than it works on; the rest waits there.
+        concurrent_queries: args.concurrent.saturating_mul(args.max_aliases).max(1),
+        timeout: args.timeout,
+        ..EngineOptions::default()
+    }
+}
+
+fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
+    if args.max_formula > limits::FORMULA_CHARS_MAX {
+        bail!("--max-formula {}: at most {}", args.max_formula, limits::FORMULA_CHARS_MAX);
+    }
+    if args.concurrent == 0 || args.max_connections == 0 {
+        bail!("--concurrent and --max-connections must be at least 1");
+    }
+    Ok(ServiceLimits {
+        rank_limit: args.max_limit,
+        range_years: args.max_years,
+        formula_characters: args.max_formula,
+        lag: args.max_lag,
+        aliases: args.max_aliases,
+        depth: args.max_depth,
+        body_bytes: args.max_body,
+        answer_rows: args.max_rows,
+        concurrent_answers: args.concurrent,
+        queue: args.queue,
+        connections: args.max_connections,
+        request_time: args.timeout,
+        ..ServiceLimits::default()
+    })
+}

@@ -1,0 +1,332 @@
+//! SQL for people over everything that was stored: read-only views, one SELECT at a time, with
+//! limits on memory, rows and files.
+//!
+//! Data is opened read-only before the first statement; after that nothing else can be opened and
+//! no setting can be changed, so a statement can neither write nor read elsewhere.
+
+mod files;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use duckdb::arrow::array::Array;
+use duckdb::arrow::datatypes::DataType;
+use duckdb::arrow::error::ArrowError;
+use duckdb::arrow::util::display::{ArrayFormatter, FormatOptions};
+use duckdb::{Config, Connection};
+use thiserror::Error;
+
+use crate::CancelToken;
+use crate::store::DataDir;
+
+pub use files::{FILES_MAX, FOLDERS};
+
+/// Longest statement, in bytes.
+pub const SQL_BYTES_MAX: usize = 100_000;
+/// Most rows of one answer, whatever the options say. All are held in memory.
+pub const ROWS_MAX: usize = 1_000_000;
+/// How often a running statement looks whether it was cancelled.
+const WATCH_INTERVAL: Duration = Duration::from_millis(5);
+
+/// What a statement may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ConsoleOptions {
+    /// Worker threads.
+    pub threads: usize,
+    /// Memory of the database engine, in bytes.
+    pub memory_bytes: u64,
+    /// Rows of an answer; the rest is cut off and said so. At most [`ROWS_MAX`].
+    pub rows: usize,
+}
+
+impl Default for ConsoleOptions {
+    fn default() -> Self {
+        Self { threads: 2, memory_bytes: 1 << 30, rows: 10_000 }
+    }
+}
+
+/// Why there is no answer.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum ConsoleError {
+    /// There is nothing to look at.
+    #[error("{0} holds no data; load daily prices, or make some with `kumiki data sample --daily`")]
+    NoData(String),
+    /// A folder cannot be listed or holds too much.
+    #[error("{0}")]
+    Files(String),
+    /// The statement is something else than one SELECT.
+    #[error("{0}")]
+    Refused(String),
+    /// The statement is wrong or needs more than it may use.
+    #[error("{0}")]
+    Statement(String),
+    /// It was cancelled.
+    #[error("cancelled")]
+    Cancelled,
+    /// The database engine cannot be set up.
+    #[error("the database engine cannot be set up: {0}")]
+    Engine(#[from] duckdb::Error),
+    /// The answer cannot be read.
+    #[error("the answer cannot be read: {0}")]
+    Answer(#[from] ArrowError),
+}
+
+/// A view that statements can name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct View {
+    /// Its name.
+    pub name: String,
+    /// Names and types of its columns.
+    pub columns: Vec<(String, String)>,
+}
+
+/// A column of an answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Column {
+    /// Its name.
+    pub name: String,
+    /// Whether it holds numbers, which people want aligned at the right.
+    pub numeric: bool,
+}
+
+/// An answer as text.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Table {
+    /// The columns.
+    pub columns: Vec<Column>,
+    /// The rows; `None` is null.
+    pub rows: Vec<Vec<Option<String>>>,
+    /// Whether there were more rows than asked for.
+    pub cut: bool,
+}
+
+/// A read-only database over the stored data.
+pub struct Console {
+    connection: Connection,
+    views: Vec<View>,
+    rows: usize,
+}
+
+impl Console {
+    /// Opens all data of a data directory.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be opened.
+    pub fn open(data: &DataDir, options: &ConsoleOptions) -> Result<Self, ConsoleError> {
+        let config = Config::default()
+            .threads(i64::try_from(options.threads.max(1)).unwrap_or(1))?
+            .max_memory(&format!("{}B", options.memory_bytes))?;
+        let connection = Connection::open_in_memory_with_flags(config)?;
+        connection.execute_batch("SET temp_directory = ''; SET enable_progress_bar = false")?;
+        let mother = data.mother();
+        if mother.is_file() {
+            attach(&connection, &mother)?;
+        }
+        let found = files::find(data.path()).map_err(ConsoleError::Files)?;
+        for set in &found {
+            connection.execute_batch(&set.view())?;
+        }
+        let allowed: Vec<String> =
+            found.iter().flat_map(|set| &set.paths).map(|path| literal(path)).collect();
+        connection.execute_batch(&format!(
+            "SET allowed_paths = [{}]; SET enable_external_access = false; \
+             SET lock_configuration = true",
+            allowed.join(", ")
+        ))?;
+        let views = views(&connection)?;
+        if views.is_empty() {
+            return Err(ConsoleError::NoData(data.path().display().to_string()));
+        }
+        Ok(Self { connection, views, rows: options.rows.clamp(1, ROWS_MAX) })
+    }
+
+    /// The views, by name.
+    #[must_use]
+    pub fn views(&self) -> &[View] {
+        &self.views
+    }
+
+    /// Runs one SELECT (or DESCRIBE, SHOW, SUMMARIZE or EXPLAIN).
+    ///
+    /// # Errors
+    /// When it is something else, wrong, cancelled, or needs more than it may use.
+    pub fn query(&self, sql: &str, cancel: &CancelToken) -> Result<Table, ConsoleError> {
+        let sql = sql.trim().trim_end_matches(';').trim_end();
+        if sql.len() > SQL_BYTES_MAX {
+            let length = sql.len();
+            let message = format!("the statement has {length} bytes; at most {SQL_BYTES_MAX}");
+            return Err(ConsoleError::Refused(message));
+        }
+        let (explain, select) = split_explain(sql);
+        self.check_select(select)?;
+        // One more row than asked for tells whether there are more.
+        let bounded = match explain {
+            Some(explain) => format!("{explain} {select}"),
+            None => format!("SELECT * FROM (\n{select}\n) LIMIT {}", self.rows + 1),
+        };
+        self.watched(cancel, || self.run(&bounded))
+    }
+
+    /// Lets the database engine itself say whether this is a SELECT and nothing else.
+    fn check_select(&self, sql: &str) -> Result<(), ConsoleError> {
+        let shown = "SELECT json_serialize_sql(?::VARCHAR)";
+        let text: String = self
+            .connection
+            .query_row(shown, [sql], |row| row.get(0))
+            .map_err(|error| ConsoleError::Statement(first_lines(&error.to_string())))?;
+        let tree: serde_json::Value = serde_json::from_str(&text)
+            .map_err(|error| ConsoleError::Statement(error.to_string()))?;
+        if tree["error"] == serde_json::Value::Bool(true) {
+            let kind = tree["error_type"].as_str().unwrap_or_default();
+            let message = tree["error_message"].as_str().unwrap_or("not a SELECT");
+            return Err(if kind == "not implemented" {
+                ConsoleError::Refused(
+                    "only SELECT, DESCRIBE, SHOW, SUMMARIZE and EXPLAIN can be used: the data is \
+                     read-only here"
+                        .to_owned(),
+                )
+            } else {
+                ConsoleError::Statement(first_lines(message))
+            });
+        }
+        match tree["statements"].as_array().map_or(0, Vec::len) {
+            1 => Ok(()),
+            0 => Err(ConsoleError::Refused("there is no statement".to_owned())),
+            count => {
+                let message = format!("{count} statements at once; send one after the other");
+                Err(ConsoleError::Refused(message))
+            }
+        }
+    }
+
+    fn run(&self, sql: &str) -> Result<Table, ConsoleError> {
+        let wrong = |error: duckdb::Error| ConsoleError::Statement(first_lines(&error.to_string()));
+        let mut statement = self.connection.prepare(sql).map_err(wrong)?;
+        let batches = statement.query_arrow([]).map_err(wrong)?;
+        let schema = batches.get_schema();
+        let columns = schema.fields().iter().map(|field| Column {
+            name: field.name().clone(),
+            numeric: is_numeric(field.data_type()),
+        });
+        let mut table = Table { columns: columns.collect(), ..Table::default() };
+        let options = FormatOptions::default().with_display_error(true);
+        for batch in batches {
+            let formatters = batch
+                .columns()
+                .iter()
+                .map(|column| ArrayFormatter::try_new(column.as_ref(), &options))
+                .collect::<Result<Vec<_>, _>>()?;
+            for index in 0..batch.num_rows() {
+                if table.rows.len() == self.rows {
+                    table.cut = true;
+                    return Ok(table);
+                }
+                let cells = formatters.iter().zip(batch.columns()).map(|(formatter, column)| {
+                    (!column.is_null(index)).then(|| formatter.value(index).to_string())
+                });
+                table.rows.push(cells.collect());
+            }
+        }
+        Ok(table)
+    }
+
+    /// Does `work`; ends the running statement when the token is cancelled.
+    fn watched(
+        &self,
+        cancel: &CancelToken,
+        work: impl FnOnce() -> Result<Table, ConsoleError>,
+    ) -> Result<Table, ConsoleError> {
+        let done = AtomicBool::new(false);
+        let handle = self.connection.interrupt_handle();
+        let outcome = std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !done.load(Ordering::Acquire) {
+                    if cancel.is_cancelled() {
+                        handle.interrupt();
+                    }
+                    std::thread::sleep(WATCH_INTERVAL);
+                }
+            });
+            let outcome = work();
+            done.store(true, Ordering::Release);
+            outcome
+        });
+        if outcome.is_err() && cancel.is_cancelled() {
+            return Err(ConsoleError::Cancelled);
+        }
+        outcome
+    }
+}
+
+/// Makes the tables of the combined database views.
+fn attach(connection: &Connection, mother: &Path) -> Result<(), ConsoleError> {
+    connection.execute_batch(&format!("ATTACH {} AS mother (READ_ONLY)", literal(mother)))?;
+    let mut statement = connection.prepare(
+        "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'mother' ORDER BY 1",
+    )?;
+    let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+    for name in names.collect::<Result<Vec<_>, _>>()? {
+        let name = identifier(&name);
+        connection.execute_batch(&format!("CREATE VIEW {name} AS SELECT * FROM mother.{name}"))?;
+    }
+    Ok(())
+}
+
+fn views(connection: &Connection) -> Result<Vec<View>, ConsoleError> {
+    let mut statement = connection.prepare(
+        "SELECT table_name, column_name, data_type FROM information_schema.columns \
+         WHERE table_catalog = 'memory' AND table_schema = 'main' ORDER BY 1, ordinal_position",
+    )?;
+    let rows = statement.query_map([], |row| {
+        Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?, row.get::<_, String>(2)?))
+    })?;
+    let mut views: Vec<View> = Vec::new();
+    for row in rows {
+        let (name, column, kind) = row?;
+        if views.last().is_none_or(|view| view.name != name) {
+            views.push(View { name, columns: Vec::new() });
+        }
+        if let Some(view) = views.last_mut() {
+            view.columns.push((column, kind));
+        }
+    }
+    Ok(views)
+}
+
+/// The words `EXPLAIN` or `EXPLAIN ANALYZE` before a statement, and the statement.
+fn split_explain(sql: &str) -> (Option<&'static str>, &str) {
+    let word = |text: &str, word: &str| {
+        let rest = text.get(word.len()..)?;
+        let fits = text.get(..word.len())?.eq_ignore_ascii_case(word);
+        (fits && rest.starts_with(char::is_whitespace))
+            .then(|| text.len() - rest.trim_start().len())
+    };
+    let Some(at) = word(sql, "EXPLAIN") else { return (None, sql) };
+    match word(&sql[at..], "ANALYZE") {
+        Some(more) => (Some("EXPLAIN ANALYZE"), &sql[at + more..]),
+        None => (Some("EXPLAIN"), &sql[at..]),
+    }
+}
+
+fn is_numeric(kind: &DataType) -> bool {
+    kind.is_numeric()
+}
+
+fn first_lines(text: &str) -> String {
+    /// Lines of a message; the engine draws the place below its text.
+    const LINES: usize = 6;
+    text.lines().take(LINES).collect::<Vec<_>>().join("\n")
+}
+
+fn literal(path: &Path) -> String {
+    format!("'{}'", path.to_string_lossy().replace('\'', "''"))
+}
+
+fn identifier(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,145 @@
+//! What statements can do, and what they cannot.
+
+use std::fs;
+
+use super::*;
+
+fn data() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mother = DataDir::new(folder.path()).mother();
+    fs::create_dir_all(mother.parent().unwrap()).unwrap();
+    let connection = Connection::open(&mother).unwrap();
+    let tables = "CREATE TABLE daily (date DATE, code VARCHAR, close DOUBLE, volume DOUBLE); \
+                  INSERT INTO daily VALUES ('2024-01-04', '7203', 2500.5, 100), \
+                  ('2024-01-05', '7203', 2501, NULL), ('2024-01-04', '1301', 3000, 5)";
+    connection.execute_batch(tables).unwrap();
+    connection.close().unwrap();
+    let runs = folder.path().join("narrative").join("first");
+    fs::create_dir_all(&runs).unwrap();
+    fs::write(runs.join("narrative.csv"), "ts_event_ns,text\n1,hello\n2,\"a, b\"\n").unwrap();
+    let audit = folder.path().join("audit");
+    fs::create_dir_all(&audit).unwrap();
+    fs::write(audit.join("audit.jsonl"), "{\"what\":\"start\",\"n\":1}\n").unwrap();
+    folder
+}
+
+fn console(folder: &tempfile::TempDir) -> Console {
+    let options = ConsoleOptions { rows: 100, ..ConsoleOptions::default() };
+    Console::open(&DataDir::new(folder.path()), &options).unwrap()
+}
+
+fn ask(console: &Console, sql: &str) -> Result<Table, ConsoleError> {
+    console.query(sql, &CancelToken::new())
+}
+
+#[test]
+fn views_show_what_is_stored() {
+    let folder = data();
+    let console = console(&folder);
+    let names: Vec<&str> = console.views().iter().map(|view| view.name.as_str()).collect();
+    assert_eq!(names, ["audit", "daily", "narrative"]);
+    let table =
+        ask(&console, "SELECT date, close, volume FROM daily WHERE code = '7203' ORDER BY 1;");
+    let table = table.unwrap();
+    assert_eq!(
+        table.columns.iter().map(|column| column.numeric).collect::<Vec<_>>(),
+        [false, true, true]
+    );
+    let cell = |row: usize, column: usize| table.rows[row][column].as_deref();
+    assert_eq!((cell(0, 0), cell(0, 1), cell(1, 2)), (Some("2024-01-04"), Some("2500.5"), None));
+    let table = ask(&console, "SELECT text FROM narrative ORDER BY ts_event_ns -- last").unwrap();
+    assert_eq!(table.rows, [[Some("hello".to_owned())], [Some("a, b".to_owned())]]);
+    assert_eq!(ask(&console, "SELECT what FROM audit").unwrap().rows.len(), 1);
+    assert!(ask(&console, "DESCRIBE daily").unwrap().rows.len() == 4);
+    let plan = ask(&console, "explain SELECT code, avg(close) FROM daily GROUP BY code").unwrap();
+    assert!(format!("{:?}", plan.rows).contains("GROUP_BY"), "{plan:?}");
+}
+
+#[test]
+fn answers_are_cut_and_say_so() {
+    let folder = data();
+    let console = console(&folder);
+    let table = ask(&console, "SELECT * FROM range(100)").unwrap();
+    assert_eq!((table.rows.len(), table.cut), (100, false));
+    let table = ask(&console, "SELECT * FROM range(101)").unwrap();
+    assert_eq!((table.rows.len(), table.cut), (100, true));
+    let long = format!("SELECT '{}'", "x".repeat(SQL_BYTES_MAX));
+    assert!(matches!(ask(&console, &long), Err(ConsoleError::Refused(_))));
+}
+
+#[test]
+fn nothing_can_be_changed_or_read_elsewhere() {
+    let folder = data();
+    fs::write(folder.path().join("secret.csv"), "a\n1\n").unwrap();
+    let console = console(&folder);
+    let inside = |name: &str| folder.path().join(name).display().to_string();
+    for sql in [
+        "CREATE TABLE t AS SELECT 1".to_owned(),
+        "INSERT INTO mother.daily VALUES ('2024-01-09', 'x', 1, 1)".to_owned(),
+        "DELETE FROM mother.daily".to_owned(),
+        "DROP VIEW daily".to_owned(),
+        "SET memory_limit = '100GB'".to_owned(),
+        "SET enable_external_access = true".to_owned(),
+        "PRAGMA enable_profiling".to_owned(),
+        "INSTALL httpfs".to_owned(),
+        format!("ATTACH '{}' AS other", inside("new.db")),
+        format!("COPY (SELECT 1) TO '{}'", inside("out.csv")),
+        format!("COPY (SELECT 1) TO '{}'", inside("narrative/first/narrative.csv")),
+        format!("EXPLAIN ANALYZE COPY (SELECT 1) TO '{}'", inside("audit/audit.jsonl")),
+        format!("SELECT * FROM read_csv('{}')", inside("secret.csv")),
+        format!("SELECT * FROM '{}'", inside("secret.csv")),
+        format!("SELECT * FROM glob('{}/*')", folder.path().display()),
+        "SELECT 1; SELECT 2".to_owned(),
+        "SELECT 1) TO 'x'; --".to_owned(),
+        "SELECT 1) LIMIT 1; DROP VIEW daily; SELECT * FROM (SELECT 1".to_owned(),
+        String::new(),
+        "SELEC 1".to_owned(),
+    ] {
+        let error = ask(&console, &sql).expect_err(&sql);
+        assert!(!error.to_string().is_empty(), "{sql}");
+    }
+    assert!(!folder.path().join("out.csv").exists() && !folder.path().join("new.db").exists());
+    let text = fs::read_to_string(folder.path().join("narrative/first/narrative.csv")).unwrap();
+    assert!(text.starts_with("ts_event_ns"));
+    let table = ask(&console, "SELECT count(*) FROM daily").unwrap();
+    assert_eq!(table.rows[0][0].as_deref(), Some("3"));
+}
+
+#[test]
+fn a_cancelled_statement_ends() {
+    let folder = data();
+    let console = console(&folder);
+    let cancel = CancelToken::new();
+    let other = cancel.clone();
+    let endless =
+        "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range % 7 = b.range";
+    std::thread::scope(|scope| {
+        scope.spawn(move || other.cancel());
+        let error = console.query(endless, &cancel).expect_err("it never ends by itself");
+        assert!(matches!(error, ConsoleError::Cancelled), "{error}");
+    });
+    assert!(ask(&console, "SELECT 1").is_ok(), "the console goes on");
+}
+
+#[test]
+fn memory_has_a_limit() {
+    let folder = data();
+    let options = ConsoleOptions { memory_bytes: 50_000_000, ..ConsoleOptions::default() };
+    let console = Console::open(&DataDir::new(folder.path()), &options).unwrap();
+    let error = ask(&console, "SELECT list(range) FROM range(100000000)").unwrap_err();
+    assert!(error.to_string().contains("emory"), "{error}");
+}
+
+#[test]
+fn an_empty_folder_says_what_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let opened = Console::open(&DataDir::new(folder.path()), &ConsoleOptions::default());
+    let error = opened.err().expect("there is nothing");
+    assert!(error.to_string().contains("kumiki data sample --daily"), "{error}");
+    let mixed = folder.path().join("trades");
+    fs::create_dir(&mixed).unwrap();
+    fs::write(mixed.join("a.csv"), "a\n1\n").unwrap();
+    fs::write(mixed.join("b.jsonl"), "{}\n").unwrap();
+    let opened = Console::open(&DataDir::new(folder.path()), &ConsoleOptions::default());
+    assert!(opened.err().expect("two forms").to_string().contains("several forms"));
+}

@@ -1,0 +1,227 @@
+//! Answers queries: snapshots, a fair pool of workers, a cache of results.
+
+mod cache;
+mod explain;
+mod follow;
+mod job;
+mod options;
+mod pool;
+mod snapshot;
+
+#[cfg(test)]
+mod tests;
+
+use std::path::Path;
+use std::sync::Arc;
+
+use domain::JstDate;
+use domain::clock::Stopwatch;
+
+use crate::error::RankError;
+use crate::kernel::{Plan, Program};
+use crate::limits::{CODES_MAX, LIMIT_MAX, RANGE_YEARS_MAX};
+use crate::query::{CancelToken, RankQuery, Ranking, shown};
+use crate::store::{DataDir, Statement};
+
+use cache::{Cache, Key};
+use follow::Follower;
+use job::Job;
+use pool::Pool;
+use snapshot::Snapshot;
+
+pub use explain::Explanation;
+pub use options::{Check, EngineOptions};
+pub use snapshot::SnapshotInfo;
+
+/// Ranks from the newest snapshot of a data directory. Share it between threads by reference; all
+/// queries run on its own workers, and a new snapshot is taken up while old queries end on theirs.
+#[derive(Debug)]
+pub struct RankEngine {
+    options: EngineOptions,
+    follower: Follower,
+    pool: Pool,
+    cache: Cache,
+}
+
+/// A query in days and codes of one snapshot.
+#[derive(Debug)]
+struct Resolved {
+    snapshot: Arc<Snapshot>,
+    /// Days of the calendar, the last one not included.
+    days: std::ops::Range<usize>,
+    codes: Option<Vec<u32>>,
+}
+
+impl RankEngine {
+    /// Opens the current snapshot of a data directory.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RankError::NoData`] where nothing was published, and what is wrong with the
+    /// snapshot where it cannot be used.
+    pub fn open(data_dir: &Path, options: EngineOptions) -> Result<Self, RankError> {
+        let options = options.within_limits();
+        let follower = Follower::start(DataDir::new(data_dir), &options)?;
+        let pool = Pool::start(&options)?;
+        Ok(Self { cache: Cache::new(options.cache_bytes), options, follower, pool })
+    }
+
+    /// Ranks. Blocks until the answer is there, the token is cancelled or the time limit passes.
+    ///
+    /// # Errors
+    ///
+    /// Returns what is wrong with the query, or why it did not end.
+    pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
+        let resolved = self.resolve(query)?;
+        let key = Key::new(query, &resolved);
+        if let Some(ranking) = self.cache.get(&key) {
+            return Ok(Ranking::clone(&ranking));
+        }
+        let job = Job::new(self.plan(query, &resolved), resolved, cancel, &self.options)?;
+        let ranking = self.pool.run(Arc::new(job))?;
+        self.cache.put(key, &ranking);
+        Ok(ranking)
+    }
+
+    /// Ranks with the reference statement in DuckDB instead: slower, and the same answer. It runs
+    /// on the caller's thread, outside of the pool.
+    ///
+    /// # Errors
+    ///
+    /// As [`RankEngine::rank`].
+    pub fn rank_by_sql(
+        &self,
+        query: &RankQuery,
+        cancel: &CancelToken,
+    ) -> Result<Ranking, RankError> {
+        let resolved = self.resolve(query)?;
+        let snapshot = &resolved.snapshot;
+        let rows = match self.statement(query, &resolved) {
+            Some(statement) => snapshot.reference(&self.options)?.get(&snapshot.info)?.rows(
+                &statement,
+                cancel,
+                self.options.timeout,
+            )?,
+            None => Vec::new(),
+        };
+        Ok(resolved.ranking(rows))
+    }
+
+    /// How a query is answered: tree, statement, plan, and the time of both ways.
+    ///
+    /// # Errors
+    ///
+    /// As [`RankEngine::rank`].
+    pub fn explain(&self, query: &RankQuery) -> Result<Explanation, RankError> {
+        explain::explain(self, query)
+    }
+
+    /// The snapshot that the next query will use.
+    #[must_use]
+    pub fn snapshot(&self) -> SnapshotInfo {
+        let mut info = self.follower.current().info.clone();
+        info.refused = self.follower.refused();
+        info
+    }
+
+    /// Queries that run and that wait, at this moment.
+    #[must_use]
+    pub fn load(&self) -> (usize, usize) {
+        self.pool.load()
+    }
+
+    /// Checks a query and finds its days and codes in the current snapshot.
+    fn resolve(&self, query: &RankQuery) -> Result<Resolved, RankError> {
+        if !(1..=LIMIT_MAX).contains(&query.limit) {
+            return Err(RankError::Limit { asked: query.limit.into(), max: LIMIT_MAX });
+        }
+        check_range(query.from, query.to)?;
+        let snapshot = self.follower.current();
+        let calendar = snapshot.grid.days();
+        let first = calendar.partition_point(|day| *day < query.from);
+        let end = calendar.partition_point(|day| *day <= query.to).max(first);
+        let codes = query.codes.as_deref().map(|codes| find_codes(&snapshot, codes)).transpose()?;
+        Ok(Resolved { snapshot, days: first..end, codes })
+    }
+
+    fn plan(&self, query: &RankQuery, resolved: &Resolved) -> Plan {
+        Plan {
+            program: Program::new(query.formula.root()),
+            order: query.order,
+            limit: query.limit as usize,
+            codes: resolved.codes.clone(),
+        }
+    }
+
+    /// The reference statement; `None` where the range has no days.
+    fn statement<'a>(&self, query: &'a RankQuery, resolved: &'a Resolved) -> Option<Statement<'a>> {
+        Some(Statement {
+            root: query.formula.root(),
+            first_day: resolved.days.start,
+            last_day: resolved
+                .days
+                .end
+                .checked_sub(1)
+                .filter(|last| *last >= resolved.days.start)?,
+            order: query.order,
+            limit: query.limit,
+            codes: resolved.codes.as_deref(),
+            code_count: resolved.snapshot.grid.codes().len(),
+            parts: self.options.threads,
+        })
+    }
+
+    /// The kernel's answer with its time, past the cache.
+    fn timed(
+        &self,
+        query: &RankQuery,
+        cancel: &CancelToken,
+    ) -> Result<(Ranking, std::time::Duration), RankError> {
+        let watch = Stopwatch::start();
+        let resolved = self.resolve(query)?;
+        let job = Job::new(self.plan(query, &resolved), resolved, cancel, &self.options)?;
+        Ok((self.pool.run(Arc::new(job))?, watch.elapsed()))
+    }
+}
+
+impl Resolved {
+    fn ranking(&self, rows: Vec<crate::query::RankRow>) -> Ranking {
+        Ranking {
+            days: self.snapshot.grid.days().get(self.days.clone()).unwrap_or_default().to_vec(),
+            codes: Arc::clone(self.snapshot.grid.codes()),
+            rows,
+            snapshot: self.snapshot.info.number,
+        }
+    }
+}
+
+fn check_range(from: JstDate, to: JstDate) -> Result<(), RankError> {
+    let months = chrono::Months::new(RANGE_YEARS_MAX * 12);
+    if from.checked_add_months(months).is_some_and(|end| to > end) {
+        return Err(RankError::Range(format!(
+            "the range from {from} to {to} is longer than {RANGE_YEARS_MAX} years"
+        )));
+    }
+    Ok(())
+}
+
+/// Places of the codes in the snapshot, ascending.
+fn find_codes(snapshot: &Snapshot, codes: &[String]) -> Result<Vec<u32>, RankError> {
+    if codes.len() > CODES_MAX {
+        let text = format!("{} codes are asked for; at most {CODES_MAX} are allowed", codes.len());
+        return Err(RankError::Codes(text));
+    }
+    let known = snapshot.grid.codes();
+    let place = |code: &String| match known.binary_search_by(|one| one.as_ref().cmp(code)) {
+        Ok(place) => Ok(place as u32),
+        Err(_) => Err(RankError::Codes(format!(
+            "code `{}` is not in the data; write codes as they are listed, such as {}",
+            shown(code),
+            known.first().map_or("1301", AsRef::as_ref)
+        ))),
+    };
+    let mut places = codes.iter().map(place).collect::<Result<Vec<u32>, RankError>>()?;
+    places.sort_unstable();
+    places.dedup();
+    Ok(places)
+}

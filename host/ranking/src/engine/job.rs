@@ -1,0 +1,168 @@
+//! One query at work: cut into slices of days that any worker can rank.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+
+use super::Resolved;
+use super::options::EngineOptions;
+use super::snapshot::refusal;
+use crate::error::RankError;
+use crate::kernel::{DayRanker, Plan};
+use crate::limits::SLICE_DAYS;
+use crate::query::{CancelToken, RankRow, Ranking};
+
+/// How often a waiting caller looks whether it was cancelled. Running queries are looked after by
+/// the workers, after every slice.
+const WAIT_INTERVAL: Duration = Duration::from_millis(25);
+
+/// A query at work.
+#[derive(Debug)]
+pub(super) struct Job {
+    plan: Plan,
+    resolved: Resolved,
+    cancel: CancelToken,
+    watch: Stopwatch,
+    timeout: Duration,
+    /// Bytes that its rows may take.
+    pub(super) bytes: u64,
+    progress: Mutex<Progress>,
+    ended: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Progress {
+    slices: Vec<Vec<RankRow>>,
+    outcome: Option<Result<Vec<RankRow>, RankError>>,
+}
+
+impl Job {
+    /// A job for a resolved query; its time runs from now on.
+    pub(super) fn new(
+        plan: Plan,
+        resolved: Resolved,
+        cancel: &CancelToken,
+        options: &EngineOptions,
+    ) -> Result<Self, RankError> {
+        let codes = plan.codes.as_ref().map_or(resolved.snapshot.info.codes, Vec::len);
+        let rows = resolved.days.len() as u64 * plan.limit.min(codes) as u64;
+        // Slices are put together at the end, so each row is in memory twice for a moment.
+        let row_bytes = 2 * size_of::<RankRow>() as u64;
+        let rows_max = options.memory_bytes / row_bytes;
+        if rows > rows_max {
+            return Err(RankError::TooLarge { rows, rows_max });
+        }
+        Ok(Self {
+            plan,
+            resolved,
+            cancel: cancel.clone(),
+            watch: Stopwatch::start(),
+            timeout: options.timeout,
+            bytes: rows * row_bytes,
+            progress: Mutex::default(),
+            ended: Condvar::new(),
+        })
+    }
+
+    /// Slices to rank.
+    pub(super) fn slices(&self) -> usize {
+        self.resolved.days.len().div_ceil(SLICE_DAYS)
+    }
+
+    /// Why the job should stop now, if it should.
+    pub(super) fn interruption(&self) -> Option<RankError> {
+        if self.cancel.is_cancelled() {
+            Some(RankError::Cancelled)
+        } else if self.watch.elapsed() >= self.timeout {
+            Some(RankError::Timeout { limit: self.timeout })
+        } else {
+            None
+        }
+    }
+
+    /// Ranks one slice and keeps its rows; an error ends the job.
+    pub(super) fn work(&self, slice: usize, ranker: &mut DayRanker) {
+        if let Some(interruption) = self.interruption() {
+            self.end(Err(interruption));
+        }
+        if self.has_ended() {
+            return;
+        }
+        match self.rank(slice, ranker) {
+            Ok(rows) => {
+                let mut progress = self.lock();
+                if progress.slices.len() <= slice {
+                    progress.slices.resize_with(slice + 1, Vec::new);
+                }
+                if let Some(place) = progress.slices.get_mut(slice) {
+                    *place = rows;
+                }
+            }
+            Err(error) => self.end(Err(error)),
+        }
+    }
+
+    fn rank(&self, slice: usize, ranker: &mut DayRanker) -> Result<Vec<RankRow>, RankError> {
+        let first = slice * SLICE_DAYS;
+        let end = (first + SLICE_DAYS).min(self.resolved.days.len());
+        let snapshot = &self.resolved.snapshot;
+        let mut rows = Vec::with_capacity((end - first) * self.plan.limit);
+        for shown_day in first..end {
+            let day = self.resolved.days.start + shown_day;
+            let shown_day = shown_day as u32;
+            ranker
+                .rank(&snapshot.grid, &self.plan, day, shown_day, &mut rows)
+                .map_err(|fault| refusal(snapshot.info.number, fault))?;
+        }
+        Ok(rows)
+    }
+
+    /// All slices are done: puts the answer together.
+    pub(super) fn complete(&self) {
+        let mut progress = self.lock();
+        if progress.outcome.is_none() {
+            let slices = std::mem::take(&mut progress.slices);
+            progress.outcome = Some(Ok(slices.concat()));
+            self.ended.notify_all();
+        }
+    }
+
+    /// Ends the job; only the first end counts.
+    pub(super) fn end(&self, outcome: Result<Vec<RankRow>, RankError>) {
+        let mut progress = self.lock();
+        if progress.outcome.is_none() {
+            progress.slices = Vec::new();
+            progress.outcome = Some(outcome);
+            self.ended.notify_all();
+        }
+    }
+
+    /// Whether nothing is left to do.
+    pub(super) fn has_ended(&self) -> bool {
+        self.lock().outcome.is_some()
+    }
+
+    /// Waits for the end and takes the answer.
+    pub(super) fn wait(&self) -> Result<Ranking, RankError> {
+        let mut progress = self.lock();
+        loop {
+            if let Some(outcome) = progress.outcome.take() {
+                // Whoever looks later still sees that it ended.
+                progress.outcome = Some(Err(RankError::Cancelled));
+                return outcome.map(|rows| self.resolved.ranking(rows));
+            }
+            if let Some(interruption) = self.interruption() {
+                progress.slices = Vec::new();
+                progress.outcome = Some(Err(interruption));
+                continue;
+            }
+            let waited = self.ended.wait_timeout(progress, WAIT_INTERVAL);
+            progress = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Progress> {
+        self.progress.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

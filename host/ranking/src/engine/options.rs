@@ -1,0 +1,92 @@
+//! What an engine may use.
+
+use std::num::NonZero;
+use std::time::Duration;
+
+use crate::limits::{CONCURRENT_QUERIES_MAX, QUEUE_MAX, THREADS_MAX};
+
+/// How much of a snapshot is read before it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Check {
+    /// All of it, and its tables in DuckDB too, for a service: after that every query is warm.
+    #[default]
+    Everything,
+    /// Each part when a query first needs it, for a single query.
+    WhenUsed,
+}
+
+/// What an engine may use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EngineOptions {
+    /// Worker threads for all queries together; 1 to [`THREADS_MAX`].
+    pub threads: usize,
+    /// Bytes for answers that are being made. The snapshot's file is mapped besides.
+    pub memory_bytes: u64,
+    /// Queries that run at the same time, in turns of [`crate::limits::SLICE_DAYS`] days.
+    pub concurrent_queries: usize,
+    /// Queries that may wait; one more is answered BUSY.
+    pub queue: usize,
+    /// Time for one query, waiting included.
+    pub timeout: Duration,
+    /// Bytes for answers that are kept; 0 keeps none.
+    pub cache_bytes: u64,
+    /// How much of a snapshot is checked before its use.
+    pub check: Check,
+    /// Whether new snapshots are taken up.
+    pub follow: bool,
+}
+
+impl Default for EngineOptions {
+    fn default() -> Self {
+        Self {
+            threads: std::thread::available_parallelism().map_or(1, NonZero::get),
+            memory_bytes: 1 << 30,
+            concurrent_queries: 16,
+            queue: 1_024,
+            timeout: Duration::from_secs(30),
+            cache_bytes: 64 << 20,
+            check: Check::Everything,
+            follow: true,
+        }
+    }
+}
+
+impl EngineOptions {
+    /// Options for one query of a program that ends afterwards.
+    #[must_use]
+    pub fn single_query() -> Self {
+        Self { cache_bytes: 0, check: Check::WhenUsed, follow: false, ..Self::default() }
+    }
+
+    pub(super) fn within_limits(self) -> Self {
+        Self {
+            threads: self.threads.clamp(1, THREADS_MAX),
+            concurrent_queries: self.concurrent_queries.clamp(1, CONCURRENT_QUERIES_MAX),
+            queue: self.queue.min(QUEUE_MAX),
+            ..self
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_kept_within_the_limits() {
+        let most = EngineOptions {
+            threads: usize::MAX,
+            concurrent_queries: usize::MAX,
+            queue: usize::MAX,
+            ..EngineOptions::default()
+        };
+        let most = most.within_limits();
+        assert_eq!(
+            (most.threads, most.concurrent_queries, most.queue),
+            (THREADS_MAX, CONCURRENT_QUERIES_MAX, QUEUE_MAX)
+        );
+        let least = EngineOptions { threads: 0, concurrent_queries: 0, queue: 0, ..most };
+        let least = least.within_limits();
+        assert_eq!((least.threads, least.concurrent_queries, least.queue), (1, 1, 0));
+    }
+}

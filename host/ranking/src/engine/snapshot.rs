@@ -1,0 +1,100 @@
+//! One snapshot in use.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use domain::JstDate;
+
+use super::options::{Check, EngineOptions};
+use crate::error::RankError;
+use crate::grid::{Grid, GridFault};
+use crate::store::{DataDir, Reference};
+
+/// What a snapshot holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SnapshotInfo {
+    /// Its number; a newer snapshot has a higher one.
+    pub number: u64,
+    /// Business days of the calendar.
+    pub days: usize,
+    /// Issues.
+    pub codes: usize,
+    /// First business day.
+    pub first: JstDate,
+    /// Last business day.
+    pub last: JstDate,
+    /// Why a newer snapshot is not used, where there is one that cannot be.
+    pub refused: Option<String>,
+}
+
+/// A snapshot: its grid, and its tables in DuckDB once somebody asks for them.
+#[derive(Debug)]
+pub(super) struct Snapshot {
+    pub(super) info: SnapshotInfo,
+    pub(super) grid: Grid,
+    data: DataDir,
+    reference: Mutex<Option<Reference>>,
+}
+
+impl Snapshot {
+    /// Opens snapshot `number`.
+    pub(super) fn open(
+        data: &DataDir,
+        number: u64,
+        options: &EngineOptions,
+    ) -> Result<Self, RankError> {
+        let refuse = |fault| refusal(number, fault);
+        let grid = Grid::open(&data.rank_grid(number), number).map_err(refuse)?;
+        let (Some(first), Some(last)) = (grid.days().first().copied(), grid.days().last().copied())
+        else {
+            return Err(RankError::NoData(format!("snapshot {number} has no days")));
+        };
+        let info = SnapshotInfo {
+            number,
+            days: grid.days().len(),
+            codes: grid.codes().len(),
+            first,
+            last,
+            refused: None,
+        };
+        let snapshot = Self { info, grid, data: data.clone(), reference: Mutex::new(None) };
+        if options.check == Check::Everything {
+            snapshot.grid.check_all(options.threads).map_err(refuse)?;
+            drop(snapshot.reference(options)?);
+        }
+        Ok(snapshot)
+    }
+
+    /// The snapshot in DuckDB, opened and checked at its first use. One query at a time.
+    pub(super) fn reference(
+        &self,
+        options: &EngineOptions,
+    ) -> Result<OpenReference<'_>, RankError> {
+        let mut guard = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
+        if guard.is_none() {
+            let number = self.info.number;
+            let path = self.data.rank_db(number);
+            *guard = Some(Reference::open(&path, number, options.threads)?);
+        }
+        Ok(OpenReference(guard))
+    }
+}
+
+/// A snapshot's tables in DuckDB, held by one query.
+pub(super) struct OpenReference<'a>(MutexGuard<'a, Option<Reference>>);
+
+impl OpenReference<'_> {
+    pub(super) fn get(&self, info: &SnapshotInfo) -> Result<&Reference, RankError> {
+        self.0.as_ref().ok_or_else(|| RankError::Damaged {
+            number: info.number,
+            what: "its tables are not open".to_owned(),
+        })
+    }
+}
+
+/// The error for a grid that cannot be used.
+pub(super) fn refusal(number: u64, fault: GridFault) -> RankError {
+    match fault {
+        GridFault::Damaged(what) => RankError::Damaged { number, what },
+        GridFault::Unreadable(_) => RankError::internal("opening the snapshot", fault),
+    }
+}

@@ -1,0 +1,110 @@
+//! What can go wrong with a query, with a code that clients may rely on. No message holds a path
+//! or SQL text; where a cause has such text it is the error's source, for the operator's log only.
+
+use std::error::Error;
+use std::time::Duration;
+
+use crate::formula::FormulaError;
+
+/// The cause of an internal failure; its text may name files and is not for clients.
+pub type Cause = Box<dyn Error + Send + Sync>;
+
+/// Why a query has no answer. Texts are for the client; [`RankError::code`] is stable.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RankError {
+    /// The formula is not one (specification 3, "sortBy formula").
+    #[error("{0}")]
+    Formula(#[from] FormulaError),
+    /// The order is neither `desc` nor `asc`.
+    #[error("order `{0}` is not known; use desc or asc")]
+    Order(String),
+    /// The limit is out of its range.
+    #[error("limit {asked} is not allowed; it must be from 1 to {max}")]
+    Limit {
+        /// What was asked for.
+        asked: u64,
+        /// The largest that is allowed.
+        max: u32,
+    },
+    /// The range of days cannot be used.
+    #[error("{0}")]
+    Range(String),
+    /// A named code is not in the snapshot, or there are too many.
+    #[error("{0}")]
+    Codes(String),
+    /// The answer would not fit into the memory that the engine may use.
+    #[error(
+        "the answer could have {rows} rows and at most {rows_max} fit into memory; ask for a \
+         shorter range or a smaller limit"
+    )]
+    TooLarge {
+        /// Rows that the answer could have.
+        rows: u64,
+        /// Rows that fit.
+        rows_max: u64,
+    },
+    /// The time limit passed, waiting included.
+    #[error(
+        "the query did not end within {} ms; ask for a shorter range or try again later",
+        limit.as_millis()
+    )]
+    Timeout {
+        /// The time limit.
+        limit: Duration,
+    },
+    /// The caller gave up.
+    #[error("the query was cancelled")]
+    Cancelled,
+    /// Too many queries wait already.
+    #[error("{waiting} queries are waiting already; try again later")]
+    Busy {
+        /// Queries in the queue.
+        waiting: usize,
+    },
+    /// There is nothing to rank.
+    #[error("{0}")]
+    NoData(String),
+    /// The snapshot on disk is not what its publisher wrote.
+    #[error("snapshot {number} is damaged ({what}); publish the data again")]
+    Damaged {
+        /// The snapshot's number.
+        number: u64,
+        /// What does not fit, without paths.
+        what: String,
+    },
+    /// A failure of the machine or of the program.
+    #[error("the ranking failed while {doing}; the operator's log says why")]
+    Internal {
+        /// What was being done.
+        doing: &'static str,
+        /// The cause.
+        source: Cause,
+    },
+}
+
+impl RankError {
+    /// The stable code of this error.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Formula(_) => "FORMULA_INVALID",
+            Self::Order(_) => "ORDER_INVALID",
+            Self::Limit { .. } => "LIMIT_INVALID",
+            Self::Range(_) => "RANGE_INVALID",
+            Self::Codes(_) => "CODES_INVALID",
+            Self::TooLarge { .. } => "RESULT_TOO_LARGE",
+            Self::Timeout { .. } => "TIMEOUT",
+            Self::Cancelled => "CANCELLED",
+            Self::Busy { .. } => "BUSY",
+            Self::NoData(_) => "NO_DATA",
+            Self::Damaged { .. } => "SNAPSHOT_DAMAGED",
+            Self::Internal { .. } => "INTERNAL",
+        }
+    }
+
+    /// A failure of the machine or of the program.
+    pub(crate) fn internal(doing: &'static str, source: impl Into<Cause>) -> Self {
+        Self::Internal { doing, source: source.into() }
+    }
+}

@@ -1,0 +1,132 @@
+//! The typed tree of a formula.
+
+use std::fmt;
+
+/// A daily column (specification 3, formula rule 1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Column {
+    /// Opening price in yen.
+    Open,
+    /// Highest price in yen.
+    High,
+    /// Lowest price in yen.
+    Low,
+    /// Closing price in yen.
+    Close,
+    /// Shares traded.
+    Volume,
+}
+
+impl Column {
+    /// All columns, in the order of the daily table.
+    pub const ALL: [Self; 5] = [Self::Open, Self::High, Self::Low, Self::Close, Self::Volume];
+
+    /// The name in formulas.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Open => "Open",
+            Self::High => "High",
+            Self::Low => "Low",
+            Self::Close => "Close",
+            Self::Volume => "Volume",
+        }
+    }
+
+    /// Place in [`Column::ALL`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self as usize
+    }
+}
+
+impl fmt::Display for Column {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// An operator between two values.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operator {
+    /// `+`
+    Add,
+    /// `-`
+    Subtract,
+    /// `*`
+    Multiply,
+    /// `/`; by 0 it gives null.
+    Divide,
+}
+
+impl Operator {
+    /// The sign in formulas.
+    #[must_use]
+    pub const fn symbol(self) -> char {
+        match self {
+            Self::Add => '+',
+            Self::Subtract => '-',
+            Self::Multiply => '*',
+            Self::Divide => '/',
+        }
+    }
+}
+
+/// A formula or a part of one.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Node {
+    /// A number, finite and not negative.
+    Number(f64),
+    /// A column's value `lag` business days earlier; 0 is the day itself.
+    Value {
+        /// Which column.
+        column: Column,
+        /// Business days back.
+        lag: u32,
+    },
+    /// The value with the other sign.
+    Negate(Box<Node>),
+    /// Two values and what is done with them.
+    Binary {
+        /// What is done.
+        operator: Operator,
+        /// The left value.
+        left: Box<Node>,
+        /// The right value.
+        right: Box<Node>,
+    },
+}
+
+impl Node {
+    /// The different (column, lag) pairs, in ascending order.
+    #[must_use]
+    pub fn values(&self) -> Vec<(Column, u32)> {
+        let mut found = Vec::new();
+        self.collect(&mut found);
+        found.sort_unstable();
+        found.dedup();
+        found
+    }
+
+    /// The different lags above 0, in ascending order.
+    #[must_use]
+    pub fn lags(&self) -> Vec<u32> {
+        let mut lags: Vec<u32> =
+            self.values().into_iter().map(|(_, lag)| lag).filter(|&lag| lag > 0).collect();
+        lags.sort_unstable();
+        lags.dedup();
+        lags
+    }
+
+    fn collect(&self, found: &mut Vec<(Column, u32)>) {
+        match self {
+            Self::Number(_) => {}
+            Self::Value { column, lag } => found.push((*column, *lag)),
+            Self::Negate(inner) => inner.collect(found),
+            Self::Binary { left, right, .. } => {
+                left.collect(found);
+                right.collect(found);
+            }
+        }
+    }
+}

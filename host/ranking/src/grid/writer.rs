@@ -1,0 +1,116 @@
+//! Writes a grid's file, day by day.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use domain::JstDate;
+use tempfile::NamedTempFile;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::format::{HEADER_BYTES, Layout, Tail, within_limits};
+use super::{COLUMNS, cell};
+use crate::limits::CODE_BYTES_MAX;
+
+/// Writes a grid beside its name; only [`GridWriter::finish`] puts it there.
+pub(crate) struct GridWriter {
+    out: BufWriter<NamedTempFile>,
+    layout: Layout,
+    tail: Tail,
+    stripe: Vec<f64>,
+}
+
+impl GridWriter {
+    /// Starts snapshot `number` in `folder`. `days` and `codes` are ascending.
+    pub(crate) fn new(
+        folder: &Path,
+        number: u64,
+        days: Vec<JstDate>,
+        codes: Vec<Box<str>>,
+    ) -> io::Result<Self> {
+        let refuse = |text: String| Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        if let Err(text) = within_limits(days.len(), codes.len()) {
+            return refuse(text);
+        }
+        if let Some(code) = codes.iter().find(|code| !is_code(code)) {
+            return refuse(format!(
+                "code `{}` must have 1 to {CODE_BYTES_MAX} printable ASCII characters",
+                crate::query::shown(code)
+            ));
+        }
+        let layout = Layout { number, days: days.len(), codes: codes.len(), tail_digest: 0 };
+        let mut out = BufWriter::with_capacity(1 << 20, temporary_in(folder)?);
+        out.write_all(&[0; HEADER_BYTES])?;
+        let stripe = vec![cell(None); layout.stride()];
+        Ok(Self { out, layout, tail: Tail { days, codes, digests: Vec::new() }, stripe })
+    }
+
+    /// Appends the next day: for each column, the values of all codes.
+    pub(crate) fn day(&mut self, columns: &[Vec<Option<f64>>; COLUMNS]) -> io::Result<()> {
+        for values in columns {
+            if values.len() != self.layout.codes {
+                let text = format!("{} values for {} codes", values.len(), self.layout.codes);
+                return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+            }
+            for (slot, value) in self.stripe.iter_mut().zip(values) {
+                *slot = cell(*value);
+            }
+            let bytes: &[u8] = bytemuck::cast_slice(&self.stripe);
+            let used = self.layout.codes * size_of::<f64>();
+            self.tail.digests.push(xxh3_64(bytes.get(..used).unwrap_or_default()));
+            self.out.write_all(bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file, brings it to the disk and renames it to `path`.
+    pub(crate) fn finish(mut self, path: &Path) -> io::Result<()> {
+        if self.tail.digests.len() != self.layout.days * COLUMNS {
+            let found = self.tail.digests.len() / COLUMNS;
+            let text = format!("{found} days were written instead of {}", self.layout.days);
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        }
+        let tail = self.tail.bytes();
+        self.out.write_all(&tail)?;
+        self.layout.tail_digest = xxh3_64(&tail);
+        self.out.seek(SeekFrom::Start(0))?;
+        self.out.write_all(&self.layout.header())?;
+        let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        persist(file, path)
+    }
+}
+
+fn is_code(code: &str) -> bool {
+    (1..=CODE_BYTES_MAX).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_graphic())
+}
+
+/// Writes a small file so that readers see the old one or the new one, also after a power cut.
+pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let mut file = temporary_in(folder)?;
+    file.write_all(bytes)?;
+    persist(file, path)
+}
+
+/// A temporary file that, once renamed, others may read: the job and the service can be different
+/// users.
+fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
+    let mut builder = tempfile::Builder::new();
+    #[cfg(unix)]
+    let builder = {
+        use std::os::unix::fs::PermissionsExt;
+        builder.permissions(std::fs::Permissions::from_mode(0o644))
+    };
+    builder.tempfile_in(folder)
+}
+
+fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
+    file.as_file().sync_all()?;
+    file.persist(path)?;
+    sync_folder(path.parent().unwrap_or(Path::new(".")))
+}
+
+/// Makes renames in a folder last, where the system can.
+fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}

@@ -1,0 +1,12 @@
+//! Evaluates a formula over the grid and takes the first rows of each day. This is the fast way;
+//! the statement in [`crate::store`] is the same in SQL, and tests hold both against each other.
+
+mod day;
+mod program;
+mod top;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use day::{DayRanker, Plan};
+pub(crate) use program::Program;

@@ -1,0 +1,148 @@
+//! Ranks single days: the formula over all codes, then the first rows.
+
+use crate::formula::Column;
+use crate::grid::{Grid, GridFault, stored_value};
+use crate::query::{RankOrder, RankRow};
+
+use super::program::{CHUNK, Program};
+use super::top::Top;
+
+/// What every day of a query has in common.
+#[derive(Debug, Clone)]
+pub(crate) struct Plan {
+    /// The formula.
+    pub(crate) program: Program,
+    /// Which end comes first.
+    pub(crate) order: RankOrder,
+    /// Rows of each day.
+    pub(crate) limit: usize,
+    /// Places of the codes that take part, ascending; all when `None`.
+    pub(crate) codes: Option<Vec<u32>>,
+}
+
+/// Ranks days; keeps its memory between them.
+#[derive(Debug, Default)]
+pub(crate) struct DayRanker {
+    registers: Vec<Vec<f64>>,
+    keys: Vec<f64>,
+    chosen: Vec<f64>,
+    nulls: Vec<f64>,
+    top: Top,
+}
+
+impl DayRanker {
+    /// Appends the rows of one business day of the grid to `rows`, as day `shown_day` of the
+    /// answer.
+    pub(crate) fn rank(
+        &mut self,
+        grid: &Grid,
+        plan: &Plan,
+        day: usize,
+        shown_day: u32,
+        rows: &mut Vec<RankRow>,
+    ) -> Result<(), GridFault> {
+        check(grid, &plan.program, day)?;
+        self.keys(grid, plan, day);
+        let closes = grid.stripe(day, Column::Close);
+        let volumes = grid.stripe(day, Column::Volume);
+        let row = |code: u32, sort_value: Option<f64>, rank: usize| RankRow {
+            day: shown_day,
+            code,
+            close: closes.get(code as usize).copied().unwrap_or(f64::NAN),
+            volume: volumes.get(code as usize).and_then(|cell| stored_value(*cell)),
+            sort_value,
+            rank: rank as u32 + 1,
+        };
+        let chosen = plan.codes.as_deref();
+        let keys = match chosen {
+            None => &self.keys,
+            Some(codes) => {
+                let key = |code: &u32| self.keys.get(*code as usize).copied().unwrap_or(f64::NAN);
+                self.chosen.clear();
+                self.chosen.extend(codes.iter().map(key));
+                &self.chosen
+            }
+        };
+        let code_at =
+            |place: usize| chosen.map_or(Some(place as u32), |codes| codes.get(place).copied());
+        let found = self.top.of(keys, plan.limit);
+        for (rank, (key, place)) in found.iter().enumerate() {
+            let value = if plan.order == RankOrder::Asc { -key } else { *key };
+            // Adding 0 makes a negative zero a plain one.
+            rows.extend(code_at(*place as usize).map(|code| row(code, Some(value + 0.0), rank)));
+        }
+        // Rows with a close but without a value come last, by code.
+        let mut rank = found.len();
+        for (place, key) in keys.iter().enumerate() {
+            if rank >= plan.limit {
+                break;
+            }
+            let has_close =
+                |code: &u32| closes.get(*code as usize).is_some_and(|close| !close.is_nan());
+            if key.is_nan()
+                && let Some(code) = code_at(place).filter(has_close)
+            {
+                rows.push(row(code, None, rank));
+                rank += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// Fills `keys`: larger is better, "not a number" for rows without a value or a close.
+    fn keys(&mut self, grid: &Grid, plan: &Plan, day: usize) {
+        let codes = grid.codes().len();
+        self.keys.resize(codes, f64::NAN);
+        self.nulls.resize(CHUNK, f64::NAN);
+        let registers = plan.program.registers();
+        self.registers.resize_with(registers.max(self.registers.len()), || vec![0.0; CHUNK]);
+        let stripes: Vec<Option<&[f64]>> =
+            plan.program.leaves().iter().map(|leaf| leaf_stripe(grid, day, *leaf)).collect();
+        let closes = (!plan.program.needs_close()).then(|| grid.stripe(day, Column::Close));
+        let negate = plan.order == RankOrder::Asc;
+        let mut leaves: Vec<&[f64]> = Vec::with_capacity(stripes.len());
+        for (chunk, out) in self.keys.chunks_mut(CHUNK).enumerate() {
+            let range = chunk * CHUNK..chunk * CHUNK + out.len();
+            leaves.clear();
+            leaves.extend(stripes.iter().map(|stripe| match stripe {
+                Some(stripe) => stripe.get(range.clone()).unwrap_or_default(),
+                None => self.nulls.get(..out.len()).unwrap_or_default(),
+            }));
+            plan.program.run(&leaves, &mut self.registers, out);
+            finish(out, closes.and_then(|closes| closes.get(range)), negate);
+        }
+    }
+}
+
+/// A leaf's column on `day`; `None` before the calendar's first day.
+fn leaf_stripe(grid: &Grid, day: usize, (column, lag): (Column, u32)) -> Option<&[f64]> {
+    day.checked_sub(lag as usize).map(|day| grid.stripe(day, column))
+}
+
+/// Holds everything that the day reads against its digests.
+fn check(grid: &Grid, program: &Program, day: usize) -> Result<(), GridFault> {
+    grid.check(day, Column::Close)?;
+    grid.check(day, Column::Volume)?;
+    for (column, lag) in program.leaves() {
+        if let Some(day) = day.checked_sub(*lag as usize) {
+            grid.check(day, *column)?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes keys of values: none without a close, none that is infinite, the other way round for
+/// ascending order.
+fn finish(values: &mut [f64], closes: Option<&[f64]>, negate: bool) {
+    if let Some(closes) = closes {
+        for (value, close) in values.iter_mut().zip(closes) {
+            *value = if close.is_nan() { f64::NAN } else { *value };
+        }
+    }
+    for value in values.iter_mut() {
+        *value = if value.abs() < f64::INFINITY { *value } else { f64::NAN };
+    }
+    if negate {
+        values.iter_mut().for_each(|value| *value = -*value);
+    }
+}

@@ -1,0 +1,22 @@
+//! Ranks issues by a formula, day by day (specification 3): formula language, store and queries,
+//! and the service that answers them over GraphQL.
+
+pub mod baseline;
+pub mod console;
+mod engine;
+pub mod error;
+pub mod export;
+pub mod formula;
+mod grid;
+mod kernel;
+pub mod limits;
+mod query;
+mod rows;
+pub mod sample;
+pub mod service;
+pub mod store;
+
+pub use engine::{Check, EngineOptions, Explanation, RankEngine, SnapshotInfo};
+pub use error::RankError;
+pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};
+pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking};

@@ -1,0 +1,54 @@
+//! Every limit of the ranking engine, in one place. What a client may ask for is part of the
+//! contract and printed in the schema; the others bound memory, files and waiting.
+
+/// Characters of a formula.
+pub const FORMULA_CHARS_MAX: usize = 1_000;
+/// Tokens of a formula: names, numbers, operators, parentheses and brackets.
+pub const FORMULA_TOKENS_MAX: usize = 200;
+/// How deep parentheses and signs may be nested in a formula.
+pub const FORMULA_NESTING_MAX: usize = 64;
+/// Different lags in one formula.
+pub const FORMULA_LAGS_MAX: usize = 32;
+/// The largest lag, in business days (more than ten years).
+pub const LAG_MAX: u32 = 2_600;
+/// Rows of each day that a client may ask for.
+pub const LIMIT_MAX: u32 = 500;
+/// Rows of each day when nothing is said (specification 3, default of `limit`).
+pub const LIMIT_DEFAULT: u32 = 20;
+/// Years between the first and the last day of a query.
+pub const RANGE_YEARS_MAX: u32 = 30;
+/// Codes that a query may name.
+pub const CODES_MAX: usize = 20_000;
+/// Characters of a code that a message repeats.
+pub const SHOWN_CHARS_MAX: usize = 32;
+
+/// Business days of a snapshot (forty years).
+pub const SNAPSHOT_DAYS_MAX: usize = 10_000;
+/// Issues of a snapshot.
+pub const SNAPSHOT_CODES_MAX: usize = 20_000;
+/// Cells of a snapshot, days times issues: 4.8 GB of columns.
+pub const SNAPSHOT_CELLS_MAX: usize = 120_000_000;
+/// Bytes of one issue code.
+pub const CODE_BYTES_MAX: usize = 16;
+/// Snapshots that stay on disk: the current one and the one before, for queries that still run.
+pub const SNAPSHOTS_KEPT: u64 = 2;
+/// Bytes of the file that names the current snapshot.
+pub const CURRENT_BYTES_MAX: u64 = 64;
+
+/// Memory of DuckDB while it runs the reference statement, as DuckDB writes it; ten years need a
+/// third of it.
+pub const REFERENCE_MEMORY: &str = "512MiB";
+
+/// Worker threads of one engine.
+pub const THREADS_MAX: usize = 64;
+/// Queries that may run at the same time, whatever the options say.
+pub const CONCURRENT_QUERIES_MAX: usize = 1_024;
+/// Queries that may wait, whatever the options say.
+pub const QUEUE_MAX: usize = 65_536;
+/// Days that a worker evaluates before it looks for other queries, cancellation and time: below a
+/// millisecond of work.
+pub const SLICE_DAYS: usize = 32;
+/// Answers in the result cache.
+pub const CACHE_ENTRIES_MAX: usize = 64;
+/// Milliseconds between two looks for a new snapshot.
+pub const FOLLOW_INTERVAL_MS: u64 = 250;

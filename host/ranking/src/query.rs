@@ -1,0 +1,179 @@
+//! What is asked and what is answered.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use domain::JstDate;
+
+use crate::error::RankError;
+use crate::formula::Formula;
+use crate::limits::SHOWN_CHARS_MAX;
+
+/// Which end of the values comes first (specification 3, argument `order`). Rows without a sort
+/// value come last in both orders.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RankOrder {
+    /// Largest first.
+    #[default]
+    Desc,
+    /// Smallest first.
+    Asc,
+}
+
+impl RankOrder {
+    /// The word of the contract.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Desc => "desc",
+            Self::Asc => "asc",
+        }
+    }
+}
+
+impl fmt::Display for RankOrder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl FromStr for RankOrder {
+    type Err = RankError;
+
+    fn from_str(text: &str) -> Result<Self, RankError> {
+        match text {
+            "desc" => Ok(Self::Desc),
+            "asc" => Ok(Self::Asc),
+            other => Err(RankError::Order(shown(other))),
+        }
+    }
+}
+
+/// A client's text as a message may repeat it: short and on one line.
+pub(crate) fn shown(text: &str) -> String {
+    let mut short: String = text
+        .chars()
+        .take(SHOWN_CHARS_MAX)
+        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
+        .collect();
+    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
+        short.push('…');
+    }
+    short
+}
+
+/// A query: the top rows of each day of a range, by a formula.
+#[derive(Debug, Clone)]
+pub struct RankQuery {
+    /// First calendar date, included.
+    pub from: JstDate,
+    /// Last calendar date, included. Before `from` the answer is empty.
+    pub to: JstDate,
+    /// What to sort by.
+    pub formula: Formula,
+    /// Which end comes first.
+    pub order: RankOrder,
+    /// Rows of each day, 1 to [`crate::limits::LIMIT_MAX`].
+    pub limit: u32,
+    /// Only these issues take part; all of them when `None`.
+    pub codes: Option<Vec<String>>,
+}
+
+/// One row of the answer (specification 3, `DailyRankingItem`).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RankRow {
+    /// Index into [`Ranking::days`].
+    pub day: u32,
+    /// Index into [`Ranking::codes`].
+    pub code: u32,
+    /// Closing price in yen, as stored.
+    pub close: f64,
+    /// Volume in shares, as stored: a stored 0 is 0 here, though it is null in formulas.
+    pub volume: Option<f64>,
+    /// The formula's value, not rounded.
+    pub sort_value: Option<f64>,
+    /// 1 to the query's limit within the day.
+    pub rank: u32,
+}
+
+/// The answer to a query: rows by day, within a day by rank.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ranking {
+    /// The business days of the range, those without rows too.
+    pub days: Vec<JstDate>,
+    /// All codes of the snapshot in ascending order; rows hold indices into it.
+    pub codes: Arc<[Box<str>]>,
+    /// The rows.
+    pub rows: Vec<RankRow>,
+    /// Number of the snapshot that the answer was read from.
+    pub snapshot: u64,
+}
+
+/// Cancels queries from another thread. Clones are the same token.
+#[derive(Debug, Clone, Default)]
+pub struct CancelToken(Arc<AtomicBool>);
+
+impl CancelToken {
+    /// A token that nobody has cancelled yet.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends the queries that run with this token; they answer [`RankError::Cancelled`].
+    pub fn cancel(&self) {
+        self.0.store(true, Ordering::Release);
+    }
+
+    /// Whether somebody cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.0.load(Ordering::Acquire)
+    }
+
+    /// A guard that cancels when it is dropped, for the owner of a connection.
+    #[must_use]
+    pub fn cancel_on_drop(&self) -> CancelOnDrop {
+        CancelOnDrop(self.clone())
+    }
+}
+
+/// Cancels its token when it is dropped.
+#[derive(Debug)]
+pub struct CancelOnDrop(CancelToken);
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        self.0.cancel();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn orders_are_the_two_words_of_the_contract() {
+        for order in [RankOrder::Desc, RankOrder::Asc] {
+            assert_eq!(order.to_string().parse::<RankOrder>().unwrap(), order);
+        }
+        let error = "DESC\n".parse::<RankOrder>().unwrap_err();
+        assert_eq!(error.code(), "ORDER_INVALID");
+        assert_eq!(error.to_string(), "order `DESC\u{fffd}` is not known; use desc or asc");
+        let error = "x".repeat(40).parse::<RankOrder>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            format!("order `{}…` is not known; use desc or asc", "x".repeat(SHOWN_CHARS_MAX))
+        );
+    }
+
+    #[test]
+    fn a_dropped_guard_cancels() {
+        let token = CancelToken::new();
+        let other = token.clone();
+        drop(token.cancel_on_drop());
+        assert!(other.is_cancelled());
+    }
+}

@@ -1,0 +1,318 @@
+//! Writes the rows of a ranking as text: JSON for GraphQL with the fields that were asked for, under
+//! the names that were asked for; whole rows as JSON, JSON lines and CSV. A ten-year answer has 49,000 rows; written here it takes a tenth of
+//! the time that resolving it field by field takes.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use crate::{RankRow, Ranking};
+
+/// A field of DailyRankingItem.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ItemField {
+    Date,
+    Code,
+    Close,
+    PrevClose,
+    SortValue,
+    Volume,
+    Rank,
+    TypeName,
+}
+
+impl ItemField {
+    /// The field with this name in the schema.
+    pub(crate) fn named(name: &str) -> Option<Self> {
+        Some(match name {
+            "date" => Self::Date,
+            "code" => Self::Code,
+            "close" => Self::Close,
+            "prevClose" => Self::PrevClose,
+            "sortValue" => Self::SortValue,
+            "volume" => Self::Volume,
+            "rank" => Self::Rank,
+            "__typename" => Self::TypeName,
+            _ => return None,
+        })
+    }
+}
+
+/// The fields to write, each with the name it has in the answer.
+pub(crate) type Selection = Vec<(String, ItemField)>;
+
+/// Bytes of one value with its comma, on average.
+const VALUE_BYTES: usize = 12;
+
+/// All fields, in the order of the specification.
+const ALL_FIELDS: [(&str, ItemField); 7] = [
+    ("date", ItemField::Date),
+    ("code", ItemField::Code),
+    ("close", ItemField::Close),
+    ("prevClose", ItemField::PrevClose),
+    ("sortValue", ItemField::SortValue),
+    ("volume", ItemField::Volume),
+    ("rank", ItemField::Rank),
+];
+
+/// The rows as a JSON list. Names in `selection` are GraphQL names, which need no escapes.
+pub(crate) fn json(ranking: &Ranking, selection: &[(String, ItemField)]) -> Vec<u8> {
+    let columns = Columns::new(ranking, selection);
+    let names: usize = columns.keys.iter().map(|(key, _)| key.len() + VALUE_BYTES).sum();
+    let mut out = Vec::with_capacity(2 + ranking.rows.len() * (names + 2));
+    out.push(b'[');
+    for (index, row) in ranking.rows.iter().enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        columns.row(row, &mut out);
+    }
+    out.push(b']');
+    out
+}
+
+/// Writes each row as a JSON object on a line of its own, with the field names of GraphQL.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_jsonl(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
+    write_lines(ranking, out, b"", b"\n")
+}
+
+/// Writes the rows as one JSON list, a row on a line.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_json(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"[")?;
+    write_lines(ranking, out, b"\n", b",")?;
+    out.write_all(if ranking.rows.is_empty() { b"]\n" } else { b"\n]\n" })
+}
+
+/// Writes rows with something before each, and something after each (the last one only has it where
+/// it ends a line).
+fn write_lines(
+    ranking: &Ranking,
+    out: &mut impl Write,
+    before: &[u8],
+    after: &[u8],
+) -> io::Result<()> {
+    let all = ALL_FIELDS.map(|(name, field)| (name.to_owned(), field));
+    let columns = Columns::new(ranking, &all);
+    let mut line = Vec::new();
+    for (index, row) in ranking.rows.iter().enumerate() {
+        line.clear();
+        line.extend_from_slice(before);
+        columns.row(row, &mut line);
+        if after == b"\n" || index + 1 < ranking.rows.len() {
+            line.extend_from_slice(after);
+        }
+        out.write_all(&line)?;
+    }
+    Ok(())
+}
+
+/// Writes the rows as CSV with a header; null is empty.
+///
+/// # Errors
+/// What `out` says.
+pub fn write_csv(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"date,code,close,sortValue,volume,rank\n")?;
+    let days: Vec<String> = ranking.days.iter().map(ToString::to_string).collect();
+    let mut line = Vec::new();
+    for row in &ranking.rows {
+        line.clear();
+        line.extend_from_slice(days[row.day as usize].as_bytes());
+        line.push(b',');
+        line.extend_from_slice(csv_cell(&ranking.codes[row.code as usize]).as_bytes());
+        line.push(b',');
+        number(row.close, &mut line);
+        for value in [row.sort_value, row.volume] {
+            line.push(b',');
+            if let Some(value) = value {
+                number(value, &mut line);
+            }
+        }
+        line.push(b',');
+        line.extend_from_slice(itoa::Buffer::new().format(row.rank).as_bytes());
+        line.push(b'\n');
+        out.write_all(&line)?;
+    }
+    Ok(())
+}
+
+/// A text as a cell of CSV (RFC 4180).
+fn csv_cell(text: &str) -> Cow<'_, str> {
+    if text.contains(['"', ',', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
+}
+
+/// What is the same in many rows, ready to be copied.
+struct Columns {
+    keys: Vec<(String, ItemField)>,
+    days: Vec<String>,
+    codes: Vec<String>,
+}
+
+impl Columns {
+    fn new(ranking: &Ranking, selection: &[(String, ItemField)]) -> Self {
+        let keys = selection.iter().enumerate().map(|(index, (name, field))| {
+            let open = if index == 0 { '{' } else { ',' };
+            (format!("{open}\"{name}\":"), *field)
+        });
+        Self {
+            keys: keys.collect(),
+            days: ranking.days.iter().map(|day| format!("\"{day}\"")).collect(),
+            codes: ranking.codes.iter().map(|code| quoted(code.as_ref())).collect(),
+        }
+    }
+
+    fn row(&self, row: &RankRow, out: &mut Vec<u8>) {
+        for (key, field) in &self.keys {
+            out.extend_from_slice(key.as_bytes());
+            match field {
+                ItemField::Date => out.extend_from_slice(self.days[row.day as usize].as_bytes()),
+                ItemField::Code => out.extend_from_slice(self.codes[row.code as usize].as_bytes()),
+                ItemField::Close => number(row.close, out),
+                ItemField::PrevClose => out.extend_from_slice(b"null"),
+                ItemField::SortValue => optional(row.sort_value, out),
+                ItemField::Volume => optional(row.volume, out),
+                ItemField::Rank => {
+                    out.extend_from_slice(itoa::Buffer::new().format(row.rank).as_bytes());
+                }
+                ItemField::TypeName => out.extend_from_slice(b"\"DailyRankingItem\""),
+            }
+        }
+        // An empty selection is not GraphQL; the brackets still match.
+        out.extend_from_slice(if self.keys.is_empty() { b"{}" } else { b"}" });
+    }
+}
+
+fn optional(value: Option<f64>, out: &mut Vec<u8>) {
+    match value {
+        Some(value) => number(value, out),
+        None => out.extend_from_slice(b"null"),
+    }
+}
+
+/// The shortest text that reads back as the same number; whole numbers without a fraction.
+pub(crate) fn number(value: f64, out: &mut Vec<u8>) {
+    /// Below this every whole number has a text of its own.
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    if !value.is_finite() {
+        // JSON has no other numbers; the engine never gives one.
+        out.extend_from_slice(b"null");
+    } else if value.abs() < EXACT && value.fract() == 0.0 {
+        if value == 0.0 && value.is_sign_negative() {
+            out.push(b'-');
+        }
+        #[expect(clippy::cast_possible_truncation, reason = "whole and below 2^53")]
+        let whole = value as i64;
+        out.extend_from_slice(itoa::Buffer::new().format(whole).as_bytes());
+    } else {
+        out.extend_from_slice(zmij::Buffer::new().format_finite(value).as_bytes());
+    }
+}
+
+/// A text as a JSON string.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    out.push('"');
+    for c in text.chars() {
+        match c {
+            '"' => out.push_str("\\\""),
+            '\\' => out.push_str("\\\\"),
+            c if c < ' ' => {
+                // Writing to a string cannot fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out.push('"');
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn text(value: f64) -> String {
+        let mut out = Vec::new();
+        number(value, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn whole_numbers_have_no_fraction() {
+        for (value, expected) in [
+            (0.0, "0"),
+            (-0.0, "-0"),
+            (1520.0, "1520"),
+            (-3.0, "-3"),
+            (0.1, "0.1"),
+            (9_007_199_254_740_991.0, "9007199254740991"),
+            (f64::NAN, "null"),
+            (f64::NEG_INFINITY, "null"),
+        ] {
+            assert_eq!(text(value), expected);
+        }
+    }
+
+    fn ranking(count: u32) -> Ranking {
+        let row = |rank| RankRow {
+            day: 0,
+            code: rank % 2,
+            close: 10.5,
+            volume: (rank == 2).then_some(300.0),
+            sort_value: (rank == 1).then_some(-0.25),
+            rank,
+        };
+        let codes: Arc<[Box<str>]> = ["13,01", "7203"].map(Box::from).into();
+        let days = vec![domain::JstDate::from_ymd_opt(2024, 1, 4).unwrap()];
+        Ranking { days, codes, rows: (1..=count).map(row).collect(), snapshot: 1 }
+    }
+
+    #[test]
+    fn rows_have_three_forms() {
+        let written = |write: fn(&Ranking, &mut Vec<u8>) -> io::Result<()>, count| {
+            let mut out = Vec::new();
+            write(&ranking(count), &mut out).unwrap();
+            String::from_utf8(out).unwrap()
+        };
+        let lines = [
+            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1}"#,
+            r#"{"date":"2024-01-04","code":"13,01","close":10.5,"prevClose":null,"sortValue":null,"volume":300,"rank":2}"#,
+        ];
+        assert_eq!(written(write_jsonl, 2), format!("{}\n{}\n", lines[0], lines[1]));
+        assert_eq!(written(write_json, 2), format!("[\n{},\n{}\n]\n", lines[0], lines[1]));
+        assert_eq!(written(write_json, 0), "[]\n");
+        let csv = "date,code,close,sortValue,volume,rank\n2024-01-04,7203,10.5,-0.25,,1\n\
+                   2024-01-04,\"13,01\",10.5,,300,2\n";
+        assert_eq!(written(write_csv, 2), csv);
+    }
+
+    proptest! {
+        #[test]
+        fn numbers_read_back_as_themselves(bits in any::<u64>()) {
+            let value = f64::from_bits(bits);
+            let text = text(value);
+            prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
+            if value.is_finite() {
+                prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), bits);
+            }
+        }
+
+        #[test]
+        fn strings_read_back_as_themselves(value in any::<String>()) {
+            prop_assert_eq!(serde_json::from_str::<String>(&quoted(&value)).unwrap(), value);
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! Paths and headers.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::header::{
+    ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, ORIGIN, VARY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::middleware::{self, Next};
+use axum::routing::{get, post};
+
+use super::compress::Encoding;
+use super::failure::Failure;
+use super::graphql::{Answer, Endpoint};
+use super::token::BearerToken;
+
+/// The ranking page. It holds all that it needs; nothing is loaded from elsewhere.
+const PAGE: &str = include_str!("page/ranking.html");
+/// The page for trying queries, in development.
+const GRAPHIQL: &str = include_str!("page/graphiql.html");
+/// The pages may run what stands in them and talk to their own server, no more.
+const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src \
+                           'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; \
+                           form-action 'none'; frame-ancestors 'none'";
+
+/// What the handlers share.
+pub(super) struct Site {
+    pub(super) endpoint: Endpoint,
+    pub(super) token: Option<BearerToken>,
+    pub(super) origins: Vec<String>,
+    pub(super) graphiql: bool,
+}
+
+type Shared = State<Arc<Site>>;
+
+/// All paths of the service.
+pub(super) fn router(site: Arc<Site>) -> Router {
+    let graphql = post(answer).get(graphiql).options(preflight);
+    Router::new()
+        .route("/", get(|| async { page(PAGE) }))
+        .route("/graphql", graphql)
+        .route("/health", get(health))
+        .route("/metrics", get(metrics))
+        .fallback(nothing)
+        .layer(middleware::from_fn_with_state(Arc::clone(&site), common))
+        .with_state(site)
+}
+
+/// Headers of every answer.
+async fn common(State(site): Shared, request: Request, next: Next) -> Response<Body> {
+    let origin = request.headers().get(ORIGIN).cloned();
+    let mut response = next.run(request).await;
+    let headers = response.headers_mut();
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+    if site.origins.is_empty() {
+        return response;
+    }
+    headers.append(VARY, HeaderValue::from_static("origin"));
+    let allowed = origin.filter(|origin| {
+        site.origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
+    });
+    if let Some(origin) = allowed {
+        headers.insert(HeaderName::from_static("access-control-allow-origin"), origin);
+    }
+    response
+}
+
+async fn answer(State(site): Shared, headers: HeaderMap, body: Body) -> Response<Body> {
+    let refuse = |status, failure| sent(status, site.endpoint.refuse(failure));
+    if !admitted(&site, &headers) {
+        let mut response = refuse(
+            StatusCode::UNAUTHORIZED,
+            Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`"),
+        );
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return response;
+    }
+    // A page of another site can only send other types without asking first.
+    if !is_json(&headers) {
+        let failure =
+            Failure::new("MEDIA_TYPE", "send the header `Content-Type: application/json`");
+        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure);
+    }
+    let limits = &site.endpoint.desk.limits;
+    let reading = axum::body::to_bytes(body, limits.body_bytes);
+    let bytes = match tokio::time::timeout(limits.receive_time, reading).await {
+        Ok(Ok(bytes)) => bytes,
+        Ok(Err(_)) => {
+            let most = limits.body_bytes;
+            let message = format!("the body is not whole, or has more than {most} bytes");
+            return refuse(StatusCode::OK, Failure::new("BODY_TOO_LARGE", message));
+        }
+        Err(_) => {
+            let seconds = limits.receive_time.as_secs_f64();
+            let message = format!("the body did not arrive within {seconds} seconds");
+            return refuse(StatusCode::OK, Failure::new("TIMEOUT", message));
+        }
+    };
+    let accepted: Vec<&str> =
+        headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).collect();
+    let encoding = Encoding::choose(&accepted.join(","));
+    sent(StatusCode::OK, site.endpoint.answer(&bytes, encoding).await)
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    let kind = headers.get(CONTENT_TYPE).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let kind = kind.split(';').next().unwrap_or_default().trim();
+    kind.eq_ignore_ascii_case("application/json")
+        || kind.eq_ignore_ascii_case("application/graphql+json")
+}
+
+fn admitted(site: &Site, headers: &HeaderMap) -> bool {
+    let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
+    site.token.as_ref().is_none_or(|token| token.admits(header))
+}
+
+fn sent(status: StatusCode, answer: Answer) -> Response<Body> {
+    let mut response = text(status, "application/json", answer.bytes);
+    let headers = response.headers_mut();
+    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
+    if let Some(name) = answer.encoding.name() {
+        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(name));
+    }
+    response
+}
+
+fn text(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {
+    let mut response = Response::new(body.into());
+    *response.status_mut() = status;
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+fn page(html: &'static str) -> Response<Body> {
+    let mut response = text(StatusCode::OK, "text/html; charset=utf-8", html);
+    let policy = HeaderValue::from_static(PAGE_POLICY);
+    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
+    response
+}
+
+async fn graphiql(State(site): Shared) -> Response<Body> {
+    if site.graphiql {
+        return page(GRAPHIQL);
+    }
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "send POST\n");
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    response
+}
+
+/// Tells a browser what a page of an allowed origin may send.
+async fn preflight(State(site): Shared) -> Response<Body> {
+    let mut response = text(StatusCode::NO_CONTENT, "text/plain", "");
+    if !site.origins.is_empty() {
+        for (name, value) in [
+            ("access-control-allow-methods", "POST"),
+            ("access-control-allow-headers", "authorization, content-type"),
+            ("access-control-max-age", "600"),
+        ] {
+            let name = HeaderName::from_static(name);
+            response.headers_mut().insert(name, HeaderValue::from_static(value));
+        }
+    }
+    response
+}
+
+/// 200 while there is a snapshot to ask.
+async fn health(State(site): Shared) -> Response<Body> {
+    let snapshot = site.endpoint.desk.backend.snapshot();
+    let ready = snapshot.days > 0;
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    let state = if ready { "ok" } else { "no data" };
+    let body = serde_json::json!({
+        "status": state, "snapshot": snapshot.number, "days": snapshot.days, "codes": snapshot.codes,
+    });
+    text(status, "application/json", body.to_string())
+}
+
+async fn metrics(State(site): Shared, headers: HeaderMap) -> Response<Body> {
+    if !admitted(&site, &headers) {
+        return text(StatusCode::UNAUTHORIZED, "text/plain", "send the bearer token\n");
+    }
+    let desk = &site.endpoint.desk;
+    let numbers = desk.metrics.text(&desk.backend.snapshot());
+    text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
+}
+
+async fn nothing(method: Method) -> Response<Body> {
+    let body = format!("there is nothing here for {method}; see /, /graphql, /health, /metrics\n");
+    text(StatusCode::NOT_FOUND, "text/plain", body)
+}

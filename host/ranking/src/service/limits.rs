@@ -1,0 +1,77 @@
+//! What a request may hold and cost. Every number has its reason; the SDL states those that a
+//! client can meet.
+
+use std::time::Duration;
+
+use crate::limits;
+
+/// Limits of the service. [`ServiceLimits::default`] holds the stated ones.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServiceLimits {
+    /// Highest `limit` (rows for each day), at most [`limits::LIMIT_MAX`].
+    pub rank_limit: u32,
+    /// Longest range from fromDate to toDate, at most [`limits::RANGE_YEARS_MAX`].
+    pub range_years: u32,
+    /// Most characters of a formula; at most [`limits::FORMULA_CHARS_MAX`].
+    pub formula_characters: usize,
+    /// Highest lag of a formula, in business days; at most [`limits::LAG_MAX`].
+    pub lag: u32,
+    /// Most uses of stockRankingRange in one request.
+    pub aliases: usize,
+    /// Deepest nesting of selections. The usual introspection query needs 13.
+    pub depth: usize,
+    /// Most fields of a request after its fragments are put in.
+    pub fields: usize,
+    /// Largest body of a request, in bytes. The longest formula is 1,000 characters.
+    pub body_bytes: usize,
+    /// Most rows of one ranking: ten years of the highest limit and a little more.
+    pub answer_rows: usize,
+    /// Rankings that are worked on at the same time; the rest wait in a fair queue.
+    pub concurrent_answers: usize,
+    /// Requests that may wait for their turn. One more is told BUSY.
+    pub queue: usize,
+    /// Open connections. One more waits to be accepted.
+    pub connections: usize,
+    /// Time for a request from its first byte to its answer, waiting included.
+    pub request_time: Duration,
+    /// Time for a client to send its headers, and again for its body.
+    pub receive_time: Duration,
+    /// Time for running requests to end after the service is told to stop.
+    pub shutdown_time: Duration,
+}
+
+impl Default for ServiceLimits {
+    fn default() -> Self {
+        Self {
+            rank_limit: limits::LIMIT_MAX,
+            range_years: limits::RANGE_YEARS_MAX,
+            formula_characters: limits::FORMULA_CHARS_MAX,
+            lag: limits::LAG_MAX,
+            aliases: 4,
+            depth: 20,
+            fields: 1_000,
+            body_bytes: 64 * 1024,
+            answer_rows: 1_500_000,
+            concurrent_answers: 4,
+            queue: 512,
+            connections: 1_024,
+            request_time: Duration::from_secs(30),
+            receive_time: Duration::from_secs(10),
+            shutdown_time: Duration::from_secs(10),
+        }
+    }
+}
+
+/// Brackets inside brackets in a request's text, before it is parsed. The parser calls itself for
+/// each, so this bounds its stack.
+pub(super) const TEXT_NESTING: usize = 64;
+/// Lists inside lists of an introspection query. Types hold fields that hold types again, so
+/// every further level multiplies the answer.
+pub(super) const INTROSPECTION_LISTS: usize = 4;
+/// Rows that the GraphQL library may resolve one by one, where the row writer cannot be used. Each
+/// takes about a kilobyte.
+pub(super) const LIBRARY_ROWS: usize = 50_000;
+/// Characters of one error message. The library's own messages repeat what the client sent.
+pub(super) const MESSAGE_CHARACTERS: usize = 400;
+/// Errors of one answer.
+pub(super) const ERRORS: usize = 16;

@@ -1,0 +1,57 @@
+//! The ranking service: GraphQL, the ranking page, health and metrics on one port.
+//!
+//! [`Service`] answers over HTTP what a [`Backend`] computes. GraphQL text is parsed and validated
+//! by the library; the rows of a ranking, which are most of every answer, are written straight from
+//! the result. Spec: "POST /graphql".
+//!
+//! - `limits`: what a request may cost, and what it may hold.
+//! - `schema`, `resolve`: the GraphQL types, and what they are answered with.
+//! - `outline`: a look at a request before anything of it runs.
+//! - `body`, `compress`: from a result to bytes; the rows are written by `crate::rows`.
+//! - `graphql`, `http`, `server`: from sockets to a request, and back.
+//! - `metrics`, `token`: numbers for operators, and who may ask.
+
+mod body;
+mod compress;
+mod failure;
+mod graphql;
+mod http;
+mod limits;
+mod metrics;
+mod outline;
+mod resolve;
+mod schema;
+mod server;
+mod token;
+
+pub use limits::ServiceLimits;
+pub use schema::{SCHEMA_VERSION, sdl};
+pub use server::{Service, ServiceError, ServiceOptions, ServiceStop};
+pub use token::{BearerToken, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, TokenError};
+
+use crate::{CancelToken, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
+
+/// What the service needs of an engine.
+///
+/// [`RankEngine`] is the one that people use; tests put in others, to hold a query for as long as
+/// they need.
+pub trait Backend: Send + Sync + 'static {
+    /// Ranks; blocks until done, cancelled or out of time.
+    ///
+    /// # Errors
+    /// As [`RankEngine::rank`].
+    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError>;
+
+    /// What the present snapshot holds.
+    fn snapshot(&self) -> SnapshotInfo;
+}
+
+impl Backend for RankEngine {
+    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
+        Self::rank(self, query, cancel)
+    }
+
+    fn snapshot(&self) -> SnapshotInfo {
+        Self::snapshot(self)
+    }
+}

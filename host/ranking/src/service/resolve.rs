@@ -1,0 +1,298 @@
+//! What a ranking field is answered with: arguments checked, the engine asked, rows written.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use async_graphql::parser::types::Field;
+use async_graphql::registry::Registry;
+use async_graphql::{Context, ContextSelectionSet, OutputType, Positioned, ServerResult, Value};
+use axum::body::Bytes;
+use domain::JstDate;
+
+use super::Backend;
+use super::failure::Failure;
+use super::limits::{LIBRARY_ROWS, ServiceLimits};
+use super::metrics::{Metrics, Up};
+use super::outline::Outline;
+use super::schema::DailyRankingItem;
+use crate::rows::{self, ItemField, Selection};
+use crate::{CancelToken, Formula, RankError, RankOrder, RankQuery, Ranking, SnapshotInfo};
+
+/// Takes a line for the operator's log: causes that clients are not told.
+pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
+
+/// What all requests share.
+pub(super) struct Desk {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) limits: ServiceLimits,
+    pub(super) metrics: Metrics,
+    pub(super) log: Log,
+}
+
+/// Lets the rankings of one request end one after the other.
+#[derive(Debug, Default)]
+pub(super) struct InOrder(tokio::sync::Mutex<()>);
+
+/// The arguments of stockRankingRange, as sent.
+pub(super) struct Asked {
+    pub(super) from_date: String,
+    pub(super) to_date: String,
+    pub(super) sort_by: String,
+    pub(super) order: String,
+    pub(super) limit: i32,
+}
+
+impl Desk {
+    /// A desk for printing the schema; it has no data.
+    pub(super) fn without_data() -> Self {
+        struct Nothing;
+        impl Backend for Nothing {
+            fn rank(&self, _: &RankQuery, _: &CancelToken) -> Result<Ranking, RankError> {
+                Err(RankError::NoData("there is no data".to_owned()))
+            }
+            fn snapshot(&self) -> SnapshotInfo {
+                let day = JstDate::default();
+                SnapshotInfo { number: 0, days: 0, codes: 0, first: day, last: day, refused: None }
+            }
+        }
+        Self {
+            backend: Arc::new(Nothing),
+            limits: ServiceLimits::default(),
+            metrics: Metrics::default(),
+            log: Arc::new(|_| {}),
+        }
+    }
+
+    /// The formula of a text, within the limits of the service.
+    pub(super) fn formula(&self, text: &str) -> Result<Formula, Failure> {
+        let limits = &self.limits;
+        let too_much = |position, message| Failure {
+            code: "FORMULA_INVALID",
+            message,
+            position: Some(position),
+        };
+        if text.chars().nth(limits.formula_characters).is_some() {
+            let most = limits.formula_characters;
+            return Err(too_much(most + 1, format!("the formula has more than {most} characters")));
+        }
+        let formula = Formula::parse(text)?;
+        match formula.lags().last() {
+            Some(&lag) if lag > limits.lag => {
+                let message = format!("lag {lag} is too large; it may be at most {}", limits.lag);
+                Err(too_much(1, message))
+            }
+            _ => Ok(formula),
+        }
+    }
+
+    fn query(&self, asked: &Asked) -> Result<RankQuery, Failure> {
+        let (from, to) = (date("fromDate", &asked.from_date)?, date("toDate", &asked.to_date)?);
+        let years = self.limits.range_years;
+        if let Some(last) = from.checked_add_months(chrono::Months::new(12 * years))
+            && to > last
+        {
+            return Err(Failure::new(
+                "RANGE_INVALID",
+                format!("{from} to {to} is more than {years} years; ask for a shorter range"),
+            ));
+        }
+        let most = self.limits.rank_limit;
+        let limit = u32::try_from(asked.limit).ok().filter(|limit| (1..=most).contains(limit));
+        let limit = limit.ok_or_else(|| {
+            let found = asked.limit;
+            Failure::new("LIMIT_INVALID", format!("limit is {found}; write 1 to {most}"))
+        })?;
+        let formula = self.formula(&asked.sort_by)?;
+        let order: RankOrder = asked.order.parse()?;
+        Ok(RankQuery { from, to, formula, order, limit, codes: None })
+    }
+
+    /// Ranks in a thread that may block. Who drops the future ends the query.
+    pub(super) async fn rank(
+        self: &Arc<Self>,
+        ctx: &Context<'_>,
+        asked: &Asked,
+    ) -> Result<RankedRows, Failure> {
+        let query = self.query(asked)?;
+        let merges = ctx.data_opt::<Outline>().is_some_and(|outline| outline.merges);
+        let selection = if merges { None } else { selection(ctx) };
+        // Pieces of one list end in the order asked, so that merging them gives the same bytes.
+        let in_order = ctx.data_opt::<InOrder>().filter(|_| merges);
+        let _first = match in_order {
+            Some(in_order) => Some(in_order.0.lock().await),
+            None => None,
+        };
+        let cancel = CancelToken::new();
+        let _guard = cancel.cancel_on_drop();
+        let desk = Arc::clone(self);
+        let work = move || desk.rank_blocking(&query, &cancel, selection);
+        match tokio::task::spawn_blocking(work).await {
+            Ok(rows) => rows,
+            Err(error) => {
+                (self.log)(&format!("a query ended by itself: {error}"));
+                Err(Failure::new("INTERNAL", "the query failed inside; it is in the service's log"))
+            }
+        }
+    }
+
+    fn rank_blocking(
+        &self,
+        query: &RankQuery,
+        cancel: &CancelToken,
+        selection: Option<Selection>,
+    ) -> Result<RankedRows, Failure> {
+        let _active = Up::new(&self.metrics.active);
+        let ranking = self.backend.rank(query, cancel).map_err(|error| {
+            if let Some(cause) = std::error::Error::source(&error) {
+                (self.log)(&format!("{}: {error}: {cause}", error.code()));
+            }
+            error
+        })?;
+        let (found, most) = match &selection {
+            Some(_) => (ranking.rows.len(), self.limits.answer_rows),
+            None => (ranking.rows.len(), LIBRARY_ROWS.min(self.limits.answer_rows)),
+        };
+        if found > most {
+            return Err(Failure::new(
+                "RESULT_TOO_LARGE",
+                format!(
+                    "the ranking has {found} rows and an answer may have {most}; ask for fewer \
+                     days or a lower limit"
+                ),
+            ));
+        }
+        self.metrics.rows.fetch_add(found as u64, Ordering::Relaxed);
+        Ok(match selection {
+            Some(selection) => RankedRows::Written(rows::json(&ranking, &selection).into()),
+            None => RankedRows::Library(items(&ranking)),
+        })
+    }
+}
+
+fn date(name: &str, text: &str) -> Result<JstDate, Failure> {
+    let digits = |range: std::ops::Range<usize>| {
+        let part = text.get(range)?;
+        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u32>().ok())?
+    };
+    let parsed = (text.len() == 10 && text.get(4..5) == Some("-") && text.get(7..8) == Some("-"))
+        .then(|| {
+            let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
+            JstDate::from_ymd_opt(year.cast_signed(), month, day)
+        })
+        .flatten();
+    parsed.ok_or_else(|| {
+        let found = crate::query::shown(text);
+        Failure::new(
+            "DATE_INVALID",
+            format!("{name} is `{found}`; write a day as YYYY-MM-DD, like 2024-01-31"),
+        )
+    })
+}
+
+/// The fields of the rows, each name once; none when there is one that the writer does not know.
+fn selection(ctx: &Context<'_>) -> Option<Selection> {
+    let mut selection: Selection = Vec::new();
+    for field in ctx.field().selection_set() {
+        let key = field.alias().unwrap_or_else(|| field.name());
+        // Twice the same name is the same field: validation saw to that (GraphQL 5.3.2).
+        if !selection.iter().any(|(name, _)| name == key) {
+            selection.push((key.to_owned(), ItemField::named(field.name())?));
+        }
+    }
+    Some(selection)
+}
+
+fn items(ranking: &Ranking) -> Vec<DailyRankingItem> {
+    let item = |row: &crate::RankRow| DailyRankingItem {
+        date: ranking.days[row.day as usize].to_string(),
+        code: ranking.codes[row.code as usize].to_string(),
+        close: row.close,
+        prev_close: None,
+        sort_value: row.sort_value,
+        volume: row.volume,
+        rank: row.rank.cast_signed(),
+    };
+    ranking.rows.iter().map(item).collect()
+}
+
+/// The value of stockRankingRange; to the schema it is a list of DailyRankingItem.
+pub(super) enum RankedRows {
+    /// JSON, ready to be put into the answer.
+    Written(Bytes),
+    /// Rows that the library resolves field by field.
+    Library(Vec<DailyRankingItem>),
+}
+
+impl OutputType for RankedRows {
+    fn type_name() -> Cow<'static, str> {
+        <Vec<DailyRankingItem> as OutputType>::type_name()
+    }
+
+    fn qualified_type_name() -> String {
+        <Vec<DailyRankingItem> as OutputType>::qualified_type_name()
+    }
+
+    fn create_type_info(registry: &mut Registry) -> String {
+        <Vec<DailyRankingItem> as OutputType>::create_type_info(registry)
+    }
+
+    async fn resolve(
+        &self,
+        ctx: &ContextSelectionSet<'_>,
+        field: &Positioned<Field>,
+    ) -> ServerResult<Value> {
+        match self {
+            Self::Written(json) => Ok(Value::Binary(json.clone())),
+            Self::Library(items) => OutputType::resolve(items, ctx, field).await,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn dates_have_one_form() {
+        assert_eq!(date("fromDate", "2024-02-29").unwrap().to_string(), "2024-02-29");
+        for wrong in ["", "2024-2-9", "2023-02-29", "2024-01-01x", "２024-01", "+024-01-01"] {
+            let failure = date("fromDate", wrong).unwrap_err();
+            assert_eq!(failure.code, "DATE_INVALID", "{wrong}");
+            assert!(failure.message.starts_with("fromDate is `"), "{}", failure.message);
+        }
+    }
+
+    #[test]
+    fn arguments_have_limits() {
+        let desk = Desk::without_data();
+        let check = |change: fn(&mut Asked)| {
+            let mut asked = Asked {
+                from_date: "2000-01-01".to_owned(),
+                to_date: "2030-01-01".to_owned(),
+                sort_by: "Close".to_owned(),
+                order: "desc".to_owned(),
+                limit: 500,
+            };
+            change(&mut asked);
+            desk.query(&asked).map(|query| query.limit).map_err(|failure| failure.code)
+        };
+        assert_eq!(check(|_| {}), Ok(500));
+        assert_eq!(check(|asked| asked.limit = 501), Err("LIMIT_INVALID"));
+        assert_eq!(check(|asked| asked.limit = 0), Err("LIMIT_INVALID"));
+        assert_eq!(check(|asked| asked.limit = -1), Err("LIMIT_INVALID"));
+        assert_eq!(check(|asked| asked.order = "DESC".to_owned()), Err("ORDER_INVALID"));
+        assert_eq!(check(|asked| asked.to_date = "2030-01-02".to_owned()), Err("RANGE_INVALID"));
+        assert_eq!(check(|asked| asked.sort_by = "Close;".to_owned()), Err("FORMULA_INVALID"));
+        assert_eq!(check(|asked| asked.sort_by = "Close[-2600]".to_owned()), Ok(500));
+        assert_eq!(
+            check(|asked| asked.sort_by = "Close[-2601]".to_owned()),
+            Err("FORMULA_INVALID")
+        );
+        assert_eq!(check(|asked| asked.sort_by = format!("Close{}", " ".repeat(995))), Ok(500));
+        assert_eq!(
+            check(|asked| asked.sort_by = format!("Close{}", " ".repeat(996))),
+            Err("FORMULA_INVALID")
+        );
+    }
+}

@@ -1,0 +1,245 @@
+//! The GraphQL types. Their descriptions are the contract that clients read, so they state the
+//! meaning of formulas and every limit that a request can meet.
+
+use std::sync::Arc;
+
+use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Schema, SimpleObject};
+
+use domain::JstDate;
+
+use super::resolve::{Asked, Desk, RankedRows};
+use crate::{FORMULA_DEFAULT, Formula, limits};
+
+/// Version of the GraphQL schema. The first number changes when a client could break.
+pub const SCHEMA_VERSION: &str = "1.0";
+
+pub(super) type RankingSchema = Schema<Query, EmptyMutation, EmptySubscription>;
+
+/// One issue in the ranking of one day.
+#[derive(Debug, Clone, SimpleObject)]
+pub(super) struct DailyRankingItem {
+    /// Trading day, YYYY-MM-DD.
+    pub(super) date: String,
+    /// Issue code.
+    pub(super) code: String,
+    /// Closing price in yen, as stored. Rows without one are not ranked.
+    pub(super) close: f64,
+    /// Always null.
+    #[graphql(deprecation = "always null; write Close[-1] in the formula instead")]
+    pub(super) prev_close: Option<f64>,
+    /// Result of the sortBy formula, not rounded. Rows where it is null come last, in both orders.
+    pub(super) sort_value: Option<f64>,
+    /// Volume in shares.
+    pub(super) volume: Option<f64>,
+    /// 1 to limit within each day.
+    pub(super) rank: i32,
+}
+
+/// What the present snapshot of the daily prices holds.
+#[derive(Debug, Clone, SimpleObject)]
+pub(super) struct Dataset {
+    /// Number of the snapshot; it grows with each publication.
+    snapshot: String,
+    /// Business days.
+    days: u64,
+    /// Issue codes.
+    codes: u64,
+    /// First business day, YYYY-MM-DD; null when there is none.
+    first_date: Option<String>,
+    /// Last business day, YYYY-MM-DD; null when there is none.
+    last_date: Option<String>,
+}
+
+/// Whether a text is a formula, and what it says.
+#[derive(Debug, Clone, Default, SimpleObject)]
+pub(super) struct FormulaCheck {
+    /// Whether sortBy would accept it.
+    valid: bool,
+    /// The same formula in its usual spelling; null when it is not valid.
+    canonical: Option<String>,
+    /// The lags that it uses, in business days, ascending.
+    lags: Vec<u32>,
+    /// What is wrong; null when it is valid.
+    message: Option<String>,
+    /// The character where that is, from 1; null when it is valid.
+    position: Option<u64>,
+}
+
+/// The root of every request.
+pub(super) struct Query {
+    pub(super) desk: Arc<Desk>,
+}
+
+/// Rankings of the issues of the Tokyo market, day by day, by a formula of the client.
+///
+/// Errors come as GraphQL errors with HTTP status 200. `extensions.code` is one of
+/// FORMULA_INVALID (with `extensions.position`), ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
+/// DATE_INVALID, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
+/// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
+/// SNAPSHOT_DAMAGED or INTERNAL. With status 401 it is UNAUTHORIZED, with 415 MEDIA_TYPE.
+///
+/// Limits, unless the operator changed them: 4 uses of stockRankingRange in a request, 20 levels,
+/// 1,000 fields, a body of 65,536 bytes, 1,500,000 rows in a ranking, 30 seconds.
+#[Object]
+impl Query {
+    /// For every trading day from fromDate to toDate, the first `limit` issues by a formula.
+    ///
+    /// The formula: columns Close, Open, High, Low and Volume; a lag `Name[-N]`, the value of the
+    /// same issue N business days earlier (N from 1 to 2,600); `+ - * / ( )`, a sign before a
+    /// factor, and numbers like 12, 12.5 or .5. At most 1,000 characters, 200 tokens, 64 nested
+    /// brackets or signs and 32 different lags.
+    ///
+    /// Its meaning: business days are the days that any issue has a row for. A lag counts them, also
+    /// those before fromDate and those on which the issue has no row; without a row the value is
+    /// null. A column's value of 0 is null, a division by 0 is null, and whatever is computed from
+    /// null is null. A result of 0 is a value; one that is not finite is null. Numbers are IEEE
+    /// doubles, computed in the order of the formula.
+    ///
+    /// The order: by the result, null last in both directions, equal results by code, ascending.
+    /// Rows without a close do not take part. When toDate is before fromDate the list is empty.
+    async fn stock_ranking_range(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "First day, YYYY-MM-DD, included.")] from_date: String,
+        #[graphql(desc = "Last day, YYYY-MM-DD, included; at most 30 years after fromDate.")]
+        to_date: String,
+        #[graphql(
+            desc = "The formula to sort by.",
+            default_with = "Some(FORMULA_DEFAULT.to_owned())"
+        )]
+        sort_by: Option<String>,
+        #[graphql(
+            desc = "desc (largest first) or asc (smallest first).",
+            default_with = "Some(String::from(\"desc\"))"
+        )]
+        order: Option<String>,
+        #[graphql(desc = "Rows of each day, 1 to 500.", default_with = "Some(DEFAULT_LIMIT)")]
+        limit: Option<i32>,
+    ) -> async_graphql::Result<RankedRows> {
+        // An explicit null means the default, as if nothing was said.
+        let asked = Asked {
+            from_date,
+            to_date,
+            sort_by: sort_by.unwrap_or_else(|| FORMULA_DEFAULT.to_owned()),
+            order: order.unwrap_or_else(|| "desc".to_owned()),
+            limit: limit.unwrap_or(DEFAULT_LIMIT),
+        };
+        self.desk.rank(ctx, &asked).await.map_err(|failure| failure.into_error())
+    }
+
+    /// Whether a text is a formula that sortBy accepts. Nothing is computed.
+    async fn check_formula(
+        &self,
+        #[graphql(desc = "The text to look at.")] sort_by: String,
+    ) -> FormulaCheck {
+        match self.desk.formula(&sort_by) {
+            Ok(formula) => FormulaCheck {
+                valid: true,
+                canonical: Some(formula.to_string()),
+                lags: Formula::lags(&formula).to_vec(),
+                ..FormulaCheck::default()
+            },
+            Err(failure) => FormulaCheck {
+                message: Some(failure.message),
+                position: failure.position.map(|position| position as u64),
+                ..FormulaCheck::default()
+            },
+        }
+    }
+
+    /// What the data holds now.
+    async fn dataset(&self) -> Dataset {
+        let snapshot = self.desk.backend.snapshot();
+        let day = |date: JstDate| (snapshot.days > 0).then(|| date.to_string());
+        Dataset {
+            snapshot: snapshot.number.to_string(),
+            days: snapshot.days as u64,
+            codes: snapshot.codes as u64,
+            first_date: day(snapshot.first),
+            last_date: day(snapshot.last),
+        }
+    }
+
+    /// Version of this schema.
+    async fn schema_version(&self) -> &'static str {
+        SCHEMA_VERSION
+    }
+}
+
+/// The default of `limit`.
+const DEFAULT_LIMIT: i32 = limits::LIMIT_DEFAULT.cast_signed();
+
+/// The schema with its resolvers.
+pub(super) fn build(desk: Arc<Desk>) -> RankingSchema {
+    // Depth and width are checked before the library sees the text.
+    Schema::build(Query { desk }, EmptyMutation, EmptySubscription).disable_suggestions().finish()
+}
+
+/// The schema as text (schemas/ranking.graphql).
+#[must_use]
+pub fn sdl() -> String {
+    let types = Schema::build(
+        Query { desk: Arc::new(Desk::without_data()) },
+        EmptyMutation,
+        EmptySubscription,
+    );
+    let mut text = types.finish().sdl();
+    text.truncate(text.trim_end().len());
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::limits::ServiceLimits;
+    use super::*;
+
+    #[test]
+    fn the_sdl_states_the_limits_that_hold() {
+        let text = sdl();
+        let limits = ServiceLimits::default();
+        let grouped = |number: usize| {
+            let text = number.to_string();
+            let (head, tail) = text.split_at(text.len().saturating_sub(3));
+            if head.is_empty() { tail.to_owned() } else { format!("{head},{tail}") }
+        };
+        for stated in [
+            format!("{} uses of stockRankingRange", limits.aliases),
+            format!("{} levels", limits.depth),
+            format!("{} fields", grouped(limits.fields)),
+            format!("{} bytes", grouped(limits.body_bytes)),
+            format!("{} seconds", limits.request_time.as_secs()),
+            format!("Rows of each day, 1 to {}.", limits.rank_limit),
+            format!("at most {} years", limits.range_years),
+            format!("N from 1 to {}", grouped(limits.lag as usize)),
+            format!("{} characters", grouped(limits.formula_characters)),
+            format!("{} tokens", limits::FORMULA_TOKENS_MAX),
+            format!("{} nested", limits::FORMULA_NESTING_MAX),
+            format!("{} different lags", limits::FORMULA_LAGS_MAX),
+        ] {
+            let flat: Vec<&str> = text.split_whitespace().collect();
+            assert!(flat.join(" ").contains(&stated), "`{stated}` is not in\n{text}");
+        }
+        assert_eq!(limits.answer_rows, 1_500_000, "stated in words");
+    }
+
+    #[test]
+    fn the_sdl_holds_the_arguments_and_defaults_of_the_specification() {
+        let flat: String = sdl().split_whitespace().collect::<Vec<_>>().join(" ");
+        for part in [
+            "fromDate: String!",
+            "toDate: String!",
+            "sortBy: String = \"(Close - Close[-1]) / Close[-1] * 100\"",
+            "order: String = \"desc\"",
+            "limit: Int = 20",
+            "): [DailyRankingItem!]!",
+            "prevClose: Float @deprecated",
+            "sortValue: Float",
+            "volume: Float",
+            "close: Float!",
+            "rank: Int!",
+        ] {
+            assert!(flat.contains(part), "`{part}` is not in\n{flat}");
+        }
+    }
+}

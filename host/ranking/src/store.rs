@@ -1,0 +1,18 @@
+//! Files of the ranking and the one place that speaks to DuckDB about them.
+//!
+//! `jp/stocks_daily/mother.db` holds the truth: `daily(date, code, open, high, low, close,
+//! volume)`. [`publish`] makes a private snapshot of it in `rank/`: `rank-<n>.db` for SQL and
+//! `rank-<n>.grid` for the kernel; the file `CURRENT` names the snapshot to use.
+
+mod layout;
+mod publish;
+mod reference;
+mod statement;
+
+#[cfg(test)]
+mod tests;
+
+pub use layout::DataDir;
+pub use publish::{PublishError, Published, publish};
+pub(crate) use reference::{Reference, quoted};
+pub(crate) use statement::Statement;

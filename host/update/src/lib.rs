@@ -1,0 +1,1 @@
+//! Daily prices: fetched from sources, stored in the combined and the per-issue databases.

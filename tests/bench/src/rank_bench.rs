@@ -1,0 +1,180 @@
+//! `cargo xtask bench rank`: ten years, one year and one day over 4,000 issues, against two
+//! baselines of the same run: a0, the naive window query in DuckDB, and K, the bare kernel.
+
+use std::path::Path;
+
+use domain::clock::Stopwatch;
+use ranking::baseline::{Matrices, NaiveSql};
+use ranking::sample::{DailySample, make_daily_sample};
+use ranking::store::DataDir;
+use ranking::{CancelToken, EngineOptions, Formula, RankEngine, RankOrder, RankQuery, Ranking};
+use serde_json::{Value, json};
+
+use crate::measure::figure;
+use crate::rank_kernel::{self, CASES, Case};
+use crate::rank_memory;
+
+/// Rounds; in each, all engines take turns, so that a busy moment hits all of them.
+const ROUNDS: usize = 5;
+/// Threads of every engine.
+const THREADS: usize = 2;
+
+struct Bench {
+    engine: RankEngine,
+    naive: NaiveSql,
+    matrices: Matrices,
+}
+
+/// Median and best of one engine's rounds, in milliseconds.
+#[derive(Clone, Copy)]
+struct Millis {
+    median: f64,
+    best: f64,
+}
+
+impl Millis {
+    fn of(mut all: Vec<f64>) -> Self {
+        all.sort_by(f64::total_cmp);
+        Self { median: all[all.len() / 2], best: all[0] }
+    }
+}
+
+/// Runs the bench; the sample is made below `folder` once and kept.
+pub(crate) fn run(folder: &Path) {
+    let folder = folder.join("daily-4000x2450-1");
+    let data = DataDir::new(&folder);
+    if data.current().ok().flatten().is_none() {
+        let watch = Stopwatch::start();
+        let made = or_stop(make_daily_sample(&data, &DailySample::default()));
+        let seconds = watch.elapsed().as_secs_f64();
+        figure("rank.sample", "s", seconds, seconds, &json!({ "rows": made.rows }));
+    }
+    restart(&folder);
+    let bench = Bench {
+        engine: or_stop(RankEngine::open(&folder, options())),
+        naive: or_stop(NaiveSql::open(&folder, THREADS)),
+        matrices: or_stop(Matrices::open(&folder)),
+    };
+    let days = bench.matrices.days;
+    for case in &CASES {
+        let goal = if case.lagged { 0.08 } else { 0.12 };
+        bench.compare(case, "10y", 0..days, 20, goal);
+    }
+    bench.compare(&CASES[0], "10y.limit50", 0..days, 50, 0.08);
+    bench.compare(&CASES[0], "1y", days - 245..days, 20, 0.10);
+    bench.compare(&CASES[0], "1d", days - 1..days, 20, 0.20);
+    rank_memory::report(&folder);
+    bench.reference(&CASES[0]);
+}
+
+pub(crate) fn options() -> EngineOptions {
+    EngineOptions { threads: THREADS, cache_bytes: 0, ..EngineOptions::default() }
+}
+
+pub(crate) fn or_stop<T, E: std::fmt::Display>(outcome: Result<T, E>) -> T {
+    outcome.unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn millis<T>(work: impl FnOnce() -> T) -> (f64, T) {
+    let watch = Stopwatch::start();
+    let answer = std::hint::black_box(work());
+    (watch.elapsed().as_secs_f64() * 1e3, answer)
+}
+
+/// The first query of a new process against the same query again.
+fn restart(folder: &Path) {
+    let mut firsts = Vec::new();
+    let mut warms = Vec::new();
+    for _ in 0..ROUNDS {
+        let (first, (engine, query)) = millis(|| {
+            let engine = or_stop(RankEngine::open(folder, options()));
+            let info = engine.snapshot();
+            let query = query(CASES[0].formula, (info.first, info.last), 20);
+            or_stop(engine.rank(&query, &CancelToken::new()));
+            (engine, query)
+        });
+        firsts.push(first);
+        warms.push(millis(|| or_stop(engine.rank(&query, &CancelToken::new()))).0);
+    }
+    let (first, warm) = (Millis::of(firsts), Millis::of(warms));
+    let more =
+        json!({ "warm_ms": warm.median, "x_warm": first.median / warm.median, "goal_x_warm": 10 });
+    figure("rank.open_and_first_query", "ms", first.median, first.best, &more);
+}
+
+pub(crate) fn query(
+    formula: &str,
+    (from, to): (domain::JstDate, domain::JstDate),
+    limit: u32,
+) -> RankQuery {
+    let formula = or_stop(Formula::parse(formula));
+    RankQuery { from, to, formula, order: RankOrder::Desc, limit, codes: None }
+}
+
+impl Bench {
+    fn query(&self, case: &Case, days: &std::ops::Range<usize>, limit: usize) -> RankQuery {
+        let calendar = self.calendar();
+        let range = (calendar[days.start], calendar[days.end - 1]);
+        query(case.formula, range, u32::try_from(limit).unwrap_or(u32::MAX))
+    }
+
+    fn calendar(&self) -> Vec<domain::JstDate> {
+        let info = self.engine.snapshot();
+        let all = query("Close", (info.first, info.last), 1);
+        or_stop(self.engine.rank(&all, &CancelToken::new())).days
+    }
+
+    fn compare(
+        &self,
+        case: &Case,
+        range: &str,
+        days: std::ops::Range<usize>,
+        limit: usize,
+        goal: f64,
+    ) {
+        let query = self.query(case, &days, limit);
+        let reach = query.formula.lags().last().map_or(0, |lag| *lag as usize);
+        let history = self.calendar()[days.start.saturating_sub(reach)];
+        let range_text = [history, query.from, query.to].map(|day| day.to_string());
+        let (mut own, mut naive, mut one, mut two) = (vec![], vec![], vec![], vec![]);
+        for _ in 0..ROUNDS {
+            let naive_rows = || {
+                let range = range_text.each_ref().map(String::as_str);
+                or_stop(self.naive.rows(&query.formula, query.order, query.limit, range))
+            };
+            naive.push(millis(naive_rows).0);
+            let kernel =
+                |threads| rank_kernel::run(case, &self.matrices, days.clone(), limit, threads);
+            one.push(millis(|| kernel(1)).0);
+            let (taken, bare) = millis(|| kernel(THREADS));
+            two.push(taken);
+            let (taken, ranking) =
+                millis(|| or_stop(self.engine.rank(&query, &CancelToken::new())));
+            own.push(taken);
+            same(&ranking, &bare, case);
+        }
+        let [own, naive, one, two] = [own, naive, one, two].map(Millis::of);
+        let more = json!({
+            "a0_ms": naive.median, "k1_ms": one.median, "k2_ms": two.median,
+            "x_a0": own.median / naive.median, "goal_x_a0": goal,
+            "x_k2": own.median / two.median, "goal_x_k2": Value::from(3),
+        });
+        figure(&format!("rank.{range}.{}", case.name), "ms", own.median, own.best, &more);
+    }
+
+    /// The reference statement of the same snapshot.
+    fn reference(&self, case: &Case) {
+        let query = self.query(case, &(0..self.matrices.days), 20);
+        let rank = || or_stop(self.engine.rank_by_sql(&query, &CancelToken::new()));
+        let taken = Millis::of((0..ROUNDS).map(|_| millis(rank).0).collect());
+        let same = rank() == or_stop(self.engine.rank(&query, &CancelToken::new()));
+        let more = json!({ "same_rows": same });
+        figure("rank.10y.1lag.reference_statement", "ms", taken.median, taken.best, &more);
+    }
+}
+
+/// The engine's rows with a value are those of the bare kernel.
+fn same(ranking: &Ranking, bare: &[(u32, f64)], case: &Case) {
+    let own = ranking.rows.iter().filter_map(|row| Some((row.code, row.sort_value?)));
+    assert!(own.eq(bare.iter().copied()), "{}: the engine and the bare kernel differ", case.name);
+}

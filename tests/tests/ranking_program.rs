@@ -1,0 +1,285 @@
+//! Rankings as users meet them: the `kumiki` program over a sample database, as a command, as a
+//! service and as SQL.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
+
+use serde_json::{Value, json};
+use tests::{built, http};
+
+/// One sample for all tests: 40 issues on 300 days. It is only read.
+static DATA: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = built::release_folder().join("ranking-test-data");
+    if !folder.join("rank").join("CURRENT").is_file() {
+        let aside = folder.with_extension(std::process::id().to_string());
+        let sizes = ["--codes", "40", "--days", "300", "--seed", "7"];
+        let mut command = Command::new(built::kumiki());
+        command.args(["data", "sample", "--daily"]).args(sizes).arg("--data-dir").arg(&aside);
+        let output = command.output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+        // Another test program may have been first; its sample is the same.
+        if fs::rename(&aside, &folder).is_err() {
+            fs::remove_dir_all(&aside).unwrap();
+        }
+    }
+    folder
+});
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(built::kumiki());
+    command.args(arguments).env("DATA_DIR", &*DATA).env_remove("KUMIKI_RANK_TOKEN");
+    command.stdin(Stdio::null());
+    command
+}
+
+fn run(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn good(arguments: &[&str]) -> String {
+    let output = run(arguments);
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{arguments:?}: {errors}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+fn bad(arguments: &[&str]) -> (i32, String) {
+    let output = run(arguments);
+    assert!(!output.status.success(), "{arguments:?} succeeded");
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+/// A running `kumiki rank serve`; ends with the test.
+struct Serving {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Serving {
+    fn start(more: &[&str]) -> Self {
+        let mut arguments = vec!["rank", "serve", "--listen", "127.0.0.1:0"];
+        arguments.extend(more);
+        let mut child = command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let address = line.trim().rsplit("http://").next().unwrap().parse();
+        let address = address.unwrap_or_else(|error| panic!("{error}: {line}"));
+        Self { child, address }
+    }
+
+    fn ask(&self, query: &str) -> Value {
+        let reply = http::graphql(self.address, &json!({ "query": query }).to_string());
+        assert_eq!(reply.status, 200);
+        serde_json::from_slice(&reply.body).unwrap()
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// All rows of a formula, as objects.
+fn rows(sort_by: &str) -> Vec<Value> {
+    let text = good(&[
+        "rank",
+        "--from",
+        "2016-01-01",
+        "--sort-by",
+        sort_by,
+        "--limit",
+        "5",
+        "--format",
+        "jsonl",
+    ]);
+    text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+}
+
+#[test]
+fn every_form_holds_the_same_rows() {
+    let folder = tempfile::tempdir().unwrap();
+    let base =
+        ["rank", "--from", "2016-02-01", "--to", "2016-03-31", "--sort-by", "Close / Open[-3]"];
+    let with = |more: &[&str]| good(&[&base[..], more].concat());
+    let lines: Vec<Value> = with(&["--format", "jsonl"])
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert!(lines.len() > 500, "{} rows", lines.len());
+    let names: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
+    assert_eq!(names, ["date", "code", "close", "prevClose", "sortValue", "volume", "rank"]);
+    let list: Vec<Value> = serde_json::from_str(&with(&["--format", "json"])).unwrap();
+    assert_eq!(list, lines);
+    let csv = with(&["--format", "csv"]);
+    assert_eq!(csv.lines().count(), lines.len() + 1);
+    assert!(csv.starts_with("date,code,close,sortValue,volume,rank\n2016-02-"));
+    let table = with(&[]);
+    assert!(table.starts_with("by Close / Open[-3] (desc)\n"), "{table}");
+    for name in ["rows.parquet", "rows.arrow", "rows.csv"] {
+        let path = folder.path().join(name).display().to_string();
+        with(&["--out", &path]);
+        let bytes = fs::read(&path).unwrap();
+        match name {
+            "rows.parquet" => assert_eq!((&bytes[..4], bytes.len() > 2_000), (&b"PAR1"[..], true)),
+            "rows.csv" => assert_eq!(bytes, csv.as_bytes()),
+            _ => assert_eq!(bytes[..4], [0xff; 4], "an Arrow stream starts with a mark"),
+        }
+    }
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left beside");
+}
+
+#[test]
+fn the_service_and_the_command_give_the_same_rows() {
+    let serving = Serving::start(&[]);
+    for formula in ["(Close - Close[-1]) / Close[-1] * 100", "Volume", "(High - Low) / Close * 100"]
+    {
+        let query = format!(
+            "{{ stockRankingRange(fromDate: \"2016-01-01\", toDate: \"2030-01-01\", sortBy: \
+             \"{formula}\", limit: 5) {{ date code close prevClose sortValue volume rank }} }}"
+        );
+        let answer = serving.ask(&query);
+        let found = answer["data"]["stockRankingRange"].as_array().unwrap();
+        assert_eq!(*found, rows(formula), "{formula}");
+        assert!(found.len() > 1_000);
+    }
+    let health = http::request(serving.address, "GET /health", &[], &[]);
+    assert_eq!((health.status, health.text().contains("\"days\":300")), (200, true));
+    let metrics = http::request(serving.address, "GET /metrics", &[], &[]).text();
+    assert!(metrics.contains("kumiki_ranking_requests_total{code=\"OK\"} 3\n"), "{metrics}");
+    assert!(
+        http::request(serving.address, "GET /", &[], &[]).text().contains("<title>Kumiki ranking")
+    );
+}
+
+#[test]
+fn limits_of_the_service_can_be_set() {
+    let serving = Serving::start(&["--max-limit", "7", "--max-lag", "10", "--max-aliases", "1"]);
+    let code = |arguments: &str| {
+        let query = format!(
+            "{{ stockRankingRange(fromDate: \"2016-01-01\", toDate: \"2016-12-31\"{arguments}) \
+             {{ rank }} }}"
+        );
+        serving.ask(&query)["errors"][0]["extensions"]["code"].clone()
+    };
+    assert_eq!(code(", limit: 7, sortBy: \"Close[-10]\""), Value::Null);
+    assert_eq!(code(", limit: 8"), "LIMIT_INVALID");
+    assert_eq!(code(", limit: 7, sortBy: \"Close[-11]\""), "FORMULA_INVALID");
+}
+
+#[cfg(unix)]
+#[test]
+fn the_service_ends_cleanly_when_told_to() {
+    let mut serving = Serving::start(&[]);
+    let id = serving.child.id().to_string();
+    assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
+    assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+}
+
+#[test]
+fn tokens_are_asked_for_and_never_shown() {
+    let secret = "a-secret-for-tests-only";
+    let mut child = command(&["rank", "serve", "--listen", "127.0.0.1:0"]);
+    let mut child = child.env("KUMIKI_RANK_TOKEN", secret).stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let address = line.trim().rsplit("http://").next().unwrap().parse().unwrap();
+    let serving = Serving { child, address };
+    let body = "{\"query\":\"{schemaVersion}\"}";
+    assert_eq!(http::graphql(serving.address, body).status, 401);
+    let bearer = format!("Bearer {secret}");
+    let headers = [http::JSON, ("Authorization", bearer.as_str())];
+    let reply = http::request(serving.address, "POST /graphql", &headers, body.as_bytes());
+    assert_eq!(reply.status, 200);
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("token");
+    fs::write(&path, "short-secret").unwrap();
+    let (code, errors) = bad(&["rank", "serve", "--token-file", &path.display().to_string()]);
+    assert!(
+        code == 1 && errors.contains("16 to 1024") && !errors.contains("short-secret"),
+        "{errors}"
+    );
+}
+
+#[test]
+fn wrong_arguments_are_explained() {
+    let (code, errors) = bad(&["rank", "--sort-by", "Close / Turnover"]);
+    assert_eq!(code, 2);
+    assert!(errors.contains("`Turnover` is not a column"), "{errors}");
+    assert!(errors.contains("  Close / Turnover\n          ^"), "{errors}");
+    assert_eq!(bad(&["rank", "--order", "up"]).0, 2);
+    assert_eq!(bad(&["rank", "--limit", "501"]).0, 2);
+    let (code, errors) = bad(&["rank", "--codes", "9x9"]);
+    assert!(code == 1 && errors.contains("9x9"), "{errors}");
+    let (_, errors) = bad(&["rank", "--format", "parquet"]);
+    assert!(errors.contains("--out"), "{errors}");
+    let (_, errors) = bad(&["rank", "--data-dir", "there/is/none"]);
+    assert!(errors.contains("kumiki") || errors.contains("publish"), "{errors}");
+    let (_, errors) = bad(&["data", "sample", "--daily", "--codes", "2", "--days", "2"]);
+    assert!(errors.contains("is there already"), "{errors}");
+}
+
+#[test]
+fn explain_shows_tree_statement_and_plan() {
+    let text = good(&["rank", "--sort-by", "Close / Close[-1]", "--explain"]);
+    for word in ["formula\n  Close / Close[-1]", "tree", "POSITIONAL JOIN", "plan", "bit for bit"] {
+        assert!(text.contains(word), "{word} is missing in\n{text}");
+    }
+}
+
+#[test]
+fn codes_take_part_alone() {
+    let all = rows("Close");
+    let code = all[0]["code"].as_str().unwrap();
+    let text = good(&["rank", "--codes", code, "--format", "csv", "--from", "2016-01-01"]);
+    assert!(text.lines().skip(1).all(|line| line.split(',').nth(1) == Some(code)), "{text}");
+}
+
+#[test]
+fn sql_reads_and_never_writes() {
+    let count = good(&["sql", "SELECT count(DISTINCT date) AS days FROM daily"]);
+    assert_eq!(count, "days\n────\n 300\n");
+    let csv =
+        good(&["sql", "--format", "csv", "SELECT code FROM daily GROUP BY 1 ORDER BY 1 LIMIT 2"]);
+    assert_eq!(csv.lines().count(), 3);
+    let json = good(&["sql", "--format", "jsonl", "SELECT 1.5 AS a, 'x' AS b, NULL AS c"]);
+    assert_eq!(json, "{\"a\":1.5,\"b\":\"x\",\"c\":null}\n");
+    let (code, errors) = bad(&["sql", "DROP VIEW daily"]);
+    assert!(code == 1 && errors.contains("read-only"), "{errors}");
+    let (_, errors) = bad(&["sql", "SELECT * FROM read_csv('Cargo.toml')"]);
+    assert!(errors.contains("disabled"), "{errors}");
+    let (_, errors) = bad(&["sql", "SELECT nothing FROM daily"]);
+    assert!(errors.contains("nothing"), "{errors}");
+    let cut = run(&["sql", "--rows", "3", "SELECT * FROM daily"]);
+    assert!(String::from_utf8_lossy(&cut.stderr).contains("more than these 3 rows"));
+}
+
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_a_statement() {
+    let endless =
+        "SELECT count(*) FROM range(100000000000) a, range(1000) b WHERE a.range % 7 = b.range";
+    let mut child = command(&["sql", endless]).stderr(Stdio::piped()).spawn().unwrap();
+    // A signal before the program listens ends it too, but not with this code; so it is sent until
+    // the program is gone.
+    let id = child.id().to_string();
+    std::thread::sleep(std::time::Duration::from_secs(1));
+    assert!(Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    assert_eq!(child.wait().unwrap().code(), Some(130));
+}
+
+#[test]
+fn info_tells_what_is_there() {
+    let text = good(&["data", "info"]);
+    assert!(text.contains("40 issues, 300 business days") && text.contains("daily"), "{text}");
+    let value: Value = serde_json::from_str(&good(&["data", "info", "--format", "json"])).unwrap();
+    assert_eq!(value["snapshot"]["business_days"], 300);
+    assert!(value["views"][0]["rows"].as_u64().unwrap() > 5_000, "{value}");
+}

@@ -1,0 +1,9 @@
+//! The ranking service over real sockets, with engines that do what a test needs.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod answers;
+mod clients;
+mod common;
+mod failures;
+mod hostile;
