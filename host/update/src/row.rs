@@ -1,0 +1,135 @@
+//! One row of daily prices, as every source gives it and the databases keep it.
+
+use std::fmt;
+use std::str::FromStr;
+
+use domain::{InstrumentError, JstDate, Money, Price, VendorCode};
+
+/// An issue's code as it is stored: four places, or five where the last one is not 0
+/// (`7203`, `130A`, `25935`).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct IssueCode(VendorCode);
+
+impl IssueCode {
+    /// The vendor's five places.
+    #[must_use]
+    pub const fn vendor_code(&self) -> &VendorCode {
+        &self.0
+    }
+
+    /// The stored text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        let text = self.0.as_str();
+        text.strip_suffix('0').unwrap_or(text)
+    }
+}
+
+impl From<VendorCode> for IssueCode {
+    fn from(code: VendorCode) -> Self {
+        Self(code)
+    }
+}
+
+/// Four or five digits or letters; small letters count as capital ones.
+impl FromStr for IssueCode {
+    type Err = InstrumentError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let upper = text.to_ascii_uppercase();
+        let five = if upper.len() == 4 { format!("{upper}0") } else { upper };
+        let code = VendorCode::new(&five).map_err(|_| InstrumentError::BadCode(text.to_owned()))?;
+        Ok(Self(code))
+    }
+}
+
+impl fmt::Display for IssueCode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// Where a row came from. The first source that succeeds is used, and rows are never merged
+/// (specification 3, "Source order").
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SourceKind {
+    /// The market-data vendor.
+    Vendor,
+    /// The web broker's daily history.
+    WebBroker,
+    /// The third public source.
+    Public,
+    /// The vendor's files on disk.
+    Files,
+}
+
+impl SourceKind {
+    /// All of them, in the order in which they are asked.
+    pub const ALL: [Self; 4] = [Self::Vendor, Self::WebBroker, Self::Public, Self::Files];
+
+    /// The word that is stored with each row.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Vendor => "vendor",
+            Self::WebBroker => "web_broker",
+            Self::Public => "public",
+            Self::Files => "files",
+        }
+    }
+}
+
+impl fmt::Display for SourceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+/// What happened to one issue on one business day. Prices are raw: nothing is adjusted for splits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct DailyRow {
+    /// Trading date (JST).
+    pub date: JstDate,
+    /// The issue.
+    pub code: IssueCode,
+    /// First price of the day; no price is there when nothing was traded.
+    pub open: Option<Price>,
+    /// Highest price.
+    pub high: Option<Price>,
+    /// Lowest price.
+    pub low: Option<Price>,
+    /// Last price.
+    pub close: Option<Price>,
+    /// Shares traded.
+    pub volume: Option<u64>,
+    /// Value traded, in yen.
+    pub turnover: Option<Money>,
+    /// Factor of a split or reverse split that takes effect on this day, as the source gives it:
+    /// earlier prices times the factor compare with later ones. 1 on all other days; none where the
+    /// source does not tell.
+    pub adjustment_factor: Option<f64>,
+    /// Where the row came from.
+    pub source: SourceKind,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_lose_a_trailing_place_only_if_it_is_0() {
+        for (text, stored, vendor) in [
+            ("7203", "7203", "72030"),
+            ("72030", "7203", "72030"),
+            ("130A", "130A", "130A0"),
+            ("130a0", "130A", "130A0"),
+            ("25935", "25935", "25935"),
+        ] {
+            let code: IssueCode = text.parse().unwrap();
+            assert_eq!((code.as_str(), code.vendor_code().as_str()), (stored, vendor));
+        }
+        for wrong in ["", "720", "720300", "72-3", "７２０３"] {
+            assert!(wrong.parse::<IssueCode>().is_err(), "{wrong}");
+        }
+    }
+}
