@@ -3,7 +3,8 @@
 use std::fmt;
 use std::str::FromStr;
 
-use domain::{InstrumentError, JstDate, Money, Price, VendorCode};
+use domain::instrument::InstrumentError;
+use domain::{JstDate, Money, Price, VendorCode};
 
 /// An issue's code as it is stored: four places, or five where the last one is not 0
 /// (`7203`, `130A`, `25935`).
