@@ -5,7 +5,7 @@ use std::ops::Range;
 use domain::instrument::{DailyLimits, TickTable};
 use domain::price::{Price, UNITS_PER_YEN};
 
-use super::random::Random;
+use domain::Random;
 
 /// Shares are traded in hundreds.
 const LOT: f64 = 100.0;
@@ -75,14 +75,14 @@ impl<'a> Series<'a> {
         let mut random = Random::new(&[market.seed, 1, stream as u64]);
         let days = market.days();
         let is_complete = place == 0;
-        let first = if random.chance(0.14) { random.below(days * 17 / 20 + 1) } else { 0 };
+        let first = if random.chance(0.14) { random.place(days * 17 / 20 + 1) } else { 0 };
         let gone = random.chance(0.08);
-        let end = if gone { (first + 21 + random.below(days)).min(days) } else { days };
-        let suspensions = if random.chance(0.3) { 1 + random.below(3) } else { 0 };
+        let end = if gone { (first + 21 + random.place(days)).min(days) } else { days };
+        let suspensions = if random.chance(0.3) { 1 + random.place(3) } else { 0 };
         let suspended = (0..suspensions)
             .map(|_| {
-                let start = random.below(days);
-                start..start + 3 + random.below(58)
+                let start = random.place(days);
+                start..start + 3 + random.place(58)
             })
             .collect();
         let is_quiet = random.chance(0.07);
