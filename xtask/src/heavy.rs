@@ -24,8 +24,7 @@ const HEAVY: [Heavy; 2] = [
     Heavy {
         package: "libduckdb-sys",
         artefact: "liblibduckdb_sys-",
-        notice: "DuckDB's C++ code, about 37 minutes of one core; an installed libduckdb, named by \
-                 DUCKDB_LIB_DIR, saves them",
+        notice: "DuckDB's C++ code, about 37 minutes of one core",
     },
 ];
 

@@ -31,7 +31,11 @@ pub(crate) fn figure(name: &str, unit: &str, median: f64, best: f64, more: &Valu
     let mut line =
         json!({ "figure": name, "unit": unit, "median": round(median), "best": round(best) });
     if let (Some(line), Some(more)) = (line.as_object_mut(), more.as_object()) {
-        line.extend(more.clone());
+        let rounded = more.iter().map(|(name, value)| match value.as_f64() {
+            Some(number) if value.is_f64() => (name.clone(), json!(round(number))),
+            _ => (name.clone(), value.clone()),
+        });
+        line.extend(rounded);
     }
     println!("{line}");
 }
