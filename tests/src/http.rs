@@ -69,33 +69,78 @@ impl Connection {
         self.stream.get_mut().write_all(&bytes)
     }
 
-    /// Reads one answer; its length must be stated.
+    /// Reads one answer with its body.
     ///
     /// # Errors
     /// When the connection ends early or the answer is not HTTP.
     pub fn receive(&mut self) -> io::Result<Reply> {
-        let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-        let mut line = String::new();
-        self.stream.read_line(&mut line)?;
+        let mut reply = self.receive_head()?;
+        if reply.header("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+            self.receive_chunks(&mut reply.body)?;
+            return Ok(reply);
+        }
+        let length = reply.header("content-length").and_then(|length| length.parse().ok());
+        reply.body = vec![0; length.unwrap_or(0)];
+        self.stream.read_exact(&mut reply.body)?;
+        Ok(reply)
+    }
+
+    /// Reads an answer up to its body, which may follow with [`Connection::read`]. Answers to HEAD
+    /// have none.
+    ///
+    /// # Errors
+    /// As [`Connection::receive`].
+    pub fn receive_head(&mut self) -> io::Result<Reply> {
+        let line = self.line()?;
         let status = line.split(' ').nth(1).and_then(|word| word.parse().ok());
         let status = status.ok_or_else(|| wrong(&format!("no status in `{line}`")))?;
         let mut headers = Vec::new();
         loop {
-            let mut line = String::new();
-            self.stream.read_line(&mut line)?;
-            let line = line.trim_end();
+            let line = self.line()?;
             if line.is_empty() {
-                break;
+                return Ok(Reply { status, headers, body: Vec::new() });
             }
             let (name, value) = line.split_once(':').ok_or_else(|| wrong("a broken header"))?;
             headers.push((name.to_ascii_lowercase(), value.trim().to_owned()));
         }
-        let length = headers.iter().find(|(name, _)| name == "content-length");
-        let length: usize = length.and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
-        let mut body = vec![0; length];
-        self.stream.read_exact(&mut body)?;
-        Ok(Reply { status, headers, body })
     }
+
+    /// Reads some bytes, as they came; 0 at the end of the connection.
+    ///
+    /// # Errors
+    /// When the connection broke.
+    pub fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        self.stream.read(bytes)
+    }
+
+    fn receive_chunks(&mut self, body: &mut Vec<u8>) -> io::Result<()> {
+        loop {
+            let line = self.line()?;
+            let length = usize::from_str_radix(&line, 16).map_err(|_| wrong("a broken chunk"))?;
+            let start = body.len();
+            body.resize(start + length, 0);
+            self.stream.read_exact(&mut body[start..])?;
+            if !self.line()?.is_empty() {
+                return Err(wrong("a chunk without an end"));
+            }
+            if length == 0 {
+                return Ok(());
+            }
+        }
+    }
+
+    /// A line without its end. The end of the connection is an error.
+    fn line(&mut self) -> io::Result<String> {
+        let mut line = String::new();
+        if self.stream.read_line(&mut line)? == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        Ok(line.trim_end_matches(['\r', '\n']).to_owned())
+    }
+}
+
+fn wrong(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
 }
 
 /// One request over a connection of its own.
@@ -106,7 +151,7 @@ impl Connection {
 pub fn request(address: SocketAddr, head: &str, headers: &[(&str, &str)], body: &[u8]) -> Reply {
     let answer = Connection::open(address).and_then(|mut connection| {
         connection.send(head, headers, body)?;
-        connection.receive()
+        if head.starts_with("HEAD ") { connection.receive_head() } else { connection.receive() }
     });
     answer.unwrap_or_else(|error| panic!("{head}: {error}"))
 }

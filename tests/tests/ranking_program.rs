@@ -4,7 +4,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 use std::fs;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, sink};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, Command, Output, Stdio};
@@ -181,6 +181,58 @@ fn the_service_ends_cleanly_when_told_to() {
     let id = serving.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
+}
+
+/// The most memory that a process ever held, in bytes, where the system tells it.
+fn peak_memory(process: u32) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1_024)
+}
+
+#[test]
+fn a_file_of_a_gigabyte_is_sent_in_little_memory() {
+    const GIGABYTE: u64 = 1 << 30;
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().display().to_string();
+    good(&["data", "sample", "--daily", "--codes", "3", "--days", "5", "--data-dir", &data]);
+    fs::create_dir_all(folder.path().join("jp/stocks_board")).unwrap();
+    let file = fs::File::create(folder.path().join("jp/stocks_board/7203.db")).unwrap();
+    file.set_len(GIGABYTE).unwrap();
+    let serving = Serving::start(&["--data-dir", &data]);
+    let mother = http::request(serving.address, "GET /jp/stocks_daily/mother.db", &[], &[]);
+    assert!(mother.body == fs::read(folder.path().join("jp/stocks_daily/mother.db")).unwrap());
+    let before = peak_memory(serving.child.id());
+    for packing in ["identity", "zstd", "gzip"] {
+        let mut connection = http::Connection::open(serving.address).unwrap();
+        let accepted = [("Accept-Encoding", packing)];
+        connection.send("GET /jp/stocks_board/7203.db", &accepted, &[]).unwrap();
+        if packing != "identity" {
+            let reply = connection.receive().unwrap();
+            let packed = &reply.body[..];
+            let unpacked = match packing {
+                "zstd" => std::io::copy(&mut zstd::Decoder::new(packed).unwrap(), &mut sink()),
+                _ => std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut sink()),
+            };
+            assert_eq!(
+                (unpacked.unwrap(), packed.len() < 16_000_000),
+                (GIGABYTE, true),
+                "{packing}"
+            );
+            continue;
+        }
+        assert_eq!(connection.receive_head().unwrap().header("content-length"), Some("1073741824"));
+        let (mut bytes, mut left) = (vec![0; 64 * 1024], GIGABYTE);
+        while left > 0 {
+            let count = connection.read(&mut bytes).unwrap() as u64;
+            assert!(count > 0, "{left} bytes are missing");
+            left -= count;
+        }
+    }
+    if let (Some(before), Some(after)) = (before, peak_memory(serving.child.id())) {
+        let more = after - before;
+        assert!(more < 32_000_000, "{more} bytes more than for a small file");
+    }
 }
 
 #[test]

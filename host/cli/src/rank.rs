@@ -10,7 +10,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use ranking::store::DataDir;
-use ranking::{CancelToken, EngineOptions, RankEngine, RankError, RankQuery, Ranking, export};
+use ranking::{
+    CancelToken, EngineOptions, Explanation, RankEngine, RankError, RankQuery, Ranking, export,
+};
 
 use crate::Ending;
 use crate::args::{PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat};
@@ -63,11 +65,14 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     if query.from > query.to {
         bail!("--from {} is after --to {}", query.from, query.to);
     }
-    if args.explain {
-        return explain(&engine, &query);
-    }
-    match engine.rank(&query, &cancel) {
-        Ok(ranking) => write(&ranking, &query, format, args.out.as_deref()),
+    let done = if args.explain {
+        engine.explain(&query, &cancel).map(|found| explain(&found))
+    } else {
+        let ranking = engine.rank(&query, &cancel);
+        ranking.map(|ranking| write(&ranking, &query, format, args.out.as_deref()))
+    };
+    match done {
+        Ok(written) => written,
         Err(RankError::Cancelled) => {
             eprintln!("interrupted; nothing was written");
             Ok(Ending::Interrupted)
@@ -102,8 +107,7 @@ fn format(args: &QueryArgs) -> Result<RowFormat> {
     }
 }
 
-fn explain(engine: &RankEngine, query: &RankQuery) -> Result<Ending> {
-    let found = engine.explain(query)?;
+fn explain(found: &Explanation) -> Result<Ending> {
     println!("formula\n  {}\n\ntree", found.formula);
     for line in found.tree.lines() {
         println!("  {line}");

@@ -112,8 +112,12 @@ impl RankEngine {
     /// # Errors
     ///
     /// As [`RankEngine::rank`].
-    pub fn explain(&self, query: &RankQuery) -> Result<Explanation, RankError> {
-        explain::explain(self, query)
+    pub fn explain(
+        &self,
+        query: &RankQuery,
+        cancel: &CancelToken,
+    ) -> Result<Explanation, RankError> {
+        explain::explain(self, query, cancel)
     }
 
     /// The snapshot that the next query will use.

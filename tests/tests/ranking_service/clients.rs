@@ -3,11 +3,12 @@
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use ranking::service::{ServiceLimits, ServiceOptions};
+use ranking::service::{Backend, ServiceLimits, ServiceOptions};
+use ranking::{CancelToken, RankError, RankQuery, Ranking, SnapshotInfo};
 use serde_json::json;
-use tests::http::{Connection, JSON};
+use tests::http::{self, Connection, JSON};
 
-use crate::common::{Held, Served, Steady, next, ranking};
+use crate::common::{Held, Served, Steady, known, next, ranking};
 
 #[test]
 fn a_client_that_goes_away_frees_its_query() {
@@ -85,6 +86,43 @@ fn connections_have_a_limit() {
     assert!(text.contains("kumiki_ranking_connections 1\n"), "{text}");
     drop(first);
     assert_eq!(second.receive().unwrap().status, 200);
+}
+
+/// Answers with more than any socket holds.
+struct Bulky;
+
+impl Backend for Bulky {
+    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
+        let query = RankQuery { limit: 250_000, ..query.clone() };
+        Steady.rank(&query, cancel)
+    }
+
+    fn snapshot(&self) -> SnapshotInfo {
+        known()
+    }
+}
+
+#[test]
+fn a_client_that_does_not_read_its_answer_is_dropped() {
+    let short = |limits: &mut ServiceLimits| limits.send_time = Duration::from_millis(100);
+    let served = Served::limited(Bulky, short);
+    let body = json!({ "query": ranking("", "date code close volume sortValue rank") }).to_string();
+    let mut lazy = Connection::open(served.address).unwrap();
+    lazy.send("POST /graphql", &[JSON], body.as_bytes()).unwrap();
+    served.wait_for("kumiki_ranking_clients_slow_total", "1");
+    let reply = lazy.receive_head().unwrap();
+    let told: usize = reply.header("content-length").unwrap().parse().unwrap();
+    assert!(told > 30_000_000, "{told} bytes fit into the sockets");
+    let mut rest = vec![0; told];
+    let mut got = 0;
+    while let Ok(count @ 1..) = lazy.read(&mut rest) {
+        got += count;
+    }
+    assert!(got < told, "all {told} bytes came");
+    // One that reads gets all, even with little patience.
+    let reply = http::graphql(served.address, &body);
+    assert_eq!(reply.body.len(), told);
+    assert_eq!(served.metric("kumiki_ranking_clients_slow_total"), "1");
 }
 
 #[test]

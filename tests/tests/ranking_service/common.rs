@@ -61,6 +61,17 @@ impl Served {
         let line = text.lines().find(|line| line.starts_with(name)).unwrap_or("none");
         line.rsplit(' ').next().unwrap().to_owned()
     }
+
+    /// Waits until a number is what it should become.
+    pub(crate) fn wait_for(&self, name: &str, value: &str) {
+        for _ in 0..12_000 {
+            if self.metric(name) == value {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("{name} is {} and never became {value}", self.metric(name));
+    }
 }
 
 impl Drop for Served {

@@ -7,10 +7,10 @@ use tests::http::{Connection, JSON};
 use crate::common::{Served, Steady, ranking};
 
 /// The numbers of a seed, without any dependency.
-struct Seeded(u64);
+pub(crate) struct Seeded(pub(crate) u64);
 
 impl Seeded {
-    fn below(&mut self, end: usize) -> usize {
+    pub(crate) fn below(&mut self, end: usize) -> usize {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         usize::try_from((self.0 >> 33) % end as u64).unwrap()

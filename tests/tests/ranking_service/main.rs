@@ -6,4 +6,7 @@ mod answers;
 mod clients;
 mod common;
 mod failures;
+mod file_conditions;
+mod file_paths;
+mod files;
 mod hostile;

@@ -33,7 +33,7 @@ pub(crate) struct RankArgs {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum RankCommand {
-    /// Answer rankings over GraphQL, with a page for people at the same address.
+    /// Answer rankings over GraphQL, with a page for people and the stored files at the same address.
     Serve(Box<ServeArgs>),
     /// Make a snapshot of the combined database, for rankings to read.
     Publish(PublishArgs),
@@ -125,7 +125,14 @@ Examples:
   kumiki rank serve --data-dir data --listen 127.0.0.1:0 --graphiql
   kumiki rank serve --data-dir data --listen 0.0.0.0:8080 --token-file token.txt
 
-Paths: / the ranking page, POST /graphql, /health, /metrics (Prometheus).
+Paths: / the ranking page, POST /graphql, /jp/<path> the stored files, /health, /metrics (Prometheus).
+
+Stored files, for GET and HEAD, with ETag, Range and gzip or zstd when asked for:
+  /jp/stocks_daily/mother.db     daily prices of all issues
+  /jp/stocks_daily/<code>.db     daily prices of one issue, like 7203 or 130A
+  /jp/stocks_board/<code>.db     board data of one issue
+  /jp/listed_info.db             the listed issues
+
 A token may also come from the environment variable KUMIKI_RANK_TOKEN.";
 
 #[derive(Debug, Args)]
@@ -138,13 +145,21 @@ pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) data: DataArgs,
 
-    /// Ask clients for the bearer token in this file.
+    /// Ask clients for the bearer token in this file, for rankings and for stored files.
     #[arg(long, value_name = "FILE")]
     pub(crate) token_file: Option<PathBuf>,
 
     /// Let pages of this origin ask (CORS), like https://example.com; may be given many times.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors_origin: Vec<String>,
+
+    /// Stored files that are sent at the same time; one more is told to come again.
+    #[arg(long, value_name = "N", default_value_t = 64)]
+    pub(crate) max_downloads: usize,
+
+    /// Drop a client that takes nothing of its answer for so long.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub(crate) send_timeout: Duration,
 
     /// Show a page for trying queries at GET /graphql.
     #[arg(long)]

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use ranking::service::{self, BearerToken, Service, ServiceLimits, ServiceOptions};
+use ranking::store::DataDir;
 use ranking::{EngineOptions, RankEngine, limits};
 
 use crate::Ending;
@@ -25,7 +26,10 @@ pub(crate) fn service_sdl() -> String {
 pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     let token = token(args)?;
     if token.is_none() && !args.listen.ip().is_loopback() {
-        eprintln!("warning: everybody who reaches {} may ask; see --token-file", args.listen);
+        eprintln!(
+            "warning: everybody who reaches {} may ask and load files; see --token-file",
+            args.listen
+        );
     }
     let engine = RankEngine::open(&args.data.data_dir, engine_options(args))?;
     let snapshot = engine.snapshot();
@@ -34,6 +38,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         token,
         origins: args.cors_origin.clone(),
         graphiql: args.graphiql,
+        files: Some(DataDir::new(&args.data.data_dir)),
     };
     let service = Service::bind(args.listen, Arc::new(engine), options, |line| {
         tell(&format!("fault: {line}"));
@@ -88,8 +93,11 @@ fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
     if args.max_formula > limits::FORMULA_CHARS_MAX {
         bail!("--max-formula {}: at most {}", args.max_formula, limits::FORMULA_CHARS_MAX);
     }
-    if args.concurrent == 0 || args.max_connections == 0 {
-        bail!("--concurrent and --max-connections must be at least 1");
+    if args.concurrent == 0 || args.max_connections == 0 || args.max_downloads == 0 {
+        bail!("--concurrent, --max-connections and --max-downloads must be at least 1");
+    }
+    if args.send_timeout.is_zero() {
+        bail!("--send-timeout must be longer than nothing");
     }
     Ok(ServiceLimits {
         rank_limit: args.max_limit,
@@ -104,6 +112,8 @@ fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
         queue: args.queue,
         connections: args.max_connections,
         request_time: args.timeout,
+        send_time: args.send_timeout,
+        downloads: args.max_downloads,
         ..ServiceLimits::default()
     })
 }

@@ -29,9 +29,12 @@ pub struct Explanation {
     pub agrees: bool,
 }
 
-pub(super) fn explain(engine: &RankEngine, query: &RankQuery) -> Result<Explanation, RankError> {
-    let cancel = CancelToken::new();
-    let (ranking, elapsed) = engine.timed(query, &cancel)?;
+pub(super) fn explain(
+    engine: &RankEngine,
+    query: &RankQuery,
+    cancel: &CancelToken,
+) -> Result<Explanation, RankError> {
+    let (ranking, elapsed) = engine.timed(query, cancel)?;
     let resolved = engine.resolve(query)?;
     let (sql, plan) = match engine.statement(query, &resolved) {
         Some(statement) => {
@@ -41,7 +44,7 @@ pub(super) fn explain(engine: &RankEngine, query: &RankQuery) -> Result<Explanat
         None => (String::new(), String::new()),
     };
     let watch = Stopwatch::start();
-    let by_sql = engine.rank_by_sql(query, &cancel)?;
+    let by_sql = engine.rank_by_sql(query, cancel)?;
     Ok(Explanation {
         formula: query.formula.to_string(),
         tree: query.formula.tree(),

@@ -30,6 +30,9 @@ impl Encoding {
     /// In the order of preference between equals: quickest first.
     const PACKING: [Self; 3] = [Self::Zstd, Self::Gzip, Self::Brotli];
 
+    /// Those for stored files, which are packed while they are sent.
+    pub(super) const FILES: [Self; 2] = [Self::Zstd, Self::Gzip];
+
     /// The name in HTTP's Content-Encoding; none for bytes as they are.
     pub(super) const fn name(self) -> Option<&'static str> {
         match self {
@@ -42,8 +45,17 @@ impl Encoding {
 
     /// What suits an Accept-Encoding header best (RFC 9110, 12.5.3).
     pub(super) fn choose(accepted: &str) -> Self {
+        Self::best(accepted, &Self::PACKING)
+    }
+
+    /// The same for a stored file.
+    pub(super) fn choose_for_file(accepted: &str) -> Self {
+        Self::best(accepted, &Self::FILES)
+    }
+
+    fn best(accepted: &str, among: &[Self]) -> Self {
         let mut best = (Self::Identity, 0.0);
-        for encoding in Self::PACKING {
+        for &encoding in among {
             let weight = encoding.name().map_or(0.0, |name| weight(accepted, name));
             if weight > best.1 {
                 best = (encoding, weight);
@@ -55,6 +67,26 @@ impl Encoding {
     /// What is used for a body of this size.
     pub(super) fn for_size(self, bytes: usize) -> Self {
         if bytes < SMALLEST { Self::Identity } else { self }
+    }
+
+    /// Something that packs piece by piece.
+    ///
+    /// # Errors
+    /// Where there is none: for brotli, which is not among [`Self::FILES`].
+    pub(super) fn packer(self) -> io::Result<Packer> {
+        match self {
+            Self::Identity => Ok(Packer::Identity(Vec::new())),
+            Self::Zstd => {
+                let mut packer = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
+                packer.include_checksum(true)?;
+                Ok(Packer::Zstd(packer))
+            }
+            Self::Gzip => {
+                let level = flate2::Compression::new(GZIP_LEVEL);
+                Ok(Packer::Gzip(flate2::write::GzEncoder::new(Vec::new(), level)))
+            }
+            Self::Brotli => Err(io::Error::other("files are not packed with brotli")),
+        }
     }
 
     /// Packs the pieces into one body.
@@ -84,6 +116,53 @@ impl Encoding {
                 Ok(packed)
             }
         }
+    }
+}
+
+/// Packs piece by piece; what is ready is taken out in between, so memory stays small.
+pub(super) enum Packer {
+    Identity(Vec<u8>),
+    Zstd(zstd::Encoder<'static, Vec<u8>>),
+    Gzip(flate2::write::GzEncoder<Vec<u8>>),
+}
+
+impl Packer {
+    /// Takes in one more piece.
+    pub(super) fn put(&mut self, piece: Vec<u8>) -> io::Result<()> {
+        match self {
+            Self::Identity(ready) if ready.is_empty() => *ready = piece,
+            Self::Identity(ready) => ready.extend_from_slice(&piece),
+            Self::Zstd(packer) => packer.write_all(&piece)?,
+            Self::Gzip(packer) => packer.write_all(&piece)?,
+        }
+        Ok(())
+    }
+
+    /// Makes ready what was taken in so far.
+    pub(super) fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Identity(_) => Ok(()),
+            Self::Zstd(packer) => packer.flush(),
+            Self::Gzip(packer) => packer.flush(),
+        }
+    }
+
+    /// Makes ready all that is left. Nothing may be put in afterwards.
+    pub(super) fn finish(&mut self) -> io::Result<()> {
+        match self {
+            Self::Identity(_) => Ok(()),
+            Self::Zstd(packer) => packer.do_finish(),
+            Self::Gzip(packer) => packer.try_finish(),
+        }
+    }
+
+    /// What is ready.
+    pub(super) fn take(&mut self) -> Vec<u8> {
+        std::mem::take(match self {
+            Self::Identity(ready) => ready,
+            Self::Zstd(packer) => packer.get_mut(),
+            Self::Gzip(packer) => packer.get_mut(),
+        })
     }
 }
 
@@ -130,7 +209,11 @@ mod tests {
             ("gzip;q=much", Encoding::Identity),
         ] {
             assert_eq!(Encoding::choose(accepted), expected, "{accepted}");
+            let for_file = Encoding::choose_for_file(accepted);
+            assert!(for_file == expected || expected == Encoding::Brotli, "{accepted}");
         }
+        assert_eq!(Encoding::choose_for_file("br, gzip;q=0.1"), Encoding::Gzip);
+        assert!(Encoding::Brotli.packer().is_err());
     }
 
     #[test]

@@ -16,6 +16,7 @@ use axum::routing::{get, post};
 
 use super::compress::Encoding;
 use super::failure::Failure;
+use super::files::Files;
 use super::graphql::{Answer, Endpoint};
 use super::token::BearerToken;
 
@@ -34,18 +35,30 @@ pub(super) struct Site {
     pub(super) token: Option<BearerToken>,
     pub(super) origins: Vec<String>,
     pub(super) graphiql: bool,
+    /// The stored files; none are handed out without.
+    pub(super) files: Option<Files>,
 }
 
 type Shared = State<Arc<Site>>;
 
 /// All paths of the service.
 pub(super) fn router(site: Arc<Site>) -> Router {
-    let graphql = post(answer).get(graphiql).options(preflight);
+    let graphql = post(answer).get(graphiql).options(|site: Shared| async move {
+        preflight(&site, "POST", "authorization, content-type")
+    });
+    let files = || {
+        let asked = "authorization, range, if-range, if-match, if-none-match, if-modified-since, \
+                     if-unmodified-since";
+        get(file).options(async move |site: Shared| preflight(&site, "GET, HEAD", asked))
+    };
     Router::new()
         .route("/", get(|| async { page(PAGE) }))
         .route("/graphql", graphql)
         .route("/health", get(health))
         .route("/metrics", get(metrics))
+        .route("/jp", files())
+        .route("/jp/", files())
+        .route("/jp/{*path}", files())
         .fallback(nothing)
         .layer(middleware::from_fn_with_state(Arc::clone(&site), common))
         .with_state(site)
@@ -67,6 +80,8 @@ async fn common(State(site): Shared, request: Request, next: Next) -> Response<B
     });
     if let Some(origin) = allowed {
         headers.insert(HeaderName::from_static("access-control-allow-origin"), origin);
+        let exposed = HeaderValue::from_static("etag, accept-ranges, content-range");
+        headers.insert(HeaderName::from_static("access-control-expose-headers"), exposed);
     }
     response
 }
@@ -154,12 +169,12 @@ async fn graphiql(State(site): Shared) -> Response<Body> {
 }
 
 /// Tells a browser what a page of an allowed origin may send.
-async fn preflight(State(site): Shared) -> Response<Body> {
+fn preflight(site: &Site, methods: &'static str, asked: &'static str) -> Response<Body> {
     let mut response = text(StatusCode::NO_CONTENT, "text/plain", "");
     if !site.origins.is_empty() {
         for (name, value) in [
-            ("access-control-allow-methods", "POST"),
-            ("access-control-allow-headers", "authorization, content-type"),
+            ("access-control-allow-methods", methods),
+            ("access-control-allow-headers", asked),
             ("access-control-max-age", "600"),
         ] {
             let name = HeaderName::from_static(name);
@@ -183,14 +198,34 @@ async fn health(State(site): Shared) -> Response<Body> {
 
 async fn metrics(State(site): Shared, headers: HeaderMap) -> Response<Body> {
     if !admitted(&site, &headers) {
-        return text(StatusCode::UNAUTHORIZED, "text/plain", "send the bearer token\n");
+        return stranger();
     }
     let desk = &site.endpoint.desk;
     let numbers = desk.metrics.text(&desk.backend.snapshot());
     text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
 }
 
+/// A stored file. Who may not ask is not told what there is.
+async fn file(State(site): Shared, request: Request) -> Response<Body> {
+    if !admitted(&site, request.headers()) {
+        return stranger();
+    }
+    match &site.files {
+        Some(files) => {
+            files.answer(request.method(), request.uri().path(), request.headers()).await
+        }
+        None => text(StatusCode::NOT_FOUND, "text/plain", "Not Found"),
+    }
+}
+
+fn stranger() -> Response<Body> {
+    let mut response = text(StatusCode::UNAUTHORIZED, "text/plain", "send the bearer token\n");
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
 async fn nothing(method: Method) -> Response<Body> {
-    let body = format!("there is nothing here for {method}; see /, /graphql, /health, /metrics\n");
+    let body =
+        format!("there is nothing here for {method}; see /, /graphql, /jp/, /health, /metrics\n");
     text(StatusCode::NOT_FOUND, "text/plain", body)
 }

@@ -36,6 +36,13 @@ pub struct ServiceLimits {
     pub request_time: Duration,
     /// Time for a client to send its headers, and again for its body.
     pub receive_time: Duration,
+    /// Time in which a client must take something of its answer. One that takes nothing is dropped.
+    pub send_time: Duration,
+    /// Stored files that are sent at the same time; one more is told to come again. Each holds about
+    /// two megabytes, whatever its size.
+    pub downloads: usize,
+    /// Time for a client to take a whole file. It may go on with a Range request.
+    pub download_time: Duration,
     /// Time for running requests to end after the service is told to stop.
     pub shutdown_time: Duration,
 }
@@ -57,6 +64,9 @@ impl Default for ServiceLimits {
             connections: 1_024,
             request_time: Duration::from_secs(30),
             receive_time: Duration::from_secs(10),
+            send_time: Duration::from_secs(60),
+            downloads: 64,
+            download_time: Duration::from_secs(3_600),
             shutdown_time: Duration::from_secs(10),
         }
     }

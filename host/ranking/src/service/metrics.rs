@@ -27,6 +27,14 @@ pub(super) struct Metrics {
     pub(super) connections: AtomicI64,
     /// Clients that went away before their answer was there.
     pub(super) gone: AtomicU64,
+    /// Clients that were dropped because they took nothing, or a file for too long.
+    pub(super) slow: AtomicU64,
+    /// Requests for stored files by HTTP status. The statuses are a closed list.
+    files: Mutex<BTreeMap<u16, u64>>,
+    /// Stored files that are being sent.
+    pub(super) downloads: AtomicI64,
+    /// Bytes of stored files, as sent.
+    pub(super) file_bytes: AtomicU64,
     /// Rows of all answers.
     pub(super) rows: AtomicU64,
     /// Bytes of all answers, packed.
@@ -65,6 +73,12 @@ impl Metrics {
         }
     }
 
+    /// Counts a request for a stored file.
+    pub(super) fn file_answered(&self, status: u16) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        *files.entry(status).or_default() += 1;
+    }
+
     /// All numbers as text.
     pub(super) fn text(&self, snapshot: &SnapshotInfo) -> String {
         let mut out = String::new();
@@ -75,6 +89,9 @@ impl Metrics {
             ("rows_total", "counter", "Rows of all answers.", number(&self.rows)),
             ("response_bytes_total", "counter", "Bytes of all answers.", number(&self.bytes)),
             ("clients_gone_total", "counter", "Clients that went away early.", number(&self.gone)),
+            ("clients_slow_total", "counter", "Clients dropped as too slow.", number(&self.slow)),
+            ("file_bytes_total", "counter", "Bytes of stored files.", number(&self.file_bytes)),
+            ("downloads", "gauge", "Files being sent.", gauge(&self.downloads)),
             ("rankings_active", "gauge", "Rankings being worked on.", gauge(&self.active)),
             ("requests_waiting", "gauge", "Requests that wait.", gauge(&self.waiting)),
             ("connections", "gauge", "Open connections.", gauge(&self.connections)),
@@ -102,6 +119,12 @@ impl Metrics {
         for (outcome, count) in outcomes.iter() {
             let _ = writeln!(out, "{name}{{code=\"{outcome}\"}} {count}");
         }
+        let name = "kumiki_ranking_file_requests_total";
+        let _ = writeln!(out, "# HELP {name} Requests for files by status.\n# TYPE {name} counter");
+        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        for (status, count) in files.iter() {
+            let _ = writeln!(out, "{name}{{status=\"{status}\"}} {count}");
+        }
         let name = "kumiki_ranking_request_seconds";
         let _ = writeln!(out, "# HELP {name} Time to the answer.\n# TYPE {name} histogram");
         for (end, bucket) in BUCKETS.iter().zip(&self.buckets) {
@@ -125,6 +148,7 @@ mod tests {
         let metrics = Metrics::default();
         metrics.answered("OK", Duration::from_millis(3));
         metrics.answered("BUSY", Duration::from_secs(60));
+        metrics.file_answered(206);
         let up = Up::new(&metrics.active);
         let day = domain::JstDate::default();
         let refused = Some("damaged".to_owned());
@@ -140,6 +164,8 @@ mod tests {
             "kumiki_ranking_request_seconds_bucket{le=\"+Inf\"} 2",
             "kumiki_ranking_request_seconds_sum 60.003",
             "kumiki_ranking_request_seconds_count 2",
+            "kumiki_ranking_file_requests_total{status=\"206\"} 1",
+            "kumiki_ranking_file_bytes_total 0",
             "kumiki_ranking_rankings_active 1",
             "kumiki_ranking_snapshot_number 7",
             "kumiki_ranking_snapshot_refused 1",

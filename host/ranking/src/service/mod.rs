@@ -9,16 +9,20 @@
 //! - `outline`: a look at a request before anything of it runs.
 //! - `body`, `compress`: from a result to bytes; the rows are written by `crate::rows`.
 //! - `graphql`, `http`, `server`: from sockets to a request, and back.
+//! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
+//! - `patience`: ends with clients that take nothing.
 //! - `metrics`, `token`: numbers for operators, and who may ask.
 
 mod body;
 mod compress;
 mod failure;
+mod files;
 mod graphql;
 mod http;
 mod limits;
 mod metrics;
 mod outline;
+mod patience;
 mod resolve;
 mod schema;
 mod server;

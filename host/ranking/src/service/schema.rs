@@ -78,6 +78,10 @@ pub(super) struct Query {
 /// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
 /// SNAPSHOT_DAMAGED or INTERNAL. With status 401 it is UNAUTHORIZED, with 415 MEDIA_TYPE.
 ///
+/// The port of POST /graphql also serves the stored files to GET and HEAD: `/jp/stocks_daily/mother.db`
+/// (all issues), `/jp/stocks_daily/<code>.db`, `/jp/stocks_board/<code>.db` and `/jp/listed_info.db`,
+/// with ETag, Range, and gzip or zstd when asked for. Anything else there is 404.
+///
 /// Limits, unless the operator changed them: 4 uses of stockRankingRange in a request, 20 levels,
 /// 1,000 fields, a body of 65,536 bytes, 1,500,000 rows in a ranking, 30 seconds.
 #[Object]

@@ -3,6 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -13,12 +14,15 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use super::Backend;
+use super::files::{self, Files};
 use super::graphql::Endpoint;
 use super::http::{self, Site};
 use super::limits::ServiceLimits;
 use super::metrics::{Metrics, Up};
+use super::patience::Patient;
 use super::resolve::{Desk, Log};
 use super::token::BearerToken;
+use crate::store::DataDir;
 
 /// Most bytes of a request's headers.
 const HEADER_BYTES: usize = 32 * 1024;
@@ -40,6 +44,8 @@ pub struct ServiceOptions {
     pub origins: Vec<String>,
     /// Whether GET /graphql shows a page for trying queries.
     pub graphiql: bool,
+    /// Where the stored files are that GET /jp/ hands out; none does without.
+    pub files: Option<DataDir>,
 }
 
 /// Why the service cannot start or had to end.
@@ -99,8 +105,10 @@ impl Service {
             listen().map_err(|error| ServiceError::Listen { address, error })?;
         let log: Log = Arc::new(log);
         let desk = Desk { backend, limits: options.limits, metrics: Metrics::default(), log };
+        let desk = Arc::new(desk);
         let site = Site {
-            endpoint: Endpoint::new(Arc::new(desk)),
+            files: options.files.map(|data| Files::new(&data, Arc::clone(&desk))),
+            endpoint: Endpoint::new(desk),
             token: options.token,
             origins: options.origins,
             graphiql: options.graphiql,
@@ -129,6 +137,7 @@ impl Service {
         let limits = self.site.endpoint.desk.limits.clone();
         // Each answer has a thread for each of its rankings, and one to write it.
         let blocking = limits.concurrent_answers.saturating_mul(limits.aliases.max(1) + 1).max(2);
+        let blocking = blocking.saturating_add(files::READING_THREADS);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(SOCKET_THREADS)
             .max_blocking_threads(blocking)
@@ -160,13 +169,19 @@ impl Service {
             };
             let Some((socket, place)) = accepted else { continue };
             let service = TowerToHyperService::new(router.clone());
-            let connection = protocol.serve_connection(TokioIo::new(socket), service);
+            let socket = TokioIo::new(Patient::new(socket, limits.send_time));
+            let connection = protocol.serve_connection(socket, service);
             let connection = graceful.watch(connection);
             let site = Arc::clone(&self.site);
             tokio::spawn(async move {
-                let _open = Up::new(&site.endpoint.desk.metrics.connections);
+                let metrics = &site.endpoint.desk.metrics;
+                let _open = Up::new(&metrics.connections);
                 // A client that breaks off is no failure of the service.
-                let _ = connection.await;
+                if let Err(error) = connection.await
+                    && is_late(&error)
+                {
+                    metrics.slow.fetch_add(1, Ordering::Relaxed);
+                }
                 drop(place);
             });
         }
@@ -176,6 +191,13 @@ impl Service {
         }
         Ok(())
     }
+}
+
+/// Whether a connection ended because its client was too slow.
+fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
+    let causes = std::iter::successors(Some(error), |error| error.source());
+    let mut failures = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+    failures.any(|failure| failure.kind() == io::ErrorKind::TimedOut)
 }
 
 type Accepted = (tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit);

@@ -23,6 +23,12 @@ impl DataDir {
         &self.0
     }
 
+    /// The folder of the files that are handed out (specification 3, "Data layout").
+    #[must_use]
+    pub fn jp_folder(&self) -> PathBuf {
+        self.0.join("jp")
+    }
+
     /// The combined database of all issues, the source of truth.
     #[must_use]
     pub fn mother(&self) -> PathBuf {

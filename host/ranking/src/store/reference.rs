@@ -102,6 +102,10 @@ impl Reference {
         timeout: Duration,
         work: impl FnOnce(&Connection) -> duckdb::Result<T>,
     ) -> Result<T, RankError> {
+        // A statement that did not start yet cannot be interrupted.
+        if cancel.is_cancelled() {
+            return Err(RankError::Cancelled);
+        }
         let watch = domain::clock::Stopwatch::start();
         let done = AtomicBool::new(false);
         let interrupt = self.connection.interrupt_handle();

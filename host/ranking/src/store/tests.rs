@@ -133,14 +133,25 @@ fn explaining_shows_tree_statement_and_plan() {
     let (_folder, data) = data_with(&gaps());
     publish(&data).unwrap();
     let engine = open(&data);
-    let explanation = engine.explain(&query("Close/Close[-5]")).unwrap();
+    let explanation = engine.explain(&query("Close/Close[-5]"), &CancelToken::new()).unwrap();
     assert_eq!(explanation.formula, "Close / Close[-5]");
     assert_eq!(explanation.tree, "/\n  Close\n  Close, 5 business days earlier\n");
     assert!(explanation.sql.contains("(c / c_5)"), "{}", explanation.sql);
     assert!(explanation.plan.contains("Positional"), "{}", explanation.plan);
     assert!(explanation.agrees && explanation.rows > 4_000);
     let empty = RankQuery { to: "2022-01-01".parse().unwrap(), ..query("Close") };
-    assert_eq!(engine.explain(&empty).unwrap().sql, "");
+    assert_eq!(engine.explain(&empty, &CancelToken::new()).unwrap().sql, "");
+}
+
+#[test]
+fn explaining_can_be_cancelled() {
+    let (_folder, data) = data_with(&gaps());
+    publish(&data).unwrap();
+    let engine = open(&data);
+    let cancel = CancelToken::new();
+    cancel.cancel();
+    assert_eq!(engine.explain(&query("Close"), &cancel).unwrap_err().code(), "CANCELLED");
+    assert_eq!(engine.rank_by_sql(&query("Close"), &cancel).unwrap_err().code(), "CANCELLED");
 }
 
 #[test]

@@ -1,0 +1,271 @@
+//! The stored files over HTTP: `GET /jp/<path>` (specification 3, "GET /jp/<path>").
+//!
+//! - `allow`: which files may be asked for.
+//! - `open`: opens one of them, and nothing behind a link.
+//! - `condition`: whether the client wants it, and which part.
+//! - `reader`, `body`: its bytes, piece by piece.
+
+mod allow;
+mod body;
+mod condition;
+mod open;
+mod reader;
+
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::http::header::{
+    ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
+    CONTENT_TYPE, ETAG, LAST_MODIFIED, RANGE, RETRY_AFTER, VARY,
+};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
+use domain::clock;
+use tokio::sync::Semaphore;
+
+use self::allow::Stored;
+use self::body::{Download, FileBody, Unsized};
+use self::condition::{Validators, Verdict, date_text, judge};
+use self::open::{OpenError, Opened};
+use self::reader::Reader;
+use super::compress::Encoding;
+use super::resolve::Desk;
+use crate::store::DataDir;
+
+/// Threads that read files. Answers have their own, so neither waits for the other.
+pub(super) const READING_THREADS: usize = 2;
+/// Where files are asked for.
+pub(super) const PREFIX: &str = "/jp/";
+/// Seconds after which a client may ask again that came when too many downloads ran.
+const AGAIN_SECONDS: &str = "10";
+/// A second of the clock.
+const SECOND_NS: u64 = 1_000_000_000;
+
+/// Hands out the files of a data directory.
+pub(super) struct Files {
+    folder: PathBuf,
+    desk: Arc<Desk>,
+    /// One for each thread that reads.
+    readers: Arc<Semaphore>,
+    /// One for each download that may run.
+    places: Arc<Semaphore>,
+}
+
+/// What is sent of a file, and how.
+struct Sending {
+    encoding: Encoding,
+    validators: Validators,
+    length: u64,
+}
+
+impl Files {
+    pub(super) fn new(data: &DataDir, desk: Arc<Desk>) -> Self {
+        let places = desk.limits.downloads.clamp(1, Semaphore::MAX_PERMITS);
+        Self {
+            folder: data.jp_folder(),
+            readers: Arc::new(Semaphore::new(READING_THREADS)),
+            places: Arc::new(Semaphore::new(places)),
+            desk,
+        }
+    }
+
+    /// Answers GET and HEAD. `path` is the whole path as it was sent.
+    pub(super) async fn answer(
+        &self,
+        method: &Method,
+        path: &str,
+        headers: &HeaderMap,
+    ) -> Response<Body> {
+        let stored = path.strip_prefix(PREFIX).and_then(Stored::named);
+        let response = match stored {
+            Some(stored) => self.opened(method, stored, headers).await,
+            None => missing(),
+        };
+        self.desk.metrics.file_answered(response.status().as_u16());
+        response
+    }
+
+    async fn opened(&self, method: &Method, stored: Stored, headers: &HeaderMap) -> Response<Body> {
+        let folder = self.folder.clone();
+        let shown = format!("{stored:?}");
+        let found = self.blocking(move || open::open(&folder, &stored)).await;
+        match found {
+            Some(Ok(Some(opened))) => self.judged(method, opened, headers),
+            Some(Ok(None)) => missing(),
+            Some(Err(error)) => {
+                (self.desk.log)(&format!("a file was asked for and not sent: {shown}: {error}"));
+                match error {
+                    OpenError::NotPlain => missing(),
+                    OpenError::System(_) => failed(),
+                }
+            }
+            None => failed(),
+        }
+    }
+
+    fn judged(&self, method: &Method, opened: Opened, headers: &HeaderMap) -> Response<Body> {
+        let is_get = *method == Method::GET;
+        let length = opened.stamp.length;
+        let encoding = if is_get && headers.contains_key(RANGE) {
+            // Parts are of the file as it is.
+            Encoding::Identity
+        } else {
+            chosen(headers, length)
+        };
+        let now = clock::wall_now().nanos() / SECOND_NS;
+        let modified = opened.stamp.modified_seconds().filter(|modified| *modified <= now);
+        let tag = match encoding.name() {
+            Some(name) => format!("{}-{name}", opened.stamp.tag()),
+            None => opened.stamp.tag(),
+        };
+        let sending = Sending { encoding, validators: Validators { tag, modified }, length };
+        match judge(headers, &sending.validators, length, is_get, now) {
+            Verdict::Whole if is_get => self.send(opened, &sending, None),
+            Verdict::Part(range) => self.send(opened, &sending, Some(range)),
+            verdict => sending.without_body(&verdict),
+        }
+    }
+
+    /// Sends all of a file, or a part of it.
+    fn send(&self, opened: Opened, sending: &Sending, part: Option<Range<u64>>) -> Response<Body> {
+        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+            return busy();
+        };
+        let download = Download::new(Arc::clone(&self.desk), place);
+        let range = part.clone().unwrap_or(0..sending.length);
+        let length = range.end.saturating_sub(range.start);
+        let known = (sending.encoding == Encoding::Identity).then_some(length);
+        let body = match Reader::new(opened, range, sending.encoding) {
+            Ok(_) if length == 0 => Body::empty(),
+            Ok(reader) => {
+                Body::new(FileBody::new(reader, known, Arc::clone(&self.readers), download))
+            }
+            Err(error) => {
+                (self.desk.log)(&format!("a file cannot be read: {error}"));
+                return failed();
+            }
+        };
+        let mut response = sending.described(StatusCode::OK, body);
+        if let Some(length) = known {
+            set(&mut response, CONTENT_LENGTH, &length.to_string());
+        }
+        if let Some(part) = part {
+            *response.status_mut() = StatusCode::PARTIAL_CONTENT;
+            let (last, all) = (part.end.saturating_sub(1), sending.length);
+            set(&mut response, CONTENT_RANGE, &format!("bytes {}-{last}/{all}", part.start));
+        }
+        response
+    }
+
+    /// Runs work that waits for a disk; none when it broke off.
+    async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let leave = Arc::clone(&self.readers).acquire_owned().await.ok()?;
+        let work = move || {
+            let _leave = leave;
+            work()
+        };
+        match tokio::task::spawn_blocking(work).await {
+            Ok(done) => Some(done),
+            Err(error) => {
+                (self.desk.log)(&format!("opening a file ended by itself: {error}"));
+                None
+            }
+        }
+    }
+}
+
+impl Sending {
+    /// An answer with the headers that every answer about this file has.
+    fn described(&self, status: StatusCode, body: Body) -> Response<Body> {
+        let mut response = Response::new(body);
+        *response.status_mut() = status;
+        set(&mut response, CONTENT_TYPE, "application/octet-stream");
+        // To be kept, and asked about before each use: the update job replaces files.
+        set(&mut response, CACHE_CONTROL, "no-cache");
+        set(&mut response, VARY, "accept-encoding");
+        set(&mut response, ETAG, &format!("\"{}\"", self.validators.tag));
+        if let Some(modified) = self.validators.modified {
+            set(&mut response, LAST_MODIFIED, &date_text(modified));
+        }
+        // Parts are of the file as it is, so of a packed one there are none.
+        let units = if self.encoding == Encoding::Identity { "bytes" } else { "none" };
+        set(&mut response, ACCEPT_RANGES, units);
+        if let Some(name) = self.encoding.name() {
+            set(&mut response, CONTENT_ENCODING, name);
+        }
+        response
+    }
+
+    /// What needs no bytes of the file: the answer to HEAD, or why there are none.
+    fn without_body(&self, verdict: &Verdict) -> Response<Body> {
+        let refused = |status, text| {
+            let mut response = plain(status, text);
+            set(&mut response, ETAG, &format!("\"{}\"", self.validators.tag));
+            response
+        };
+        match verdict {
+            Verdict::NotModified => {
+                let mut response = self.described(StatusCode::NOT_MODIFIED, Body::new(Unsized));
+                response.headers_mut().remove(CONTENT_TYPE);
+                response.headers_mut().remove(CONTENT_ENCODING);
+                response
+            }
+            Verdict::Failed => refused(StatusCode::PRECONDITION_FAILED, "Precondition Failed"),
+            Verdict::Unsatisfiable => {
+                let status = StatusCode::RANGE_NOT_SATISFIABLE;
+                let mut response = refused(status, "Range Not Satisfiable");
+                set(&mut response, CONTENT_RANGE, &format!("bytes */{}", self.length));
+                response
+            }
+            Verdict::Whole | Verdict::Part(_) => {
+                let mut response = self.described(StatusCode::OK, Body::new(Unsized));
+                if self.encoding == Encoding::Identity {
+                    set(&mut response, CONTENT_LENGTH, &self.length.to_string());
+                }
+                response
+            }
+        }
+    }
+}
+
+/// How a whole file is packed for this client.
+fn chosen(headers: &HeaderMap, length: u64) -> Encoding {
+    let accepted: Vec<&str> =
+        headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).collect();
+    let encoding = Encoding::choose_for_file(&accepted.join(","));
+    encoding.for_size(usize::try_from(length).unwrap_or(usize::MAX))
+}
+
+/// The one answer for whatever is not handed out, there or not.
+fn missing() -> Response<Body> {
+    plain(StatusCode::NOT_FOUND, "Not Found")
+}
+
+fn failed() -> Response<Body> {
+    plain(StatusCode::INTERNAL_SERVER_ERROR, "the file cannot be read; the service's log says why")
+}
+
+fn busy() -> Response<Body> {
+    let mut response =
+        plain(StatusCode::SERVICE_UNAVAILABLE, "too many downloads run; try again later");
+    set(&mut response, RETRY_AFTER, AGAIN_SECONDS);
+    response
+}
+
+fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
+    let mut response = Response::new(Body::from(text));
+    *response.status_mut() = status;
+    set(&mut response, CONTENT_TYPE, "text/plain");
+    response
+}
+
+/// Sets a header to a text of ours, which is always fit for one.
+fn set(response: &mut Response<Body>, name: HeaderName, text: &str) {
+    if let Ok(value) = HeaderValue::from_str(text) {
+        response.headers_mut().insert(name, value);
+    }
+}
