@@ -14,8 +14,7 @@ use replay::sweep::{Axis, Statistic, WalkForward};
 use crate::execution::ExecutionArgs;
 
 pub(crate) use rank::{
-    DataArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, SqlArgs,
-    SqlFormat,
+    PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, SqlArgs, SqlFormat,
 };
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
