@@ -1,0 +1,26 @@
+//! The databases of daily prices: the job's own one, the published ones, and the way from one to
+//! the others (specification 3, "Data layout" and "Update job").
+//!
+//! A [`Workshop`] is the one writer of a data directory. What it fetches goes into
+//! `work/mother.db`, which nobody else opens; readers see files that were written aside, brought to
+//! the disk and renamed, so each of them is the old state or the new one.
+
+mod apply;
+pub mod baseline;
+mod durable;
+mod error;
+pub mod limits;
+mod lock;
+mod opening;
+mod places;
+mod publish;
+mod schema;
+mod split;
+mod workshop;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{JobHolder, StoreError};
+pub use opening::Opening;
+pub use workshop::Workshop;

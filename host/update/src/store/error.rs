@@ -1,0 +1,113 @@
+//! What can go wrong with the databases.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+use domain::JstDate;
+use ranking::store::PublishError;
+
+use crate::row::IssueCode;
+
+/// Who holds a data directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobHolder {
+    /// Number of the process.
+    pub process: u32,
+    /// Since when, in Japan time, as people read it.
+    pub since: String,
+}
+
+impl fmt::Display for JobHolder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "process {} since {}", self.process, self.since)
+    }
+}
+
+/// Why rows were not stored or not published. What was published before stays as it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// Another job works in the same data directory.
+    #[error(
+        "another update of {} is running ({}); wait for it to end", folder.display(),
+        holder.as_ref().map_or_else(|| "it does not say which process".to_owned(), ToString::to_string)
+    )]
+    Locked {
+        /// The data directory.
+        folder: PathBuf,
+        /// Who, where that can be read.
+        holder: Option<JobHolder>,
+    },
+    /// The caller asked to stop.
+    #[error("stopped before the end; what was published before is still there")]
+    Cancelled,
+    /// More rows than one transaction takes.
+    #[error("{asked} rows at once are too many; at most {max} can be stored together")]
+    TooManyRows {
+        /// Rows that were given.
+        asked: usize,
+        /// The most.
+        max: usize,
+    },
+    /// A row cannot be stored.
+    #[error("the row of {code} on {date} cannot be stored: {what}")]
+    Row {
+        /// Its issue.
+        code: IssueCode,
+        /// Its date.
+        date: JstDate,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A database holds something that no job has written.
+    #[error("{} cannot be used: {what}", path.display())]
+    Unusable {
+        /// The database.
+        path: PathBuf,
+        /// What is wrong with it, and what to do.
+        what: String,
+    },
+    /// There is nothing to publish.
+    #[error("no daily prices are stored for {}; fetch some first", .0.display())]
+    Empty(PathBuf),
+    /// What is stored was not published, so it cannot be split.
+    #[error("{} does not hold what is stored; publish it before it is split", .0.display())]
+    NotPublished(PathBuf),
+    /// A file could not be read, written or renamed.
+    #[error("cannot {doing} {}", path.display())]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: io::Error,
+    },
+    /// DuckDB refused something.
+    #[error("the database engine failed to {doing}")]
+    Database {
+        /// What was being done.
+        doing: &'static str,
+        /// The cause.
+        source: duckdb::Error,
+    },
+    /// The ranking's snapshot could not be published; the combined database was.
+    #[error("the combined database was published, but not the ranking's snapshot of it")]
+    Snapshot(#[from] PublishError),
+}
+
+impl StoreError {
+    /// A failure of DuckDB.
+    pub(super) fn database(doing: &'static str) -> impl FnOnce(duckdb::Error) -> Self {
+        move |source| Self::Database { doing, source }
+    }
+
+    /// A failure of the file system.
+    pub(super) fn io(
+        doing: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> Self {
+        move |source| Self::Io { doing, path: path.into(), source }
+    }
+}
