@@ -1,4 +1,4 @@
-//! The stored files over HTTP: `GET /jp/<path>` (specification 3, "GET /jp/<path>").
+//! The stored files over HTTP: `GET /jp/<path>` (specification 3, "Endpoints").
 //!
 //! - `allow`: which files may be asked for.
 //! - `open`: opens one of them, and nothing behind a link.
