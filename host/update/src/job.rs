@@ -45,7 +45,7 @@ pub struct JobOptions {
     pub data: DataDir,
     /// The time, which says what today is; days before today are complete.
     pub now: TsNanos,
-    /// First date that is wanted.
+    /// First date that is wanted; with local files [`JstDate::MIN`] takes all that they have.
     pub from: JstDate,
     /// Last date that is wanted.
     pub to: JstDate,
@@ -214,7 +214,8 @@ impl<'a> Job<'a> {
     ) -> Self {
         let (ledger, note) = Ledger::load(&own_folder(&options.data));
         let mut report = Report::new(options.now.to_string());
-        (report.from, report.to) = (Some(options.from), Some(options.to));
+        let from = Some(options.from).filter(|from| *from > JstDate::MIN);
+        (report.from, report.to) = (from, Some(options.to));
         let changed_from = ledger.unpublished_from;
         let mut job = Self {
             shelf,

@@ -22,8 +22,9 @@ impl Job<'_> {
             .filter(|file| file.period.first() <= to && from <= file.period.last())
             .collect();
         if files.is_empty() {
+            let dates = self.report.from.map_or(String::new(), |from| format!(" from {from}"));
             return Err(UpdateError::Files(format!(
-                "no file of daily bars from {from} to {to} in {}; looked for \
+                "no file of daily bars{dates} up to {to} in {}; looked for \
                  equities_bars_daily_YYYYMM.csv.gz and equities_bars_daily_YYYYMMDD.csv.gz",
                 folder.display()
             )));

@@ -62,7 +62,7 @@ pub struct Report {
     pub ending: Ending,
     /// Why it failed.
     pub error: Option<String>,
-    /// First date that was looked at.
+    /// First date that was looked at; none where all were.
     #[serde(serialize_with = "as_text_or_null")]
     pub from: Option<JstDate>,
     /// Last date that was looked at.
