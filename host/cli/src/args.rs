@@ -15,8 +15,7 @@ use replay::sweep::{Axis, Statistic, WalkForward};
 use crate::execution::ExecutionArgs;
 
 pub(crate) use rank::{
-    DataArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, SqlArgs,
-    SqlFormat,
+    PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, SqlArgs, SqlFormat,
 };
 pub(crate) use update::UpdateArgs;
 

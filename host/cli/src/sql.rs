@@ -96,8 +96,8 @@ fn show_table(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
     let is_plan = answer.columns.iter().any(|column| column.name == "explain_value");
     if is_plan {
         // A plan is a drawing of many lines.
-        let lines = answer.rows.iter().filter_map(|row| row.last().cloned().flatten());
-        return lines.map(|text| writeln!(out, "{text}")).collect();
+        let mut lines = answer.rows.iter().filter_map(|row| row.last().cloned().flatten());
+        return lines.try_for_each(|text| writeln!(out, "{text}"));
     }
     let mut table = Table::new(columns.collect());
     for row in &answer.rows {

@@ -106,10 +106,7 @@ impl Table {
         let total =
             |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
         let mut left_out = Vec::new();
-        loop {
-            let Some(excess) = total(&widths).checked_sub(most).filter(|excess| *excess > 0) else {
-                break;
-            };
+        while let Some(excess) = total(&widths).checked_sub(most).filter(|excess| *excess > 0) {
             let widest = (0..widths.len())
                 .filter(|index| self.columns[*index].align == Align::Left)
                 .filter(|index| widths[*index] > NARROWEST)

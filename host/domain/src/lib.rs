@@ -13,6 +13,7 @@ pub mod limits;
 pub mod money;
 pub mod order;
 pub mod price;
+pub mod random;
 pub mod request_key;
 pub mod session;
 pub mod strategy;
@@ -28,4 +29,5 @@ pub use order::{
     TimeInForce, TriggerType,
 };
 pub use price::{Price, Quantity};
+pub use random::Random;
 pub use time::{JstDate, TsNanos};

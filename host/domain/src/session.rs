@@ -44,6 +44,30 @@ pub fn is_weekday(date: JstDate) -> bool {
     !matches!(date.weekday(), Weekday::Sat | Weekday::Sun)
 }
 
+/// Holidays of the exchange that have the same date each year, as (month, day).
+const FIXED_HOLIDAYS: [(u32, u32); 13] = [
+    (1, 1),
+    (1, 2),
+    (1, 3),
+    (2, 11),
+    (2, 23),
+    (4, 29),
+    (5, 3),
+    (5, 4),
+    (5, 5),
+    (8, 11),
+    (11, 3),
+    (11, 23),
+    (12, 31),
+];
+
+/// Whether the exchange is closed on a date for sure: a weekend, or a holiday that has the same date
+/// each year. Movable holidays are not known here.
+#[must_use]
+pub fn is_surely_closed(date: JstDate) -> bool {
+    !is_weekday(date) || FIXED_HOLIDAYS.contains(&(date.month(), date.day()))
+}
+
 /// Weekdays after `from`, up to and including `to`; 0 when `to` is not later.
 #[must_use]
 pub fn weekdays_between(from: JstDate, to: JstDate) -> u32 {

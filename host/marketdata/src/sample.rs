@@ -5,7 +5,6 @@ mod bars;
 mod calendar;
 mod clock;
 mod market;
-mod random;
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -27,8 +26,8 @@ use crate::temporary::temporary_in;
 use bars::MonthBars;
 pub(crate) use calendar::is_trading_day;
 use clock::{DayShape, MICROS_PER_MINUTE};
+use domain::Random;
 use market::{Market, Print};
-use random::Random;
 
 const HEADER: &[u8] = b"Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
 /// Trades a little smaller files for a lot of time compared with the usual level 6.

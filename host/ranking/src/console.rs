@@ -224,7 +224,7 @@ impl Console {
                     return Ok(table);
                 }
                 let cells = formatters.iter().zip(batch.columns()).map(|(formatter, column)| {
-                    (!column.is_null(index)).then(|| formatter.value(index).to_string())
+                    (!is_null(column, index)).then(|| formatter.value(index).to_string())
                 });
                 table.rows.push(cells.collect());
             }
@@ -308,6 +308,11 @@ fn split_explain(sql: &str) -> (Option<&'static str>, &str) {
         Some(more) => (Some("EXPLAIN ANALYZE"), &sql[at + more..]),
         None => (Some("EXPLAIN"), &sql[at..]),
     }
+}
+
+/// A column of nothing but nulls has no bits that say so.
+fn is_null(column: &dyn Array, index: usize) -> bool {
+    column.data_type() == &DataType::Null || column.is_null(index)
 }
 
 fn is_numeric(kind: &DataType) -> bool {

@@ -3,15 +3,15 @@
 //! prices on a grid under daily limits (so values tie), stray zeros, a day on which the exchange
 //! stood still and one on which hardly any row arrived.
 
-mod random;
 mod series;
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use chrono::{Datelike, Weekday};
+use chrono::Datelike;
 use domain::JstDate;
+use domain::session::is_surely_closed;
 use duckdb::{Connection, params};
 
 use crate::limits::SNAPSHOT_DAYS_MAX;
@@ -149,28 +149,8 @@ fn write(path: &std::path::Path, sample: &DailySample) -> Result<u64, SampleErro
 /// Days from 0001-01-01 to 1970-01-01.
 const UNIX_EPOCH_DAY: i32 = 719_163;
 
-/// Holidays of the exchange that have the same date each year, as (month, day).
-const HOLIDAYS: [(u32, u32); 13] = [
-    (1, 1),
-    (1, 2),
-    (1, 3),
-    (2, 11),
-    (2, 23),
-    (4, 29),
-    (5, 3),
-    (5, 4),
-    (5, 5),
-    (8, 11),
-    (11, 3),
-    (11, 23),
-    (12, 31),
-];
-
 fn trading_days(first: JstDate) -> impl Iterator<Item = JstDate> {
-    first.iter_days().filter(|date| {
-        !matches!(date.weekday(), Weekday::Sat | Weekday::Sun)
-            && !HOLIDAYS.contains(&(date.month(), date.day()))
-    })
+    first.iter_days().filter(|date| !is_surely_closed(*date))
 }
 
 /// Codes in ascending order. One in 25 is of the newest kind, three digits and a letter.

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use domain::Random;
 use duckdb::{Connection, params};
 use ranking::store::{DataDir, publish};
 use ranking::{CancelToken, EngineOptions, Formula, RankEngine, RankOrder, RankQuery};
@@ -16,52 +17,40 @@ const DAYS: usize = 140;
 const CODES: usize = 50;
 const NAMES: [&str; 5] = ["Open", "High", "Low", "Close", "Volume"];
 
-/// SplitMix64: the same numbers in every run.
-struct Stream(u64);
-
-impl Stream {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ mixed >> 31) % bound as u64).unwrap()
-    }
-
-    fn one_in(&mut self, odds: usize) -> bool {
-        self.below(odds) == 0
-    }
+fn one_in(stream: &mut Random, odds: usize) -> bool {
+    stream.place(odds) == 0
 }
 
 /// Date, code and the five columns.
 type Row = (String, String, [Option<f64>; 5]);
 
 /// Rows with everything that a vendor's table can lack. Prices stand on few values, so they tie.
-fn rows(stream: &mut Stream) -> Vec<Row> {
+fn rows(stream: &mut Random) -> Vec<Row> {
     let mut rows = Vec::new();
     for code in 0..CODES {
         let name =
             if code % 7 == 3 { format!("{}A", 130 + code) } else { (1300 + code).to_string() };
-        let first = if stream.one_in(4) { stream.below(DAYS) } else { 0 };
-        let last = if stream.one_in(5) { first + stream.below(DAYS) } else { DAYS };
+        let first = if one_in(stream, 4) { stream.place(DAYS) } else { 0 };
+        let last = if one_in(stream, 5) { first + stream.place(DAYS) } else { DAYS };
         let mut halted = 0_usize;
         for day in first..last.min(DAYS) {
-            if stream.one_in(40) {
-                halted = stream.below(12);
+            if one_in(stream, 40) {
+                halted = stream.place(12);
             }
             halted = halted.saturating_sub(1);
             // The weekends of one month and a half are missing from everybody.
-            if halted > 0 || stream.one_in(15) || (day > 60 && day < 100 && day % 7 > 4) {
+            if halted > 0 || one_in(stream, 15) || (day > 60 && day < 100 && day % 7 > 4) {
                 continue;
             }
-            let silent = stream.one_in(30);
-            let mut price = || match stream.below(60) {
+            let silent = one_in(stream, 30);
+            let mut price = || match stream.place(60) {
                 _ if silent => None,
                 0 => None,
                 1 => Some(0.0),
                 other => Some(100.0 + (other / 4) as f64 * 2.5),
             };
             let prices = [price(), price(), price(), price()];
-            let volume = match stream.below(12) {
+            let volume = match stream.place(12) {
                 0 => None,
                 1 => Some(0.0),
                 lots => Some(lots as f64 * 100.0),
@@ -80,29 +69,29 @@ enum Tree {
     Pair(char, Box<Tree>, Box<Tree>),
 }
 
-fn tree(stream: &mut Stream, depth: usize) -> Tree {
-    if depth == 0 || stream.one_in(4) {
-        return match stream.below(5) {
-            0 => Tree::Number(match stream.below(6) {
+fn tree(stream: &mut Random, depth: usize) -> Tree {
+    if depth == 0 || one_in(stream, 4) {
+        return match stream.place(5) {
+            0 => Tree::Number(match stream.place(6) {
                 0 => "0".to_owned(),
-                1 => format!(".{}", stream.below(1_000)),
-                2 => format!("{}.{}", stream.below(100), stream.below(100_000)),
-                3 => format!("1{}", "0".repeat(stream.below(250))),
-                4 => format!("0.{}1", "0".repeat(stream.below(250))),
-                _ => stream.below(1_000).to_string(),
+                1 => format!(".{}", stream.place(1_000)),
+                2 => format!("{}.{}", stream.place(100), stream.place(100_000)),
+                3 => format!("1{}", "0".repeat(stream.place(250))),
+                4 => format!("0.{}1", "0".repeat(stream.place(250))),
+                _ => stream.place(1_000).to_string(),
             }),
             _ => {
-                let lag = match stream.below(6) {
+                let lag = match stream.place(6) {
                     0..3 => 0,
-                    3 => 1 + stream.below(3),
-                    4 => 1 + stream.below(30),
-                    _ => 1 + stream.below(200),
+                    3 => 1 + stream.place(3),
+                    4 => 1 + stream.place(30),
+                    _ => 1 + stream.place(200),
                 };
-                Tree::Value(stream.below(5), lag)
+                Tree::Value(stream.place(5), lag)
             }
         };
     }
-    match stream.below(9) {
+    match stream.place(9) {
         0 => Tree::Negative(Box::new(tree(stream, depth - 1))),
         operator => Tree::Pair(
             ['+', '-', '*', '/'][operator % 4],
@@ -238,12 +227,12 @@ fn engine_over(rows: &[Row]) -> (tempfile::TempDir, RankEngine) {
 fn five_hundred_random_formulas_agree_bit_for_bit() {
     let (mut rows_seen, mut values_seen, mut ties_seen) = (0, 0, 0);
     for seed in 0..DATA_SETS {
-        let stream = &mut Stream(seed);
+        let stream = &mut Random::of_seed(seed);
         let rows = rows(stream);
         let oracle = Oracle::new(&rows);
         let (_folder, engine) = engine_over(&rows);
         for number in 0..FORMULAS_PER_DATA_SET {
-            let depth = 1 + stream.below(5);
+            let depth = 1 + stream.place(5);
             let tree = tree(stream, depth);
             let text = text(&tree);
             let Ok(formula) = Formula::parse(&text) else {
@@ -254,11 +243,11 @@ fn five_hundred_random_formulas_agree_bit_for_bit() {
                 );
                 continue;
             };
-            let days = [stream.below(oracle.dates.len()), stream.below(oracle.dates.len())];
+            let days = [stream.place(oracle.dates.len()), stream.place(oracle.dates.len())];
             let (from, to) =
                 (&oracle.dates[days[0].min(days[1])], &oracle.dates[days[0].max(days[1])]);
-            let order = if stream.one_in(2) { RankOrder::Asc } else { RankOrder::Desc };
-            let limit = [1, 3, 20, 500][stream.below(4)];
+            let order = if one_in(stream, 2) { RankOrder::Asc } else { RankOrder::Desc };
+            let limit = [1, 3, 20, 500][stream.place(4)];
             let query = RankQuery {
                 from: from.parse().unwrap(),
                 to: to.parse().unwrap(),

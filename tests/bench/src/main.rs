@@ -9,6 +9,7 @@ mod memory;
 mod rank_bench;
 mod rank_kernel;
 mod rank_memory;
+mod rank_python;
 mod replay_bench;
 mod serve_bench;
 mod sweep_bench;

@@ -1,5 +1,6 @@
-//! `cargo xtask bench rank`: ten years, one year and one day over 4,000 issues, against two
-//! baselines of the same run: a0, the naive window query in DuckDB, and K, the bare kernel.
+//! `cargo xtask bench rank`: ten years, one year and one day over 4,000 issues, against baselines of
+//! the same run: a0, the naive window query in DuckDB; P, Polars over a dense frame; numpy over
+//! dense matrices; and K, the bare kernel.
 
 use std::path::Path;
 
@@ -13,6 +14,7 @@ use serde_json::{Value, json};
 use crate::measure::figure;
 use crate::rank_kernel::{self, CASES, Case};
 use crate::rank_memory;
+use crate::rank_python::Python;
 
 /// Rounds; in each, all engines take turns, so that a busy moment hits all of them.
 const ROUNDS: usize = 5;
@@ -23,6 +25,27 @@ struct Bench {
     engine: RankEngine,
     naive: NaiveSql,
     matrices: Matrices,
+    python: Option<Python>,
+}
+
+/// What is to be reached, as ratios to the baselines.
+#[derive(Clone, Copy)]
+struct Goal {
+    a0: f64,
+    polars: f64,
+    numpy: Option<f64>,
+}
+
+impl Goal {
+    const SHORT_POLARS: f64 = 0.6;
+
+    fn ten_years(a0: f64) -> Self {
+        Self { a0, polars: 0.5, numpy: Some(1.5) }
+    }
+
+    fn short(a0: f64) -> Self {
+        Self { a0, polars: Self::SHORT_POLARS, numpy: None }
+    }
 }
 
 /// Median and best of one engine's rounds, in milliseconds.
@@ -50,19 +73,24 @@ pub(crate) fn run(folder: &Path) {
         figure("rank.sample", "s", seconds, seconds, &json!({ "rows": made.rows }));
     }
     restart(&folder);
-    let bench = Bench {
+    let matrices = or_stop(Matrices::open(&folder));
+    let mut bench = Bench {
         engine: or_stop(RankEngine::open(&folder, options())),
         naive: or_stop(NaiveSql::open(&folder, THREADS)),
-        matrices: or_stop(Matrices::open(&folder)),
+        python: Python::start(&folder, &matrices),
+        matrices,
     };
+    if let Some(python) = &bench.python {
+        eprintln!("baselines in Python: {}", python.versions);
+    }
     let days = bench.matrices.days;
     for case in &CASES {
-        let goal = if case.lagged { 0.08 } else { 0.12 };
+        let goal = Goal::ten_years(if case.lagged { 0.08 } else { 0.12 });
         bench.compare(case, "10y", 0..days, 20, goal);
     }
-    bench.compare(&CASES[0], "10y.limit50", 0..days, 50, 0.08);
-    bench.compare(&CASES[0], "1y", days - 245..days, 20, 0.10);
-    bench.compare(&CASES[0], "1d", days - 1..days, 20, 0.20);
+    bench.compare(&CASES[0], "10y.limit50", 0..days, 50, Goal::ten_years(0.08));
+    bench.compare(&CASES[0], "1y", days - 245..days, 20, Goal::short(0.10));
+    bench.compare(&CASES[0], "1d", days - 1..days, 20, Goal::short(0.20));
     rank_memory::report(&folder);
     bench.reference(&CASES[0]);
 }
@@ -125,18 +153,19 @@ impl Bench {
     }
 
     fn compare(
-        &self,
+        &mut self,
         case: &Case,
         range: &str,
         days: std::ops::Range<usize>,
         limit: usize,
-        goal: f64,
+        goal: Goal,
     ) {
         let query = self.query(case, &days, limit);
         let reach = query.formula.lags().last().map_or(0, |lag| *lag as usize);
         let history = self.calendar()[days.start.saturating_sub(reach)];
         let range_text = [history, query.from, query.to].map(|day| day.to_string());
         let (mut own, mut naive, mut one, mut two) = (vec![], vec![], vec![], vec![]);
+        let (mut polars, mut numpy) = (vec![], vec![]);
         for _ in 0..ROUNDS {
             let naive_rows = || {
                 let range = range_text.each_ref().map(String::as_str);
@@ -152,13 +181,26 @@ impl Bench {
                 millis(|| or_stop(self.engine.rank(&query, &CancelToken::new())));
             own.push(taken);
             same(&ranking, &bare, case);
+            if let Some(python) = &mut self.python {
+                polars.push(python.millis("polars", case, &days, limit, &bare));
+                numpy.push(python.millis("numpy", case, &days, limit, &bare));
+            }
         }
         let [own, naive, one, two] = [own, naive, one, two].map(Millis::of);
-        let more = json!({
+        let mut more = json!({
             "a0_ms": naive.median, "k1_ms": one.median, "k2_ms": two.median,
-            "x_a0": own.median / naive.median, "goal_x_a0": goal,
+            "x_a0": own.median / naive.median, "goal_x_a0": goal.a0,
             "x_k2": own.median / two.median, "goal_x_k2": Value::from(3),
         });
+        if self.python.is_some() {
+            let [polars, numpy] = [polars, numpy].map(Millis::of);
+            more["p_ms"] = json!(polars.median);
+            more["x_p"] = json!(own.median / polars.median);
+            more["goal_x_p"] = json!(goal.polars);
+            more["numpy_ms"] = json!(numpy.median);
+            more["x_numpy"] = json!(own.median / numpy.median);
+            more["goal_x_numpy"] = json!(goal.numpy);
+        }
         figure(&format!("rank.{range}.{}", case.name), "ms", own.median, own.best, &more);
     }
 

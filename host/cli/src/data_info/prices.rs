@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ranking::console::{Console, ConsoleOptions, View};
+use ranking::console::{Console, ConsoleError, ConsoleOptions, View};
 use ranking::store::DataDir;
 use ranking::{CancelToken, EngineOptions, RankEngine, RankError, SnapshotInfo};
 use serde_json::{Value, json};
@@ -25,8 +25,11 @@ impl Prices {
             Err(RankError::NoData(_)) => None,
             Err(error) => return Err(error.into()),
         };
-        let console = Console::open(&data, &ConsoleOptions::default())?;
         let mut views = Vec::new();
+        let console = match Console::open(&data, &ConsoleOptions::default()) {
+            Err(ConsoleError::NoData(_)) => return Ok(Self { snapshot, views }),
+            other => other?,
+        };
         for view in console.views() {
             let sql = format!("SELECT count(*) FROM \"{}\"", view.name);
             let counted = console.query(&sql, &CancelToken::new())?;

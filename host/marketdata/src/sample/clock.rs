@@ -4,7 +4,7 @@ use domain::JstDate;
 use domain::session::{AFTERNOON_OPEN, CLOSE, MORNING_CLOSE, MORNING_OPEN, close_of};
 use domain::time::NANOS_PER_MINUTE;
 
-use super::random::Random;
+use domain::Random;
 
 pub(super) const MICROS_PER_MINUTE: u64 = 60_000_000;
 /// Since 2024-11-05 continuous trading ends five minutes before the closing auction.

@@ -6,7 +6,7 @@ use domain::price::UNITS_PER_YEN;
 use domain::{Price, TickTable};
 
 use super::clock::{DayShape, Moment};
-use super::random::Random;
+use domain::Random;
 
 const TICKS: TickTable = TickTable::Normal;
 /// Moves of the bid on an average day; their square root is the day's range in ticks.
@@ -134,7 +134,7 @@ impl Day<'_> {
 
     fn auction(&mut self) -> Price {
         self.sweep = None;
-        let upwards = self.random.chance(500);
+        let upwards = self.random.permille(500);
         for _ in 0..self.random.below(5) {
             self.move_bid(upwards);
         }
@@ -143,21 +143,23 @@ impl Day<'_> {
 
     fn trade(&mut self) -> Price {
         self.advance_phase();
-        if self.random.chance(self.move_permille) {
+        if self.random.permille(self.move_permille) {
             let upwards = match self.phase {
-                Phase::Rise => self.random.chance(500 + LEAN_PERMILLE),
-                Phase::Fall => self.random.chance(500 - LEAN_PERMILLE),
-                Phase::Return if self.bid < self.anchor => self.random.chance(500 + LEAN_PERMILLE),
-                Phase::Return => self.random.chance(500 - LEAN_PERMILLE),
+                Phase::Rise => self.random.permille(500 + LEAN_PERMILLE),
+                Phase::Fall => self.random.permille(500 - LEAN_PERMILLE),
+                Phase::Return if self.bid < self.anchor => {
+                    self.random.permille(500 + LEAN_PERMILLE)
+                }
+                Phase::Return => self.random.permille(500 - LEAN_PERMILLE),
             };
             self.move_bid(upwards);
         }
-        let buys = self.random.chance(500);
+        let buys = self.random.permille(500);
         let price = match self.neighbour(self.bid, true) {
             Some(ask) if buys => ask,
             _ => self.bid,
         };
-        if self.random.chance(SWEEP_PERMILLE) {
+        if self.random.permille(SWEEP_PERMILLE) {
             self.sweep = Some(Sweep { price, upwards: buys, rows_left: 1 + self.random.below(3) });
         }
         price

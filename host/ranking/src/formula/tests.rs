@@ -1,5 +1,6 @@
 //! Accepted and refused formulas, printing, SQL, and thousands of mutations.
 
+use domain::Random;
 use proptest::prelude::*;
 
 use super::*;
@@ -236,30 +237,18 @@ const PIECES: [&str; 40] = [
     "NaN",
 ];
 
-/// SplitMix64, so that every run sees the same mutations.
-struct Stream(u64);
-
-impl Stream {
-    fn below(&mut self, bound: usize) -> usize {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        usize::try_from((mixed ^ mixed >> 31) % bound as u64).unwrap()
-    }
-}
-
-fn mutate(stream: &mut Stream, text: &str) -> String {
+fn mutate(stream: &mut Random, text: &str) -> String {
     let mut characters: Vec<String> = text.chars().map(String::from).collect();
-    for _ in 0..=stream.below(4) {
-        let at = stream.below(characters.len() + 1);
-        match stream.below(4) {
+    for _ in 0..=stream.place(4) {
+        let at = stream.place(characters.len() + 1);
+        match stream.place(4) {
             0 if at < characters.len() => drop(characters.remove(at)),
-            1 if at < characters.len() => characters[at] = PIECES[stream.below(40)].to_owned(),
+            1 if at < characters.len() => characters[at] = PIECES[stream.place(40)].to_owned(),
             2 if at < characters.len() => {
                 let again = characters[at..].to_vec();
                 characters.extend(again);
             }
-            _ => characters.insert(at, PIECES[stream.below(40)].to_owned()),
+            _ => characters.insert(at, PIECES[stream.place(40)].to_owned()),
         }
     }
     characters.concat()
@@ -270,8 +259,8 @@ fn five_thousand_mutations_give_clean_answers() {
     let seeds = [FORMULA_DEFAULT, "Volume / Volume[-1]", "-(High - Low) / Close * 100 + .5", ""];
     let (mut accepted, mut refused) = (0, 0);
     for seed in 0..5_000_u64 {
-        let stream = &mut Stream(seed);
-        let seed_text = seeds[stream.below(seeds.len())];
+        let stream = &mut Random::of_seed(seed);
+        let seed_text = seeds[stream.place(seeds.len())];
         let text = mutate(stream, seed_text);
         match Formula::parse(&text) {
             Ok(formula) => {

@@ -2,15 +2,17 @@
 
 use std::ops::Range;
 
+use domain::Random;
 use domain::instrument::{DailyLimits, TickTable};
 use domain::price::{Price, UNITS_PER_YEN};
-
-use super::random::Random;
 
 /// Shares are traded in hundreds.
 const LOT: f64 = 100.0;
 /// Rows of the day on which hardly any arrived.
 const THIN_ROWS: usize = 7;
+
+/// What good news adds to a price; bad news takes the same ratio away.
+const NEWS: f64 = 0.35;
 
 /// What all issues of a sample have in common.
 #[derive(Debug)]
@@ -75,14 +77,14 @@ impl<'a> Series<'a> {
         let mut random = Random::new(&[market.seed, 1, stream as u64]);
         let days = market.days();
         let is_complete = place == 0;
-        let first = if random.chance(0.14) { random.below(days * 17 / 20 + 1) } else { 0 };
+        let first = if random.chance(0.14) { random.place(days * 17 / 20 + 1) } else { 0 };
         let gone = random.chance(0.08);
-        let end = if gone { (first + 21 + random.below(days)).min(days) } else { days };
-        let suspensions = if random.chance(0.3) { 1 + random.below(3) } else { 0 };
+        let end = if gone { (first + 21 + random.place(days)).min(days) } else { days };
+        let suspensions = if random.chance(0.3) { 1 + random.place(3) } else { 0 };
         let suspended = (0..suspensions)
             .map(|_| {
-                let start = random.below(days);
-                start..start + 3 + random.below(58)
+                let start = random.place(days);
+                start..start + 3 + random.place(58)
             })
             .collect();
         let is_quiet = random.chance(0.07);
@@ -122,9 +124,9 @@ impl<'a> Series<'a> {
         let news = if !has_news {
             0.0
         } else if random.chance(0.5) {
-            0.35
+            NEWS
         } else {
-            -0.35
+            1.0 / (1.0 + NEWS) - 1.0
         };
         let market = self.market.returns.get(self.day).copied().unwrap_or_default();
         let change = market + self.volatility * random.normal() + news;
@@ -180,10 +182,17 @@ fn yen(price: Price) -> f64 {
     (price.units() * 10 / UNITS_PER_YEN) as f64 / 10.0
 }
 
-/// The nearest price of the tick grid within the day's limits, at least one tick.
+/// The nearest price of the tick grid within the day's limits, at least one tick. Rounding down
+/// would pull cheap issues to one yen over the years.
 fn grid(table: TickTable, limits: DailyLimits, price: f64) -> Price {
     let wanted = limits.clamp(Price::from_units((price * UNITS_PER_YEN as f64) as i64));
     let tick = table.tick_at(wanted).units().max(1);
-    let on_grid = Price::from_units((wanted.units() / tick).max(1) * tick);
-    if limits.contains(on_grid) { on_grid } else { Price::from_units(on_grid.units() + tick) }
+    let on_grid = Price::from_units(((wanted.units() + tick / 2) / tick).max(1) * tick);
+    if limits.contains(on_grid) {
+        on_grid
+    } else if on_grid > wanted {
+        Price::from_units(on_grid.units() - tick)
+    } else {
+        Price::from_units(on_grid.units() + tick)
+    }
 }

@@ -81,3 +81,13 @@ fn sizes_and_existing_data_are_refused() {
     assert_eq!(make_daily_sample(&data, &tiny).unwrap().rows, 1);
     assert!(refused(tiny).contains("is there already"));
 }
+
+#[test]
+fn ten_years_leave_prices_where_an_exchange_has_them() {
+    let market = Market::new(7, 2_450, 200);
+    let last: Vec<f64> = (0..200)
+        .filter_map(|place| Series::new(&market, place).filter_map(|row| row.prices[3]).last())
+        .collect();
+    let below = |yen: f64| last.iter().filter(|close| **close < yen).count();
+    assert!(below(20.0) < 10 && below(1_000.0) > 20 && below(20_000.0) > 150, "{last:?}");
+}
