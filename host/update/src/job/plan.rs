@@ -1,7 +1,7 @@
 //! Which days are wanted.
 
-use chrono::{Datelike, Days, Weekday};
 use domain::JstDate;
+use domain::session::is_weekday;
 
 /// The last `count` weekdays up to `last`, ascending. Which of them have trading is for the sources
 /// to say; no list of holidays is kept.
@@ -10,10 +10,10 @@ pub fn last_weekdays(last: JstDate, count: u32) -> Vec<JstDate> {
     let mut days = Vec::new();
     let mut date = Some(last);
     while let Some(day) = date.filter(|_| days.len() < count as usize) {
-        if !matches!(day.weekday(), Weekday::Sat | Weekday::Sun) {
+        if is_weekday(day) {
             days.push(day);
         }
-        date = day.checked_sub_days(Days::new(1));
+        date = day.pred_opt();
     }
     days.reverse();
     days
@@ -21,9 +21,7 @@ pub fn last_weekdays(last: JstDate, count: u32) -> Vec<JstDate> {
 
 /// The weekdays from one date to another, both included, ascending.
 pub(super) fn weekdays(from: JstDate, to: JstDate) -> impl Iterator<Item = JstDate> {
-    from.iter_days()
-        .take_while(move |day| *day <= to)
-        .filter(|day| !matches!(day.weekday(), Weekday::Sat | Weekday::Sun))
+    from.iter_days().take_while(move |day| *day <= to).filter(|day| is_weekday(*day))
 }
 
 #[cfg(test)]
