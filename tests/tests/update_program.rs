@@ -210,8 +210,9 @@ fn a_week_is_fetched_stored_and_published_and_the_next_run_has_little_to_do() {
     for file in ["mother.db", "7203.db", "130A.db"] {
         assert!(folder.path().join("jp").join("stocks_daily").join(file).is_file(), "{file}");
     }
-    let ranked = command(folder.path(), &["rank", "--from", "2025-12-24", "--format", "jsonl"]);
-    let ranked = { ranked }.output().unwrap();
+    let mut ranking =
+        command(folder.path(), &["rank", "--from", "2025-12-24", "--format", "jsonl"]);
+    let ranked = ranking.output().unwrap();
     let (ranked, errors) = texts(&ranked);
     assert_eq!(ranked.lines().count(), 3, "{ranked}{errors}");
 
@@ -234,9 +235,8 @@ fn a_week_is_fetched_stored_and_published_and_the_next_run_has_little_to_do() {
 fn what_cannot_be_fetched_is_told_with_reasons() {
     let folder = tempfile::tempdir().unwrap();
     let server = Server::start(|_| Some((500, format!("{VENDOR_KEY} {PUBLIC_KEY}"))));
-    let output =
-        update(folder.path(), &server, &["--codes", "7203"]).env_remove("KUMIKI_JQUANTS_API_KEY");
-    let output = { output }.output().unwrap();
+    let mut command = update(folder.path(), &server, &["--codes", "7203"]);
+    let output = command.env_remove("KUMIKI_JQUANTS_API_KEY").output().unwrap();
     let (table, errors) = texts(&output);
     assert_eq!(output.status.code(), Some(1), "{table}{errors}");
     for words in ["update 1 incomplete", "KUMIKI_JQUANTS_API_KEY is not set", "HTTP 500", "7203  "]

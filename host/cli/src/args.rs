@@ -14,10 +14,10 @@ use replay::sweep::{Axis, Statistic, WalkForward};
 
 use crate::execution::ExecutionArgs;
 
+pub(crate) use self::update::UpdateArgs;
 pub(crate) use rank::{
     PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, SqlArgs, SqlFormat,
 };
-pub(crate) use update::UpdateArgs;
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]

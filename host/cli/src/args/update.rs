@@ -8,24 +8,30 @@ use update::IssueCode;
 use update::limits::{CODES_MAX, DAYS_MAX, PUBLIC_RATE, RATE_MAX, VENDOR_RATE};
 use update::source::{PUBLIC_URL, VENDOR_URL};
 
-use super::{DataArgs, Format, parse_date};
+use super::rank::DataArgs;
+use super::{Format, parse_date};
 
 const EXAMPLES: &str = "\
 Examples:
-  kumiki update --data-dir data --days 1000            the first run: about four years, then the split
-  kumiki update --data-dir data                        every evening: what is new, and today
-  kumiki update --data-dir data --from-files ~/jquants history from the vendor's files, no network
+  kumiki update --data-dir data --days 1000
+      the first run: about four years, then a file of each issue
+  kumiki update --data-dir data
+      every evening: what is new, and today
+  kumiki update --data-dir data --from-files jquants
+      history from the vendor's files in the folder jquants, without network
   kumiki update --data-dir data --codes 7203 130A --days 250
   kumiki update --data-dir data --as-of 2025-12-30 --format json
 
 Days come from the market-data vendor, all issues in one call; what it does not give comes issue by
 issue from the vendor, else the web broker, else the public source. The first that succeeds is used.
-A source without its key is left out: KUMIKI_JQUANTS_API_KEY, KUMIKI_WEB_BROKER_PRICE_URL (the virtual
-price address of a login) and KUMIKI_PUBLIC_API_KEY, or entries jquants-api-key, web-broker-price-url
-and public-api-key of the service kumiki in the system's key store.
 
-Run it after 16:30 in Japan, when the vendor has the day. Ctrl-C ends it between two days; the next run
-goes on from there. A report of each run is in update/ of the data folder.
+Keys come from the environment, else from the service kumiki of the system's key store:
+  KUMIKI_JQUANTS_API_KEY       jquants-api-key       the vendor; without it the vendor is left out
+  KUMIKI_WEB_BROKER_PRICE_URL  web-broker-price-url  the virtual price address of today's login
+  KUMIKI_PUBLIC_API_KEY        public-api-key        the public source, where it wants one
+
+Run it after 16:30 in Japan, when the vendor has the day. Ctrl-C ends it between two days; the next
+run goes on from there. A report of each run is in the folder update of the data folder.
 Exit codes: 0 all is there, 1 something could not be fetched or written, 2 wrong arguments, 130 Ctrl-C.";
 
 #[derive(Debug, Args)]

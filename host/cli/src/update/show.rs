@@ -3,8 +3,7 @@
 use ranking::store::DataDir;
 use update::{DayOutcome, Ending, FailureReason, Report, SourceReport, SourceState};
 
-use crate::table;
-use crate::terminal::grouped;
+use crate::terminal::{columns, grouped, pairs};
 
 /// Days and issues that are shown with the reasons of their failures; the stored report has more.
 const SHOWN_MAX: usize = 10;
@@ -18,14 +17,13 @@ pub(super) fn report(report: &Report, data: &DataDir) {
         Ending::Failed => "failed",
     };
     println!("update {} {ending} in {:.1} s\n", report.number, report.seconds);
-    print!("{}", table::columns(&source_rows(&report.sources)));
+    print!("{}", columns(&source_rows(&report.sources)));
     for part in &report.sources {
         if let Some(reason) = &part.reason {
             println!("  {}: {reason}", part.source);
         }
     }
-    println!();
-    print!("{}", table::pairs(&summary(report, data)));
+    print!("\n{}", pairs(&summary(report, data)));
     let failed = report.days.iter().filter(|day| day.outcome == DayOutcome::Failed);
     let days = failed.map(|day| (day.date.to_string(), day.reasons.as_slice()));
     failures("days that are missing or not complete", days.collect());
@@ -86,7 +84,7 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
             done.last
         )
     });
-    let mut pairs = vec![("days", days), ("published", published)];
+    let mut rows = vec![("days", days), ("published", published)];
     if let Some(split) = &report.split {
         let files = [
             (split.written, "written"),
@@ -94,11 +92,11 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
             (split.removed, "removed"),
         ];
         let files = files.map(|(count, word)| format!("{} {word}", number(count)));
-        pairs.push(("issue files", files.join(", ")));
+        rows.push(("issue files", files.join(", ")));
     }
     let path = data.path().join("update").join(format!("report-{}.json", report.number));
-    pairs.push(("report", path.display().to_string()));
-    pairs
+    rows.push(("report", path.display().to_string()));
+    rows
 }
 
 fn failures(title: &str, failed: Vec<(String, &[FailureReason])>) {

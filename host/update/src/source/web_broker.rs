@@ -28,6 +28,10 @@ const BUSY: [&str; 2] = ["-2", "-3"];
 /// The Tokyo exchange.
 const MARKET: &str = "00";
 
+/// Bytes of the shortest part of an address that is kept out of texts; shorter ones are words like
+/// `price`, without which a text would lose its sense.
+const SECRET_BYTES_MIN: usize = 12;
+
 /// The web broker's daily history.
 pub struct WebBrokerSource {
     client: Client,
@@ -53,7 +57,9 @@ impl WebBrokerSource {
         }
         let mut client = Client::new(network, &url, patience, rate)?;
         client.hide(&address);
-        client.hide(&SecretString::from(url.path().to_owned()));
+        // The secret is one part of the path.
+        let parts = url.path().split('/').filter(|part| part.len() >= SECRET_BYTES_MIN);
+        parts.for_each(|part| client.hide(&SecretString::from(part.to_owned())));
         Ok(Self { client, address, number: 0 })
     }
 
