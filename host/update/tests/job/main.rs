@@ -7,4 +7,5 @@ mod fall_back;
 mod interrupted;
 mod local_files;
 mod over_http;
+mod real_store;
 mod runs;
