@@ -5,6 +5,7 @@ pub mod code;
 pub mod desk;
 pub mod files;
 pub mod http;
+pub mod market;
 pub mod native;
 pub mod rules;
 pub mod sample;

@@ -16,7 +16,7 @@ use xxhash_rust::xxh3::xxh3_64;
 use crate::formula::Column;
 use format::{Layout, Tail};
 
-pub(crate) use writer::{GridWriter, write_atomically};
+pub(crate) use writer::{GridWriter, TEMPORARY, write_atomically};
 
 /// Columns of the grid.
 pub(crate) const COLUMNS: usize = Column::ALL.len();

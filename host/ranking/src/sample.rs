@@ -125,25 +125,51 @@ fn write(path: &std::path::Path, sample: &DailySample) -> Result<u64, SampleErro
            low DOUBLE, close DOUBLE, volume DOUBLE);",
         quoted(&path.to_string_lossy())
     ))?;
-    let days: Vec<JstDate> = trading_days(sample.first).take(sample.days).collect();
-    let numbers: Vec<i32> =
-        days.iter().map(|day| day.num_days_from_ce() - UNIX_EPOCH_DAY).collect();
-    let market = Market::new(sample.seed, sample.days, sample.codes);
     let mut rows = 0;
     let mut appender = connection.appender_to_catalog_and_db("daily", "mother", "main")?;
-    for (place, code) in codes(sample.codes).iter().enumerate() {
-        for row in Series::new(&market, place) {
-            let date = numbers.get(row.day).copied().unwrap_or_default();
-            let date = duckdb::types::Value::Date32(date);
-            let [open, high, low, close] = row.prices;
-            appender.append_row(params![date, code, open, high, low, close, row.volume])?;
-            rows += 1;
-        }
-    }
+    try_each_row(sample, |row| {
+        let date = duckdb::types::Value::Date32(row.date.num_days_from_ce() - UNIX_EPOCH_DAY);
+        let [open, high, low, close] = row.prices;
+        rows += 1;
+        appender.append_row(params![date, row.code, open, high, low, close, row.volume])
+    })?;
     appender.flush()?;
     drop(appender);
     connection.execute_batch("CHECKPOINT mother; DETACH mother")?;
     Ok(rows)
+}
+
+/// One row of a sample.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SampleRow<'a> {
+    /// Business day.
+    pub date: JstDate,
+    /// The issue.
+    pub code: &'a str,
+    /// Open, high, low and close in yen, with one decimal at most.
+    pub prices: [Option<f64>; 4],
+    /// Shares traded.
+    pub volume: Option<f64>,
+}
+
+/// Gives every row of a sample, by issue and date, until one is refused.
+///
+/// # Errors
+///
+/// Returns why a row was refused.
+pub fn try_each_row<E>(
+    sample: &DailySample,
+    mut give: impl FnMut(SampleRow<'_>) -> Result<(), E>,
+) -> Result<(), E> {
+    let days: Vec<JstDate> = trading_days(sample.first).take(sample.days).collect();
+    let market = Market::new(sample.seed, sample.days, sample.codes);
+    for (place, code) in codes(sample.codes).iter().enumerate() {
+        for row in Series::new(&market, place) {
+            let date = days.get(row.day).copied().unwrap_or_default();
+            give(SampleRow { date, code, prices: row.prices, volume: row.volume })?;
+        }
+    }
+    Ok(())
 }
 
 /// Days from 0001-01-01 to 1970-01-01.

@@ -13,6 +13,6 @@ mod statement;
 mod tests;
 
 pub use layout::DataDir;
-pub use publish::{PublishError, Published, publish};
+pub use publish::{PublishError, Published, publish, remove_leftovers};
 pub(crate) use reference::{Reference, quoted};
 pub(crate) use statement::Statement;

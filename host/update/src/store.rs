@@ -5,8 +5,22 @@
 //! `work/mother.db`, which nobody else opens; readers see files that were written aside, brought to
 //! the disk and renamed, so each of them is the old state or the new one.
 
+mod apply;
+pub mod baseline;
+mod durable;
 mod error;
+pub mod limits;
+mod lock;
+mod opening;
+mod places;
+mod publish;
+mod schema;
+mod split;
 mod workshop;
 
+#[cfg(test)]
+mod tests;
+
 pub use error::{JobHolder, StoreError};
+pub use opening::Opening;
 pub use workshop::Workshop;

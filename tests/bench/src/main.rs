@@ -13,6 +13,7 @@ mod rank_python;
 mod replay_bench;
 mod serve_bench;
 mod sweep_bench;
+mod update_bench;
 
 use std::process::ExitCode;
 
@@ -23,11 +24,14 @@ fn main() -> ExitCode {
         "replay" => replay_bench::run(),
         "serve" => serve_bench::run(),
         "sweep" => sweep_bench::run(),
+        "update" => update_bench::run(),
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
         rank_memory::TASK => rank_memory::child(),
         other => {
-            eprintln!("there is no benchmark `{other}`; there are: rank, replay, serve, sweep");
+            eprintln!(
+                "there is no benchmark `{other}`; there are: rank, replay, serve, sweep, update"
+            );
             return ExitCode::FAILURE;
         }
     }

@@ -92,10 +92,14 @@ pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     persist(file, path)
 }
 
+/// Start of the names of temporary files.
+pub(crate) const TEMPORARY: &str = ".tmp";
+
 /// A temporary file that, once renamed, others may read: the job and the service can be different
 /// users.
 fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
     let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY);
     #[cfg(unix)]
     let builder = {
         use std::os::unix::fs::PermissionsExt;

@@ -11,13 +11,16 @@ use duckdb::{Config, Connection};
 use super::layout::DataDir;
 use super::reference::{quoted, rows_are_in_order};
 use crate::formula::Column;
-use crate::grid::{GridWriter, write_atomically};
+use crate::grid::{GridWriter, TEMPORARY, write_atomically};
 use crate::limits::{SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT};
 
 /// Days that are read at a time while the grid is written.
 const BATCH_DAYS: usize = 64;
 /// Memory of DuckDB while it sorts the source.
 const MEMORY: &str = "2GB";
+
+/// Folder for what does not fit into DuckDB's memory.
+const SPILL: &str = "spill";
 
 /// A snapshot that was published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -73,12 +76,55 @@ pub fn publish(data: &DataDir) -> Result<Published, PublishError> {
     let failed = |source| PublishError::Io { path: folder.clone(), source };
     fs::create_dir_all(&folder).map_err(failed)?;
     let _lock = lock(data)?;
+    sweep(data).map_err(failed)?;
     let newest = data.snapshots().map_err(failed)?.last().copied();
     let number = newest.max(data.current().map_err(failed)?).unwrap_or(0) + 1;
     let published = build(data, number)?;
     write_atomically(&data.current_file(), format!("{number}\n").as_bytes()).map_err(failed)?;
     remove_old(data, number).map_err(failed)?;
     Ok(published)
+}
+
+/// Removes what a publication that was killed has left. While another one runs, nothing is done:
+/// it removes such files itself before it begins.
+///
+/// # Errors
+///
+/// Returns why files could not be removed.
+pub fn remove_leftovers(data: &DataDir) -> Result<(), PublishError> {
+    let folder = data.rank_folder();
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let _lock = match lock(data) {
+        Err(PublishError::Locked(_)) => return Ok(()),
+        lock => lock?,
+    };
+    sweep(data).map_err(|source| PublishError::Io { path: folder, source })
+}
+
+/// Removes unfinished files, and snapshots after the current one, which nobody has ever used. The
+/// lock must be held.
+fn sweep(data: &DataDir) -> io::Result<()> {
+    for entry in fs::read_dir(data.rank_folder())? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_unfinished = name.ends_with(".db.new") || name.ends_with(".db.new.wal");
+        if is_unfinished || name.starts_with(TEMPORARY) {
+            remove_if_there(&entry.path())?;
+        }
+    }
+    let spill = data.rank_folder().join(SPILL);
+    if spill.is_dir() {
+        fs::remove_dir_all(spill)?;
+    }
+    let current = data.current()?.unwrap_or(0);
+    for unused in data.snapshots()?.into_iter().filter(|number| *number > current) {
+        remove_if_there(&data.rank_db(unused))?;
+        remove_if_there(&data.rank_grid(unused))?;
+    }
+    Ok(())
 }
 
 /// Held while one publication runs; the system frees it when the process ends.
@@ -102,7 +148,7 @@ fn build(data: &DataDir, number: u64) -> Result<Published, PublishError> {
     let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
     connection.execute_batch(&format!(
         "SET temp_directory = {}; ATTACH {} AS mother (READ_ONLY); ATTACH {} AS snapshot; USE snapshot;",
-        quoted(&folder.join("spill").to_string_lossy()),
+        quoted(&folder.join(SPILL).to_string_lossy()),
         quoted(&data.mother().to_string_lossy()),
         quoted(&unfinished.to_string_lossy()),
     ))?;
@@ -115,7 +161,9 @@ fn build(data: &DataDir, number: u64) -> Result<Published, PublishError> {
     let published = write_grid(&connection, data, number)?;
     connection.execute_batch("USE memory; DETACH snapshot; DETACH mother")?;
     drop(connection);
-    File::open(&unfinished).and_then(|file| file.sync_all()).map_err(failed)?;
+    // Some systems only flush a file that was opened for writing.
+    let written = fs::OpenOptions::new().write(true).open(&unfinished);
+    written.and_then(|file| file.sync_all()).map_err(failed)?;
     fs::rename(&unfinished, data.rank_db(number)).map_err(failed)?;
     Ok(published)
 }

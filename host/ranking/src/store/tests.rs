@@ -270,3 +270,30 @@ fn what_is_not_finite_is_no_value() {
     assert_eq!((row.close, row.volume, row.sort_value, row.rank), (5.0, None, None, 1));
     assert_eq!(engine.rank_by_sql(&year, &CancelToken::new()).unwrap(), ranking);
 }
+
+#[test]
+fn what_a_killed_publication_has_left_is_removed() {
+    let (_folder, data) = data_with(&gaps());
+    remove_leftovers(&data).unwrap();
+    publish(&data).unwrap();
+    let spill = data.rank_folder().join("spill");
+    std::fs::create_dir(&spill).unwrap();
+    let left = [
+        data.rank_db(2).with_extension("db.new"),
+        data.rank_db(2).with_extension("db.new.wal"),
+        data.rank_db(2),
+        data.rank_grid(3),
+        data.rank_folder().join(".tmpAbCdEf"),
+        spill.join("duckdb_temp_storage-0.tmp"),
+    ];
+    let write = || left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
+    write();
+    remove_leftovers(&data).unwrap();
+    assert!(left.iter().all(|path| !path.exists()) && !spill.exists());
+    assert!(data.rank_db(1).is_file() && data.rank_grid(1).is_file());
+    // A publication does the same before it begins, and takes the number that nobody has used.
+    std::fs::create_dir(&spill).unwrap();
+    write();
+    assert_eq!(publish(&data).unwrap().number, 2);
+    assert!([0, 1, 3, 4, 5].iter().all(|place| !left[*place].exists()));
+}

@@ -68,8 +68,11 @@ pub enum StoreError {
         /// What is wrong with it, and what to do.
         what: String,
     },
-    /// There is nothing that could be split.
-    #[error("{} is missing; publish the combined database first", .0.display())]
+    /// There is nothing to publish.
+    #[error("no daily prices are stored for {}; fetch some first", .0.display())]
+    Empty(PathBuf),
+    /// What is stored was not published, so it cannot be split.
+    #[error("{} does not hold what is stored; publish it before it is split", .0.display())]
     NotPublished(PathBuf),
     /// A file could not be read, written or renamed.
     #[error("cannot {doing} {}", path.display())]

@@ -1,52 +1,110 @@
-//! The job's own database, and who may use it.
+//! The one writer of a data directory.
+
+use std::fmt;
+use std::fs;
 
 use domain::JstDate;
+use duckdb::Connection;
 use ranking::store::{DataDir, Published};
 
+use super::durable::remove_unfinished;
 use super::error::StoreError;
-use crate::row::DailyRow;
+use super::lock::JobLock;
+use super::opening::{self, Opening};
+use super::places::Places;
+use super::{apply, publish, split};
+use crate::row::{DailyRow, IssueCode};
 use crate::shelf::{Applied, Known, Shelf, Split, StoreProgress};
 
 /// The one writer of a data directory; others are refused as long as it lives.
-#[derive(Debug)]
 pub struct Workshop {
-    data: DataDir,
+    // Closed before the lock is given back.
+    connection: Connection,
+    places: Places,
+    opening: Opening,
+    _lock: JobLock,
+}
+
+impl fmt::Debug for Workshop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Workshop").field("places", &self.places).finish_non_exhaustive()
+    }
 }
 
 impl Workshop {
-    /// Takes the data directory and opens the job's own database in it: the one of the last job,
-    /// else a copy of the published combined database, else an empty one.
+    /// Takes the data directory, removes what a killed job has left, and opens the job's own
+    /// database: the one of the last job, else a copy of the published combined database, else an
+    /// empty one. [`Workshop::opening`] tells which.
     ///
     /// # Errors
     /// When another job runs, or the folder or a database in it cannot be used.
     pub fn open(data: &DataDir) -> Result<Self, StoreError> {
-        Ok(Self { data: data.clone() })
+        let places = Places::new(data);
+        let folders = [places.work_folder(), places.daily_folder()];
+        for folder in &folders {
+            fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))?;
+        }
+        let lock = JobLock::take(&places)?;
+        for folder in &folders {
+            remove_unfinished(folder)?;
+        }
+        ranking::store::remove_leftovers(data)?;
+        let (connection, opening) = opening::open(&places)?;
+        Ok(Self { connection, places, opening, _lock: lock })
     }
 
-    fn unready<T>(&self) -> Result<T, StoreError> {
-        let what = "this version cannot read it yet".to_owned();
-        Err(StoreError::Unusable { path: self.data.mother(), what })
+    /// Where the job's own database came from; for the job's report.
+    #[must_use]
+    pub fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// Whether everything that is stored was published. A job that was killed after it stored rows
+    /// leaves them unpublished; [`Shelf::publish`] does nothing where this is so.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    pub fn is_published(&self) -> Result<bool, StoreError> {
+        publish::is_published(&self.connection, &self.places)
     }
 }
 
 impl Shelf for Workshop {
     fn known(&mut self) -> Result<Known, StoreError> {
-        self.unready()
+        let failed = |error| StoreError::database("list what is stored")(error);
+        let codes = "SELECT DISTINCT code FROM work.daily ORDER BY 1";
+        let codes: Vec<String> = column(&self.connection, codes).map_err(failed)?;
+        let dates = "SELECT DISTINCT date::VARCHAR FROM work.daily ORDER BY 1";
+        let dates: Vec<String> = column(&self.connection, dates).map_err(failed)?;
+        let foreign = |what: &str| StoreError::Unusable {
+            path: self.places.work_database(),
+            what: format!("`{}` in it is no code or date", what.escape_debug()),
+        };
+        let codes = codes.iter().map(|code| code.parse::<IssueCode>().map_err(|_| foreign(code)));
+        let dates = dates.iter().map(|date| date.parse::<JstDate>().map_err(|_| foreign(date)));
+        Ok(Known {
+            codes: codes.collect::<Result<_, _>>()?,
+            dates: dates.collect::<Result<_, _>>()?,
+        })
     }
 
-    fn apply(&mut self, _: &[DailyRow]) -> Result<Applied, StoreError> {
-        self.unready()
+    fn apply(&mut self, rows: &[DailyRow]) -> Result<Applied, StoreError> {
+        apply::apply(&self.connection, rows)
     }
 
-    fn publish(&mut self, _: &mut StoreProgress<'_>) -> Result<Published, StoreError> {
-        self.unready()
+    fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError> {
+        publish::publish(&self.connection, &self.places, progress)
     }
 
     fn split_to_individual(
         &mut self,
-        _: Option<JstDate>,
-        _: &mut StoreProgress<'_>,
+        from: Option<JstDate>,
+        progress: &mut StoreProgress<'_>,
     ) -> Result<Split, StoreError> {
-        self.unready()
+        split::split(&self.connection, &self.places, from, progress)
     }
+}
+
+fn column<T: duckdb::types::FromSql>(connection: &Connection, sql: &str) -> duckdb::Result<Vec<T>> {
+    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }

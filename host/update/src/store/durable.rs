@@ -1,0 +1,90 @@
+//! Files that are there as a whole or not at all, also after a power cut.
+
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use super::error::StoreError;
+use super::places::{UNFINISHED, log_of};
+
+/// Brings a finished file to the disk and gives it its name. Readers that have the old one open
+/// keep it. The folder still has to be brought to the disk, see [`sync_folder`].
+pub(super) fn put_in_place(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
+    // Some systems only flush a file that was opened for writing.
+    let file = OpenOptions::new().write(true).open(unfinished);
+    file.and_then(|file| file.sync_all())
+        .map_err(StoreError::io("bring to the disk", unfinished))?;
+    fs::rename(unfinished, path).map_err(StoreError::io("replace", path))
+}
+
+/// Makes renames in a folder last, where the system can.
+pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
+    if cfg!(unix) {
+        let synced = File::open(folder).and_then(|file| file.sync_all());
+        return synced.map_err(StoreError::io("bring to the disk", folder));
+    }
+    Ok(())
+}
+
+/// Removes a file; it need not be there.
+pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(StoreError::io("remove", path)(error))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Makes room for a database that is to be written aside.
+pub(super) fn clear(unfinished: &Path) -> Result<(), StoreError> {
+    remove(&log_of(unfinished))?;
+    remove(unfinished)
+}
+
+/// Removes what a killed job has left in a folder: files that were not finished.
+pub(super) fn remove_unfinished(folder: &Path) -> Result<(), StoreError> {
+    let listed = |error| StoreError::io("list", folder)(error);
+    let logs = format!(".{UNFINISHED}.wal");
+    let files = format!(".{UNFINISHED}");
+    for entry in fs::read_dir(folder).map_err(listed)? {
+        let entry = entry.map_err(listed)?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name.ends_with(&files) || name.ends_with(&logs) {
+            remove(&entry.path())?;
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_unfinished_files_are_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let names = ["7203.db", "7203.db.new", "mother.db.new.wal", "mother.db.wal", "news"];
+        for name in names {
+            fs::write(folder.path().join(name), name).unwrap();
+        }
+        remove_unfinished(folder.path()).unwrap();
+        let left: Vec<bool> = names.iter().map(|name| folder.path().join(name).exists()).collect();
+        assert_eq!(left, [true, false, false, true, true]);
+        remove_unfinished(&folder.path().join("none")).unwrap_err();
+    }
+
+    #[test]
+    fn a_file_takes_the_place_of_another() {
+        let folder = tempfile::tempdir().unwrap();
+        let (old, new) = (folder.path().join("a"), folder.path().join("a.new"));
+        fs::write(&old, "old").unwrap();
+        fs::write(&new, "new").unwrap();
+        put_in_place(&new, &old).unwrap();
+        sync_folder(folder.path()).unwrap();
+        assert_eq!((fs::read(&old).unwrap(), new.exists()), (b"new".to_vec(), false));
+        let error = put_in_place(&new, &old).unwrap_err().to_string();
+        assert!(error.starts_with("cannot bring to the disk ") && error.ends_with("a.new"));
+    }
+}

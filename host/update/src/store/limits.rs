@@ -1,0 +1,15 @@
+//! Every limit of the store, in one place.
+
+/// Rows that one transaction takes: a market of 4,000 issues for a year. They are all in memory
+/// before the first is stored; a longer history is stored in parts.
+pub const ROWS_AT_ONCE_MAX: usize = 1_000_000;
+/// Threads that write per-issue databases. More than cores, because each waits for the disk.
+pub const SPLIT_THREADS_MAX: usize = 8;
+/// Per-issue files after which it is noted what is in them; a job that is killed writes at most so
+/// many again.
+pub const SPLIT_NOTE_EVERY: usize = 256;
+/// Memory of DuckDB while it sorts the combined database, as DuckDB writes it; ten years of 4,000
+/// issues need about a half. The rest goes to `work/spill`.
+pub const ENGINE_MEMORY: &str = "2GB";
+/// Bytes of the file that says who holds the data directory.
+pub const HOLDER_BYTES_MAX: u64 = 256;

@@ -1,0 +1,228 @@
+//! How the job gets its own database: the one of the last job, a copy of the published one, or an
+//! empty one.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use duckdb::{Config, Connection};
+
+use super::durable::{clear, put_in_place, remove, sync_folder};
+use super::error::StoreError;
+use super::limits::ENGINE_MEMORY;
+use super::places::{Places, log_of, unfinished};
+use super::schema::{
+    COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code, names, quoted_path,
+};
+
+/// Where the job's own database came from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Opening {
+    /// There was nothing yet.
+    Empty,
+    /// It is the one of the last job.
+    Kept,
+    /// It is the one of the last job, which did not end by itself; what it had stored is there.
+    Recovered,
+    /// It is a copy of the published combined database.
+    Copied,
+    /// The one of the last job could not be used and was set aside; a copy of the published
+    /// combined database took its place, or an empty one where nothing was published.
+    Rebuilt {
+        /// Why it could not be used.
+        why: String,
+        /// Where it is now.
+        aside: PathBuf,
+    },
+}
+
+impl fmt::Display for Opening {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a new database"),
+            Self::Kept => f.write_str("the database of the last job"),
+            Self::Recovered => f.write_str("the database of the last job, which was interrupted"),
+            Self::Copied => f.write_str("a copy of the published database"),
+            Self::Rebuilt { why, aside } => write!(
+                f,
+                "the published database, because the job's own could not be used ({why}); it is \
+                 now {}",
+                aside.display()
+            ),
+        }
+    }
+}
+
+/// Opens the job's own database under the name `work`; makes it where there is none.
+pub(super) fn open(places: &Places) -> Result<(Connection, Opening), StoreError> {
+    let path = places.work_database();
+    let exists = path.try_exists().map_err(StoreError::io("look for", &path))?;
+    if !exists {
+        // A log without its database belongs to nothing.
+        remove(&log_of(&path))?;
+        let copied = make(places)?;
+        let connection = connect(places)?;
+        attach(&connection, &path)?;
+        return Ok((connection, if copied { Opening::Copied } else { Opening::Empty }));
+    }
+    let was_interrupted = log_of(&path).exists();
+    match reopen(places, &path) {
+        Ok(connection) if was_interrupted => Ok((connection, Opening::Recovered)),
+        Ok(connection) => Ok((connection, Opening::Kept)),
+        Err(Trouble::Refused(error)) => Err(error),
+        Err(Trouble::Damaged(why)) => {
+            let aside = set_aside(&path)?;
+            make(places)?;
+            let connection = connect(places)?;
+            attach(&connection, &path)?;
+            Ok((connection, Opening::Rebuilt { why, aside }))
+        }
+    }
+}
+
+/// An instance of the database engine in memory; files are attached to it.
+fn connect(places: &Places) -> Result<Connection, StoreError> {
+    let failed = StoreError::database("start");
+    let config = Config::default().max_memory(ENGINE_MEMORY);
+    let connection = config.and_then(Connection::open_in_memory_with_flags).map_err(failed)?;
+    let spill = quoted_path(&places.spill_folder());
+    let prepare = format!("SET temp_directory = {spill}; SET enable_progress_bar = false");
+    connection.execute_batch(&prepare).map_err(StoreError::database("start"))?;
+    Ok(connection)
+}
+
+fn attach(connection: &Connection, path: &Path) -> Result<(), StoreError> {
+    let attach = format!("ATTACH {} AS work", quoted_path(path));
+    connection.execute_batch(&attach).map_err(StoreError::database("open the job's own database"))
+}
+
+/// Why the database of the last job is not opened.
+enum Trouble {
+    /// It is not what a job leaves behind.
+    Damaged(String),
+    /// It may be good; the user has to do something.
+    Refused(StoreError),
+}
+
+impl From<StoreError> for Trouble {
+    fn from(error: StoreError) -> Self {
+        Self::Refused(error)
+    }
+}
+
+fn reopen(places: &Places, path: &Path) -> Result<Connection, Trouble> {
+    // What the system does not let us read or write is not damaged.
+    let access = fs::OpenOptions::new().read(true).write(true).open(path);
+    drop(access.map_err(StoreError::io("open", path))?);
+    let connection = connect(places)?;
+    let attached = connection.execute_batch(&format!("ATTACH {} AS work", quoted_path(path)));
+    attached.map_err(|error| judge(path, &error))?;
+    let columns = columns_of(&connection, "work").map_err(|error| judge(path, &error))?;
+    let expected: Vec<_> = COLUMNS.iter().map(|(name, kind)| (*name, *kind)).collect();
+    let found: Vec<_> = columns.iter().map(|(name, kind)| (name.as_str(), kind.as_str())).collect();
+    if found != expected {
+        return Err(Trouble::Damaged("its table daily has other columns".to_owned()));
+    }
+    // Reads every value, and so checks every block.
+    let all = format!("SELECT {} FROM work.daily", digest());
+    let notes = "SELECT count(*) FROM work.state, (SELECT bit_xor(hash(code, rows, digest, bytes))
+        FROM work.issue_file) WHERE generation >= 1";
+    let read = connection.query_row(&all, [], |_| Ok(()));
+    let read = read.and_then(|()| connection.query_row(notes, [], |row| row.get::<_, i64>(0)));
+    match read {
+        Ok(1) => Ok(connection),
+        Ok(_) => Err(Trouble::Damaged("its notes are not there".to_owned())),
+        Err(error) => Err(judge(path, &error)),
+    }
+}
+
+/// Tells damage from a database that another program has open or a newer version has written.
+fn judge(path: &Path, error: &duckdb::Error) -> Trouble {
+    let text = error.to_string();
+    let refused = |what: &str| {
+        Trouble::Refused(StoreError::Unusable { path: path.to_owned(), what: what.to_owned() })
+    };
+    if text.contains("Could not set lock") || text.contains("being used by another process") {
+        return refused("another program has it open; close it there and try again");
+    }
+    if text.contains("version number") {
+        return refused("another version of this program has written it; update with that version");
+    }
+    Trouble::Damaged(text.lines().next().unwrap_or_default().to_owned())
+}
+
+fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
+    let aside = path.with_extension("damaged");
+    for (from, to) in [(path.to_owned(), aside.clone()), (log_of(path), log_of(&aside))] {
+        remove(&to)?;
+        if from.exists() {
+            fs::rename(&from, &to).map_err(StoreError::io("rename", &from))?;
+        }
+    }
+    Ok(aside)
+}
+
+/// Makes the job's own database; tells whether the published one could be copied.
+fn make(places: &Places) -> Result<bool, StoreError> {
+    let path = places.work_database();
+    let aside = unfinished(&path);
+    clear(&aside)?;
+    let connection = connect(places)?;
+    let failed = |error| StoreError::database("make the job's own database")(error);
+    let create = format!(
+        "ATTACH {} AS work; USE work; CREATE TABLE daily ({}); {NOTES} USE memory",
+        quoted_path(&aside),
+        definitions()
+    );
+    connection.execute_batch(&create).map_err(failed)?;
+    let copied = copy_published(&connection, &places.data().mother())?;
+    connection.execute_batch("CHECKPOINT work; DETACH work").map_err(failed)?;
+    put_in_place(&aside, &path)?;
+    sync_folder(&places.work_folder())?;
+    Ok(copied)
+}
+
+/// Copies the rows of the published combined database. One that was not made by a job may lack the
+/// columns after the first seven.
+fn copy_published(connection: &Connection, mother: &Path) -> Result<bool, StoreError> {
+    if !mother.try_exists().map_err(StoreError::io("look for", mother))? {
+        return Ok(false);
+    }
+    let unusable = |what: String| StoreError::Unusable { path: mother.to_owned(), what };
+    let attach = format!("ATTACH {} AS published (READ_ONLY)", quoted_path(mother));
+    connection.execute_batch(&attach).map_err(|error| unusable(error.to_string()))?;
+    let found = columns_of(connection, "published")
+        .map_err(|error| unusable(format!("it has no table daily ({error})")))?;
+    let has = |(name, kind): (&str, &str)| found.iter().any(|one| one.0 == name && one.1 == kind);
+    if let Some((name, kind)) = COLUMNS[..COLUMNS_NEEDED].iter().find(|column| !has(**column)) {
+        return Err(unusable(format!("its table daily has no column {name} {kind}")));
+    }
+    let values = COLUMNS.map(|(name, kind)| {
+        if has((name, kind)) { name.to_owned() } else { format!("NULL::{kind} AS {name}") }
+    });
+    let failed = |error| StoreError::database("copy the published database")(error);
+    let mut codes = connection.prepare("SELECT DISTINCT code FROM published.daily ORDER BY 1");
+    let codes = codes.as_mut().map_err(|_| unusable("it cannot be read".to_owned()))?;
+    let codes = codes.query_map([], |row| row.get::<_, Option<String>>(0)).map_err(failed)?;
+    for code in codes {
+        let code = code.map_err(failed)?.unwrap_or_default();
+        if !is_stored_code(&code) {
+            return Err(unusable(format!("`{}` in it is no code", code.escape_debug())));
+        }
+    }
+    let copy = format!(
+        "INSERT INTO work.daily ({}) SELECT {} FROM published.daily; DETACH published",
+        names(),
+        values.join(", ")
+    );
+    connection.execute_batch(&copy).map_err(failed)?;
+    Ok(true)
+}
+
+/// Names and types of the columns of `daily`.
+fn columns_of(connection: &Connection, catalog: &str) -> duckdb::Result<Vec<(String, String)>> {
+    let sql = format!("SELECT column_name, column_type FROM (DESCRIBE {catalog}.daily)");
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    rows.collect()
+}

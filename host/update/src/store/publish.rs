@@ -1,0 +1,136 @@
+//! The combined database, written aside and put where readers find it.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+use duckdb::Connection;
+use ranking::sample::STORAGE_VERSION;
+use ranking::store::Published;
+
+use super::durable::{clear, put_in_place, sync_folder};
+use super::error::StoreError;
+use super::places::{Places, unfinished};
+use super::schema::{ADJUSTED, names, quoted_path};
+use crate::shelf::StoreProgress;
+
+/// Steps of a publication, for its progress.
+const STEPS: u64 = 2;
+
+/// Publishes the combined database, then the ranking's snapshot of it. Where both were published
+/// already, nothing is written.
+pub(super) fn publish(
+    connection: &Connection,
+    places: &Places,
+    progress: &mut StoreProgress<'_>,
+) -> Result<Published, StoreError> {
+    if let Some(published) = standing(connection, places)? {
+        return Ok(published);
+    }
+    step(progress, 0, "combined database")?;
+    let (path, aside) = (places.data().mother(), unfinished(&places.data().mother()));
+    let generation = write(connection, &aside, places)?;
+    if let Err(cancelled) = step(progress, 1, "snapshot for rankings") {
+        clear(&aside)?;
+        return Err(cancelled);
+    }
+    // From here to the end nobody is asked: the snapshot follows its source at once.
+    put_in_place(&aside, &path)?;
+    sync_folder(&places.daily_folder())?;
+    let published = ranking::store::publish(places.data())?;
+    note(connection, generation, &path)?;
+    // It is done; a wish to stop is for what comes next.
+    let _ = progress(STEPS, STEPS, "published");
+    Ok(published)
+}
+
+fn step(progress: &mut StoreProgress<'_>, done: u64, what: &'static str) -> Result<(), StoreError> {
+    match progress(done, STEPS, what) {
+        ControlFlow::Continue(()) => Ok(()),
+        ControlFlow::Break(()) => Err(StoreError::Cancelled),
+    }
+}
+
+/// Writes all rows, ordered by issue and date, so that one issue is read from few blocks.
+fn write(connection: &Connection, aside: &Path, places: &Places) -> Result<u64, StoreError> {
+    let failed = |error| StoreError::database("write the combined database")(error);
+    clear(aside)?;
+    let state = "SELECT generation, (SELECT count(*) FROM work.daily) FROM work.state";
+    let (generation, rows): (u64, u64) =
+        connection.query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
+    if rows == 0 {
+        return Err(StoreError::Empty(places.data().path().to_owned()));
+    }
+    let write = format!(
+        "CHECKPOINT work;
+         ATTACH {} AS aside (STORAGE_VERSION '{STORAGE_VERSION}', RECOVERY_MODE no_wal_writes);
+         CREATE TABLE aside.daily AS SELECT {} FROM work.daily ORDER BY code, date;
+         USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
+        quoted_path(aside),
+        names()
+    );
+    let outcome = connection.execute_batch(&write).and_then(|()| {
+        connection.query_row("SELECT count(*) FROM aside.daily", [], |row| row.get::<_, u64>(0))
+    });
+    // Whatever happened, the name is free for the next time.
+    let detached = connection.execute_batch("USE memory; DETACH DATABASE IF EXISTS aside");
+    let written = outcome.and_then(|written| detached.map(|()| written)).map_err(failed)?;
+    if written != rows {
+        let what = format!("{written} of {rows} rows were written; check the disk and try again");
+        return Err(StoreError::Unusable { path: aside.to_owned(), what });
+    }
+    Ok(generation)
+}
+
+/// Notes which generation the published file holds.
+fn note(connection: &Connection, generation: u64, path: &Path) -> Result<(), StoreError> {
+    let file = identity(path)?;
+    let note = "UPDATE work.state SET published = ?, published_file = ?";
+    let noted = connection.execute(note, duckdb::params![generation, file]);
+    noted.map(drop).map_err(StoreError::database("note what was published"))
+}
+
+/// What tells the published file from one that somebody else has put there: its size and when it
+/// was written.
+fn identity(path: &Path) -> Result<String, StoreError> {
+    let metadata = fs::metadata(path).map_err(StoreError::io("look at", path))?;
+    let written = metadata.modified().map_err(StoreError::io("look at", path))?;
+    let written = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
+    Ok(format!("{} bytes, {written}", metadata.len()))
+}
+
+/// Whether the published combined database holds what is stored.
+pub(super) fn is_published(connection: &Connection, places: &Places) -> Result<bool, StoreError> {
+    let failed = StoreError::database("look up what was published");
+    let state = "SELECT coalesce(published = generation, false), coalesce(published_file, '')
+        FROM work.state";
+    let (same, file): (bool, String) =
+        connection.query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
+    let path = places.data().mother();
+    Ok(same && path.is_file() && identity(&path)? == file)
+}
+
+/// What is published, where that is everything.
+fn standing(connection: &Connection, places: &Places) -> Result<Option<Published>, StoreError> {
+    if !is_published(connection, places)? {
+        return Ok(None);
+    }
+    let folder = places.data().rank_folder();
+    let current = places.data().current().map_err(StoreError::io("look into", folder))?;
+    let Some(number) = current else { return Ok(None) };
+    let files = [places.data().rank_db(number), places.data().rank_grid(number)];
+    if !files.iter().all(|file| file.is_file()) {
+        return Ok(None);
+    }
+    let failed = |error| StoreError::database("look up what was published")(error);
+    let counts = "SELECT count(DISTINCT date), count(DISTINCT code), min(date)::VARCHAR,
+        max(date)::VARCHAR FROM work.daily";
+    type Counts = (usize, usize, Option<String>, Option<String>);
+    let (days, codes, first, last): Counts = connection
+        .query_row(counts, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .map_err(failed)?;
+    let day = |text: Option<String>| text.and_then(|text| text.parse().ok());
+    let (Some(first), Some(last)) = (day(first), day(last)) else { return Ok(None) };
+    Ok(Some(Published { number, days, codes, range: (first, last) }))
+}

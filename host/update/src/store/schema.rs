@@ -1,0 +1,82 @@
+//! Tables, views and statements. All text in a statement is ours; codes, dates and paths get in
+//! quoted or as parameters.
+
+use std::path::Path;
+
+use crate::row::IssueCode;
+
+/// Columns of `daily`, with their types. The ranking's publication needs the first seven.
+pub(super) const COLUMNS: [(&str, &str); 10] = [
+    ("date", "DATE"),
+    ("code", "VARCHAR"),
+    ("open", "DOUBLE"),
+    ("high", "DOUBLE"),
+    ("low", "DOUBLE"),
+    ("close", "DOUBLE"),
+    ("volume", "DOUBLE"),
+    ("turnover", "DOUBLE"),
+    ("adjustment_factor", "DOUBLE"),
+    ("source", "VARCHAR"),
+];
+
+/// Columns of `daily` that every combined database has.
+pub(super) const COLUMNS_NEEDED: usize = 7;
+
+/// The definitions of the columns.
+pub(super) fn definitions() -> String {
+    let columns: Vec<String> =
+        COLUMNS.iter().map(|(name, kind)| format!("{name} {kind}")).collect();
+    columns.join(", ")
+}
+
+/// The names of the columns.
+pub(super) fn names() -> String {
+    COLUMNS.map(|(name, _)| name).join(", ")
+}
+
+/// The digest of the content of rows: the same for the same rows in any order.
+pub(super) fn digest() -> String {
+    format!("bit_xor(hash({}))", names())
+}
+
+/// Prices as if every split had always been: a price is multiplied, and a volume divided, by the
+/// factors of all later days. Between two splits the product stays the same, so it is computed
+/// once for each split and joined by the span of days.
+pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
+    WITH span AS (
+      SELECT code, date AS before,
+          coalesce(lag(date) OVER (PARTITION BY code ORDER BY date), '-infinity'::DATE) AS since,
+          list_aggregate(list(adjustment_factor) OVER (PARTITION BY code ORDER BY date DESC
+            ROWS UNBOUNDED PRECEDING), 'product') AS factor
+        FROM daily WHERE adjustment_factor <> 1),
+    priced AS (
+      SELECT daily.*, coalesce(span.factor, 1) AS factor
+        FROM daily LEFT JOIN span ON span.code = daily.code AND daily.date >= span.since
+          AND daily.date < span.before)
+    SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
+        close * factor AS close, volume / factor AS volume, turnover, factor, source
+      FROM priced";
+
+/// What the job knows beside the rows: `state` has one row. A generation is a state of the rows;
+/// the one that was published last is noted with the file that holds it. `issue_file` says what
+/// was written into each per-issue database.
+pub(super) const NOTES: &str = "
+    CREATE TABLE state (generation UBIGINT, published UBIGINT, published_file VARCHAR,
+      split_form VARCHAR);
+    INSERT INTO state VALUES (1, NULL, NULL, NULL);
+    CREATE TABLE issue_file (code VARCHAR, rows UBIGINT, digest UBIGINT, bytes UBIGINT);";
+
+/// Whether a text is a code as it is stored, in the one spelling.
+pub(super) fn is_stored_code(text: &str) -> bool {
+    text.parse::<IssueCode>().is_ok_and(|code| code.as_str() == text)
+}
+
+/// Quotes a text as an SQL string.
+pub(super) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
+/// Quotes a path as an SQL string.
+pub(super) fn quoted_path(path: &Path) -> String {
+    quoted(&path.to_string_lossy())
+}

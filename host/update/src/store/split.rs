@@ -1,0 +1,317 @@
+//! One database for each issue, written from the published combined one.
+//!
+//! A file is always written anew and never appended to: the rows of an issue lie together in the
+//! combined database, so reading all of them costs less than opening the old file to add one.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use domain::JstDate;
+use duckdb::{Connection, params};
+
+use super::durable::{clear, put_in_place, remove, sync_folder};
+use super::error::StoreError;
+use super::limits::{SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
+use super::places::{Places, code_of, unfinished};
+use super::publish::is_published;
+use super::schema::{ADJUSTED, digest, names, quoted, quoted_path};
+use crate::shelf::{Split, StoreProgress};
+
+/// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
+/// added, because digests are only the same within one.
+const FORM: &str = "1";
+/// What the files are written with: the smallest blocks, because each file has about 30 KB of
+/// rows, and a version that older programs can open too. Versions before 1.5 need twice the room.
+const OPTIONS: &str = "BLOCK_SIZE 16384, RECOVERY_MODE no_wal_writes, STORAGE_VERSION 'v1.5.0'";
+/// What is being done, for the progress.
+const WHAT: &str = "per-issue databases";
+
+/// The rows of one issue in the published database.
+#[derive(Debug)]
+struct Issue {
+    code: String,
+    content: Content,
+    /// Between these row numbers are all its rows.
+    places: (u64, u64),
+    last: JstDate,
+}
+
+/// What a per-issue database holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Content {
+    rows: u64,
+    digest: u64,
+}
+
+/// A file that was written.
+#[derive(Debug)]
+struct Written<'a> {
+    issue: &'a Issue,
+    bytes: u64,
+}
+
+/// Writes what changed; see [`crate::Shelf::split_to_individual`]. Content is compared for every
+/// issue, so a file that an earlier job should have written is written too; `from` only says which
+/// of the others count as looked at.
+pub(super) fn split(
+    connection: &Connection,
+    places: &Places,
+    from: Option<JstDate>,
+    progress: &mut StoreProgress<'_>,
+) -> Result<Split, StoreError> {
+    let mother = places.data().mother();
+    if !is_published(connection, places)? {
+        return Err(StoreError::NotPublished(mother));
+    }
+    let attach = format!("ATTACH {} AS published (READ_ONLY)", quoted_path(&mother));
+    connection.execute_batch(&attach).map_err(StoreError::database("open what was published"))?;
+    let outcome = split_attached(connection, places, from, progress);
+    let detached = connection.execute_batch("DETACH published");
+    let split = outcome?;
+    detached.map_err(StoreError::database("close what was published"))?;
+    Ok(split)
+}
+
+fn split_attached(
+    connection: &Connection,
+    places: &Places,
+    from: Option<JstDate>,
+    progress: &mut StoreProgress<'_>,
+) -> Result<Split, StoreError> {
+    let failed = |error| StoreError::database("compare the per-issue databases")(error);
+    let issues = issues(connection).map_err(failed)?;
+    let noted = noted(connection).map_err(failed)?;
+    let mut split = Split::default();
+    let mut wanted = Vec::new();
+    for issue in &issues {
+        let length = fs::metadata(places.issue(&issue.code)).ok().map(|file| file.len());
+        let is_same = noted
+            .get(&issue.code)
+            .is_some_and(|(content, bytes)| (*content, Some(*bytes)) == (issue.content, length));
+        if !is_same {
+            wanted.push(issue);
+        } else if from.is_none_or(|from| issue.last >= from) {
+            split.unchanged += 1;
+        }
+    }
+    split.written = write_all(connection, places, &wanted, progress)?;
+    split.removed = remove_others(connection, places, &issues, &noted)?;
+    sync_folder(&places.daily_folder())?;
+    Ok(split)
+}
+
+/// Every issue of the published database.
+fn issues(connection: &Connection) -> duckdb::Result<Vec<Issue>> {
+    let sql = format!(
+        "SELECT code, count(*), {}, min(rowid), max(rowid), max(date)::VARCHAR
+           FROM published.daily GROUP BY code ORDER BY code",
+        digest()
+    );
+    let mut statement = connection.prepare(&sql)?;
+    let rows = statement.query_map([], |row| {
+        let last: String = row.get(5)?;
+        Ok(Issue {
+            code: row.get(0)?,
+            content: Content { rows: row.get(1)?, digest: row.get(2)? },
+            places: (row.get(3)?, row.get(4)?),
+            last: last.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
+        })
+    })?;
+    rows.collect()
+}
+
+/// What was written into each file, and its size; nothing of files in another form.
+fn noted(connection: &Connection) -> duckdb::Result<BTreeMap<String, (Content, u64)>> {
+    let form = format!("{FORM}, DuckDB {}", connection.version()?);
+    let renewed = "UPDATE work.state SET split_form = $1 WHERE split_form IS DISTINCT FROM $1";
+    if connection.execute(renewed, [&form])? > 0 {
+        connection.execute_batch("DELETE FROM work.issue_file")?;
+    }
+    let mut statement =
+        connection.prepare("SELECT code, rows, digest, bytes FROM work.issue_file")?;
+    let rows = statement.query_map([], |row| {
+        Ok((row.get(0)?, (Content { rows: row.get(1)?, digest: row.get(2)? }, row.get(3)?)))
+    })?;
+    rows.collect()
+}
+
+/// Writes the files of these issues with a few threads, and notes what is in them.
+fn write_all(
+    connection: &Connection,
+    places: &Places,
+    issues: &[&Issue],
+    progress: &mut StoreProgress<'_>,
+) -> Result<u64, StoreError> {
+    let all = issues.len() as u64;
+    if all == 0 {
+        return Ok(0);
+    }
+    if progress(0, all, WHAT).is_break() {
+        return Err(StoreError::Cancelled);
+    }
+    let threads = SPLIT_THREADS_MAX.min(issues.len());
+    let clones = (0..threads).map(|_| connection.try_clone()).collect::<duckdb::Result<Vec<_>>>();
+    let clones = clones.map_err(StoreError::database("start the threads"))?;
+    let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let shared = Shared { places, issues, next: &next, stop: &stop };
+    std::thread::scope(|scope| {
+        let (sender, receiver) = sync_channel(threads);
+        for (number, clone) in clones.into_iter().enumerate() {
+            let sender = sender.clone();
+            scope.spawn(move || work(&clone, number, shared, &sender));
+        }
+        drop(sender);
+        let (mut done, mut fault, mut batch) = (0, None, Vec::new());
+        // All answers are taken, so that no thread waits when one has failed.
+        for outcome in receiver {
+            match outcome {
+                Ok(written) => batch.push(written),
+                Err(error) => fault = fault.or(Some(error)),
+            }
+            done += 1;
+            if fault.is_none() && batch.len() >= SPLIT_NOTE_EVERY {
+                fault = note(connection, places, &mut batch).err();
+            }
+            if fault.is_none() && progress(done, all, WHAT) == ControlFlow::Break(()) && done < all
+            {
+                fault = Some(StoreError::Cancelled);
+            }
+            if fault.is_some() {
+                stop.store(true, Ordering::Release);
+            }
+        }
+        // What was written is noted even when the rest was not.
+        let last = note(connection, places, &mut batch);
+        fault.map_or(last, Err).map(|()| done)
+    })
+}
+
+/// What the writing threads share.
+#[derive(Clone, Copy)]
+struct Shared<'a> {
+    places: &'a Places,
+    issues: &'a [&'a Issue],
+    next: &'a AtomicUsize,
+    stop: &'a AtomicBool,
+}
+
+type Answer<'a> = Result<Written<'a>, StoreError>;
+
+/// Writes one file after the other until there are no more.
+fn work<'a>(
+    connection: &Connection,
+    number: usize,
+    shared: Shared<'a>,
+    answers: &SyncSender<Answer<'a>>,
+) {
+    while !shared.stop.load(Ordering::Acquire) {
+        let at = shared.next.fetch_add(1, Ordering::Relaxed);
+        let Some(issue) = shared.issues.get(at) else { return };
+        let outcome = write(connection, &format!("issue_{number}"), issue, shared.places);
+        let written = outcome.map(|bytes| Written { issue, bytes });
+        if answers.send(written).is_err() {
+            return;
+        }
+    }
+}
+
+/// Writes the file of one issue and tells its size.
+fn write(
+    connection: &Connection,
+    name: &str,
+    issue: &Issue,
+    places: &Places,
+) -> Result<u64, StoreError> {
+    let failed = |error| StoreError::database("write a per-issue database")(error);
+    let path = places.issue(&issue.code);
+    let aside = unfinished(&path);
+    clear(&aside)?;
+    let attach = format!("ATTACH {} AS {name} ({OPTIONS})", quoted_path(&aside));
+    connection.execute_batch(&attach).map_err(failed)?;
+    let outcome = fill(connection, name, issue);
+    // This also brings the rows into the file. Where it fails, the name stays in use.
+    let detached = connection.execute_batch(&format!("USE memory; DETACH {name}"));
+    let rows = outcome.and_then(|rows| detached.map(|()| rows)).map_err(failed)?;
+    if rows as u64 != issue.content.rows {
+        let what = format!("it got {rows} instead of {} rows", issue.content.rows);
+        return Err(StoreError::Unusable { path: aside, what });
+    }
+    let bytes = fs::metadata(&aside).map_err(StoreError::io("look at", &aside))?.len();
+    put_in_place(&aside, &path)?;
+    Ok(bytes)
+}
+
+fn fill(connection: &Connection, name: &str, issue: &Issue) -> duckdb::Result<usize> {
+    let (first, last) = issue.places;
+    let rows = format!(
+        "CREATE TABLE {name}.daily AS SELECT {} FROM published.daily
+           WHERE rowid BETWEEN {first} AND {last} AND code = {} ORDER BY date",
+        names(),
+        quoted(&issue.code)
+    );
+    let rows = connection.execute(&rows, [])?;
+    connection.execute_batch(&format!("USE {name}; {ADJUSTED}"))?;
+    Ok(rows)
+}
+
+/// Notes what was written, once it is sure to be on the disk.
+fn note(
+    connection: &Connection,
+    places: &Places,
+    batch: &mut Vec<Written<'_>>,
+) -> Result<(), StoreError> {
+    if batch.is_empty() {
+        return Ok(());
+    }
+    sync_folder(&places.daily_folder())?;
+    let noted = note_rows(connection, batch);
+    batch.clear();
+    noted.map_err(StoreError::database("note what was written"))
+}
+
+fn note_rows(connection: &Connection, batch: &[Written<'_>]) -> duckdb::Result<()> {
+    connection
+        .execute_batch("CREATE OR REPLACE TEMP TABLE noted AS FROM work.issue_file LIMIT 0")?;
+    let mut appender = connection.appender_to_catalog_and_db("noted", "temp", "main")?;
+    for Written { issue, bytes } in batch {
+        let Content { rows, digest } = issue.content;
+        appender.append_row(params![issue.code, rows, digest, bytes])?;
+    }
+    appender.flush()?;
+    drop(appender);
+    let transaction = connection.unchecked_transaction()?;
+    transaction.execute_batch(
+        "DELETE FROM work.issue_file WHERE code IN (SELECT code FROM temp.noted);
+         INSERT INTO work.issue_file FROM temp.noted",
+    )?;
+    transaction.commit()?;
+    connection.execute_batch("DROP TABLE temp.noted")
+}
+
+/// Removes the files of issues that the combined database does not have.
+fn remove_others(
+    connection: &Connection,
+    places: &Places,
+    issues: &[Issue],
+    noted: &BTreeMap<String, (Content, u64)>,
+) -> Result<u64, StoreError> {
+    let kept: BTreeSet<&str> = issues.iter().map(|issue| issue.code.as_str()).collect();
+    let folder = places.daily_folder();
+    let mut removed = 0;
+    for entry in fs::read_dir(&folder).map_err(StoreError::io("list", &folder))? {
+        let path = entry.map_err(StoreError::io("list", &folder))?.path();
+        if code_of(&path).is_some_and(|code| !kept.contains(code)) {
+            remove(&path)?;
+            removed += 1;
+        }
+    }
+    if noted.keys().any(|code| !kept.contains(code.as_str())) {
+        let forget = "DELETE FROM work.issue_file
+            WHERE code NOT IN (SELECT code FROM published.daily)";
+        connection.execute_batch(forget).map_err(StoreError::database("forget issues"))?;
+    }
+    Ok(removed)
+}

@@ -1,0 +1,98 @@
+//! The published combined database and the snapshot made of it.
+
+use std::fs;
+
+use ranking::{CancelToken, EngineOptions, Formula, RankEngine, RankOrder, RankQuery};
+
+use super::*;
+use crate::store::StoreError;
+
+#[test]
+fn readers_see_what_was_published() {
+    let desk = Desk::new();
+    let mut workshop = desk.open();
+    let january = days(3);
+    workshop.apply(&market(&["7203", "1301", "130A"], &january)).unwrap();
+    assert!(!workshop.is_published().unwrap());
+    let published = workshop.publish(&mut go_on).unwrap();
+    assert_eq!((published.number, published.days, published.codes), (1, 3, 3));
+    assert_eq!(published.range, (january[0], january[2]));
+    let old = reader(&desk.data.mother());
+    let order = "SELECT code, date FROM daily";
+    let ordered = lines(&old, order);
+    let mut sorted = ordered.clone();
+    sorted.sort();
+    assert_eq!((ordered.len(), &ordered), (9, &sorted), "by issue and date");
+    assert!(!desk.data.mother().with_extension("db.wal").exists());
+
+    workshop.apply(&[row("1301", days(4)[3], 700)]).unwrap();
+    assert_eq!(workshop.publish(&mut go_on).unwrap().number, 2);
+    assert_eq!(lines(&old, order).len(), 9, "an open reader keeps what it has opened");
+    assert_eq!(lines(&reader(&desk.data.mother()), order).len(), 10);
+
+    let options = EngineOptions { threads: 1, follow: false, ..EngineOptions::default() };
+    let engine = RankEngine::open(desk.data.path(), options).unwrap();
+    let query = RankQuery {
+        from: january[0],
+        to: day("2025-12-31"),
+        formula: Formula::parse("Close").unwrap(),
+        order: RankOrder::Desc,
+        limit: 20,
+        codes: None,
+    };
+    assert_eq!(engine.rank(&query, &CancelToken::new()).unwrap().rows.len(), 10);
+}
+
+#[test]
+fn what_is_published_already_is_not_written_again() {
+    let desk = Desk::new();
+    let mut workshop = desk.open();
+    let rows = market(&["1301"], &days(2));
+    workshop.apply(&rows).unwrap();
+    let first = workshop.publish(&mut go_on).unwrap();
+    workshop.apply(&rows).unwrap();
+    let mut asked = 0;
+    let again = workshop.publish(&mut |_, _, _| {
+        asked += 1;
+        ControlFlow::Continue(())
+    });
+    assert_eq!((again.unwrap(), asked), (first.clone(), 0));
+    drop(workshop);
+    assert_eq!(desk.open().publish(&mut go_on).unwrap(), first, "the next job knows it too");
+
+    // What others did to the files is put right.
+    fs::copy(desk.data.mother(), desk.data.mother().with_extension("copy")).unwrap();
+    fs::rename(desk.data.mother().with_extension("copy"), desk.data.mother()).unwrap();
+    assert_eq!(desk.open().publish(&mut go_on).unwrap().number, 2);
+    fs::remove_file(desk.data.mother()).unwrap();
+    assert_eq!(desk.open().publish(&mut go_on).unwrap().number, 3);
+    fs::remove_file(desk.data.rank_grid(3)).unwrap();
+    assert_eq!(desk.open().publish(&mut go_on).unwrap().number, 4);
+}
+
+#[test]
+fn a_stopped_publication_leaves_the_old_one() {
+    let desk = Desk::new();
+    let mut workshop = desk.open();
+    let error = workshop.publish(&mut go_on).unwrap_err().to_string();
+    assert!(error.starts_with("no daily prices are stored for "), "{error}");
+    workshop.apply(&market(&["1301"], &days(2))).unwrap();
+    workshop.publish(&mut go_on).unwrap();
+    let before = fs::read(desk.data.mother()).unwrap();
+    workshop.apply(&[row("1301", days(3)[2], 700)]).unwrap();
+    for step in 0..2 {
+        let error = workshop.publish(&mut |done, of, _| match (done, of) {
+            (done, 2) if done == step => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        });
+        assert!(matches!(error, Err(StoreError::Cancelled)), "step {step}: {error:?}");
+        assert_eq!(fs::read(desk.data.mother()).unwrap(), before);
+        assert_eq!(desk.data.current().unwrap(), Some(1));
+        assert!(!desk.data.mother().with_extension("db.new").exists());
+    }
+    let published = workshop.publish(&mut |done, of, _| match done {
+        done if done == of => ControlFlow::Break(()),
+        _ => ControlFlow::Continue(()),
+    });
+    assert_eq!(published.unwrap().number, 2, "at the end there is nothing to stop");
+}

@@ -1,0 +1,161 @@
+//! Storing rows: what is counted, what is refused, and that exactly the given values are there.
+
+use std::collections::BTreeMap;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::store::StoreError;
+use crate::store::limits::ROWS_AT_ONCE_MAX;
+use crate::{Applied, IssueCode};
+
+#[test]
+fn rows_are_counted_by_their_values() {
+    let desk = Desk::new();
+    let mut workshop = desk.open();
+    let january = days(3);
+    let mut rows = market(&["1301", "130A", "25935"], &january);
+    let applied = workshop.apply(&rows).unwrap();
+    assert_eq!((applied.inserted, applied.changed, applied.unchanged), (9, 0, 0));
+    assert_eq!(applied.first_changed, Some(january[0]));
+
+    for row in &mut rows {
+        row.source = SourceKind::Public;
+    }
+    let same = Applied { unchanged: 9, ..Applied::default() };
+    assert_eq!(workshop.apply(&rows).unwrap(), same, "another source of the same values");
+
+    rows[4].close = Some(Price::from_units(16_741_001));
+    rows[7].adjustment_factor = None;
+    rows.push(row("7203", january[2], 900));
+    let applied = workshop.apply(&rows).unwrap();
+    let expected =
+        Applied { inserted: 1, changed: 2, unchanged: 7, first_changed: Some(january[1]) };
+    assert_eq!(applied, expected);
+    assert_eq!(workshop.apply(&[]).unwrap(), Applied::default());
+
+    let known = workshop.known().unwrap();
+    let codes: Vec<&str> = known.codes.iter().map(IssueCode::as_str).collect();
+    assert_eq!(codes, ["1301", "130A", "25935", "7203"]);
+    assert_eq!(known.dates, january);
+}
+
+#[test]
+fn nothing_of_a_wrong_delivery_is_stored() {
+    let desk = Desk::new();
+    let mut workshop = desk.open();
+    let good = market(&["1301", "7203"], &days(2));
+    let refused = |workshop: &mut Workshop, rows: &[DailyRow]| {
+        let error = workshop.apply(rows).unwrap_err();
+        assert_eq!(workshop.known().unwrap().dates, []);
+        error.to_string()
+    };
+    let twice: Vec<_> = good.iter().chain(&good[1..2]).copied().collect();
+    assert_eq!(
+        refused(&mut workshop, &twice),
+        "the row of 7203 on 2025-01-01 cannot be stored: it was given twice"
+    );
+    for factor in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+        let mut rows = good.clone();
+        rows[3].adjustment_factor = Some(factor);
+        let text = refused(&mut workshop, &rows);
+        assert!(text.contains("7203 on 2025-01-02") && text.contains("factor"), "{text}");
+    }
+    let many = vec![good[0]; ROWS_AT_ONCE_MAX + 1];
+    let error = workshop.apply(&many).unwrap_err();
+    assert!(matches!(error, StoreError::TooManyRows { asked: 1_000_001, max: 1_000_000 }));
+}
+
+#[test]
+fn null_stays_null_and_prices_stay_exact() {
+    let desk = Desk::new();
+    let mut workshop = desk.open();
+    let date = days(1)[0];
+    let silent = DailyRow {
+        open: None,
+        high: None,
+        low: None,
+        close: None,
+        volume: Some(0),
+        turnover: None,
+        adjustment_factor: None,
+        source: SourceKind::Files,
+        ..row("7203", date, 1)
+    };
+    let fine = DailyRow { close: Some("1674.1".parse().unwrap()), ..row("130A", date, 5) };
+    workshop.apply(&[silent, fine]).unwrap();
+    workshop.publish(&mut go_on).unwrap();
+    let mother = reader(&desk.data.mother());
+    let all = "SELECT coalesce(COLUMNS(*)::VARCHAR, '-') FROM daily";
+    assert_eq!(
+        lines(&mother, all),
+        [
+            "2025-01-01|130A|5.0|8.0|3.0|1674.1|1000.0|5000.0|1.0|vendor",
+            "2025-01-01|7203|-|-|-|-|0.0|-|-|files",
+        ]
+    );
+    let types = lines(&mother, "SELECT column_type FROM (DESCRIBE daily)");
+    assert_eq!(types[..2], ["DATE", "VARCHAR"]);
+    assert_eq!((types[2..9].iter().all(|kind| kind == "DOUBLE"), types.len()), (true, 10));
+}
+
+/// What a delivery of the property test holds: place of the code and the day, close, factor.
+type Given = (usize, usize, i64, Option<bool>);
+
+fn delivery() -> impl Strategy<Value = Vec<Given>> {
+    let given = (0..4_usize, 0..6_usize, 1..4_i64, any::<Option<bool>>());
+    proptest::collection::vec(given, 0..20)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 10, ..ProptestConfig::default() })]
+
+    /// Any deliveries leave what a plain map would hold, are counted as the map tells, and adjusted
+    /// prices are what the definition says.
+    #[test]
+    fn the_store_is_a_map(deliveries in proptest::collection::vec(delivery(), 1..5)) {
+        let codes = ["1301", "130A", "25935", "7203"];
+        let january = days(6);
+        let desk = Desk::new();
+        let mut workshop = desk.open();
+        let mut map: BTreeMap<(IssueCode, JstDate), (i64, Option<f64>)> = BTreeMap::new();
+        for delivery in deliveries {
+            let mut rows: BTreeMap<_, DailyRow> = BTreeMap::new();
+            for (code, date, close, split) in delivery {
+                let mut given = row(codes[code], january[date], 500);
+                given.close = Some(Price::from_yen(close));
+                given.adjustment_factor = split.map(|split| if split { 0.5 } else { 1.0 });
+                rows.insert((given.code, given.date), given);
+            }
+            let mut expected = Applied::default();
+            for (key, row) in &rows {
+                let values = (row.close.unwrap().units() / 10_000, row.adjustment_factor);
+                match map.insert(*key, values) {
+                    Some(old) if old == values => expected.unchanged += 1,
+                    old => {
+                        expected.changed += u64::from(old.is_some());
+                        expected.inserted += u64::from(old.is_none());
+                        let first = expected.first_changed.unwrap_or(key.1);
+                        expected.first_changed = Some(first.min(key.1));
+                    }
+                }
+            }
+            let rows: Vec<_> = rows.into_values().collect();
+            prop_assert_eq!(workshop.apply(&rows).unwrap(), expected);
+        }
+        if map.is_empty() {
+            return Ok(());
+        }
+        workshop.publish(&mut go_on).unwrap();
+        let mother = reader(&desk.data.mother());
+        let sql = "SELECT daily.code, daily.date, daily.close::INT, adjusted.close, adjusted.volume
+            FROM daily JOIN adjusted USING (code, date) ORDER BY ALL";
+        let expected: Vec<String> = map.iter().map(|((code, date), (close, _))| {
+            let later = map.range((*code, date.succ_opt().unwrap())..=(*code, JstDate::MAX));
+            let factor: f64 = later.filter_map(|(_, (_, factor))| *factor).product();
+            let (price, volume) = (*close as f64 * factor, 1_000.0 / factor);
+            format!("{code}|{date}|{close}|{price:?}|{volume:?}")
+        }).collect();
+        prop_assert_eq!(lines(&mother, sql), expected);
+    }
+}
