@@ -1,11 +1,12 @@
 //! The arguments, and the help that teaches them.
 
 mod rank;
+mod update;
 
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, Price, TickTable, VendorCode};
 use replay::Multiplier;
 use replay::report::RUNS_COMPARED_MAX;
@@ -13,6 +14,7 @@ use replay::sweep::{Axis, Statistic, WalkForward};
 
 use crate::execution::ExecutionArgs;
 
+pub(crate) use self::update::UpdateArgs;
 pub(crate) use rank::{
     PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, SqlArgs, SqlFormat,
 };
@@ -40,6 +42,8 @@ pub(crate) enum Command {
     Rank(Box<RankArgs>),
     /// Ask with SQL; everything that is stored, read-only.
     Sql(SqlArgs),
+    /// Fetch daily prices and publish them: the combined database, a file of each issue, rankings.
+    Update(Box<UpdateArgs>),
     /// Write or check the schemas of the files that kumiki writes.
     #[command(hide = true)]
     Schemas(SchemasArgs),
@@ -516,10 +520,14 @@ pub(crate) fn parse_latency(text: &str) -> Result<u64, String> {
     u64::try_from(duration.as_nanos()).map_err(|error| error.to_string())
 }
 
+/// Ends the program as wrong arguments do, for what only shows when they are looked at together.
+pub(crate) fn refuse(problem: &str) -> ! {
+    Cli::command().error(clap::error::ErrorKind::ValueValidation, problem).exit()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_arguments_fit_together() {

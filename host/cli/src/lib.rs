@@ -30,6 +30,7 @@ mod sql;
 mod strategy;
 mod table;
 mod terminal;
+mod update;
 
 use std::process::ExitCode;
 
@@ -80,6 +81,7 @@ pub fn main() -> ExitCode {
         Command::Data(DataCommand::Info(info)) => data_info::run(&info),
         Command::Rank(rank) => rank::run(&rank),
         Command::Sql(sql) => sql::run(&sql),
+        Command::Update(update) => update::run(&update),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(&list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(&check),
         Command::Schemas(schemas) => schemas::run(&schemas),

@@ -1,0 +1,188 @@
+//! Arguments of `kumiki update`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use domain::JstDate;
+use update::IssueCode;
+use update::limits::{CODES_MAX, DAYS_MAX, PUBLIC_RATE, RATE_MAX, VENDOR_RATE};
+use update::source::{PUBLIC_URL, VENDOR_URL};
+
+use super::rank::DataArgs;
+use super::{Format, parse_date};
+
+const EXAMPLES: &str = "\
+Examples:
+  kumiki update --data-dir data --days 1000
+      the first run: about four years, then a file of each issue
+  kumiki update --data-dir data
+      every evening: what is new, and today
+  kumiki update --data-dir data --from-files jquants
+      history from the vendor's files in the folder jquants, without network
+  kumiki update --data-dir data --codes 7203 130A --days 250
+  kumiki update --data-dir data --as-of 2025-12-30 --format json
+
+Days come from the market-data vendor, all issues in one call; what it does not give comes issue by
+issue from the vendor, else the web broker, else the public source. The first that succeeds is used.
+
+Keys come from the environment, else from the service kumiki of the system's key store:
+  KUMIKI_JQUANTS_API_KEY       jquants-api-key       the vendor; without it the vendor is left out
+  KUMIKI_WEB_BROKER_PRICE_URL  web-broker-price-url  the virtual price address of today's login
+  KUMIKI_PUBLIC_API_KEY        public-api-key        the public source, where it wants one
+
+Run it after 16:30 in Japan, when the vendor has the day. Ctrl-C ends it between two days; the next
+run goes on from there. A report of each run is in the folder update of the data folder.
+Exit codes: 0 all is there, 1 something could not be fetched or written, 2 wrong arguments, 130 Ctrl-C.";
+
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct UpdateArgs {
+    /// Only these issues, like 7203 130A 25935; default: all.
+    #[arg(long, value_name = "CODE", num_args = 1.., value_delimiter = ',', value_parser = parse_code)]
+    pub(crate) codes: Vec<IssueCode>,
+
+    /// Weekdays to look back; those that are there already are not fetched again. Default: 7, with
+    /// --from-files all that the files have.
+    #[arg(
+        long, value_name = "N",
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(DAYS_MAX))
+    )]
+    pub(crate) days: Option<u32>,
+
+    /// The last day; default: today in Japan.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
+    pub(crate) as_of: Option<JstDate>,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+
+    /// Where fetched days are kept; default: the folder cache in the data folder.
+    #[arg(long, value_name = "DIR", env = "STOCKDATA_CACHE_DIR")]
+    pub(crate) cache_dir: Option<PathBuf>,
+
+    /// Take days from the vendor's files equities_bars_daily_YYYYMM.csv.gz and _YYYYMMDD.csv.gz in
+    /// this folder, and use no network.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) from_files: Option<PathBuf>,
+
+    /// Fetch days again that are there already.
+    #[arg(long)]
+    pub(crate) refetch: bool,
+
+    /// Where the market-data vendor is.
+    #[arg(long, value_name = "URL", default_value = VENDOR_URL)]
+    pub(crate) vendor_url: String,
+
+    /// Requests a minute to the vendor; its plans allow 5, 60, 120 or 500.
+    #[arg(
+        long, value_name = "N", default_value_t = VENDOR_RATE,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(RATE_MAX))
+    )]
+    pub(crate) vendor_rate: u32,
+
+    /// Where the public source is.
+    #[arg(long, value_name = "URL", default_value = PUBLIC_URL)]
+    pub(crate) public_url: String,
+
+    /// Requests a minute to the public source.
+    #[arg(
+        long, value_name = "N", default_value_t = PUBLIC_RATE,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(RATE_MAX))
+    )]
+    pub(crate) public_rate: u32,
+
+    /// How the report is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// No progress and no notes.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+
+    /// Was for skipping an upload that is no longer done.
+    #[arg(long, hide = true)]
+    pub(crate) dry_run: bool,
+}
+
+impl UpdateArgs {
+    /// What is wrong with the arguments together.
+    pub(crate) fn problem(&self, today: JstDate) -> Option<String> {
+        if self.dry_run {
+            return Some(
+                "--dry-run no longer exists: nothing is uploaded any more, so there is nothing to \
+                 skip; leave it out"
+                    .to_owned(),
+            );
+        }
+        if self.codes.len() > CODES_MAX {
+            return Some(format!("--codes: more than {CODES_MAX} issues"));
+        }
+        let as_of = self.as_of.filter(|date| *date > today)?;
+        Some(format!("--as-of {as_of} is in the future; today is {today} in Japan"))
+    }
+}
+
+fn parse_code(text: &str) -> Result<IssueCode, String> {
+    text.parse().map_err(|_| {
+        format!(
+            "`{text}` is no issue code; write 4 or 5 digits and letters, like 7203, 130A or 25935"
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use update::Key;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Only {
+        #[command(flatten)]
+        update: UpdateArgs,
+    }
+
+    fn parse(arguments: &[&str]) -> Result<UpdateArgs, clap::Error> {
+        Only::try_parse_from(std::iter::once(&"x").chain(arguments)).map(|only| only.update)
+    }
+
+    #[test]
+    fn codes_are_given_as_one_likes() {
+        for arguments in [
+            &["--codes", "7203", "130a", "25935"][..],
+            &["--codes", "7203,130A", "--codes", "25935", "--quiet"],
+        ] {
+            let codes = parse(arguments).unwrap().codes;
+            let codes: Vec<&str> = codes.iter().map(IssueCode::as_str).collect();
+            assert_eq!(codes, ["7203", "130A", "25935"]);
+        }
+        let message = parse(&["--codes", "72-3"]).unwrap_err().to_string();
+        assert!(message.contains("`72-3` is no issue code; write 4 or 5"), "{message}");
+        assert!(parse(&["--codes"]).is_err());
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused() {
+        let today = "2026-01-09".parse().unwrap();
+        let problem = |arguments: &[&str]| parse(arguments).unwrap().problem(today);
+        assert_eq!(problem(&["--as-of", "2026-01-09"]), None);
+        assert!(problem(&["--as-of", "2026-01-10"]).unwrap().contains("in the future"));
+        assert!(problem(&["--dry-run"]).unwrap().contains("no longer exists"));
+        for wrong in [["--days", "0"], ["--days", "10401"], ["--vendor-rate", "0"]] {
+            assert!(parse(&wrong).is_err(), "{wrong:?}");
+        }
+        let mut many = parse(&["--codes", "7203"]).unwrap();
+        many.codes = vec![many.codes[0]; CODES_MAX + 1];
+        assert!(many.problem(today).unwrap().contains("more than 20000 issues"));
+    }
+
+    #[test]
+    fn the_help_names_every_key() {
+        for key in [Key::Vendor, Key::WebBrokerPriceUrl, Key::Public] {
+            assert!(EXAMPLES.contains(key.variable()), "{key:?}");
+            assert!(EXAMPLES.contains(key.entry()), "{key:?}");
+        }
+        assert!(EXAMPLES.contains(&format!("service {}", update::KEY_SERVICE)));
+    }
+}

@@ -1,0 +1,179 @@
+//! `kumiki update`: fetches daily prices, stores and publishes them, and tells what happened.
+
+mod show;
+
+use std::io::IsTerminal;
+
+use anyhow::{Context, Result};
+use domain::clock::wall_now;
+use domain::{JstDate, TsNanos};
+use ranking::store::DataDir;
+use update::limits::{DAYS_DEFAULT, DAYS_FIRST_RUN, WEB_BROKER_RATE};
+use update::source::{
+    Network, Patience, PublicSource, VendorSource, WebBrokerSource, checked_address,
+};
+use update::store::Workshop;
+use update::{
+    DayCache, Ending as JobEnding, JobOptions, JobWatch, Key, Phase, Shelf, SourceKind, SourceSlot,
+    Stop, last_weekdays, update_from_files, update_from_sources,
+};
+
+use crate::Ending;
+use crate::args::{Format, UpdateArgs, refuse};
+use crate::interrupt::Interrupt;
+use crate::progress::ProgressLine;
+
+/// Runs the command.
+pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
+    let now = wall_now();
+    if let Some(problem) = args.problem(now.jst_date()) {
+        refuse(&problem);
+    }
+    let stop = Stop::new();
+    let wanted = stop.clone();
+    let _interrupt = Interrupt::listen_and(move || wanted.stop())?;
+    let options = options(args, now);
+    let sources = match args.from_files {
+        Some(_) => Vec::new(),
+        None => sources(args, &options, &stop)?,
+    };
+    let mut workshop = Workshop::open(&options.data)?;
+    let mut screen = Screen::new(args.quiet);
+    if args.days.is_none() && args.from_files.is_none() && workshop.known()?.dates.is_empty() {
+        screen.note(&format!(
+            "nothing is stored yet; --days {DAYS_FIRST_RUN} loads about four years at once"
+        ));
+    }
+    let report = match &args.from_files {
+        Some(folder) => update_from_files(&mut workshop, folder, &options, &stop, &mut screen),
+        None => update_from_sources(&mut workshop, sources, &options, &stop, &mut screen),
+    };
+    screen.end();
+    let report = report?;
+    match args.format {
+        Format::Json => print!("{}", report.to_json()),
+        Format::Table => show::report(&report, &options.data),
+    }
+    Ok(match report.ending {
+        JobEnding::Done => Ending::Done,
+        JobEnding::Interrupted => {
+            eprintln!("interrupted; what was fetched is kept, run it again to go on");
+            Ending::Interrupted
+        }
+        JobEnding::Incomplete | JobEnding::Failed => Ending::Problems,
+    })
+}
+
+fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
+    let to = args.as_of.unwrap_or_else(|| now.jst_date());
+    let days = match (args.days, &args.from_files) {
+        (None, Some(_)) => None,
+        (days, _) => Some(days.unwrap_or(DAYS_DEFAULT)),
+    };
+    let from = days.map_or(Some(JstDate::MIN), |days| last_weekdays(to, days).first().copied());
+    let mut codes = args.codes.clone();
+    codes.sort_unstable();
+    codes.dedup();
+    JobOptions {
+        data: DataDir::new(&args.data.data_dir),
+        now,
+        from: from.unwrap_or(to),
+        to,
+        codes,
+        refetch: args.refetch,
+    }
+}
+
+/// The sources that have what they need, and why the others have not.
+fn sources(args: &UpdateArgs, options: &JobOptions, stop: &Stop) -> Result<Vec<SourceSlot>> {
+    let address = |name: &str, text: &str| {
+        checked_address(text).unwrap_or_else(|problem| refuse(&format!("{name}: {problem}")))
+    };
+    let vendor_url = address("--vendor-url", &args.vendor_url);
+    let public_url = address("--public-url", &args.public_url);
+    let network = Network::new(stop.clone()).context("cannot prepare for the network")?;
+    let patience = Patience::default();
+    let cache_folder = match &args.cache_dir {
+        Some(folder) => folder.clone(),
+        None => options.data.path().join("cache"),
+    };
+    let cache = DayCache::new(&cache_folder, SourceKind::Vendor);
+    let (rate, today) = (args.vendor_rate, options.now.jst_date());
+    let vendor = Key::Vendor.find().and_then(|key| {
+        VendorSource::new(&network, &vendor_url, &key, rate, patience, Some(cache), today)
+            .map(|source| source.fresh(options.refetch))
+    });
+    let broker = Key::WebBrokerPriceUrl
+        .find()
+        .and_then(|address| WebBrokerSource::new(&network, address, WEB_BROKER_RATE, patience));
+    // The public source may do without a key.
+    let key = Key::Public.find().ok();
+    let public = PublicSource::new(&network, &public_url, key, args.public_rate, patience);
+    Ok(vec![
+        vendor
+            .map_or_else(absent(SourceKind::Vendor), |source| SourceSlot::Ready(Box::new(source))),
+        broker.map_or_else(absent(SourceKind::WebBroker), |source| {
+            SourceSlot::Ready(Box::new(source))
+        }),
+        public
+            .map_or_else(absent(SourceKind::Public), |source| SourceSlot::Ready(Box::new(source))),
+    ])
+}
+
+fn absent(kind: SourceKind) -> impl FnOnce(String) -> SourceSlot {
+    move |why| SourceSlot::NotConfigured(kind, why)
+}
+
+/// Progress for people: a line on a terminal, plain lines elsewhere.
+struct Screen {
+    quiet: bool,
+    line: Option<(Phase, u64, ProgressLine)>,
+}
+
+impl Screen {
+    fn new(quiet: bool) -> Self {
+        Self { quiet, line: None }
+    }
+
+    fn end(&mut self) {
+        if let Some((.., line)) = self.line.take() {
+            line.finish();
+        }
+    }
+}
+
+const fn words(phase: Phase) -> &'static str {
+    match phase {
+        Phase::Days => "fetching days",
+        Phase::Issues => "fetching issue by issue",
+        Phase::Files => "reading files",
+        Phase::Publish => "publishing",
+        Phase::Split => "writing a file of each issue",
+    }
+}
+
+impl JobWatch for Screen {
+    fn progress(&mut self, phase: Phase, done: u64, of: u64, what: &str) {
+        let is_same = |line: &(Phase, u64, ProgressLine)| (line.0, line.1) == (phase, of);
+        if !self.line.as_ref().is_some_and(is_same) {
+            let is_new = self.line.as_ref().is_none_or(|line| line.0 != phase);
+            self.end();
+            if is_new && !self.quiet && !std::io::stderr().is_terminal() {
+                eprintln!("{}", words(phase));
+            }
+            let line = ProgressLine::start(words(phase), of, phase == Phase::Files, self.quiet);
+            self.line = Some((phase, of, line));
+        }
+        if let Some((.., line)) = &mut self.line {
+            line.update(done, || what.to_owned());
+        }
+    }
+
+    fn note(&mut self, line: &str) {
+        if !self.quiet {
+            // Under a progress line a text would be torn.
+            self.end();
+            eprintln!("note: {line}");
+        }
+    }
+}

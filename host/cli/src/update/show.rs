@@ -1,0 +1,116 @@
+//! A report of the update job for people.
+
+use ranking::store::DataDir;
+use update::{DayOutcome, Ending, FailureReason, Report, SourceReport, SourceState};
+
+use crate::terminal::{columns, grouped, pairs};
+
+/// Days and issues that are shown with the reasons of their failures; the stored report has more.
+const SHOWN_MAX: usize = 10;
+
+/// Prints the report.
+pub(super) fn report(report: &Report, data: &DataDir) {
+    let ending = match report.ending {
+        Ending::Done => "done",
+        Ending::Incomplete => "incomplete",
+        Ending::Interrupted => "interrupted",
+        Ending::Failed => "failed",
+    };
+    println!("update {} {ending} in {:.1} s\n", report.number, report.seconds);
+    print!("{}", columns(&source_rows(&report.sources)));
+    for part in &report.sources {
+        if let Some(reason) = &part.reason {
+            println!("  {}: {reason}", part.source);
+        }
+    }
+    print!("\n{}", pairs(&summary(report, data)));
+    let failed = report.days.iter().filter(|day| day.outcome == DayOutcome::Failed);
+    let days = failed.map(|day| (day.date.to_string(), day.reasons.as_slice()));
+    failures("days that are missing or not complete", days.collect());
+    let issues = report.issues.iter();
+    let issues = issues.map(|issue| (issue.code.to_string(), issue.reasons.as_slice()));
+    failures("issues that no source gave", issues.collect());
+}
+
+fn number(value: u64) -> String {
+    grouped(&value.to_string())
+}
+
+fn source_rows(sources: &[SourceReport]) -> Vec<Vec<String>> {
+    let heads = ["source", "state", "asked", "cached", "failed", "rows", "new", "changed", "same"];
+    let mut rows = vec![heads.map(str::to_owned).to_vec()];
+    for part in sources {
+        let state = match part.state {
+            SourceState::NotNeeded => "not needed",
+            SourceState::Asked => "asked",
+            SourceState::NotConfigured => "not configured",
+            SourceState::GivenUp => "given up",
+        };
+        let mut row = vec![part.source.to_string(), state.to_owned()];
+        let numbers = [
+            part.asked,
+            part.cached,
+            part.failed,
+            part.fetched,
+            part.inserted,
+            part.changed,
+            part.unchanged,
+        ];
+        row.extend(numbers.map(number));
+        rows.push(row);
+    }
+    rows
+}
+
+fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
+    let days = [
+        (report.days_with(DayOutcome::Fetched), "fetched"),
+        (report.days_with(DayOutcome::FetchedByIssue), "fetched issue by issue"),
+        (report.days_with(DayOutcome::NoData), "without data"),
+        (report.days_with(DayOutcome::Failed), "failed"),
+        (report.days_with(DayOutcome::NotReached), "not reached"),
+        (report.days_known, "known before"),
+    ];
+    let days = days.into_iter().filter(|(count, _)| *count > 0);
+    let days: Vec<String> = days.map(|(count, word)| format!("{} {word}", number(count))).collect();
+    let days = if days.is_empty() { "none".to_owned() } else { days.join(", ") };
+    let published = report.published.as_ref().map_or("nothing new".to_owned(), |done| {
+        format!(
+            "snapshot {}: {} issues, {} business days, {} to {}",
+            done.snapshot,
+            number(done.codes),
+            number(done.days),
+            done.first,
+            done.last
+        )
+    });
+    let mut rows = vec![("days", days), ("published", published)];
+    if let Some(split) = &report.split {
+        let files = [
+            (split.written, "written"),
+            (split.unchanged, "right already"),
+            (split.removed, "removed"),
+        ];
+        let files = files.map(|(count, word)| format!("{} {word}", number(count)));
+        rows.push(("issue files", files.join(", ")));
+    }
+    let path = data.path().join("update").join(format!("report-{}.json", report.number));
+    rows.push(("report", path.display().to_string()));
+    rows
+}
+
+fn failures(title: &str, failed: Vec<(String, &[FailureReason])>) {
+    if failed.is_empty() {
+        return;
+    }
+    println!("\n{title}");
+    for (name, reasons) in failed.iter().take(SHOWN_MAX) {
+        let reasons: Vec<String> =
+            reasons.iter().map(|reason| format!("{}: {}", reason.source, reason.reason)).collect();
+        let reasons = if reasons.is_empty() { "see above".to_owned() } else { reasons.join("; ") };
+        println!("  {name}  {reasons}");
+    }
+    if let Some(more) = failed.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
+        println!("  and {} more; see the report", number(more as u64));
+    }
+}

@@ -1,0 +1,244 @@
+//! Days that were fetched before, so that a run that was interrupted or a database that is made
+//! anew does not ask for them again. A damaged file is never used and never an error.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+
+use domain::{JstDate, Money, Price};
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::aside::write_whole;
+use crate::limits::{ANSWER_ROWS_MAX, CACHE_FILE_BYTES_MAX};
+use crate::row::{DailyRow, SourceKind};
+
+/// First words of a file, with the version of its form.
+const FORM: &str = "kumiki-day 1";
+/// Bytes of one row's text at most: a code, four prices, a volume, a turnover, a factor.
+const ROW_BYTES_MAX: usize = 256;
+/// Bytes of the first line at most.
+const FIRST_LINE_BYTES_MAX: usize = 200;
+
+/// Whole days of one source, a file for each.
+#[derive(Debug, Clone)]
+pub struct DayCache {
+    folder: PathBuf,
+    source: SourceKind,
+}
+
+/// What the cache has.
+#[derive(Debug)]
+pub enum Cached {
+    /// All rows of the day, as they came from the source.
+    Rows(Vec<DailyRow>),
+    /// Nothing.
+    Missing,
+    /// A file that cannot be used, and why.
+    Damaged(String),
+}
+
+impl DayCache {
+    /// The cache of a source below a cache folder; nothing needs to be there yet.
+    #[must_use]
+    pub fn new(cache_folder: &Path, source: SourceKind) -> Self {
+        Self { folder: cache_folder.join(format!("{source}-daily")), source }
+    }
+
+    /// The file of a day.
+    #[must_use]
+    pub fn path(&self, date: JstDate) -> PathBuf {
+        self.folder.join(format!("{}.day", date.format("%Y%m%d")))
+    }
+
+    /// Looks a day up.
+    #[must_use]
+    pub fn load(&self, date: JstDate) -> Cached {
+        let path = self.path(date);
+        let file = match File::open(&path) {
+            Ok(file) => file,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Cached::Missing,
+            Err(error) => return Cached::Damaged(format!("{}: {error}", path.display())),
+        };
+        match self.read(file, date) {
+            Ok(rows) => Cached::Rows(rows),
+            Err(what) => Cached::Damaged(format!("{}: {what}", path.display())),
+        }
+    }
+
+    fn read(&self, file: File, date: JstDate) -> Result<Vec<DailyRow>, String> {
+        let mut bytes = Vec::new();
+        let told = |error: io::Error| error.to_string();
+        file.take(CACHE_FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(told)?;
+        if bytes.len() as u64 > CACHE_FILE_BYTES_MAX {
+            return Err(format!("larger than {CACHE_FILE_BYTES_MAX} bytes"));
+        }
+        let end = bytes.iter().take(FIRST_LINE_BYTES_MAX).position(|&byte| byte == b'\n');
+        let (first, packed) = bytes.split_at(end.ok_or("no first line")?);
+        let packed = &packed[1..];
+        let first = str::from_utf8(first).map_err(|_| "no first line")?;
+        let (head, digest) = first.rsplit_once(' ').ok_or("no digest")?;
+        let rest = head.strip_prefix(&format!("{FORM} {} {date} ", self.source));
+        let count: usize =
+            rest.and_then(|count| count.parse().ok()).ok_or("of another form or day")?;
+        if count > ANSWER_ROWS_MAX {
+            return Err(format!("more than {ANSWER_ROWS_MAX} rows"));
+        }
+        if digest != digest_of(head, packed) {
+            return Err("its checksum does not match".to_owned());
+        }
+        let mut text = String::new();
+        let limit = (count * ROW_BYTES_MAX) as u64;
+        GzDecoder::new(packed).take(limit).read_to_string(&mut text).map_err(told)?;
+        let rows: Vec<DailyRow> = text
+            .lines()
+            .map(|line| self.row(line, date).ok_or_else(|| format!("`{line}` is no row")))
+            .collect::<Result<_, _>>()?;
+        (rows.len() == count).then_some(rows).ok_or_else(|| "rows are missing".to_owned())
+    }
+
+    fn row(&self, line: &str, date: JstDate) -> Option<DailyRow> {
+        let cells: Vec<&str> = line.split(',').collect();
+        let &[code, open, high, low, close, volume, turnover, factor] = cells.as_slice() else {
+            return None;
+        };
+        fn cell<T: std::str::FromStr>(text: &str) -> Option<Option<T>> {
+            if text.is_empty() { Some(None) } else { text.parse().ok().map(Some) }
+        }
+        Some(DailyRow {
+            date,
+            code: code.parse().ok()?,
+            open: cell::<Price>(open)?,
+            high: cell::<Price>(high)?,
+            low: cell::<Price>(low)?,
+            close: cell::<Price>(close)?,
+            volume: cell(volume)?,
+            turnover: cell::<Money>(turnover)?,
+            adjustment_factor: cell(factor)?,
+            source: self.source,
+        })
+    }
+
+    /// Keeps a day. All rows must be of the day and the cache's source.
+    ///
+    /// # Errors
+    /// What the system says; the day is then simply not kept.
+    pub fn store(&self, date: JstDate, rows: &[DailyRow]) -> io::Result<()> {
+        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        for row in rows {
+            writeln!(
+                packed,
+                "{},{},{},{},{},{},{},{}",
+                row.code,
+                text(row.open),
+                text(row.high),
+                text(row.low),
+                text(row.close),
+                text(row.volume),
+                text(row.turnover),
+                text(row.adjustment_factor)
+            )?;
+        }
+        let packed = packed.finish()?;
+        let head = format!("{FORM} {} {date} {}", self.source, rows.len());
+        let mut bytes = format!("{head} {}\n", digest_of(&head, &packed)).into_bytes();
+        bytes.extend_from_slice(&packed);
+        write_whole(&self.path(date), &bytes)
+    }
+}
+
+fn text(value: Option<impl ToString>) -> String {
+    value.map(|value| value.to_string()).unwrap_or_default()
+}
+
+fn digest_of(head: &str, packed: &[u8]) -> String {
+    let mut bytes = head.as_bytes().to_vec();
+    bytes.extend_from_slice(packed);
+    format!("{:032x}", xxh3_128(&bytes))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date() -> JstDate {
+        "2026-01-05".parse().unwrap()
+    }
+
+    fn rows() -> Vec<DailyRow> {
+        let price = |text: &str| Some(text.parse().unwrap());
+        let traded = DailyRow {
+            date: date(),
+            code: "130A".parse().unwrap(),
+            open: price("100.1"),
+            high: price("110"),
+            low: price("99.9999"),
+            close: price("105"),
+            volume: Some(1_200),
+            turnover: Some("123456.5".parse().unwrap()),
+            adjustment_factor: Some(0.5),
+            source: SourceKind::Vendor,
+        };
+        let quiet = DailyRow {
+            code: "25935".parse().unwrap(),
+            open: None,
+            high: None,
+            low: None,
+            close: None,
+            volume: None,
+            turnover: None,
+            adjustment_factor: None,
+            ..traded
+        };
+        vec![traded, quiet]
+    }
+
+    fn stored() -> (tempfile::TempDir, DayCache) {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = DayCache::new(folder.path(), SourceKind::Vendor);
+        cache.store(date(), &rows()).unwrap();
+        (folder, cache)
+    }
+
+    #[test]
+    fn a_day_comes_back_as_it_was() {
+        let (folder, cache) = stored();
+        assert!(matches!(cache.load(date()), Cached::Rows(found) if found == rows()));
+        let other = date().succ_opt().unwrap();
+        assert!(matches!(cache.load(other), Cached::Missing));
+        // Under another day's name it is no day's.
+        std::fs::rename(cache.path(date()), cache.path(other)).unwrap();
+        assert!(
+            matches!(cache.load(other), Cached::Damaged(what) if what.contains("another form or day"))
+        );
+        let names: Vec<_> =
+            std::fs::read_dir(folder.path().join("vendor-daily")).unwrap().collect();
+        assert_eq!(names.len(), 1, "nothing is left beside");
+    }
+
+    #[test]
+    fn no_damage_goes_unseen() {
+        let (_folder, cache) = stored();
+        let whole = std::fs::read(cache.path(date())).unwrap();
+        for place in 0..whole.len() {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 1;
+            std::fs::write(cache.path(date()), &damaged).unwrap();
+            assert!(matches!(cache.load(date()), Cached::Damaged(_)), "byte {place}");
+            std::fs::write(cache.path(date()), &whole[..place]).unwrap();
+            assert!(matches!(cache.load(date()), Cached::Damaged(_)), "cut at {place}");
+        }
+    }
+
+    #[test]
+    fn a_large_file_is_not_read() {
+        let (_folder, cache) = stored();
+        let file = File::options().write(true).open(cache.path(date())).unwrap();
+        file.set_len(CACHE_FILE_BYTES_MAX + 1).unwrap();
+        assert!(
+            matches!(cache.load(date()), Cached::Damaged(what) if what.contains("larger than"))
+        );
+    }
+}

@@ -1,0 +1,326 @@
+//! The update job (specification 3, "Update job"): which days are wanted, where they come from, and
+//! what happens with them.
+//!
+//! Days come whole where a source can give them so; what is left is fetched issue by issue from the
+//! first source that succeeds. Rows of two sources are never mixed in one answer. What was fetched is
+//! stored after every few days or issues, so that a run that ends early is gone on with by the next.
+
+mod days;
+mod files;
+mod finish;
+mod issues;
+mod ledger;
+mod plan;
+mod report;
+mod slots;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use domain::clock::Stopwatch;
+use domain::{JstDate, TsNanos};
+use ranking::store::DataDir;
+
+use crate::limits::{BATCH_ISSUES, BATCH_ROWS};
+use crate::row::{DailyRow, IssueCode, SourceKind};
+use crate::shelf::{Known, Shelf};
+use crate::stop::Stop;
+use crate::store::StoreError;
+
+use ledger::Ledger;
+use report::Reason;
+use slots::Slots;
+
+pub use plan::last_weekdays;
+pub use report::{
+    DayOutcome, DayReport, Ending, IssueReport, PublishedReport, Reason as FailureReason, Report,
+    SourceReport, SourceState, SplitReport,
+};
+pub use slots::SourceSlot;
+
+/// What a run shall do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobOptions {
+    /// The data directory.
+    pub data: DataDir,
+    /// The time, which says what today is; days before today are complete.
+    pub now: TsNanos,
+    /// First date that is wanted; with local files [`JstDate::MIN`] takes all that they have.
+    pub from: JstDate,
+    /// Last date that is wanted.
+    pub to: JstDate,
+    /// The issues; all where none is named.
+    pub codes: Vec<IssueCode>,
+    /// Whether days are fetched again that earlier runs have fetched.
+    pub refetch: bool,
+}
+
+/// What a run is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Phase {
+    /// Fetching whole days.
+    Days,
+    /// Fetching issue by issue.
+    Issues,
+    /// Reading local files; counted in bytes.
+    Files,
+    /// Publishing the combined database.
+    Publish,
+    /// Writing the per-issue databases.
+    Split,
+}
+
+/// Is told how a run goes on.
+pub trait JobWatch {
+    /// So much is done of a phase, and a word on where.
+    fn progress(&mut self, phase: Phase, done: u64, of: u64, what: &str);
+
+    /// Something worth knowing at once.
+    fn note(&mut self, line: &str);
+}
+
+/// Why a run could not do its work. What was stored and published before stays as it is.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum UpdateError {
+    /// The databases.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A file of the job itself.
+    #[error("cannot write {}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's error.
+        source: std::io::Error,
+    },
+    /// The folder with local files cannot be used.
+    #[error("{0}")]
+    Files(String),
+}
+
+/// Runs the job with the sources of the network.
+///
+/// # Errors
+/// [`UpdateError`] when the databases cannot be written. That sources fail is no error but part of
+/// the report.
+pub fn update_from_sources(
+    shelf: &mut dyn Shelf,
+    sources: Vec<SourceSlot>,
+    options: &JobOptions,
+    stop: &Stop,
+    watch: &mut dyn JobWatch,
+) -> Result<Report, UpdateError> {
+    run(shelf, options, stop, watch, |job| {
+        let mut slots = Slots::new(sources);
+        let fetched = job.fetch(&mut slots);
+        slots.report(&mut job.report);
+        fetched
+    })
+}
+
+/// Runs the job with the vendor's files in a folder, and no network.
+///
+/// # Errors
+/// As [`update_from_sources`], and when the folder has no such file.
+pub fn update_from_files(
+    shelf: &mut dyn Shelf,
+    folder: &Path,
+    options: &JobOptions,
+    stop: &Stop,
+    watch: &mut dyn JobWatch,
+) -> Result<Report, UpdateError> {
+    run(shelf, options, stop, watch, |job| job.read_files(folder))
+}
+
+/// The folder of the job's own files.
+fn own_folder(data: &DataDir) -> PathBuf {
+    data.path().join("update")
+}
+
+fn run(
+    shelf: &mut dyn Shelf,
+    options: &JobOptions,
+    stop: &Stop,
+    watch: &mut dyn JobWatch,
+    fetch: impl FnOnce(&mut Job<'_>) -> Result<(), UpdateError>,
+) -> Result<Report, UpdateError> {
+    let clock = Stopwatch::start();
+    let mut job = Job::new(shelf, options, stop, watch);
+    let done = job.prepare().and_then(|()| {
+        fetch(&mut job)?;
+        job.flush()?;
+        job.finish()
+    });
+    let mut report = job.into_report();
+    if let Err(error) = &done {
+        report.ending = Ending::Failed;
+        report.error = Some(error.to_string());
+    }
+    report.seconds = clock.elapsed().as_secs_f64();
+    let folder = own_folder(&options.data);
+    let stored = report.store(&folder);
+    done?;
+    stored.map_err(|source| UpdateError::Io { path: folder, source })?;
+    Ok(report)
+}
+
+/// A run at work.
+struct Job<'a> {
+    shelf: &'a mut dyn Shelf,
+    options: &'a JobOptions,
+    stop: &'a Stop,
+    watch: &'a mut dyn JobWatch,
+    ledger: Ledger,
+    known: Known,
+    report: Report,
+    /// What happened to each day so far.
+    days: BTreeMap<JstDate, DayState>,
+    /// Every issue of which this run has seen a row.
+    seen: BTreeSet<IssueCode>,
+    batch: Batch,
+    /// The first date that was unpublished before this run, or changed by it.
+    changed_from: Option<JstDate>,
+    /// The user's wish to end left something undone that no day tells.
+    cut_short: bool,
+}
+
+/// What happened to a day so far.
+#[derive(Debug, Default)]
+struct DayState {
+    outcome: Option<DayOutcome>,
+    rows: u64,
+    sources: BTreeSet<SourceKind>,
+    reasons: Vec<Reason>,
+}
+
+/// Rows on their way to the store.
+#[derive(Debug, Default)]
+struct Batch {
+    rows: BTreeMap<SourceKind, Vec<DailyRow>>,
+    count: usize,
+    /// Days that are complete once the rows are stored.
+    days: Vec<JstDate>,
+    /// Issues that are complete once the rows are stored.
+    issues: Vec<IssueCode>,
+}
+
+impl<'a> Job<'a> {
+    fn new(
+        shelf: &'a mut dyn Shelf,
+        options: &'a JobOptions,
+        stop: &'a Stop,
+        watch: &'a mut dyn JobWatch,
+    ) -> Self {
+        let (ledger, note) = Ledger::load(&own_folder(&options.data));
+        let mut report = Report::new(options.now.to_string());
+        let from = Some(options.from).filter(|from| *from > JstDate::MIN);
+        (report.from, report.to) = (from, Some(options.to));
+        let changed_from = ledger.unpublished_from;
+        let mut job = Self {
+            shelf,
+            options,
+            stop,
+            watch,
+            ledger,
+            known: Known::default(),
+            report,
+            days: BTreeMap::new(),
+            seen: BTreeSet::new(),
+            batch: Batch::default(),
+            changed_from,
+            cut_short: false,
+        };
+        note.into_iter().for_each(|note| job.note(note));
+        job
+    }
+
+    fn prepare(&mut self) -> Result<(), UpdateError> {
+        self.known = self.shelf.known()?;
+        // What was fetched is there only as long as the store has it.
+        let stored: BTreeSet<JstDate> = self.known.dates.iter().copied().collect();
+        self.ledger.fetched.retain(|date| stored.contains(date));
+        Ok(())
+    }
+
+    fn today(&self) -> JstDate {
+        self.options.now.jst_date()
+    }
+
+    fn note(&mut self, line: String) {
+        self.watch.note(&line);
+        self.report.notes.push(line);
+    }
+
+    fn day(&mut self, date: JstDate) -> &mut DayState {
+        self.days.entry(date).or_default()
+    }
+
+    fn save_ledger(&self) -> Result<(), UpdateError> {
+        let failed = |source| UpdateError::Io { path: self.ledger.path().to_owned(), source };
+        self.ledger.save().map_err(failed)
+    }
+
+    /// Takes rows of one source.
+    fn collect(&mut self, source: SourceKind, rows: Vec<DailyRow>) {
+        self.report.source(source).fetched += rows.len() as u64;
+        for row in &rows {
+            let day = self.days.entry(row.date).or_default();
+            day.rows += 1;
+            day.sources.insert(source);
+            self.seen.insert(row.code);
+        }
+        self.batch.count += rows.len();
+        self.batch.rows.entry(source).or_default().extend(rows);
+    }
+
+    /// Stores what was collected once it is enough.
+    fn flush_if_full(&mut self) -> Result<(), UpdateError> {
+        if self.batch.count >= BATCH_ROWS || self.batch.issues.len() >= BATCH_ISSUES {
+            self.flush()?;
+        }
+        Ok(())
+    }
+
+    /// Stores what was collected and remembers that it was.
+    fn flush(&mut self) -> Result<(), UpdateError> {
+        let batch = std::mem::take(&mut self.batch);
+        let first = batch.rows.values().flatten().map(|row| row.date).min();
+        if let Some(first) = first {
+            // Told before, so that rows are published even if the run ends right after.
+            let before = self.ledger.unpublished_from.unwrap_or(first);
+            self.ledger.unpublished_from = Some(before.min(first));
+            self.save_ledger()?;
+        }
+        for (source, rows) in &batch.rows {
+            for part in rows.chunks(BATCH_ROWS) {
+                let applied = self.shelf.apply(part)?;
+                self.report.source(*source).add(&applied);
+                let changed = [self.changed_from, applied.first_changed];
+                self.changed_from = changed.into_iter().flatten().min();
+            }
+        }
+        if first.is_none() && batch.days.is_empty() && batch.issues.is_empty() {
+            return Ok(());
+        }
+        self.ledger.fetched.extend(batch.days);
+        if let Some(pass) = &mut self.ledger.pass {
+            pass.codes.extend(batch.issues);
+        }
+        self.save_ledger()
+    }
+
+    /// The report, with the days in order.
+    fn into_report(self) -> Report {
+        let mut report = self.report;
+        let days = self.days.into_iter().map(|(date, day)| DayReport {
+            date,
+            outcome: day.outcome.unwrap_or(DayOutcome::NotReached),
+            rows: day.rows,
+            sources: day.sources.into_iter().collect(),
+            reasons: day.reasons,
+        });
+        report.days = days.collect();
+        report
+    }
+}

@@ -1,0 +1,95 @@
+//! Days from the vendor's files on disk.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use domain::strategy::BarGranularity;
+use marketdata::{BarFile, Period};
+
+use super::report::{DayOutcome, Reason, SourceState};
+use super::{Job, Phase, UpdateError};
+use crate::row::SourceKind;
+use crate::source::{FileRows, read_daily_file};
+
+impl Job<'_> {
+    /// Reads every file of daily bars that has wanted dates.
+    pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), UpdateError> {
+        let files = BarFile::list(folder, BarGranularity::Day)
+            .map_err(|error| UpdateError::Files(error.to_string()))?;
+        let (from, to) = (self.options.from, self.options.to);
+        let files: Vec<BarFile> = files
+            .into_iter()
+            .filter(|file| file.period.first() <= to && from <= file.period.last())
+            .collect();
+        if files.is_empty() {
+            let dates = self.report.from.map_or(String::new(), |from| format!(" from {from}"));
+            return Err(UpdateError::Files(format!(
+                "no file of daily bars{dates} up to {to} in {}; looked for \
+                 equities_bars_daily_YYYYMM.csv.gz and equities_bars_daily_YYYYMMDD.csv.gz",
+                folder.display()
+            )));
+        }
+        let size = |file: &BarFile| file.path.metadata().map_or(0, |data| data.len());
+        let of: u64 = files.iter().map(size).sum();
+        let mut done = 0;
+        self.report.source(SourceKind::Files).state = SourceState::Asked;
+        for file in &files {
+            if self.stop.is_wanted() {
+                self.cut_short = true;
+                break;
+            }
+            self.read_file(file, done, of)?;
+            done += size(file);
+        }
+        self.watch.progress(Phase::Files, of, of, "");
+        Ok(())
+    }
+
+    fn read_file(&mut self, file: &BarFile, done: u64, of: u64) -> Result<(), UpdateError> {
+        let (watch, stop) = (&mut *self.watch, self.stop);
+        let read = read_daily_file(file, self.options.from, self.options.to, &mut |progress| {
+            let what = file.period.to_string();
+            watch.progress(Phase::Files, done + progress.compressed_bytes, of, &what);
+            if stop.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        if self.stop.is_wanted() {
+            self.cut_short = true;
+            return Ok(());
+        }
+        self.report.source(SourceKind::Files).asked += 1;
+        match read {
+            Ok(found) => self.take_file(found),
+            Err(what) => self.file_failed(file, &what),
+        }
+        self.flush()
+    }
+
+    fn take_file(&mut self, found: FileRows) {
+        let FileRows { mut rows, dates } = found;
+        let codes = &self.options.codes;
+        if codes.is_empty() {
+            let today = self.today();
+            self.batch.days.extend(dates.iter().copied().filter(|date| *date < today));
+        } else {
+            rows.retain(|row| codes.contains(&row.code));
+        }
+        for date in dates {
+            self.day(date).outcome = Some(DayOutcome::Fetched);
+        }
+        self.collect(SourceKind::Files, rows);
+    }
+
+    fn file_failed(&mut self, file: &BarFile, what: &str) {
+        let part = self.report.source(SourceKind::Files);
+        part.failed += 1;
+        part.reason.get_or_insert_with(|| what.to_owned());
+        let first = match file.period {
+            Period::Day(date) => date,
+            Period::Month { .. } => file.period.first().max(self.options.from),
+        };
+        let day = self.day(first);
+        day.outcome = Some(DayOutcome::Failed);
+        day.reasons.push(Reason::new(SourceKind::Files, what));
+        self.note(format!("a file is left out: {what}"));
+    }
+}

@@ -1,0 +1,77 @@
+//! The end of a run: publish, split, and say how it ended.
+
+use std::ops::ControlFlow;
+
+use super::report::{DayOutcome, Ending, PublishedReport, SplitReport};
+use super::{DayState, Job, Phase, UpdateError};
+use crate::store::StoreError;
+
+impl Job<'_> {
+    /// Publishes what changed, unless the user wants the run to end.
+    pub(super) fn finish(&mut self) -> Result<(), UpdateError> {
+        let is_due = self.is_publication_due();
+        if is_due && !self.stop.is_wanted() {
+            match self.publish_and_split() {
+                Err(UpdateError::Store(StoreError::Cancelled)) => {}
+                other => other?,
+            }
+        } else if self.changed_from.is_none() && self.ledger.unpublished_from.is_some() {
+            // All rows were there with the same values.
+            self.ledger.unpublished_from = None;
+            self.save_ledger()?;
+        }
+        self.report.ending = self.ending(is_due);
+        Ok(())
+    }
+
+    /// Whether readers have something else than the store.
+    fn is_publication_due(&self) -> bool {
+        let has_rows = !self.known.dates.is_empty() || self.report.rows_fetched() > 0;
+        let is_published = self.options.data.mother().is_file();
+        has_rows && (self.changed_from.is_some() || !is_published)
+    }
+
+    fn publish_and_split(&mut self) -> Result<(), UpdateError> {
+        let first_split = !self.ledger.split || !self.options.data.mother().is_file();
+        let from = self.changed_from.filter(|_| !first_split);
+        let stop = self.stop;
+        let go_on = || {
+            if stop.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let watch = &mut *self.watch;
+        let published = self.shelf.publish(&mut |done, of, what| {
+            watch.progress(Phase::Publish, done, of, what);
+            go_on()
+        })?;
+        self.report.published = Some(PublishedReport {
+            snapshot: published.number,
+            days: published.days as u64,
+            codes: published.codes as u64,
+            first: published.range.0,
+            last: published.range.1,
+        });
+        let watch = &mut *self.watch;
+        let split = self.shelf.split_to_individual(from, &mut |done, of, what| {
+            watch.progress(Phase::Split, done, of, what);
+            go_on()
+        })?;
+        let (written, unchanged, removed) = (split.written, split.unchanged, split.removed);
+        self.report.split = Some(SplitReport { from, written, unchanged, removed });
+        (self.ledger.split, self.ledger.unpublished_from) = (true, None);
+        self.save_ledger()
+    }
+
+    fn ending(&self, publication_was_due: bool) -> Ending {
+        let is_open = |day: &DayState| day.outcome.is_none();
+        let is_bad = |day: &DayState| is_open(day) || day.outcome == Some(DayOutcome::Failed);
+        let is_published = self.report.split.is_some() || !publication_was_due;
+        let is_undone = self.cut_short || !is_published || self.days.values().any(is_open);
+        if self.stop.is_wanted() && is_undone {
+            Ending::Interrupted
+        } else if self.report.issues_failed > 0 || self.days.values().any(is_bad) {
+            Ending::Incomplete
+        } else {
+            Ending::Done
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! Fetching issue by issue what did not come as a whole day: from the first source that succeeds.
+
+use std::collections::BTreeSet;
+
+use domain::JstDate;
+
+use super::ledger::Pass;
+use super::report::{DayOutcome, Reason};
+use super::slots::{NoAnswer, Slots};
+use super::{Job, Phase, UpdateError};
+use crate::row::IssueCode;
+
+/// How fetching an issue ended.
+enum Issue {
+    /// A source gave rows, or none has any.
+    Done,
+    /// No source gave rows and at least one failed.
+    Failed(Vec<Reason>),
+    /// The user wants the run to end.
+    Stopped,
+}
+
+impl Job<'_> {
+    /// Fetches these days of every wanted issue, without the source at the place `without`.
+    pub(super) fn fetch_issues(
+        &mut self,
+        slots: &mut Slots,
+        dates: &BTreeSet<JstDate>,
+        without: Option<usize>,
+    ) -> Result<(), UpdateError> {
+        let places: Vec<usize> = slots.places().filter(|place| Some(*place) != without).collect();
+        if dates.is_empty() || self.stop.is_wanted() {
+            return Ok(());
+        }
+        let out: Vec<Reason> = places.iter().filter_map(|place| slots.out(*place)).collect();
+        let codes = self.codes();
+        if codes.is_empty() || out.len() == places.len() {
+            if codes.is_empty() {
+                self.note(
+                    "no issue is known yet, so days cannot be fetched issue by issue; name some \
+                     with --codes, or load history with --from-files"
+                        .to_owned(),
+                );
+            }
+            self.end_days(dates, DayOutcome::Failed, &out);
+            return Ok(());
+        }
+        let done = self.open_pass(dates);
+        let of = codes.len() as u64;
+        let (mut failed, mut stopped) = (0_u64, false);
+        for (index, code) in codes.iter().enumerate() {
+            self.watch.progress(Phase::Issues, index as u64, of, code.as_str());
+            if done.contains(code) {
+                continue;
+            }
+            match self.fetch_issue(slots, &places, *code, dates) {
+                Issue::Done => self.batch.issues.push(*code),
+                Issue::Failed(reasons) => {
+                    failed += 1;
+                    self.report.issue_failed(*code, reasons);
+                }
+                Issue::Stopped => stopped = true,
+            }
+            self.flush_if_full()?;
+            if stopped || self.stop.is_wanted() {
+                self.flush()?;
+                return Ok(());
+            }
+        }
+        self.watch.progress(Phase::Issues, of, of, "");
+        self.flush()?;
+        self.close_pass(dates, failed, &out)
+    }
+
+    /// Remembers what is being fetched, and tells which issues an interrupted run of the same day
+    /// has fetched already.
+    fn open_pass(&mut self, dates: &BTreeSet<JstDate>) -> BTreeSet<IssueCode> {
+        let made = self.today();
+        let same = |pass: &Pass| pass.made == made && pass.dates.is_superset(dates);
+        let earlier = self.ledger.pass.take().filter(|pass| same(pass) && !self.options.refetch);
+        let stored: BTreeSet<IssueCode> = self.known.codes.iter().copied().collect();
+        let mut pass =
+            earlier.unwrap_or_else(|| Pass { made, dates: dates.clone(), codes: BTreeSet::new() });
+        // Without the store's rows the issue is not fetched, whatever was written down.
+        pass.codes.retain(|code| stored.contains(code));
+        let done = pass.codes.clone();
+        self.ledger.pass = Some(pass);
+        done
+    }
+
+    fn close_pass(
+        &mut self,
+        dates: &BTreeSet<JstDate>,
+        failed: u64,
+        out: &[Reason],
+    ) -> Result<(), UpdateError> {
+        if failed == 0 {
+            self.ledger.pass = None;
+        }
+        for date in dates {
+            let is_stored = self.known.dates.binary_search(date).is_ok();
+            let outcome = match self.day(*date).rows {
+                _ if failed > 0 => DayOutcome::Failed,
+                0 if !is_stored => DayOutcome::NoData,
+                _ => DayOutcome::FetchedByIssue,
+            };
+            let reasons = if failed > 0 { out } else { &[] };
+            self.end_days(&BTreeSet::from([*date]), outcome, reasons);
+        }
+        self.save_ledger()
+    }
+
+    fn end_days(&mut self, dates: &BTreeSet<JstDate>, outcome: DayOutcome, reasons: &[Reason]) {
+        for date in dates {
+            let day = self.day(*date);
+            day.outcome = Some(outcome);
+            for reason in reasons {
+                if !day.reasons.contains(reason) {
+                    day.reasons.push(reason.clone());
+                }
+            }
+        }
+    }
+
+    fn fetch_issue(
+        &mut self,
+        slots: &mut Slots,
+        places: &[usize],
+        code: IssueCode,
+        dates: &BTreeSet<JstDate>,
+    ) -> Issue {
+        let (Some(from), Some(to)) = (dates.first().copied(), dates.last().copied()) else {
+            return Issue::Done;
+        };
+        let (mut reasons, mut answered) = (Vec::new(), false);
+        for place in places {
+            match slots.issue(*place, code, from, to) {
+                Ok(answer) => {
+                    answered = true;
+                    let mut rows = answer.rows;
+                    // Days in between came whole, from a source that goes before this one.
+                    rows.retain(|row| dates.contains(&row.date));
+                    if !rows.is_empty() {
+                        self.collect(slots.kind(*place), rows);
+                        return Issue::Done;
+                    }
+                }
+                Err(NoAnswer::Stopped) => return Issue::Stopped,
+                Err(NoAnswer::Failed { reason, .. }) => reasons.push(reason),
+            }
+        }
+        // A source that answers with nothing knows that there is nothing, as for an issue that is
+        // no longer listed.
+        match answered || reasons.is_empty() {
+            true => Issue::Done,
+            false => Issue::Failed(reasons),
+        }
+    }
+}

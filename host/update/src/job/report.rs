@@ -1,0 +1,357 @@
+//! What a run did, for people and programs.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use domain::JstDate;
+use serde::{Serialize, Serializer};
+
+use crate::aside::write_whole;
+use crate::limits::{REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORTS_KEPT};
+use crate::row::{IssueCode, SourceKind};
+use crate::shelf::Applied;
+
+/// The version of the report's form.
+const VERSION: u32 = 1;
+const NAME_START: &str = "report-";
+const NAME_END: &str = ".json";
+
+fn as_text<T: std::fmt::Display, S: Serializer>(value: &T, to: S) -> Result<S::Ok, S::Error> {
+    to.collect_str(value)
+}
+
+fn as_text_or_null<T: std::fmt::Display, S: Serializer>(
+    value: &Option<T>,
+    to: S,
+) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(value) => to.collect_str(value),
+        None => to.serialize_none(),
+    }
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Ending {
+    /// Everything that was asked for is stored and published.
+    #[default]
+    Done,
+    /// Some days or issues could not be fetched; the rest is stored and published.
+    Incomplete,
+    /// The user ended it; what was stored stays, and the next run goes on from there.
+    Interrupted,
+    /// The databases or files could not be written.
+    Failed,
+}
+
+/// What a run did.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct Report {
+    /// Version of this form.
+    pub version: u32,
+    /// Number of the run in its data directory; 0 until it is stored.
+    pub number: u64,
+    /// When it started, in Japan time.
+    pub started: String,
+    /// How long it took, in seconds.
+    pub seconds: f64,
+    /// How it ended.
+    pub ending: Ending,
+    /// Why it failed.
+    pub error: Option<String>,
+    /// First date that was looked at; none where all were.
+    #[serde(serialize_with = "as_text_or_null")]
+    pub from: Option<JstDate>,
+    /// Last date that was looked at.
+    #[serde(serialize_with = "as_text_or_null")]
+    pub to: Option<JstDate>,
+    /// Days of these that earlier runs had fetched, or that are known to have no trading.
+    pub days_known: u64,
+    /// Each source, in the order in which they are asked.
+    pub sources: Vec<SourceReport>,
+    /// Each day that was asked for, ascending.
+    pub days: Vec<DayReport>,
+    /// Issues of which no source gave anything because all failed.
+    pub issues_failed: u64,
+    /// The first of these.
+    pub issues: Vec<IssueReport>,
+    /// What was published; none where nothing had changed.
+    pub published: Option<PublishedReport>,
+    /// What became of the per-issue databases.
+    pub split: Option<SplitReport>,
+    /// What is worth knowing besides.
+    pub notes: Vec<String>,
+}
+
+/// What one source gave.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SourceReport {
+    /// Which.
+    #[serde(serialize_with = "as_text")]
+    pub source: SourceKind,
+    /// Whether it was asked.
+    pub state: SourceState,
+    /// Why it is not configured or was given up.
+    pub reason: Option<String>,
+    /// Questions: days and issues.
+    pub asked: u64,
+    /// Days that were kept on this machine already.
+    pub cached: u64,
+    /// Questions without an answer that can be used.
+    pub failed: u64,
+    /// Rows that were fetched.
+    pub fetched: u64,
+    /// Rows of these that were new.
+    pub inserted: u64,
+    /// Rows that were there with other values.
+    pub changed: u64,
+    /// Rows that were there with the same values.
+    pub unchanged: u64,
+}
+
+/// Whether a source was asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SourceState {
+    /// It was not needed.
+    NotNeeded,
+    /// It was asked.
+    Asked,
+    /// It cannot be asked.
+    NotConfigured,
+    /// It was asked until it was clear that it is of no use now.
+    GivenUp,
+}
+
+/// What became of a day.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct DayReport {
+    /// The day.
+    #[serde(serialize_with = "as_text")]
+    pub date: JstDate,
+    /// What became of it.
+    pub outcome: DayOutcome,
+    /// Rows that were fetched.
+    pub rows: u64,
+    /// Where they came from, in the order in which sources are asked.
+    #[serde(serialize_with = "as_texts")]
+    pub sources: Vec<SourceKind>,
+    /// Why sources gave nothing.
+    pub reasons: Vec<Reason>,
+}
+
+fn as_texts<S: Serializer>(kinds: &[SourceKind], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(kinds.iter().map(|kind| kind.as_str()))
+}
+
+/// What became of a day.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DayOutcome {
+    /// All issues in one piece.
+    Fetched,
+    /// Issue by issue.
+    FetchedByIssue,
+    /// No source has data: no trading, or not yet.
+    NoData,
+    /// It was not fetched, or not all of it.
+    Failed,
+    /// The run ended before.
+    NotReached,
+}
+
+/// Why a source gave nothing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Reason {
+    /// Which.
+    #[serde(serialize_with = "as_text")]
+    pub source: SourceKind,
+    /// Why.
+    pub reason: String,
+}
+
+impl Reason {
+    /// A reason, not longer than a report takes.
+    pub(super) fn new(source: SourceKind, reason: &str) -> Self {
+        Self { source, reason: reason.chars().take(REASON_CHARS_MAX).collect() }
+    }
+}
+
+/// An issue that no source gave.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct IssueReport {
+    /// Which.
+    #[serde(serialize_with = "as_text")]
+    pub code: IssueCode,
+    /// Why.
+    pub reasons: Vec<Reason>,
+}
+
+/// A publication.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct PublishedReport {
+    /// Number of the ranking's snapshot.
+    pub snapshot: u64,
+    /// Business days in it.
+    pub days: u64,
+    /// Issues in it.
+    pub codes: u64,
+    /// First business day.
+    #[serde(serialize_with = "as_text")]
+    pub first: JstDate,
+    /// Last business day.
+    #[serde(serialize_with = "as_text")]
+    pub last: JstDate,
+}
+
+/// What became of the per-issue databases.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct SplitReport {
+    /// From which date on changes were looked for; all issues were written where none is given.
+    #[serde(serialize_with = "as_text_or_null")]
+    pub from: Option<JstDate>,
+    /// Files that were written.
+    pub written: u64,
+    /// Files that were right already.
+    pub unchanged: u64,
+    /// Files of issues that are gone.
+    pub removed: u64,
+}
+
+impl Report {
+    /// An empty report.
+    pub(super) fn new(started: String) -> Self {
+        Self { version: VERSION, started, ..Self::default() }
+    }
+
+    /// The part about a source.
+    pub(super) fn source(&mut self, kind: SourceKind) -> &mut SourceReport {
+        let place = self.sources.iter().position(|part| part.source >= kind);
+        let place = place.unwrap_or(self.sources.len());
+        if self.sources.get(place).is_none_or(|part| part.source != kind) {
+            self.sources.insert(place, SourceReport::new(kind));
+        }
+        &mut self.sources[place]
+    }
+
+    /// Counts an issue that no source gave.
+    pub(super) fn issue_failed(&mut self, code: IssueCode, reasons: Vec<Reason>) {
+        self.issues_failed += 1;
+        if self.issues.len() < REPORT_ISSUES_MAX {
+            self.issues.push(IssueReport { code, reasons });
+        }
+    }
+
+    /// The sum over all sources.
+    #[must_use]
+    pub fn rows_fetched(&self) -> u64 {
+        self.sources.iter().map(|part| part.fetched).sum()
+    }
+
+    /// Days with each outcome.
+    #[must_use]
+    pub fn days_with(&self, outcome: DayOutcome) -> u64 {
+        self.days.iter().filter(|day| day.outcome == outcome).count() as u64
+    }
+
+    /// The report as JSON, with a line end.
+    #[must_use]
+    pub fn to_json(&self) -> String {
+        // Only keys that are no texts could fail.
+        serde_json::to_string_pretty(self).map(|text| text + "\n").unwrap_or_default()
+    }
+
+    /// Stores the report as the newest in `folder` and removes the oldest ones.
+    pub(super) fn store(&mut self, folder: &Path) -> io::Result<PathBuf> {
+        fs::create_dir_all(folder)?;
+        let mut reports = stored(folder)?;
+        self.number = reports.last_key_value().map_or(0, |(number, _)| *number) + 1;
+        let path = folder.join(format!("{NAME_START}{}{NAME_END}", self.number));
+        write_whole(&path, self.to_json().as_bytes())?;
+        reports.insert(self.number, path.clone());
+        while reports.len() > REPORTS_KEPT {
+            if let Some((_, oldest)) = reports.pop_first() {
+                fs::remove_file(oldest)?;
+            }
+        }
+        Ok(path)
+    }
+}
+
+impl SourceReport {
+    fn new(source: SourceKind) -> Self {
+        Self {
+            source,
+            state: SourceState::NotNeeded,
+            reason: None,
+            asked: 0,
+            cached: 0,
+            failed: 0,
+            fetched: 0,
+            inserted: 0,
+            changed: 0,
+            unchanged: 0,
+        }
+    }
+
+    /// Adds what became of rows.
+    pub(super) fn add(&mut self, applied: &Applied) {
+        self.inserted += applied.inserted;
+        self.changed += applied.changed;
+        self.unchanged += applied.unchanged;
+    }
+}
+
+fn stored(folder: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().and_then(|name| name.to_str());
+        let number = name.and_then(|name| name.strip_prefix(NAME_START)?.strip_suffix(NAME_END));
+        if let Some(number) = number.and_then(|number| number.parse().ok()) {
+            found.insert(number, path);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_last_reports_are_kept() {
+        let folder = tempfile::tempdir().unwrap();
+        for number in 1..=REPORTS_KEPT as u64 + 3 {
+            let path = Report::new(String::new()).store(folder.path()).unwrap();
+            assert!(path.ends_with(format!("report-{number}.json")));
+        }
+        let numbers: Vec<u64> = stored(folder.path()).unwrap().into_keys().collect();
+        assert_eq!(numbers, (4..=REPORTS_KEPT as u64 + 3).collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn sources_stand_in_order_and_issues_are_limited() {
+        let mut report = Report::new(String::new());
+        for kind in
+            [SourceKind::Public, SourceKind::Vendor, SourceKind::WebBroker, SourceKind::Vendor]
+        {
+            report.source(kind).asked += 1;
+        }
+        let found: Vec<_> = report.sources.iter().map(|part| (part.source, part.asked)).collect();
+        assert_eq!(
+            found,
+            [(SourceKind::Vendor, 2), (SourceKind::WebBroker, 1), (SourceKind::Public, 1)]
+        );
+        for _ in 0..=REPORT_ISSUES_MAX {
+            let reason = Reason::new(SourceKind::Vendor, &"x".repeat(REASON_CHARS_MAX + 1));
+            assert_eq!(reason.reason.len(), REASON_CHARS_MAX);
+            report.issue_failed("7203".parse().unwrap(), vec![reason]);
+        }
+        assert_eq!(report.issues.len(), REPORT_ISSUES_MAX);
+        assert_eq!(report.issues_failed, REPORT_ISSUES_MAX as u64 + 1);
+    }
+}

@@ -1,0 +1,177 @@
+//! The sources of a run: which can be asked, and which have shown to be of no use.
+
+use domain::JstDate;
+
+use super::report::{Reason, Report, SourceState};
+use crate::limits::FAILURES_IN_A_ROW_MAX;
+use crate::row::{IssueCode, SourceKind};
+use crate::source::{Answer, DailySource, Reach, SourceError};
+
+/// A source of a run.
+pub enum SourceSlot {
+    /// It can be asked.
+    Ready(Box<dyn DailySource>),
+    /// It cannot, and why.
+    NotConfigured(SourceKind, String),
+}
+
+impl SourceSlot {
+    fn kind(&self) -> SourceKind {
+        match self {
+            Self::Ready(source) => source.kind(),
+            Self::NotConfigured(kind, _) => *kind,
+        }
+    }
+}
+
+/// Why a question had no answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum NoAnswer {
+    /// The user wants the run to end.
+    Stopped,
+    /// The source did not give one; whether another question about the same dates makes sense.
+    Failed { reason: Reason, dates_are_hopeless: bool },
+}
+
+struct Slot {
+    slot: SourceSlot,
+    given_up: Option<String>,
+    failures_in_a_row: u32,
+    asked: u64,
+    cached: u64,
+    failed: u64,
+}
+
+/// All sources of a run, in the order in which they are asked.
+pub(super) struct Slots(Vec<Slot>);
+
+impl Slots {
+    pub(super) fn new(mut sources: Vec<SourceSlot>) -> Self {
+        sources.sort_by_key(SourceSlot::kind);
+        let slot = |slot| Slot {
+            slot,
+            given_up: None,
+            failures_in_a_row: 0,
+            asked: 0,
+            cached: 0,
+            failed: 0,
+        };
+        Self(sources.into_iter().map(slot).collect())
+    }
+
+    /// The places of all sources.
+    pub(super) fn places(&self) -> std::ops::Range<usize> {
+        0..self.0.len()
+    }
+
+    /// Which source stands there.
+    pub(super) fn kind(&self, place: usize) -> SourceKind {
+        self.0[place].slot.kind()
+    }
+
+    /// The source that can give whole days.
+    pub(super) fn with_days(&self) -> Option<usize> {
+        let has_days =
+            |slot: &Slot| matches!(&slot.slot, SourceSlot::Ready(source) if source.has_days());
+        self.0.iter().position(has_days)
+    }
+
+    /// Why a source is not asked; `None` where it can be.
+    pub(super) fn out(&self, place: usize) -> Option<Reason> {
+        let slot = &self.0[place];
+        let why = match &slot.slot {
+            SourceSlot::NotConfigured(_, why) => Some(why),
+            SourceSlot::Ready(_) => slot.given_up.as_ref(),
+        };
+        why.map(|why| Reason::new(slot.slot.kind(), why))
+    }
+
+    /// A day that is kept on this machine.
+    pub(super) fn kept_day(&mut self, place: usize, date: JstDate) -> Option<Answer> {
+        let slot = &mut self.0[place];
+        let SourceSlot::Ready(source) = &mut slot.slot else { return None };
+        let answer = source.kept_day(date)?;
+        slot.cached += 1;
+        Some(answer)
+    }
+
+    /// Asks for a whole day.
+    pub(super) fn day(&mut self, place: usize, date: JstDate) -> Result<Answer, NoAnswer> {
+        self.ask(place, |source| source.day(date))
+    }
+
+    /// Asks for an issue.
+    pub(super) fn issue(
+        &mut self,
+        place: usize,
+        code: IssueCode,
+        from: JstDate,
+        to: JstDate,
+    ) -> Result<Answer, NoAnswer> {
+        self.ask(place, |source| source.issue(code, from, to))
+    }
+
+    fn ask(
+        &mut self,
+        place: usize,
+        ask: impl FnOnce(&mut dyn DailySource) -> Result<Answer, SourceError>,
+    ) -> Result<Answer, NoAnswer> {
+        if let Some(reason) = self.out(place) {
+            return Err(NoAnswer::Failed { reason, dates_are_hopeless: false });
+        }
+        let slot = &mut self.0[place];
+        let SourceSlot::Ready(source) = &mut slot.slot else { return Err(NoAnswer::Stopped) };
+        slot.asked += 1;
+        let error = match ask(source.as_mut()) {
+            Ok(answer) => {
+                slot.cached += u64::from(answer.cached);
+                slot.failures_in_a_row = 0;
+                return Ok(answer);
+            }
+            Err(error) => error,
+        };
+        let reach = error.reach();
+        if reach == Reach::Run {
+            slot.asked -= 1;
+            return Err(NoAnswer::Stopped);
+        }
+        slot.failed += 1;
+        let text = error.to_string();
+        match reach {
+            Reach::Source => slot.given_up = Some(text.clone()),
+            Reach::Request => slot.failures_in_a_row += 1,
+            Reach::Dates | Reach::Run => {}
+        }
+        if slot.failures_in_a_row >= FAILURES_IN_A_ROW_MAX {
+            slot.given_up =
+                Some(format!("{} failures in a row; last: {text}", slot.failures_in_a_row));
+        }
+        let reason = Reason::new(slot.slot.kind(), &text);
+        Err(NoAnswer::Failed { reason, dates_are_hopeless: reach == Reach::Dates })
+    }
+
+    /// What the sources want to be known.
+    pub(super) fn take_notes(&mut self) -> Vec<String> {
+        let notes = self.0.iter_mut().map(|slot| match &mut slot.slot {
+            SourceSlot::Ready(source) => source.take_notes(),
+            SourceSlot::NotConfigured(..) => Vec::new(),
+        });
+        notes.flatten().collect()
+    }
+
+    /// Writes down how each source did.
+    pub(super) fn report(&self, report: &mut Report) {
+        for slot in &self.0 {
+            let part = report.source(slot.slot.kind());
+            (part.asked, part.cached, part.failed) = (slot.asked, slot.cached, slot.failed);
+            (part.state, part.reason) = match (&slot.slot, &slot.given_up) {
+                (SourceSlot::NotConfigured(_, why), _) => {
+                    (SourceState::NotConfigured, Some(why.clone()))
+                }
+                (_, Some(why)) => (SourceState::GivenUp, Some(why.clone())),
+                _ if slot.asked + slot.cached > 0 => (SourceState::Asked, None),
+                _ => (SourceState::NotNeeded, None),
+            };
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Where daily prices come from: three sources over the network behind one trait, and the vendor's
+//! files on disk.
+
+mod check;
+mod error;
+mod files;
+mod http;
+mod public;
+mod vendor;
+mod web_broker;
+
+use domain::JstDate;
+
+use crate::row::{DailyRow, IssueCode, SourceKind};
+
+pub use error::{Reach, SourceError};
+pub use files::{FileRows, read_daily_file};
+pub use http::{Network, Patience, checked_address};
+pub use public::{PUBLIC_URL, PublicSource};
+pub use vendor::{VENDOR_URL, VendorSource};
+pub use web_broker::WebBrokerSource;
+
+/// A source of daily prices (specification 3, "Source order"). A call takes as long as the source
+/// needs, pauses and repeated requests included; [`crate::Stop`] ends it early.
+pub trait DailySource {
+    /// Which one it is.
+    fn kind(&self) -> SourceKind;
+
+    /// Whether the source can give a whole day in one call.
+    fn has_days(&self) -> bool {
+        false
+    }
+
+    /// All issues of one day, from what is kept on this machine; `None` where nothing is.
+    fn kept_day(&mut self, _date: JstDate) -> Option<Answer> {
+        None
+    }
+
+    /// All issues of one day. No row means that the source has no data for the day, as on holidays.
+    ///
+    /// # Errors
+    /// Why there is no answer that can be used.
+    fn day(&mut self, date: JstDate) -> Result<Answer, SourceError>;
+
+    /// One issue from one date to another, both included. No row means that the source has none.
+    ///
+    /// # Errors
+    /// Why there is no answer that can be used.
+    fn issue(&mut self, code: IssueCode, from: JstDate, to: JstDate)
+    -> Result<Answer, SourceError>;
+
+    /// What happened besides, as a damaged cache file; told once.
+    fn take_notes(&mut self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// What a source knows. Every row is checked, and there is one of each issue and date, by date and
+/// code.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// The rows.
+    pub rows: Vec<DailyRow>,
+    /// Whether they were kept on this machine by an earlier run.
+    pub cached: bool,
+}

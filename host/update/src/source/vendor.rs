@@ -1,0 +1,269 @@
+//! The market-data vendor (J-Quants, version 2 of its interface): all issues of a day in one call,
+//! or one issue over a range.
+
+use domain::JstDate;
+use reqwest::Url;
+use reqwest::header::{HeaderMap, HeaderName};
+use secrecy::SecretString;
+use serde::{Deserialize, Deserializer};
+
+use super::check::{Asked, decimal, money, price, shares};
+use super::error::shown;
+use super::http::{Client, Network, Patience, secret_header};
+use super::{Answer, DailySource, SourceError};
+use crate::cache::{Cached, DayCache};
+use crate::limits::{ANSWER_ROWS_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX, SHOWN_CHARS};
+use crate::row::{DailyRow, IssueCode, SourceKind};
+
+/// Where the vendor is.
+pub const VENDOR_URL: &str = "https://api.jquants.com/v2";
+
+/// The header that holds the key.
+const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
+/// The vendor's way to say that a request was right and that there is nothing.
+const NO_DATA: u16 = 210;
+
+/// The market-data vendor.
+pub struct VendorSource {
+    client: Client,
+    base: Url,
+    headers: HeaderMap,
+    cache: Option<DayCache>,
+    fresh: bool,
+    today: JstDate,
+    notes: Vec<String>,
+}
+
+impl VendorSource {
+    /// The vendor at `base`, asked at most `rate` times a minute. Days before `today` are kept in
+    /// `cache`.
+    ///
+    /// # Errors
+    /// A text that says why requests cannot be made.
+    pub fn new(
+        network: &Network,
+        base: &Url,
+        key: &SecretString,
+        rate: u32,
+        patience: Patience,
+        cache: Option<DayCache>,
+        today: JstDate,
+    ) -> Result<Self, String> {
+        let mut client = Client::new(network, base, patience, rate)?;
+        client.hide(key);
+        let mut headers = HeaderMap::new();
+        headers.insert(KEY_HEADER, secret_header(key)?);
+        let notes = Vec::new();
+        Ok(Self { client, base: base.clone(), headers, cache, fresh: false, today, notes })
+    }
+
+    /// Asks anew for days that are kept already.
+    #[must_use]
+    pub fn fresh(self, fresh: bool) -> Self {
+        Self { fresh, ..self }
+    }
+
+    /// Asks for all pages of an answer.
+    fn ask(&mut self, asked: Asked, query: &[(&str, String)]) -> Result<Answer, SourceError> {
+        let mut rows = Vec::new();
+        let mut page_key: Option<String> = None;
+        for _ in 0..PAGES_MAX {
+            let (base, key) = (&self.base, page_key.as_deref());
+            let page = self.client.get(&self.headers, || address(base, query, key))?;
+            if page.status == NO_DATA {
+                return asked.accept(rows);
+            }
+            let page: PageText = serde_json::from_slice(&page.body)
+                .map_err(|error| self.client.malformed(format!("as JSON: {error}")))?;
+            if rows.len() + page.data.len() > ANSWER_ROWS_MAX {
+                return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
+            }
+            for row in &page.data {
+                rows.push(row.read().map_err(|problem| self.client.malformed(problem))?);
+            }
+            match page.pagination_key.filter(|key| !key.is_empty()) {
+                None => {
+                    return asked.accept(rows).map_err(|error| self.client.cleaned(error));
+                }
+                Some(key) if key.len() > PAGE_KEY_CHARS_MAX => {
+                    let what = format!("a pagination key of more than {PAGE_KEY_CHARS_MAX} bytes");
+                    return Err(SourceError::Malformed(what));
+                }
+                Some(key) if page_key.as_deref() == Some(key.as_str()) => {
+                    let what = "the same page again and again".to_owned();
+                    return Err(SourceError::Malformed(what));
+                }
+                Some(key) => page_key = Some(key),
+            }
+        }
+        Err(SourceError::TooLarge { what: "pages", limit: PAGES_MAX })
+    }
+
+    fn keep(&mut self, date: JstDate, rows: &[DailyRow]) {
+        let Some(cache) = self.cache.as_ref().filter(|_| date < self.today && !rows.is_empty())
+        else {
+            return;
+        };
+        if let Err(error) = cache.store(date, rows) {
+            let path = cache.path(date);
+            self.notes.push(format!("cannot keep {date} in {}: {error}", path.display()));
+        }
+    }
+}
+
+/// The address of a page.
+fn address(
+    base: &Url,
+    query: &[(&str, String)],
+    page_key: Option<&str>,
+) -> Result<Url, SourceError> {
+    let mut url = base.clone();
+    let path = format!("{}/equities/bars/daily", base.path().trim_end_matches('/'));
+    url.set_path(&path);
+    let mut pairs = url.query_pairs_mut();
+    pairs.clear().extend_pairs(query);
+    if let Some(key) = page_key {
+        pairs.append_pair("pagination_key", key);
+    }
+    drop(pairs);
+    Ok(url)
+}
+
+fn compact(date: JstDate) -> String {
+    date.format("%Y%m%d").to_string()
+}
+
+impl DailySource for VendorSource {
+    fn kind(&self) -> SourceKind {
+        SourceKind::Vendor
+    }
+
+    fn has_days(&self) -> bool {
+        true
+    }
+
+    fn kept_day(&mut self, date: JstDate) -> Option<Answer> {
+        if self.fresh {
+            return None;
+        }
+        let asked = Asked { code: None, from: date, to: date };
+        let found = match self.cache.as_ref()?.load(date) {
+            Cached::Missing => return None,
+            Cached::Rows(rows) => asked.accept(rows).map_err(|error| error.to_string()),
+            Cached::Damaged(what) => Err(what),
+        };
+        match found {
+            Ok(answer) => Some(Answer { cached: true, ..answer }),
+            Err(what) => {
+                self.notes.push(format!("a damaged cache file is fetched anew: {what}"));
+                None
+            }
+        }
+    }
+
+    fn day(&mut self, date: JstDate) -> Result<Answer, SourceError> {
+        if let Some(answer) = self.kept_day(date) {
+            return Ok(answer);
+        }
+        let asked = Asked { code: None, from: date, to: date };
+        let answer = self.ask(asked, &[("date", compact(date))])?;
+        self.keep(date, &answer.rows);
+        Ok(answer)
+    }
+
+    fn issue(
+        &mut self,
+        code: IssueCode,
+        from: JstDate,
+        to: JstDate,
+    ) -> Result<Answer, SourceError> {
+        let query = [
+            ("code", code.vendor_code().as_str().to_owned()),
+            ("from", compact(from)),
+            ("to", compact(to)),
+        ];
+        self.ask(Asked { code: Some(code), from, to }, &query)
+    }
+
+    fn take_notes(&mut self) -> Vec<String> {
+        std::mem::take(&mut self.notes)
+    }
+}
+
+/// A page as the vendor writes it. Keys that are not named here are of no use to us.
+#[derive(Debug, Deserialize)]
+struct PageText {
+    data: Vec<RowText>,
+    #[serde(default)]
+    pagination_key: Option<String>,
+}
+
+/// A row as the vendor writes it. Every key must be there; null is a value of its own.
+#[derive(Debug, Deserialize)]
+struct RowText {
+    #[serde(rename = "Date")]
+    date: String,
+    #[serde(rename = "Code")]
+    code: String,
+    #[serde(rename = "O", deserialize_with = "present")]
+    open: Option<f64>,
+    #[serde(rename = "H", deserialize_with = "present")]
+    high: Option<f64>,
+    #[serde(rename = "L", deserialize_with = "present")]
+    low: Option<f64>,
+    #[serde(rename = "C", deserialize_with = "present")]
+    close: Option<f64>,
+    #[serde(rename = "Vo", deserialize_with = "present")]
+    volume: Option<f64>,
+    #[serde(rename = "Va", deserialize_with = "present")]
+    turnover: Option<f64>,
+    #[serde(rename = "AdjFactor", deserialize_with = "present")]
+    factor: Option<f64>,
+}
+
+/// A value that may be null but not missing.
+fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> {
+    Option::deserialize(from)
+}
+
+impl RowText {
+    fn read(&self) -> Result<DailyRow, String> {
+        let at = |name: &str, what: String| {
+            let (code, date) = (shown(&self.code, SHOWN_CHARS), shown(&self.date, SHOWN_CHARS));
+            format!("row of {code} on {date}, {name}: {what}")
+        };
+        let date = read_date(&self.date).ok_or_else(|| at("Date", "no date".to_owned()))?;
+        let code = vendor_code(&self.code).ok_or_else(|| at("Code", "no code".to_owned()))?;
+        let a_price = |name: &str, value: Option<f64>| {
+            value.map(|value| price(&decimal(value)).map_err(|what| at(name, what))).transpose()
+        };
+        Ok(DailyRow {
+            date,
+            code,
+            open: a_price("O", self.open)?,
+            high: a_price("H", self.high)?,
+            low: a_price("L", self.low)?,
+            close: a_price("C", self.close)?,
+            volume: self
+                .volume
+                .map(|value| shares(&decimal(value)).map_err(|what| at("Vo", what)))
+                .transpose()?,
+            turnover: self
+                .turnover
+                .map(|value| money(&decimal(value)).map_err(|what| at("Va", what)))
+                .transpose()?,
+            adjustment_factor: self.factor,
+            source: SourceKind::Vendor,
+        })
+    }
+}
+
+/// The vendor's codes have five places.
+fn vendor_code(text: &str) -> Option<IssueCode> {
+    (text.len() == 5).then(|| domain::VendorCode::new(text).ok()).flatten().map(IssueCode::from)
+}
+
+/// `YYYY-MM-DD`, with all zeros.
+fn read_date(text: &str) -> Option<JstDate> {
+    (text.len() == 10).then(|| text.parse().ok()).flatten()
+}

@@ -1,0 +1,264 @@
+//! The web broker's daily history (Tachibana e-shiten, `CLMMfdsGetMarketPriceHistory`): one issue in
+//! one call, about twenty years at once.
+//!
+//! What brokers send is for venue components to read. This file is the one exception: the daily
+//! history is asked for before there is a session of the venue in this program, with the virtual
+//! price address of a login made elsewhere, which lives for a day. Once the venue's component gives
+//! daily rows, the job takes them from there and this file goes.
+
+use domain::clock::wall_now;
+use domain::time::NANOS_PER_SECOND;
+use domain::{JstDate, TsNanos};
+use encoding_rs::SHIFT_JIS;
+use reqwest::header::HeaderMap;
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::Value;
+
+use super::check::{Asked, price, shares};
+use super::error::shown;
+use super::http::{Client, Network, Patience, checked_address};
+use super::{Answer, DailySource, SourceError};
+use crate::limits::{ANSWER_ROWS_MAX, SHOWN_CHARS, TRIES};
+use crate::row::{DailyRow, IssueCode, SourceKind};
+
+/// The array of rows: the name that the service uses, and the one that its manual gives.
+const LISTS: [&str; 2] = ["aCLMMfdsMarketPriceHistory", "aCLMMfdsGetMarketPriceHistory"];
+/// The numbers by which the service says that it is busy for the moment.
+const BUSY: [&str; 2] = ["-2", "-3"];
+/// The Tokyo exchange.
+const MARKET: &str = "00";
+
+/// Bytes of the shortest part of an address that is kept out of texts; shorter ones are words like
+/// `price`, without which a text would lose its sense.
+const SECRET_BYTES_MIN: usize = 12;
+
+/// The web broker's daily history.
+pub struct WebBrokerSource {
+    client: Client,
+    address: SecretString,
+    /// Number of the last request; it must rise from login to login, so it follows the clock.
+    number: u64,
+}
+
+impl WebBrokerSource {
+    /// The source behind the virtual price address of a login, asked at most `rate` times a minute.
+    ///
+    /// # Errors
+    /// A text that says why requests cannot be made; it does not hold the address.
+    pub fn new(
+        network: &Network,
+        address: SecretString,
+        rate: u32,
+        patience: Patience,
+    ) -> Result<Self, String> {
+        let url = checked_address(address.expose_secret())?;
+        if url.query().is_some() {
+            return Err("the price address must not have a query".to_owned());
+        }
+        let mut client = Client::new(network, &url, patience, rate)?;
+        client.hide(&address);
+        // The secret is one part of the path.
+        let parts = url.path().split('/').filter(|part| part.len() >= SECRET_BYTES_MIN);
+        parts.for_each(|part| client.hide(&SecretString::from(part.to_owned())));
+        Ok(Self { client, address, number: 0 })
+    }
+
+    fn ask(&mut self, code: IssueCode) -> Result<Value, SourceError> {
+        let (address, number) = (&self.address, &mut self.number);
+        let page = self.client.get(&HeaderMap::new(), || {
+            let now = wall_now();
+            *number = (*number + 1).max(now.nanos() / NANOS_PER_SECOND);
+            let mut url = checked_address(address.expose_secret()).map_err(SourceError::Closed)?;
+            url.set_query(Some(&query(code, *number, now)));
+            Ok(url)
+        })?;
+        let text = SHIFT_JIS.decode_without_bom_handling_and_without_replacement(&page.body);
+        let text = text.ok_or_else(|| self.client.malformed("not Shift-JIS text"))?;
+        serde_json::from_str(&text)
+            .map_err(|error| self.client.malformed(format!("as JSON: {error}")))
+    }
+}
+
+impl DailySource for WebBrokerSource {
+    fn kind(&self) -> SourceKind {
+        SourceKind::WebBroker
+    }
+
+    fn day(&mut self, _: JstDate) -> Result<Answer, SourceError> {
+        Err(SourceError::NoSuchCall("call for a whole day"))
+    }
+
+    fn issue(
+        &mut self,
+        code: IssueCode,
+        from: JstDate,
+        to: JstDate,
+    ) -> Result<Answer, SourceError> {
+        let mut answer = self.ask(code)?;
+        for _ in 1..TRIES {
+            if !BUSY.contains(&field(&answer, "p_errno")) {
+                break;
+            }
+            answer = self.ask(code)?;
+        }
+        let found = refusal(&answer).map_or_else(|| rows(&answer, code), Err).and_then(|rows| {
+            // The whole history comes back; all of it is checked, though only a part was asked for.
+            let all = Asked { code: Some(code), from: JstDate::MIN, to: JstDate::MAX };
+            let mut answer = all.accept(rows)?;
+            answer.rows.retain(|row| (from..=to).contains(&row.date));
+            Ok(answer)
+        });
+        found.map_err(|error| self.client.cleaned(error))
+    }
+}
+
+/// The query: a whole JSON object, every character but letters, digits and `-._` encoded. All of it
+/// is ASCII, which is the same in Shift-JIS.
+fn query(code: IssueCode, number: u64, now: TsNanos) -> String {
+    let of_day = now.jst_nanos_of_day() / 1_000_000;
+    let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
+    let moment = format!(
+        "{}-{:02}:{:02}:{:02}.{millis:03}",
+        now.jst_date().format("%Y.%m.%d"),
+        seconds / 3_600,
+        seconds / 60 % 60,
+        seconds % 60
+    );
+    let json = serde_json::json!({
+        "p_no": number.to_string(),
+        "p_sd_date": moment,
+        "sCLMID": "CLMMfdsGetMarketPriceHistory",
+        "sIssueCode": code.as_str(),
+        "sSizyouC": MARKET,
+        "sJsonOfmt": "5",
+    });
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
+    json.to_string().bytes().fold(String::new(), |mut text, byte| {
+        match plain(byte) {
+            true => text.push(char::from(byte)),
+            false => text.push_str(&format!("%{byte:02X}")),
+        }
+        text
+    })
+}
+
+fn field<'a>(answer: &'a Value, name: &str) -> &'a str {
+    answer.get(name).and_then(Value::as_str).unwrap_or_default().trim()
+}
+
+/// What the service says against a request, in its status 200.
+fn refusal(answer: &Value) -> Option<SourceError> {
+    if !answer.is_object() {
+        return Some(SourceError::Malformed("no JSON object".to_owned()));
+    }
+    let (number, words) = (field(answer, "p_errno"), shown(field(answer, "p_err"), SHOWN_CHARS));
+    match number {
+        "" | "0" | "1" => {}
+        "2" => {
+            let what = "the session behind the price address has ended; log in and set it anew";
+            return Some(SourceError::Closed(format!("{what} (p_errno 2: {words})")));
+        }
+        "9" | "-12" | "-62" => {
+            let what = format!("the service is closed at this hour (p_errno {number}: {words})");
+            return Some(SourceError::Closed(what));
+        }
+        _ => {
+            let message = format!("p_errno {number}: {words}");
+            // An answer of this kind tells nothing about other issues.
+            return Some(SourceError::Unavailable { what: message, tries: 1 });
+        }
+    }
+    let result = field(answer, "sResultCode");
+    if matches!(result, "" | "0") {
+        return None;
+    }
+    let words = shown(field(answer, "sResultText"), SHOWN_CHARS);
+    Some(SourceError::Unavailable { what: format!("sResultCode {result}: {words}"), tries: 1 })
+}
+
+fn rows(answer: &Value, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
+    let malformed = |what: String| SourceError::Malformed(what);
+    let list = match LISTS.iter().find_map(|name| answer.get(name)) {
+        Some(Value::Array(list)) => list,
+        // The service writes an empty list as an empty text.
+        Some(Value::String(text)) if text.is_empty() => return Ok(Vec::new()),
+        None if field(answer, "p_errno") == "1" => return Ok(Vec::new()),
+        _ => return Err(malformed(format!("no list {}", LISTS[0]))),
+    };
+    let of = field(answer, "sIssueCode");
+    if !of.is_empty() && of != code.as_str() {
+        let of = shown(of, SHOWN_CHARS);
+        return Err(malformed(format!("asked for {code}, found {of}")));
+    }
+    if list.len() > ANSWER_ROWS_MAX {
+        return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
+    }
+    list.iter()
+        .enumerate()
+        .map(|(index, row)| {
+            read(row, code).map_err(|what| malformed(format!("row {}: {what}", index + 1)))
+        })
+        .collect()
+}
+
+/// A row; all values are texts, and a value that is not there is empty or a star.
+fn read(row: &Value, code: IssueCode) -> Result<DailyRow, String> {
+    let cell = |name: &str| match row.get(name) {
+        Some(Value::String(text)) => Ok(text.trim()),
+        Some(_) => Err(format!("{name} is no text")),
+        None => Err(format!("{name} is missing")),
+    };
+    let price_of = |name: &str| match cell(name)? {
+        "" | "*" => Ok(None),
+        text => price(text).map(Some).map_err(|what| format!("{name}: {what}")),
+    };
+    let date = cell("sDate")?;
+    let volume = match cell("pDV")? {
+        "" | "*" => None,
+        text => Some(shares(text).map_err(|what| format!("pDV: {what}"))?),
+    };
+    Ok(DailyRow {
+        date: compact_date(date).ok_or_else(|| format!("`{}` is no date", shown(date, 20)))?,
+        code,
+        open: price_of("pDOP")?,
+        high: price_of("pDHP")?,
+        low: price_of("pDLP")?,
+        close: price_of("pDPP")?,
+        volume,
+        turnover: None,
+        adjustment_factor: None,
+        source: SourceKind::WebBroker,
+    })
+}
+
+/// `YYYYMMDD`.
+fn compact_date(text: &str) -> Option<JstDate> {
+    if text.len() != 8 || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return None;
+    }
+    let part = |range: std::ops::Range<usize>| text.get(range)?.parse().ok();
+    JstDate::from_ymd_opt(i32::try_from(part(0..4)?).ok()?, part(4..6)?, part(6..8)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_query_is_one_encoded_object() {
+        let now = TsNanos::from_jst("2026-01-05".parse().unwrap(), 61_001_234_567).unwrap();
+        let text = query("130A".parse().unwrap(), 7, now);
+        let expected = "%7B%22p_no%22%3A%227%22%2C%22p_sd_date%22%3A%222026.01.05-00%3A01%3A01.001%22%2C\
+             %22sCLMID%22%3A%22CLMMfdsGetMarketPriceHistory%22%2C%22sIssueCode%22%3A%22130A%22%2C\
+             %22sSizyouC%22%3A%2200%22%2C%22sJsonOfmt%22%3A%225%22%7D";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn dates_are_eight_digits() {
+        assert_eq!(compact_date("20260105"), "2026-01-05".parse().ok());
+        for wrong in ["2026-1-5", "20260230", "2026010", "202601055", "2026０1"] {
+            assert_eq!(compact_date(wrong), None, "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,11 @@
+//! The whole job over a store in memory: what it asks for, what it keeps, how it ends.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod desk;
+mod fall_back;
+mod interrupted;
+mod local_files;
+mod over_http;
+mod real_store;
+mod runs;

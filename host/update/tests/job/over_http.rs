@@ -1,0 +1,141 @@
+//! The job with its real sources against a server on this machine, and the search for keys in
+//! everything that a run leaves behind.
+
+use std::path::Path;
+use std::time::Duration;
+
+use serde_json::json;
+use update::source::{
+    Network, Patience, PublicSource, VendorSource, WebBrokerSource, checked_address,
+};
+use update::{DayCache, DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
+use wiremock::matchers::{path, path_regex, query_param};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use crate::desk::{Desk, code};
+
+const KEYS: [&str; 3] = ["vendor-key-47110815", "session-48220926", "public-key-49331037"];
+
+fn patience() -> Patience {
+    let pause = Duration::from_millis(1);
+    Patience { back_off: pause, back_off_too_many: pause, ..Patience::default() }
+}
+
+fn sources(desk: &Desk, address: &str) -> Vec<SourceSlot> {
+    let network = Network::new(desk.stop.clone()).unwrap();
+    let url = |path: &str| checked_address(&format!("{address}{path}")).unwrap();
+    let [vendor, session, public] = KEYS;
+    let cache = DayCache::new(&desk.folder.path().join("cache"), SourceKind::Vendor);
+    let today = desk.options.now.jst_date();
+    let key = vendor.to_owned().into();
+    let vendor =
+        VendorSource::new(&network, &url("/v2"), &key, 60_000, patience(), Some(cache), today);
+    let address = format!("{address}/price/{session}/");
+    let broker = WebBrokerSource::new(&network, address.into(), 60_000, patience());
+    let key = Some(public.to_owned().into());
+    let public = PublicSource::new(&network, &url("/q/"), key, 60_000, patience());
+    vec![
+        SourceSlot::Ready(Box::new(vendor.unwrap())),
+        SourceSlot::Ready(Box::new(broker.unwrap())),
+        SourceSlot::Ready(Box::new(public.unwrap())),
+    ]
+}
+
+fn vendor_row(date: &str, code: &str) -> serde_json::Value {
+    json!({ "Date": date, "Code": code, "O": 1, "H": 2, "L": 1, "C": 2, "Vo": 100, "Va": 150,
+            "AdjFactor": 1 })
+}
+
+fn start(rules: Vec<Mock>) -> (tokio::runtime::Runtime, MockServer) {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(1).enable_all().build().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        for rule in rules {
+            server.register(rule).await;
+        }
+        server
+    });
+    (runtime, server)
+}
+
+/// Every file below a folder that holds a text.
+fn files_with(folder: &Path, text: &str, found: &mut Vec<String>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files_with(&path, text, found);
+        } else if String::from_utf8_lossy(&std::fs::read(&path).unwrap()).contains(text) {
+            found.push(path.display().to_string());
+        }
+    }
+}
+
+#[test]
+fn each_day_comes_from_the_first_source_that_has_it() {
+    let day = |day: &str, rows: serde_json::Value| {
+        Mock::given(path("/v2/equities/bars/daily"))
+            .and(query_param("date", day))
+            .respond_with(ResponseTemplate::new(200).set_body_json(json!({ "data": rows })))
+    };
+    let rows = |date| json!([vendor_row(date, "72030"), vendor_row(date, "130A0")]);
+    let window = "Your subscription covers the following dates: 2024-01-01 ~ 2026-01-08.";
+    let refused = ResponseTemplate::new(400).set_body_json(json!({ "message": window }));
+    let broker = json!({ "p_errno": "2", "p_err": KEYS[1] }).to_string();
+    let csv = "Date,Open,High,Low,Close,Volume\r\n2026-01-09,1,2,1,1.5,100\r\n";
+    let (_runtime, server) = start(vec![
+        day("20260107", rows("2026-01-07")),
+        day("20260108", rows("2026-01-08")),
+        Mock::given(query_param("date", "20260109")).respond_with(refused),
+        Mock::given(path_regex("^/price/"))
+            .respond_with(ResponseTemplate::new(200).set_body_string(broker)),
+        Mock::given(query_param("s", "7203.jp"))
+            .respond_with(ResponseTemplate::new(200).set_body_string(csv)),
+        Mock::given(query_param("s", "130a.jp"))
+            .respond_with(ResponseTemplate::new(500).set_body_string(KEYS[2])),
+    ]);
+    let mut desk = Desk::new(3);
+    let report = desk.run(sources(&desk, &server.uri())).unwrap();
+    let stored = desk.stored();
+    assert_eq!(stored.len(), 5);
+    assert_eq!(stored[4], "2026-01-09 7203 public");
+    assert_eq!((report.ending, report.issues_failed), (Ending::Incomplete, 1));
+    assert_eq!(report.issues[0].code, code("130A"));
+    let day = &report.days[2];
+    assert_eq!(day.outcome, DayOutcome::Failed);
+    assert_eq!(day.reasons[0].reason, format!("refused (HTTP 400): {window}"));
+    let states: Vec<_> = report.sources.iter().map(|part| part.state).collect();
+    assert_eq!(states, [SourceState::Asked, SourceState::GivenUp, SourceState::Asked]);
+    // No key and no secret address is anywhere, though the servers have repeated them.
+    for key in KEYS {
+        let mut found = Vec::new();
+        files_with(desk.folder.path(), key, &mut found);
+        assert!(found.is_empty(), "{found:?}");
+        assert!(!format!("{report:?} {:?}", desk.seen.notes).contains(key));
+    }
+}
+
+#[test]
+fn a_database_made_anew_comes_out_of_the_cache() {
+    let rows = ["2026-01-07", "2026-01-08"].map(|date| {
+        let day = date.replace('-', "");
+        Mock::given(query_param("date", day.as_str())).respond_with(
+            ResponseTemplate::new(200)
+                .set_body_json(json!({ "data": [vendor_row(date, "72030")] })),
+        )
+    });
+    let (runtime, server) = start(rows.into());
+    let mut desk = Desk::new(3);
+    desk.options.to = "2026-01-08".parse().unwrap();
+    desk.run(sources(&desk, &server.uri())).unwrap();
+    desk.shelf.rows.clear();
+    std::fs::remove_dir_all(desk.folder.path().join("update")).unwrap();
+    let report = desk.run(sources(&desk, &server.uri())).unwrap();
+    assert_eq!((report.sources[0].cached, desk.stored().len()), (2, 2));
+    let requests = runtime.block_on(server.received_requests()).unwrap();
+    assert_eq!(requests.len(), 2);
+    // A few named issues come out of it too.
+    desk.options.codes = vec![code("7203")];
+    desk.options.refetch = true;
+    assert_eq!(desk.run(sources(&desk, &server.uri())).unwrap().sources[0].asked, 0);
+}

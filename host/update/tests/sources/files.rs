@@ -1,0 +1,87 @@
+//! The vendor's files on disk, in both spellings.
+
+use std::io::Write;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use marketdata::BarFile;
+use update::source::{FileRows, read_daily_file};
+use update::{IssueCode, SourceKind};
+
+use crate::servers::date;
+
+const HEADER: &str = "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor";
+
+fn file(folder: &Path, name: &str, text: &str) -> BarFile {
+    let path = folder.join(name);
+    let mut packed = GzEncoder::new(std::fs::File::create(&path).unwrap(), Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap();
+    BarFile::from_path(path).unwrap()
+}
+
+fn read(file: &BarFile) -> Result<FileRows, String> {
+    let (from, to) = (date("2026-01-05"), date("2026-01-08"));
+    read_daily_file(file, from, to, &mut |_| ControlFlow::Continue(()))
+}
+
+#[test]
+fn rows_keep_what_the_vendor_says() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = format!(
+        "{HEADER}\n2026-01-06,130A0,1234.0,1240.0,1200.0,1201.5,0,0,5600,6800000.5,0.5\n\
+         2026-01-05,13010,4810.0,4830.0,4800.0,4820.0,0,0,4100,19746500,1.0\n\
+         2026-01-05,25935,,,,,0,0,,,1.0\n2026-01-05,13050,,,,,0,0,0,0,1.0\n\
+         2026-01-09,13010,1,1,1,1,0,0,100,100,1.0\n"
+    );
+    let found = read(&file(folder.path(), "equities_bars_daily_202601.csv.gz", &text)).unwrap();
+    assert_eq!(found.dates, [date("2026-01-05"), date("2026-01-06")]);
+    let codes: Vec<IssueCode> = found.rows.iter().map(|row| row.code).collect();
+    assert_eq!(codes, ["1301", "1305", "25935", "130A"].map(|code| code.parse().unwrap()));
+    let [traded, zero, quiet, split] = found.rows.as_slice() else { panic!("{found:?}") };
+    assert!(found.rows.iter().all(|row| row.source == SourceKind::Files));
+    assert_eq!((traded.volume, traded.close.unwrap().units()), (Some(4_100), 48_200_000));
+    assert_eq!(traded.turnover.unwrap().to_string(), "19746500");
+    assert_eq!((zero.close, zero.volume), (None, Some(0)));
+    assert_eq!((quiet.close, quiet.volume, quiet.turnover), (None, None, None));
+    assert_eq!(split.adjustment_factor, Some(0.5));
+    assert_eq!(split.turnover.unwrap().to_string(), "6800000.5");
+}
+
+#[test]
+fn columns_are_found_by_their_names() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = "\"AdjFactor\",Va,Vo,C,L,H,O,Code,Date\r\n0.25,7.5,100,5,4,6,5,72030,2026-01-07\r\n";
+    let found = read(&file(folder.path(), "equities_bars_daily_20260107.csv.gz", text)).unwrap();
+    let row = found.rows[0];
+    assert_eq!((row.adjustment_factor, row.volume), (Some(0.25), Some(100)));
+    assert_eq!(row.turnover.unwrap().to_string(), "7.5");
+    let text = "Date,Code,O,H,L,C,Vo,Va\n2026-01-07,72030,5,6,4,5,100,7.5\n";
+    let found = read(&file(folder.path(), "equities_bars_daily_20260107.csv.gz", text)).unwrap();
+    assert_eq!(found.rows[0].adjustment_factor, None);
+}
+
+#[test]
+fn one_fault_refuses_the_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let good = "2026-01-07,72030,5,6,4,5,0,0,100,500,1.0\n";
+    for (rows, part) in [
+        (good.replace(",1.0", ",0"), "an adjustment factor of 0"),
+        (good.replace(",1.0", ",x"), "AdjFactor: `x` is no number"),
+        (good.replace(",5,0,0", ",7,0,0"), "column C"),
+        (format!("{good}{good}"), "a bar later than"),
+        (good.replace("2026-01-07", "2026-01-08"), "a date in 2026-01-07"),
+        ("2026-01-07,72030,,,,,0,0,,,1\n".repeat(2), "two rows of 7203 on 2026-01-07"),
+        (good.replace("500", "0.00001"), "Va: `0.00001` has more than 4 digits"),
+    ] {
+        let text = format!("{HEADER}\n{rows}");
+        let file = file(folder.path(), "equities_bars_daily_20260107.csv.gz", &text);
+        let message = read(&file).unwrap_err();
+        assert!(message.contains(part) && message.contains("20260107.csv.gz"), "{message}");
+    }
+    let path = folder.path().join("equities_bars_daily_20260107.csv.gz");
+    std::fs::write(&path, b"no gzip").unwrap();
+    assert!(read(&BarFile::from_path(path).unwrap()).unwrap_err().contains("cannot read"));
+}

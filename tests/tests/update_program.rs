@@ -1,0 +1,336 @@
+//! The update job as users meet it: the `kumiki` program against a server on this machine, and what
+//! it leaves for rankings, SQL and the next run.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+use std::fs;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use flate2::Compression;
+use flate2::write::GzEncoder;
+use serde_json::{Value, json};
+use tests::built;
+
+const VENDOR_KEY: &str = "program-vendor-key-5711";
+const PUBLIC_KEY: &str = "program-public-key-6822";
+
+/// Answers to path and query: a status and a body; `None` never answers.
+type Rules = fn(&str) -> Option<(u16, String)>;
+
+/// A small HTTP server; it ends with the test's process.
+struct Server {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+}
+
+impl Server {
+    fn start(rules: Rules) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&asked);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let seen = Arc::clone(&seen);
+                thread::spawn(move || serve(stream.unwrap(), rules, &seen));
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn take_asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.lock().unwrap())
+    }
+}
+
+fn serve(stream: TcpStream, rules: Rules, seen: &Mutex<Vec<String>>) {
+    let mut stream = BufReader::new(stream);
+    let mut lines = Vec::new();
+    loop {
+        let mut line = String::new();
+        if stream.read_line(&mut line).unwrap_or(0) == 0 {
+            return;
+        }
+        if line == "\r\n" {
+            break;
+        }
+        lines.push(line.trim_end().to_owned());
+    }
+    let path = lines[0].split(' ').nth(1).unwrap().to_owned();
+    let has_key = lines.contains(&format!("x-api-key: {VENDOR_KEY}"));
+    seen.lock().unwrap().push(path.clone());
+    let (status, body) = match rules(&path) {
+        // A server that repeats keys, to see where they go.
+        Some(_) if path.starts_with("/v2") && !has_key => (401, lines.join(" ")),
+        Some(answer) => answer,
+        None => {
+            let mut rest = String::new();
+            let _ = stream.read_line(&mut rest);
+            return;
+        }
+    };
+    let length = body.len();
+    let head =
+        format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    // The client may have gone away.
+    let _ = stream.get_mut().write_all((head + &body).as_bytes());
+}
+
+fn query<'a>(path: &'a str, name: &str) -> Option<&'a str> {
+    let pairs = path.split_once('?')?.1.split('&');
+    pairs
+        .filter_map(|pair| pair.split_once('='))
+        .find(|(found, _)| *found == name)
+        .map(|pair| pair.1)
+}
+
+fn vendor_row(date: &str, code: &str, close: u32) -> Value {
+    json!({ "Date": date, "Code": code, "O": close, "H": close + 2, "L": close - 1, "C": close,
+            "Vo": 100 * close, "Va": 1_000.5, "AdjFactor": 1.0 })
+}
+
+/// Three days of two issues, a holiday on Thursday, and a public source for the rest.
+fn market(path: &str) -> Option<(u16, String)> {
+    let day = |date: &str, close| {
+        let rows = [vendor_row(date, "72030", close), vendor_row(date, "130A0", 500 - close)];
+        Some((200, json!({ "data": rows }).to_string()))
+    };
+    match query(path, "date") {
+        Some("20251222") => day("2025-12-22", 100),
+        Some("20251223") => day("2025-12-23", 101),
+        Some("20251224") => day("2025-12-24", 103),
+        Some("20251226") => {
+            let message = format!("not yours, {VENDOR_KEY}");
+            Some((400, json!({ "message": message }).to_string()))
+        }
+        Some(_) => Some((210, String::new())),
+        None if path.starts_with("/v2") => Some((200, json!({ "data": [] }).to_string())),
+        None if query(path, "s") == Some("7203.jp") && query(path, "d1") == Some("20251226") => {
+            let csv = "Date,Open,High,Low,Close,Volume\r\n2025-12-26,104,106,103,105,7777\r\n";
+            Some((200, csv.to_owned()))
+        }
+        None => Some((200, "No data".to_owned())),
+    }
+}
+
+fn command(folder: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(built::kumiki());
+    command.args(arguments).env("DATA_DIR", folder).stdin(Stdio::null());
+    for name in ["STOCKDATA_CACHE_DIR", "KUMIKI_WEB_BROKER_PRICE_URL"] {
+        command.env_remove(name);
+    }
+    command.env("KUMIKI_JQUANTS_API_KEY", VENDOR_KEY).env("KUMIKI_PUBLIC_API_KEY", PUBLIC_KEY);
+    command
+}
+
+/// `kumiki update` over the week of 2025-12-22 against the server.
+fn update(folder: &Path, server: &Server, more: &[&str]) -> Command {
+    let (vendor, public) =
+        (format!("http://{}/v2", server.address), format!("http://{}/q/", server.address));
+    let mut arguments = vec!["update", "--as-of", "2025-12-26", "--days", "5"];
+    arguments.extend(["--vendor-url", &vendor, "--vendor-rate", "60000"]);
+    arguments.extend(["--public-url", &public, "--public-rate", "60000"]);
+    arguments.extend(more);
+    command(folder, &arguments)
+}
+
+fn texts(output: &Output) -> (String, String) {
+    let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).unwrap();
+    (text(&output.stdout), text(&output.stderr))
+}
+
+fn sql(folder: &Path, statement: &str) -> String {
+    let output = command(folder, &["sql", statement, "--format", "csv"]).output().unwrap();
+    let (rows, errors) = texts(&output);
+    assert!(output.status.success(), "{errors}");
+    rows
+}
+
+/// Everything that a run printed and left must be free of keys.
+fn no_key_in(folder: &Path, output: &Output) {
+    for key in [VENDOR_KEY, PUBLIC_KEY] {
+        let (rows, errors) = texts(output);
+        assert!(!rows.contains(key) && !errors.contains(key), "{rows}\n{errors}");
+        no_key_below(folder, key);
+    }
+}
+
+fn no_key_below(folder: &Path, key: &str) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            no_key_below(&path, key);
+        } else {
+            let bytes = fs::read(&path).unwrap();
+            let found = bytes.windows(key.len()).any(|window| window == key.as_bytes());
+            assert!(!found, "{} holds a key", path.display());
+        }
+    }
+}
+
+#[test]
+fn a_week_is_fetched_stored_and_published_and_the_next_run_has_little_to_do() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(market);
+    let output = update(folder.path(), &server, &["--format", "json"]).output().unwrap();
+    let (report, errors) = texts(&output);
+    assert!(output.status.success(), "{report}\n{errors}");
+    no_key_in(folder.path(), &output);
+    for words in
+        ["fetching days", "fetching issue by issue", "publishing", "writing a file of each"]
+    {
+        assert!(errors.contains(words), "{errors}");
+    }
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!(report["ending"], "done");
+    assert_eq!(report["published"]["days"], 4);
+    let outcomes: Vec<&str> = report["days"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|day| day["outcome"].as_str().unwrap())
+        .collect();
+    assert_eq!(outcomes, ["fetched", "fetched", "fetched", "no_data", "fetched_by_issue"]);
+    let stored = fs::read(folder.path().join("update").join("report-1.json")).unwrap();
+    assert_eq!(serde_json::from_slice::<Value>(&stored).unwrap(), report);
+
+    let rows = sql(
+        folder.path(),
+        "SELECT date::VARCHAR d, code, close, volume, source FROM daily ORDER BY date, code",
+    );
+    let rows: Vec<&str> = rows.lines().collect();
+    assert_eq!(rows.len(), 8, "{rows:?}");
+    assert!(rows[7].starts_with("2025-12-26,7203,105") && rows[7].ends_with("public"), "{rows:?}");
+    assert!(rows[1].starts_with("2025-12-22,130A,400") && rows[1].ends_with("vendor"), "{rows:?}");
+    for file in ["mother.db", "7203.db", "130A.db"] {
+        assert!(folder.path().join("jp").join("stocks_daily").join(file).is_file(), "{file}");
+    }
+    let mut ranking =
+        command(folder.path(), &["rank", "--from", "2025-12-24", "--format", "jsonl"]);
+    let ranked = ranking.output().unwrap();
+    let (ranked, errors) = texts(&ranked);
+    assert_eq!(ranked.lines().count(), 3, "{ranked}{errors}");
+
+    server.take_asked();
+    let output = update(folder.path(), &server, &[]).output().unwrap();
+    let (table, errors) = texts(&output);
+    assert!(output.status.success(), "{errors}");
+    no_key_in(folder.path(), &output);
+    for words in
+        ["update 2 done", "nothing new", "4 known before", "not configured", "report-2.json"]
+    {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    let asked = server.take_asked();
+    let days: Vec<&str> = asked.iter().filter_map(|path| query(path, "date")).collect();
+    assert_eq!(days, ["20251226"], "{asked:?}");
+}
+
+#[test]
+fn what_cannot_be_fetched_is_told_with_reasons() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(|_| Some((500, format!("{VENDOR_KEY} {PUBLIC_KEY}"))));
+    let mut command = update(folder.path(), &server, &["--codes", "7203"]);
+    let output = command.env_remove("KUMIKI_JQUANTS_API_KEY").output().unwrap();
+    let (table, errors) = texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{table}{errors}");
+    for words in ["update 1 incomplete", "KUMIKI_JQUANTS_API_KEY is not set", "HTTP 500", "7203  "]
+    {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+    assert!(
+        !table.contains(PUBLIC_KEY)
+            && !folder.path().join("jp").join("stocks_daily").join("7203.db").exists()
+    );
+}
+
+#[test]
+fn history_comes_from_files_without_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = tempfile::tempdir().unwrap();
+    for (name, rows) in [
+        ("equities_bars_daily_202511.csv.gz", "2025-11-28,72030,10,12,9,11,0,0,100,1100,1.0\n"),
+        ("equities_bars_daily_20251201.csv.gz", "2025-12-01,72030,5,6,5,5.5,0,0,200,1100,0.5\n"),
+    ] {
+        let file = fs::File::create(files.path().join(name)).unwrap();
+        let mut packed = GzEncoder::new(file, Compression::fast());
+        write!(packed, "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n{rows}").unwrap();
+        packed.finish().unwrap();
+    }
+    let from = files.path().to_str().unwrap();
+    let output = command(folder.path(), &["update", "--from-files", from]).output().unwrap();
+    let (table, errors) = texts(&output);
+    assert!(output.status.success(), "{table}{errors}");
+    assert!(table.contains("2 fetched"), "{table}");
+    let rows = sql(folder.path(), "SELECT count(*), min(source) FROM daily");
+    assert!(rows.contains("2,files"), "{rows}");
+    let empty = tempfile::tempdir().unwrap();
+    let from = empty.path().to_str().unwrap();
+    let output = command(folder.path(), &["update", "--from-files", from]).output().unwrap();
+    let (_, errors) = texts(&output);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(errors.contains("looked for equities_bars_daily_YYYYMM.csv.gz"), "{errors}");
+}
+
+#[test]
+fn wrong_arguments_are_refused_and_the_help_teaches() {
+    let folder = tempfile::tempdir().unwrap();
+    let refused = |arguments: &[&str]| {
+        let mut all = vec!["update"];
+        all.extend(arguments);
+        let output = command(folder.path(), &all).output().unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}");
+        texts(&output).1
+    };
+    assert!(refused(&["--dry-run"]).contains("--dry-run no longer exists"));
+    assert!(refused(&["--codes", "x"]).contains("no issue code"));
+    assert!(refused(&["--as-of", "2999-01-01"]).contains("in the future"));
+    assert!(refused(&["--vendor-url", "http://example.com"]).contains("https://"));
+    assert!(refused(&["--days", "0"]).contains("--days"));
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing was written");
+    let output = command(folder.path(), &["update", "--help"]).output().unwrap();
+    let (help, _) = texts(&output);
+    assert!(output.status.success());
+    for words in ["--days 1000", "--from-files", "KUMIKI_JQUANTS_API_KEY", "STOCKDATA_CACHE_DIR"] {
+        assert!(help.contains(words), "{words}: {help}");
+    }
+    assert!(!help.contains("dry-run"));
+}
+
+/// The first Ctrl-C ends the run between two days, and the next run goes on.
+#[cfg(unix)]
+#[test]
+fn ctrl_c_ends_cleanly() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(|path| match query(path, "date") {
+        Some("20251224") => None,
+        _ => market(path),
+    });
+    let mut running = update(folder.path(), &server, &[]);
+    let running = running.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !server.asked.lock().unwrap().iter().any(|path| path.contains("20251224")) {
+        thread::yield_now();
+    }
+    let kill = Command::new("kill").args(["-INT", &running.id().to_string()]).status().unwrap();
+    assert!(kill.success());
+    let output = running.wait_with_output().unwrap();
+    let (table, errors) = texts(&output);
+    assert_eq!(output.status.code(), Some(130), "{table}{errors}");
+    assert!(table.contains("2 fetched, 3 not reached"), "{table}");
+    assert!(errors.contains("run it again to go on"), "{errors}");
+    assert!(!folder.path().join("jp").join("stocks_daily").join("mother.db").exists());
+
+    let server = Server::start(market);
+    let output = update(folder.path(), &server, &[]).output().unwrap();
+    assert!(output.status.success(), "{:?}", texts(&output));
+    let asked = server.take_asked();
+    let days: Vec<&str> = asked.iter().filter_map(|path| query(path, "date")).collect();
+    assert_eq!(days, ["20251224", "20251225", "20251226"], "{asked:?}");
+    let count = sql(folder.path(), "SELECT count(*) FROM daily");
+    assert_eq!(count.lines().last(), Some("7"), "{count}");
+}
