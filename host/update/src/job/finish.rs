@@ -39,6 +39,7 @@ impl Job<'_> {
             if stop.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
         let watch = &mut *self.watch;
+        watch.progress(Phase::Publish, 0, 1, "");
         let published = self.shelf.publish(&mut |done, of, what| {
             watch.progress(Phase::Publish, done, of, what);
             go_on()
@@ -51,6 +52,7 @@ impl Job<'_> {
             last: published.range.1,
         });
         let watch = &mut *self.watch;
+        watch.progress(Phase::Split, 0, published.codes as u64, "");
         let split = self.shelf.split_to_individual(from, &mut |done, of, what| {
             watch.progress(Phase::Split, done, of, what);
             go_on()
