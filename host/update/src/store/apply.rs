@@ -7,8 +7,8 @@ use duckdb::types::Value;
 use duckdb::{Connection, params};
 
 use super::error::StoreError;
-use super::limits::ROWS_AT_ONCE_MAX;
-use super::schema::{definitions, names};
+use super::limits::{APPEND_ROWS_MIN, APPEND_THREADS, ROWS_AT_ONCE_MAX};
+use super::schema::{definitions, names, quoted};
 use crate::row::DailyRow;
 use crate::shelf::Applied;
 
@@ -30,14 +30,14 @@ pub(super) fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applie
     let Some((first, last)) = span(rows) else { return Ok(Applied::default()) };
     let failed = |error| StoreError::database("store rows")(error);
     bring_in(connection, rows).map_err(failed)?;
-    let outcome = judge(connection, first, last).map_err(failed).and_then(|applied| {
-        if applied.inserted + applied.changed > 0 {
-            store(connection, &applied).map_err(failed)?;
+    let outcome = judge(connection, rows, (first, last)).map_err(failed).and_then(|judged| {
+        if judged.applied.inserted + judged.applied.changed > 0 {
+            store(connection, &judged).map_err(failed)?;
         }
-        Ok(applied)
+        Ok(judged.applied)
     });
     // Memory only; the next call makes them anew.
-    let dropped = "DROP TABLE IF EXISTS temp.incoming; DROP TABLE IF EXISTS temp.judged";
+    let dropped = "DROP TABLE IF EXISTS memory.incoming; DROP TABLE IF EXISTS temp.judged";
     let _ = connection.execute_batch(dropped);
     outcome
 }
@@ -53,7 +53,11 @@ fn check(row: &DailyRow) -> Result<(), StoreError> {
 }
 
 fn refuse_twice(rows: &[DailyRow]) -> Result<(), StoreError> {
-    let mut keys: Vec<_> = rows.iter().map(|row| (row.code, row.date)).collect();
+    let key = |row: &DailyRow| (row.code, row.date);
+    if rows.is_sorted_by(|one, next| key(one) < key(next)) {
+        return Ok(());
+    }
+    let mut keys: Vec<_> = rows.iter().map(key).collect();
     keys.sort_unstable();
     match keys.array_windows().find(|[one, next]| one == next) {
         Some(&[(code, date), _]) => {
@@ -74,11 +78,32 @@ fn yen(units: i64) -> f64 {
     units as f64 / UNITS_PER_YEN as f64
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the database's edge: columns are DOUBLE")]
+/// Brings the rows into a table in memory, with a thread for each part of many rows.
 fn bring_in(connection: &Connection, rows: &[DailyRow]) -> duckdb::Result<()> {
-    let create = format!("CREATE OR REPLACE TEMP TABLE incoming ({})", definitions());
+    let create = format!("CREATE OR REPLACE TABLE memory.incoming ({})", definitions());
     connection.execute_batch(&create)?;
-    let mut appender = connection.appender_to_catalog_and_db("incoming", "temp", "main")?;
+    let part = rows.len().div_ceil(APPEND_THREADS).max(APPEND_ROWS_MIN);
+    let mut parts = Vec::new();
+    for rows in rows.chunks(part) {
+        parts.push((connection.try_clone()?, rows));
+    }
+    std::thread::scope(|scope| {
+        let started: Vec<_> = parts
+            .into_iter()
+            .map(|(connection, rows)| scope.spawn(move || append(&connection, rows)))
+            .collect();
+        // All have ended before the first failure is told.
+        let ended: Vec<_> = started.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
+        ended.into_iter().try_for_each(|end| match end {
+            Ok(outcome) => outcome,
+            Err(panic) => std::panic::resume_unwind(panic),
+        })
+    })
+}
+
+#[expect(clippy::cast_precision_loss, reason = "the database's edge: columns are DOUBLE")]
+fn append(connection: &Connection, rows: &[DailyRow]) -> duckdb::Result<()> {
+    let mut appender = connection.appender_to_catalog_and_db("incoming", "memory", "main")?;
     for row in rows {
         let price = |price: Option<domain::Price>| price.map(|price| yen(price.units()));
         appender.append_row(params![
@@ -97,8 +122,38 @@ fn bring_in(connection: &Connection, rows: &[DailyRow]) -> duckdb::Result<()> {
     appender.flush()
 }
 
+/// What is to be done with the rows.
+struct Judged {
+    applied: Applied,
+    /// The table with the rows to insert.
+    table: &'static str,
+}
+
 /// Compares the rows with the stored ones; keeps those that are new or different.
-fn judge(connection: &Connection, first: JstDate, last: JstDate) -> duckdb::Result<Applied> {
+fn judge(
+    connection: &Connection,
+    rows: &[DailyRow],
+    (first, last): (JstDate, JstDate),
+) -> duckdb::Result<Judged> {
+    let codes = || rows.iter().map(|row| row.code.as_str());
+    let (low, high) = (codes().min().unwrap_or_default(), codes().max().unwrap_or_default());
+    let old = format!(
+        "FROM work.daily WHERE date BETWEEN DATE '{first}' AND DATE '{last}'
+           AND code BETWEEN {} AND {}",
+        quoted(low),
+        quoted(high)
+    );
+    // A new day or a new issue: there is nothing to compare with.
+    let is_new = format!("SELECT count(*) = 0 FROM ({old} LIMIT 1)");
+    if connection.query_row(&is_new, [], |row| row.get(0))? {
+        let inserted = rows.len() as u64;
+        let applied = Applied { inserted, first_changed: Some(first), ..Applied::default() };
+        return Ok(Judged { applied, table: "memory.incoming" });
+    }
+    compare(connection, &old).map(|applied| Judged { applied, table: "temp.judged" })
+}
+
+fn compare(connection: &Connection, old: &str) -> duckdb::Result<Applied> {
     let same: Vec<String> = COMPARED
         .iter()
         .map(|column| format!("old.{column} IS NOT DISTINCT FROM incoming.{column}"))
@@ -106,39 +161,40 @@ fn judge(connection: &Connection, first: JstDate, last: JstDate) -> duckdb::Resu
     connection.execute_batch(&format!(
         "CREATE OR REPLACE TEMP TABLE judged AS
            SELECT incoming.*, old.code IS NOT NULL AS known
-             FROM temp.incoming LEFT JOIN (
-               FROM work.daily WHERE date BETWEEN DATE '{first}' AND DATE '{last}') old
+             FROM memory.incoming LEFT JOIN ({old}) old
              ON old.date = incoming.date AND old.code = incoming.code
              WHERE old.code IS NULL OR NOT ({})",
         same.join(" AND ")
     ))?;
     connection.query_row(
         "SELECT count(*) FILTER (NOT known), count(*) FILTER (known), min(date)::VARCHAR,
-             (SELECT count(*) FROM temp.incoming) FROM temp.judged",
+             (SELECT count(*) FROM memory.incoming) FROM temp.judged",
         [],
         |row| {
             let (inserted, changed, all): (u64, u64, u64) = (row.get(0)?, row.get(1)?, row.get(3)?);
             let first: Option<String> = row.get(2)?;
+            let first = first.map(|first| first.parse()).transpose();
+            let first_changed = first.map_err(|_| duckdb::Error::InvalidQuery)?;
             let unchanged = all - inserted - changed;
-            let first_changed = first.and_then(|first| first.parse().ok());
             Ok(Applied { inserted, changed, unchanged, first_changed })
         },
     )
 }
 
-fn store(connection: &Connection, applied: &Applied) -> duckdb::Result<()> {
+fn store(connection: &Connection, judged: &Judged) -> duckdb::Result<()> {
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction()?;
-    if applied.changed > 0 {
+    if judged.applied.changed > 0 {
         transaction.execute_batch(
             "DELETE FROM work.daily USING temp.judged WHERE judged.known
                AND daily.date = judged.date AND daily.code = judged.code",
         )?;
     }
     transaction.execute_batch(&format!(
-        "INSERT INTO work.daily SELECT {} FROM temp.judged;
+        "INSERT INTO work.daily SELECT {} FROM {};
          UPDATE work.state SET generation = generation + 1",
-        names()
+        names(),
+        judged.table
     ))?;
     transaction.commit()
 }

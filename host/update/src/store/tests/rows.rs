@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::StoreError;
-use crate::store::limits::ROWS_AT_ONCE_MAX;
+use crate::store::limits::{APPEND_ROWS_MIN, APPEND_THREADS, ROWS_AT_ONCE_MAX};
 use crate::{Applied, IssueCode};
 
 #[test]
@@ -97,6 +97,21 @@ fn null_stays_null_and_prices_stay_exact() {
     let types = lines(&mother, "SELECT column_type FROM (DESCRIBE daily)");
     assert_eq!(types[..2], ["DATE", "VARCHAR"]);
     assert_eq!((types[2..9].iter().all(|kind| kind == "DOUBLE"), types.len()), (true, 10));
+}
+
+#[test]
+fn a_large_delivery_is_stored_by_several_threads() {
+    let desk = Desk::new();
+    let mut workshop = desk.open();
+    let codes: Vec<String> = (0..60).map(|place| (1301 + place).to_string()).collect();
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    let rows = market(&codes, &days(2_000));
+    assert!(rows.len() > APPEND_THREADS * APPEND_ROWS_MIN);
+    let applied = workshop.apply(&rows).unwrap();
+    assert_eq!((applied.inserted, applied.first_changed), (120_000, Some(days(1)[0])));
+    let same = Applied { unchanged: 120_000, ..Applied::default() };
+    assert_eq!(workshop.apply(&rows).unwrap(), same);
+    assert_eq!(workshop.publish(&mut go_on).unwrap().days, 2_000);
 }
 
 /// What a delivery of the property test holds: place of the code and the day, close, factor.
