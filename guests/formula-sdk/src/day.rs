@@ -52,8 +52,11 @@ mod tests {
 
     #[test]
     fn columns_are_found_by_name_and_lag() {
-        let inputs =
-            [Input::at(Column::Close, 0), Input::window(Column::Volume, 1, 2), Input::at(Column::Close, 9)];
+        let inputs = [
+            Input::at(Column::Close, 0),
+            Input::window(Column::Volume, 1, 2),
+            Input::at(Column::Close, 9),
+        ];
         let values: Vec<f64> = (0..8).map(f64::from).collect();
         let day = Day::new(&inputs, 2, &values);
         assert_eq!(day.column(Column::Close, 0), [0.0, 1.0]);

@@ -89,7 +89,7 @@ macro_rules! register_formula {
                 }
             }
 
-            $crate::wasm::export!(Component with_types_in $crate::wasm::bindings);
+    $crate::wasm::export!(Component with_types_in $crate::wasm::bindings);
         };
     };
 }

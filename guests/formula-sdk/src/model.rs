@@ -141,13 +141,8 @@ pub trait Formula: Sized {
 mod tests {
     use super::*;
 
-    const PARAMETERS: &[Parameter] = &[Parameter {
-        name: "days",
-        description: "",
-        default: 5.0,
-        minimum: 1.0,
-        maximum: 9.0,
-    }];
+    const PARAMETERS: &[Parameter] =
+        &[Parameter { name: "days", description: "", default: 5.0, minimum: 1.0, maximum: 9.0 }];
 
     #[test]
     fn values_are_read_by_name() {

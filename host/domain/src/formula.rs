@@ -157,9 +157,8 @@ mod tests {
 
     #[test]
     fn inputs_are_shown_as_in_formulas() {
-        let shown = |column, first_lag, last_lag| {
-            FormulaInput { column, first_lag, last_lag }.to_string()
-        };
+        let shown =
+            |column, first_lag, last_lag| FormulaInput { column, first_lag, last_lag }.to_string();
         assert_eq!(shown(Column::Close, 0, 0), "Close");
         assert_eq!(shown(Column::High, 5, 5), "High[-5]");
         assert_eq!(shown(Column::Volume, 0, 20), "Volume[0..-20]");

@@ -47,12 +47,8 @@ impl Artefact {
         let file = File::open(path).map_err(read_error)?;
         let found = file.metadata().map_err(read_error)?.len();
         let path_owned = || path.to_owned();
-        let too_large = |found| SandboxError::TooLarge {
-            kind,
-            path: path_owned(),
-            found,
-            allowed: bytes_max,
-        };
+        let too_large =
+            |found| SandboxError::TooLarge { kind, path: path_owned(), found, allowed: bytes_max };
         if found > bytes_max {
             return Err(too_large(found));
         }
@@ -136,7 +132,9 @@ fn componentize(contract: &Contract, name: &str, module: &[u8]) -> Result<Vec<u8
                 for import in imports.into_imports() {
                     let import = import.map_err(|error| not_wasm(name, &error))?;
                     // Modules built for the contract name an interface; others a bare module.
-                    if !import.module.starts_with(contract.package) && !import.module.starts_with('[') {
+                    if !import.module.starts_with(contract.package)
+                        && !import.module.starts_with('[')
+                    {
                         let import = format!("{}.{}", import.module, import.name);
                         return Err(foreign_import(contract, name, &import));
                     }

@@ -84,8 +84,7 @@ impl Sandbox {
     /// # Errors
     /// When it cannot be read, is no formula, or imports anything.
     pub fn load_formula(&self, path: &Path) -> Result<FormulaModule, SandboxError> {
-        let artefact =
-            Artefact::read_as(&contract::FORMULA, path, self.config.component_bytes)?;
+        let artefact = Artefact::read_as(&contract::FORMULA, path, self.config.component_bytes)?;
         self.prepare_formula(artefact)
     }
 

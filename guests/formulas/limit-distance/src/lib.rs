@@ -98,7 +98,11 @@ impl Formula for LimitDistance {
             };
             yen / close * 100.0
         };
-        day.column(Column::Close, 0).iter().zip(day.column(Column::Close, 1)).map(distance).collect()
+        day.column(Column::Close, 0)
+            .iter()
+            .zip(day.column(Column::Close, 1))
+            .map(distance)
+            .collect()
     }
 }
 
@@ -121,9 +125,10 @@ mod tests {
         assert_eq!((limits(999.0).1, limits(1_000.0).1), (1_149.0, 1_300.0));
         assert_eq!((limits(6e7), limits(20.0).0), ((5e7, 7e7), LOWEST));
         let closes = [2_074.0, 2_000.0, 1_300.0];
-        assert_eq!(distances(1.0, closes, [1_674.0; 3]), [0.0, 3.7, 774.0 / 1_300.0 * 100.0]);
+        let upper = [0.0, 74.0 / 2_000.0 * 100.0, 774.0 / 1_300.0 * 100.0];
+        assert_eq!(distances(1.0, closes, [1_674.0; 3]), upper);
         assert_eq!(distances(-1.0, closes, [1_674.0; 3])[2], 2.0);
-        assert_eq!(distances(0.0, closes, [1_674.0; 3]), [0.0, 3.7, 2.0]);
+        assert_eq!(distances(0.0, closes, [1_674.0; 3]), [0.0, upper[1], 2.0]);
     }
 
     #[test]

@@ -99,7 +99,8 @@ mod tests {
 
     #[test]
     fn a_look_back_is_a_whole_number() {
-        let refused = |days| TestDay::new(0).evaluate::<RiskAdjustedMomentum>(&[("lookback", days)]);
+        let refused =
+            |days| TestDay::new(0).evaluate::<RiskAdjustedMomentum>(&[("lookback", days)]);
         assert!(refused(2.5).unwrap_err().contains("whole number"));
         assert!(refused(251.0).unwrap_err().contains("it may be 2 to 250"));
     }

@@ -40,10 +40,7 @@ fn parameter(lift: &mut Lift<'_>) -> Lifted<FormulaParameter> {
 }
 
 /// `result<list<input>, string>` at a place.
-pub(crate) fn inputs(
-    lift: &mut Lift<'_>,
-    place: u32,
-) -> Lifted<Result<Vec<FormulaInput>, String>> {
+pub(crate) fn inputs(lift: &mut Lift<'_>, place: u32) -> Lifted<Result<Vec<FormulaInput>, String>> {
     lift.go_to(place, 4, INPUTS_BYTES)?;
     let case = lift.u8()?;
     lift.align(4);

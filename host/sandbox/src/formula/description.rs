@@ -124,7 +124,10 @@ mod tests {
     fn descriptions_have_limits() {
         assert_eq!(check(&good()), Ok(()));
         for name in ["", "A", "1a", "a b", "a/b", "..", &"a".repeat(65)] {
-            assert!(refused(|one| one.name = name.to_owned()).contains("its name is not"), "{name}");
+            assert!(
+                refused(|one| one.name = name.to_owned()).contains("its name is not"),
+                "{name}"
+            );
         }
         assert!(refused(|one| one.version = "1".repeat(33)).contains("its version"));
         assert!(refused(|one| one.summary = "a\nb".to_owned()).contains("its summary"));
@@ -150,7 +153,8 @@ mod tests {
 
     #[test]
     fn inputs_have_limits() {
-        let input = |first_lag, last_lag| FormulaInput { column: Column::Close, first_lag, last_lag };
+        let input =
+            |first_lag, last_lag| FormulaInput { column: Column::Close, first_lag, last_lag };
         let most = u32::try_from(FORMULA_COLUMNS_MAX).unwrap();
         assert_eq!(check_inputs(&[input(0, most - 1)]), Ok(()));
         assert_eq!(check_inputs(&[input(FORMULA_LAG_MAX, FORMULA_LAG_MAX)]), Ok(()));

@@ -163,10 +163,7 @@ mod tests {
     fn a_module_that_behaves_is_driven() {
         let (mut store, exports) = program("i32.const 1024", "i32.const 64", &answer(1024, 2));
         let inputs = exports.configure(&mut store, &[20.0]).unwrap().unwrap();
-        assert_eq!(
-            inputs,
-            [FormulaInput { column: Column::Close, first_lag: 0, last_lag: 5 }]
-        );
+        assert_eq!(inputs, [FormulaInput { column: Column::Close, first_lag: 0, last_lag: 5 }]);
         let mut out = [0.0; 2];
         exports.evaluate(&mut store, &[&[1.5, 2.5]], &mut out).unwrap();
         assert_eq!(out, [1.5, 2.5], "it answers with what it was given");

@@ -80,8 +80,8 @@ impl FormulaRuntime for FormulaInstance {
     #[inline]
     fn evaluate(&mut self, columns: &[&[f64]], out: &mut [f64]) -> Result<(), Box<FormulaFault>> {
         let values = columns.len().saturating_mul(out.len()) as u64;
-        let fuel = FORMULA_FUEL_PER_DAY
-            .saturating_add(FORMULA_FUEL_PER_VALUE.saturating_mul(values));
+        let fuel =
+            FORMULA_FUEL_PER_DAY.saturating_add(FORMULA_FUEL_PER_VALUE.saturating_mul(values));
         self.call("evaluate", fuel, |exports, store| exports.evaluate(store, columns, out))
     }
 }

@@ -33,9 +33,12 @@ fn the_functions_have_the_signatures_that_the_host_calls() {
     for (function, arguments) in guest.functions.values().zip([0, 2, 3]) {
         let signature = contract.resolve.wasm_signature(AbiVariant::GuestExport, function);
         // Numbers of 32 bits are places, lengths and counts of rows.
-        assert!(signature.params.iter().all(|one| {
-            matches!(one, WasmType::I32 | WasmType::Pointer | WasmType::Length)
-        }));
+        assert!(
+            signature
+                .params
+                .iter()
+                .all(|one| { matches!(one, WasmType::I32 | WasmType::Pointer | WasmType::Length) })
+        );
         assert_eq!((signature.params.len(), signature.results.len()), (arguments, 1));
         assert!(!signature.indirect_params && signature.retptr, "{}", function.name);
     }
