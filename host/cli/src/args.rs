@@ -14,8 +14,8 @@ use replay::sweep::{Axis, Statistic, WalkForward};
 use crate::execution::ExecutionArgs;
 
 pub(crate) use rank::{
-    DataArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, SqlArgs,
-    SqlFormat,
+    FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, ShelfArgs,
+    SqlArgs, SqlFormat,
 };
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.

@@ -38,11 +38,8 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
         codes: SampleCodes::These(codes),
         trades_per_code_day: args.trades_per_day,
     };
-    let report = if args.bars {
-        write_sample_with_bars(out, &spec)?
-    } else {
-        write_sample(out, &spec)?
-    };
+    let report =
+        if args.bars { write_sample_with_bars(out, &spec)? } else { write_sample(out, &spec)? };
     println!(
         "{} trades in {} file(s) in {}",
         grouped(&report.rows.to_string()),

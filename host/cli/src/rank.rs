@@ -1,5 +1,6 @@
 //! `kumiki rank`: a ranking, shown or written to a file.
 
+mod formulas;
 mod serve;
 mod show;
 
@@ -10,7 +11,9 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use ranking::store::DataDir;
-use ranking::{CancelToken, EngineOptions, RankEngine, RankError, RankQuery, Ranking, export};
+use ranking::{
+    CancelToken, EngineOptions, RankEngine, RankError, RankQuery, Ranking, SortBy, export,
+};
 
 use crate::Ending;
 use crate::args::{PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat};
@@ -25,6 +28,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
     match &args.command {
         Some(RankCommand::Serve(serve)) => serve::run(serve),
         Some(RankCommand::Publish(publish)) => self::publish(publish),
+        Some(RankCommand::Formulas(formulas)) => formulas::run(formulas),
         None => query(&args.query),
     }
 }
@@ -55,7 +59,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     let query = RankQuery {
         from: args.from.unwrap_or(to),
         to,
-        formula: args.sort_by.clone(),
+        sort_by: sort_by(args)?,
         order: args.order,
         limit: args.limit,
         codes: (!args.codes.is_empty()).then(|| args.codes.clone()),
@@ -73,6 +77,17 @@ fn query(args: &QueryArgs) -> Result<Ending> {
             Ok(Ending::Interrupted)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// The formula, or the module with its parameters.
+fn sort_by(args: &QueryArgs) -> Result<SortBy> {
+    match &args.formula {
+        None => Ok(args.sort_by.clone().into()),
+        Some(name) => {
+            let shelf = formulas::shelf(&args.shelf, &args.data.data_dir)?;
+            Ok(shelf.bind(name, &args.params)?.into())
+        }
     }
 }
 
@@ -103,6 +118,9 @@ fn format(args: &QueryArgs) -> Result<RowFormat> {
 }
 
 fn explain(engine: &RankEngine, query: &RankQuery) -> Result<Ending> {
+    if let SortBy::Module(bound) = &query.sort_by {
+        return formulas::explain(engine, query, bound);
+    }
     let found = engine.explain(query)?;
     println!("formula\n  {}\n\ntree", found.formula);
     for line in found.tree.lines() {

@@ -33,6 +33,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         limits: service_limits(args)?,
         token,
         origins: args.cors_origin.clone(),
+        formulas: Some(Arc::new(super::formulas::shelf(&args.shelf, &args.data.data_dir)?)),
         graphiql: args.graphiql,
     };
     let service = Service::bind(args.listen, Arc::new(engine), options, |line| {

@@ -30,10 +30,11 @@ pub struct Explanation {
 }
 
 pub(super) fn explain(engine: &RankEngine, query: &RankQuery) -> Result<Explanation, RankError> {
+    let formula = query.sort_by.statement_formula()?;
     let cancel = CancelToken::new();
     let (ranking, elapsed) = engine.timed(query, &cancel)?;
     let resolved = engine.resolve(query)?;
-    let (sql, plan) = match engine.statement(query, &resolved) {
+    let (sql, plan) = match engine.statement(query, &resolved)? {
         Some(statement) => {
             let reference = resolved.snapshot.reference(&engine.options)?;
             (statement.sql(), reference.get(&resolved.snapshot.info)?.plan(&statement)?)
@@ -43,8 +44,8 @@ pub(super) fn explain(engine: &RankEngine, query: &RankQuery) -> Result<Explanat
     let watch = Stopwatch::start();
     let by_sql = engine.rank_by_sql(query, &cancel)?;
     Ok(Explanation {
-        formula: query.formula.to_string(),
-        tree: query.formula.tree(),
+        formula: formula.to_string(),
+        tree: formula.tree(),
         sql,
         plan,
         rows: ranking.rows.len(),

@@ -19,6 +19,7 @@ use super::limits::ServiceLimits;
 use super::metrics::{Metrics, Up};
 use super::resolve::{Desk, Log};
 use super::token::BearerToken;
+use crate::FormulaShelf;
 
 /// Most bytes of a request's headers.
 const HEADER_BYTES: usize = 32 * 1024;
@@ -38,6 +39,8 @@ pub struct ServiceOptions {
     pub token: Option<BearerToken>,
     /// Origins whose pages may ask (CORS); none by default.
     pub origins: Vec<String>,
+    /// Formula modules that clients may rank by; none by default.
+    pub formulas: Option<Arc<FormulaShelf>>,
     /// Whether GET /graphql shows a page for trying queries.
     pub graphiql: bool,
 }
@@ -98,7 +101,13 @@ impl Service {
         let (listener, address) =
             listen().map_err(|error| ServiceError::Listen { address, error })?;
         let log: Log = Arc::new(log);
-        let desk = Desk { backend, limits: options.limits, metrics: Metrics::default(), log };
+        let desk = Desk {
+            backend,
+            formulas: options.formulas,
+            limits: options.limits,
+            metrics: Metrics::default(),
+            log,
+        };
         let site = Site {
             endpoint: Endpoint::new(Arc::new(desk)),
             token: options.token,
