@@ -10,8 +10,8 @@ use common::{
 };
 use domain::strategy::{Action, LogLevel};
 use domain::{Money, OrderModify, OrderSide, OrderStatus, TimeInForce, TriggerType};
-use replay::exchange::Commission;
 use replay::RunStatus;
+use replay::exchange::Commission;
 
 use OrderSide::{Buy, Sell};
 use TimeInForce::AtTheClose;
