@@ -31,6 +31,13 @@ pub fn strategy(name: &str) -> PathBuf {
     existing(path, "run `cargo xtask guests`")
 }
 
+/// A built-in formula module's component.
+#[must_use]
+pub fn formula(name: &str) -> PathBuf {
+    let path = release_folder().join("formulas").join(format!("{name}.wasm"));
+    existing(path, "run `cargo xtask guests`")
+}
+
 /// A test guest's component.
 #[must_use]
 pub fn test_guest(name: &str) -> PathBuf {

@@ -178,6 +178,8 @@ mod tests {
         let metadata = json!({"workspace_root": "/p/guests", "packages": [
             package("sma-cross", "/p/guests/strategies/sma-cross/Cargo.toml", "cdylib"),
             package("kumiki-sdk", "/p/guests/sdk/Cargo.toml", "lib"),
+            package("kumiki-formula-sdk", "/p/guests/formula-sdk/Cargo.toml", "lib"),
+            package("limit-distance", "/p/guests/formulas/limit-distance/Cargo.toml", "cdylib"),
             package("loops-forever", "/p/guests/test/loops-forever/Cargo.toml", "cdylib"),
         ]});
         let guests = read_guests(&metadata);
@@ -188,6 +190,7 @@ mod tests {
         assert_eq!(
             places,
             [
+                ("formulas", "limit-distance", "limit_distance"),
                 ("test-guests", "loops-forever", "loops_forever"),
                 ("strategies", "sma-cross", "sma_cross"),
             ]

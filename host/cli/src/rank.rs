@@ -1,5 +1,6 @@
 //! `kumiki rank`: a ranking, shown or written to a file.
 
+mod formulas;
 mod serve;
 mod show;
 
@@ -11,7 +12,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use ranking::store::DataDir;
 use ranking::{
-    CancelToken, EngineOptions, Explanation, RankEngine, RankError, RankQuery, Ranking, export,
+    CancelToken, EngineOptions, Explanation, RankEngine, RankError, RankQuery, Ranking, SortBy,
+    export,
 };
 
 use crate::Ending;
@@ -27,6 +29,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
     match &args.command {
         Some(RankCommand::Serve(serve)) => serve::run(serve),
         Some(RankCommand::Publish(publish)) => self::publish(publish),
+        Some(RankCommand::Formulas(formulas)) => formulas::run(formulas),
         None => query(&args.query),
     }
 }
@@ -57,7 +60,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     let query = RankQuery {
         from: args.from.unwrap_or(to),
         to,
-        formula: args.sort_by.clone(),
+        sort_by: sort_by(args)?,
         order: args.order,
         limit: args.limit,
         codes: (!args.codes.is_empty()).then(|| args.codes.clone()),
@@ -65,11 +68,17 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     if query.from > query.to {
         bail!("--from {} is after --to {}", query.from, query.to);
     }
-    let done = if args.explain {
-        engine.explain(&query, &cancel).map(|found| explain(&found))
-    } else {
-        let ranking = engine.rank(&query, &cancel);
-        ranking.map(|ranking| write(&ranking, &query, format, args.out.as_deref()))
+    let done = match &query.sort_by {
+        SortBy::Module(bound) if args.explain => engine
+            .timed(&query, &cancel)
+            .map(|(ranking, elapsed)| formulas::explain(&ranking, elapsed, bound)),
+        SortBy::Formula(_) if args.explain => {
+            engine.explain(&query, &cancel).map(|found| explain(&found))
+        }
+        _ => {
+            let ranking = engine.rank(&query, &cancel);
+            ranking.map(|ranking| write(&ranking, &query, format, args.out.as_deref()))
+        }
     };
     match done {
         Ok(written) => written,
@@ -78,6 +87,17 @@ fn query(args: &QueryArgs) -> Result<Ending> {
             Ok(Ending::Interrupted)
         }
         Err(error) => Err(error.into()),
+    }
+}
+
+/// The formula, or the module with its parameters.
+fn sort_by(args: &QueryArgs) -> Result<SortBy> {
+    match &args.formula {
+        None => Ok(args.sort_by.clone().into()),
+        Some(name) => {
+            let shelf = formulas::shelf(&args.shelf, &args.data.data_dir)?;
+            Ok(shelf.bind(name, &args.params)?.into())
+        }
     }
 }
 

@@ -8,6 +8,7 @@ pub mod calendar;
 pub mod clock;
 pub mod digest;
 pub mod event;
+pub mod formula;
 pub mod instrument;
 pub mod limits;
 pub mod money;

@@ -55,3 +55,21 @@ pub const SWEEP_JOBS_MAX: usize = 256;
 pub const SWEEP_ERROR_TEXT_MAX: usize = 2_000;
 /// Bytes of one line of a sweep's journal: an error text with every character escaped, and numbers.
 pub const SWEEP_JOURNAL_LINE_MAX: usize = 64 << 10;
+/// Fuel of a formula module for one day, whatever it reads; about 0.1 s of work.
+pub const FORMULA_FUEL_PER_DAY: u64 = 100_000_000;
+/// Fuel of a formula module for each value that it reads on a day, on top.
+pub const FORMULA_FUEL_PER_VALUE: u64 = 1_000;
+/// Parameters of a formula module.
+pub const FORMULA_PARAMETERS_MAX: usize = 16;
+/// Inputs that a formula module declares.
+pub const FORMULA_INPUTS_MAX: usize = 64;
+/// Lags of all inputs of a formula module together: with 20,000 issues they take 48 MB of its memory.
+pub const FORMULA_COLUMNS_MAX: usize = 300;
+/// The largest lag of a formula module, in business days (more than ten years).
+pub const FORMULA_LAG_MAX: u32 = 2_600;
+/// Bytes of a formula module's name.
+pub const FORMULA_NAME_BYTES_MAX: usize = 64;
+/// Bytes of a formula module's version, and of a parameter's name.
+pub const FORMULA_WORD_BYTES_MAX: usize = 32;
+/// Bytes of what a formula module says of itself or of a parameter.
+pub const FORMULA_TEXT_BYTES_MAX: usize = 400;

@@ -18,9 +18,9 @@ use domain::JstDate;
 use domain::clock::Stopwatch;
 
 use crate::error::RankError;
-use crate::kernel::{Plan, Program};
+use crate::kernel::{Plan, Program, Values};
 use crate::limits::{CODES_MAX, LIMIT_MAX, RANGE_YEARS_MAX};
-use crate::query::{CancelToken, RankQuery, Ranking, shown};
+use crate::query::{CancelToken, RankQuery, Ranking, SortBy, shown};
 use crate::store::{DataDir, Statement};
 
 use cache::{Cache, Key};
@@ -96,7 +96,7 @@ impl RankEngine {
     ) -> Result<Ranking, RankError> {
         let resolved = self.resolve(query)?;
         let snapshot = &resolved.snapshot;
-        let rows = match self.statement(query, &resolved) {
+        let rows = match self.statement(query, &resolved)? {
             Some(statement) => snapshot.reference(&self.options)?.get(&snapshot.info)?.rows(
                 &statement,
                 cancel,
@@ -150,33 +150,43 @@ impl RankEngine {
 
     fn plan(&self, query: &RankQuery, resolved: &Resolved) -> Plan {
         Plan {
-            program: Program::new(query.formula.root()),
+            values: match &query.sort_by {
+                SortBy::Formula(formula) => Values::Formula(Program::new(formula.root())),
+                SortBy::Module(bound) => Values::Module(Arc::clone(bound)),
+            },
             order: query.order,
             limit: query.limit as usize,
             codes: resolved.codes.clone(),
         }
     }
 
-    /// The reference statement; `None` where the range has no days.
-    fn statement<'a>(&self, query: &'a RankQuery, resolved: &'a Resolved) -> Option<Statement<'a>> {
-        Some(Statement {
-            root: query.formula.root(),
-            first_day: resolved.days.start,
-            last_day: resolved
-                .days
-                .end
-                .checked_sub(1)
-                .filter(|last| *last >= resolved.days.start)?,
+    /// The reference statement of a formula; `None` where the range has no days.
+    fn statement<'a>(
+        &self,
+        query: &'a RankQuery,
+        resolved: &'a Resolved,
+    ) -> Result<Option<Statement<'a>>, RankError> {
+        let formula = query.sort_by.statement_formula()?;
+        let days = &resolved.days;
+        let last_day = days.end.checked_sub(1).filter(|last| *last >= days.start);
+        Ok(last_day.map(|last_day| Statement {
+            root: formula.root(),
+            first_day: days.start,
+            last_day,
             order: query.order,
             limit: query.limit,
             codes: resolved.codes.as_deref(),
             code_count: resolved.snapshot.grid.codes().len(),
             parts: self.options.threads,
-        })
+        }))
     }
 
-    /// The kernel's answer with its time, past the cache.
-    fn timed(
+    /// Ranks past the cache, and tells how long that took.
+    ///
+    /// # Errors
+    ///
+    /// As [`RankEngine::rank`].
+    pub fn timed(
         &self,
         query: &RankQuery,
         cancel: &CancelToken,

@@ -4,6 +4,9 @@
 use std::error::Error;
 use std::time::Duration;
 
+use domain::JstDate;
+use domain::formula::FormulaFault;
+
 use crate::formula::FormulaError;
 
 /// The cause of an internal failure; its text may name files and is not for clients.
@@ -16,6 +19,28 @@ pub enum RankError {
     /// The formula is not one (specification 3, "sortBy formula").
     #[error("{0}")]
     Formula(#[from] FormulaError),
+    /// No listed module has this name.
+    #[error("{0}")]
+    FormulaUnknown(String),
+    /// A parameter of a module is unknown or out of its range.
+    #[error("{0}")]
+    FormulaParams(String),
+    /// A module or the list of modules cannot be used.
+    #[error("{0}")]
+    FormulaRefused(String),
+    /// A module failed.
+    #[error("formula `{name}` failed{}: it {}", on(*date), source.kind)]
+    FormulaFault {
+        /// Its name in the list.
+        name: String,
+        /// The day that it was to compute; none while it was made.
+        date: Option<JstDate>,
+        /// What happened, with the module's frames.
+        source: Box<FormulaFault>,
+    },
+    /// A module is no formula text, so there is no statement for it.
+    #[error("a formula module has no statement; only formulas have")]
+    NoStatement,
     /// The order is neither `desc` nor `asc`.
     #[error("order `{0}` is not known; use desc or asc")]
     Order(String),
@@ -89,6 +114,11 @@ impl RankError {
     pub fn code(&self) -> &'static str {
         match self {
             Self::Formula(_) => "FORMULA_INVALID",
+            Self::FormulaUnknown(_) => "FORMULA_UNKNOWN",
+            Self::FormulaParams(_) => "FORMULA_PARAMS_INVALID",
+            Self::FormulaRefused(_) => "FORMULA_REFUSED",
+            Self::FormulaFault { .. } => "FORMULA_FAULT",
+            Self::NoStatement => "NO_STATEMENT",
             Self::Order(_) => "ORDER_INVALID",
             Self::Limit { .. } => "LIMIT_INVALID",
             Self::Range(_) => "RANGE_INVALID",
@@ -107,4 +137,8 @@ impl RankError {
     pub(crate) fn internal(doing: &'static str, source: impl Into<Cause>) -> Self {
         Self::Internal { doing, source: source.into() }
     }
+}
+
+fn on(date: Option<JstDate>) -> String {
+    date.map(|date| format!(" on {date}")).unwrap_or_default()
 }

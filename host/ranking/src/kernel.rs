@@ -2,11 +2,13 @@
 //! the statement in [`crate::store`] is the same in SQL, and tests hold both against each other.
 
 mod day;
+mod modules;
 mod program;
 mod top;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use day::{DayRanker, Plan};
+pub(crate) use day::{DayFault, DayRanker, Plan, Values};
+pub(crate) use modules::ModuleFault;
 pub(crate) use program::Program;

@@ -1,4 +1,5 @@
-//! Ranks issues by a formula, day by day (specification 3): formula language, store and queries,
+//! Ranks issues by a formula, day by day (specification 3): formula language, formula modules, store
+//! and queries,
 //! and the service that answers them over GraphQL.
 
 pub mod baseline;
@@ -14,9 +15,14 @@ mod query;
 mod rows;
 pub mod sample;
 pub mod service;
+mod shelf;
 pub mod store;
 
 pub use engine::{Check, EngineOptions, Explanation, RankEngine, SnapshotInfo};
 pub use error::RankError;
 pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};
-pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking};
+pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking, SortBy};
+pub use shelf::{
+    BoundFormula, FormulaDetails, FormulaListing, FormulaShelf, LIST_FILE, ListedFormula,
+    ShelfError,
+};

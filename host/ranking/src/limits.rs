@@ -48,6 +48,9 @@ pub const QUEUE_MAX: usize = 65_536;
 /// Days that a worker evaluates before it looks for other queries, cancellation and time: below a
 /// millisecond of work.
 pub const SLICE_DAYS: usize = 32;
+/// Formula modules that a worker keeps running, each with up to
+/// [`domain::limits::GUEST_MEMORY_MAX`] bytes.
+pub const MODULES_KEPT: usize = 4;
 /// Answers in the result cache.
 pub const CACHE_ENTRIES_MAX: usize = 64;
 /// Milliseconds between two looks for a new snapshot.

@@ -10,6 +10,7 @@ use domain::JstDate;
 use crate::error::RankError;
 use crate::formula::Formula;
 use crate::limits::SHOWN_CHARS_MAX;
+use crate::shelf::BoundFormula;
 
 /// Which end of the values comes first (specification 3, argument `order`). Rows without a sort
 /// value come last in both orders.
@@ -64,7 +65,61 @@ pub(crate) fn shown(text: &str) -> String {
     short
 }
 
-/// A query: the top rows of each day of a range, by a formula.
+/// What a query sorts by.
+#[derive(Debug, Clone)]
+pub enum SortBy {
+    /// A formula of the client (specification 3, "sortBy formula").
+    Formula(Formula),
+    /// A sandboxed module with its parameters.
+    Module(Arc<BoundFormula>),
+}
+
+impl SortBy {
+    /// The formula; none for a module.
+    #[must_use]
+    pub fn formula(&self) -> Option<&Formula> {
+        match self {
+            Self::Formula(formula) => Some(formula),
+            Self::Module(_) => None,
+        }
+    }
+
+    /// The formula, where a statement is asked for.
+    pub(crate) fn statement_formula(&self) -> Result<&Formula, RankError> {
+        self.formula().ok_or(RankError::NoStatement)
+    }
+
+    /// The same text for the same values.
+    pub(crate) fn key(&self) -> String {
+        match self {
+            Self::Formula(formula) => formula.to_string(),
+            Self::Module(bound) => bound.key(),
+        }
+    }
+}
+
+impl From<Formula> for SortBy {
+    fn from(formula: Formula) -> Self {
+        Self::Formula(formula)
+    }
+}
+
+impl From<BoundFormula> for SortBy {
+    fn from(bound: BoundFormula) -> Self {
+        Self::Module(Arc::new(bound))
+    }
+}
+
+impl fmt::Display for SortBy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Formula(formula) => formula.fmt(f),
+            Self::Module(bound) => bound.fmt(f),
+        }
+    }
+}
+
+/// A query: the top rows of each day of a range, by a formula or a module.
 #[derive(Debug, Clone)]
 pub struct RankQuery {
     /// First calendar date, included.
@@ -72,7 +127,7 @@ pub struct RankQuery {
     /// Last calendar date, included. Before `from` the answer is empty.
     pub to: JstDate,
     /// What to sort by.
-    pub formula: Formula,
+    pub sort_by: SortBy,
     /// Which end comes first.
     pub order: RankOrder,
     /// Rows of each day, 1 to [`crate::limits::LIMIT_MAX`].
@@ -92,7 +147,7 @@ pub struct RankRow {
     pub close: f64,
     /// Volume in shares, as stored: a stored 0 is 0 here, though it is null in formulas.
     pub volume: Option<f64>,
-    /// The formula's value, not rounded.
+    /// The value of the formula or module, not rounded.
     pub sort_value: Option<f64>,
     /// 1 to the query's limit within the day.
     pub rank: u32,

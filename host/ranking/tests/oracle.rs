@@ -251,7 +251,7 @@ fn five_hundred_random_formulas_agree_bit_for_bit() {
             let query = RankQuery {
                 from: from.parse().unwrap(),
                 to: to.parse().unwrap(),
-                formula,
+                sort_by: formula.into(),
                 order,
                 limit,
                 codes: None,

@@ -1,4 +1,4 @@
-//! A strategy's file, before it is compiled: read, made a component, identified, its imports checked.
+//! A component's file, before it is compiled: read, made a component, identified, its imports checked.
 
 use std::fs::File;
 use std::io::Read;
@@ -7,18 +7,8 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use wasmparser::{Parser, Payload};
 
+use crate::contract::{self, Contract};
 use crate::error::SandboxError;
-
-/// The package that a strategy may import from.
-const PACKAGE: &str = "kumiki:strategy/";
-/// What a strategy may import.
-pub(crate) const IMPORTS: [&str; 5] = [
-    "kumiki:strategy/types@1.0.0",
-    "kumiki:strategy/actions@1.0.0",
-    "kumiki:strategy/log@1.0.0",
-    "kumiki:strategy/portfolio@1.0.0",
-    "kumiki:strategy/aggressor@1.0.0",
-];
 
 /// A component's bytes and identity.
 #[derive(Debug, Clone)]
@@ -30,16 +20,35 @@ pub struct Artefact {
 }
 
 impl Artefact {
-    /// Reads a `.wasm` file: a component, or a core module with the contract's description inside.
+    /// Reads a strategy's `.wasm` file: a component, or a core module with the contract's description
+    /// inside.
     ///
     /// # Errors
     /// When it cannot be read, is too large, is no WebAssembly or imports something foreign.
     pub fn read(path: &Path, bytes_max: u64) -> Result<Self, SandboxError> {
-        let read_error = |source| SandboxError::Read { path: path.to_owned(), source };
+        Self::read_as(&contract::STRATEGY, path, bytes_max)
+    }
+
+    /// The same, from bytes in memory.
+    ///
+    /// # Errors
+    /// When they are no WebAssembly or import something foreign.
+    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, SandboxError> {
+        Self::from_bytes_as(&contract::STRATEGY, name, bytes)
+    }
+
+    pub(crate) fn read_as(
+        contract: &Contract,
+        path: &Path,
+        bytes_max: u64,
+    ) -> Result<Self, SandboxError> {
+        let kind = contract.kind;
+        let read_error = |source| SandboxError::Read { kind, path: path.to_owned(), source };
         let file = File::open(path).map_err(read_error)?;
         let found = file.metadata().map_err(read_error)?.len();
+        let path_owned = || path.to_owned();
         let too_large =
-            |found| SandboxError::TooLarge { path: path.to_owned(), found, allowed: bytes_max };
+            |found| SandboxError::TooLarge { kind, path: path_owned(), found, allowed: bytes_max };
         if found > bytes_max {
             return Err(too_large(found));
         }
@@ -49,20 +58,24 @@ impl Artefact {
             return Err(too_large(bytes.len() as u64));
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        Self::from_bytes(&name, bytes)
+        Self::from_bytes_as(contract, &name, bytes)
     }
 
-    /// The same, from bytes in memory.
-    ///
-    /// # Errors
-    /// When they are no WebAssembly or import something foreign.
-    pub fn from_bytes(name: &str, bytes: Vec<u8>) -> Result<Self, SandboxError> {
+    pub(crate) fn from_bytes_as(
+        contract: &Contract,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<Self, SandboxError> {
         let sha256 = hexadecimal(&Sha256::digest(&bytes));
-        let component =
-            if Parser::is_component(&bytes) { bytes } else { componentize(name, &bytes)? };
+        let component = if Parser::is_component(&bytes) {
+            bytes
+        } else {
+            componentize(contract, name, &bytes)?
+        };
         let imports = top_level_imports(name, &component)?;
-        if let Some(import) = imports.iter().find(|import| !IMPORTS.contains(&import.as_str())) {
-            return Err(foreign_import(name, import));
+        let is_foreign = |import: &&String| !contract.imports.contains(&import.as_str());
+        if let Some(import) = imports.iter().find(is_foreign) {
+            return Err(foreign_import(contract, name, import));
         }
         Ok(Self { name: name.to_owned(), sha256, component, imports })
     }
@@ -91,11 +104,12 @@ impl Artefact {
     }
 }
 
-pub(crate) fn foreign_import(name: &str, import: &str) -> SandboxError {
+fn foreign_import(contract: &Contract, name: &str, import: &str) -> SandboxError {
     SandboxError::ForeignImport {
+        kind: contract.kind,
         name: name.to_owned(),
         import: import.to_owned(),
-        allowed: format!("{PACKAGE}{{actions, log, portfolio, aggressor}}@1.0.0"),
+        allowed: contract.imports_shown,
         hint: if import.starts_with("wasi") {
             "; rebuild it without WASI (componentize-py: `--stub-wasi`)"
         } else {
@@ -108,7 +122,7 @@ fn hexadecimal(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn componentize(name: &str, module: &[u8]) -> Result<Vec<u8>, SandboxError> {
+fn componentize(contract: &Contract, name: &str, module: &[u8]) -> Result<Vec<u8>, SandboxError> {
     let not_a_component =
         |reason: String| SandboxError::NotAComponent { name: name.to_owned(), reason };
     let mut described = false;
@@ -118,9 +132,11 @@ fn componentize(name: &str, module: &[u8]) -> Result<Vec<u8>, SandboxError> {
                 for import in imports.into_imports() {
                     let import = import.map_err(|error| not_wasm(name, &error))?;
                     // Modules built for the contract name an interface; others a bare module.
-                    if !import.module.starts_with(PACKAGE) && !import.module.starts_with('[') {
+                    if !import.module.starts_with(contract.package)
+                        && !import.module.starts_with('[')
+                    {
                         let import = format!("{}.{}", import.module, import.name);
-                        return Err(foreign_import(name, &import));
+                        return Err(foreign_import(contract, name, &import));
                     }
                 }
             }
@@ -214,5 +230,17 @@ mod tests {
         let nested = r#"(component (component (import "a:b/c" (instance))))"#;
         let bytes = wat::parse_str(nested).unwrap();
         assert!(Artefact::from_bytes("guest", bytes).unwrap().imports().is_empty());
+    }
+
+    #[test]
+    fn a_formula_may_import_nothing() {
+        let component = r#"(component (import "kumiki:strategy/log@1.0.0" (instance)))"#;
+        let bytes = wat::parse_str(component).unwrap();
+        let error = Artefact::from_bytes_as(&contract::FORMULA, "mine", bytes).unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "mine imports `kumiki:strategy/log@1.0.0`; a formula may import nothing. It gets no \
+             clock, no randomness, no files and no network"
+        );
     }
 }

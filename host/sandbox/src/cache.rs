@@ -10,11 +10,10 @@ use wasmtime::{Engine, Module};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::artefact::Artefact;
+use crate::contract::Contract;
 
 /// Bytes of the checksum in front of a compiled component.
 const CHECKSUM_BYTES: usize = 16;
-/// What is kept: the program inside the component, checked against the contract before.
-const FORMAT: &str = "program of kumiki:strategy@1.0.0";
 
 /// How a compiled component came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,9 +42,9 @@ pub struct CompileCache {
 }
 
 impl CompileCache {
-    pub(crate) fn new(folder: &Path, engine: &Engine) -> Self {
+    pub(crate) fn new(folder: &Path, engine: &Engine, contract: &Contract) -> Self {
         let mut hasher = Xxh3::new();
-        FORMAT.hash(&mut hasher);
+        contract.cache_format.hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         Self { folder: folder.to_owned(), engine_key: hasher.finish() }
     }

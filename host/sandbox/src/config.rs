@@ -58,6 +58,14 @@ impl Limits {
     }
 }
 
+impl Limits {
+    /// The limits of a formula module; each call has fuel of its own besides.
+    #[must_use]
+    pub fn formula() -> Self {
+        Self { fuel_per_lifecycle_call: limits::FORMULA_FUEL_PER_DAY, ..Self::default() }
+    }
+}
+
 /// How the sandbox is set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxConfig {

@@ -4,16 +4,19 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::strategy::Capabilities;
-use wasmtime::{Config, Engine, InstancePre, Linker, Module, OptLevel};
+use wasmtime::{Config, Engine, Instance, InstancePre, Linker, Module, OptLevel, Store};
 
 use crate::artefact::Artefact;
 use crate::cache::{CacheOutcome, CompileCache};
 use crate::config::{Limits, SandboxConfig};
+use crate::contract::{self, Contract};
 use crate::error::SandboxError;
-use crate::exports::{self, Exports};
+use crate::exports::Exports;
+use crate::formula::FormulaModule;
 use crate::imports;
 use crate::instance::StrategyInstance;
 use crate::program;
+use crate::running::Running;
 use crate::state::State;
 use crate::watchdog::Watchdog;
 
@@ -23,6 +26,7 @@ pub struct Sandbox {
     linker: Linker<State>,
     config: SandboxConfig,
     cache: Option<CompileCache>,
+    formula_cache: Option<CompileCache>,
 }
 
 impl Sandbox {
@@ -35,11 +39,13 @@ impl Sandbox {
         let engine = Engine::new(&engine_config(&config)).map_err(engine_error)?;
         let mut linker = Linker::new(&engine);
         imports::define(&mut linker).map_err(engine_error)?;
-        let cache = config.cache_folder.as_deref().map(|path| CompileCache::new(path, &engine));
-        Ok(Self { engine, linker, config, cache })
+        let folder = config.cache_folder.as_deref();
+        let cache = |contract| folder.map(|path| CompileCache::new(path, &engine, contract));
+        let (cache, formula_cache) = (cache(&contract::STRATEGY), cache(&contract::FORMULA));
+        Ok(Self { engine, linker, config, cache, formula_cache })
     }
 
-    /// Where compiled components are kept.
+    /// Where compiled strategies are kept.
     #[must_use]
     pub fn cache(&self) -> Option<&CompileCache> {
         self.cache.as_ref()
@@ -58,41 +64,97 @@ impl Sandbox {
     /// # Errors
     /// When it is no strategy.
     pub fn prepare(&self, artefact: Artefact) -> Result<StrategyModule, SandboxError> {
-        let not_a_strategy = |reason: String| SandboxError::NotAStrategy {
-            name: artefact.name().to_owned(),
-            export: exports::GUEST,
-            reason,
-        };
-        let kept = self.cache.as_ref().and_then(|cache| cache.load(&self.engine, &artefact));
-        let (module, cache_outcome) = match kept {
-            Some(module) => (module, CacheOutcome::Hit),
-            None => {
-                program::check(artefact.component()).map_err(not_a_strategy)?;
-                let program = program::find(artefact.component()).map_err(not_a_strategy)?;
-                let module = Module::new(&self.engine, program).map_err(|error| {
-                    let name = artefact.name().to_owned();
-                    SandboxError::Compile { name, reason: format!("{error:#}") }
-                })?;
-                let outcome = self
-                    .cache
-                    .as_ref()
-                    .map_or(CacheOutcome::NoCache, |cache| cache.keep(&artefact, &module));
-                (module, outcome)
-            }
-        };
-        let capabilities = imports::capabilities(&module);
+        let (module, cache_outcome) =
+            self.compile(&contract::STRATEGY, &artefact, self.cache.as_ref())?;
         let ready = self
             .linker
             .instantiate_pre(&module)
-            .map_err(|error| not_a_strategy(format!("{error:#}")))?;
+            .map_err(|error| not_of(&contract::STRATEGY, &artefact, format!("{error:#}")))?;
         Ok(StrategyModule {
             ready,
+            capabilities: imports::capabilities(&module),
             artefact: Arc::new(artefact),
-            capabilities,
             cache_outcome,
             stack_bytes: self.config.stack_bytes,
         })
     }
+
+    /// Reads a formula module's file and makes it ready to run.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no formula, or imports anything.
+    pub fn load_formula(&self, path: &Path) -> Result<FormulaModule, SandboxError> {
+        let artefact = Artefact::read_as(&contract::FORMULA, path, self.config.component_bytes)?;
+        self.prepare_formula(artefact)
+    }
+
+    /// Makes a formula module that is already in memory ready to run, and asks what it is.
+    ///
+    /// # Errors
+    /// When it is no formula, imports anything, or does not describe itself within the limits.
+    pub fn formula_from_bytes(
+        &self,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<FormulaModule, SandboxError> {
+        self.prepare_formula(Artefact::from_bytes_as(&contract::FORMULA, name, bytes)?)
+    }
+
+    fn prepare_formula(&self, artefact: Artefact) -> Result<FormulaModule, SandboxError> {
+        let contract = &contract::FORMULA;
+        let (module, _) = self.compile(contract, &artefact, self.formula_cache.as_ref())?;
+        // Nothing is defined in this linker: a formula imports nothing.
+        let ready = Linker::new(&self.engine)
+            .instantiate_pre(&module)
+            .map_err(|error| not_of(contract, &artefact, format!("{error:#}")))?;
+        FormulaModule::new(ready, artefact, self.config.stack_bytes)
+    }
+
+    /// The program inside a component, from the cache or compiled now.
+    fn compile(
+        &self,
+        contract: &Contract,
+        artefact: &Artefact,
+        cache: Option<&CompileCache>,
+    ) -> Result<(Module, CacheOutcome), SandboxError> {
+        if let Some(module) = cache.and_then(|cache| cache.load(&self.engine, artefact)) {
+            return Ok((module, CacheOutcome::Hit));
+        }
+        let refused = |reason| not_of(contract, artefact, reason);
+        program::check(contract, artefact.component()).map_err(refused)?;
+        let program = program::find(contract, artefact.component()).map_err(refused)?;
+        let module = Module::new(&self.engine, program).map_err(|error| {
+            let name = artefact.name().to_owned();
+            SandboxError::Compile { name, reason: format!("{error:#}") }
+        })?;
+        let outcome = cache.map_or(CacheOutcome::NoCache, |cache| cache.keep(artefact, &module));
+        Ok((module, outcome))
+    }
+}
+
+fn not_of(contract: &Contract, artefact: &Artefact, reason: String) -> SandboxError {
+    SandboxError::NotOfContract {
+        kind: contract.kind,
+        name: artefact.name().to_owned(),
+        export: contract.guest,
+        reason,
+    }
+}
+
+/// A fresh instance under its limits, with the fuel of a lifecycle call.
+pub(crate) fn instantiate(
+    ready: &InstancePre<State>,
+    limits: Limits,
+) -> Result<(Store<State>, Instance), SandboxError> {
+    let failed = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
+    let mut store = Store::new(ready.module().engine(), State::new(limits));
+    store.limiter(|state| state);
+    store.epoch_deadline_trap();
+    // Without a watchdog the epoch never moves, and the deadline lies beyond its end.
+    store.set_epoch_deadline(u64::MAX / 2);
+    store.set_fuel(limits.fuel_per_lifecycle_call).map_err(failed)?;
+    let instance = ready.instantiate(&mut store).map_err(failed)?;
+    Ok((store, instance))
 }
 
 /// A strategy that is compiled and checked. Each [`StrategyModule::instantiate`] is a fresh one.
@@ -129,26 +191,15 @@ impl StrategyModule {
     /// When there is not enough memory or address space.
     pub fn instantiate(&self, limits: Limits) -> Result<StrategyInstance, SandboxError> {
         let engine = self.ready.module().engine();
-        let mut store = wasmtime::Store::new(engine, State::new(limits));
-        store.limiter(|state| state);
-        store.epoch_deadline_trap();
-        // Without a watchdog the epoch never moves, and the deadline lies beyond its end.
-        store.set_epoch_deadline(u64::MAX / 2);
         let watchdog =
             limits.watchdog.map(|allowed| Watchdog::start(engine.weak(), allowed)).transpose();
         let watchdog = watchdog.map_err(|error| SandboxError::Engine(error.to_string()))?;
-        let failed = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
-        store.set_fuel(limits.fuel_per_lifecycle_call).map_err(failed)?;
-        let instance = self.ready.instantiate(&mut store).map_err(failed)?;
-        let exports = Exports::find(&mut store, instance).map_err(failed)?;
-        Ok(StrategyInstance::new(
-            store,
-            exports,
-            Arc::clone(&self.artefact),
-            self.capabilities,
-            self.stack_bytes,
-            watchdog,
-        ))
+        let (mut store, instance) = instantiate(&self.ready, limits)?;
+        let exports = Exports::find(&mut store, instance)
+            .map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
+        let artefact = Arc::clone(&self.artefact);
+        let running = Running::new(store, exports, artefact, self.stack_bytes, watchdog);
+        Ok(StrategyInstance::new(running, self.capabilities))
     }
 }
 

@@ -12,16 +12,20 @@ pub enum SandboxError {
     #[error("the WebAssembly engine does not start: {0}")]
     Engine(String),
     /// The file cannot be read.
-    #[error("cannot read the strategy {path}: {source}")]
+    #[error("cannot read the {kind} {path}: {source}")]
     Read {
+        /// What it should be.
+        kind: &'static str,
         /// The file.
         path: PathBuf,
         /// Why.
         source: io::Error,
     },
     /// The file is larger than allowed.
-    #[error("the strategy {path} has {found} bytes; {allowed} are allowed")]
+    #[error("the {kind} {path} has {found} bytes; {allowed} are allowed")]
     TooLarge {
+        /// What it should be.
+        kind: &'static str,
         /// The file.
         path: PathBuf,
         /// Its size.
@@ -48,24 +52,28 @@ pub enum SandboxError {
         /// What is missing.
         reason: String,
     },
-    /// It wants something that strategies do not get.
+    /// It wants something that such components do not get.
     #[error(
-        "{name} imports `{import}`; a strategy may import only {allowed}. It gets no clock, no \
+        "{name} imports `{import}`; a {kind} may import {allowed}. It gets no clock, no \
          randomness, no files and no network{hint}"
     )]
     ForeignImport {
+        /// What it should be.
+        kind: &'static str,
         /// Name of the component.
         name: String,
         /// What it wants.
         import: String,
         /// What there is.
-        allowed: String,
+        allowed: &'static str,
         /// What to do about it, where that is known.
         hint: &'static str,
     },
-    /// It is a component, but no strategy of this contract.
-    #[error("{name} does not export `{export}`; it is no Kumiki strategy of version 1: {reason}")]
-    NotAStrategy {
+    /// It is a component, but not of this contract.
+    #[error("{name} does not export `{export}`; it is no Kumiki {kind} of version 1: {reason}")]
+    NotOfContract {
+        /// What it should be.
+        kind: &'static str,
         /// Name of the component.
         name: String,
         /// What is missing.
@@ -73,6 +81,9 @@ pub enum SandboxError {
         /// The linker's words.
         reason: String,
     },
+    /// A formula module failed while it was asked what it is.
+    #[error("{0}")]
+    Formula(#[from] Box<domain::formula::FormulaFault>),
     /// It does not compile.
     #[error("{name} does not compile: {reason}")]
     Compile {

@@ -30,24 +30,16 @@ impl Exports {
     /// Finds them, and lets the program set itself up. The contract was checked before, so an error
     /// means that the program does not follow the naming of wit-component.
     pub(crate) fn find(store: &mut Store<State>, instance: Instance) -> Result<Self> {
-        let memory = instance
-            .get_memory(&mut *store, "memory")
-            .ok_or_else(|| Error::msg("the program does not export its `memory`"))?;
-        let realloc = instance.get_typed_func(&mut *store, "cabi_realloc")?;
-        let guest = Arc::new(Guest { memory, realloc });
-        store.data_mut().guest = Some(Arc::clone(&guest));
-        if let Ok(set_up) = instance.get_typed_func::<(), ()>(&mut *store, "_initialize") {
-            set_up.call(&mut *store, ())?;
-        }
+        let guest = guest(store, instance)?;
         let after_init = format!("cabi_post_{GUEST}#init");
         Ok(Self {
             guest,
-            init: function(store, instance, "init")?,
+            init: function(store, instance, GUEST, "init")?,
             after_init: instance.get_typed_func(&mut *store, &after_init).ok(),
-            start: function(store, instance, "start")?,
-            advance: function(store, instance, "advance")?,
-            on_order_events: function(store, instance, "on-order-events")?,
-            stop: function(store, instance, "stop")?,
+            start: function(store, instance, GUEST, "start")?,
+            advance: function(store, instance, GUEST, "advance")?,
+            on_order_events: function(store, instance, GUEST, "on-order-events")?,
+            stop: function(store, instance, GUEST, "stop")?,
         })
     }
 
@@ -107,12 +99,28 @@ impl Exports {
     }
 }
 
-fn function<P: WasmParams, R: WasmResults>(
+/// The memory and allocator of a program, after it has set itself up.
+pub(crate) fn guest(store: &mut Store<State>, instance: Instance) -> Result<Arc<Guest>> {
+    let memory = instance
+        .get_memory(&mut *store, "memory")
+        .ok_or_else(|| Error::msg("the program does not export its `memory`"))?;
+    let realloc = instance.get_typed_func(&mut *store, "cabi_realloc")?;
+    let guest = Arc::new(Guest { memory, realloc });
+    store.data_mut().guest = Some(Arc::clone(&guest));
+    if let Ok(set_up) = instance.get_typed_func::<(), ()>(&mut *store, "_initialize") {
+        set_up.call(&mut *store, ())?;
+    }
+    Ok(guest)
+}
+
+/// A function of an exported interface.
+pub(crate) fn function<P: WasmParams, R: WasmResults>(
     store: &mut Store<State>,
     instance: Instance,
+    interface: &str,
     name: &str,
 ) -> Result<TypedFunc<P, R>> {
-    instance.get_typed_func(store, &format!("{GUEST}#{name}"))
+    instance.get_typed_func(store, &format!("{interface}#{name}"))
 }
 
 #[cfg(test)]

@@ -1,51 +1,31 @@
 //! Turns an error of the engine into a typed fault.
 
 use domain::TsNanos;
-use domain::strategy::{Fault, FaultKind};
+use domain::strategy::FaultKind;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
-use crate::artefact::Artefact;
+use crate::running::Failure;
 use crate::state::State;
 
-/// Where and under which limits a call failed.
-pub(crate) struct CallSite {
-    pub(crate) export: &'static str,
-    pub(crate) ts_event: Option<TsNanos>,
+/// The limits of a call that failed.
+pub(crate) struct Allowed {
     pub(crate) fuel: u64,
     pub(crate) stack_bytes: usize,
     pub(crate) watchdog_ms: u64,
 }
 
-/// A fault without a trap behind it.
-pub(crate) fn fault(artefact: &Artefact, site: &CallSite, kind: FaultKind) -> Box<Fault> {
-    Box::new(Fault {
-        component: artefact.name().to_owned(),
-        sha256: artefact.sha256().to_owned(),
-        export: site.export,
-        ts_event: site.ts_event,
-        kind,
-        backtrace: Vec::new(),
+/// The failure behind an error of a call.
+pub(crate) fn from_error(allowed: &Allowed, state: &mut State, error: &Error) -> Box<Failure> {
+    let last_words = state.last_words.take();
+    Box::new(Failure {
+        kind: kind_of(allowed, state, last_words.as_ref(), error),
+        ts_event: last_words.and_then(|(moment, _)| moment),
+        backtrace: backtrace(error),
     })
 }
 
-/// The fault behind an error of a call.
-pub(crate) fn from_error(
-    artefact: &Artefact,
-    site: &CallSite,
-    state: &mut State,
-    error: &Error,
-) -> Box<Fault> {
-    let last_words = state.last_words.take();
-    let mut found = fault(artefact, site, kind_of(site, state, last_words.as_ref(), error));
-    if let Some((Some(moment), _)) = last_words {
-        found.ts_event = Some(moment);
-    }
-    found.backtrace = backtrace(error);
-    found
-}
-
 fn kind_of(
-    site: &CallSite,
+    allowed: &Allowed,
     state: &mut State,
     last_words: Option<&(Option<TsNanos>, String)>,
     error: &Error,
@@ -54,9 +34,9 @@ fn kind_of(
         return breach;
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => FaultKind::Fuel { budget: site.fuel },
-        Some(Trap::StackOverflow) => FaultKind::Stack { allowed: site.stack_bytes },
-        Some(Trap::Interrupt) => FaultKind::Watchdog { allowed_ms: site.watchdog_ms },
+        Some(Trap::OutOfFuel) => FaultKind::Fuel { budget: allowed.fuel },
+        Some(Trap::StackOverflow) => FaultKind::Stack { allowed: allowed.stack_bytes },
+        Some(Trap::Interrupt) => FaultKind::Watchdog { allowed_ms: allowed.watchdog_ms },
         Some(trap) => match last_words {
             Some((_, text)) => FaultKind::Panic(text.clone()),
             None if *trap == Trap::MemoryOutOfBounds => {
@@ -68,7 +48,7 @@ fn kind_of(
     }
 }
 
-/// The strategy's own frames, with names for people.
+/// The program's own frames, with names for people.
 fn backtrace(error: &Error) -> Vec<String> {
     let Some(trace) = error.downcast_ref::<WasmBacktrace>() else { return Vec::new() };
     trace

@@ -1,7 +1,5 @@
 //! One running strategy.
 
-use std::sync::Arc;
-
 use domain::strategy::{
     Action, Capabilities, Fault, FaultKind, Identity, LogLine, Outcome, PortfolioView,
     StrategyRuntime, Window,
@@ -11,21 +9,13 @@ use wasmtime::{Result, Store};
 
 use crate::artefact::Artefact;
 use crate::exports::Exports;
-use crate::fault::{self, CallSite};
+use crate::running::{Failure, Running};
 use crate::state::State;
-use crate::watchdog::Watchdog;
 
 /// One running strategy, with its own memory. After a fault it refuses every further call.
 pub struct StrategyInstance {
-    store: Store<State>,
-    exports: Exports,
-    artefact: Arc<Artefact>,
+    running: Running<Exports>,
     capabilities: Capabilities,
-    stack_bytes: usize,
-    watchdog: Option<Watchdog>,
-    fuel_used: u64,
-    /// A call failed; the memory may be in any state.
-    failed: bool,
     /// Rows of the present window that are handled.
     reached: u32,
     /// Times of the rows of the present window, to name the event of a fault.
@@ -34,42 +24,23 @@ pub struct StrategyInstance {
 }
 
 impl StrategyInstance {
-    pub(crate) fn new(
-        store: Store<State>,
-        exports: Exports,
-        artefact: Arc<Artefact>,
-        capabilities: Capabilities,
-        stack_bytes: usize,
-        watchdog: Option<Watchdog>,
-    ) -> Self {
-        Self {
-            store,
-            exports,
-            artefact,
-            capabilities,
-            stack_bytes,
-            watchdog,
-            fuel_used: 0,
-            failed: false,
-            reached: 0,
-            window_start: None,
-            ts_event: None,
-        }
+    pub(crate) fn new(running: Running<Exports>, capabilities: Capabilities) -> Self {
+        Self { running, capabilities, reached: 0, window_start: None, ts_event: None }
     }
 
     /// Name and identity.
     #[must_use]
     pub fn artefact(&self) -> &Artefact {
-        &self.artefact
+        self.running.artefact()
     }
 
     /// Fuel used so far by all calls; the same on every machine and every run.
     #[must_use]
     pub const fn fuel_used(&self) -> u64 {
-        self.fuel_used
+        self.running.fuel_used()
     }
 
-    /// Makes one call under a fuel budget and the watchdog, and turns its errors into faults.
+    /// Makes one call, and turns its errors into faults.
     #[inline]
     fn call<R>(
         &mut self,
@@ -77,65 +48,47 @@ impl StrategyInstance {
         fuel: u64,
         act: impl FnOnce(&Exports, &mut Store<State>) -> Result<R>,
     ) -> Result<R, Box<Fault>> {
-        if self.failed {
-            let text = "it was called after it had failed".to_owned();
-            return Err(self.breach(export, FaultKind::Protocol(text)));
-        }
-        if let Some(watchdog) = &self.watchdog {
-            self.store.set_epoch_deadline(watchdog.deadline());
-        }
-        let state = self.store.data_mut();
-        state.bytes_left = state.limits.result_bytes;
-        let result = self.store.set_fuel(fuel).and_then(|()| act(&self.exports, &mut self.store));
-        // Fuel is on in every engine of this crate, so asking for it cannot fail.
-        self.fuel_used += fuel - self.store.get_fuel().unwrap_or(0).min(fuel);
-        result.map_err(|error| self.fault_of(export, fuel, &error))
+        let outcome = self.running.call(fuel, act);
+        outcome.map_err(|failure| self.fault_of(export, *failure))
     }
 
     #[cold]
-    fn fault_of(&mut self, export: &'static str, fuel: u64, error: &wasmtime::Error) -> Box<Fault> {
-        self.failed = true;
-        let site = self.site(export, fuel);
-        fault::from_error(&self.artefact, &site, self.store.data_mut(), error)
+    fn fault_of(&self, export: &'static str, failure: Failure) -> Box<Fault> {
+        let Identity { component, sha256 } = self.running.identity();
+        Box::new(Fault {
+            component,
+            sha256,
+            export,
+            ts_event: failure.ts_event.or(self.ts_event),
+            kind: failure.kind,
+            backtrace: failure.backtrace,
+        })
     }
 
     #[cold]
     fn breach(&mut self, export: &'static str, kind: FaultKind) -> Box<Fault> {
-        self.failed = true;
-        fault::fault(&self.artefact, &self.site(export, 0), kind)
-    }
-
-    fn site(&self, export: &'static str, fuel: u64) -> CallSite {
-        CallSite {
-            export,
-            ts_event: self.ts_event,
-            fuel,
-            stack_bytes: self.stack_bytes,
-            watchdog_ms: self.watchdog.as_ref().map_or(0, Watchdog::allowed_ms),
-        }
+        let failure = self.running.breach(kind);
+        self.fault_of(export, *failure)
     }
 
     /// What the strategy asked for in the call that has just returned.
     #[inline]
     fn take_actions(&mut self) -> Vec<Action> {
-        std::mem::take(&mut self.store.data_mut().actions)
+        std::mem::take(&mut self.running.store.data_mut().actions)
     }
 
     fn lifecycle_fuel(&self) -> u64 {
-        self.store.data().limits.fuel_per_lifecycle_call
+        self.running.store.data().limits.fuel_per_lifecycle_call
     }
 
     fn events_fuel(&self, events: usize) -> u64 {
-        self.store.data().limits.fuel_per_event.saturating_mul(events.max(1) as u64)
+        self.running.store.data().limits.fuel_per_event.saturating_mul(events.max(1) as u64)
     }
 }
 
 impl StrategyRuntime for StrategyInstance {
     fn identity(&self) -> Identity {
-        Identity {
-            component: self.artefact.name().to_owned(),
-            sha256: self.artefact.sha256().to_owned(),
-        }
+        self.running.identity()
     }
 
     fn capabilities(&self) -> Capabilities {
@@ -213,10 +166,10 @@ impl StrategyRuntime for StrategyInstance {
     }
 
     fn set_portfolio(&mut self, view: &PortfolioView) {
-        self.store.data_mut().portfolio.clone_from(view);
+        self.running.store.data_mut().portfolio.clone_from(view);
     }
 
     fn take_log(&mut self) -> Vec<LogLine> {
-        std::mem::take(&mut self.store.data_mut().log)
+        std::mem::take(&mut self.running.store.data_mut().log)
     }
 }

@@ -1,4 +1,4 @@
-//! Runs strategies as WebAssembly components. This is the only crate that knows wasmtime.
+//! Runs strategies and formula modules as WebAssembly components. This is the only crate that knows wasmtime.
 //!
 //! - [`Sandbox`] holds the engine, one configuration for live trading and replay alike, and turns a
 //!   file into a [`StrategyModule`]: size, imports and exports checked, compiled once and kept in a
@@ -7,24 +7,31 @@
 //!   limits on memory, tables, stack, fuel, actions, log and results; every breach is a typed
 //!   [`domain::strategy::Fault`].
 //!
+//! - [`FormulaModule`] and [`FormulaInstance`] are the same for formula modules, behind
+//!   [`domain::formula::FormulaRuntime`]. One engine, one cache, the same limits and faults.
+//!
 //! A strategy is a component around one program. The component is validated and held against the
 //! contract's text once; what runs is the program, called directly through `abi`, the canonical
 //! ABI of the contract's types. A component call of the engine costs ten times a call of the program.
 //!
 //! A strategy gets no clock, no randomness, no files and no network: nothing but the contract in
-//! `wit/strategy` exists in the linker, and a component that wants more is refused by name.
+//! `wit/strategy` exists in the linker, and a component that wants more is refused by name. A formula
+//! gets nothing at all.
 
 mod abi;
 mod artefact;
 mod cache;
 mod config;
+mod contract;
 mod engine;
 mod error;
 mod exports;
 mod fault;
+mod formula;
 mod imports;
 mod instance;
 mod program;
+mod running;
 mod state;
 mod watchdog;
 
@@ -33,4 +40,5 @@ pub use cache::{CacheOutcome, CompileCache};
 pub use config::{Limits, SandboxConfig};
 pub use engine::{Sandbox, StrategyModule};
 pub use error::SandboxError;
+pub use formula::{FormulaInstance, FormulaModule};
 pub use instance::StrategyInstance;

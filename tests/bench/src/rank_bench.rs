@@ -8,7 +8,9 @@ use domain::clock::Stopwatch;
 use ranking::baseline::{Matrices, NaiveSql};
 use ranking::sample::{DailySample, make_daily_sample};
 use ranking::store::DataDir;
-use ranking::{CancelToken, EngineOptions, Formula, RankEngine, RankOrder, RankQuery, Ranking};
+use ranking::{
+    CancelToken, EngineOptions, Formula, FormulaShelf, RankEngine, RankOrder, RankQuery, Ranking,
+};
 use serde_json::{Value, json};
 
 use crate::measure::figure;
@@ -91,6 +93,7 @@ pub(crate) fn run(folder: &Path) {
     bench.compare(&CASES[0], "10y.limit50", 0..days, 50, Goal::ten_years(0.08));
     bench.compare(&CASES[0], "1y", days - 245..days, 20, Goal::short(0.10));
     bench.compare(&CASES[0], "1d", days - 1..days, 20, Goal::short(0.20));
+    bench.module();
     rank_memory::report(&folder);
     bench.reference(&CASES[0]);
 }
@@ -136,7 +139,7 @@ pub(crate) fn query(
     limit: u32,
 ) -> RankQuery {
     let formula = or_stop(Formula::parse(formula));
-    RankQuery { from, to, formula, order: RankOrder::Desc, limit, codes: None }
+    RankQuery { from, to, sort_by: formula.into(), order: RankOrder::Desc, limit, codes: None }
 }
 
 impl Bench {
@@ -161,7 +164,8 @@ impl Bench {
         goal: Goal,
     ) {
         let query = self.query(case, &days, limit);
-        let reach = query.formula.lags().last().map_or(0, |lag| *lag as usize);
+        let formula = or_stop(Formula::parse(case.formula));
+        let reach = formula.lags().last().map_or(0, |lag| *lag as usize);
         let history = self.calendar()[days.start.saturating_sub(reach)];
         let range_text = [history, query.from, query.to].map(|day| day.to_string());
         let (mut own, mut naive, mut one, mut two) = (vec![], vec![], vec![], vec![]);
@@ -169,7 +173,7 @@ impl Bench {
         for _ in 0..ROUNDS {
             let naive_rows = || {
                 let range = range_text.each_ref().map(String::as_str);
-                or_stop(self.naive.rows(&query.formula, query.order, query.limit, range))
+                or_stop(self.naive.rows(&formula, query.order, query.limit, range))
             };
             naive.push(millis(naive_rows).0);
             let kernel =
@@ -202,6 +206,29 @@ impl Bench {
             more["goal_x_numpy"] = json!(goal.numpy);
         }
         figure(&format!("rank.{range}.{}", case.name), "ms", own.median, own.best, &more);
+    }
+
+    /// Ten years by a formula module, against the formula that it mirrors.
+    fn module(&self) {
+        let folder = crate::data::scratch();
+        let shelf = or_stop(FormulaShelf::open(folder.path(), None));
+        or_stop(shelf.add(&tests::built::test_guest("formula-mirror")));
+        let by_formula = self.query(&CASES[0], &(0..self.matrices.days), 20);
+        let bound = or_stop(shelf.bind("mirror", &[("lag".to_owned(), 5.0)]));
+        let by_module = RankQuery { sort_by: bound.into(), ..by_formula.clone() };
+        let rank = |query| or_stop(self.engine.rank(query, &CancelToken::new()));
+        assert_eq!(rank(&by_module), rank(&by_formula), "the module and the formula differ");
+        let (mut own, mut formula) = (vec![], vec![]);
+        for _ in 0..3 * ROUNDS {
+            own.push(millis(|| rank(&by_module)).0);
+            formula.push(millis(|| rank(&by_formula)).0);
+        }
+        let (own, formula) = (Millis::of(own), Millis::of(formula));
+        let more = json!({
+            "formula_ms": formula.median, "x_formula": own.median / formula.median,
+            "x_formula_best": own.best / formula.best, "goal_x_formula": 1.5,
+        });
+        figure("rank.10y.1lag.module", "ms", own.median, own.best, &more);
     }
 
     /// The reference statement of the same snapshot.

@@ -16,6 +16,8 @@ Examples:
   kumiki rank --data-dir data --from 2020-01-01 --sort-by 'Close / Close[-250]' --out year.parquet
   kumiki rank --data-dir data --codes 1301,7203 --order asc --format jsonl
   kumiki rank --data-dir data --sort-by 'Volume / Volume[-1]' --explain
+  kumiki rank formulas --add momentum.wasm
+  kumiki rank --data-dir data --formula risk-adjusted-momentum --param lookback=20
   kumiki rank serve --data-dir data
 
 A formula has the columns Close Open High Low Volume, lags like Close[-5] (5 business days before),
@@ -37,6 +39,8 @@ pub(crate) enum RankCommand {
     Serve(Box<ServeArgs>),
     /// Make a snapshot of the combined database, for rankings to read.
     Publish(PublishArgs),
+    /// List the formula modules that rankings may use, or add one.
+    Formulas(FormulasArgs),
 }
 
 #[derive(Debug, Args)]
@@ -55,6 +59,17 @@ pub(crate) struct QueryArgs {
         allow_hyphen_values = true
     )]
     pub(crate) sort_by: Formula,
+
+    /// Sort by a formula module instead; `kumiki rank formulas` lists them.
+    #[arg(long, value_name = "NAME", conflicts_with = "sort_by")]
+    pub(crate) formula: Option<String>,
+
+    /// A parameter of the module, like lookback=20; may be given many times.
+    #[arg(long = "param", value_name = "NAME=VALUE", requires = "formula", value_parser = parse_param, allow_hyphen_values = true)]
+    pub(crate) params: Vec<(String, f64)>,
+
+    #[command(flatten)]
+    pub(crate) shelf: ShelfArgs,
 
     /// desc (largest first) or asc (smallest first).
     #[arg(long, value_name = "ORDER", default_value = "desc", value_parser = parse_order)]
@@ -79,7 +94,8 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 
-    /// Show how the query is answered: formula tree, SQL, plan, times.
+    /// Show how the query is answered: formula tree, SQL, plan, times; for a module its inputs,
+    /// parameters, hash and time.
     #[arg(long, conflicts_with_all = ["format", "out"])]
     pub(crate) explain: bool,
 
@@ -90,6 +106,45 @@ pub(crate) struct QueryArgs {
     /// Time that the query may take.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Duration,
+
+    #[command(flatten)]
+    pub(crate) data: DataArgs,
+}
+
+/// Where formula modules are.
+#[derive(Debug, Args)]
+pub(crate) struct ShelfArgs {
+    /// Folder with formula modules and their list; default: formulas in the data folder.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_FORMULAS")]
+    pub(crate) formulas: Option<PathBuf>,
+
+    /// Where compiled modules are kept.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+}
+
+const FORMULAS_EXAMPLES: &str = "\
+Examples:
+  kumiki rank formulas --data-dir data --add target/release/formulas/limit-distance.wasm
+  kumiki rank formulas --data-dir data
+  kumiki rank formulas --data-dir data --format json
+
+Only modules that formulas.toml in the folder lists with their SHA-256 are ever loaded. --add copies a
+file into the folder and lists it under the name that the module gives itself.";
+
+#[derive(Debug, Args)]
+#[command(after_help = FORMULAS_EXAMPLES)]
+pub(crate) struct FormulasArgs {
+    /// Copy this component into the folder and list it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) add: Option<PathBuf>,
+
+    /// Table or JSON.
+    #[arg(long, value_enum, default_value_t = super::Format::Table)]
+    pub(crate) format: super::Format,
+
+    #[command(flatten)]
+    pub(crate) shelf: ShelfArgs,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
@@ -144,6 +199,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
+
+    #[command(flatten)]
+    pub(crate) shelf: ShelfArgs,
 
     /// Ask clients for the bearer token in this file, for rankings and for stored files.
     #[arg(long, value_name = "FILE")]
@@ -303,6 +361,16 @@ fn parse_formula(text: &str) -> Result<Formula, String> {
     })
 }
 
+/// `name=value`, with a number as value.
+fn parse_param(text: &str) -> Result<(String, f64), String> {
+    let (name, value) =
+        text.split_once('=').ok_or_else(|| format!("`{text}` is not NAME=VALUE"))?;
+    let number = value.parse::<f64>().ok().filter(|number| number.is_finite());
+    number
+        .map(|number| (name.to_owned(), number))
+        .ok_or_else(|| format!("`{value}` is not a number"))
+}
+
 fn parse_order(text: &str) -> Result<RankOrder, String> {
     text.parse().map_err(|error: ranking::RankError| error.to_string())
 }
@@ -316,6 +384,14 @@ mod tests {
         let message = parse_formula("Close\t+ ; 2").unwrap_err();
         assert!(message.ends_with("\n\n  Close + ; 2\n          ^"), "{message}");
         assert!(parse_formula("-Close").is_ok());
+    }
+
+    #[test]
+    fn parameters_are_names_and_numbers() {
+        assert_eq!(parse_param("a=-1.5"), Ok(("a".to_owned(), -1.5)));
+        assert_eq!(parse_param("a=b"), Err("`b` is not a number".to_owned()));
+        assert_eq!(parse_param("a=inf"), Err("`inf` is not a number".to_owned()));
+        assert_eq!(parse_param("a"), Err("`a` is not NAME=VALUE".to_owned()));
     }
 
     #[test]

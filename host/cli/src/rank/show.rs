@@ -39,7 +39,7 @@ pub(super) fn table(
         let first = day.replace(row.day) != Some(row.day);
         table.row(cells(ranking, row, first, [values, closes, volumes]));
     }
-    writeln!(out, "by {} ({})", query.formula, query.order)?;
+    writeln!(out, "by {} ({})", query.sort_by, query.order)?;
     table.write(width, out)
 }
 

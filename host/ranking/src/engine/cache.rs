@@ -11,7 +11,7 @@ use crate::query::{RankOrder, RankQuery, RankRow, Ranking};
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
     snapshot: u64,
-    formula: String,
+    sort_by: String,
     first_day: usize,
     end_day: usize,
     order: RankOrder,
@@ -23,7 +23,7 @@ impl Key {
     pub(super) fn new(query: &RankQuery, resolved: &Resolved) -> Self {
         Self {
             snapshot: resolved.snapshot.info.number,
-            formula: query.formula.to_string(),
+            sort_by: query.sort_by.key(),
             first_day: resolved.days.start,
             end_day: resolved.days.end,
             order: query.order,

@@ -34,9 +34,10 @@ pub(super) fn explain(
     query: &RankQuery,
     cancel: &CancelToken,
 ) -> Result<Explanation, RankError> {
+    let formula = query.sort_by.statement_formula()?;
     let (ranking, elapsed) = engine.timed(query, cancel)?;
     let resolved = engine.resolve(query)?;
-    let (sql, plan) = match engine.statement(query, &resolved) {
+    let (sql, plan) = match engine.statement(query, &resolved)? {
         Some(statement) => {
             let reference = resolved.snapshot.reference(&engine.options)?;
             (statement.sql(), reference.get(&resolved.snapshot.info)?.plan(&statement)?)
@@ -46,8 +47,8 @@ pub(super) fn explain(
     let watch = Stopwatch::start();
     let by_sql = engine.rank_by_sql(query, cancel)?;
     Ok(Explanation {
-        formula: query.formula.to_string(),
-        tree: query.formula.tree(),
+        formula: formula.to_string(),
+        tree: formula.tree(),
         sql,
         plan,
         rows: ranking.rows.len(),

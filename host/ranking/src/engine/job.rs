@@ -9,7 +9,7 @@ use super::Resolved;
 use super::options::EngineOptions;
 use super::snapshot::refusal;
 use crate::error::RankError;
-use crate::kernel::{DayRanker, Plan};
+use crate::kernel::{DayFault, DayRanker, ModuleFault, Plan, Values};
 use crate::limits::SLICE_DAYS;
 use crate::query::{CancelToken, RankRow, Ranking};
 
@@ -34,6 +34,9 @@ pub(super) struct Job {
 #[derive(Debug, Default)]
 struct Progress {
     slices: Vec<Vec<RankRow>>,
+    /// The first slice so far in which a module failed. Earlier slices are still ranked, so that the
+    /// day that is named does not depend on the workers' turns.
+    fault: Option<(usize, RankError)>,
     outcome: Option<Result<Vec<RankRow>, RankError>>,
 }
 
@@ -86,7 +89,7 @@ impl Job {
         if let Some(interruption) = self.interruption() {
             self.end(Err(interruption));
         }
-        if self.has_ended() {
+        if self.has_ended() || self.has_failed_before(slice) {
             return;
         }
         match self.rank(slice, ranker) {
@@ -99,8 +102,18 @@ impl Job {
                     *place = rows;
                 }
             }
+            Err(error @ RankError::FormulaFault { .. }) => {
+                let mut progress = self.lock();
+                if progress.fault.as_ref().is_none_or(|(known, _)| slice < *known) {
+                    progress.fault = Some((slice, error));
+                }
+            }
             Err(error) => self.end(Err(error)),
         }
+    }
+
+    fn has_failed_before(&self, slice: usize) -> bool {
+        self.lock().fault.as_ref().is_some_and(|(failed, _)| *failed < slice)
     }
 
     fn rank(&self, slice: usize, ranker: &mut DayRanker) -> Result<Vec<RankRow>, RankError> {
@@ -111,11 +124,36 @@ impl Job {
         for shown_day in first..end {
             let day = self.resolved.days.start + shown_day;
             let shown_day = shown_day as u32;
+            // A day of a module may take as long as its fuel lasts.
+            if matches!(self.plan.values, Values::Module(_))
+                && let Some(interruption) = self.interruption()
+            {
+                return Err(interruption);
+            }
             ranker
                 .rank(&snapshot.grid, &self.plan, day, shown_day, &mut rows)
-                .map_err(|fault| refusal(snapshot.info.number, fault))?;
+                .map_err(|fault| self.day_error(day, fault))?;
         }
         Ok(rows)
+    }
+
+    /// The error for a business day that could not be ranked.
+    fn day_error(&self, day: usize, fault: DayFault) -> RankError {
+        let snapshot = &self.resolved.snapshot;
+        let name = match &self.plan.values {
+            Values::Formula(_) => String::new(),
+            Values::Module(bound) => bound.name().to_owned(),
+        };
+        match fault {
+            DayFault::Grid(fault) => refusal(snapshot.info.number, fault),
+            DayFault::Module(ModuleFault::Fault(source)) => {
+                let date = snapshot.grid.days().get(day).copied();
+                RankError::FormulaFault { name, date, source }
+            }
+            DayFault::Module(ModuleFault::Sandbox(error)) => {
+                RankError::internal("making a formula module", error)
+            }
+        }
     }
 
     /// All slices are done: puts the answer together.
@@ -123,7 +161,10 @@ impl Job {
         let mut progress = self.lock();
         if progress.outcome.is_none() {
             let slices = std::mem::take(&mut progress.slices);
-            progress.outcome = Some(Ok(slices.concat()));
+            progress.outcome = Some(match progress.fault.take() {
+                Some((_, error)) => Err(error),
+                None => Ok(slices.concat()),
+            });
             self.ended.notify_all();
         }
     }

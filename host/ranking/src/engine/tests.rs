@@ -58,7 +58,7 @@ fn query(formula: &str) -> RankQuery {
     RankQuery {
         from: "2024-01-01".parse().unwrap(),
         to: "2024-12-31".parse().unwrap(),
-        formula: Formula::parse(formula).unwrap(),
+        sort_by: Formula::parse(formula).unwrap().into(),
         order: RankOrder::Desc,
         limit: 3,
         codes: None,

@@ -1,50 +1,6 @@
 //! The typed tree of a formula.
 
-use std::fmt;
-
-/// A daily column (specification 3, formula rule 1).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Column {
-    /// Opening price in yen.
-    Open,
-    /// Highest price in yen.
-    High,
-    /// Lowest price in yen.
-    Low,
-    /// Closing price in yen.
-    Close,
-    /// Shares traded.
-    Volume,
-}
-
-impl Column {
-    /// All columns, in the order of the daily table.
-    pub const ALL: [Self; 5] = [Self::Open, Self::High, Self::Low, Self::Close, Self::Volume];
-
-    /// The name in formulas.
-    #[must_use]
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Open => "Open",
-            Self::High => "High",
-            Self::Low => "Low",
-            Self::Close => "Close",
-            Self::Volume => "Volume",
-        }
-    }
-
-    /// Place in [`Column::ALL`].
-    #[must_use]
-    pub const fn index(self) -> usize {
-        self as usize
-    }
-}
-
-impl fmt::Display for Column {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
+pub use domain::formula::Column;
 
 /// An operator between two values.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,23 +1,61 @@
-//! Ranks single days: the formula over all codes, then the first rows.
+//! Ranks single days: the formula or the module over all codes, then the first rows.
+
+use std::sync::Arc;
 
 use crate::formula::Column;
 use crate::grid::{Grid, GridFault, stored_value};
 use crate::query::{RankOrder, RankRow};
+use crate::shelf::BoundFormula;
 
+use super::modules::{ModuleFault, Modules};
 use super::program::{CHUNK, Program};
 use super::top::Top;
 
 /// What every day of a query has in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Plan {
-    /// The formula.
-    pub(crate) program: Program,
+    /// What gives the values.
+    pub(crate) values: Values,
     /// Which end comes first.
     pub(crate) order: RankOrder,
     /// Rows of each day.
     pub(crate) limit: usize,
     /// Places of the codes that take part, ascending; all when `None`.
     pub(crate) codes: Option<Vec<u32>>,
+}
+
+/// What gives the values of a day.
+#[derive(Debug, Clone)]
+pub(crate) enum Values {
+    /// A formula, compiled.
+    Formula(Program),
+    /// A sandboxed module.
+    Module(Arc<BoundFormula>),
+}
+
+impl Values {
+    /// The columns that are read, with their lags.
+    fn leaves(&self) -> &[(Column, u32)] {
+        match self {
+            Self::Formula(program) => program.leaves(),
+            Self::Module(bound) => bound.leaves(),
+        }
+    }
+}
+
+/// Why a day could not be ranked.
+#[derive(Debug)]
+pub(crate) enum DayFault {
+    /// The grid is damaged.
+    Grid(GridFault),
+    /// The module failed.
+    Module(ModuleFault),
+}
+
+impl From<GridFault> for DayFault {
+    fn from(fault: GridFault) -> Self {
+        Self::Grid(fault)
+    }
 }
 
 /// Ranks days; keeps its memory between them.
@@ -27,6 +65,7 @@ pub(crate) struct DayRanker {
     keys: Vec<f64>,
     chosen: Vec<f64>,
     nulls: Vec<f64>,
+    modules: Modules,
     top: Top,
 }
 
@@ -40,9 +79,12 @@ impl DayRanker {
         day: usize,
         shown_day: u32,
         rows: &mut Vec<RankRow>,
-    ) -> Result<(), GridFault> {
-        check(grid, &plan.program, day)?;
-        self.keys(grid, plan, day);
+    ) -> Result<(), DayFault> {
+        check(grid, plan.values.leaves(), day)?;
+        match &plan.values {
+            Values::Formula(program) => self.keys(grid, program, plan.order, day),
+            Values::Module(bound) => self.module_keys(grid, bound, plan.order, day)?,
+        }
         let closes = grid.stripe(day, Column::Close);
         let volumes = grid.stripe(day, Column::Volume);
         let row = |code: u32, sort_value: Option<f64>, rank: usize| RankRow {
@@ -90,16 +132,16 @@ impl DayRanker {
     }
 
     /// Fills `keys`: larger is better, "not a number" for rows without a value or a close.
-    fn keys(&mut self, grid: &Grid, plan: &Plan, day: usize) {
+    fn keys(&mut self, grid: &Grid, program: &Program, order: RankOrder, day: usize) {
         let codes = grid.codes().len();
         self.keys.resize(codes, f64::NAN);
-        self.nulls.resize(CHUNK, f64::NAN);
-        let registers = plan.program.registers();
+        self.nulls.resize(CHUNK.max(self.nulls.len()), f64::NAN);
+        let registers = program.registers();
         self.registers.resize_with(registers.max(self.registers.len()), || vec![0.0; CHUNK]);
         let stripes: Vec<Option<&[f64]>> =
-            plan.program.leaves().iter().map(|leaf| leaf_stripe(grid, day, *leaf)).collect();
-        let closes = (!plan.program.needs_close()).then(|| grid.stripe(day, Column::Close));
-        let negate = plan.order == RankOrder::Asc;
+            program.leaves().iter().map(|leaf| leaf_stripe(grid, day, *leaf)).collect();
+        let closes = (!program.needs_close()).then(|| grid.stripe(day, Column::Close));
+        let negate = order == RankOrder::Asc;
         let mut leaves: Vec<&[f64]> = Vec::with_capacity(stripes.len());
         for (chunk, out) in self.keys.chunks_mut(CHUNK).enumerate() {
             let range = chunk * CHUNK..chunk * CHUNK + out.len();
@@ -108,9 +150,32 @@ impl DayRanker {
                 Some(stripe) => stripe.get(range.clone()).unwrap_or_default(),
                 None => self.nulls.get(..out.len()).unwrap_or_default(),
             }));
-            plan.program.run(&leaves, &mut self.registers, out);
+            program.run(&leaves, &mut self.registers, out);
             finish(out, closes.and_then(|closes| closes.get(range)), negate);
         }
+    }
+}
+
+impl DayRanker {
+    /// Fills `keys` like [`DayRanker::keys`], from a module.
+    fn module_keys(
+        &mut self,
+        grid: &Grid,
+        bound: &BoundFormula,
+        order: RankOrder,
+        day: usize,
+    ) -> Result<(), DayFault> {
+        let codes = grid.codes().len();
+        self.keys.resize(codes, f64::NAN);
+        self.nulls.resize(codes.max(self.nulls.len()), f64::NAN);
+        let nulls = self.nulls.get(..codes).unwrap_or_default();
+        let leaves = bound.leaves().iter();
+        let columns: Vec<&[f64]> =
+            leaves.map(|leaf| leaf_stripe(grid, day, *leaf).unwrap_or(nulls)).collect();
+        let outcome = self.modules.evaluate(bound, &columns, &mut self.keys);
+        outcome.map_err(DayFault::Module)?;
+        finish(&mut self.keys, Some(grid.stripe(day, Column::Close)), order == RankOrder::Asc);
+        Ok(())
     }
 }
 
@@ -120,10 +185,10 @@ fn leaf_stripe(grid: &Grid, day: usize, (column, lag): (Column, u32)) -> Option<
 }
 
 /// Holds everything that the day reads against its digests.
-fn check(grid: &Grid, program: &Program, day: usize) -> Result<(), GridFault> {
+fn check(grid: &Grid, leaves: &[(Column, u32)], day: usize) -> Result<(), GridFault> {
     grid.check(day, Column::Close)?;
     grid.check(day, Column::Volume)?;
-    for (column, lag) in program.leaves() {
+    for (column, lag) in leaves {
         if let Some(day) = day.checked_sub(*lag as usize) {
             grid.check(day, *column)?;
         }

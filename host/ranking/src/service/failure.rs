@@ -14,45 +14,59 @@ pub(super) struct Failure {
     pub(super) message: String,
     /// Character of the formula, from 1.
     pub(super) position: Option<usize>,
+    /// More members of `extensions`: a module's name, a day.
+    pub(super) details: Vec<(&'static str, String)>,
 }
 
 impl Failure {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), position: None }
+        Self { code, message: message.into(), position: None, details: Vec::new() }
     }
 
     /// As an error of a resolver, which the library gives its path in the answer.
     pub(super) fn into_error(self) -> async_graphql::Error {
         let mut error = async_graphql::Error::new(self.message);
-        error.extensions = Some(extensions(self.code, self.position));
+        error.extensions = Some(extensions(self.code, self.position, self.details));
         error
     }
 
     /// As the whole answer, where nothing was run.
     pub(super) fn into_response(self) -> Response {
         let mut error = ServerError::new(self.message, None::<Pos>);
-        error.extensions = Some(extensions(self.code, self.position));
+        error.extensions = Some(extensions(self.code, self.position, self.details));
         Response::from_errors(vec![error])
     }
 }
 
 impl From<FormulaError> for Failure {
     fn from(error: FormulaError) -> Self {
-        Self { code: "FORMULA_INVALID", position: Some(error.position), message: error.message }
+        Self { position: Some(error.position), ..Self::new("FORMULA_INVALID", error.message) }
     }
 }
 
 impl From<RankError> for Failure {
     fn from(error: RankError) -> Self {
-        Self::new(error.code(), error.to_string())
+        let mut failure = Self::new(error.code(), error.to_string());
+        if let RankError::FormulaFault { name, date, .. } = error {
+            failure.details.push(("formula", name));
+            failure.details.extend(date.map(|date| ("date", date.to_string())));
+        }
+        failure
     }
 }
 
-fn extensions(code: &str, position: Option<usize>) -> ErrorExtensionValues {
+fn extensions(
+    code: &str,
+    position: Option<usize>,
+    details: Vec<(&'static str, String)>,
+) -> ErrorExtensionValues {
     let mut values = ErrorExtensionValues::default();
     values.set("code", code);
     if let Some(position) = position {
         values.set("position", position as u64);
+    }
+    for (name, value) in details {
+        values.set(name, value);
     }
     values
 }

@@ -16,8 +16,12 @@ use super::limits::{LIBRARY_ROWS, ServiceLimits};
 use super::metrics::{Metrics, Up};
 use super::outline::Outline;
 use super::schema::DailyRankingItem;
+use crate::formula::FORMULA_DEFAULT;
 use crate::rows::{self, ItemField, Selection};
-use crate::{CancelToken, Formula, RankError, RankOrder, RankQuery, Ranking, SnapshotInfo};
+use crate::{
+    BoundFormula, CancelToken, Formula, FormulaListing, FormulaShelf, RankError, RankOrder,
+    RankQuery, Ranking, SnapshotInfo, SortBy,
+};
 
 /// Takes a line for the operator's log: causes that clients are not told.
 pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
@@ -25,6 +29,7 @@ pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
 /// What all requests share.
 pub(super) struct Desk {
     pub(super) backend: Arc<dyn Backend>,
+    pub(super) formulas: Option<Arc<FormulaShelf>>,
     pub(super) limits: ServiceLimits,
     pub(super) metrics: Metrics,
     pub(super) log: Log,
@@ -35,10 +40,16 @@ pub(super) struct Desk {
 pub(super) struct InOrder(tokio::sync::Mutex<()>);
 
 /// The arguments of stockRankingRange, as sent.
+#[derive(Clone)]
 pub(super) struct Asked {
     pub(super) from_date: String,
     pub(super) to_date: String,
-    pub(super) sort_by: String,
+    /// A formula's text; the default when nothing is said.
+    pub(super) sort_by: Option<String>,
+    /// A module's name.
+    pub(super) formula: Option<String>,
+    /// Values for the module's parameters.
+    pub(super) formula_params: Vec<(String, f64)>,
     pub(super) order: String,
     pub(super) limit: i32,
 }
@@ -58,6 +69,7 @@ impl Desk {
         }
         Self {
             backend: Arc::new(Nothing),
+            formulas: None,
             limits: ServiceLimits::default(),
             metrics: Metrics::default(),
             log: Arc::new(|_| {}),
@@ -67,10 +79,9 @@ impl Desk {
     /// The formula of a text, within the limits of the service.
     pub(super) fn formula(&self, text: &str) -> Result<Formula, Failure> {
         let limits = &self.limits;
-        let too_much = |position, message| Failure {
-            code: "FORMULA_INVALID",
-            message,
+        let too_much = |position, message: String| Failure {
             position: Some(position),
+            ..Failure::new("FORMULA_INVALID", message)
         };
         if text.chars().nth(limits.formula_characters).is_some() {
             let most = limits.formula_characters;
@@ -83,6 +94,48 @@ impl Desk {
                 Err(too_much(1, message))
             }
             _ => Ok(formula),
+        }
+    }
+
+    /// A module with its parameters, within the limits of the service.
+    fn module(&self, name: &str, params: &[(String, f64)]) -> Result<BoundFormula, Failure> {
+        let shelf = self.formulas.as_ref().ok_or_else(|| {
+            Failure::new("FORMULA_UNKNOWN", "this service has no formula modules; use sortBy")
+        })?;
+        let bound = shelf.bind(name, params).map_err(|error| self.told(error))?;
+        let (reach, most) = (bound.reach(), self.limits.lag);
+        if reach > most {
+            let message =
+                format!("formula `{name}` would look back {reach} days; it may be at most {most}");
+            return Err(Failure::new("FORMULA_PARAMS_INVALID", message));
+        }
+        Ok(bound)
+    }
+
+    /// The modules that clients may rank by.
+    pub(super) fn modules(&self) -> Result<Vec<FormulaListing>, Failure> {
+        let shelf = self.formulas.as_ref();
+        shelf.map_or(Ok(Vec::new()), |shelf| shelf.list().map_err(|error| self.told(error)))
+    }
+
+    /// What the client is told; the cause goes to the log.
+    fn told(&self, error: RankError) -> Failure {
+        if let Some(cause) = std::error::Error::source(&error) {
+            (self.log)(&format!("{}: {error}: {cause}", error.code()));
+        }
+        error.into()
+    }
+
+    /// What to sort by: a formula's text or a module, never both.
+    fn sort_by(&self, asked: &Asked) -> Result<SortBy, Failure> {
+        let conflict = |message: &str| Err(Failure::new("ARGUMENTS_CONFLICT", message));
+        match (&asked.formula, &asked.sort_by) {
+            (Some(_), Some(_)) => conflict("sortBy and formula are both given; use one"),
+            (Some(name), None) => Ok(self.module(name, &asked.formula_params)?.into()),
+            (None, _) if !asked.formula_params.is_empty() => {
+                conflict("formulaParams are given without formula; name a formula module")
+            }
+            (None, text) => Ok(self.formula(text.as_deref().unwrap_or(FORMULA_DEFAULT))?.into()),
         }
     }
 
@@ -103,9 +156,9 @@ impl Desk {
             let found = asked.limit;
             Failure::new("LIMIT_INVALID", format!("limit is {found}; write 1 to {most}"))
         })?;
-        let formula = self.formula(&asked.sort_by)?;
         let order: RankOrder = asked.order.parse()?;
-        Ok(RankQuery { from, to, formula, order, limit, codes: None })
+        let sort_by = self.sort_by(asked)?;
+        Ok(RankQuery { from, to, sort_by, order, limit, codes: None })
     }
 
     /// Ranks in a thread that may block. Who drops the future ends the query.
@@ -114,7 +167,14 @@ impl Desk {
         ctx: &Context<'_>,
         asked: &Asked,
     ) -> Result<RankedRows, Failure> {
-        let query = self.query(asked)?;
+        let query = match &asked.formula {
+            None => self.query(asked)?,
+            // A module may have to be read and compiled first.
+            Some(_) => {
+                let (desk, asked) = (Arc::clone(self), asked.clone());
+                self.blocking(move || desk.query(&asked)).await?
+            }
+        };
         let merges = ctx.data_opt::<Outline>().is_some_and(|outline| outline.merges);
         let selection = if merges { None } else { selection(ctx) };
         // Pieces of one list end in the order asked, so that merging them gives the same bytes.
@@ -127,8 +187,16 @@ impl Desk {
         let _guard = cancel.cancel_on_drop();
         let desk = Arc::clone(self);
         let work = move || desk.rank_blocking(&query, &cancel, selection);
+        self.blocking(work).await
+    }
+
+    /// Works in a thread that may block.
+    pub(super) async fn blocking<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+    ) -> Result<T, Failure> {
         match tokio::task::spawn_blocking(work).await {
-            Ok(rows) => rows,
+            Ok(outcome) => outcome,
             Err(error) => {
                 (self.log)(&format!("a query ended by itself: {error}"));
                 Err(Failure::new("INTERNAL", "the query failed inside; it is in the service's log"))
@@ -143,12 +211,7 @@ impl Desk {
         selection: Option<Selection>,
     ) -> Result<RankedRows, Failure> {
         let _active = Up::new(&self.metrics.active);
-        let ranking = self.backend.rank(query, cancel).map_err(|error| {
-            if let Some(cause) = std::error::Error::source(&error) {
-                (self.log)(&format!("{}: {error}: {cause}", error.code()));
-            }
-            error
-        })?;
+        let ranking = self.backend.rank(query, cancel).map_err(|error| self.told(error))?;
         let (found, most) = match &selection {
             Some(_) => (ranking.rows.len(), self.limits.answer_rows),
             None => (ranking.rows.len(), LIBRARY_ROWS.min(self.limits.answer_rows)),
@@ -270,7 +333,9 @@ mod tests {
             let mut asked = Asked {
                 from_date: "2000-01-01".to_owned(),
                 to_date: "2030-01-01".to_owned(),
-                sort_by: "Close".to_owned(),
+                sort_by: Some("Close".to_owned()),
+                formula: None,
+                formula_params: Vec::new(),
                 order: "desc".to_owned(),
                 limit: 500,
             };
@@ -283,16 +348,44 @@ mod tests {
         assert_eq!(check(|asked| asked.limit = -1), Err("LIMIT_INVALID"));
         assert_eq!(check(|asked| asked.order = "DESC".to_owned()), Err("ORDER_INVALID"));
         assert_eq!(check(|asked| asked.to_date = "2030-01-02".to_owned()), Err("RANGE_INVALID"));
-        assert_eq!(check(|asked| asked.sort_by = "Close;".to_owned()), Err("FORMULA_INVALID"));
-        assert_eq!(check(|asked| asked.sort_by = "Close[-2600]".to_owned()), Ok(500));
         assert_eq!(
-            check(|asked| asked.sort_by = "Close[-2601]".to_owned()),
+            check(|asked| asked.sort_by = Some("Close;".to_owned())),
             Err("FORMULA_INVALID")
         );
-        assert_eq!(check(|asked| asked.sort_by = format!("Close{}", " ".repeat(995))), Ok(500));
+        assert_eq!(check(|asked| asked.sort_by = Some("Close[-2600]".to_owned())), Ok(500));
         assert_eq!(
-            check(|asked| asked.sort_by = format!("Close{}", " ".repeat(996))),
+            check(|asked| asked.sort_by = Some("Close[-2601]".to_owned())),
             Err("FORMULA_INVALID")
         );
+        assert_eq!(
+            check(|asked| asked.sort_by = Some(format!("Close{}", " ".repeat(995)))),
+            Ok(500)
+        );
+        assert_eq!(
+            check(|asked| asked.sort_by = Some(format!("Close{}", " ".repeat(996)))),
+            Err("FORMULA_INVALID")
+        );
+    }
+    #[test]
+    fn a_formula_and_a_module_exclude_each_other() {
+        let desk = Desk::without_data();
+        let code = |sort_by: Option<&str>, formula: Option<&str>, params: &[(&str, f64)]| {
+            let asked = Asked {
+                from_date: "2000-01-01".to_owned(),
+                to_date: "2030-01-01".to_owned(),
+                sort_by: sort_by.map(str::to_owned),
+                formula: formula.map(str::to_owned),
+                formula_params: params.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect(),
+                order: "desc".to_owned(),
+                limit: 5,
+            };
+            desk.query(&asked)
+                .map(|query| query.sort_by.to_string())
+                .map_err(|failure| failure.code)
+        };
+        assert_eq!(code(None, None, &[]), Ok(FORMULA_DEFAULT.to_owned()));
+        assert_eq!(code(Some("Close"), Some("mine"), &[]), Err("ARGUMENTS_CONFLICT"));
+        assert_eq!(code(None, None, &[("a", 1.0)]), Err("ARGUMENTS_CONFLICT"));
+        assert_eq!(code(None, Some("mine"), &[]), Err("FORMULA_UNKNOWN"));
     }
 }

@@ -3,12 +3,14 @@
 
 use std::sync::Arc;
 
-use async_graphql::{Context, EmptyMutation, EmptySubscription, Object, Schema, SimpleObject};
+use async_graphql::{
+    Context, EmptyMutation, EmptySubscription, InputObject, Object, Schema, SimpleObject, Value,
+};
 
 use domain::JstDate;
 
 use super::resolve::{Asked, Desk, RankedRows};
-use crate::{FORMULA_DEFAULT, Formula, limits};
+use crate::{FORMULA_DEFAULT, Formula, FormulaListing, limits};
 
 /// Version of the GraphQL schema. The first number changes when a client could break.
 pub const SCHEMA_VERSION: &str = "1.0";
@@ -27,7 +29,7 @@ pub(super) struct DailyRankingItem {
     /// Always null.
     #[graphql(deprecation = "always null; write Close[-1] in the formula instead")]
     pub(super) prev_close: Option<f64>,
-    /// Result of the sortBy formula, not rounded. Rows where it is null come last, in both orders.
+    /// Result of the formula or module, not rounded. Rows where it is null come last, in both orders.
     pub(super) sort_value: Option<f64>,
     /// Volume in shares.
     pub(super) volume: Option<f64>,
@@ -65,6 +67,81 @@ pub(super) struct FormulaCheck {
     position: Option<u64>,
 }
 
+/// A value for a parameter of a formula module.
+#[derive(Debug, Clone, InputObject)]
+pub(super) struct FormulaParam {
+    /// The parameter's name.
+    name: String,
+    /// Its value; the parameter says which are allowed.
+    value: f64,
+}
+
+/// A formula module that stockRankingRange can rank by.
+#[derive(Debug, Clone, SimpleObject)]
+pub(super) struct FormulaModule {
+    /// What the argument `formula` calls it.
+    name: String,
+    /// SHA-256 of its file, in hexadecimal.
+    sha256: String,
+    /// The author's version; null when the module cannot be used.
+    version: Option<String>,
+    /// What it computes; null when the module cannot be used.
+    description: Option<String>,
+    /// Its parameters.
+    parameters: Vec<FormulaParameter>,
+    /// What it reads with the default parameters, like Close or Close[-1..-20].
+    inputs: Vec<String>,
+    /// Why it cannot be used; null when it can.
+    refused: Option<String>,
+}
+
+/// A parameter of a formula module.
+#[derive(Debug, Clone, SimpleObject)]
+pub(super) struct FormulaParameter {
+    /// What formulaParams call it.
+    name: String,
+    /// What it is.
+    description: String,
+    /// The value when nothing is said.
+    default: f64,
+    /// The smallest value.
+    minimum: f64,
+    /// The largest value.
+    maximum: f64,
+}
+
+impl From<FormulaListing> for FormulaModule {
+    fn from(listing: FormulaListing) -> Self {
+        let empty = Self {
+            name: listing.listed.name,
+            sha256: listing.listed.sha256,
+            version: None,
+            description: None,
+            parameters: Vec::new(),
+            inputs: Vec::new(),
+            refused: None,
+        };
+        let details = match listing.details {
+            Ok(details) => details,
+            Err(why) => return Self { refused: Some(why), ..empty },
+        };
+        let parameter = |one: domain::formula::FormulaParameter| FormulaParameter {
+            name: one.name,
+            description: one.description,
+            default: one.default,
+            minimum: one.minimum,
+            maximum: one.maximum,
+        };
+        Self {
+            version: Some(details.description.version),
+            description: Some(details.description.summary),
+            parameters: details.description.parameters.into_iter().map(parameter).collect(),
+            inputs: details.inputs.iter().map(ToString::to_string).collect(),
+            ..empty
+        }
+    }
+}
+
 /// The root of every request.
 pub(super) struct Query {
     pub(super) desk: Arc<Desk>,
@@ -73,7 +150,9 @@ pub(super) struct Query {
 /// Rankings of the issues of the Tokyo market, day by day, by a formula of the client.
 ///
 /// Errors come as GraphQL errors with HTTP status 200. `extensions.code` is one of
-/// FORMULA_INVALID (with `extensions.position`), ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
+/// FORMULA_INVALID (with `extensions.position`), FORMULA_UNKNOWN, FORMULA_PARAMS_INVALID,
+/// FORMULA_REFUSED, FORMULA_FAULT (with `extensions.formula`, and `extensions.date`, the first day of
+/// the range on which the module failed), ARGUMENTS_CONFLICT, ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
 /// DATE_INVALID, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
 /// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
 /// SNAPSHOT_DAMAGED or INTERNAL. With status 401 it is UNAUTHORIZED, with 415 MEDIA_TYPE.
@@ -99,8 +178,13 @@ impl Query {
     /// null is null. A result of 0 is a value; one that is not finite is null. Numbers are IEEE
     /// doubles, computed in the order of the formula.
     ///
+    /// Instead of sortBy, `formula` names a module of `formulas`, with values for its parameters. Its
+    /// values mean the same: null as above, 0 is a value, infinite is null. A module that fails is an
+    /// error that names it and the day, never a ranking.
+    ///
     /// The order: by the result, null last in both directions, equal results by code, ascending.
     /// Rows without a close do not take part. When toDate is before fromDate the list is empty.
+    #[allow(clippy::too_many_arguments, reason = "each is an argument of the query")]
     async fn stock_ranking_range(
         &self,
         ctx: &Context<'_>,
@@ -108,7 +192,7 @@ impl Query {
         #[graphql(desc = "Last day, YYYY-MM-DD, included; at most 30 years after fromDate.")]
         to_date: String,
         #[graphql(
-            desc = "The formula to sort by.",
+            desc = "The formula to sort by. Not together with `formula`.",
             default_with = "Some(FORMULA_DEFAULT.to_owned())"
         )]
         sort_by: Option<String>,
@@ -119,12 +203,23 @@ impl Query {
         order: Option<String>,
         #[graphql(desc = "Rows of each day, 1 to 500.", default_with = "Some(DEFAULT_LIMIT)")]
         limit: Option<i32>,
+        #[graphql(desc = "The formula module to sort by. Not together with `sortBy`.")]
+        formula: Option<String>,
+        #[graphql(desc = "Values for parameters of the module; the others have their defaults.")]
+        formula_params: Option<Vec<FormulaParam>>,
     ) -> async_graphql::Result<RankedRows> {
         // An explicit null means the default, as if nothing was said.
         let asked = Asked {
             from_date,
             to_date,
-            sort_by: sort_by.unwrap_or_else(|| FORMULA_DEFAULT.to_owned()),
+            // The library puts in the default; with a module only what was sent counts.
+            sort_by: sort_by.filter(|_| formula.is_none() || is_sent(ctx, "sortBy")),
+            formula,
+            formula_params: formula_params
+                .unwrap_or_default()
+                .into_iter()
+                .map(|param| (param.name, param.value))
+                .collect(),
             order: order.unwrap_or_else(|| "desc".to_owned()),
             limit: limit.unwrap_or(DEFAULT_LIMIT),
         };
@@ -151,6 +246,14 @@ impl Query {
         }
     }
 
+    /// The formula modules that `formula` may name, by name.
+    async fn formulas(&self) -> async_graphql::Result<Vec<FormulaModule>> {
+        let desk = Arc::clone(&self.desk);
+        let listed = self.desk.blocking(move || desk.modules()).await;
+        let listed = listed.map_err(|failure| failure.into_error())?;
+        Ok(listed.into_iter().map(FormulaModule::from).collect())
+    }
+
     /// What the data holds now.
     async fn dataset(&self) -> Dataset {
         let snapshot = self.desk.backend.snapshot();
@@ -168,6 +271,12 @@ impl Query {
     async fn schema_version(&self) -> &'static str {
         SCHEMA_VERSION
     }
+}
+
+/// Whether the request itself gives an argument, and not null.
+fn is_sent(ctx: &Context<'_>, name: &str) -> bool {
+    let arguments = ctx.field().arguments().unwrap_or_default();
+    arguments.iter().any(|(known, value)| known == name && *value != Value::Null)
 }
 
 /// The default of `limit`.
@@ -236,6 +345,9 @@ mod tests {
             "sortBy: String = \"(Close - Close[-1]) / Close[-1] * 100\"",
             "order: String = \"desc\"",
             "limit: Int = 20",
+            "formula: String,",
+            "formulaParams: [FormulaParam!]",
+            "formulas: [FormulaModule!]!",
             "): [DailyRankingItem!]!",
             "prevClose: Float @deprecated",
             "sortValue: Float",

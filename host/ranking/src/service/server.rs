@@ -22,6 +22,7 @@ use super::metrics::{Metrics, Up};
 use super::patience::Patient;
 use super::resolve::{Desk, Log};
 use super::token::BearerToken;
+use crate::FormulaShelf;
 use crate::store::DataDir;
 
 /// Most bytes of a request's headers.
@@ -42,6 +43,8 @@ pub struct ServiceOptions {
     pub token: Option<BearerToken>,
     /// Origins whose pages may ask (CORS); none by default.
     pub origins: Vec<String>,
+    /// Formula modules that clients may rank by; none by default.
+    pub formulas: Option<Arc<FormulaShelf>>,
     /// Whether GET /graphql shows a page for trying queries.
     pub graphiql: bool,
     /// Where the stored files are that GET /jp/ hands out; none does without.
@@ -104,8 +107,13 @@ impl Service {
         let (listener, address) =
             listen().map_err(|error| ServiceError::Listen { address, error })?;
         let log: Log = Arc::new(log);
-        let desk = Desk { backend, limits: options.limits, metrics: Metrics::default(), log };
-        let desk = Arc::new(desk);
+        let desk = Arc::new(Desk {
+            backend,
+            formulas: options.formulas,
+            limits: options.limits,
+            metrics: Metrics::default(),
+            log,
+        });
         let site = Site {
             files: options.files.map(|data| Files::new(&data, Arc::clone(&desk))),
             endpoint: Endpoint::new(desk),

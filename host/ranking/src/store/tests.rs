@@ -44,7 +44,7 @@ fn query(formula: &str) -> RankQuery {
     RankQuery {
         from: "2023-01-01".parse().unwrap(),
         to: "2023-12-31".parse().unwrap(),
-        formula: Formula::parse(formula).unwrap(),
+        sort_by: Formula::parse(formula).unwrap().into(),
         order: RankOrder::Desc,
         limit: 20,
         codes: None,

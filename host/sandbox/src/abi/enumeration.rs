@@ -1,5 +1,6 @@
 //! Enumerations, by the number that each case has in the contract.
 
+use domain::formula::Column;
 use domain::strategy::{BarGranularity, LogLevel, SignalKind};
 use domain::{OrderSide, OrderStatus, OrderType, TimeInForce, TriggerType};
 
@@ -17,7 +18,7 @@ pub(crate) trait Enumeration: Copy + Sized + 'static {
     }
 }
 
-/// The cases in the order of `wit/strategy/types.wit`.
+/// The cases in the order of `wit/strategy` and `wit/formula`.
 macro_rules! enumeration {
     ($type:ty { $($case:ident),+ $(,)? }) => {
         impl Enumeration for $type {
@@ -51,3 +52,4 @@ enumeration!(OrderStatus {
 enumeration!(SignalKind { EntryLong, EntryShort, Exit, Annotate });
 enumeration!(BarGranularity { Minute, Day });
 enumeration!(LogLevel { Debug, Info, Warn, Error, Panic });
+enumeration!(Column { Open, High, Low, Close, Volume });

@@ -1,4 +1,4 @@
-//! Reading from a strategy's memory. Nothing in it is trusted.
+//! Reading from a component's memory. Nothing in it is trusted.
 
 use domain::strategy::FaultKind;
 
@@ -103,6 +103,10 @@ impl<'m> Lift<'m> {
         Ok(self.u64()?.cast_signed())
     }
 
+    pub(crate) fn f64(&mut self) -> Lifted<f64> {
+        Ok(f64::from_bits(self.u64()?))
+    }
+
     /// A truth value: any number but 0 is true, as the canonical ABI has it.
     pub(crate) fn bool(&mut self) -> Lifted<bool> {
         Ok(self.u8()? != 0)
@@ -166,6 +170,15 @@ impl<'m> Lift<'m> {
             Ok(text) => Ok(text),
             Err(error) => broken(format!("a text is not UTF-8: {error}")),
         }
+    }
+
+    /// A list of numbers at a place, copied into `out`, which has its length.
+    pub(crate) fn f64s_at(&mut self, place: u32, out: &mut [f64]) -> Lifted<()> {
+        let bytes = size_of_val(out);
+        self.spend(bytes)?;
+        self.go_to(place, 8, bytes)?;
+        bytemuck::cast_slice_mut(out).copy_from_slice(self.slice(self.at, bytes)?);
+        Ok(())
     }
 
     /// A list inside a record.

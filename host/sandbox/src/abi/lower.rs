@@ -1,4 +1,4 @@
-//! Writing into a strategy's memory.
+//! Writing into a component's memory.
 
 use wasmtime::{AsContextMut, Error, Memory, Result, StoreContextMut, TypedFunc};
 
@@ -51,6 +51,26 @@ impl Guest {
         let place = self.allocate(store, alignment, bytes.len())?;
         let start = place as usize;
         self.memory.data_mut(store)[start..start + bytes.len()].copy_from_slice(bytes);
+        Ok(place)
+    }
+
+    /// Copies lists of numbers one after the other, as one list; tells where.
+    pub(crate) fn copy_columns(
+        &self,
+        store: &mut StoreContextMut<'_, State>,
+        columns: &[&[f64]],
+    ) -> Result<u32> {
+        let bytes = columns.iter().map(|column| size_of_val(*column)).sum();
+        if bytes == 0 {
+            return Ok(8);
+        }
+        let place = self.allocate(store, 8, bytes)?;
+        let mut rest = &mut self.memory.data_mut(store)[place as usize..];
+        for column in columns {
+            let (target, after) = rest.split_at_mut(size_of_val(*column));
+            target.copy_from_slice(bytemuck::cast_slice(column));
+            rest = after;
+        }
         Ok(place)
     }
 }

@@ -1,5 +1,5 @@
-//! How values go into a strategy's memory and come out of it: the component model's canonical ABI
-//! for the types of `wit/strategy`, and no more.
+//! How values go into a component's memory and come out of it: the component model's canonical ABI
+//! for the types of `wit/strategy` and `wit/formula`, and no more.
 //!
 //! The engine can do this for any contract, at a price: a component call costs ten times a call of
 //! the module inside, and a strict replay makes one for every trade. So the host calls the module
@@ -7,6 +7,7 @@
 //! with nothing but the contract's text as its guide.
 
 mod enumeration;
+mod formula;
 mod from_guest;
 mod lift;
 mod lower;
@@ -15,6 +16,7 @@ mod tests;
 mod to_guest;
 
 pub(crate) use enumeration::Enumeration;
+pub(crate) use formula::{description, inputs, values};
 pub(crate) use from_guest::{actions, refusal};
 pub(crate) use lift::Lift;
 pub(crate) use lower::{Guest, Lower};

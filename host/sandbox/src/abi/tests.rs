@@ -1,5 +1,8 @@
 //! Holds the layouts against the contract's text: a decoder and an encoder that know nothing but
-//! `wit/strategy` read what is written and write what is read.
+//! the text of `wit/` read what is written and write what is read.
+
+mod formula;
+mod text;
 
 use std::sync::Arc;
 
@@ -13,12 +16,14 @@ use domain::{
     TimeInForce, TriggerType, TsNanos,
 };
 use wasmtime::{Engine, Instance, Module, Store};
-use wit_parser::{Resolve, SizeAlign, Type, TypeDefKind};
+use wit_parser::TypeDefKind;
 
 use super::from_guest::ACTION_BYTES;
 use super::{Guest, Lift, Lower, to_guest};
 use crate::config::Limits;
+use crate::contract::STRATEGY;
 use crate::state::State;
+use text::{Contract, Value, case, enumerated};
 
 /// A module with a memory and an allocator that never frees.
 const PROGRAM: &str = r#"(module
@@ -31,177 +36,6 @@ const PROGRAM: &str = r#"(module
             (i32.sub (i32.const 0) (local.get 2))))
         (global.set $next (i32.add (local.get $place) (local.get 3)))
         (local.get $place)))"#;
-
-struct Contract {
-    resolve: Resolve,
-    sizes: SizeAlign,
-}
-
-impl Contract {
-    fn new() -> Self {
-        let (resolve, _) = crate::program::contract().unwrap();
-        let mut sizes = SizeAlign::default();
-        sizes.fill(&resolve).unwrap();
-        Self { resolve, sizes }
-    }
-
-    fn named(&self, name: &str) -> Type {
-        let is_it = |(_, one): &(_, &wit_parser::TypeDef)| one.name.as_deref() == Some(name);
-        Type::Id(self.resolve.types.iter().find(is_it).unwrap().0)
-    }
-
-    fn kind(&self, of: &Type) -> Option<&TypeDefKind> {
-        match of {
-            Type::Id(id) => Some(&self.resolve.types[*id].kind),
-            _ => None,
-        }
-    }
-
-    fn size(&self, of: &Type) -> usize {
-        self.sizes.size(of).size_wasm32()
-    }
-
-    fn align(&self, of: &Type) -> usize {
-        self.sizes.align(of).align_wasm32()
-    }
-
-    /// Places of a record's fields.
-    fn places<'a>(&self, fields: impl IntoIterator<Item = &'a Type>) -> Vec<(usize, &'a Type)> {
-        let offsets = self.sizes.field_offsets(fields);
-        offsets.into_iter().map(|(offset, of)| (offset.size_wasm32(), of)).collect()
-    }
-
-    /// Where the payload of a case begins.
-    fn payload<'a>(&self, payloads: impl IntoIterator<Item = Option<&'a Type>>) -> usize {
-        let widest = payloads.into_iter().flatten().map(|of| self.align(of)).max();
-        1_usize.next_multiple_of(widest.unwrap_or(1))
-    }
-
-    fn list(&self, of: &Type, memory: &[u8], at: usize) -> String {
-        let (place, length) = (number(memory, at, 4) as usize, number(memory, at + 4, 4) as usize);
-        let item = |index| self.decode(of, memory, place + index * self.size(of));
-        format!("[{}]", (0..length).map(item).collect::<Vec<_>>().join(", "))
-    }
-
-    /// What stands in memory, in words.
-    fn decode(&self, of: &Type, memory: &[u8], at: usize) -> String {
-        assert_eq!(at % self.align(of), 0);
-        match (of, self.kind(of)) {
-            (Type::String, _) => {
-                let place = number(memory, at, 4) as usize;
-                let length = number(memory, at + 4, 4) as usize;
-                format!("'{}'", str::from_utf8(&memory[place..place + length]).unwrap())
-            }
-            (_, Some(TypeDefKind::Type(same))) => self.decode(same, memory, at),
-            (_, Some(TypeDefKind::List(of))) => self.list(of, memory, at),
-            (_, Some(TypeDefKind::Option(of))) => match memory[at] {
-                0 => "none".to_owned(),
-                1 => self.decode(of, memory, at + self.payload([Some(of)])),
-                other => panic!("option case {other}"),
-            },
-            (_, Some(TypeDefKind::Enum(cases))) => {
-                cases.cases[usize::from(memory[at])].name.clone()
-            }
-            (_, Some(TypeDefKind::Record(record))) => {
-                let places = self.places(record.fields.iter().map(|field| &field.ty));
-                let fields = record.fields.iter().zip(places).map(|(field, (offset, of))| {
-                    format!("{}: {}", field.name, self.decode(of, memory, at + offset))
-                });
-                format!("{{{}}}", fields.collect::<Vec<_>>().join(", "))
-            }
-            (_, Some(TypeDefKind::Variant(variant))) => {
-                let case = &variant.cases[usize::from(memory[at])];
-                let start = self.payload(variant.cases.iter().map(|case| case.ty.as_ref()));
-                let payload = case.ty.as_ref().map(|of| self.decode(of, memory, at + start));
-                format!("{}({})", case.name, payload.unwrap_or_default())
-            }
-            _ => match of {
-                Type::Bool | Type::U8 => memory[at].to_string(),
-                Type::U16 => number(memory, at, 2).to_string(),
-                Type::U64 => number(memory, at, 8).to_string(),
-                Type::S64 => number(memory, at, 8).cast_signed().to_string(),
-                other => panic!("{other:?}"),
-            },
-        }
-    }
-
-    /// Puts a value at a place; texts and lists go behind everything else.
-    fn encode(&self, of: &Type, value: &Value, memory: &mut Vec<u8>, at: usize) {
-        match (of, self.kind(of), value) {
-            (Type::String, _, Value::Text(text)) => {
-                let place = memory.len();
-                memory.extend_from_slice(text.as_bytes());
-                put(memory, at, place as u64, 4);
-                put(memory, at + 4, text.len() as u64, 4);
-            }
-            (_, Some(TypeDefKind::Type(same)), _) => self.encode(same, value, memory, at),
-            (_, Some(TypeDefKind::List(of)), Value::List(values)) => {
-                let place = memory.len().next_multiple_of(self.align(of));
-                memory.resize(place + values.len() * self.size(of), 0xEE);
-                put(memory, at, place as u64, 4);
-                put(memory, at + 4, values.len() as u64, 4);
-                for (index, value) in values.iter().enumerate() {
-                    self.encode(of, value, memory, place + index * self.size(of));
-                }
-            }
-            (_, Some(TypeDefKind::Option(_)), Value::None) => memory[at] = 0,
-            (_, Some(TypeDefKind::Option(of)), _) => {
-                memory[at] = 1;
-                self.encode(of, value, memory, at + self.payload([Some(of)]));
-            }
-            (_, Some(TypeDefKind::Enum(cases)), Value::Case(name, _)) => {
-                let case = cases.cases.iter().position(|case| case.name == *name).unwrap();
-                put(memory, at, case as u64, 1);
-            }
-            (_, Some(TypeDefKind::Record(record)), Value::Fields(values)) => {
-                let places = self.places(record.fields.iter().map(|field| &field.ty));
-                assert_eq!(places.len(), values.len());
-                for ((offset, of), value) in places.into_iter().zip(values) {
-                    self.encode(of, value, memory, at + offset);
-                }
-            }
-            (_, Some(TypeDefKind::Variant(variant)), Value::Case(name, payload)) => {
-                let case = variant.cases.iter().position(|case| case.name == *name).unwrap();
-                put(memory, at, case as u64, 1);
-                let start = self.payload(variant.cases.iter().map(|case| case.ty.as_ref()));
-                if let Some(of) = &variant.cases[case].ty {
-                    self.encode(of, payload, memory, at + start);
-                }
-            }
-            (_, _, Value::Number(number)) => {
-                put(memory, at, number.cast_unsigned(), self.size(of));
-            }
-            other => panic!("{:?} for {:?}", other.2, other.0),
-        }
-    }
-}
-
-/// A value for the encoder.
-#[derive(Debug)]
-enum Value {
-    None,
-    Number(i64),
-    Text(&'static str),
-    List(Vec<Value>),
-    Fields(Vec<Value>),
-    Case(&'static str, Box<Value>),
-}
-
-fn case(name: &'static str, payload: Value) -> Value {
-    Value::Case(name, Box::new(payload))
-}
-
-fn enumerated(name: &'static str) -> Value {
-    case(name, Value::None)
-}
-
-fn number(memory: &[u8], at: usize, bytes: usize) -> u64 {
-    (0..bytes).map(|index| u64::from(memory[at + index]) << (8 * index)).sum()
-}
-
-fn put(memory: &mut [u8], at: usize, value: u64, bytes: usize) {
-    memory[at..at + bytes].copy_from_slice(&value.to_le_bytes()[..bytes]);
-}
 
 fn program() -> (Store<State>, Guest) {
     let engine = Engine::default();
@@ -223,7 +57,7 @@ fn lowered(name: &str, lower: impl Fn(&mut Lower<'_>)) -> String {
     // Twice, so that a wrong size shows in the second.
     lower(&mut image);
     let place = image.finish(8).unwrap() as usize;
-    let contract = Contract::new();
+    let contract = Contract::new(&STRATEGY);
     let of = contract.named(name);
     let memory = guest.memory.data(&store);
     let first = contract.decode(&of, memory, place);
@@ -233,7 +67,7 @@ fn lowered(name: &str, lower: impl Fn(&mut Lower<'_>)) -> String {
 
 /// Encodes a list of actions and lifts it.
 fn lifted(values: Vec<Value>) -> Result<Vec<Action>, FaultKind> {
-    let contract = Contract::new();
+    let contract = Contract::new(&STRATEGY);
     let action = contract.named("action");
     assert_eq!(contract.size(&action), ACTION_BYTES);
     let mut memory = vec![0xEE; 16];
@@ -381,7 +215,7 @@ fn working_orders_are_written_as_the_contract_says() {
     let mut image = Lower::new(&mut store, &guest);
     to_guest::working_orders(&mut image, &[order.clone(), order]).unwrap();
     let place = image.finish(4).unwrap() as usize;
-    let contract = Contract::new();
+    let contract = Contract::new(&STRATEGY);
     let one = "{request: {client-order-id: 'O-1', instrument: 3, side: sell, order-type: \
                stop-limit, quantity: 100, price: 7, trigger-price: none, trigger-type: last, \
                time-in-force: at-the-close, expire-time: 9, post-only: 1, reduce-only: 0, tags: \
@@ -473,7 +307,7 @@ fn enumerations_have_the_numbers_of_the_contract() {
         }
         assert!(E::of_code(u8::try_from(E::CASES.len()).unwrap()).is_none());
     }
-    let contract = Contract::new();
+    let contract = Contract::new(&STRATEGY);
     check::<OrderSide>(&contract, "order-side");
     check::<OrderType>(&contract, "order-type");
     check::<TimeInForce>(&contract, "time-in-force");

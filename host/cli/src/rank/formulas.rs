@@ -1,0 +1,120 @@
+//! `kumiki rank formulas`, and what else concerns formula modules.
+
+use std::path::Path;
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use domain::formula::FormulaParameter;
+use ranking::{BoundFormula, FormulaListing, FormulaShelf, Ranking};
+use serde_json::{Value, json};
+
+use crate::Ending;
+use crate::args::{Format, FormulasArgs, ShelfArgs};
+use crate::terminal::{grouped, pairs};
+
+/// The folder's name in the data folder.
+const FOLDER: &str = "formulas";
+
+/// The shelf of the folder asked for.
+pub(super) fn shelf(args: &ShelfArgs, data_dir: &Path) -> Result<FormulaShelf> {
+    let folder = args.formulas.clone().unwrap_or_else(|| data_dir.join(FOLDER));
+    let system = || dirs::cache_dir().map(|folder| folder.join("kumiki"));
+    let cache = args.cache.clone().or_else(system).map(|folder| folder.join("components"));
+    Ok(FormulaShelf::open(&folder, cache.as_deref())?)
+}
+
+/// Lists the modules, or adds one.
+pub(super) fn run(args: &FormulasArgs) -> Result<Ending> {
+    let shelf = shelf(&args.shelf, &args.data.data_dir)?;
+    let listings = match &args.add {
+        Some(path) => {
+            let added = shelf.add(path).with_context(|| format!("--add {}", path.display()))?;
+            eprintln!("{} is listed in {}", added.listed.name, shelf.folder().display());
+            vec![added]
+        }
+        None => shelf.list()?,
+    };
+    if listings.is_empty() {
+        eprintln!(
+            "{} lists no formula modules; add one with --add FILE.wasm",
+            shelf.folder().join(ranking::LIST_FILE).display()
+        );
+    }
+    match args.format {
+        Format::Table => {
+            let shown: Vec<String> = listings.iter().map(table).collect();
+            print!("{}", shown.join("\n"));
+        }
+        Format::Json => {
+            println!("{:#}", Value::from(listings.iter().map(value).collect::<Vec<_>>()));
+        }
+    }
+    let all_good = listings.iter().all(|listing| listing.details.is_ok());
+    Ok(if all_good { Ending::Done } else { Ending::Problems })
+}
+
+fn range(parameter: &FormulaParameter) -> String {
+    let FormulaParameter { name, description, default, minimum, maximum } = parameter;
+    format!("{name}={default} ({minimum} to {maximum}): {description}")
+}
+
+fn table(listing: &FormulaListing) -> String {
+    let mut rows =
+        vec![("name", listing.listed.name.clone()), ("sha256", listing.listed.sha256.clone())];
+    match &listing.details {
+        Ok(details) => {
+            let description = &details.description;
+            rows.push(("version", description.version.clone()));
+            rows.push(("computes", description.summary.clone()));
+            rows.extend(description.parameters.iter().map(|one| ("parameter", range(one))));
+            let inputs: Vec<String> = details.inputs.iter().map(ToString::to_string).collect();
+            rows.push(("reads", inputs.join(", ")));
+        }
+        Err(why) => rows.push(("refused", why.clone())),
+    }
+    pairs(&rows)
+}
+
+fn value(listing: &FormulaListing) -> Value {
+    let parameter = |one: &FormulaParameter| {
+        json!({
+            "name": one.name, "description": one.description, "default": one.default,
+            "minimum": one.minimum, "maximum": one.maximum,
+        })
+    };
+    let mut value = json!({
+        "name": listing.listed.name, "file": listing.listed.file, "sha256": listing.listed.sha256,
+    });
+    match &listing.details {
+        Ok(details) => {
+            let description = &details.description;
+            value["version"] = json!(description.version);
+            value["description"] = json!(description.summary);
+            value["parameters"] = description.parameters.iter().map(parameter).collect();
+            value["inputs"] = details.inputs.iter().map(ToString::to_string).collect();
+        }
+        Err(why) => value["refused"] = json!(why),
+    }
+    value
+}
+
+/// Shows what a module reads and how long it takes; it has no tree and no statement.
+pub(super) fn explain(
+    ranking: &Ranking,
+    elapsed: Duration,
+    bound: &BoundFormula,
+) -> Result<Ending> {
+    let inputs: Vec<String> = bound.inputs().iter().map(ToString::to_string).collect();
+    let mut rows = vec![
+        ("module", bound.name().to_owned()),
+        ("sha256", bound.sha256().to_owned()),
+        ("version", bound.description().version.clone()),
+        ("computes", bound.description().summary.clone()),
+    ];
+    rows.extend(bound.parameters().map(|(name, value)| ("parameter", format!("{name}={value}"))));
+    rows.push(("reads", inputs.join(", ")));
+    rows.push(("rows", grouped(&ranking.rows.len().to_string())));
+    rows.push(("time", format!("{:.3} ms", elapsed.as_secs_f64() * 1e3)));
+    print!("{}", pairs(&rows));
+    Ok(Ending::Done)
+}

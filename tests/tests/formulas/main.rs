@@ -1,0 +1,9 @@
+//! Formula modules: in the sandbox, on the shelf, in rankings, over GraphQL and on the command line.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod common;
+mod modules;
+mod program;
+mod rankings;
+mod service;
