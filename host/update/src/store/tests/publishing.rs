@@ -35,7 +35,7 @@ fn readers_see_what_was_published() {
     let query = RankQuery {
         from: january[0],
         to: day("2025-12-31"),
-        formula: Formula::parse("Close").unwrap(),
+        sort_by: Formula::parse("Close").unwrap().into(),
         order: RankOrder::Desc,
         limit: 20,
         codes: None,
