@@ -13,8 +13,10 @@ fn rank(engine: &RankEngine, query: &RankQuery) -> Result<Ranking, RankError> {
     engine.rank(query, &CancelToken::new())
 }
 
-/// Rows with the bits of their values.
-fn rows(ranking: &Ranking) -> Vec<(u32, u32, u32, u64, Option<u64>, Option<u64>)> {
+/// A row with the bits of its values: day, code, rank, close, value, volume.
+type Bits = (u32, u32, u32, u64, Option<u64>, Option<u64>);
+
+fn rows(ranking: &Ranking) -> Vec<Bits> {
     let bits = |row: &ranking::RankRow| {
         (
             row.day,
