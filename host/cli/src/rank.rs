@@ -12,8 +12,8 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use ranking::store::DataDir;
 use ranking::{
-    CancelToken, EngineOptions, Explanation, RankEngine, RankError, RankQuery, Ranking, SortBy,
-    export,
+    CancelToken, EngineOptions, Explanation, RankEngine, RankError, RankQuery, Ranking,
+    SnapshotInfo, SortBy, export,
 };
 
 use crate::Ending;
@@ -99,6 +99,18 @@ fn sort_by(args: &QueryArgs) -> Result<SortBy> {
             Ok(shelf.bind(name, &args.params)?.into())
         }
     }
+}
+
+/// What a snapshot holds, for people.
+pub(crate) fn snapshot_line(snapshot: &SnapshotInfo) -> String {
+    format!(
+        "snapshot {} of rankings: {} issues, {} business days, {} to {}",
+        snapshot.number,
+        grouped(&snapshot.codes.to_string()),
+        grouped(&snapshot.days.to_string()),
+        snapshot.first,
+        snapshot.last
+    )
 }
 
 /// As many threads as the machine has cores.

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 
 use chrono::Datelike;
 use domain::JstDate;
-use domain::session::is_surely_closed;
+use domain::session::is_usually_closed;
 use duckdb::{Connection, params};
 
 use crate::limits::SNAPSHOT_DAYS_MAX;
@@ -176,7 +176,7 @@ pub fn try_each_row<E>(
 const UNIX_EPOCH_DAY: i32 = 719_163;
 
 fn trading_days(first: JstDate) -> impl Iterator<Item = JstDate> {
-    first.iter_days().filter(|date| !is_surely_closed(*date))
+    first.iter_days().filter(|date| !is_usually_closed(*date))
 }
 
 /// Codes in ascending order. One in 25 is of the newest kind, three digits and a letter.

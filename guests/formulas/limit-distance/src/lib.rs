@@ -75,7 +75,7 @@ impl Formula for LimitDistance {
 
     fn new(values: &Values) -> Result<Self, String> {
         match values.get("side") {
-            side if side == 0.0 => Ok(Self { side: 0 }),
+            0.0 => Ok(Self { side: 0 }),
             side if side.abs() == 1.0 => Ok(Self { side: side as i32 }),
             side => Err(format!("parameter `side` is {side}; it must be -1, 0 or 1")),
         }

@@ -8,6 +8,7 @@ use ranking::store::DataDir;
 use ranking::{CancelToken, EngineOptions, RankEngine, RankError, SnapshotInfo};
 use serde_json::{Value, json};
 
+use crate::rank::snapshot_line;
 use crate::terminal::{grouped, pairs};
 
 /// What a folder holds for rankings and `kumiki sql`.
@@ -42,14 +43,7 @@ impl Prices {
     /// Prints the part; nothing where there is neither a snapshot nor a view.
     pub(super) fn print(&self) {
         match &self.snapshot {
-            Some(found) => println!(
-                "\nsnapshot {} of rankings: {} issues, {} business days, {} to {}",
-                found.number,
-                grouped(&found.codes.to_string()),
-                grouped(&found.days.to_string()),
-                found.first,
-                found.last
-            ),
+            Some(found) => println!("\n{}", snapshot_line(found)),
             None if self.views.iter().any(|(view, _)| view.name == "daily") => {
                 println!("\nno snapshot of rankings yet; `kumiki rank publish` makes one");
             }

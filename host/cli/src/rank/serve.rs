@@ -11,7 +11,8 @@ use ranking::{EngineOptions, RankEngine, limits};
 use crate::Ending;
 use crate::args::ServeArgs;
 use crate::interrupt::Interrupt;
-use crate::terminal::grouped;
+
+use super::snapshot_line;
 
 /// Where a token may come from, besides a file.
 const TOKEN_VARIABLE: &str = "KUMIKI_RANK_TOKEN";
@@ -47,14 +48,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     let stop = service.stop();
     let _interrupt = Interrupt::listen_and(move || stop.stop())?;
     // One line in one piece, last: whoever started the service may read it and go.
-    tell(&format!(
-        "snapshot {}: {} issues, {} business days, {} to {}; Ctrl-C ends the service",
-        snapshot.number,
-        grouped(&snapshot.codes.to_string()),
-        grouped(&snapshot.days.to_string()),
-        snapshot.first,
-        snapshot.last
-    ));
+    tell(&format!("{}; Ctrl-C ends the service", snapshot_line(&snapshot)));
     println!("ranking service on http://{}", service.address());
     service.run()?;
     Ok(Ending::Done)

@@ -1,7 +1,7 @@
 //! On which days samples trade.
 
 use domain::JstDate;
-use domain::session::is_surely_closed;
+use domain::session::is_usually_closed;
 
 /// Trading days from `start` on, without an end before the calendar's.
 pub(super) fn trading_days(start: JstDate) -> impl Iterator<Item = JstDate> {
@@ -10,7 +10,7 @@ pub(super) fn trading_days(start: JstDate) -> impl Iterator<Item = JstDate> {
 
 /// Whether samples trade on `date`. They need not know movable holidays.
 pub(crate) fn is_trading_day(date: JstDate) -> bool {
-    !is_surely_closed(date)
+    !is_usually_closed(date)
 }
 
 #[cfg(test)]
