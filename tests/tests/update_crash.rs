@@ -29,6 +29,8 @@ const PUBLICATIONS: u64 = 50;
 /// A job lives at most so long before it is killed: several rounds of it, on a machine that has
 /// nothing else to do.
 const LIFE_MS_MAX: u64 = 900;
+/// Pause after a read, so that the readers leave a small machine time for the job.
+const PAUSE: Duration = Duration::from_millis(10);
 /// Looks at the service until it must have taken up the last snapshot.
 const LOOKS_MAX: u32 = 600;
 
@@ -152,6 +154,7 @@ fn reading(stop: &Arc<AtomicBool>, mut sources: Vec<Source>) -> JoinHandle<Resul
                     return Err(format!("read {reads}: state {state} after {before}"));
                 }
                 reads += 1;
+                sleep(PAUSE);
             }
         }
         Ok(reads)
