@@ -6,6 +6,8 @@ use std::io;
 use std::path::PathBuf;
 
 use domain::JstDate;
+use duckdb::arrow::array::{Array, AsArray};
+use duckdb::arrow::datatypes::{Float64Type, Int16Type};
 use duckdb::{Config, Connection};
 
 use super::layout::DataDir;
@@ -267,28 +269,38 @@ fn write_days(
         "SELECT day_no, code_id, o, h, l, c, volume FROM g WHERE day_no BETWEEN ? AND ?
          ORDER BY day_no, code_id",
     )?;
+    let mut cell = 0;
+    let mut day = Day::default();
     for start in (0..published.days).step_by(BATCH_DAYS) {
         let end = (start + BATCH_DAYS).min(published.days);
-        let mut rows = statement.query([start, end - 1])?;
-        for day in start..end {
-            let mut columns = Day::default();
-            for code in 0..published.codes {
-                let row = rows.next()?;
-                let row = row.filter(|row| {
-                    (row.get::<_, usize>(0), row.get::<_, usize>(1)) == (Ok(day), Ok(code))
-                });
-                let Some(row) = row else {
-                    let text = format!("the grid has no row for day {day} and code {code}");
-                    return Err(PublishError::Source(text));
-                };
-                for (index, column) in columns.iter_mut().enumerate() {
-                    column.push(row.get(2 + index)?);
+        for batch in statement.query_arrow([start, end - 1])? {
+            let [days, codes] = [0, 1].map(|place| batch.column(place).as_primitive::<Int16Type>());
+            for row in 0..batch.num_rows() {
+                let expected = (cell / published.codes, cell % published.codes);
+                let found = (days.value(row).cast_unsigned(), codes.value(row).cast_unsigned());
+                if (found.0.into(), found.1.into()) != expected {
+                    return Err(misplaced(expected));
+                }
+                for (index, column) in day.iter_mut().enumerate() {
+                    let values = batch.column(2 + index).as_primitive::<Float64Type>();
+                    column.push(values.is_valid(row).then(|| values.value(row)));
+                }
+                cell += 1;
+                if cell.is_multiple_of(published.codes) {
+                    write(&day)?;
+                    day.iter_mut().for_each(Vec::clear);
                 }
             }
-            write(&columns)?;
         }
     }
+    if cell < published.days * published.codes {
+        return Err(misplaced((cell / published.codes, cell % published.codes)));
+    }
     Ok(())
+}
+
+fn misplaced((day, code): (usize, usize)) -> PublishError {
+    PublishError::Source(format!("the grid has no row for day {day} and code {code}"))
 }
 
 fn date(text: &str) -> Result<JstDate, PublishError> {
