@@ -7,8 +7,10 @@
 
 mod apply;
 pub mod baseline;
+mod columns;
 mod durable;
 mod error;
+mod issue_file;
 pub mod limits;
 mod lock;
 mod opening;

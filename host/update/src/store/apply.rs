@@ -1,19 +1,17 @@
 //! Rows into the job's own database.
 
-use chrono::Datelike;
 use domain::JstDate;
-use domain::price::UNITS_PER_YEN;
-use duckdb::types::Value;
-use duckdb::{Connection, params};
+use duckdb::Connection;
 
+use super::columns::columns;
 use super::error::StoreError;
 use super::limits::{APPEND_ROWS_MIN, APPEND_THREADS, ROWS_AT_ONCE_MAX};
 use super::schema::{definitions, names, quoted};
 use crate::row::DailyRow;
 use crate::shelf::Applied;
 
-/// Days from 0001-01-01 to 1970-01-01.
-const UNIX_EPOCH_DAY: i32 = 719_163;
+/// Rows that are given to the database engine at a time.
+const BATCH_ROWS: usize = 16_384;
 
 /// Columns whose values are compared; where a row came from is none of them.
 const COMPARED: [&str; 7] =
@@ -72,12 +70,6 @@ fn span(rows: &[DailyRow]) -> Option<(JstDate, JstDate)> {
     Some((dates().min()?, dates().max()?))
 }
 
-/// Yen as the databases hold them.
-#[expect(clippy::cast_precision_loss, reason = "the database's edge: columns are DOUBLE")]
-fn yen(units: i64) -> f64 {
-    units as f64 / UNITS_PER_YEN as f64
-}
-
 /// Brings the rows into a table in memory, with a thread for each part of many rows.
 fn bring_in(connection: &Connection, rows: &[DailyRow]) -> duckdb::Result<()> {
     let create = format!("CREATE OR REPLACE TABLE memory.incoming ({})", definitions());
@@ -101,23 +93,10 @@ fn bring_in(connection: &Connection, rows: &[DailyRow]) -> duckdb::Result<()> {
     })
 }
 
-#[expect(clippy::cast_precision_loss, reason = "the database's edge: columns are DOUBLE")]
 fn append(connection: &Connection, rows: &[DailyRow]) -> duckdb::Result<()> {
     let mut appender = connection.appender_to_catalog_and_db("incoming", "memory", "main")?;
-    for row in rows {
-        let price = |price: Option<domain::Price>| price.map(|price| yen(price.units()));
-        appender.append_row(params![
-            Value::Date32(row.date.num_days_from_ce() - UNIX_EPOCH_DAY),
-            row.code.as_str(),
-            price(row.open),
-            price(row.high),
-            price(row.low),
-            price(row.close),
-            row.volume.map(|shares| shares as f64),
-            row.turnover.map(|money| yen(money.units())),
-            row.adjustment_factor,
-            row.source.as_str(),
-        ])?;
+    for rows in rows.chunks(BATCH_ROWS) {
+        appender.append_record_batch(columns(rows)?)?;
     }
     appender.flush()
 }
@@ -143,9 +122,14 @@ fn judge(
         quoted(low),
         quoted(high)
     );
-    // A new day or a new issue: there is nothing to compare with.
-    let is_new = format!("SELECT count(*) = 0 FROM ({old} LIMIT 1)");
-    if connection.query_row(&is_new, [], |row| row.get(0))? {
+    // New days or new issues: there is nothing to compare with.
+    let is_empty = format!("SELECT count(*) = 0 FROM ({old} LIMIT 1)");
+    let is_new = format!(
+        "SELECT count(*) = 0 FROM (FROM memory.incoming SEMI JOIN ({old}) old
+           ON old.date = incoming.date AND old.code = incoming.code LIMIT 1)"
+    );
+    let holds = |question: &str| connection.query_row(question, [], |row| row.get::<_, bool>(0));
+    if holds(&is_empty)? || holds(&is_new)? {
         let inserted = rows.len() as u64;
         let applied = Applied { inserted, first_changed: Some(first), ..Applied::default() };
         return Ok(Judged { applied, table: "memory.incoming" });

@@ -81,7 +81,7 @@ pub(super) fn open(places: &Places) -> Result<(Connection, Opening), StoreError>
 }
 
 /// An instance of the database engine in memory; files are attached to it.
-fn connect(places: &Places) -> Result<Connection, StoreError> {
+pub(super) fn connect(places: &Places) -> Result<Connection, StoreError> {
     let failed = StoreError::database("start");
     let config = Config::default().max_memory(ENGINE_MEMORY);
     let connection = config.and_then(Connection::open_in_memory_with_flags).map_err(failed)?;

@@ -12,39 +12,20 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use domain::JstDate;
 use duckdb::{Connection, params};
 
-use super::durable::{clear, put_in_place, remove, sync_folder};
+use super::durable::{remove, sync_folder};
 use super::error::StoreError;
+use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, open_published};
 use super::limits::{SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
-use super::places::{Places, code_of, unfinished};
+use super::places::{Places, code_of};
 use super::publish::is_published;
-use super::schema::{ADJUSTED, digest, names, quoted, quoted_path};
+use super::schema::digest;
 use crate::shelf::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
 const FORM: &str = "1";
-/// What the files are written with: the smallest blocks, because each file has about 30 KB of
-/// rows, and a version that older programs can open too. Versions before 1.5 need twice the room.
-const OPTIONS: &str = "BLOCK_SIZE 16384, RECOVERY_MODE no_wal_writes, STORAGE_VERSION 'v1.5.0'";
 /// What is being done, for the progress.
 const WHAT: &str = "per-issue databases";
-
-/// The rows of one issue in the published database.
-#[derive(Debug)]
-struct Issue {
-    code: String,
-    content: Content,
-    /// Between these row numbers are all its rows.
-    places: (u64, u64),
-    last: JstDate,
-}
-
-/// What a per-issue database holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Content {
-    rows: u64,
-    digest: u64,
-}
 
 /// A file that was written.
 #[derive(Debug)]
@@ -66,23 +47,9 @@ pub(super) fn split(
     if !is_published(connection, places)? {
         return Err(StoreError::NotPublished(mother));
     }
-    let attach = format!("ATTACH {} AS published (READ_ONLY)", quoted_path(&mother));
-    connection.execute_batch(&attach).map_err(StoreError::database("open what was published"))?;
-    let outcome = split_attached(connection, places, from, progress);
-    let detached = connection.execute_batch("DETACH published");
-    let split = outcome?;
-    detached.map_err(StoreError::database("close what was published"))?;
-    Ok(split)
-}
-
-fn split_attached(
-    connection: &Connection,
-    places: &Places,
-    from: Option<JstDate>,
-    progress: &mut StoreProgress<'_>,
-) -> Result<Split, StoreError> {
+    let published = open_published(places, &mother)?;
     let failed = |error| StoreError::database("compare the per-issue databases")(error);
-    let issues = issues(connection).map_err(failed)?;
+    let issues = issues(&published).map_err(failed)?;
     let noted = noted(connection).map_err(failed)?;
     let mut split = Split::default();
     let mut wanted = Vec::new();
@@ -97,7 +64,14 @@ fn split_attached(
             split.unchanged += 1;
         }
     }
-    split.written = write_all(connection, places, &wanted, progress)?;
+    if !wanted.is_empty() {
+        let empty = EmptyFile::make(&published, places)?;
+        let threads = SPLIT_THREADS_MAX.min(wanted.len());
+        let writers =
+            (0..threads).map(|number| IssueWriter::new(&published, number, &empty, places));
+        let writers = writers.collect::<Result<_, _>>()?;
+        split.written = write_all(connection, places, writers, &wanted, progress)?;
+    }
     split.removed = remove_others(connection, places, &issues, &noted)?;
     sync_folder(&places.daily_folder())?;
     Ok(split)
@@ -142,26 +116,21 @@ fn noted(connection: &Connection) -> duckdb::Result<BTreeMap<String, (Content, u
 fn write_all(
     connection: &Connection,
     places: &Places,
+    writers: Vec<IssueWriter<'_>>,
     issues: &[&Issue],
     progress: &mut StoreProgress<'_>,
 ) -> Result<u64, StoreError> {
     let all = issues.len() as u64;
-    if all == 0 {
-        return Ok(0);
-    }
     if progress(0, all, WHAT).is_break() {
         return Err(StoreError::Cancelled);
     }
-    let threads = SPLIT_THREADS_MAX.min(issues.len());
-    let clones = (0..threads).map(|_| connection.try_clone()).collect::<duckdb::Result<Vec<_>>>();
-    let clones = clones.map_err(StoreError::database("start the threads"))?;
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let shared = Shared { places, issues, next: &next, stop: &stop };
+    let shared = Shared { issues, next: &next, stop: &stop };
     std::thread::scope(|scope| {
-        let (sender, receiver) = sync_channel(threads);
-        for (number, clone) in clones.into_iter().enumerate() {
+        let (sender, receiver) = sync_channel(writers.len());
+        for writer in writers {
             let sender = sender.clone();
-            scope.spawn(move || work(&clone, number, shared, &sender));
+            scope.spawn(move || work(&writer, shared, &sender));
         }
         drop(sender);
         let (mut done, mut fault, mut batch) = (0, None, Vec::new());
@@ -192,7 +161,6 @@ fn write_all(
 /// What the writing threads share.
 #[derive(Clone, Copy)]
 struct Shared<'a> {
-    places: &'a Places,
     issues: &'a [&'a Issue],
     next: &'a AtomicUsize,
     stop: &'a AtomicBool,
@@ -201,60 +169,15 @@ struct Shared<'a> {
 type Answer<'a> = Result<Written<'a>, StoreError>;
 
 /// Writes one file after the other until there are no more.
-fn work<'a>(
-    connection: &Connection,
-    number: usize,
-    shared: Shared<'a>,
-    answers: &SyncSender<Answer<'a>>,
-) {
+fn work<'a>(writer: &IssueWriter<'_>, shared: Shared<'a>, answers: &SyncSender<Answer<'a>>) {
     while !shared.stop.load(Ordering::Acquire) {
         let at = shared.next.fetch_add(1, Ordering::Relaxed);
         let Some(issue) = shared.issues.get(at) else { return };
-        let outcome = write(connection, &format!("issue_{number}"), issue, shared.places);
-        let written = outcome.map(|bytes| Written { issue, bytes });
+        let written = writer.write(issue).map(|bytes| Written { issue, bytes });
         if answers.send(written).is_err() {
             return;
         }
     }
-}
-
-/// Writes the file of one issue and tells its size.
-fn write(
-    connection: &Connection,
-    name: &str,
-    issue: &Issue,
-    places: &Places,
-) -> Result<u64, StoreError> {
-    let failed = |error| StoreError::database("write a per-issue database")(error);
-    let path = places.issue(&issue.code);
-    let aside = unfinished(&path);
-    clear(&aside)?;
-    let attach = format!("ATTACH {} AS {name} ({OPTIONS})", quoted_path(&aside));
-    connection.execute_batch(&attach).map_err(failed)?;
-    let outcome = fill(connection, name, issue);
-    // This also brings the rows into the file. Where it fails, the name stays in use.
-    let detached = connection.execute_batch(&format!("USE memory; DETACH {name}"));
-    let rows = outcome.and_then(|rows| detached.map(|()| rows)).map_err(failed)?;
-    if rows as u64 != issue.content.rows {
-        let what = format!("it got {rows} instead of {} rows", issue.content.rows);
-        return Err(StoreError::Unusable { path: aside, what });
-    }
-    let bytes = fs::metadata(&aside).map_err(StoreError::io("look at", &aside))?.len();
-    put_in_place(&aside, &path)?;
-    Ok(bytes)
-}
-
-fn fill(connection: &Connection, name: &str, issue: &Issue) -> duckdb::Result<usize> {
-    let (first, last) = issue.places;
-    let rows = format!(
-        "CREATE TABLE {name}.daily AS SELECT {} FROM published.daily
-           WHERE rowid BETWEEN {first} AND {last} AND code = {} ORDER BY date",
-        names(),
-        quoted(&issue.code)
-    );
-    let rows = connection.execute(&rows, [])?;
-    connection.execute_batch(&format!("USE {name}; {ADJUSTED}"))?;
-    Ok(rows)
 }
 
 /// Notes what was written, once it is sure to be on the disk.
