@@ -4,10 +4,12 @@
 //! volume)`. [`publish`] makes a private snapshot of it in `rank/`: `rank-<n>.db` for SQL and
 //! `rank-<n>.grid` for the kernel; the file `CURRENT` names the snapshot to use.
 
+mod dense;
 mod layout;
 mod publish;
 mod reference;
 mod statement;
+mod table;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@ use tempfile::TempDir;
 
 use super::*;
 use crate::formula::Formula;
-use crate::grid::{GridWriter, write_atomically};
+use crate::grid::{COLUMNS, GridWriter, cell, write_atomically};
 use crate::limits::SLICE_DAYS;
 use crate::query::{RankOrder, RankRow};
 
@@ -30,9 +30,10 @@ fn put_grid(data: &DataDir, number: u64, base: f64) {
             (4, _) => Some(0.0),
             _ => Some(base + (day * 10 + code) as f64),
         };
-        let columns =
-            std::array::from_fn(|column| (0..CODES).map(|code| value(column, code)).collect());
-        writer.day(&columns).unwrap();
+        let columns: [Vec<f64>; COLUMNS] = std::array::from_fn(|column| {
+            (0..CODES).map(|code| cell(value(column, code))).collect()
+        });
+        writer.day(columns.each_ref().map(Vec::as_slice)).unwrap();
     }
     writer.finish(&data.rank_grid(number)).unwrap();
 }

@@ -22,9 +22,9 @@ fn written() -> (TempDir, PathBuf) {
             1 => None,
             _ => Some(-1.5),
         };
-        let columns =
-            std::array::from_fn(|column| (0..3).map(|code| value(column, code)).collect());
-        writer.day(&columns).unwrap();
+        let columns: [Vec<f64>; COLUMNS] =
+            std::array::from_fn(|column| (0..3).map(|code| cell(value(column, code))).collect());
+        writer.day(columns.each_ref().map(Vec::as_slice)).unwrap();
     }
     writer.finish(&path).unwrap();
     (folder, path)

@@ -17,7 +17,8 @@ pub(crate) struct GridWriter {
     out: BufWriter<NamedTempFile>,
     layout: Layout,
     tail: Tail,
-    stripe: Vec<f64>,
+    /// What follows the cells of a stripe.
+    filling: Vec<f64>,
 }
 
 impl GridWriter {
@@ -41,24 +42,21 @@ impl GridWriter {
         let layout = Layout { number, days: days.len(), codes: codes.len(), tail_digest: 0 };
         let mut out = BufWriter::with_capacity(1 << 20, temporary_in(folder)?);
         out.write_all(&[0; HEADER_BYTES])?;
-        let stripe = vec![cell(None); layout.stride()];
-        Ok(Self { out, layout, tail: Tail { days, codes, digests: Vec::new() }, stripe })
+        let filling = vec![cell(None); layout.stride() - layout.codes];
+        Ok(Self { out, layout, tail: Tail { days, codes, digests: Vec::new() }, filling })
     }
 
-    /// Appends the next day: for each column, the values of all codes.
-    pub(crate) fn day(&mut self, columns: &[Vec<Option<f64>>; COLUMNS]) -> io::Result<()> {
-        for values in columns {
-            if values.len() != self.layout.codes {
-                let text = format!("{} values for {} codes", values.len(), self.layout.codes);
+    /// Appends the next day: for each column, the cells of all codes; see [`super::cell`].
+    pub(crate) fn day(&mut self, columns: [&[f64]; COLUMNS]) -> io::Result<()> {
+        for cells in columns {
+            if cells.len() != self.layout.codes {
+                let text = format!("{} values for {} codes", cells.len(), self.layout.codes);
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
             }
-            for (slot, value) in self.stripe.iter_mut().zip(values) {
-                *slot = cell(*value);
-            }
-            let bytes: &[u8] = bytemuck::cast_slice(&self.stripe);
-            let used = self.layout.codes * size_of::<f64>();
-            self.tail.digests.push(xxh3_64(bytes.get(..used).unwrap_or_default()));
+            let bytes: &[u8] = bytemuck::cast_slice(cells);
+            self.tail.digests.push(xxh3_64(bytes));
             self.out.write_all(bytes)?;
+            self.out.write_all(bytemuck::cast_slice(&self.filling))?;
         }
         Ok(())
     }

@@ -6,19 +6,18 @@ use std::io;
 use std::path::PathBuf;
 
 use domain::JstDate;
-use duckdb::arrow::array::{Array, AsArray};
-use duckdb::arrow::datatypes::{Float64Type, Int16Type};
 use duckdb::{Config, Connection};
 
+use super::dense::{Block, Sides};
 use super::layout::DataDir;
 use super::reference::{quoted, rows_are_in_order};
-use crate::formula::Column;
+use super::table::{GRID, GridTable, SIDES};
 use crate::grid::{GridWriter, TEMPORARY, write_atomically};
-use crate::limits::{SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT};
+use crate::limits::{
+    SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT,
+};
 
-/// Days that are read at a time while the grid is written.
-const BATCH_DAYS: usize = 64;
-/// Memory of DuckDB while it sorts the source.
+/// Memory of DuckDB, beside the cells of a block.
 const MEMORY: &str = "2GB";
 
 /// Folder for what does not fit into DuckDB's memory.
@@ -70,6 +69,14 @@ pub enum PublishError {
 ///
 /// Returns why nothing was published.
 pub fn publish(data: &DataDir) -> Result<Published, PublishError> {
+    publish_in_blocks(data, SNAPSHOT_BLOCK_CELLS)
+}
+
+/// The same with so many cells of the grid in memory at a time.
+pub(super) fn publish_in_blocks(
+    data: &DataDir,
+    block_cells: usize,
+) -> Result<Published, PublishError> {
     let mother = data.mother();
     if !mother.is_file() {
         return Err(PublishError::NoSource(mother));
@@ -81,7 +88,7 @@ pub fn publish(data: &DataDir) -> Result<Published, PublishError> {
     sweep(data).map_err(failed)?;
     let newest = data.snapshots().map_err(failed)?.last().copied();
     let number = newest.max(data.current().map_err(failed)?).unwrap_or(0) + 1;
-    let published = build(data, number)?;
+    let published = build(data, number, block_cells)?;
     write_atomically(&data.current_file(), format!("{number}\n").as_bytes()).map_err(failed)?;
     remove_old(data, number).map_err(failed)?;
     Ok(published)
@@ -141,26 +148,28 @@ fn lock(data: &DataDir) -> Result<File, PublishError> {
     }
 }
 
-fn build(data: &DataDir, number: u64) -> Result<Published, PublishError> {
+/// Makes the files of a snapshot. Nobody looks at them before `CURRENT` names it.
+fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, PublishError> {
     let folder = data.rank_folder();
     let failed = |source| PublishError::Io { path: folder.clone(), source };
     let unfinished = folder.join(format!("rank-{number}.db.new"));
     remove_if_there(&unfinished).map_err(failed)?;
     remove_if_there(&unfinished.with_extension("new.wal")).map_err(failed)?;
     let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
+    // The file is brought to the disk once, when it is finished.
     connection.execute_batch(&format!(
-        "SET temp_directory = {}; ATTACH {} AS mother (READ_ONLY); ATTACH {} AS snapshot; USE snapshot;",
+        "SET temp_directory = {}; SET fsync_mode = 'none'; ATTACH {} AS mother (READ_ONLY);
+         ATTACH {} AS snapshot (RECOVERY_MODE no_wal_writes); USE snapshot;",
         quoted(&folder.join(SPILL).to_string_lossy()),
         quoted(&data.mother().to_string_lossy()),
         quoted(&unfinished.to_string_lossy()),
     ))?;
     check_source(&connection)?;
-    connection.execute_batch(TABLES)?;
+    connection.execute_batch(&format!("{SIDES}{GRID}"))?;
+    let published = write_grid(&connection, data, number, block_cells)?;
     if !rows_are_in_order(&connection)? {
         return Err(PublishError::Source("the grid's rows are not in order".to_owned()));
     }
-    connection.execute_batch("CHECKPOINT snapshot")?;
-    let published = write_grid(&connection, data, number)?;
     connection.execute_batch("USE memory; DETACH snapshot; DETACH mother")?;
     drop(connection);
     // Some systems only flush a file that was opened for writing.
@@ -169,24 +178,6 @@ fn build(data: &DataDir, number: u64) -> Result<Published, PublishError> {
     fs::rename(&unfinished, data.rank_db(number)).map_err(failed)?;
     Ok(published)
 }
-
-/// Tables of the snapshot. Prices and volumes of 0 are null in formulas; what is not finite is no
-/// value at all. A row takes part where it has a close.
-const TABLES: &str = "
-    CREATE TABLE cal AS SELECT (row_number() OVER (ORDER BY date) - 1)::INTEGER day_no, date
-      FROM (SELECT DISTINCT date FROM mother.daily) ORDER BY 1;
-    CREATE TABLE issue AS SELECT (row_number() OVER (ORDER BY code) - 1)::INTEGER code_id, code
-      FROM (SELECT DISTINCT code FROM mother.daily) ORDER BY 1;
-    CREATE TABLE g AS
-      WITH s AS (SELECT date, code, CASE WHEN isfinite(open) THEN open END AS open,
-          CASE WHEN isfinite(high) THEN high END AS high, CASE WHEN isfinite(low) THEN low END AS low,
-          CASE WHEN isfinite(close) THEN close END AS close,
-          CASE WHEN isfinite(volume) THEN volume END AS volume FROM mother.daily)
-      SELECT k.day_no::SMALLINT day_no, i.code_id::SMALLINT code_id,
-          nullif(s.close, 0) IS NOT NULL present, nullif(s.open, 0) o, nullif(s.high, 0) h,
-          nullif(s.low, 0) l, nullif(s.close, 0) c, nullif(s.volume, 0) v, s.volume
-        FROM cal k CROSS JOIN issue i LEFT JOIN s ON s.date = k.date AND s.code = i.code
-        ORDER BY k.day_no, i.code_id;";
 
 /// Refuses what the grid cannot hold, with the first example.
 fn check_source(connection: &Connection) -> Result<(), PublishError> {
@@ -219,96 +210,53 @@ fn check_source(connection: &Connection) -> Result<(), PublishError> {
     if days > SNAPSHOT_DAYS_MAX || codes > SNAPSHOT_CODES_MAX || cells > SNAPSHOT_CELLS_MAX {
         return refuse(format!("{days} days of {codes} codes are more than a snapshot may hold"));
     }
-    let twice = "SELECT date::VARCHAR, code, count(*) FROM mother.daily GROUP BY date, code
-                 HAVING count(*) > 1 ORDER BY 1, 2 LIMIT 1";
-    let mut statement = connection.prepare(twice)?;
-    let mut rows = statement.query([])?;
-    if let Some(row) = rows.next()? {
-        let (date, code, count): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let code = crate::query::shown(&code);
-        return refuse(format!("code {code} has {count} rows on {date} instead of one"));
-    }
     Ok(())
 }
 
+/// Fills the grid's table and its file, a block of days after the other. The file is written by
+/// a thread of its own, while the database engine packs the table.
 fn write_grid(
     connection: &Connection,
     data: &DataDir,
     number: u64,
+    block_cells: usize,
 ) -> Result<Published, PublishError> {
-    let days: Vec<String> = column(connection, "SELECT date::VARCHAR FROM cal ORDER BY day_no")?;
-    let days: Vec<JstDate> =
-        days.iter().map(|day| date(day)).collect::<Result<_, PublishError>>()?;
-    let codes: Vec<String> = column(connection, "SELECT code FROM issue ORDER BY code_id")?;
-    let codes: Vec<Box<str>> = codes.into_iter().map(String::into_boxed_str).collect();
-    let (Some(first), Some(last)) = (days.first().copied(), days.last().copied()) else {
+    let sides = Sides::read(connection)?;
+    let (Some(first), Some(last)) = (sides.days.first().copied(), sides.days.last().copied())
+    else {
         return Err(PublishError::Source("table daily has no rows".to_owned()));
     };
-    let published =
-        Published { number, days: days.len(), codes: codes.len(), range: (first, last) };
+    let (days, codes) = (sides.days.len(), sides.codes.len());
+    let path = data.rank_grid(number);
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::InvalidInput => PublishError::Source(source.to_string()),
-        _ => PublishError::Io { path: data.rank_grid(number), source },
+        _ => PublishError::Io { path: path.clone(), source },
     };
-    let mut writer = GridWriter::new(&data.rank_folder(), number, days, codes).map_err(failed)?;
-    write_days(connection, &published, |columns| writer.day(columns).map_err(failed))?;
-    writer.finish(&data.rank_grid(number)).map_err(failed)?;
-    Ok(published)
-}
-
-/// One day of the grid: for each column, the values of all codes.
-type Day = [Vec<Option<f64>>; Column::ALL.len()];
-
-/// Reads the grid table day by day; every row must be where it belongs.
-fn write_days(
-    connection: &Connection,
-    published: &Published,
-    mut write: impl FnMut(&Day) -> Result<(), PublishError>,
-) -> Result<(), PublishError> {
-    let mut statement = connection.prepare(
-        "SELECT day_no, code_id, o, h, l, c, volume FROM g WHERE day_no BETWEEN ? AND ?
-         ORDER BY day_no, code_id",
-    )?;
-    let mut cell = 0;
-    let mut day = Day::default();
-    for start in (0..published.days).step_by(BATCH_DAYS) {
-        let end = (start + BATCH_DAYS).min(published.days);
-        for batch in statement.query_arrow([start, end - 1])? {
-            let [days, codes] = [0, 1].map(|place| batch.column(place).as_primitive::<Int16Type>());
-            for row in 0..batch.num_rows() {
-                let expected = (cell / published.codes, cell % published.codes);
-                let found = (days.value(row).cast_unsigned(), codes.value(row).cast_unsigned());
-                if (found.0.into(), found.1.into()) != expected {
-                    return Err(misplaced(expected));
-                }
-                for (index, column) in day.iter_mut().enumerate() {
-                    let values = batch.column(2 + index).as_primitive::<Float64Type>();
-                    column.push(values.is_valid(row).then(|| values.value(row)));
-                }
-                cell += 1;
-                if cell.is_multiple_of(published.codes) {
-                    write(&day)?;
-                    day.iter_mut().for_each(Vec::clear);
-                }
-            }
-        }
+    let writer =
+        GridWriter::new(&data.rank_folder(), number, sides.days.clone(), sides.codes.clone());
+    let mut writer = writer.map_err(failed)?;
+    // Rolled back when it is dropped.
+    let transaction = connection.unchecked_transaction()?;
+    let mut table = GridTable::new(connection, codes)?;
+    for block in sides.blocks(block_cells) {
+        let block = Block::read(connection, &sides, block)?;
+        std::thread::scope(|scope| {
+            let file = scope.spawn(|| block.days().try_for_each(|(_, day)| writer.day(day)));
+            let appended = block.days().try_for_each(|(number, day)| table.day(number, day));
+            let written = file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+            written.map_err(failed)?;
+            appended.map_err(PublishError::from)
+        })?;
     }
-    if cell < published.days * published.codes {
-        return Err(misplaced((cell / published.codes, cell % published.codes)));
-    }
-    Ok(())
-}
-
-fn misplaced((day, code): (usize, usize)) -> PublishError {
-    PublishError::Source(format!("the grid has no row for day {day} and code {code}"))
-}
-
-fn date(text: &str) -> Result<JstDate, PublishError> {
-    text.parse().map_err(|_| PublishError::Source(format!("`{text}` is no date of the calendar")))
-}
-
-fn column<T: duckdb::types::FromSql>(connection: &Connection, sql: &str) -> duckdb::Result<Vec<T>> {
-    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
+    std::thread::scope(|scope| {
+        let file = scope.spawn(|| writer.finish(&path));
+        let stored = table.finish().and_then(|()| transaction.commit());
+        let stored = stored.and_then(|()| connection.execute_batch("CHECKPOINT snapshot"));
+        let written = file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
+        written.map_err(failed)?;
+        stored.map_err(PublishError::from)
+    })?;
+    Ok(Published { number, days, codes, range: (first, last) })
 }
 
 /// Removes the snapshots before the last one. Engines that still use one keep its bytes until

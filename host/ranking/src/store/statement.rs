@@ -79,7 +79,7 @@ impl Statement<'_> {
             of_lag.map(|(column, _)| *column).collect()
         };
         let mut names = vec!["day_no".to_owned(), "code_id".to_owned(), "present".to_owned()];
-        names.extend(columns(0).into_iter().map(|column| column_alias(column, 0)));
+        names.extend(columns(0).into_iter().map(|column| named(column, 0)));
         let value = value_sql(self.root);
         let mut sql = format!(
             "    SELECT day_no d, code_id ci, CASE WHEN isfinite({value}) THEN {value} END v\n      \
@@ -87,10 +87,8 @@ impl Statement<'_> {
             names.join(", ")
         );
         for lag in self.root.lags() {
-            let names: Vec<String> = columns(lag)
-                .into_iter()
-                .map(|column| format!("{} {}", column_alias(column, 0), column_alias(column, lag)))
-                .collect();
+            let names: Vec<String> =
+                columns(lag).into_iter().map(|column| named(column, lag)).collect();
             let (first, last) = (first - lag as usize, last - lag as usize);
             // Writing to a string cannot fail.
             let _ = write!(
@@ -111,5 +109,15 @@ impl Statement<'_> {
         }
         let codes: Vec<String> = codes.iter().map(u32::to_string).collect();
         format!(" AND code_id IN ({})", codes.join(", "))
+    }
+}
+
+/// A column of the table under the name that formulas use for its value so many days earlier.
+fn named(column: Column, lag: u32) -> String {
+    let alias = column_alias(column, lag);
+    match column {
+        // In formulas 0 is null; the table keeps it, because an answer shows it.
+        Column::Volume => format!("nullif(volume, 0) {alias}"),
+        _ => format!("{} {alias}", column_alias(column, 0)),
     }
 }

@@ -68,9 +68,9 @@ fn the_positional_join_equals_a_plain_join() {
                          WHERE day_no BETWEEN {first} AND {last})
                    POSITIONAL JOIN (SELECT c c_lag FROM g
                          WHERE day_no BETWEEN {} AND {})
-                   POSITIONAL JOIN (SELECT v v_lag FROM g
+                   POSITIONAL JOIN (SELECT volume v_lag FROM g
                          WHERE day_no BETWEEN {} AND {}) WHERE present),
-                 plain AS (SELECT a.day_no, a.code_id, a.c, b.c c_lag, b.v v_lag
+                 plain AS (SELECT a.day_no, a.code_id, a.c, b.c c_lag, b.volume v_lag
                    FROM g a JOIN g b ON b.day_no = a.day_no - {lag} AND b.code_id = a.code_id
                    WHERE a.day_no BETWEEN {first} AND {last} AND a.present)
                  SELECT (SELECT count(*) FROM plain),
@@ -87,6 +87,43 @@ fn the_positional_join_equals_a_plain_join() {
             assert!(counts.0 > 0, "lag {lag}: nothing was compared");
             assert_eq!((counts.1, counts.2), (0, 0), "lag {lag}, days {first} to {last}");
         }
+    }
+}
+
+/// The grid's table holds what a join of calendar, issues and rows gives, in the order of days and
+/// codes, whatever order the source has and however many days are in memory at a time.
+#[test]
+fn the_grid_is_what_a_join_gives() {
+    let shuffled = format!(
+        "{} CREATE TABLE other AS FROM daily ORDER BY hash(date, code); DROP TABLE daily;
+         ALTER TABLE other RENAME TO daily;",
+        gaps()
+    );
+    for (source, block_cells) in
+        [(gaps(), usize::MAX), (gaps(), 37 * 7 + 5), (shuffled.clone(), usize::MAX), (shuffled, 1)]
+    {
+        let (_folder, data) = data_with(&source);
+        publish::publish_in_blocks(&data, block_cells).unwrap();
+        let connection = Connection::open(data.rank_db(1)).unwrap();
+        assert!(rows_are_in_order(&connection).unwrap());
+        let mother = quoted(&data.mother().to_string_lossy());
+        connection.execute_batch(&format!("ATTACH {mother} AS mother (READ_ONLY)")).unwrap();
+        let joined =
+            "SELECT k.day_no, i.code_id, nullif(s.close, 0) IS NOT NULL, nullif(s.open, 0),
+            nullif(s.high, 0), nullif(s.low, 0), nullif(s.close, 0), s.volume FROM cal k
+            CROSS JOIN issue i LEFT JOIN mother.daily s ON s.date = k.date AND s.code = i.code";
+        let counts = format!(
+            "SELECT (SELECT count(*) FROM g), (SELECT count(*) FROM (FROM g EXCEPT ALL {joined})),
+               (SELECT count(*) FROM ({joined} EXCEPT ALL FROM g))"
+        );
+        let counts: (i64, i64, i64) = connection
+            .query_row(&counts, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))
+            .unwrap();
+        assert_eq!(counts, (300 * 37, 0, 0), "{block_cells} cells at a time");
+        let engine = open(&data);
+        let year = query("Close - Close[-1] + Volume[-3]");
+        let ranking = engine.rank(&year, &CancelToken::new()).unwrap();
+        assert_eq!(engine.rank_by_sql(&year, &CancelToken::new()).unwrap(), ranking);
     }
 }
 
