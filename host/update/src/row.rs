@@ -129,6 +129,14 @@ mod tests {
             let code: IssueCode = text.parse().unwrap();
             assert_eq!((code.as_str(), code.vendor_code().as_str()), (stored, vendor));
         }
+        // Codes have the order of their stored texts.
+        let ordered = ["1301", "130A", "2593", "25931", "25935", "2594"];
+        assert!(
+            ordered.is_sorted()
+                && ordered
+                    .map(|text| text.parse::<IssueCode>())
+                    .is_sorted_by(|one, next| one.as_ref().unwrap() < next.as_ref().unwrap())
+        );
         for wrong in ["", "720", "720300", "72-3", "７２０３"] {
             assert!(wrong.parse::<IssueCode>().is_err(), "{wrong}");
         }

@@ -91,12 +91,14 @@ impl Bench {
         let outcome: Result<(), String> = try_each_row(&self.sample, |row| {
             let place = last.iter().position(|day| *day == row.date);
             let row = self.row(&row)?;
+            // A part holds whole issues, as one that is fetched holds whole days.
+            let is_next = part.last().is_some_and(|last: &DailyRow| last.code != row.code);
+            if is_next && part.len() + self.sample.days > ROWS_AT_ONCE_MAX {
+                store(&mut part);
+            }
             match place {
                 Some(place) => held_back[place].push(row),
                 None => part.push(row),
-            }
-            if part.len() == ROWS_AT_ONCE_MAX {
-                store(&mut part);
             }
             Ok(())
         });

@@ -1,17 +1,15 @@
 //! Rows into the job's own database.
 
 use domain::JstDate;
-use duckdb::Connection;
+use duckdb::vtab::arrow::ArrowBatchRegistration;
+use duckdb::{Connection, params_from_iter};
 
 use super::columns::columns;
 use super::error::StoreError;
-use super::limits::{APPEND_ROWS_MIN, APPEND_THREADS, ROWS_AT_ONCE_MAX};
+use super::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
 use super::schema::{definitions, names, quoted};
-use crate::row::DailyRow;
+use crate::row::{DailyRow, IssueCode};
 use crate::shelf::Applied;
-
-/// Rows that are given to the database engine at a time.
-const BATCH_ROWS: usize = 16_384;
 
 /// Columns whose values are compared; where a row came from is none of them.
 const COMPARED: [&str; 7] =
@@ -23,39 +21,70 @@ pub(super) fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applie
     if rows.len() > ROWS_AT_ONCE_MAX {
         return Err(StoreError::TooManyRows { asked: rows.len(), max: ROWS_AT_ONCE_MAX });
     }
-    rows.iter().try_for_each(check)?;
-    refuse_twice(rows)?;
-    let Some((first, last)) = span(rows) else { return Ok(Applied::default()) };
+    let Some(extent) = look_at(rows)? else { return Ok(Applied::default()) };
     let failed = |error| StoreError::database("store rows")(error);
-    bring_in(connection, rows).map_err(failed)?;
-    let outcome = judge(connection, rows, (first, last)).map_err(failed).and_then(|judged| {
-        if judged.applied.inserted + judged.applied.changed > 0 {
-            store(connection, &judged).map_err(failed)?;
+    let received = receive(rows).map_err(failed)?;
+    let old = stored_between(&extent);
+    let is_new = format!("SELECT count(*) = 0 FROM ({old} LIMIT 1)");
+    if connection.query_row(&is_new, [], |row| row.get(0)).map_err(failed)? {
+        // New days or new issues: there is nothing to compare with.
+        store(connection, |all| bring_in(all, "work.daily", &received)).map_err(failed)?;
+        let inserted = rows.len() as u64;
+        return Ok(Applied { inserted, first_changed: Some(extent.dates.0), ..Applied::default() });
+    }
+    let outcome = compare(connection, &received, &old).and_then(|applied| {
+        if applied.inserted + applied.changed > 0 {
+            store(connection, |all| put_in(all, applied.changed > 0))?;
         }
-        Ok(judged.applied)
+        Ok(applied)
     });
     // Memory only; the next call makes them anew.
     let dropped = "DROP TABLE IF EXISTS memory.incoming; DROP TABLE IF EXISTS temp.judged";
     let _ = connection.execute_batch(dropped);
-    outcome
+    outcome.map_err(failed)
+}
+
+/// First and last of the dates and codes of rows.
+struct Extent {
+    dates: (JstDate, JstDate),
+    codes: (IssueCode, IssueCode),
+}
+
+/// Checks the rows, in one pass over what may be much memory; none have no extent.
+fn look_at(rows: &[DailyRow]) -> Result<Option<Extent>, StoreError> {
+    let Some(first) = rows.first() else { return Ok(None) };
+    let (mut dates, mut codes) = ((first.date, first.date), (first.code, first.code));
+    let (mut by_code, mut by_date) = (true, true);
+    let mut before: Option<&DailyRow> = None;
+    for row in rows {
+        check(row)?;
+        dates = (dates.0.min(row.date), dates.1.max(row.date));
+        codes = (codes.0.min(row.code), codes.1.max(row.code));
+        if let Some(before) = before {
+            by_code &= (before.code, before.date) < (row.code, row.date);
+            by_date &= (before.date, before.code) < (row.date, row.code);
+        }
+        before = Some(row);
+    }
+    // Rows in order have no two for one issue and day.
+    if !by_code && !by_date {
+        refuse_twice(rows)?;
+    }
+    Ok(Some(Extent { dates, codes }))
 }
 
 fn check(row: &DailyRow) -> Result<(), StoreError> {
-    let wrong = |what: String| StoreError::Row { code: row.code, date: row.date, what };
     match row.adjustment_factor {
         Some(factor) if !(factor.is_finite() && factor > 0.0) => {
-            Err(wrong(format!("its adjustment factor is {factor}")))
+            let what = format!("its adjustment factor is {factor}");
+            Err(StoreError::Row { code: row.code, date: row.date, what })
         }
         _ => Ok(()),
     }
 }
 
 fn refuse_twice(rows: &[DailyRow]) -> Result<(), StoreError> {
-    let key = |row: &DailyRow| (row.code, row.date);
-    if rows.is_sorted_by(|one, next| key(one) < key(next)) {
-        return Ok(());
-    }
-    let mut keys: Vec<_> = rows.iter().map(key).collect();
+    let mut keys: Vec<_> = rows.iter().map(|row| (row.code, row.date)).collect();
     keys.sort_unstable();
     match keys.array_windows().find(|[one, next]| one == next) {
         Some(&[(code, date), _]) => {
@@ -65,79 +94,57 @@ fn refuse_twice(rows: &[DailyRow]) -> Result<(), StoreError> {
     }
 }
 
-fn span(rows: &[DailyRow]) -> Option<(JstDate, JstDate)> {
-    let dates = || rows.iter().map(|row| row.date);
-    Some((dates().min()?, dates().max()?))
-}
-
-/// Brings the rows into a table in memory, with a thread for each part of many rows.
-fn bring_in(connection: &Connection, rows: &[DailyRow]) -> duckdb::Result<()> {
-    let create = format!("CREATE OR REPLACE TABLE memory.incoming ({})", definitions());
-    connection.execute_batch(&create)?;
-    let part = rows.len().div_ceil(APPEND_THREADS).max(APPEND_ROWS_MIN);
-    let mut parts = Vec::new();
-    for rows in rows.chunks(part) {
-        parts.push((connection.try_clone()?, rows));
-    }
+/// The rows as columns, where the database engine's function `arrow` finds them; a thread makes
+/// each part of many rows, and brings it in later.
+fn receive(rows: &[DailyRow]) -> duckdb::Result<Vec<ArrowBatchRegistration>> {
+    let part = rows.len().div_ceil(LOAD_THREADS).max(LOAD_ROWS_MIN);
     std::thread::scope(|scope| {
-        let started: Vec<_> = parts
-            .into_iter()
-            .map(|(connection, rows)| scope.spawn(move || append(&connection, rows)))
-            .collect();
-        // All have ended before the first failure is told.
-        let ended: Vec<_> = started.into_iter().map(std::thread::ScopedJoinHandle::join).collect();
-        ended.into_iter().try_for_each(|end| match end {
-            Ok(outcome) => outcome,
+        let started: Vec<_> =
+            rows.chunks(part).map(|rows| scope.spawn(move || columns(rows))).collect();
+        let ended = started.into_iter().map(|part| match part.join() {
+            Ok(columns) => columns.map(ArrowBatchRegistration::new),
             Err(panic) => std::panic::resume_unwind(panic),
-        })
+        });
+        ended.collect()
     })
 }
 
-fn append(connection: &Connection, rows: &[DailyRow]) -> duckdb::Result<()> {
-    let mut appender = connection.appender_to_catalog_and_db("incoming", "memory", "main")?;
-    for rows in rows.chunks(BATCH_ROWS) {
-        appender.append_record_batch(columns(rows)?)?;
-    }
-    appender.flush()
-}
-
-/// What is to be done with the rows.
-struct Judged {
-    applied: Applied,
-    /// The table with the rows to insert.
-    table: &'static str,
-}
-
-/// Compares the rows with the stored ones; keeps those that are new or different.
-fn judge(
+/// Inserts all that was received into a table, in any order, so that the parts are brought in at
+/// the same time.
+fn bring_in(
     connection: &Connection,
-    rows: &[DailyRow],
-    (first, last): (JstDate, JstDate),
-) -> duckdb::Result<Judged> {
-    let codes = || rows.iter().map(|row| row.code.as_str());
-    let (low, high) = (codes().min().unwrap_or_default(), codes().max().unwrap_or_default());
-    let old = format!(
-        "FROM work.daily WHERE date BETWEEN DATE '{first}' AND DATE '{last}'
-           AND code BETWEEN {} AND {}",
-        quoted(low),
-        quoted(high)
-    );
-    // New days or new issues: there is nothing to compare with.
-    let is_empty = format!("SELECT count(*) = 0 FROM ({old} LIMIT 1)");
-    let is_new = format!(
-        "SELECT count(*) = 0 FROM (FROM memory.incoming SEMI JOIN ({old}) old
-           ON old.date = incoming.date AND old.code = incoming.code LIMIT 1)"
-    );
-    let holds = |question: &str| connection.query_row(question, [], |row| row.get::<_, bool>(0));
-    if holds(&is_empty)? || holds(&is_new)? {
-        let inserted = rows.len() as u64;
-        let applied = Applied { inserted, first_changed: Some(first), ..Applied::default() };
-        return Ok(Judged { applied, table: "memory.incoming" });
-    }
-    compare(connection, &old).map(|applied| Judged { applied, table: "temp.judged" })
+    table: &str,
+    received: &[ArrowBatchRegistration],
+) -> duckdb::Result<()> {
+    let parts = vec![format!("SELECT {} FROM arrow(?)", names()); received.len()];
+    let insert = format!("INSERT INTO {table} {}", parts.join(" UNION ALL "));
+    connection.execute_batch("SET preserve_insertion_order = false")?;
+    let inserted = connection.execute(&insert, params_from_iter(received));
+    let reset = connection.execute_batch("RESET preserve_insertion_order");
+    inserted.and(reset)
 }
 
-fn compare(connection: &Connection, old: &str) -> duckdb::Result<Applied> {
+/// The stored rows that may have the same dates and codes. Stored codes have the order of codes.
+fn stored_between(Extent { dates, codes }: &Extent) -> String {
+    format!(
+        "FROM work.daily WHERE date BETWEEN DATE '{}' AND DATE '{}' AND code BETWEEN {} AND {}",
+        dates.0,
+        dates.1,
+        quoted(codes.0.as_str()),
+        quoted(codes.1.as_str())
+    )
+}
+
+/// Compares what was received with stored rows; keeps those that are new or different in
+/// `temp.judged`.
+fn compare(
+    connection: &Connection,
+    received: &[ArrowBatchRegistration],
+    old: &str,
+) -> duckdb::Result<Applied> {
+    let create = format!("CREATE OR REPLACE TABLE memory.incoming ({})", definitions());
+    connection.execute_batch(&create)?;
+    bring_in(connection, "memory.incoming", received)?;
     let same: Vec<String> = COMPARED
         .iter()
         .map(|column| format!("old.{column} IS NOT DISTINCT FROM incoming.{column}"))
@@ -165,20 +172,25 @@ fn compare(connection: &Connection, old: &str) -> duckdb::Result<Applied> {
     )
 }
 
-fn store(connection: &Connection, judged: &Judged) -> duckdb::Result<()> {
+/// Changes the stored rows in one transaction, which makes a new generation of them.
+fn store(
+    connection: &Connection,
+    change: impl FnOnce(&Connection) -> duckdb::Result<()>,
+) -> duckdb::Result<()> {
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction()?;
-    if judged.applied.changed > 0 {
-        transaction.execute_batch(
+    change(&transaction)?;
+    transaction.execute_batch("UPDATE work.state SET generation = generation + 1")?;
+    transaction.commit()
+}
+
+/// Puts the judged rows in, where some are there already in the place of those.
+fn put_in(connection: &Connection, replaces: bool) -> duckdb::Result<()> {
+    if replaces {
+        connection.execute_batch(
             "DELETE FROM work.daily USING temp.judged WHERE judged.known
                AND daily.date = judged.date AND daily.code = judged.code",
         )?;
     }
-    transaction.execute_batch(&format!(
-        "INSERT INTO work.daily SELECT {} FROM {};
-         UPDATE work.state SET generation = generation + 1",
-        names(),
-        judged.table
-    ))?;
-    transaction.commit()
+    connection.execute_batch(&format!("INSERT INTO work.daily SELECT {} FROM temp.judged", names()))
 }

@@ -3,45 +3,62 @@
 use std::sync::Arc;
 
 use chrono::Datelike;
-use domain::Price;
 use domain::price::UNITS_PER_YEN;
-use duckdb::arrow::array::{ArrayRef, Date32Array, Float64Array, RecordBatch, StringArray};
+use duckdb::arrow::array::{ArrayRef, Date32Builder, Float64Builder, RecordBatch, StringBuilder};
 
 use super::schema::COLUMNS;
 use crate::row::DailyRow;
 
 /// Days from 0001-01-01 to 1970-01-01.
 const UNIX_EPOCH_DAY: i32 = 719_163;
+/// Bytes of a code or of a source's word, nearly always.
+const CODE_BYTES: usize = 6;
+
+/// Rows that are read for one column after the other: as many as a processor keeps near.
+const NEAR_ROWS: usize = 4_096;
 
 /// The columns of [`COLUMNS`] for these rows.
 pub(super) fn columns(rows: &[DailyRow]) -> duckdb::Result<RecordBatch> {
-    let prices = |of: fn(&DailyRow) -> Option<Price>| {
-        numbers(rows.iter().map(move |row| of(row).map(|price| yen(price.units()))))
-    };
-    let dates = rows.iter().map(|row| row.date.num_days_from_ce() - UNIX_EPOCH_DAY);
+    let mut dates = Date32Builder::with_capacity(rows.len());
+    let mut codes = StringBuilder::with_capacity(rows.len(), rows.len() * CODE_BYTES);
+    let mut sources = StringBuilder::with_capacity(rows.len(), rows.len() * CODE_BYTES);
+    let mut numbers = NUMBERS.map(|_| Float64Builder::with_capacity(rows.len()));
+    for rows in rows.chunks(NEAR_ROWS) {
+        dates.extend(rows.iter().map(|row| Some(row.date.num_days_from_ce() - UNIX_EPOCH_DAY)));
+        codes.extend(rows.iter().map(|row| Some(row.code.as_str())));
+        sources.extend(rows.iter().map(|row| Some(row.source.as_str())));
+        for (of, column) in NUMBERS.iter().zip(&mut numbers) {
+            column.extend(rows.iter().map(of));
+        }
+    }
+    let [open, high, low, close, volume, turnover, adjustment_factor] =
+        numbers.map(|mut column| -> ArrayRef { Arc::new(column.finish()) });
     let values: [ArrayRef; COLUMNS.len()] = [
-        Arc::new(Date32Array::from_iter_values(dates)),
-        texts(rows.iter().map(|row| row.code.as_str())),
-        prices(|row| row.open),
-        prices(|row| row.high),
-        prices(|row| row.low),
-        prices(|row| row.close),
-        numbers(rows.iter().map(|row| row.volume.map(shares))),
-        numbers(rows.iter().map(|row| row.turnover.map(|money| yen(money.units())))),
-        numbers(rows.iter().map(|row| row.adjustment_factor)),
-        texts(rows.iter().map(|row| row.source.as_str())),
+        Arc::new(dates.finish()),
+        Arc::new(codes.finish()),
+        open,
+        high,
+        low,
+        close,
+        volume,
+        turnover,
+        adjustment_factor,
+        Arc::new(sources.finish()),
     ];
     RecordBatch::try_from_iter(COLUMNS.iter().map(|(name, _)| *name).zip(values))
         .map_err(|error| duckdb::Error::ToSqlConversionFailure(Box::new(error)))
 }
 
-fn numbers(values: impl Iterator<Item = Option<f64>>) -> ArrayRef {
-    Arc::new(values.collect::<Float64Array>())
-}
-
-fn texts<'a>(values: impl Iterator<Item = &'a str>) -> ArrayRef {
-    Arc::new(StringArray::from_iter_values(values))
-}
+/// The columns of numbers, in their order.
+const NUMBERS: [fn(&DailyRow) -> Option<f64>; 7] = [
+    |row| row.open.map(|price| yen(price.units())),
+    |row| row.high.map(|price| yen(price.units())),
+    |row| row.low.map(|price| yen(price.units())),
+    |row| row.close.map(|price| yen(price.units())),
+    |row| row.volume.map(shares),
+    |row| row.turnover.map(|money| yen(money.units())),
+    |row| row.adjustment_factor,
+];
 
 /// Yen as the databases hold them.
 #[expect(clippy::cast_precision_loss, reason = "the database's edge: columns are DOUBLE")]

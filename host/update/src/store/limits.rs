@@ -3,10 +3,10 @@
 /// Rows that one transaction takes: a market of 4,000 issues for a year. They are all in memory
 /// before the first is stored; a longer history is stored in parts.
 pub const ROWS_AT_ONCE_MAX: usize = 1_000_000;
-/// Threads that bring rows into the database engine, which takes them one value after the other.
-pub const APPEND_THREADS: usize = 2;
+/// Threads that turn rows into columns and bring these into the database engine.
+pub const LOAD_THREADS: usize = 2;
 /// Rows that are worth a thread.
-pub const APPEND_ROWS_MIN: usize = 50_000;
+pub const LOAD_ROWS_MIN: usize = 50_000;
 /// Threads that write per-issue databases. More than cores, because each waits for the disk.
 pub const SPLIT_THREADS_MAX: usize = 8;
 /// Per-issue files after which it is noted what is in them; a job that is killed writes at most so

@@ -5,6 +5,7 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use duckdb::vtab::arrow::ArrowVTab;
 use duckdb::{Config, Connection};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
@@ -88,6 +89,8 @@ pub(super) fn connect(places: &Places) -> Result<Connection, StoreError> {
     let spill = quoted_path(&places.spill_folder());
     let prepare = format!("SET temp_directory = {spill}; SET enable_progress_bar = false");
     connection.execute_batch(&prepare).map_err(StoreError::database("start"))?;
+    let function = connection.register_table_function::<ArrowVTab>("arrow");
+    function.map_err(StoreError::database("start"))?;
     Ok(connection)
 }
 

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::store::StoreError;
-use crate::store::limits::{APPEND_ROWS_MIN, APPEND_THREADS, ROWS_AT_ONCE_MAX};
+use crate::store::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
 use crate::{Applied, IssueCode};
 
 #[test]
@@ -106,7 +106,7 @@ fn a_large_delivery_is_stored_by_several_threads() {
     let codes: Vec<String> = (0..60).map(|place| (1301 + place).to_string()).collect();
     let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
     let rows = market(&codes, &days(2_000));
-    assert!(rows.len() > APPEND_THREADS * APPEND_ROWS_MIN);
+    assert!(rows.len() > LOAD_THREADS * LOAD_ROWS_MIN);
     let applied = workshop.apply(&rows).unwrap();
     assert_eq!((applied.inserted, applied.first_changed), (120_000, Some(days(1)[0])));
     let same = Applied { unchanged: 120_000, ..Applied::default() };
