@@ -28,9 +28,9 @@ pub const SNAPSHOT_DAYS_MAX: usize = 10_000;
 pub const SNAPSHOT_CODES_MAX: usize = 20_000;
 /// Cells of a snapshot, days times issues: 4.8 GB of columns.
 pub const SNAPSHOT_CELLS_MAX: usize = 120_000_000;
-/// Cells that are in memory at a time while a snapshot is made: 500 MB of columns. A larger grid
-/// is made in blocks of days, each of which reads the source again.
-pub const SNAPSHOT_BLOCK_CELLS: usize = 12_500_000;
+/// Cells of a block of days, in which a snapshot is made: 140 MB of columns. Two blocks are in
+/// memory at a time, and the source is read once for each.
+pub const SNAPSHOT_BLOCK_CELLS: usize = 3_500_000;
 /// Bytes of one issue code.
 pub const CODE_BYTES_MAX: usize = 16;
 /// Snapshots that stay on disk: the current one and the one before, for queries that still run.

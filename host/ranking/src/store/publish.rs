@@ -4,6 +4,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::path::PathBuf;
+use std::sync::mpsc::sync_channel;
 
 use domain::JstDate;
 use duckdb::{Config, Connection};
@@ -11,12 +12,15 @@ use duckdb::{Config, Connection};
 use super::dense::{Block, Sides};
 use super::layout::DataDir;
 use super::reference::{quoted, rows_are_in_order};
-use super::table::{GRID, GridTable, SIDES};
+use super::table::{GRID, GridRows, SIDES, append, prepare};
 use crate::grid::{GridWriter, TEMPORARY, write_atomically};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT,
 };
 
+/// Batches of rows that wait for the table: those of a block, so that the next one is read while
+/// they are appended.
+const BATCHES_WAITING: usize = 16;
 /// Memory of DuckDB, beside the cells of a block.
 const MEMORY: &str = "2GB";
 
@@ -165,6 +169,7 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
         quoted(&unfinished.to_string_lossy()),
     ))?;
     check_source(&connection)?;
+    prepare(&connection)?;
     connection.execute_batch(&format!("{SIDES}{GRID}"))?;
     let published = write_grid(&connection, data, number, block_cells)?;
     if !rows_are_in_order(&connection)? {
@@ -213,8 +218,8 @@ fn check_source(connection: &Connection) -> Result<(), PublishError> {
     Ok(())
 }
 
-/// Fills the grid's table and its file, a block of days after the other. The file is written by
-/// a thread of its own, while the database engine packs the table.
+/// Fills the grid's file and its table, a block of days after the other. A thread reads and writes
+/// the file while the engine packs the table's rows.
 fn write_grid(
     connection: &Connection,
     data: &DataDir,
@@ -227,33 +232,40 @@ fn write_grid(
         return Err(PublishError::Source("table daily has no rows".to_owned()));
     };
     let (days, codes) = (sides.days.len(), sides.codes.len());
-    let path = data.rank_grid(number);
+    let path = &data.rank_grid(number);
     let failed = |source: io::Error| match source.kind() {
         io::ErrorKind::InvalidInput => PublishError::Source(source.to_string()),
         _ => PublishError::Io { path: path.clone(), source },
     };
-    let writer =
-        GridWriter::new(&data.rank_folder(), number, sides.days.clone(), sides.codes.clone());
+    let folder = data.rank_folder();
+    let writer = GridWriter::new(&folder, number, sides.days.clone(), sides.codes.clone());
     let mut writer = writer.map_err(failed)?;
+    let source = connection.try_clone()?;
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction()?;
-    let mut table = GridTable::new(connection, codes)?;
-    for block in sides.blocks(block_cells) {
-        let block = Block::read(connection, &sides, block)?;
-        std::thread::scope(|scope| {
-            let file = scope.spawn(|| block.days().try_for_each(|(_, day)| writer.day(day)));
-            let appended = block.days().try_for_each(|(number, day)| table.day(number, day));
-            let written = file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-            written.map_err(failed)?;
-            appended.map_err(PublishError::from)
-        })?;
-    }
     std::thread::scope(|scope| {
-        let file = scope.spawn(|| writer.finish(&path));
-        let stored = table.finish().and_then(|()| transaction.commit());
+        let (sender, batches) = sync_channel(BATCHES_WAITING);
+        let file = scope.spawn(move || {
+            let mut rows = GridRows::new(codes);
+            for days in sides.blocks(block_cells) {
+                let block = Block::read(&source, &sides, days)?;
+                for (number, day) in block.days() {
+                    writer.day(day).map_err(failed)?;
+                    if rows.day(number, day)?.is_some_and(|rows| sender.send(rows).is_err()) {
+                        // The table has failed, which is told in its place.
+                        return Ok(());
+                    }
+                }
+            }
+            // Nobody waits for what the table has failed to take.
+            let _ = sender.send(rows.rest()?);
+            drop(sender);
+            writer.finish(path).map_err(failed)
+        });
+        let appended = batches.into_iter().try_for_each(|rows| append(connection, rows));
+        let stored = appended.and_then(|()| transaction.commit());
         let stored = stored.and_then(|()| connection.execute_batch("CHECKPOINT snapshot"));
-        let written = file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        written.map_err(failed)?;
+        file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         stored.map_err(PublishError::from)
     })?;
     Ok(Published { number, days, codes, range: (first, last) })

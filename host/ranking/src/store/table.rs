@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use duckdb::arrow::array::{Array, ArrayRef, BooleanArray, Float64Array, Int16Array, RecordBatch};
-use duckdb::{Appender, Connection};
+use duckdb::Connection;
+use duckdb::arrow::array::{
+    ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int16Builder, RecordBatch,
+};
+use duckdb::vtab::arrow::{ArrowBatchRegistration, ArrowVTab};
 
-use crate::formula::Column;
 use crate::grid::{COLUMNS, stored_value};
 use crate::limits::{SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX};
 
@@ -23,49 +25,81 @@ pub(super) const GRID: &str = "
     CREATE TABLE g (day_no SMALLINT, code_id SMALLINT, present BOOLEAN, o DOUBLE, h DOUBLE,
       l DOUBLE, c DOUBLE, volume DOUBLE);";
 
-/// Appends days to the grid's table.
-pub(super) struct GridTable<'a> {
-    appender: Appender<'a>,
-    codes: ArrayRef,
+/// Rows that are inserted at a time: two of the engine's row groups.
+const BATCH_ROWS: usize = 245_760;
+
+/// Days of the grid as columns of its table.
+pub(super) struct GridRows {
+    code_ids: Vec<i16>,
+    days: Int16Builder,
+    codes: Int16Builder,
+    present: BooleanBuilder,
+    prices: [Float64Builder; 4],
+    volumes: Float64Builder,
 }
 
-impl<'a> GridTable<'a> {
-    /// Starts appending days of so many codes.
-    pub(super) fn new(connection: &'a Connection, codes: usize) -> duckdb::Result<Self> {
-        let appender = connection.appender_to_catalog_and_db("g", "snapshot", "main")?;
-        let codes = Int16Array::from_iter_values((0..codes).map(small));
-        Ok(Self { appender, codes: Arc::new(codes) })
+impl GridRows {
+    /// Rows of so many codes.
+    pub(super) fn new(codes: usize) -> Self {
+        Self {
+            code_ids: (0..codes).map(small).collect(),
+            days: Int16Builder::new(),
+            codes: Int16Builder::new(),
+            present: BooleanBuilder::new(),
+            prices: Default::default(),
+            volumes: Float64Builder::new(),
+        }
     }
 
-    /// Appends a day: for each column, the cells of all codes.
-    pub(super) fn day(&mut self, day: usize, columns: [&[f64]; COLUMNS]) -> duckdb::Result<()> {
-        let closes = columns[Column::Close.index()];
-        let price = |column: Column| -> ArrayRef {
-            let cells = columns[column.index()].iter();
-            Arc::new(cells.map(|cell| (!cell.is_nan()).then_some(*cell)).collect::<Float64Array>())
-        };
-        let present = closes.iter().map(|close| Some(!close.is_nan()));
-        let volumes = columns[Column::Volume.index()].iter().map(|cell| stored_value(*cell));
+    /// Takes a day: for each column, the cells of all codes. Gives the rows that there are, once
+    /// they are many.
+    pub(super) fn day(
+        &mut self,
+        day: usize,
+        [open, high, low, close, volume]: [&[f64]; COLUMNS],
+    ) -> duckdb::Result<Option<RecordBatch>> {
+        self.days.append_value_n(small(day), self.code_ids.len());
+        self.codes.append_slice(&self.code_ids);
+        self.present.extend(close.iter().map(|cell| Some(!cell.is_nan())));
+        for (column, cells) in self.prices.iter_mut().zip([open, high, low, close]) {
+            column.extend(cells.iter().map(|cell| (!cell.is_nan()).then_some(*cell)));
+        }
+        self.volumes.extend(volume.iter().map(|cell| stored_value(*cell)));
+        if self.days.len() < BATCH_ROWS { Ok(None) } else { self.rest().map(Some) }
+    }
+
+    /// The rows that there are.
+    pub(super) fn rest(&mut self) -> duckdb::Result<RecordBatch> {
+        let [open, high, low, close] = &mut self.prices;
         let values: [(&str, ArrayRef); 8] = [
-            ("day_no", Arc::new(Int16Array::from_value(small(day), self.codes.len()))),
-            ("code_id", Arc::clone(&self.codes)),
-            ("present", Arc::new(present.collect::<BooleanArray>())),
-            ("o", price(Column::Open)),
-            ("h", price(Column::High)),
-            ("l", price(Column::Low)),
-            ("c", price(Column::Close)),
-            ("volume", Arc::new(volumes.collect::<Float64Array>())),
+            ("day_no", Arc::new(self.days.finish())),
+            ("code_id", Arc::new(self.codes.finish())),
+            ("present", Arc::new(self.present.finish())),
+            ("o", Arc::new(open.finish())),
+            ("h", Arc::new(high.finish())),
+            ("l", Arc::new(low.finish())),
+            ("c", Arc::new(close.finish())),
+            ("volume", Arc::new(self.volumes.finish())),
         ];
-        let batch = RecordBatch::try_from_iter(values)
-            .map_err(|error| duckdb::Error::ToSqlConversionFailure(Box::new(error)))?;
-        self.appender.append_record_batch(batch)
-    }
-
-    /// Brings what was appended into the table.
-    pub(super) fn finish(mut self) -> duckdb::Result<()> {
-        self.appender.flush()
+        RecordBatch::try_from_iter(values)
+            .map_err(|error| duckdb::Error::ToSqlConversionFailure(Box::new(error)))
     }
 }
+
+/// Appends rows to the grid's table; see [`FUNCTION`].
+pub(super) fn append(connection: &Connection, rows: RecordBatch) -> duckdb::Result<()> {
+    let rows = ArrowBatchRegistration::new(rows);
+    let insert = format!("INSERT INTO snapshot.g FROM {FUNCTION}(?)");
+    connection.execute(&insert, [&rows]).map(drop)
+}
+
+/// Makes the function known with which [`append`] reads rows.
+pub(super) fn prepare(connection: &Connection) -> duckdb::Result<()> {
+    connection.register_table_function::<ArrowVTab>(FUNCTION)
+}
+
+/// The function with which the engine reads rows of ours.
+const FUNCTION: &str = "arrow";
 
 const _: () = assert!(SNAPSHOT_DAYS_MAX <= 32_767 && SNAPSHOT_CODES_MAX <= 32_767);
 
