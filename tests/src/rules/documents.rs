@@ -99,8 +99,8 @@ pub fn no_machine_paths(files: &[File]) -> Vec<Violation> {
     found
 }
 
-/// Every package under guests/test is named by a test of the host. A guest that no test runs
-/// shows nothing.
+/// Every guest under guests/test is named by a test of the host. A guest that no test runs shows
+/// nothing. A package that makes no module is what guests share.
 pub fn test_guests_are_used(files: &[File]) -> Vec<Violation> {
     let is_test = |file: &&File| {
         file.extension() == "rs"
@@ -114,6 +114,9 @@ pub fn test_guests_are_used(files: &[File]) -> Vec<Violation> {
         let Some(name) = inside.and_then(|rest| rest.strip_suffix("/Cargo.toml")) else {
             continue;
         };
+        if !file.text.contains("\"cdylib\"") {
+            continue;
+        }
         // As a text of its own or as a file: a word in a sentence runs no guest.
         let uses = [format!("\"{name}\""), format!("{name}.wasm")];
         let names_it = |test: &&File| uses.iter().any(|one| test.text.contains(one));
@@ -166,7 +169,9 @@ mod tests {
 
     #[test]
     fn an_idle_test_guest_is_seen() {
-        let guest = File::new("guests/test/loops/Cargo.toml", "");
+        let guest = File::new("guests/test/loops/Cargo.toml", "crate-type = [\"cdylib\"]");
+        let shared = File::new("guests/test/turns/Cargo.toml", "[dependencies]");
+        assert!(test_guests_are_used(&[shared]).is_empty());
         let other = File::new("host/sandbox/tests/a.rs", "run(\"loops-forever\") // loops");
         let outside = File::new("host/sandbox/src/a.rs", "run(\"loops\")");
         let found = test_guests_are_used(&[guest.clone(), other.clone(), outside]);

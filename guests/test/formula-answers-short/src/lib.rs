@@ -1,42 +1,17 @@
 //! Answers with one value too few on the day on which the first issue's close is a given one.
 
-use kumiki_formula_sdk::prelude::*;
+use formula_turns::{Turn, Turns};
 
-/// The formula. Parameter: `close`, the first issue's close at which it happens.
+/// What happens on that day.
 #[derive(Debug)]
-pub struct AnswersShort {
-    close: f64,
-}
+pub struct AnswersShort;
 
-impl Formula for AnswersShort {
-    const DESCRIPTION: Description = Description {
-        name: "answers-short",
-        version: env!("CARGO_PKG_VERSION"),
-        summary: "the close, until the first issue's close is `close`",
-        parameters: &[Parameter {
-            name: "close",
-            description: "yen",
-            default: 0.0,
-            minimum: 0.0,
-            maximum: 1e9,
-        }],
-    };
+impl Turn for AnswersShort {
+    const NAME: &'static str = "answers-short";
 
-    fn new(values: &Values) -> Result<Self, String> {
-        Ok(Self { close: values.get("close") })
-    }
-
-    fn inputs(&self) -> Vec<Input> {
-        vec![Input::at(Column::Close, 0)]
-    }
-
-    fn evaluate(&self, day: &Day) -> Vec<f64> {
-        let closes = day.column(Column::Close, 0);
-        if closes.first() == Some(&self.close) {
-            return closes[1..].to_vec();
-        }
-        closes.to_vec()
+    fn turn(closes: &[f64]) -> Vec<f64> {
+        closes[1..].to_vec()
     }
 }
 
-kumiki_formula_sdk::register_formula!(AnswersShort);
+kumiki_formula_sdk::register_formula!(Turns<AnswersShort>);

@@ -1,44 +1,19 @@
 //! Never returns from the day on which the first issue's close is a given one.
 
-use kumiki_formula_sdk::prelude::*;
+use formula_turns::{Turn, Turns};
 
-/// The formula. Parameter: `close`, the first issue's close at which it happens.
+/// What happens on that day.
 #[derive(Debug)]
-pub struct Loops {
-    close: f64,
-}
+pub struct Loops;
 
-impl Formula for Loops {
-    const DESCRIPTION: Description = Description {
-        name: "loops",
-        version: env!("CARGO_PKG_VERSION"),
-        summary: "the close, until the first issue's close is `close`",
-        parameters: &[Parameter {
-            name: "close",
-            description: "yen",
-            default: 0.0,
-            minimum: 0.0,
-            maximum: 1e9,
-        }],
-    };
+impl Turn for Loops {
+    const NAME: &'static str = "loops";
 
-    fn new(values: &Values) -> Result<Self, String> {
-        Ok(Self { close: values.get("close") })
-    }
-
-    fn inputs(&self) -> Vec<Input> {
-        vec![Input::at(Column::Close, 0)]
-    }
-
-    fn evaluate(&self, day: &Day) -> Vec<f64> {
-        let closes = day.column(Column::Close, 0);
-        if closes.first() == Some(&self.close) {
-            loop {
-                std::hint::spin_loop();
-            }
+    fn turn(_: &[f64]) -> Vec<f64> {
+        loop {
+            std::hint::spin_loop();
         }
-        closes.to_vec()
     }
 }
 
-kumiki_formula_sdk::register_formula!(Loops);
+kumiki_formula_sdk::register_formula!(Turns<Loops>);
