@@ -17,6 +17,7 @@ use domain::{TsNanos, VendorCode};
 use tempfile::NamedTempFile;
 use thiserror::Error;
 
+use crate::aside::temporary_in;
 use crate::catalog::{BarFile, TradeFile};
 use crate::error::{DataError, shown};
 use crate::limits::{CONVERT_GROUP_ROWS, LINE_BYTES_MAX};
@@ -25,7 +26,6 @@ use crate::reader::{
     LoadProgress, ProgressFn, ReadOptions, Selection, TradeRow, TradeSink, read_trades,
 };
 use crate::sample::compressed;
-use crate::temporary::temporary_in;
 
 pub use bars::bar_fields;
 use rows::{DIGITS_MAX, Rows, Spelling, push_line};

@@ -8,6 +8,7 @@
 //! This crate knows nothing of strategies, orders or wasm. Nothing that it reads is trusted: every
 //! length is limited, every value checked, and a file with one fault is refused as a whole.
 
+pub mod aside;
 pub mod audit;
 pub mod bars;
 pub mod catalog;
@@ -20,7 +21,6 @@ pub mod parquet;
 pub mod reader;
 pub mod sample;
 pub mod store;
-mod temporary;
 
 pub use audit::{AuditOptions, CodeAudit, Defect, FileAudit, audit_bar_file, audit_file};
 pub use bars::{MadeBar, make_bars};

@@ -18,10 +18,10 @@ use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
 use tempfile::NamedTempFile;
 
+use crate::aside::temporary_in;
 use crate::catalog::{BarFile, TradeFile, month_bar_file_name, month_file_name};
 use crate::error::DataError;
 use crate::limits::{SAMPLE_CODES_MAX, SAMPLE_DAYS_MAX, SAMPLE_TRADES_MAX};
-use crate::temporary::temporary_in;
 
 use bars::MonthBars;
 pub(crate) use calendar::is_trading_day;

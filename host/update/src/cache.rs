@@ -9,9 +9,9 @@ use domain::{JstDate, Money, Price};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
+use marketdata::aside::write_whole;
 use xxhash_rust::xxh3::xxh3_128;
 
-use crate::aside::write_whole;
 use crate::limits::{ANSWER_ROWS_MAX, CACHE_FILE_BYTES_MAX};
 use crate::row::{DailyRow, SourceKind};
 
@@ -181,17 +181,7 @@ mod tests {
             adjustment_factor: Some(0.5),
             source: SourceKind::Vendor,
         };
-        let quiet = DailyRow {
-            code: "25935".parse().unwrap(),
-            open: None,
-            high: None,
-            low: None,
-            close: None,
-            volume: None,
-            turnover: None,
-            adjustment_factor: None,
-            ..traded
-        };
+        let quiet = DailyRow::bare(date(), "25935".parse().unwrap(), SourceKind::Vendor);
         vec![traded, quiet]
     }
 

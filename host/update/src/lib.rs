@@ -4,7 +4,6 @@
 //! fetches comes through [`source::DailySource`] and goes into a [`Shelf`], which is
 //! [`store::Workshop`] outside of tests. Keys are found by [`Key`] and never shown.
 
-mod aside;
 mod cache;
 mod job;
 mod key;

@@ -9,8 +9,8 @@ use domain::{InstrumentIx, JstDate, TsNanos, VendorCode};
 use flate2::write::GzEncoder;
 use tempfile::NamedTempFile;
 
+use crate::aside::temporary_in;
 use crate::bars::{MadeBar, make_bars};
-use crate::temporary::temporary_in;
 
 use super::compressed;
 use super::market::Print;

@@ -12,7 +12,7 @@ use std::time::UNIX_EPOCH;
 use domain::clock;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
 
-use crate::temporary::temporary_in;
+use crate::aside::temporary_in;
 
 const MAGIC: &[u8; 8] = b"KMKMEMO1";
 const MEMO_BYTES: usize = 64;

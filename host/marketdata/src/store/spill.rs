@@ -9,9 +9,9 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use crate::aside::temporary_in;
 use crate::limits::SPILL_ROWS;
 use crate::reader::{BarRow, BarSink, TradeRow, TradeSink};
-use crate::temporary::temporary_in;
 
 use super::format::{Key, Writer};
 

@@ -7,9 +7,9 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
 use domain::JstDate;
+use marketdata::aside::write_whole;
 use serde::{Deserialize, Serialize};
 
-use crate::aside::write_whole;
 use crate::limits::LEDGER_BYTES_MAX;
 use crate::row::IssueCode;
 

@@ -6,9 +6,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use domain::JstDate;
+use marketdata::aside::write_whole;
 use serde::{Serialize, Serializer};
 
-use crate::aside::write_whole;
 use crate::limits::{REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORTS_KEPT};
 use crate::row::{IssueCode, SourceKind};
 use crate::shelf::Applied;

@@ -1,6 +1,6 @@
 //! Files that are there as a whole or not at all, also after a power cut.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, OpenOptions};
 use std::io;
 use std::path::Path;
 
@@ -19,11 +19,7 @@ pub(super) fn put_in_place(unfinished: &Path, path: &Path) -> Result<(), StoreEr
 
 /// Makes renames in a folder last, where the system can.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    if cfg!(unix) {
-        let synced = File::open(folder).and_then(|file| file.sync_all());
-        return synced.map_err(StoreError::io("bring to the disk", folder));
-    }
-    Ok(())
+    marketdata::aside::sync_folder(folder).map_err(StoreError::io("bring to the disk", folder))
 }
 
 /// Removes a file; it need not be there.
