@@ -113,6 +113,25 @@ pub struct DailyRow {
     pub source: SourceKind,
 }
 
+impl DailyRow {
+    /// A row that says nothing but its date and code.
+    #[must_use]
+    pub const fn bare(date: JstDate, code: IssueCode, source: SourceKind) -> Self {
+        Self {
+            date,
+            code,
+            open: None,
+            high: None,
+            low: None,
+            close: None,
+            volume: None,
+            turnover: None,
+            adjustment_factor: None,
+            source,
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

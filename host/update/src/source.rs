@@ -39,8 +39,11 @@ pub trait DailySource {
     /// All issues of one day. No row means that the source has no data for the day, as on holidays.
     ///
     /// # Errors
-    /// Why there is no answer that can be used.
-    fn day(&mut self, date: JstDate) -> Result<Answer, SourceError>;
+    /// Why there is no answer that can be used; that there is no such call, where
+    /// [`Self::has_days`] says so.
+    fn day(&mut self, _date: JstDate) -> Result<Answer, SourceError> {
+        Err(SourceError::NoSuchCall("call for a whole day"))
+    }
 
     /// One issue from one date to another, both included. No row means that the source has none.
     ///

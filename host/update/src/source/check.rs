@@ -90,6 +90,16 @@ pub(super) fn row_problem(row: &DailyRow) -> Option<String> {
     None
 }
 
+/// A date as `YYYY-MM-DD`, with all zeros.
+pub(super) fn date(text: &str) -> Option<JstDate> {
+    (text.len() == 10).then(|| text.parse().ok()).flatten()
+}
+
+/// A date as `YYYYMMDD`, which requests name.
+pub(super) fn compact(date: JstDate) -> String {
+    date.format("%Y%m%d").to_string()
+}
+
 /// A JSON number as an exact decimal text. The shortest text of a double gives back what stood in
 /// the answer for every number of up to 15 digits, which prices in 1/10,000 yen do not exceed.
 pub(super) fn decimal(number: f64) -> String {

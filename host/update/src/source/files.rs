@@ -6,7 +6,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use domain::{JstDate, Money, Price, TsNanos};
+use domain::{JstDate, Price, TsNanos};
 use flate2::read::MultiGzDecoder;
 use marketdata::{
     BarFile, BarRow, BarSink, NoTradeRow, ProgressFn, ReadOptions, Selection, read_bars,
@@ -130,20 +130,9 @@ impl Rows {
     }
 }
 
-/// A row that says nothing but its date and code.
 fn bare(ts_event: u64, code: domain::VendorCode) -> DailyRow {
-    DailyRow {
-        date: TsNanos::from_nanos(ts_event).jst_date(),
-        code: IssueCode::from(code),
-        open: None,
-        high: None,
-        low: None,
-        close: None,
-        volume: None,
-        turnover: None::<Money>,
-        adjustment_factor: None,
-        source: SourceKind::Files,
-    }
+    let date = TsNanos::from_nanos(ts_event).jst_date();
+    DailyRow::bare(date, IssueCode::from(code), SourceKind::Files)
 }
 
 impl BarSink for Rows {

@@ -173,7 +173,7 @@ impl Client {
                 found = self.get_patiently(headers, &mut prepare) => found,
             }
         });
-        found.map_err(|error| self.without_secrets(error))
+        found.map_err(|error| self.cleaned(error))
     }
 
     async fn get_patiently(
@@ -262,7 +262,8 @@ impl Client {
         told(error)
     }
 
-    fn without_secrets(&self, error: SourceError) -> SourceError {
+    /// An error made from a server's words, free of secrets.
+    pub(super) fn cleaned(&self, error: SourceError) -> SourceError {
         let clean = |text: String| {
             self.secrets
                 .iter()
@@ -286,12 +287,7 @@ impl Client {
 
     /// An error about a body, free of secrets.
     pub(super) fn malformed(&self, what: impl Into<String>) -> SourceError {
-        self.without_secrets(SourceError::Malformed(what.into()))
-    }
-
-    /// Any error made from a server's words, free of secrets.
-    pub(super) fn cleaned(&self, error: SourceError) -> SourceError {
-        self.without_secrets(error)
+        self.cleaned(SourceError::Malformed(what.into()))
     }
 }
 

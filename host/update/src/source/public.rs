@@ -10,7 +10,7 @@ use reqwest::Url;
 use reqwest::header::HeaderMap;
 use secrecy::{ExposeSecret, SecretString};
 
-use super::check::{Asked, rounded_price, rounded_shares};
+use super::check::{Asked, compact, date, rounded_price, rounded_shares};
 use super::error::shown;
 use super::http::{Client, Network, Page, Patience};
 use super::{Answer, DailySource, SourceError};
@@ -58,8 +58,8 @@ impl PublicSource {
         let mut pairs = url.query_pairs_mut();
         pairs
             .append_pair("s", &format!("{}.jp", code.as_str().to_ascii_lowercase()))
-            .append_pair("d1", &from.format("%Y%m%d").to_string())
-            .append_pair("d2", &to.format("%Y%m%d").to_string())
+            .append_pair("d1", &compact(from))
+            .append_pair("d2", &compact(to))
             .append_pair("i", "d");
         if let Some(key) = &self.key {
             pairs.append_pair("apikey", key.expose_secret());
@@ -72,10 +72,6 @@ impl PublicSource {
 impl DailySource for PublicSource {
     fn kind(&self) -> SourceKind {
         SourceKind::Public
-    }
-
-    fn day(&mut self, _: JstDate) -> Result<Answer, SourceError> {
-        Err(SourceError::NoSuchCall("call for a whole day"))
     }
 
     fn issue(
@@ -138,12 +134,11 @@ fn read(page: &Page, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
 
 fn read_line(line: &str, code: IssueCode) -> Result<DailyRow, String> {
     let cells: Vec<&str> = line.split(',').collect();
-    let &[date, open, high, low, close, volume] = cells.as_slice() else {
+    let &[at, open, high, low, close, volume] = cells.as_slice() else {
         return Err(format!("expected 6 cells, found {}", cells.len()));
     };
-    let date = (date.len() == 10).then(|| date.parse().ok()).flatten();
     Ok(DailyRow {
-        date: date.ok_or("no date")?,
+        date: date(at).ok_or("no date")?,
         code,
         open: Some(rounded_price(open)?),
         high: Some(rounded_price(high)?),

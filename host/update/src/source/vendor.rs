@@ -7,7 +7,7 @@ use reqwest::header::{HeaderMap, HeaderName};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 
-use super::check::{Asked, decimal, money, price, shares};
+use super::check::{Asked, compact, date, decimal, money, price, shares};
 use super::error::shown;
 use super::http::{Client, Network, Patience, secret_header};
 use super::{Answer, DailySource, SourceError};
@@ -129,10 +129,6 @@ fn address(
     Ok(url)
 }
 
-fn compact(date: JstDate) -> String {
-    date.format("%Y%m%d").to_string()
-}
-
 impl DailySource for VendorSource {
     fn kind(&self) -> SourceKind {
         SourceKind::Vendor
@@ -232,7 +228,7 @@ impl RowText {
             let (code, date) = (shown(&self.code, SHOWN_CHARS), shown(&self.date, SHOWN_CHARS));
             format!("row of {code} on {date}, {name}: {what}")
         };
-        let date = read_date(&self.date).ok_or_else(|| at("Date", "no date".to_owned()))?;
+        let date = date(&self.date).ok_or_else(|| at("Date", "no date".to_owned()))?;
         let code = vendor_code(&self.code).ok_or_else(|| at("Code", "no code".to_owned()))?;
         let a_price = |name: &str, value: Option<f64>| {
             value.map(|value| price(&decimal(value)).map_err(|what| at(name, what))).transpose()
@@ -261,9 +257,4 @@ impl RowText {
 /// The vendor's codes have five places.
 fn vendor_code(text: &str) -> Option<IssueCode> {
     (text.len() == 5).then(|| domain::VendorCode::new(text).ok()).flatten().map(IssueCode::from)
-}
-
-/// `YYYY-MM-DD`, with all zeros.
-fn read_date(text: &str) -> Option<JstDate> {
-    (text.len() == 10).then(|| text.parse().ok()).flatten()
 }

@@ -84,10 +84,6 @@ impl DailySource for WebBrokerSource {
         SourceKind::WebBroker
     }
 
-    fn day(&mut self, _: JstDate) -> Result<Answer, SourceError> {
-        Err(SourceError::NoSuchCall("call for a whole day"))
-    }
-
     fn issue(
         &mut self,
         code: IssueCode,

@@ -72,15 +72,8 @@ fn null_stays_null_and_prices_stay_exact() {
     let mut workshop = desk.open();
     let date = days(1)[0];
     let silent = DailyRow {
-        open: None,
-        high: None,
-        low: None,
-        close: None,
         volume: Some(0),
-        turnover: None,
-        adjustment_factor: None,
-        source: SourceKind::Files,
-        ..row("7203", date, 1)
+        ..DailyRow::bare(date, "7203".parse().unwrap(), SourceKind::Files)
     };
     let fine = DailyRow { close: Some("1674.1".parse().unwrap()), ..row("130A", date, 5) };
     workshop.apply(&[silent, fine]).unwrap();
