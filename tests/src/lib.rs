@@ -9,5 +9,6 @@ pub mod market;
 pub mod native;
 pub mod rules;
 pub mod sample;
+pub mod schema;
 
 pub use files::{File, workspace_root};

@@ -14,7 +14,7 @@ use std::thread;
 use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::{Value, json};
-use tests::built;
+use tests::{built, schema};
 
 const VENDOR_KEY: &str = "program-vendor-key-5711";
 const PUBLIC_KEY: &str = "program-public-key-6822";
@@ -87,6 +87,23 @@ fn query<'a>(path: &'a str, name: &str) -> Option<&'a str> {
         .filter_map(|pair| pair.split_once('='))
         .find(|(found, _)| *found == name)
         .map(|pair| pair.1)
+}
+
+/// Holds every report that the folder keeps against the schema, and tells how many there are.
+fn checked_reports(folder: &Path) -> usize {
+    let described = update::report_schema();
+    let files = fs::read_dir(folder.join("update")).unwrap().map(|entry| entry.unwrap().path());
+    let reports = files.filter(|path| path.to_string_lossy().contains("report-"));
+    let checked = reports.map(|path| {
+        let report: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert_eq!(
+            schema::problems(&described, &report),
+            Vec::<String>::new(),
+            "{}",
+            path.display()
+        );
+    });
+    checked.count()
 }
 
 fn vendor_row(date: &str, code: &str, close: u32) -> Value {
@@ -229,6 +246,7 @@ fn a_week_is_fetched_stored_and_published_and_the_next_run_has_little_to_do() {
     let asked = server.take_asked();
     let days: Vec<&str> = asked.iter().filter_map(|path| query(path, "date")).collect();
     assert_eq!(days, ["20251226"], "{asked:?}");
+    assert_eq!(checked_reports(folder.path()), 2);
 }
 
 #[test]
@@ -247,6 +265,7 @@ fn what_cannot_be_fetched_is_told_with_reasons() {
         !table.contains(PUBLIC_KEY)
             && !folder.path().join("jp").join("stocks_daily").join("7203.db").exists()
     );
+    assert_eq!(checked_reports(folder.path()), 1);
 }
 
 #[test]
@@ -269,6 +288,7 @@ fn history_comes_from_files_without_network() {
     assert!(table.contains("2 fetched"), "{table}");
     let rows = sql(folder.path(), "SELECT count(*), min(source) FROM daily");
     assert!(rows.contains("2,files"), "{rows}");
+    assert_eq!(checked_reports(folder.path()), 1);
     let empty = tempfile::tempdir().unwrap();
     let from = empty.path().to_str().unwrap();
     let output = command(folder.path(), &["update", "--from-files", from]).output().unwrap();
@@ -323,6 +343,7 @@ fn ctrl_c_ends_cleanly() {
     assert_eq!(output.status.code(), Some(130), "{table}{errors}");
     assert!(table.contains("2 fetched, 3 not reached"), "{table}");
     assert!(errors.contains("run it again to go on"), "{errors}");
+    assert_eq!(checked_reports(folder.path()), 1);
     assert!(!folder.path().join("jp").join("stocks_daily").join("mother.db").exists());
 
     let server = Server::start(market);

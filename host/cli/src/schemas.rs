@@ -1,4 +1,4 @@
-//! The schemas of the files that kumiki writes and of the ranking service, generated from the code.
+//! The schemas of what kumiki writes and of the ranking service, generated from the code.
 
 use std::fs;
 use std::path::Path;
@@ -22,6 +22,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("replay-sweep.json", format!("{:#}\n", replay_sweep_schema())),
         ("statistics.md", definitions_markdown()),
         ("ranking.graphql", crate::rank::service_sdl()),
+        ("update-report.json", format!("{:#}\n", update::report_schema())),
     ];
     if let Some(folder) = &args.write {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;

@@ -34,7 +34,7 @@ use slots::Slots;
 pub use plan::last_weekdays;
 pub use report::{
     DayOutcome, DayReport, Ending, IssueReport, PublishedReport, Reason as FailureReason, Report,
-    SourceReport, SourceState, SplitReport,
+    SourceReport, SourceState, SplitReport, report_schema,
 };
 pub use slots::SourceSlot;
 

@@ -18,7 +18,7 @@ pub use cache::{Cached, DayCache};
 pub use job::{
     DayOutcome, DayReport, Ending, FailureReason, IssueReport, JobOptions, JobWatch, Phase,
     PublishedReport, Report, SourceReport, SourceSlot, SourceState, SplitReport, UpdateError,
-    last_weekdays, update_from_files, update_from_sources,
+    last_weekdays, report_schema, update_from_files, update_from_sources,
 };
 pub use key::{KEY_SERVICE, Key};
 pub use row::{DailyRow, IssueCode, SourceKind};

@@ -52,7 +52,10 @@ impl fmt::Display for IssueCode {
 
 /// Where a row came from. The first source that succeeds is used, and rows are never merged
 /// (specification 3, "Source order").
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
 pub enum SourceKind {
     /// The market-data vendor.
     Vendor,
@@ -135,6 +138,13 @@ impl DailyRow {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn reports_and_databases_name_sources_alike() {
+        for kind in SourceKind::ALL {
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.as_str());
+        }
+    }
 
     #[test]
     fn codes_lose_a_trailing_place_only_if_it_is_0() {

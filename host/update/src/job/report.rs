@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use domain::JstDate;
 use marketdata::aside::write_whole;
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
 
 use crate::limits::{REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORTS_KEPT};
@@ -33,7 +35,7 @@ fn as_text_or_null<T: std::fmt::Display, S: Serializer>(
 }
 
 /// How a run ended.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
     /// Everything that was asked for is stored and published.
@@ -48,7 +50,8 @@ pub enum Ending {
 }
 
 /// What a run did.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Report {
     /// Version of this form.
     pub version: u32,
@@ -64,9 +67,11 @@ pub struct Report {
     pub error: Option<String>,
     /// First date that was looked at; none where all were.
     #[serde(serialize_with = "as_text_or_null")]
+    #[schemars(with = "Option<String>", extend("format" = "date"))]
     pub from: Option<JstDate>,
     /// Last date that was looked at.
     #[serde(serialize_with = "as_text_or_null")]
+    #[schemars(with = "Option<String>", extend("format" = "date"))]
     pub to: Option<JstDate>,
     /// Days of these that earlier runs had fetched, or that are known to have no trading.
     pub days_known: u64,
@@ -86,11 +91,18 @@ pub struct Report {
     pub notes: Vec<String>,
 }
 
+/// The JSON schema of a report, as it is printed and stored.
+#[must_use]
+pub fn report_schema() -> serde_json::Value {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    settings.into_generator().into_root_schema_for::<Report>().to_value()
+}
+
 /// What one source gave.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct SourceReport {
     /// Which.
-    #[serde(serialize_with = "as_text")]
     pub source: SourceKind,
     /// Whether it was asked.
     pub state: SourceState,
@@ -113,7 +125,7 @@ pub struct SourceReport {
 }
 
 /// Whether a source was asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SourceState {
     /// It was not needed.
@@ -127,28 +139,25 @@ pub enum SourceState {
 }
 
 /// What became of a day.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct DayReport {
     /// The day.
     #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String", extend("format" = "date"))]
     pub date: JstDate,
     /// What became of it.
     pub outcome: DayOutcome,
     /// Rows that were fetched.
     pub rows: u64,
     /// Where they came from, in the order in which sources are asked.
-    #[serde(serialize_with = "as_texts")]
     pub sources: Vec<SourceKind>,
     /// Why sources gave nothing.
     pub reasons: Vec<Reason>,
 }
 
-fn as_texts<S: Serializer>(kinds: &[SourceKind], to: S) -> Result<S::Ok, S::Error> {
-    to.collect_seq(kinds.iter().map(|kind| kind.as_str()))
-}
-
 /// What became of a day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DayOutcome {
     /// All issues in one piece.
@@ -164,10 +173,10 @@ pub enum DayOutcome {
 }
 
 /// Why a source gave nothing.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Reason {
     /// Which.
-    #[serde(serialize_with = "as_text")]
     pub source: SourceKind,
     /// Why.
     pub reason: String,
@@ -181,17 +190,20 @@ impl Reason {
 }
 
 /// An issue that no source gave.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct IssueReport {
     /// Which.
     #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String")]
     pub code: IssueCode,
     /// Why.
     pub reasons: Vec<Reason>,
 }
 
 /// A publication.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct PublishedReport {
     /// Number of the ranking's snapshot.
     pub snapshot: u64,
@@ -201,17 +213,21 @@ pub struct PublishedReport {
     pub codes: u64,
     /// First business day.
     #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String", extend("format" = "date"))]
     pub first: JstDate,
     /// Last business day.
     #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String", extend("format" = "date"))]
     pub last: JstDate,
 }
 
 /// What became of the per-issue databases.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct SplitReport {
     /// From which date on changes were looked for; all issues were written where none is given.
     #[serde(serialize_with = "as_text_or_null")]
+    #[schemars(with = "Option<String>", extend("format" = "date"))]
     pub from: Option<JstDate>,
     /// Files that were written.
     pub written: u64,

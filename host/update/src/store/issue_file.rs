@@ -19,6 +19,11 @@ use super::schema::{ADJUSTED, definitions, names, quoted, quoted_path};
 /// rows, and a version that older programs can open too. Versions before 1.5 need twice the room.
 const OPTIONS: &str = "BLOCK_SIZE 16384, STORAGE_VERSION 'v1.5.0'";
 
+/// Settings with which what is committed goes into the file at once and nothing goes to a log, and
+/// nothing is brought to the disk: a file is, as a whole, when it is finished.
+const ONE_STEP: &str = "SET checkpoint_threshold = '0B';
+    SET auto_checkpoint_skip_wal_threshold = 0; SET fsync_mode = 'none';";
+
 /// The rows of one issue in the published database.
 #[derive(Debug)]
 pub(super) struct Issue {
@@ -54,9 +59,8 @@ impl EmptyFile {
         let failed = |error| StoreError::database("make an empty per-issue database")(error);
         let path = unfinished(&places.work_folder().join("empty.db"));
         clear(&path)?;
-        // The engine need not bring its steps to the disk: a file is, as a whole, at its end.
         let make = format!(
-            "SET threads = 1; SET fsync_mode = 'none'; SET checkpoint_threshold = '0B'; SET auto_checkpoint_skip_wal_threshold = 0; ATTACH {} AS empty ({OPTIONS}); USE empty;
+            "SET threads = 1; {ONE_STEP} ATTACH {} AS empty ({OPTIONS}); USE empty;
              CREATE TABLE daily ({}); {ADJUSTED}; USE memory; DETACH empty",
             quoted_path(&path),
             definitions()
