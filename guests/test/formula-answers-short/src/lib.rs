@@ -1,6 +1,6 @@
 //! Answers with one value too few on the day on which the first issue's close is a given one.
 
-use formula_turns::{Turn, Turns};
+use formula_turns::Turn;
 
 /// What happens on that day.
 #[derive(Debug)]
@@ -14,4 +14,4 @@ impl Turn for AnswersShort {
     }
 }
 
-kumiki_formula_sdk::register_formula!(Turns<AnswersShort>);
+kumiki_formula_sdk::register_formula!(formula_turns::Turns<AnswersShort>);

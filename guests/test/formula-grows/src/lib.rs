@@ -1,6 +1,6 @@
 //! Takes memory without end on the day on which the first issue's close is a given one.
 
-use formula_turns::{Turn, Turns};
+use formula_turns::Turn;
 
 /// What happens on that day.
 #[derive(Debug)]
@@ -17,4 +17,4 @@ impl Turn for Grows {
     }
 }
 
-kumiki_formula_sdk::register_formula!(Turns<Grows>);
+kumiki_formula_sdk::register_formula!(formula_turns::Turns<Grows>);

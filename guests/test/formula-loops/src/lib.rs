@@ -1,6 +1,6 @@
 //! Never returns from the day on which the first issue's close is a given one.
 
-use formula_turns::{Turn, Turns};
+use formula_turns::Turn;
 
 /// What happens on that day.
 #[derive(Debug)]
@@ -16,4 +16,4 @@ impl Turn for Loops {
     }
 }
 
-kumiki_formula_sdk::register_formula!(Turns<Loops>);
+kumiki_formula_sdk::register_formula!(formula_turns::Turns<Loops>);

@@ -1,6 +1,6 @@
 //! Panics on the day on which the first issue's close is a given one.
 
-use formula_turns::{Turn, Turns};
+use formula_turns::Turn;
 
 /// What happens on that day.
 #[derive(Debug)]
@@ -14,4 +14,4 @@ impl Turn for Traps {
     }
 }
 
-kumiki_formula_sdk::register_formula!(Turns<Traps>);
+kumiki_formula_sdk::register_formula!(formula_turns::Turns<Traps>);
