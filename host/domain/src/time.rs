@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use chrono::{DateTime, Datelike, NaiveDate, Utc};
+use chrono::{DateTime, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
 /// Nanoseconds in one second.
@@ -57,8 +57,7 @@ impl TsNanos {
     /// or after 2553.
     #[must_use]
     pub fn from_jst(date: JstDate, nanos_of_day: u64) -> Option<Self> {
-        const UNIX_EPOCH_DAY: i32 = 719_163;
-        let days = u64::try_from(date.num_days_from_ce() - UNIX_EPOCH_DAY).ok()?;
+        let days = u64::try_from(date.to_epoch_days()).ok()?;
         let local = days.checked_mul(NANOS_PER_DAY)?.checked_add(nanos_of_day)?;
         local.checked_sub(JST_OFFSET_NANOS).map(Self)
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 use std::sync::Arc;
 
 use arrow_ipc::writer::StreamWriter;
-use chrono::Datelike;
 use duckdb::arrow::array::{
     ArrayRef, Date32Array, Float64Array, RecordBatch, StringArray, UInt32Array,
 };
@@ -19,8 +18,6 @@ pub use crate::rows::{write_csv, write_json, write_jsonl};
 
 /// Rows of one batch of an Arrow stream: a few megabytes.
 const BATCH_ROWS: usize = 65_536;
-/// Days from 0001-01-01 (day 1) to 1970-01-01.
-const EPOCH_DAY: i32 = 719_163;
 /// Memory of the database engine while it writes Parquet.
 const MEMORY: &str = "512MB";
 
@@ -54,8 +51,7 @@ pub fn write_arrow(ranking: &Ranking, out: &mut impl Write) -> Result<(), Export
 }
 
 fn batch(ranking: &Ranking, rows: &[RankRow]) -> Result<RecordBatch, ArrowError> {
-    let days: Vec<i32> =
-        ranking.days.iter().map(|day| day.num_days_from_ce() - EPOCH_DAY).collect();
+    let days: Vec<i32> = ranking.days.iter().map(|day| day.to_epoch_days()).collect();
     let dates: Date32Array = rows.iter().map(|row| Some(days[row.day as usize])).collect();
     let codes: StringArray =
         rows.iter().map(|row| Some(ranking.codes[row.code as usize].as_ref())).collect();

@@ -9,7 +9,6 @@ use std::fs;
 use std::io;
 use std::path::PathBuf;
 
-use chrono::Datelike;
 use domain::JstDate;
 use domain::session::is_usually_closed;
 use duckdb::{Connection, params};
@@ -128,7 +127,7 @@ fn write(path: &std::path::Path, sample: &DailySample) -> Result<u64, SampleErro
     let mut rows = 0;
     let mut appender = connection.appender_to_catalog_and_db("daily", "mother", "main")?;
     try_each_row(sample, |row| {
-        let date = duckdb::types::Value::Date32(row.date.num_days_from_ce() - UNIX_EPOCH_DAY);
+        let date = duckdb::types::Value::Date32(row.date.to_epoch_days());
         let [open, high, low, close] = row.prices;
         rows += 1;
         appender.append_row(params![date, row.code, open, high, low, close, row.volume])
@@ -171,9 +170,6 @@ pub fn try_each_row<E>(
     }
     Ok(())
 }
-
-/// Days from 0001-01-01 to 1970-01-01.
-const UNIX_EPOCH_DAY: i32 = 719_163;
 
 fn trading_days(first: JstDate) -> impl Iterator<Item = JstDate> {
     first.iter_days().filter(|date| !is_usually_closed(*date))

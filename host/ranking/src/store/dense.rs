@@ -4,7 +4,6 @@
 use std::borrow::Borrow;
 use std::ops::Range;
 
-use chrono::Datelike;
 use domain::JstDate;
 use duckdb::Connection;
 use duckdb::arrow::array::{Array, AsArray, RecordBatch};
@@ -12,9 +11,6 @@ use duckdb::arrow::datatypes::{Date32Type, Float64Type};
 
 use super::publish::PublishError;
 use crate::grid::{COLUMNS, cell};
-
-/// Days from 0001-01-01 to 1970-01-01.
-const UNIX_EPOCH_DAY: i32 = 719_163;
 
 /// The two sides of a grid, both ascending: the distinct dates and codes of the source.
 #[derive(Debug)]
@@ -137,7 +133,7 @@ enum Misplaced {
 
 impl<'a> Places<'a> {
     fn new(days: &[JstDate], codes: &'a [Box<str>]) -> Self {
-        let dates = days.iter().map(|day| day.num_days_from_ce() - UNIX_EPOCH_DAY).collect();
+        let dates = days.iter().map(|day| day.to_epoch_days()).collect();
         Self { dates, day: 0, codes, code: 0, taken: vec![false; days.len() * codes.len()] }
     }
 

@@ -108,3 +108,36 @@ const _: () = assert!(SNAPSHOT_DAYS_MAX <= 32_767 && SNAPSHOT_CODES_MAX <= 32_76
 const fn small(number: usize) -> i16 {
     number as i16
 }
+
+#[cfg(test)]
+mod tests {
+    use duckdb::arrow::array::{Array, AsArray};
+    use duckdb::arrow::datatypes::{Float64Type, Int16Type};
+
+    use super::*;
+    use crate::grid::cell;
+
+    #[test]
+    fn rows_come_in_batches_of_whole_days() {
+        let codes = SNAPSHOT_CODES_MAX;
+        let mut rows = GridRows::new(codes);
+        let closes: Vec<f64> = (0..codes).map(|code| cell((code != 7).then_some(1.5))).collect();
+        let volumes = vec![cell(Some(0.0)); codes];
+        let day = [&closes[..], &closes, &closes, &closes, &volumes];
+        let full = BATCH_ROWS.div_ceil(codes);
+        for number in 0..full - 1 {
+            assert!(rows.day(number, day).unwrap().is_none());
+        }
+        let batch = rows.day(full - 1, day).unwrap().unwrap();
+        assert_eq!(batch.num_rows(), full * codes);
+        let last = batch.num_rows() - codes;
+        assert_eq!(batch.column(0).as_primitive::<Int16Type>().value(last), small(full - 1));
+        assert_eq!(batch.column(1).as_primitive::<Int16Type>().value(last + 9), 9);
+        assert!(!batch.column(2).as_boolean().value(last + 7) && batch.column(6).is_null(last + 7));
+        // A volume of 0 stays.
+        assert_eq!(batch.column(7).as_primitive::<Float64Type>().value(last), 0.0);
+        assert!(rows.day(full, day).unwrap().is_none());
+        assert_eq!(rows.rest().unwrap().num_rows(), codes);
+        assert_eq!(rows.rest().unwrap().num_rows(), 0);
+    }
+}

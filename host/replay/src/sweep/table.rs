@@ -2,7 +2,6 @@
 
 use std::io::Write;
 
-use chrono::Datelike;
 use domain::{JstDate, Money};
 use marketdata::parquet::{Field, Kind, ParquetError, TableWriter, Values};
 use serde_json::Value;
@@ -15,8 +14,6 @@ use super::score::Score;
 
 /// Rows of one row group of the Parquet file.
 const GROUP_ROWS: usize = 65_536;
-/// Days from 0001-01-01 to 1970-01-01.
-const UNIX_EPOCH_DAY: i32 = 719_163;
 
 /// A column of the table.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -249,7 +246,7 @@ fn push(values: &mut Values, cell: Cell) {
         Values::Int(values) => values.push(match cell {
             Cell::Int(number) => Some(number),
             Cell::Yen(money) => Some(money.units()),
-            Cell::Date(date) => Some(i64::from(date.num_days_from_ce() - UNIX_EPOCH_DAY)),
+            Cell::Date(date) => Some(i64::from(date.to_epoch_days())),
             _ => None,
         }),
         Values::Double(values) => values.push(match cell {

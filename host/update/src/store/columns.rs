@@ -2,15 +2,12 @@
 
 use std::sync::Arc;
 
-use chrono::Datelike;
 use domain::price::UNITS_PER_YEN;
 use duckdb::arrow::array::{ArrayRef, Date32Builder, Float64Builder, RecordBatch, StringBuilder};
 
 use super::schema::COLUMNS;
 use crate::row::DailyRow;
 
-/// Days from 0001-01-01 to 1970-01-01.
-const UNIX_EPOCH_DAY: i32 = 719_163;
 /// Bytes of a code or of a source's word, nearly always.
 const CODE_BYTES: usize = 6;
 
@@ -24,7 +21,7 @@ pub(super) fn columns(rows: &[DailyRow]) -> duckdb::Result<RecordBatch> {
     let mut sources = StringBuilder::with_capacity(rows.len(), rows.len() * CODE_BYTES);
     let mut numbers = NUMBERS.map(|_| Float64Builder::with_capacity(rows.len()));
     for rows in rows.chunks(NEAR_ROWS) {
-        dates.extend(rows.iter().map(|row| Some(row.date.num_days_from_ce() - UNIX_EPOCH_DAY)));
+        dates.extend(rows.iter().map(|row| Some(row.date.to_epoch_days())));
         codes.extend(rows.iter().map(|row| Some(row.code.as_str())));
         sources.extend(rows.iter().map(|row| Some(row.source.as_str())));
         for (of, column) in NUMBERS.iter().zip(&mut numbers) {
