@@ -5,6 +5,7 @@
 //! `rank-<n>.grid` for the kernel; the file `CURRENT` names the snapshot to use.
 
 mod dense;
+mod error;
 mod layout;
 mod publish;
 mod reference;
@@ -14,7 +15,8 @@ mod table;
 #[cfg(test)]
 mod tests;
 
+pub use error::PublishError;
 pub use layout::DataDir;
-pub use publish::{PublishError, Published, publish, remove_leftovers};
+pub use publish::{Published, publish, remove_leftovers};
 pub(crate) use reference::{Reference, quoted};
 pub(crate) use statement::Statement;

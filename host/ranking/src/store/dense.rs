@@ -9,7 +9,7 @@ use duckdb::Connection;
 use duckdb::arrow::array::{Array, AsArray, RecordBatch};
 use duckdb::arrow::datatypes::{Date32Type, Float64Type};
 
-use super::publish::PublishError;
+use super::error::PublishError;
 use crate::grid::{COLUMNS, cell};
 
 /// The two sides of a grid, both ascending: the distinct dates and codes of the source.

@@ -3,13 +3,13 @@
 
 use std::fs::{self, File, TryLockError};
 use std::io;
-use std::path::PathBuf;
 use std::sync::mpsc::sync_channel;
 
 use domain::JstDate;
 use duckdb::{Config, Connection};
 
 use super::dense::{Block, Sides};
+use super::error::PublishError;
 use super::layout::DataDir;
 use super::reference::{quoted, rows_are_in_order};
 use super::table::{GRID, GridRows, SIDES, append, prepare};
@@ -38,32 +38,6 @@ pub struct Published {
     pub codes: usize,
     /// First and last business day.
     pub range: (JstDate, JstDate),
-}
-
-/// Why nothing was published. The current snapshot stays as it is.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum PublishError {
-    /// There is no combined database.
-    #[error("{} is missing; load daily prices first or make a sample", .0.display())]
-    NoSource(PathBuf),
-    /// The combined database holds something that cannot be ranked.
-    #[error("the combined database cannot be published: {0}")]
-    Source(String),
-    /// Another process publishes into the same directory.
-    #[error("another publication into {} is running; wait for it", .0.display())]
-    Locked(PathBuf),
-    /// A file could not be written or read.
-    #[error("cannot publish to {}", path.display())]
-    Io {
-        /// The folder or file.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
-    /// DuckDB refused something.
-    #[error("the database engine failed while publishing")]
-    Database(#[from] duckdb::Error),
 }
 
 /// Publishes a new snapshot of the combined database and removes those before the last one. The
