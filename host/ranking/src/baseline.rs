@@ -8,7 +8,8 @@ use crate::error::RankError;
 use crate::formula::{Column, Formula, Node, column_alias, value_sql};
 use crate::grid::Grid;
 use crate::query::RankOrder;
-use crate::store::{DataDir, quoted};
+use crate::store::DataDir;
+use crate::store::sql::quoted_path;
 
 /// The text-book query over the combined database: `LAG` for each code and `row_number` for each
 /// date, with text keys. It counts rows instead of business days, so with gaps in the data it is
@@ -30,7 +31,7 @@ impl NaiveSql {
         let path = DataDir::new(data_dir).mother();
         connection.execute_batch(&format!(
             "ATTACH {} AS mother (READ_ONLY); USE mother;",
-            quoted(&path.to_string_lossy())
+            quoted_path(&path)
         ))?;
         Ok(Self { connection })
     }

@@ -14,7 +14,8 @@ use domain::session::is_usually_closed;
 use duckdb::{Connection, params};
 
 use crate::limits::SNAPSHOT_DAYS_MAX;
-use crate::store::{DataDir, PublishError, Published, publish, quoted};
+use crate::store::sql::quoted_path;
+use crate::store::{DataDir, PublishError, Published, publish};
 
 use series::{Market, Series};
 
@@ -122,7 +123,7 @@ fn write(path: &std::path::Path, sample: &DailySample) -> Result<u64, SampleErro
         "ATTACH {} AS mother (STORAGE_VERSION '{STORAGE_VERSION}');
          CREATE TABLE mother.daily (date DATE, code VARCHAR, open DOUBLE, high DOUBLE,
            low DOUBLE, close DOUBLE, volume DOUBLE);",
-        quoted(&path.to_string_lossy())
+        quoted_path(path)
     ))?;
     let mut rows = 0;
     let mut appender = connection.appender_to_catalog_and_db("daily", "mother", "main")?;

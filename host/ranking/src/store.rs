@@ -9,6 +9,7 @@ mod error;
 mod layout;
 mod publish;
 mod reference;
+pub mod sql;
 mod statement;
 mod table;
 
@@ -18,5 +19,5 @@ mod tests;
 pub use error::PublishError;
 pub use layout::DataDir;
 pub use publish::{Published, publish, remove_leftovers};
-pub(crate) use reference::{Reference, quoted};
+pub(crate) use reference::Reference;
 pub(crate) use statement::Statement;

@@ -10,6 +10,7 @@ use duckdb::arrow::array::{Array, AsArray, RecordBatch};
 use duckdb::arrow::datatypes::{Date32Type, Float64Type};
 
 use super::error::PublishError;
+use super::sql::column;
 use crate::grid::{COLUMNS, cell};
 
 /// The two sides of a grid, both ascending: the distinct dates and codes of the source.
@@ -41,10 +42,6 @@ impl Sides {
 
 fn date(text: &str) -> Result<JstDate, PublishError> {
     text.parse().map_err(|_| PublishError::Source(format!("`{text}` is no date of the calendar")))
-}
-
-fn column<T: duckdb::types::FromSql>(connection: &Connection, sql: &str) -> duckdb::Result<Vec<T>> {
-    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
 /// Some days of the grid, in memory.

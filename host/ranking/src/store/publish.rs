@@ -11,8 +11,9 @@ use duckdb::{Config, Connection};
 use super::dense::{Block, Sides};
 use super::error::PublishError;
 use super::layout::DataDir;
-use super::reference::{quoted, rows_are_in_order};
-use super::table::{GRID, GridRows, SIDES, append, prepare};
+use super::reference::rows_are_in_order;
+use super::sql::{insert, prepare_inserts, quoted_path};
+use super::table::{GRID, GridRows, SIDES};
 use crate::grid::{GridWriter, TEMPORARY, write_atomically};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT,
@@ -138,12 +139,12 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
     connection.execute_batch(&format!(
         "SET temp_directory = {}; SET fsync_mode = 'none'; ATTACH {} AS mother (READ_ONLY);
          ATTACH {} AS snapshot (RECOVERY_MODE no_wal_writes); USE snapshot;",
-        quoted(&folder.join(SPILL).to_string_lossy()),
-        quoted(&data.mother().to_string_lossy()),
-        quoted(&unfinished.to_string_lossy()),
+        quoted_path(&folder.join(SPILL)),
+        quoted_path(&data.mother()),
+        quoted_path(&unfinished),
     ))?;
     check_source(&connection)?;
-    prepare(&connection)?;
+    prepare_inserts(&connection)?;
     connection.execute_batch(&format!("{SIDES}{GRID}"))?;
     let published = write_grid(&connection, data, number, block_cells)?;
     if !rows_are_in_order(&connection)? {
@@ -236,7 +237,8 @@ fn write_grid(
             drop(sender);
             writer.finish(path).map_err(failed)
         });
-        let appended = batches.into_iter().try_for_each(|rows| append(connection, rows));
+        let appended =
+            batches.into_iter().try_for_each(|rows| insert(connection, "snapshot.g", &[rows]));
         let stored = appended.and_then(|()| transaction.commit());
         let stored = stored.and_then(|()| connection.execute_batch("CHECKPOINT snapshot"));
         file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use duckdb::{Config, Connection};
 
+use super::sql::quoted_path;
 use super::statement::Statement;
 use crate::error::RankError;
 use crate::limits::REFERENCE_MEMORY;
@@ -26,11 +27,6 @@ impl std::fmt::Debug for Reference {
     }
 }
 
-/// Quotes a text as an SQL string.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
 impl Reference {
     /// Attaches the snapshot's file read-only and checks the rule that a row's number is day times
     /// codes plus code, on which the positional join stands.
@@ -41,7 +37,7 @@ impl Reference {
             .and_then(|config| config.max_memory(REFERENCE_MEMORY))
             .map_err(internal)?;
         let connection = Connection::open_in_memory_with_flags(config).map_err(internal)?;
-        let path = quoted(&path.to_string_lossy());
+        let path = quoted_path(path);
         // Once the file is attached, nothing else can be opened and no setting can be changed.
         let prepare = format!(
             "SET temp_directory = ''; ATTACH {path} AS snapshot (READ_ONLY); USE snapshot;

@@ -3,12 +3,11 @@
 
 use std::sync::Arc;
 
-use duckdb::Connection;
 use duckdb::arrow::array::{
     ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int16Builder, RecordBatch,
 };
-use duckdb::vtab::arrow::{ArrowBatchRegistration, ArrowVTab};
 
+use super::sql;
 use crate::grid::{COLUMNS, stored_value};
 use crate::limits::{SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX};
 
@@ -81,25 +80,9 @@ impl GridRows {
             ("c", Arc::new(close.finish())),
             ("volume", Arc::new(self.volumes.finish())),
         ];
-        RecordBatch::try_from_iter(values)
-            .map_err(|error| duckdb::Error::ToSqlConversionFailure(Box::new(error)))
+        sql::rows(values)
     }
 }
-
-/// Appends rows to the grid's table; see [`FUNCTION`].
-pub(super) fn append(connection: &Connection, rows: RecordBatch) -> duckdb::Result<()> {
-    let rows = ArrowBatchRegistration::new(rows);
-    let insert = format!("INSERT INTO snapshot.g FROM {FUNCTION}(?)");
-    connection.execute(&insert, [&rows]).map(drop)
-}
-
-/// Makes the function known with which [`append`] reads rows.
-pub(super) fn prepare(connection: &Connection) -> duckdb::Result<()> {
-    connection.register_table_function::<ArrowVTab>(FUNCTION)
-}
-
-/// The function with which the engine reads rows of ours.
-const FUNCTION: &str = "arrow";
 
 const _: () = assert!(SNAPSHOT_DAYS_MAX <= 32_767 && SNAPSHOT_CODES_MAX <= 32_767);
 

@@ -106,7 +106,7 @@ fn the_grid_is_what_a_join_gives() {
         publish::publish_in_blocks(&data, block_cells).unwrap();
         let connection = Connection::open(data.rank_db(1)).unwrap();
         assert!(rows_are_in_order(&connection).unwrap());
-        let mother = quoted(&data.mother().to_string_lossy());
+        let mother = sql::quoted_path(&data.mother());
         connection.execute_batch(&format!("ATTACH {mother} AS mother (READ_ONLY)")).unwrap();
         let joined =
             "SELECT k.day_no, i.code_id, nullif(s.close, 0) IS NOT NULL, nullif(s.open, 0),

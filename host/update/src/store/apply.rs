@@ -1,13 +1,14 @@
 //! Rows into the job's own database.
 
 use domain::JstDate;
-use duckdb::vtab::arrow::ArrowBatchRegistration;
-use duckdb::{Connection, params_from_iter};
+use duckdb::Connection;
+use duckdb::arrow::array::RecordBatch;
+use ranking::store::sql::{insert, quoted};
 
 use super::columns::columns;
 use super::error::StoreError;
 use super::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
-use super::schema::{definitions, names, quoted};
+use super::schema::{definitions, names};
 use crate::row::{DailyRow, IssueCode};
 use crate::shelf::Applied;
 
@@ -94,15 +95,14 @@ fn refuse_twice(rows: &[DailyRow]) -> Result<(), StoreError> {
     }
 }
 
-/// The rows as columns, where the database engine's function `arrow` finds them; a thread makes
-/// each part of many rows, and brings it in later.
-fn receive(rows: &[DailyRow]) -> duckdb::Result<Vec<ArrowBatchRegistration>> {
+/// The rows as columns; a thread makes each part of many rows.
+fn receive(rows: &[DailyRow]) -> duckdb::Result<Vec<RecordBatch>> {
     let part = rows.len().div_ceil(LOAD_THREADS).max(LOAD_ROWS_MIN);
     std::thread::scope(|scope| {
         let started: Vec<_> =
             rows.chunks(part).map(|rows| scope.spawn(move || columns(rows))).collect();
         let ended = started.into_iter().map(|part| match part.join() {
-            Ok(columns) => columns.map(ArrowBatchRegistration::new),
+            Ok(columns) => columns,
             Err(panic) => std::panic::resume_unwind(panic),
         });
         ended.collect()
@@ -111,15 +111,9 @@ fn receive(rows: &[DailyRow]) -> duckdb::Result<Vec<ArrowBatchRegistration>> {
 
 /// Inserts all that was received into a table, in any order, so that the parts are brought in at
 /// the same time.
-fn bring_in(
-    connection: &Connection,
-    table: &str,
-    received: &[ArrowBatchRegistration],
-) -> duckdb::Result<()> {
-    let parts = vec![format!("SELECT {} FROM arrow(?)", names()); received.len()];
-    let insert = format!("INSERT INTO {table} {}", parts.join(" UNION ALL "));
+fn bring_in(connection: &Connection, table: &str, received: &[RecordBatch]) -> duckdb::Result<()> {
     connection.execute_batch("SET preserve_insertion_order = false")?;
-    let inserted = connection.execute(&insert, params_from_iter(received));
+    let inserted = insert(connection, table, received);
     let reset = connection.execute_batch("RESET preserve_insertion_order");
     inserted.and(reset)
 }
@@ -139,7 +133,7 @@ fn stored_between(Extent { dates, codes }: &Extent) -> String {
 /// `temp.judged`.
 fn compare(
     connection: &Connection,
-    received: &[ArrowBatchRegistration],
+    received: &[RecordBatch],
     old: &str,
 ) -> duckdb::Result<Applied> {
     let create = format!("CREATE OR REPLACE TABLE memory.incoming ({})", definitions());

@@ -4,8 +4,9 @@ use std::fs;
 use std::path::Path;
 
 use duckdb::Connection;
+use ranking::store::sql::{quoted, quoted_path};
 
-use super::schema::{names, quoted, quoted_path};
+use super::schema::names;
 
 /// Writes the databases of these issues as a first attempt would: each opened as a database of its
 /// own with the engine's defaults, and filled from the combined database. Tells the bytes.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use domain::price::UNITS_PER_YEN;
 use duckdb::arrow::array::{ArrayRef, Date32Builder, Float64Builder, RecordBatch, StringBuilder};
+use ranking::store::sql;
 
 use super::schema::COLUMNS;
 use crate::row::DailyRow;
@@ -42,8 +43,7 @@ pub(super) fn columns(rows: &[DailyRow]) -> duckdb::Result<RecordBatch> {
         adjustment_factor,
         Arc::new(sources.finish()),
     ];
-    RecordBatch::try_from_iter(COLUMNS.iter().map(|(name, _)| *name).zip(values))
-        .map_err(|error| duckdb::Error::ToSqlConversionFailure(Box::new(error)))
+    sql::rows(COLUMNS.iter().map(|(name, _)| *name).zip(values))
 }
 
 /// The columns of numbers, in their order.

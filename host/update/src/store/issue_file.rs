@@ -8,12 +8,13 @@ use std::path::Path;
 
 use domain::JstDate;
 use duckdb::Connection;
+use ranking::store::sql::{quoted, quoted_path};
 
 use super::durable::{clear, put_in_place};
 use super::error::StoreError;
 use super::opening::connect;
 use super::places::{Places, unfinished};
-use super::schema::{ADJUSTED, definitions, names, quoted, quoted_path};
+use super::schema::{ADJUSTED, definitions, names};
 
 /// What the files are written with: the smallest blocks, because each file has about 30 KB of
 /// rows, and a version that older programs can open too. Versions before 1.5 need twice the room.

@@ -5,16 +5,14 @@ use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use duckdb::vtab::arrow::ArrowVTab;
 use duckdb::{Config, Connection};
+use ranking::store::sql::{prepare_inserts, quoted_path};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
 use super::error::StoreError;
 use super::limits::ENGINE_MEMORY;
 use super::places::{Places, log_of, unfinished};
-use super::schema::{
-    COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code, names, quoted_path,
-};
+use super::schema::{COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code, names};
 
 /// Where the job's own database came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -89,8 +87,7 @@ pub(super) fn connect(places: &Places) -> Result<Connection, StoreError> {
     let spill = quoted_path(&places.spill_folder());
     let prepare = format!("SET temp_directory = {spill}; SET enable_progress_bar = false");
     connection.execute_batch(&prepare).map_err(StoreError::database("start"))?;
-    let function = connection.register_table_function::<ArrowVTab>("arrow");
-    function.map_err(StoreError::database("start"))?;
+    prepare_inserts(&connection).map_err(StoreError::database("start"))?;
     Ok(connection)
 }
 

@@ -8,11 +8,12 @@ use std::time::UNIX_EPOCH;
 use duckdb::Connection;
 use ranking::sample::STORAGE_VERSION;
 use ranking::store::Published;
+use ranking::store::sql::quoted_path;
 
 use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
 use super::places::{Places, unfinished};
-use super::schema::{ADJUSTED, names, quoted_path};
+use super::schema::{ADJUSTED, names};
 use crate::shelf::StoreProgress;
 
 /// Steps of a publication, for its progress.

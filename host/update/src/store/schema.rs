@@ -1,8 +1,6 @@
 //! Tables, views and statements. All text in a statement is ours; codes, dates and paths get in
 //! quoted or as parameters.
 
-use std::path::Path;
-
 use crate::row::IssueCode;
 
 /// Columns of `daily`, with their types. The ranking's publication needs the first seven.
@@ -69,14 +67,4 @@ pub(super) const NOTES: &str = "
 /// Whether a text is a code as it is stored, in the one spelling.
 pub(super) fn is_stored_code(text: &str) -> bool {
     text.parse::<IssueCode>().is_ok_and(|code| code.as_str() == text)
-}
-
-/// Quotes a text as an SQL string.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
-}
-
-/// Quotes a path as an SQL string.
-pub(super) fn quoted_path(path: &Path) -> String {
-    quoted(&path.to_string_lossy())
 }

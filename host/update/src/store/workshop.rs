@@ -5,6 +5,7 @@ use std::fs;
 
 use domain::JstDate;
 use duckdb::Connection;
+use ranking::store::sql::column;
 use ranking::store::{DataDir, Published};
 
 use super::durable::remove_unfinished;
@@ -103,8 +104,4 @@ impl Shelf for Workshop {
     ) -> Result<Split, StoreError> {
         split::split(&self.connection, &self.places, from, progress)
     }
-}
-
-fn column<T: duckdb::types::FromSql>(connection: &Connection, sql: &str) -> duckdb::Result<Vec<T>> {
-    connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
