@@ -11,10 +11,15 @@ use crate::args::FolderArgs;
 pub(crate) fn cache_folder(folders: &FolderArgs) -> Result<PathBuf> {
     match &folders.cache {
         Some(folder) => Ok(folder.clone()),
-        None => Ok(dirs::cache_dir()
-            .context("this system names no cache folder; give one with --cache DIR")?
-            .join("kumiki")),
+        None => {
+            system_cache().context("this system names no cache folder; give one with --cache DIR")
+        }
     }
+}
+
+/// Where the system keeps our cache; none where it names no place for caches.
+pub(crate) fn system_cache() -> Option<PathBuf> {
+    dirs::cache_dir().map(|folder| folder.join("kumiki"))
 }
 
 /// The folder with the built-in strategies: as asked for, else beside the program.

@@ -49,6 +49,15 @@ impl fmt::Display for Column {
     }
 }
 
+/// Whether users may write this as the name of a module (`sign` is `-`) or of a parameter (`_`): small
+/// letters, digits and the sign, beginning with a letter.
+#[must_use]
+pub fn is_name(text: &str, bytes_max: usize, sign: u8) -> bool {
+    let is_known = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == sign;
+    let begins = text.bytes().next().is_some_and(|c| c.is_ascii_lowercase());
+    begins && text.len() <= bytes_max && text.bytes().all(is_known)
+}
+
 /// A number that users of a module may set.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FormulaParameter {

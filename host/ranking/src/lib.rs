@@ -1,6 +1,5 @@
 //! Ranks issues by a formula, day by day (specification 3): formula language, formula modules, store
-//! and queries,
-//! and the service that answers them over GraphQL.
+//! and queries, and the service that answers them over GraphQL.
 
 pub mod baseline;
 pub mod console;

@@ -16,7 +16,6 @@ use domain::formula::{FormulaDescription, FormulaInput, FormulaRuntime};
 use domain::limits::COMPONENT_BYTES_MAX;
 use domain::strategy::FaultKind;
 use sandbox::{FormulaModule, Limits, Sandbox, SandboxConfig};
-use sha2::{Digest, Sha256};
 
 use crate::error::RankError;
 use crate::query::shown;
@@ -114,7 +113,7 @@ impl FormulaShelf {
         let name = &listed.name;
         let refused = |why: String| RankError::FormulaRefused(format!("formula `{name}` {why}"));
         let bytes = read(&self.folder.join(&listed.file)).map_err(refused)?;
-        let found = hexadecimal(&Sha256::digest(&bytes));
+        let found = sandbox::sha256(&bytes);
         if found != listed.sha256 {
             return Err(refused(format!(
                 "is not what {LIST_FILE} names: its file has the SHA-256 {found} and the list says \
@@ -196,8 +195,4 @@ fn read(path: &Path) -> Result<Vec<u8>, String> {
         return Err(format!("has more than {COMPONENT_BYTES_MAX} bytes"));
     }
     Ok(bytes)
-}
-
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

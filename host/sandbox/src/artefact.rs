@@ -66,7 +66,7 @@ impl Artefact {
         name: &str,
         bytes: Vec<u8>,
     ) -> Result<Self, SandboxError> {
-        let sha256 = hexadecimal(&Sha256::digest(&bytes));
+        let sha256 = sha256(&bytes);
         let component = if Parser::is_component(&bytes) {
             bytes
         } else {
@@ -118,8 +118,10 @@ fn foreign_import(contract: &Contract, name: &str, import: &str) -> SandboxError
     }
 }
 
-fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
+/// The SHA-256 of a component's bytes, by which it is known, in small hexadecimal digits.
+#[must_use]
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 fn componentize(contract: &Contract, name: &str, module: &[u8]) -> Result<Vec<u8>, SandboxError> {

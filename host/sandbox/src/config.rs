@@ -56,9 +56,7 @@ impl Limits {
     pub fn live() -> Self {
         Self { watchdog: Some(Duration::from_millis(limits::WATCHDOG_MS)), ..Self::default() }
     }
-}
 
-impl Limits {
     /// The limits of a formula module; each call has fuel of its own besides.
     #[must_use]
     pub fn formula() -> Self {

@@ -1,4 +1,5 @@
-//! Runs strategies and formula modules as WebAssembly components. This is the only crate that knows wasmtime.
+//! Runs strategies and formula modules as WebAssembly components. This is the only crate that knows
+//! wasmtime.
 //!
 //! - [`Sandbox`] holds the engine, one configuration for live trading and replay alike, and turns a
 //!   file into a [`StrategyModule`]: size, imports and exports checked, compiled once and kept in a
@@ -35,7 +36,7 @@ mod running;
 mod state;
 mod watchdog;
 
-pub use artefact::Artefact;
+pub use artefact::{Artefact, sha256};
 pub use cache::{CacheOutcome, CompileCache};
 pub use config::{Limits, SandboxConfig};
 pub use engine::{Sandbox, StrategyModule};

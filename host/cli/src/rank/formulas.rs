@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::Ending;
 use crate::args::{Format, FormulasArgs, ShelfArgs};
+use crate::paths::system_cache;
 use crate::terminal::{grouped, pairs};
 
 /// The folder's name in the data folder.
@@ -18,8 +19,7 @@ const FOLDER: &str = "formulas";
 /// The shelf of the folder asked for.
 pub(super) fn shelf(args: &ShelfArgs, data_dir: &Path) -> Result<FormulaShelf> {
     let folder = args.formulas.clone().unwrap_or_else(|| data_dir.join(FOLDER));
-    let system = || dirs::cache_dir().map(|folder| folder.join("kumiki"));
-    let cache = args.cache.clone().or_else(system).map(|folder| folder.join("components"));
+    let cache = args.cache.clone().or_else(system_cache).map(|folder| folder.join("components"));
     Ok(FormulaShelf::open(&folder, cache.as_deref())?)
 }
 

@@ -154,9 +154,7 @@ impl DayRanker {
             finish(out, closes.and_then(|closes| closes.get(range)), negate);
         }
     }
-}
 
-impl DayRanker {
     /// Fills `keys` like [`DayRanker::keys`], from a module.
     fn module_keys(
         &mut self,

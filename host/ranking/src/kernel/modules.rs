@@ -26,7 +26,8 @@ impl From<Box<FormulaFault>> for ModuleFault {
 
 struct Kept {
     module: Arc<FormulaModule>,
-    values: Vec<u64>,
+    /// The bits of the values that it was configured with; none yet in a fresh instance.
+    values: Option<Vec<u64>>,
     instance: FormulaInstance,
 }
 
@@ -49,7 +50,7 @@ impl Modules {
             Some(place) => self.kept.remove(place),
             None => Kept {
                 module: Arc::clone(bound.module()),
-                values: Vec::new(),
+                values: None,
                 instance: bound
                     .module()
                     .instantiate(Limits::formula())
@@ -67,12 +68,9 @@ impl Modules {
 }
 
 impl Kept {
-    /// Sets the parameters, unless it has them already. A fresh instance has none, not even where the
-    /// module has no parameters.
+    /// Sets the parameters, unless it has them already.
     fn configure(&mut self, bound: &BoundFormula) -> Result<(), ModuleFault> {
-        let mut wanted: Vec<u64> = bound.values().iter().map(|value| value.to_bits()).collect();
-        // A mark behind the values, so that no values differ from none at all.
-        wanted.push(1);
+        let wanted = Some(bound.values().iter().map(|value| value.to_bits()).collect());
         if self.values == wanted {
             return Ok(());
         }

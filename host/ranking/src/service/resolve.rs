@@ -366,6 +366,7 @@ mod tests {
             Err("FORMULA_INVALID")
         );
     }
+
     #[test]
     fn a_formula_and_a_module_exclude_each_other() {
         let desk = Desk::without_data();

@@ -4,10 +4,8 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use sha2::{Digest, Sha256};
-
 use super::list::{self, ENTRIES_MAX, LIST_FILE, ListedFormula};
-use super::{FormulaListing, FormulaShelf, details, hexadecimal, read};
+use super::{FormulaListing, FormulaShelf, details, read};
 use crate::error::RankError;
 use crate::grid::write_atomically;
 
@@ -58,10 +56,10 @@ impl FormulaShelf {
     /// Returns why the file is no formula module, or what could not be written.
     pub fn add(&self, path: &Path) -> Result<FormulaListing, ShelfError> {
         let bytes = read(path).map_err(|_| missing(path))?;
-        let sha256 = hexadecimal(&Sha256::digest(&bytes));
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let module = self.sandbox.formula_from_bytes(&stem, bytes.clone())?;
         let name = module.description().name.clone();
+        let sha256 = module.artefact().sha256().to_owned();
         let details = details(&name, &module.into())?;
         fs::create_dir_all(&self.folder).map_err(file("make the folder", &self.folder))?;
         let _lock = self.lock()?;

@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
+use domain::formula::is_name;
 use domain::limits::FORMULA_NAME_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
@@ -82,7 +83,7 @@ pub(super) fn text(formula: Vec<ListedFormula>) -> Result<String, RankError> {
 
 fn check(entry: &ListedFormula) -> Result<(), RankError> {
     let ListedFormula { name, file, sha256 } = entry;
-    if !is_name(name) {
+    if !is_name(name, FORMULA_NAME_BYTES_MAX, b'-') {
         return Err(wrong(format_args!(
             "`{}` is no name; use 1 to {FORMULA_NAME_BYTES_MAX} of a to z, 0 to 9 and -, beginning \
              with a letter",
@@ -102,12 +103,4 @@ fn check(entry: &ListedFormula) -> Result<(), RankError> {
         )));
     }
     Ok(())
-}
-
-/// Whether queries may use this as a module's name.
-fn is_name(name: &str) -> bool {
-    let is_known = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == b'-';
-    name.len() <= FORMULA_NAME_BYTES_MAX
-        && name.bytes().next().is_some_and(|c| c.is_ascii_lowercase())
-        && name.bytes().all(is_known)
 }

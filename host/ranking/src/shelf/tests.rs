@@ -82,7 +82,7 @@ fn what_is_not_listed_or_not_there_is_refused() {
     assert_eq!(error.code(), "FORMULA_REFUSED");
     assert!(error.to_string().contains("is not what formulas.toml names"), "{error}");
     // The right hash of something that is no module.
-    let hash = hexadecimal(&Sha256::digest(b"\0asm"));
+    let hash = sandbox::sha256(b"\0asm");
     fs::write(folder.path().join(LIST_FILE), entry("listed", "listed.wasm", &hash)).unwrap();
     let error = shelf.bind("listed", &[]).unwrap_err();
     assert!(error.to_string().starts_with("formula `listed` cannot be used: "), "{error}");
@@ -93,7 +93,7 @@ fn what_is_not_listed_or_not_there_is_refused() {
 #[cfg(unix)]
 #[test]
 fn a_link_is_no_file() {
-    let folder = folder_with(&entry("a", "a.wasm", &hexadecimal(&Sha256::digest(b"x"))));
+    let folder = folder_with(&entry("a", "a.wasm", &sandbox::sha256(b"x")));
     fs::write(folder.path().join("there"), b"x").unwrap();
     std::os::unix::fs::symlink("there", folder.path().join("a.wasm")).unwrap();
     let shelf = FormulaShelf::open(folder.path(), None).unwrap();

@@ -1,6 +1,6 @@
 //! Holds what a formula module says of itself and of its needs against the limits.
 
-use domain::formula::{FormulaDescription, FormulaInput, FormulaParameter};
+use domain::formula::{FormulaDescription, FormulaInput, FormulaParameter, is_name};
 use domain::limits::{
     FORMULA_COLUMNS_MAX, FORMULA_INPUTS_MAX, FORMULA_LAG_MAX, FORMULA_NAME_BYTES_MAX,
     FORMULA_PARAMETERS_MAX, FORMULA_TEXT_BYTES_MAX, FORMULA_WORD_BYTES_MAX,
@@ -37,11 +37,9 @@ pub(super) fn check(description: &FormulaDescription) -> Checked {
     Ok(())
 }
 
-/// A name that users write: small letters, digits and one more sign.
+/// A name that users write, see [`is_name`].
 fn word(what: &str, name: &str, bytes_max: usize, sign: u8) -> Checked {
-    let is_known = |c: u8| c.is_ascii_lowercase() || c.is_ascii_digit() || c == sign;
-    let begins = name.bytes().next().is_some_and(|c| c.is_ascii_lowercase());
-    if begins && name.len() <= bytes_max && name.bytes().all(is_known) {
+    if is_name(name, bytes_max, sign) {
         return Ok(());
     }
     broken(format!(
