@@ -30,6 +30,15 @@ pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
     sync_folder(folder)
 }
 
+/// Brings a finished file to the disk.
+///
+/// # Errors
+/// What the system says.
+pub fn flush(path: &Path) -> io::Result<()> {
+    // Some systems only flush a file that was opened for writing.
+    File::options().write(true).open(path)?.sync_all()
+}
+
 /// Makes renames in a folder last through a power cut, where the system does not do so by itself.
 ///
 /// # Errors

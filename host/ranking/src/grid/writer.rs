@@ -1,10 +1,10 @@
 //! Writes a grid's file, day by day.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use domain::JstDate;
+use marketdata::aside::sync_folder;
 use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -110,9 +110,4 @@ fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
     file.as_file().sync_all()?;
     file.persist(path)?;
     sync_folder(path.parent().unwrap_or(Path::new(".")))
-}
-
-/// Makes renames in a folder last, where the system can.
-fn sync_folder(folder: &Path) -> io::Result<()> {
-    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }

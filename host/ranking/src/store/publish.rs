@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 
 use domain::JstDate;
 use duckdb::{Config, Connection};
+use marketdata::aside;
 
 use super::dense::{Block, Sides};
 use super::error::PublishError;
@@ -152,9 +153,7 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
     }
     connection.execute_batch("USE memory; DETACH snapshot; DETACH mother")?;
     drop(connection);
-    // Some systems only flush a file that was opened for writing.
-    let written = fs::OpenOptions::new().write(true).open(&unfinished);
-    written.and_then(|file| file.sync_all()).map_err(failed)?;
+    aside::flush(&unfinished).map_err(failed)?;
     fs::rename(&unfinished, data.rank_db(number)).map_err(failed)?;
     Ok(published)
 }

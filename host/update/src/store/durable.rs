@@ -1,8 +1,10 @@
 //! Files that are there as a whole or not at all, also after a power cut.
 
-use std::fs::{self, OpenOptions};
+use std::fs;
 use std::io;
 use std::path::Path;
+
+use marketdata::aside;
 
 use super::error::StoreError;
 use super::places::{UNFINISHED, log_of};
@@ -10,16 +12,13 @@ use super::places::{UNFINISHED, log_of};
 /// Brings a finished file to the disk and gives it its name. Readers that have the old one open
 /// keep it. The folder still has to be brought to the disk, see [`sync_folder`].
 pub(super) fn put_in_place(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
-    // Some systems only flush a file that was opened for writing.
-    let file = OpenOptions::new().write(true).open(unfinished);
-    file.and_then(|file| file.sync_all())
-        .map_err(StoreError::io("bring to the disk", unfinished))?;
+    aside::flush(unfinished).map_err(StoreError::io("bring to the disk", unfinished))?;
     fs::rename(unfinished, path).map_err(StoreError::io("replace", path))
 }
 
 /// Makes renames in a folder last, where the system can.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    marketdata::aside::sync_folder(folder).map_err(StoreError::io("bring to the disk", folder))
+    aside::sync_folder(folder).map_err(StoreError::io("bring to the disk", folder))
 }
 
 /// Removes a file; it need not be there.
