@@ -3,14 +3,15 @@
 
 use std::sync::Arc;
 
+use domain::account::PortfolioView;
+use domain::fault::{Fault, FaultKind, Identity};
+use domain::market::{Bar, BarGranularity, TradeColumns, Window};
 use domain::strategy::{
-    Action, Bar, BarGranularity, Capabilities, Fault, FaultKind, Identity, LogLine,
-    NarrativeRecord, Outcome, PortfolioView, Signal, SignalKind, StrategyRuntime, TradeColumns,
-    Window,
+    Action, Capabilities, LogLine, NarrativeRecord, Outcome, Signal, SignalKind, StrategyRuntime,
 };
 use domain::{
-    Instrument, InstrumentIx, OrderEvent, OrderEventKind, OrderModify, OrderRequest, OrderSide,
-    OrderStatus, OrderType, Price, Quantity, TimeInForce, TsNanos,
+    Instrument, InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, OrderModify, OrderRequest,
+    OrderSide, OrderStatus, OrderType, Price, Quantity, TimeInForce, TsNanos,
 };
 use kumiki_sdk as sdk;
 use kumiki_sdk::testing::native;
@@ -218,8 +219,8 @@ fn price(price: sdk::Price) -> Price {
 
 fn action(action: sdk::Action) -> Action {
     match action {
-        sdk::Action::Submit(order) => Action::Submit(request(order)),
-        sdk::Action::Modify { client_order_id, change } => Action::Modify {
+        sdk::Action::Submit(order) => Action::Order(OrderCommand::Submit(request(order))),
+        sdk::Action::Modify { client_order_id, change } => Action::Order(OrderCommand::Modify {
             client_order_id: Arc::from(client_order_id),
             change: OrderModify {
                 quantity: change.quantity.map(|quantity| Quantity::new(quantity.shares())),
@@ -227,13 +228,14 @@ fn action(action: sdk::Action) -> Action {
                 trigger_price: change.trigger_price.map(price),
                 expire_time: change.expire_time.map(|moment| TsNanos::from_nanos(moment.0)),
             },
-        },
+        }),
         sdk::Action::Cancel { client_order_id } => {
-            Action::Cancel { client_order_id: Arc::from(client_order_id) }
+            Action::Order(OrderCommand::Cancel { client_order_id: Arc::from(client_order_id) })
         }
-        sdk::Action::CancelAll { instrument } => {
-            Action::CancelAll { instrument: instrument.map(|index| InstrumentIx(index.0)) }
-        }
+        sdk::Action::CancelAll { instrument } => Action::Order(OrderCommand::CancelAll {
+            instrument: instrument.map(|index| InstrumentIx(index.0)),
+            side: None,
+        }),
         sdk::Action::EmitSignal(signal) => Action::Signal(Signal {
             instrument: InstrumentIx(signal.instrument.0),
             kind: match signal.kind {

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use domain::{Instrument, InstrumentId, JstDate, Money, Price, Quantity, TickTable, VendorCode};
+use exchange::ExecutionModel;
 use marketdata::{Catalog, SampleCodes, SampleSpec, TradeStore, write_sample};
-use replay::{ExecutionModel, ReplayOptions, TradeSeries};
+use replay::{ReplayOptions, TradeSeries};
 
 /// Makes sample data of one code.
 ///

@@ -35,7 +35,7 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
     }
     let first = files(&desk.path("a"));
     let names: Vec<&str> = first.keys().map(String::as_str).collect();
-    for table in replay::output::TABLES {
+    for table in results::output::TABLES {
         for form in ["csv", "json", "parquet"] {
             let there = names.contains(&format!("{}.{form}", table.name).as_str());
             assert_eq!(there, (table.name, form) != ("summary", "parquet"), "{names:?}");

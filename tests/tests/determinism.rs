@@ -7,10 +7,11 @@ use std::path::Path;
 
 use domain::digest::Digest;
 use domain::strategy::StrategyRuntime;
-use replay::{Control, ReplayOptions, RunResult, RunStatus, TradeSeries, replay};
+use replay::{ReplayOptions, TradeSeries};
+use results::{RunResult, RunStatus};
 use sandbox::{Artefact, CacheOutcome, Limits, Sandbox, SandboxConfig, StrategyModule};
 use tests::native::Native;
-use tests::{built, sample};
+use tests::{built, runs, sample};
 
 const CODE: &str = "72030";
 
@@ -24,8 +25,8 @@ fn run_with(
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
 ) -> RunResult {
-    let result = replay(series.days(), strategy, options, &mut |_| Control::Continue).unwrap();
-    assert_eq!(result.status, RunStatus::Completed);
+    let result = runs::unpaced(series.days(), strategy, options);
+    assert_eq!(result.totals.status, RunStatus::Completed);
     result
 }
 
@@ -63,7 +64,7 @@ fn runs_windows_and_caches_agree() {
         let first = run(&cold, &fresh, &sample::options(config, 1, "1"));
         assert!(first.orders.len() >= orders_min, "{name} sent {}", first.orders.len());
         let agree = |what: &str, other: &RunResult| {
-            assert_eq!(first.digest, other.digest, "{name}: {what}");
+            assert_eq!(first.totals.digest, other.totals.digest, "{name}: {what}");
             assert_eq!(first.fills, other.fills, "{name}: {what}");
             assert_eq!(first.equity, other.equity, "{name}: {what}");
             assert_eq!(first.log, other.log, "{name}: {what}");
@@ -98,7 +99,7 @@ fn windows_agree_with_latency_slippage_and_participation() {
                 options.model.latency_ns = latency_ns;
                 options.model.participation_percent = participation_percent;
                 options.model.slippage_ticks = 2;
-                run(&series, &module, &options).digest
+                run(&series, &module, &options).totals.digest
             };
             let strict = digest(1);
             for window in [7, 64, 1_024, 8_192] {
@@ -117,7 +118,7 @@ fn what_matters_changes_the_digest() {
     let digest = |change: fn(&mut ReplayOptions)| {
         let mut options = sample::options(r#"{"fast": 5, "slow": 20}"#, 1, "1");
         change(&mut options);
-        run(&series, &module, &options).digest
+        run(&series, &module, &options).totals.digest
     };
     let base = digest(|_| {});
     assert_ne!(base, digest(|options| options.model.slippage_ticks = 0));
@@ -134,7 +135,7 @@ fn the_sandbox_and_plain_rust_agree() {
     for window in [1, 1_024] {
         let options = sample::options(r#"{"fast": 5, "slow": 20}"#, window, "1");
         let native = run_with(&series, &mut Native::<sma_cross::SmaCross>::default(), &options);
-        assert_eq!(native.digest, run(&series, &module, &options).digest);
+        assert_eq!(native.totals.digest, run(&series, &module, &options).totals.digest);
     }
 }
 

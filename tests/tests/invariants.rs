@@ -42,10 +42,10 @@ fn only_the_clock_reads_time() {
 }
 
 #[test]
-fn only_the_streaming_replay_has_a_clock() {
-    let found = sources::only_streaming_has_a_clock(&FILES);
-    let why = "the self-running replay is as fast as it can be and the same on every machine";
-    hold("in host/replay only streaming.rs names the clock", why, &found);
+fn only_paced_runs_have_a_clock() {
+    let found = sources::only_paced_runs_have_a_clock(&FILES);
+    let why = "an unpaced replay is as fast as it can be and the same on every machine";
+    hold("of what runs, only the pace and the request name the clock", why, &found);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Several instruments, bars and the streaming path, through the sandbox and through the program:
+//! Several instruments, bars and paced runs, through the sandbox and through the program:
 //! whatever way a run takes, the same happens.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
@@ -6,10 +6,10 @@
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::Path;
-use std::time::Duration;
 
 use domain::digest::Digest;
-use domain::strategy::{BarGranularity, StrategyRuntime};
+use domain::market::BarGranularity;
+use domain::strategy::StrategyRuntime;
 use domain::{Instrument, InstrumentId};
 use flate2::Compression;
 use flate2::read::MultiGzDecoder;
@@ -17,15 +17,12 @@ use flate2::write::GzEncoder;
 use marketdata::{
     BarFile, Catalog, SampleCodes, SampleSpec, TradeStore, write_sample, write_sample_with_bars,
 };
-use replay::streaming::WallClock;
-use replay::{
-    BarSeries, Control, MarketSeries, Multiplier, ReplayOptions, RunResult, RunStatus, SpeedDial,
-    TradeSeries, replay, stream,
-};
+use replay::{BarSeries, MarketSeries, ReplayOptions, TradeSeries};
+use results::{RunResult, RunStatus};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
 use tests::desk::Desk;
 use tests::native::Native;
-use tests::{built, sample};
+use tests::{built, runs, sample};
 
 const CODES: [&str; 3] = ["72030", "130A0", "99840"];
 
@@ -92,24 +89,13 @@ fn run_with(
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
 ) -> RunResult {
-    let result = replay(series.days(), strategy, options, &mut |_| Control::Continue).unwrap();
-    assert_eq!(result.status, RunStatus::Completed);
+    let result = runs::unpaced(series.days(), strategy, options);
+    assert_eq!(result.totals.status, RunStatus::Completed);
     result
 }
 
 fn run(series: &MarketSeries, module: &StrategyModule, options: &ReplayOptions) -> RunResult {
     run_with(series, &mut module.instantiate(Limits::default()).unwrap(), options)
-}
-
-/// A clock that lets nobody wait.
-struct NoClock;
-
-impl WallClock for NoClock {
-    fn sleep(&mut self, _: Duration) {}
-
-    fn elapsed(&mut self) -> Duration {
-        Duration::ZERO
-    }
 }
 
 #[track_caller]
@@ -118,21 +104,12 @@ fn check_all_ways(series: &MarketSeries, name: &str, config: &str, codes: usize)
     let first = run(series, &module, &options(config, codes, 1));
     for window in [2, 64, 1_024, 65_536] {
         let other = run(series, &module, &options(config, codes, window));
-        assert_eq!(first.digest, other.digest, "{name}, window {window}");
+        assert_eq!(first.totals.digest, other.totals.digest, "{name}, window {window}");
         assert_eq!(first.equity, other.equity, "{name}, window {window}");
     }
-    let dial = SpeedDial::new(Multiplier::MAX);
     let mut instance = module.instantiate(Limits::default()).unwrap();
-    let streamed = stream(
-        series.days(),
-        &mut instance,
-        &options(config, codes, 1_024),
-        &mut |_| Control::Continue,
-        &dial,
-        &mut NoClock,
-        &mut (),
-    );
-    assert_eq!(first.digest, streamed.unwrap().digest, "{name}, streamed");
+    let paced = runs::paced(series.days(), &mut instance, &options(config, codes, 1_024));
+    assert_eq!(first.totals.digest, paced.totals.digest, "{name}, paced");
     first
 }
 
@@ -187,14 +164,14 @@ fn bars_of_files_and_bars_of_trades_give_the_same_run() {
         let first = check_all_ways(&vendor, "trades-at-random", config, 3);
         assert!(first.fills.len() >= fills_min, "{}", first.fills.len());
         let second = check_all_ways(&made, "trades-at-random", config, 3);
-        assert_eq!(first.digest, second.digest);
+        assert_eq!(first.totals.digest, second.totals.digest);
         assert_eq!((first.trades_seen, first.span), (second.trades_seen, second.span));
         let config = r#"{"fast": 1, "slow": 2}"#;
         let sandboxed = check_all_ways(&vendor, "sma-cross", config, 3);
         let mut native = Native::<sma_cross::SmaCross>::default();
         let native = run_with(&vendor, &mut native, &options(config, 3, 1));
         assert!(!sandboxed.fills.is_empty());
-        assert_eq!(sandboxed.digest, native.digest);
+        assert_eq!(sandboxed.totals.digest, native.totals.digest);
     }
 }
 
@@ -215,9 +192,9 @@ fn a_deleted_cache_does_not_disturb_a_run() {
     let series = trades(folder.path(), 2);
     let module = module("sma-cross");
     let options = options(r#"{"fast": 5, "slow": 20}"#, 2, 1);
-    let before: Digest = run(&series, &module, &options).digest;
+    let before: Digest = run(&series, &module, &options).totals.digest;
     std::fs::remove_dir_all(folder.path().join("cache")).unwrap();
-    assert_eq!(run(&series, &module, &options).digest, before);
+    assert_eq!(run(&series, &module, &options).totals.digest, before);
     assert_eq!(TradeSeries::default().len(), 0);
 }
 

@@ -4,7 +4,9 @@
 
 use std::time::Duration;
 
-use domain::strategy::{FaultKind, Outcome, StrategyRuntime, Trade, TradeColumns, Window};
+use domain::fault::FaultKind;
+use domain::market::{Trade, TradeColumns, Window};
+use domain::strategy::{Outcome, StrategyRuntime};
 use domain::{Instrument, InstrumentIx, Price, Quantity, TickTable, TsNanos};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyInstance, StrategyModule};
 use tests::built;
@@ -25,8 +27,8 @@ fn instrument() -> Instrument {
 fn started(name: &str, config: &str, limits: Limits) -> StrategyInstance {
     let mut instance = module(name).instantiate(limits).unwrap();
     instance.init(config, &[instrument()]).unwrap();
-    instance.set_portfolio(&domain::strategy::PortfolioView {
-        positions: vec![domain::strategy::Position::default()],
+    instance.set_portfolio(&domain::account::PortfolioView {
+        positions: vec![domain::account::Position::default()],
         ..Default::default()
     });
     instance.start(TsNanos::from_nanos(1)).unwrap();
@@ -42,15 +44,12 @@ fn trade(number: u64) -> Trade {
     }
 }
 
-fn one(
-    instance: &mut StrategyInstance,
-    number: u64,
-) -> Result<Outcome, Box<domain::strategy::Fault>> {
+fn one(instance: &mut StrategyInstance, number: u64) -> Result<Outcome, Box<domain::fault::Fault>> {
     instance.advance(Window::OneTrade(trade(number)), 1)
 }
 
 /// Trades until a fault; tells which trade and the fault.
-fn until_fault(instance: &mut StrategyInstance) -> (u64, Box<domain::strategy::Fault>) {
+fn until_fault(instance: &mut StrategyInstance) -> (u64, Box<domain::fault::Fault>) {
     for number in 1..=100_000 {
         if let Err(fault) = one(instance, number) {
             return (number, fault);
@@ -253,7 +252,7 @@ fn orders_come_out_as_they_were_sent() {
     let mut instance = started("orders-every-tick", "{}", Limits::default());
     let actions = one(&mut instance, 1).unwrap().actions;
     match &actions[..] {
-        [domain::strategy::Action::Submit(order)] => {
+        [domain::strategy::Action::Order(OrderCommand::Submit(order))] => {
             assert_eq!(order.client_order_id.as_ref(), "O-1");
             assert_eq!(order.quantity, Quantity::new(100));
             assert_eq!(order.side, domain::OrderSide::Buy);

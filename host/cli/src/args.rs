@@ -9,8 +9,9 @@ use std::str::FromStr;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, Price, TickTable, VendorCode};
 use replay::Multiplier;
-use replay::report::RUNS_COMPARED_MAX;
-use replay::sweep::{Axis, Statistic, WalkForward};
+use replay::data_set::TickChoice;
+use results::report::RUNS_COMPARED_MAX;
+use sweep::{Axis, Statistic, WalkForward};
 
 use crate::execution::ExecutionArgs;
 
@@ -292,28 +293,12 @@ pub(crate) enum Granularity {
     Day,
 }
 
-/// Which price steps a run uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum TickChoice {
-    /// The coarsest of the exchange's tables that fits every price of the data.
-    Auto,
-    /// This one.
-    Table(TickTable),
-}
-
-impl FromStr for TickChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "normal" => Ok(Self::Table(TickTable::Normal)),
-            "topix500" => Ok(Self::Table(TickTable::Topix500)),
-            "etf" => Ok(Self::Table(TickTable::Etf)),
-            other => match other.parse::<Price>() {
-                Ok(step) if step.units() > 0 => Ok(Self::Table(TickTable::Fixed(step))),
-                _ => Err("write auto, normal, topix500, etf, or a step in yen like 0.1".to_owned()),
-            },
+impl From<Granularity> for replay::data_set::Granularity {
+    fn from(granularity: Granularity) -> Self {
+        match granularity {
+            Granularity::Trade => Self::Trade,
+            Granularity::Minute => Self::Minute,
+            Granularity::Day => Self::Day,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use anyhow::Result;
-use domain::strategy::BarGranularity;
+use domain::market::BarGranularity;
 use domain::{JstDate, TsNanos};
 use marketdata::audit::DefectCounts;
 use marketdata::{

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use clap::Args;
-use replay::ExecutionModel;
-use replay::exchange::{Commission, Preset};
+use exchange::ExecutionModel;
+use exchange::{Commission, Preset};
 
 use crate::args::{parse_latency, parse_whole};
 

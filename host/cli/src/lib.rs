@@ -16,7 +16,6 @@ mod args;
 mod data;
 mod data_check;
 mod data_info;
-mod data_set;
 mod execution;
 mod interrupt;
 mod paths;

@@ -4,10 +4,10 @@ use std::path::Path;
 
 use anyhow::Result;
 use domain::TsNanos;
-use replay::output::narrative::{Decision, decisions};
-use replay::output::{FolderError, REPORT_FILE};
-use replay::report::{self, Comparison, RunOverview};
-use replay::statistics::{DEFINITIONS, Unit};
+use results::output::narrative::{Decision, decisions};
+use results::output::{FolderError, REPORT_FILE};
+use results::report::{self, Comparison, RunOverview};
+use results::summary::{DEFINITIONS, Unit};
 use serde_json::Value;
 
 use crate::Ending;

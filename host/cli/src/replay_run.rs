@@ -1,24 +1,21 @@
-//! `kumiki replay run`: load the data, load the strategy, replay, show, write.
+//! `kumiki replay run`: ask for a replay, show how far it is and what came out.
 
 use std::path::Path;
+use std::sync::mpsc::channel;
 
 use anyhow::Result;
-use domain::clock::Stopwatch;
-use domain::strategy::FaultKind;
-use domain::{Instrument, InstrumentId, Quantity, TickTable};
-use replay::output::{ComponentIdentity, FolderWriter, Manifest, REPORT_FILE, Summary};
-use replay::sink::{RunSink, TotalsOnly};
-use replay::streaming::SystemClock;
-use replay::{
-    Control, Progress, ReplayOptions, RunStatus, RunTotals, SpeedDial, replay_into, stream_into,
-};
-use sandbox::{Limits, StrategyModule};
+use domain::Quantity;
+use replay::data_set::{DataRequest, DataSet};
+use replay::request::{FinishedRun, Pace, RequestError, RequestOutcome, RunObserver, RunRequest};
+use replay::{RunCommand, RunPosition};
+use results::output::{Manifest, REPORT_FILE};
+use results::{RunStatus, RunTotals, Summary};
 
 use crate::Ending;
 use crate::args::{Format, RunArgs};
-use crate::data_set::{self, Loaded};
 use crate::execution;
 use crate::interrupt::Interrupt;
+use crate::paths;
 use crate::progress::ProgressLine;
 use crate::strategy;
 use crate::terminal::{grouped, pairs, percent};
@@ -28,43 +25,34 @@ const RUN_WINDOW: u32 = 1;
 
 /// Runs the command.
 pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
-    let interrupt = Interrupt::listen()?;
-    let watch = Stopwatch::start();
-    // The strategy first: it is quick, and its errors should not wait for the data.
-    strategy::parameters(&args.params)?;
-    let module = strategy::load(&args.strategy, &args.folders)?;
-    let Some(loaded) = data_set::load(args, &interrupt)? else { return Ok(Ending::Interrupted) };
-    let loading_s = watch.elapsed().as_secs_f64();
-    let options = options(args, &loaded.ticks)?;
-    let mut folder =
-        args.out.as_deref().map(|out| FolderWriter::create(out, &args.instruments)).transpose()?;
-    let sink: &mut dyn RunSink = match &mut folder {
-        Some(folder) => folder,
-        None => &mut TotalsOnly,
+    // A wait between two rows ends at once when the user wants an end.
+    let (sender, commands) = channel();
+    let interrupt = Interrupt::listen_and(move || {
+        // Nobody listens any more once the run is over.
+        let _ = sender.send(RunCommand::Stop);
+    })?;
+    let request = request(args, RUN_WINDOW)?;
+    let pace = match args.speed {
+        None => Pace::Unpaced,
+        Some(multiplier) => Pace::Paced(multiplier, commands),
     };
-    let watch = Stopwatch::start();
-    let result = run_strategy(args, &module, &loaded, &options, sink, &interrupt)?;
-    let running_s = watch.elapsed().as_secs_f64();
-    if let RunStatus::Failed(fault) = &result.status
-        && matches!(fault.kind, FaultKind::Refused(_))
-    {
-        // Nothing was replayed, and an earlier run in the folder is worth more than an empty one.
-        eprintln!("error: {fault}");
-        return Ok(Ending::StrategyFailed);
-    }
-    let manifest = manifest(args, &options, &result, &module, &loaded);
-    if let Some(folder) = folder {
-        folder.finish(&manifest, &result)?;
-    }
-    let timing = Timing { loading_s, running_s };
+    let mut screen = Screen::new(&interrupt, args.quiet);
+    let finished = match request.run(pace, &mut screen) {
+        Ok(RequestOutcome::Finished(finished)) => finished,
+        Ok(RequestOutcome::Refused(fault)) => {
+            eprintln!("error: {fault}");
+            return Ok(Ending::StrategyFailed);
+        }
+        Err(error) => return ended(error),
+    };
     match args.format {
-        Format::Table => print_table(args, &manifest, &result, &timing),
-        Format::Json => print_json(args, &manifest, &result, &timing),
+        Format::Table => print_table(args, &finished),
+        Format::Json => print_json(args, &finished),
     }
-    Ok(match &result.status {
+    Ok(match &finished.totals.status {
         RunStatus::Completed => Ending::Done,
         RunStatus::Interrupted => {
-            eprintln!("interrupted: the results go up to {}", last_seen(&result));
+            eprintln!("interrupted: the results go up to {}", last_seen(&finished.totals));
             Ending::Interrupted
         }
         RunStatus::Failed(fault) => {
@@ -74,76 +62,96 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     })
 }
 
-/// Seconds of the wall clock; printed, never written into the run's folder.
-struct Timing {
-    loading_s: f64,
-    running_s: f64,
+/// A request that came to nothing; an end that the user asked for is no error.
+pub(crate) fn ended(error: RequestError) -> Result<Ending> {
+    match error {
+        RequestError::Cancelled { .. } => {
+            eprintln!("{error}");
+            Ok(Ending::Interrupted)
+        }
+        error => Err(error.into()),
+    }
 }
 
-/// The options that the arguments ask for, with the tick tables of the instruments.
-pub(crate) fn options(args: &RunArgs, ticks: &[TickTable]) -> Result<ReplayOptions> {
-    let instrument = |(id, ticks): (&InstrumentId, &TickTable)| Instrument {
-        id: id.clone(),
-        lot: Quantity::new(args.lot),
-        ticks: *ticks,
-    };
-    Ok(ReplayOptions {
-        instruments: args.instruments.iter().zip(ticks).map(instrument).collect(),
+/// What the arguments ask for.
+pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
+    let strategies = paths::strategies(&args.folders)?;
+    Ok(RunRequest {
+        data: DataRequest {
+            folder: args.data.clone(),
+            cache: strategies.cache.clone(),
+            instruments: args.instruments.clone(),
+            start: args.start,
+            end: args.end,
+            granularity: args.granularity.into(),
+            ticks: args.ticks,
+        },
+        strategy: args.strategy.clone(),
+        strategies,
+        parameters: strategy::parameters(&args.params)?,
         cash: args.cash,
+        lot: Quantity::new(args.lot),
         model: args.execution.model(),
-        window: args.window.unwrap_or(RUN_WINDOW),
-        config_json: strategy::config_json(&args.params)?,
+        window: args.window.unwrap_or(window),
+        out: args.out.clone(),
     })
 }
 
-fn run_strategy(
-    args: &RunArgs,
-    module: &StrategyModule,
-    loaded: &Loaded,
-    options: &ReplayOptions,
-    sink: &mut dyn RunSink,
-    interrupt: &Interrupt,
-) -> Result<RunTotals> {
-    let mut instance = module.instantiate(Limits::default())?;
-    let mut line = ProgressLine::start("replaying", loaded.total, false, args.quiet);
-    let by_days = loaded.bars_from.is_some();
-    let mut look = |progress: Progress| {
-        let done = if by_days { progress.days_done } else { progress.trades_seen };
-        line.update(done, || progress.now.jst_date().to_string());
-        if interrupt.is_wanted() { Control::Stop } else { Control::Continue }
-    };
-    let days = loaded.series.days();
-    let result = match args.speed {
-        None => replay_into(days, &mut instance, options, sink, &mut look),
-        Some(multiplier) => {
-            let dial = SpeedDial::new(multiplier);
-            let clock = &mut SystemClock::default();
-            stream_into(days, &mut instance, options, sink, &mut look, &dial, clock, &mut ())
-        }
-    };
-    line.finish();
-    Ok(result?)
+/// Shows how far a request is, and passes the user's wish for an end on.
+pub(crate) struct Screen<'a> {
+    interrupt: &'a Interrupt,
+    quiet: bool,
+    line: Option<ProgressLine>,
+    /// Whether progress counts days, not rows.
+    by_days: bool,
 }
 
-fn manifest(
-    args: &RunArgs,
-    options: &ReplayOptions,
-    result: &RunTotals,
-    module: &StrategyModule,
-    loaded: &Loaded,
-) -> Manifest {
-    let artefact = module.artefact();
-    let component = ComponentIdentity {
-        name: artefact.name().to_owned(),
-        sha256: artefact.sha256().to_owned(),
-        imports: artefact.imports().to_vec(),
-    };
-    let range = (loaded.range.0.to_string(), loaded.range.1.to_string());
-    let manifest = Manifest::new(options, result, component, loaded.inputs.clone(), range);
-    Manifest {
-        granularity: args.granularity.as_str().to_owned(),
-        bars_from: loaded.bars_from.map(str::to_owned),
-        ..manifest
+impl<'a> Screen<'a> {
+    pub(crate) const fn new(interrupt: &'a Interrupt, quiet: bool) -> Self {
+        Self { interrupt, quiet, line: None, by_days: false }
+    }
+
+    fn end_line(&mut self) {
+        if let Some(line) = self.line.take() {
+            line.finish();
+        }
+    }
+}
+
+impl RunObserver for Screen<'_> {
+    fn file_begins(&mut self, name: &str, bytes: u64) {
+        let what = format!("reading {name}");
+        self.line = Some(ProgressLine::start(&what, bytes, true, self.quiet));
+    }
+
+    fn file_read(&mut self, bytes: u64, rows: u64) {
+        if let Some(line) = &mut self.line {
+            line.update(bytes, || format!("{rows} rows"));
+        }
+    }
+
+    fn file_ends(&mut self) {
+        self.end_line();
+    }
+
+    fn run_begins(&mut self, data: &DataSet) {
+        self.by_days = data.bars_from.is_some();
+        self.line = Some(ProgressLine::start("replaying", data.total, false, self.quiet));
+    }
+
+    fn run_goes_on(&mut self, position: RunPosition) {
+        let done = if self.by_days { position.days_done } else { position.rows_done };
+        if let Some(line) = &mut self.line {
+            line.update(done, || position.now.jst_date().to_string());
+        }
+    }
+
+    fn run_ends(&mut self) {
+        self.end_line();
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.interrupt.is_wanted()
     }
 }
 
@@ -151,8 +159,9 @@ fn last_seen(result: &RunTotals) -> String {
     result.span.map_or("before the first trade".to_owned(), |(_, last)| last.to_string())
 }
 
-fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunTotals, timing: &Timing) {
-    let summary = Summary::new(result);
+fn print_table(args: &RunArgs, finished: &FinishedRun) {
+    let manifest = &finished.manifest;
+    let summary = Summary::new(&finished.totals);
     println!(
         "{} on {}, {} to {}: {}\n",
         manifest.component.name,
@@ -161,7 +170,7 @@ fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunTotals, timing: 
         manifest.end,
         summary.status
     );
-    print!("{}", pairs(&rows(&summary, manifest, timing)));
+    print!("{}", pairs(&rows(&summary, finished)));
     if let Some(warning) = &manifest.warning {
         println!("\n{warning}");
     }
@@ -175,7 +184,8 @@ fn print_table(args: &RunArgs, manifest: &Manifest, result: &RunTotals, timing: 
 }
 
 /// The lines of the summary for people.
-fn rows(summary: &Summary, manifest: &Manifest, timing: &Timing) -> Vec<(&'static str, String)> {
+fn rows(summary: &Summary, finished: &FinishedRun) -> Vec<(&'static str, String)> {
+    let manifest = &finished.manifest;
     let yen = |text: &str| format!("{} yen", grouped(text));
     let count = |number: u64| grouped(&number.to_string());
     let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), percent);
@@ -232,7 +242,7 @@ fn rows(summary: &Summary, manifest: &Manifest, timing: &Timing) -> Vec<(&'stati
             "event log",
             format!("{} ({} records)", summary.event_log_digest, manifest.event_log_records),
         ),
-        ("time", speed(summary.trades_seen, timing)),
+        ("time", speed(finished)),
     ]);
     rows
 }
@@ -267,20 +277,21 @@ fn fill_model(manifest: &Manifest) -> String {
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-fn speed(trades: u64, timing: &Timing) -> String {
-    let rate = trades as f64 / timing.running_s.max(1e-9) / 1e6;
-    format!(
-        "{:.3} s loading, {:.3} s running ({rate:.1} million rows/s)",
-        timing.loading_s, timing.running_s
-    )
+fn speed(finished: &FinishedRun) -> String {
+    let (loading_s, running_s) = (finished.loading.as_secs_f64(), finished.running.as_secs_f64());
+    let rate = finished.totals.trades_seen as f64 / running_s.max(1e-9) / 1e6;
+    format!("{loading_s:.3} s loading, {running_s:.3} s running ({rate:.1} million rows/s)")
 }
 
-fn print_json(args: &RunArgs, manifest: &Manifest, result: &RunTotals, timing: &Timing) {
+fn print_json(args: &RunArgs, finished: &FinishedRun) {
     let whole = serde_json::json!({
-        "summary": Summary::new(result),
-        "manifest": manifest,
+        "summary": Summary::new(&finished.totals),
+        "manifest": finished.manifest,
         "out": args.out.as_deref().map(Path::display).map(|path| path.to_string()),
-        "timing": { "loading_s": timing.loading_s, "running_s": timing.running_s },
+        "timing": {
+            "loading_s": finished.loading.as_secs_f64(),
+            "running_s": finished.running.as_secs_f64(),
+        },
     });
     println!("{whole:#}");
 }

@@ -9,20 +9,20 @@ use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use domain::{JstDate, Money};
 use replay::ReplayOptions;
-use replay::output::{ComponentIdentity, of_each};
-use replay::sweep::{
+use replay::data_set::DataSet;
+use replay::request::component_identity;
+use sandbox::{Limits, StrategyModule};
+use serde_json::{Value, json};
+use sweep::{
     Choice, Grid, Journal, Phase, Plan, ReplayRunner, Results, Score, Statistic, Sweep,
     SweepFolder, SweepManifest, SweepProgress, header,
 };
-use sandbox::{Limits, StrategyModule};
-use serde_json::{Value, json};
 
 use crate::Ending;
 use crate::args::{Format, SweepArgs};
-use crate::data_set::{self, Loaded};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
-use crate::replay_run;
+use crate::replay_run::{self, Screen};
 use crate::strategy;
 use crate::terminal::{columns, grouped, percent};
 
@@ -37,12 +37,13 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     };
     let grid = Grid::new(args.grid.clone(), strategy::parameters(&args.run.params)?)?;
     let interrupt = Interrupt::listen()?;
-    let module = strategy::load(&args.run.strategy, &args.run.folders)?;
-    let Some(loaded) = data_set::load(&args.run, &interrupt)? else {
-        return Ok(Ending::Interrupted);
+    let request = replay_run::request(&args.run, SWEEP_WINDOW)?;
+    let module = request.strategies.load(&request.strategy)?;
+    let loaded = match request.data.load(&mut Screen::new(&interrupt, args.run.quiet)) {
+        Ok(loaded) => loaded,
+        Err(error) => return replay_run::ended(error),
     };
-    let mut options = replay_run::options(&args.run, &loaded.ticks)?;
-    options.window = args.run.window.unwrap_or(SWEEP_WINDOW);
+    let options = request.options(&loaded.ticks);
     options.check()?;
     let plan = plan(args, grid, &loaded)?;
     let header = sweep_header(args, &module, &loaded, &options, &plan);
@@ -74,7 +75,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     })
 }
 
-fn plan(args: &SweepArgs, grid: Grid, loaded: &Loaded) -> Result<Plan> {
+fn plan(args: &SweepArgs, grid: Grid, loaded: &DataSet) -> Result<Plan> {
     let days: Vec<JstDate> = loaded.series.calendar().days().to_vec();
     let choice = match (args.random, args.seed) {
         (Some(runs), Some(seed)) => Choice::Random { runs, seed },
@@ -89,23 +90,19 @@ fn plan(args: &SweepArgs, grid: Grid, loaded: &Loaded) -> Result<Plan> {
 fn sweep_header(
     args: &SweepArgs,
     module: &StrategyModule,
-    loaded: &Loaded,
+    loaded: &DataSet,
     options: &ReplayOptions,
     plan: &Plan,
 ) -> Value {
-    let artefact = module.artefact();
-    let strategy = ComponentIdentity {
-        name: artefact.name().to_owned(),
-        sha256: artefact.sha256().to_owned(),
-        imports: artefact.imports().to_vec(),
-    };
+    let strategy = component_identity(module);
+    let granularity = replay::data_set::Granularity::from(args.run.granularity);
     let shown = json!({
-        "instrument_id": of_each(options, |instrument| instrument.id.to_string()),
-        "granularity": args.run.granularity.as_str(),
+        "instrument_id": options.of_each(|instrument| instrument.id.to_string()),
+        "granularity": granularity.as_str(),
         "bars_from": loaded.bars_from,
         "cash": options.cash.to_string(),
         "lot": args.run.lot,
-        "ticks": of_each(options, |instrument| instrument.ticks.to_string()),
+        "ticks": options.of_each(|instrument| instrument.ticks.to_string()),
         "execution_model": options.model,
         "warning": options.model.warning(),
     });
@@ -116,11 +113,11 @@ fn sweep_header(
 fn sweep(
     args: &SweepArgs,
     module: &StrategyModule,
-    loaded: &Loaded,
+    loaded: &DataSet,
     options: &ReplayOptions,
     plan: &Plan,
     journal: &mut Journal,
-    kept: Vec<replay::sweep::journal::Finished>,
+    kept: Vec<sweep::journal::Finished>,
     interrupt: &Interrupt,
 ) -> Result<Results> {
     let instantiate = || -> Result<Box<dyn StrategyRuntime>, String> {

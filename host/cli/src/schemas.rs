@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
-use replay::output::{
+use results::output::{
     AUDIT_FILE, AUDIT_LINES, Column, EVENT_LINES, EVENTS_FILE, LineKind, MANIFEST_VERSION, TABLES,
 };
-use replay::statistics::definitions_markdown;
-use replay::sweep::folder::SWEEP_VERSION;
-use replay::sweep::table::{self, head_columns, tail_columns};
+use results::summary::definitions_markdown;
 use serde_json::{Map, Value, json};
+use sweep::folder::SWEEP_VERSION;
+use sweep::table::{self, head_columns, tail_columns};
 
 use crate::Ending;
 use crate::args::SchemasArgs;

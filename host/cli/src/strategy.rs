@@ -1,33 +1,18 @@
 //! `kumiki strategy`: what there is, and what a component is.
 
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::Read;
-use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use domain::strategy::StrategyRuntime;
 use domain::{Instrument, Price, Quantity, TickTable};
-use sandbox::{CacheOutcome, Limits, Sandbox, SandboxConfig, StrategyModule};
+use replay::request::config_json;
+use sandbox::Limits;
 use serde_json::{Value, json};
 
 use crate::Ending;
-use crate::args::{FolderArgs, Format, StrategyCheckArgs, StrategyListArgs};
+use crate::args::{Format, StrategyCheckArgs, StrategyListArgs};
 use crate::paths;
 use crate::terminal::pairs;
-
-/// Finds a strategy and makes it ready to run, through the cache of compiled strategies.
-pub(crate) fn load(given: &str, folders: &FolderArgs) -> Result<StrategyModule> {
-    let path = paths::find_strategy(given, folders)?;
-    look_at_magic(&path)?;
-    let cache = paths::cache_folder(folders)?.join("components");
-    let config = SandboxConfig { cache_folder: Some(cache), ..SandboxConfig::default() };
-    let module = Sandbox::new(config)?.load(&path)?;
-    if let CacheOutcome::NotKept(reason) = module.cache_outcome() {
-        eprintln!("note: the compiled strategy could not be kept: {reason}");
-    }
-    Ok(module)
-}
 
 /// The parameters by their names, each given once.
 pub(crate) fn parameters(params: &[(String, Value)]) -> Result<BTreeMap<String, Value>> {
@@ -40,34 +25,13 @@ pub(crate) fn parameters(params: &[(String, Value)]) -> Result<BTreeMap<String, 
     Ok(named)
 }
 
-/// The parameters as the JSON object that a strategy's init gets.
-pub(crate) fn config_json(params: &[(String, Value)]) -> Result<String> {
-    Ok(json!(parameters(params)?).to_string())
-}
-
-/// Refuses a file that is no WebAssembly at all, in plain words.
-fn look_at_magic(path: &Path) -> Result<()> {
-    const MAGIC: [u8; 4] = *b"\0asm";
-    let unreadable = || format!("cannot read {}", path.display());
-    let mut begin = Vec::new();
-    let file = File::open(path).with_context(unreadable)?;
-    file.take(MAGIC.len() as u64).read_to_end(&mut begin).with_context(unreadable)?;
-    if begin != MAGIC {
-        bail!(
-            "{} is no WebAssembly file (it does not begin with `\\0asm`); give the .wasm file that \
-             `cargo build --release --target wasm32-unknown-unknown` writes",
-            path.display()
-        );
-    }
-    Ok(())
-}
-
 /// Lists the built-in strategies.
 pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
-    let folder = paths::strategies_folder(&args.folders)?;
-    let names = paths::strategy_names(&folder);
+    let strategies = paths::strategies(&args.folders)?;
+    let names = strategies.names();
     if names.is_empty() {
-        eprintln!("there are none in {}; build them with `cargo xtask guests`", folder.display());
+        let folder = strategies.folder.display();
+        eprintln!("there are none in {folder}; build them with `cargo xtask guests`");
         return Ok(Ending::Problems);
     }
     for name in names {
@@ -78,9 +42,9 @@ pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
 
 /// Shows what a strategy is, what it imports, and whether it starts with the parameters given.
 pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
-    let module = load(&args.strategy, &args.folders)?;
+    let module = paths::strategies(&args.folders)?.load(&args.strategy)?;
     let artefact = module.artefact();
-    let config = config_json(&args.params)?;
+    let config = config_json(&parameters(&args.params)?);
     let mut instance = module.instantiate(Limits::default())?;
     let instrument = Instrument {
         id: "7203.TSE".parse()?,

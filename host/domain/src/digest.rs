@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use crate::event::{Fill, OrderEvent, OrderEventKind};
 use crate::money::Money;
-use crate::order::OrderRequest;
+use crate::order::{OrderRequest, Origin};
 use crate::strategy::{NarrativeRecord, Signal};
 use crate::time::TsNanos;
 
@@ -32,6 +32,8 @@ mod tag {
     pub(super) const SIGNAL: u8 = 20;
     pub(super) const NARRATIVE: u8 = 21;
     pub(super) const END: u8 = 30;
+    /// Added to the tag of an order's event where the order is a client's, not the strategy's.
+    pub(super) const OF_CLIENT: u8 = 100;
 }
 
 /// A digest: 128 bits of xxh3, printed as 32 hexadecimal digits.
@@ -74,6 +76,7 @@ impl EventLogDigest {
             OrderEventKind::Expired(_) => tag::EXPIRED,
             OrderEventKind::Filled(_) => tag::FILLED,
         };
+        let tag = if event.origin == Origin::Client { tag + tag::OF_CLIENT } else { tag };
         self.begin(tag, event.ts_event);
         self.text(&event.client_order_id);
         self.optional_text(event.venue_order_id.as_deref());
@@ -229,6 +232,7 @@ mod tests {
     fn filled(price: i64) -> OrderEvent {
         OrderEvent {
             ts_event: TsNanos::from_nanos(5),
+            origin: Origin::Strategy,
             client_order_id: "O-1".into(),
             venue_order_id: Some("V-1".into()),
             instrument: InstrumentIx(0),
@@ -259,6 +263,12 @@ mod tests {
     }
 
     const PINNED: &str = "6d348743427437998b22cb877f530cfe";
+
+    #[test]
+    fn the_owner_of_an_order_counts() {
+        let of_client = OrderEvent { origin: Origin::Client, ..filled(7) };
+        assert_ne!(digest_of(&[of_client]).to_string(), PINNED);
+    }
 
     #[test]
     fn content_and_order_both_count() {

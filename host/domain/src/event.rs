@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::instrument::InstrumentIx;
 use crate::money::Money;
-use crate::order::{OrderModify, OrderRequest, OrderSide, OrderStatus, Rejection};
+use crate::order::{OrderModify, OrderRequest, OrderSide, OrderStatus, Origin, Rejection};
 use crate::price::{Price, Quantity};
 use crate::time::TsNanos;
 
@@ -59,6 +59,8 @@ pub enum OrderEventKind {
 pub struct OrderEvent {
     /// When it happened.
     pub ts_event: TsNanos,
+    /// Who the order belongs to.
+    pub origin: Origin,
     /// The caller's id of the order.
     pub client_order_id: Arc<str>,
     /// The venue's number, once there is one.

@@ -3,7 +3,7 @@
 
 use std::fmt;
 
-use crate::strategy::{FaultKind, Identity};
+use crate::fault::{FaultKind, Identity};
 
 /// A daily column (specification 3, formula rule 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,13 +4,17 @@
 //! This crate does no input or output. It knows nothing of wasm, files, sockets or databases, and
 //! its [`clock`] module is the only place of the whole host that reads time.
 
+pub mod account;
 pub mod calendar;
 pub mod clock;
+pub mod command;
 pub mod digest;
 pub mod event;
+pub mod fault;
 pub mod formula;
 pub mod instrument;
 pub mod limits;
+pub mod market;
 pub mod money;
 pub mod order;
 pub mod price;
@@ -22,12 +26,13 @@ pub mod tags;
 pub mod time;
 
 pub use calendar::TradingCalendar;
+pub use command::OrderCommand;
 pub use event::{Fill, OrderEvent, OrderEventKind};
 pub use instrument::{Instrument, InstrumentId, InstrumentIx, TickTable, VendorCode};
 pub use money::Money;
 pub use order::{
-    OrderModify, OrderRequest, OrderSide, OrderStatus, OrderType, ReasonCode, Rejection,
-    TimeInForce, TriggerType,
+    OrderModify, OrderRecord, OrderRequest, OrderSide, OrderStatus, OrderType, Origin, ReasonCode,
+    Rejection, TimeInForce, TriggerType,
 };
 pub use price::{Price, Quantity};
 pub use random::Random;

@@ -1,6 +1,8 @@
 //! Orders: the request, the closed lists of the specification, and the one state machine that live
 //! trading and replay share (specification 2, "States and transitions").
 
+mod record;
+
 use std::fmt;
 use std::sync::Arc;
 
@@ -11,6 +13,8 @@ use crate::instrument::InstrumentIx;
 use crate::limits::{CLIENT_ORDER_ID_MAX, REASON_TEXT_MAX};
 use crate::price::{Price, Quantity};
 use crate::time::TsNanos;
+
+pub use record::OrderRecord;
 
 /// Declares an enum whose names on the wire are the specification's, never other forms.
 macro_rules! wire_enum {
@@ -85,6 +89,16 @@ wire_enum! {
         AtTheOpen = "AT_THE_OPEN",
         /// In the closing auction only.
         AtTheClose = "AT_THE_CLOSE",
+    }
+}
+
+wire_enum! {
+    /// Who an order belongs to. Ids of orders are unique in one origin only.
+    Origin {
+        /// The strategy of the run.
+        Strategy = "strategy",
+        /// A client of the engine: a person at the GUI, or a script.
+        Client = "client",
     }
 }
 

@@ -2,8 +2,8 @@
 //! the trades from the start of a minute up to but not including the next, a daily bar those of one
 //! date in Japan. A span without a trade has no bar.
 
+use domain::market::{Bar, BarGranularity};
 use domain::price::UNITS_PER_YEN;
-use domain::strategy::{Bar, BarGranularity};
 use domain::time::{NANOS_PER_MINUTE, TsNanos};
 use domain::{InstrumentIx, Price, Quantity, session};
 

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use chrono::{Datelike, Months};
 use domain::JstDate;
-use domain::strategy::BarGranularity;
+use domain::market::BarGranularity;
 
 use crate::error::DataError;
 

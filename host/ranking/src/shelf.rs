@@ -12,9 +12,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use domain::fault::FaultKind;
 use domain::formula::{FormulaDescription, FormulaInput, FormulaRuntime};
 use domain::limits::COMPONENT_BYTES_MAX;
-use domain::strategy::FaultKind;
 use sandbox::{FormulaModule, Limits, Sandbox, SandboxConfig};
 
 use crate::error::RankError;

@@ -3,7 +3,7 @@
 //! again, so the memory does not depend on the length of a day.
 
 use domain::limits::INSTRUMENTS_MAX;
-use domain::strategy::TradeColumns;
+use domain::market::TradeColumns;
 
 use crate::series::TradingDay;
 

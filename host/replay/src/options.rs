@@ -4,7 +4,7 @@ use domain::limits::{INSTRUMENTS_MAX, WINDOW_ROWS_MAX};
 use domain::{Instrument, InstrumentId, Money};
 use thiserror::Error;
 
-use crate::exchange::{ExecutionModel, ModelError};
+use exchange::{ExecutionModel, ModelError};
 
 /// What a replay can be told.
 #[derive(Debug, Clone)]
@@ -65,6 +65,11 @@ pub enum OptionsError {
 }
 
 impl ReplayOptions {
+    /// What a text says of each instrument, with commas between.
+    pub fn of_each(&self, text: impl FnMut(&Instrument) -> String) -> String {
+        self.instruments.iter().map(text).collect::<Vec<_>>().join(",")
+    }
+
     /// Checks the options.
     ///
     /// # Errors

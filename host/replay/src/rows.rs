@@ -3,10 +3,11 @@
 use std::ops::Range;
 
 use domain::limits::INSTRUMENTS_MAX;
-use domain::strategy::{Bar, Trade, TradeColumns, Window};
+use domain::market::{Bar, Trade, TradeColumns, Window};
 use domain::{InstrumentIx, Price, Quantity, TsNanos};
 
-use crate::exchange::Exchange;
+use exchange::Exchange;
+use results::recorder::Recorder;
 
 /// The last price of each instrument that has traded.
 #[derive(Debug, Default, Clone, Copy)]
@@ -67,7 +68,7 @@ pub(crate) trait Rows<'w>: Copy {
     fn len(self) -> usize;
 
     /// Nanoseconds since 1970 in UTC.
-    fn moment(self, row: usize) -> u64;
+    fn timestamp(self, row: usize) -> u64;
 
     fn part(self, rows: Range<usize>) -> Self;
 
@@ -82,6 +83,9 @@ pub(crate) trait Rows<'w>: Copy {
 
     /// Takes the last prices of `rows`, at least one.
     fn note_last(self, rows: Range<usize>, last: &mut LastPrices);
+
+    /// Tells a row to subscribers.
+    fn tell(self, row: usize, recorder: &mut Recorder<'_>);
 }
 
 impl<'w> Rows<'w> for TradeColumns<'w> {
@@ -91,7 +95,7 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
     }
 
     #[inline(always)]
-    fn moment(self, row: usize) -> u64 {
+    fn timestamp(self, row: usize) -> u64 {
         self.ts_event[row]
     }
 
@@ -107,15 +111,7 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
 
     #[inline(always)]
     fn window(self, one: bool) -> Window<'w> {
-        if !one {
-            return Window::Trades(self);
-        }
-        Window::OneTrade(Trade {
-            ts_event: TsNanos::from_nanos(self.ts_event[0]),
-            instrument: InstrumentIx(self.instrument[0]),
-            price: Price::from_units(self.price[0]),
-            quantity: Quantity::new(self.quantity[0]),
-        })
+        if one { Window::OneTrade(trade_at(self, 0)) } else { Window::Trades(self) }
     }
 
     #[inline(always)]
@@ -124,12 +120,7 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
     }
 
     fn match_row(self, exchange: &mut Exchange, row: usize) {
-        exchange.take_trade(
-            InstrumentIx(self.instrument[row]),
-            TsNanos::from_nanos(self.ts_event[row]),
-            Price::from_units(self.price[row]),
-            Quantity::new(self.quantity[row]),
-        );
+        exchange.take_trade(&trade_at(self, row));
     }
 
     #[inline(always)]
@@ -143,6 +134,20 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
             latest_first.map(|row| (self.instrument[row], Price::from_units(self.price[row]))),
         );
     }
+
+    fn tell(self, row: usize, recorder: &mut Recorder<'_>) {
+        recorder.trade(&trade_at(self, row));
+    }
+}
+
+#[inline(always)]
+fn trade_at(rows: TradeColumns<'_>, row: usize) -> Trade {
+    Trade {
+        ts_event: TsNanos::from_nanos(rows.ts_event[row]),
+        instrument: InstrumentIx(rows.instrument[row]),
+        price: Price::from_units(rows.price[row]),
+        quantity: Quantity::new(rows.quantity[row]),
+    }
 }
 
 impl<'w> Rows<'w> for &'w [Bar] {
@@ -150,7 +155,7 @@ impl<'w> Rows<'w> for &'w [Bar] {
         <[Bar]>::len(self)
     }
 
-    fn moment(self, row: usize) -> u64 {
+    fn timestamp(self, row: usize) -> u64 {
         self[row].ts_event.nanos()
     }
 
@@ -173,6 +178,10 @@ impl<'w> Rows<'w> for &'w [Bar] {
     fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
         last.take(self[rows].iter().rev().map(|bar| (bar.instrument.0, bar.close)));
     }
+
+    fn tell(self, row: usize, recorder: &mut Recorder<'_>) {
+        recorder.bar(&self[row]);
+    }
 }
 
 /// Bars that our orders were matched against before the strategy sees the first of them.
@@ -184,8 +193,8 @@ impl<'w> Rows<'w> for MatchedBars<'w> {
         self.0.len()
     }
 
-    fn moment(self, row: usize) -> u64 {
-        self.0.moment(row)
+    fn timestamp(self, row: usize) -> u64 {
+        self.0.timestamp(row)
     }
 
     fn part(self, rows: Range<usize>) -> Self {
@@ -204,5 +213,9 @@ impl<'w> Rows<'w> for MatchedBars<'w> {
 
     fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
         self.0.note_last(rows, last);
+    }
+
+    fn tell(self, row: usize, recorder: &mut Recorder<'_>) {
+        self.0.tell(row, recorder);
     }
 }

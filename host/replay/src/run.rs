@@ -9,46 +9,28 @@ mod day;
 
 use std::io;
 
+use domain::account::PortfolioView;
+use domain::fault::{Fault, FaultKind};
 use domain::instrument::DailyLimits;
-use domain::strategy::{
-    Action, Bar, Fault, FaultKind, LogLevel, LogLine, PortfolioView, StrategyRuntime,
-};
-use domain::{InstrumentIx, OrderEvent, OrderEventKind, TsNanos};
+use domain::market::Bar;
+use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
+use domain::{InstrumentIx, OrderEvent, OrderEventKind, Origin, TsNanos};
 use thiserror::Error;
 
-use crate::drive::{Drive, SelfRunning};
-use crate::exchange::Exchange;
+use crate::driver::{COMMANDS_PER_POSITION_MAX, RunCommand, RunDriver, RunPosition};
 use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions};
-use crate::record::{RunResult, RunStatus, RunTotals};
-use crate::recorder::{Recorder, RowTimes};
 use crate::rows::LastPrices;
-use crate::series::{DaySlice, MarketDay, TradingDay};
-use crate::sink::{InMemory, RunSink};
+use crate::series::{MarketDay, TradingDay};
+use exchange::{Exchange, Warning};
+use results::recorder::{DaySlice, Recorder, RowTimes};
+use results::rows::BuyingPowerRow;
+use results::sink::{LiveRecords, RunSink};
+use results::{RunStatus, RunTotals};
 
 /// Rounds of events and commands at one instant; a strategy that answers every refusal with a new
 /// order would never let time go on.
 const ROUNDS_PER_INSTANT_MAX: u64 = 1_000;
-
-/// How far a replay is.
-#[derive(Debug, Clone, Copy)]
-pub struct Progress {
-    /// Trades or bars that the strategy has seen.
-    pub trades_seen: u64,
-    /// Days that are done.
-    pub days_done: u64,
-    /// The virtual time.
-    pub now: TsNanos,
-}
-
-/// What the outside wants.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Control {
-    /// Go on.
-    Continue,
-    /// Stop here and keep what there is.
-    Stop,
-}
 
 /// Why a replay has no result.
 #[derive(Debug, Error)]
@@ -61,18 +43,23 @@ pub enum ReplayError {
     Results(#[from] io::Error),
 }
 
-/// What a run ends with: its totals, and the first failure of the sink.
-pub(crate) type Ended = (RunTotals, Option<io::Error>);
+/// Whether a run goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Control {
+    Continue,
+    /// The driver wants an end, or the sink has failed.
+    Stop,
+}
 
-/// Replays days of the market through a strategy and keeps everything in memory: trades
-/// ([`crate::TradingDay`]) of one instrument, or trades or bars of all instruments of the options
-/// ([`MarketDay`]).
+/// Replays days of the market through a strategy: trades ([`crate::TradingDay`]) of one instrument, or
+/// trades or bars of all instruments of the options ([`MarketDay`]). Everything that happens goes to
+/// `sink` in order; `driver` paces the run, gives the commands of clients and may end it.
 ///
-/// A fault of the strategy ends the run but not this function: what happened up to there is in the
-/// result.
+/// A fault of the strategy ends the run but not this function: what happened up to there was told.
 ///
 /// # Errors
-/// When an option makes no sense. Nothing was run then.
+/// [`ReplayError::Options`] when an option makes no sense, and nothing was run; or
+/// [`ReplayError::Results`] when the sink fails, and the run was stopped.
 ///
 /// # Panics
 /// When a day has more instruments than the options.
@@ -80,53 +67,18 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
     days: impl IntoIterator<Item = D>,
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
-    look_outside: &mut dyn FnMut(Progress) -> Control,
-) -> Result<RunResult, OptionsError> {
-    let mut rows = InMemory::default();
-    // Memory takes every row, so there is no failure to report.
-    let (totals, _) = run(days, strategy, options, &mut rows, look_outside, SelfRunning)?;
-    Ok(rows.into_result(totals))
-}
-
-/// Like [`replay`], but the rows of the results go to `sink` as the run goes.
-///
-/// # Errors
-/// When an option makes no sense, or when the sink fails; the run is stopped then.
-///
-/// # Panics
-/// When a day has more instruments than the options.
-pub fn replay_into<'a, D: Into<MarketDay<'a>>>(
-    days: impl IntoIterator<Item = D>,
-    strategy: &mut dyn StrategyRuntime,
-    options: &ReplayOptions,
     sink: &mut dyn RunSink,
-    look_outside: &mut dyn FnMut(Progress) -> Control,
+    driver: &mut dyn RunDriver,
 ) -> Result<RunTotals, ReplayError> {
-    kept(run(days, strategy, options, sink, look_outside, SelfRunning)?)
-}
-
-/// The totals, if everything could be kept.
-pub(crate) fn kept((totals, failure): Ended) -> Result<RunTotals, ReplayError> {
-    failure.map_or(Ok(totals), |failure| Err(failure.into()))
-}
-
-/// Runs a replay with the hooks of `drive`.
-pub(crate) fn run<'a, M: Into<MarketDay<'a>>, D: Drive>(
-    days: impl IntoIterator<Item = M>,
-    strategy: &mut dyn StrategyRuntime,
-    options: &ReplayOptions,
-    sink: &mut dyn RunSink,
-    look_outside: &mut dyn FnMut(Progress) -> Control,
-    drive: D,
-) -> Result<Ended, OptionsError> {
     options.check()?;
     let instruments = &options.instruments;
-    let window = if D::ONE_BY_ONE { 1 } else { options.window as usize };
+    let window = options.window as usize;
     let mut run = Run {
         strategy,
         exchange: Exchange::new(options.model, instruments, options.cash),
+        live: sink.live_records(),
         recorder: Recorder::new(sink, options.cash, instruments.len()),
-        drive,
+        driver,
         window,
         orders_max: options.model.orders_max,
         merge: Merge::new(window),
@@ -137,24 +89,26 @@ pub(crate) fn run<'a, M: Into<MarketDay<'a>>, D: Drive>(
         trades_seen: 0,
         market_volume: 0,
         span: None,
-        rows_handed: 0,
+        rows_done: 0,
         days_done: 0,
-        rows_since_look: 0,
-        look_outside,
+        rows_until_poll: 0,
     };
     let status = match run.all(days, options) {
         Ok(Control::Continue) => RunStatus::Completed,
         Ok(Control::Stop) => RunStatus::Interrupted,
         Err(fault) => RunStatus::Failed(fault),
     };
-    Ok(run.finish(status, options))
+    let (totals, failure) = run.finish(status, options);
+    failure.map_or(Ok(totals), |failure| Err(failure.into()))
 }
 
-struct Run<'s, D> {
+struct Run<'s> {
     strategy: &'s mut dyn StrategyRuntime,
     exchange: Exchange,
+    /// What the sink wants besides the rows of tables.
+    live: LiveRecords,
     recorder: Recorder<'s>,
-    drive: D,
+    driver: &'s mut dyn RunDriver,
     window: usize,
     orders_max: u32,
     merge: Merge,
@@ -165,16 +119,17 @@ struct Run<'s, D> {
     trades_seen: u64,
     market_volume: u128,
     span: Option<(TsNanos, TsNanos)>,
-    rows_handed: u64,
+    /// Rows that the strategy has seen in windows that are done.
+    rows_done: u64,
     days_done: u64,
-    rows_since_look: usize,
-    look_outside: &'s mut dyn FnMut(Progress) -> Control,
+    /// Rows that may be handed over before the driver is asked again.
+    rows_until_poll: u64,
 }
 
 /// How a day or a part of it went: the rows of it that the strategy has seen, and how it ended.
 type Seen = (usize, Result<Control, Box<Fault>>);
 
-impl<D: Drive> Run<'_, D> {
+impl Run<'_> {
     fn all<'a, M: Into<MarketDay<'a>>>(
         &mut self,
         days: impl IntoIterator<Item = M>,
@@ -196,6 +151,9 @@ impl<D: Drive> Run<'_, D> {
             // Noted also when the strategy failed in the middle of the day.
             self.note_day(&day, seen);
             control = ended?;
+            if control == Control::Continue {
+                control = self.poll(None)?;
+            }
             if control == Control::Stop {
                 break;
             }
@@ -204,7 +162,7 @@ impl<D: Drive> Run<'_, D> {
         self.deliver()?;
         let actions = self.strategy.stop(self.now)?;
         // Orders sent now are refused, and there is nobody left to tell.
-        self.obey(actions);
+        self.execute(actions);
         self.note_events();
         Ok(control)
     }
@@ -229,7 +187,7 @@ impl<D: Drive> Run<'_, D> {
         self.now = hours.start;
         self.push_portfolio();
         let actions = self.strategy.start(self.now)?;
-        self.obey(actions);
+        self.execute(actions);
         self.deliver()
     }
 
@@ -251,45 +209,64 @@ impl<D: Drive> Run<'_, D> {
         self.deliver()
     }
 
+    /// Asks the driver, and executes what it wants at the present instant.
+    fn poll(&mut self, next_row: Option<TsNanos>) -> Result<Control, Box<Fault>> {
+        if self.recorder.has_failed() {
+            return Ok(Control::Stop);
+        }
+        let Self { rows_done, days_done, now, .. } = *self;
+        let position = RunPosition { rows_done, days_done, now, next_row };
+        for _ in 0..COMMANDS_PER_POSITION_MAX {
+            match self.driver.poll(position) {
+                None => break,
+                Some(RunCommand::Stop) => return Ok(Control::Stop),
+                Some(RunCommand::Order(command)) => {
+                    self.last_prices.tell(&mut self.exchange);
+                    self.exchange.execute(now, Origin::Client, command);
+                    self.deliver()?;
+                }
+                Some(RunCommand::SetSpeed(_)) => {}
+                Some(RunCommand::ReportBuyingPower) => self.report_buying_power(),
+            }
+        }
+        // The first row of a day is a position of its own, whatever the end of the day before was.
+        self.rows_until_poll = next_row.map_or(0, |_| self.driver.rows_until_poll(position).max(1));
+        Ok(Control::Continue)
+    }
+
     /// Does what the strategy asked for, in order, at the present instant.
-    fn obey(&mut self, actions: Vec<Action>) {
+    fn execute(&mut self, actions: Vec<Action>) {
         for action in actions {
             match action {
-                Action::Submit(request) => self.exchange.submit(self.now, request),
-                Action::Modify { client_order_id, change } => {
-                    self.exchange.modify(self.now, &client_order_id, change);
+                Action::Order(command) => {
+                    self.exchange.execute(self.now, Origin::Strategy, command);
                 }
-                Action::Cancel { client_order_id } => {
-                    self.exchange.cancel(self.now, &client_order_id);
-                }
-                Action::CancelAll { instrument } => {
-                    self.exchange.cancel_all(self.now, instrument);
-                }
-                Action::Signal(signal) => {
-                    self.drive.signal(self.now, &signal);
-                    self.recorder.signal(self.now, &signal);
-                }
-                Action::Narrative(record) => {
-                    self.recorder.narrative(self.now, &record);
-                }
+                Action::Signal(signal) => self.recorder.signal(self.now, &signal),
+                Action::Narrative(record) => self.recorder.narrative(self.now, &record),
             }
         }
     }
 
-    /// Tells the strategy what happened, does what it asks for then, until nothing happens any more.
+    /// Tells the strategy what happened to its orders, does what it asks for then, until nothing
+    /// happens any more.
     fn deliver(&mut self) -> Result<(), Box<Fault>> {
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
             if self.exchange.is_exhausted() {
                 let allowed = u64::from(self.orders_max);
                 return Err(self.limit_fault("submit", "orders in one run", allowed + 1, allowed));
             }
-            let events = self.note_events();
+            let mut events = self.note_events();
             if events.is_empty() {
                 return Ok(());
             }
+            // Orders of clients change the account, but are none of the strategy's business.
             self.push_portfolio();
+            events.retain(|event| event.origin == Origin::Strategy);
+            if events.is_empty() {
+                continue;
+            }
             let actions = self.strategy.on_order_events(&events)?;
-            self.obey(actions);
+            self.execute(actions);
         }
         let what = "or more rounds of events and commands at one instant";
         let (used, allowed) = (ROUNDS_PER_INSTANT_MAX, ROUNDS_PER_INSTANT_MAX);
@@ -320,23 +297,32 @@ impl<D: Drive> Run<'_, D> {
         let mut filled = false;
         for event in &events {
             self.recorder.order_event(event);
-            self.drive.order_event(event);
             filled |= matches!(event.kind, OrderEventKind::Filled(_));
         }
-        if D::ONE_BY_ONE && filled {
-            self.tell_power();
+        if filled && self.live.buying_power {
+            self.report_buying_power();
         }
         let warnings = self.exchange.take_warnings();
         if !warnings.is_empty() {
             self.recorder.log(self.strategy.take_log());
-            let now = Some(self.now);
-            self.recorder.log(warnings.into_iter().map(|message| LogLine {
-                ts_event: now,
-                level: LogLevel::Warn,
-                message,
-            }));
+            self.note_warnings(warnings);
         }
         events
+    }
+
+    /// Warnings go to the log; what a client's command came to is told to the client besides.
+    fn note_warnings(&mut self, warnings: Vec<Warning>) {
+        let now = self.now;
+        for warning in warnings {
+            let message = match warning.origin {
+                Origin::Strategy => warning.text,
+                Origin::Client => {
+                    self.recorder.client_warning(now, &warning.client_order_id, &warning.text);
+                    format!("client: {}", warning.text)
+                }
+            };
+            self.recorder.log([LogLine { ts_event: Some(now), level: LogLevel::Warn, message }]);
+        }
     }
 
     fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {
@@ -392,11 +378,14 @@ impl<D: Drive> Run<'_, D> {
         }
     }
 
-    /// Cash and equity at the last prices, for whoever watches.
-    fn tell_power(&mut self) {
+    /// Tells cash and equity at the last prices.
+    fn report_buying_power(&mut self) {
         let account = self.exchange.account();
+        let cash = account.account().cash;
         let equity = account.equity(&self.last_prices.or_zero());
-        self.drive.power(self.now, account.account().cash, equity);
+        // Only cash is modelled.
+        let row = BuyingPowerRow { ts_event: self.now, cash, buying_power: cash, equity };
+        self.recorder.buying_power(&row);
     }
 
     /// Renews what portfolio queries answer, for strategies that ask.
@@ -415,19 +404,11 @@ impl<D: Drive> Run<'_, D> {
         });
     }
 
-    fn look(&mut self) -> Control {
-        self.rows_since_look = 0;
-        if self.recorder.has_failed() {
-            return Control::Stop;
-        }
-        (self.look_outside)(Progress {
-            trades_seen: self.rows_handed,
-            days_done: self.days_done,
-            now: self.now,
-        })
-    }
-
-    fn finish(mut self, status: RunStatus, options: &ReplayOptions) -> Ended {
+    fn finish(
+        mut self,
+        status: RunStatus,
+        options: &ReplayOptions,
+    ) -> (RunTotals, Option<io::Error>) {
         self.note_events();
         self.recorder.log(self.strategy.take_log());
         let account = self.exchange.account();

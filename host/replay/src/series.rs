@@ -7,12 +7,11 @@ mod day;
 
 use std::ops::Range;
 
-use domain::strategy::{Bar, BarGranularity};
+use domain::market::{Bar, BarGranularity};
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
 use domain::{InstrumentIx, TradingCalendar, TsNanos};
 use marketdata::{BarSegment, TradeSegment, make_bars};
 
-pub(crate) use day::DaySlice;
 pub use day::{MarketDay, TradingDay};
 
 /// The rows of one date inside a piece.

@@ -9,14 +9,15 @@ use std::io;
 
 use common::folder::{buy_and_sell, lines, two_days, write};
 use common::{Script, options};
-use domain::strategy::{
-    Action, Capabilities, Fault, FaultKind, Identity, LogLine, Outcome, PortfolioView,
-    StrategyRuntime, Window,
-};
+use domain::account::PortfolioView;
+use domain::fault::{Fault, FaultKind, Identity};
+use domain::market::Window;
+use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{Instrument, OrderEvent, TsNanos};
-use replay::output::FolderWriter;
-use replay::sink::{Record, RunSink, TotalsOnly};
-use replay::{Control, ReplayError, RunStatus, TradingDay, replay_into};
+use replay::{ReplayError, TradingDay, Unpaced, replay};
+use results::RunFolder;
+use results::RunStatus;
+use results::sink::{Record, RunSink, TotalsOnly};
 use serde_json::Value;
 
 /// Does as its script says until it has seen `trades` trades; then it fails.
@@ -128,7 +129,7 @@ fn a_full_disk_is_an_error_and_no_result() {
     let market = two_days();
     let go = |sink: &mut dyn RunSink| {
         let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
-        replay_into(days, &mut buy_and_sell(), &options(), sink, &mut |_| Control::Continue)
+        replay(days, &mut buy_and_sell(), &options(), sink, &mut Unpaced)
     };
     let error = go(&mut FullAfter(3)).unwrap_err();
     assert!(
@@ -142,7 +143,7 @@ fn a_full_disk_is_an_error_and_no_result() {
 fn a_folder_that_was_begun_and_not_finished_leaves_nothing() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("run");
-    let writer = FolderWriter::create(&folder, &[options().instruments[0].id.clone()]).unwrap();
+    let writer = RunFolder::create(&folder, &[options().instruments[0].id.clone()]).unwrap();
     assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 1);
     drop(writer);
     assert_eq!(fs::read_dir(parent.path()).unwrap().count(), 0);

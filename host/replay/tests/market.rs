@@ -1,28 +1,26 @@
-//! Several instruments, bars, and the streaming path.
+//! Several instruments and bars.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod common;
 
 use std::collections::BTreeMap;
-use std::time::Duration;
 
-use common::{Market, SECOND, at, instrument, limit, market, options, words};
-use domain::strategy::{
-    Action, Bar, BarGranularity, Capabilities, Fault, FaultKind, Identity, LogLine, Outcome,
-    PortfolioView, Signal, SignalKind, StrategyRuntime, Trade, Window,
-};
+use common::paced::Witness;
+use common::{Market, SECOND, at, in_memory, instrument, limit, market, options, words};
+use domain::OrderCommand;
+use domain::account::PortfolioView;
+use domain::fault::{Fault, FaultKind, Identity};
+use domain::market::{Bar, BarGranularity, Trade, Window};
+use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{
     Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderSide, Price, Quantity,
     TsNanos,
 };
 use marketdata::make_bars;
 use proptest::prelude::*;
-use replay::streaming::{ExecutionMarker, ReplayBuyingPower, WallClock};
-use replay::{
-    Control, MarketDay, Multiplier, Progress, ReplayObserver, ReplayOptions, RunResult, RunStatus,
-    SpeedDial, TradingDay, replay, stream,
-};
+use replay::{MarketDay, ReplayOptions, TradingDay, Unpaced};
+use results::{RunResult, RunStatus};
 
 use OrderSide::{Buy, Sell};
 
@@ -165,15 +163,15 @@ fn days_of<'a>(markets: &'a [Market]) -> Vec<MarketDay<'a>> {
 }
 
 fn run(days: Vec<MarketDay<'_>>, scribe: &mut Scribe, options: &ReplayOptions) -> RunResult {
-    replay(days, scribe, options, &mut |_| Control::Continue).unwrap()
+    in_memory(days, scribe, options, &mut Unpaced)
 }
 
 /// The action for another instrument than the first.
 fn on(instrument: u16, action: Action) -> Action {
     match action {
-        Action::Submit(mut request) => {
+        Action::Order(OrderCommand::Submit(mut request)) => {
             request.instrument = InstrumentIx(instrument);
-            Action::Submit(request)
+            Action::Order(OrderCommand::Submit(request))
         }
         other => other,
     }
@@ -213,8 +211,8 @@ fn instruments_are_merged_by_time_instrument_and_row() {
                 "1 0 1003 300",
             ]
         );
-        assert_eq!((result.trades_seen, result.market_volume), (8, 2_400));
-        let (first, last) = result.span.unwrap();
+        assert_eq!((result.totals.trades_seen, result.totals.market_volume), (8, 2_400));
+        let (first, last) = result.totals.span.unwrap();
         assert_eq!((first.nanos(), last.nanos()), (at(6, 1.0), at(8, 1.0)));
     }
 }
@@ -233,9 +231,9 @@ fn each_instrument_has_its_own_price_and_position() {
     assert!(scribe.told.iter().any(|line| line.starts_with("C EXPIRED DAY")), "{:?}", scribe.told);
     // Cash, and what is held at the last price of each: 1,003 and 503.
     let cash = 10_000_000 - 200 * 501 - 100 * 1_001;
-    assert_eq!(result.cash_end, Money::from_yen(cash));
-    assert_eq!(result.equity_end, Money::from_yen(cash + 100 * 1_003 + 200 * 503));
-    assert_eq!(result.equity.last().unwrap().equity, result.equity_end);
+    assert_eq!(result.totals.cash_end, Money::from_yen(cash));
+    assert_eq!(result.totals.equity_end, Money::from_yen(cash + 100 * 1_003 + 200 * 503));
+    assert_eq!(result.equity.last().unwrap().equity, result.totals.equity_end);
 }
 
 #[test]
@@ -323,7 +321,7 @@ fn bars_come_in_order_and_fill_from_the_next_bar_on() {
             ["A FILLED 100@1006 t=120", "B FILLED 100@501 t=180", "C FILLED 100@1019.5 t=240"],
             "window {window}"
         );
-        assert_eq!((result.trades_seen, result.market_volume), (5, 20_000));
+        assert_eq!((result.totals.trades_seen, result.totals.market_volume), (5, 20_000));
         // A bar is valued at its own end, with the fills that it brought.
         let cash = |seconds: f64| {
             let row = result.equity.iter().find(|row| row.ts_event.nanos() == at(6, seconds));
@@ -383,188 +381,6 @@ fn a_run_over_bars_made_from_trades_sees_those_bars() {
     assert_eq!(scribe.rows, ["1 0 1000 1002 1000 1002 300", "2 0 1001 1001 1001 1001 300"]);
 }
 
-/// A clock that only counts.
-#[derive(Default)]
-struct FakeClock {
-    slept: Duration,
-    longest: Duration,
-    sleeps: u64,
-}
-
-impl WallClock for FakeClock {
-    fn sleep(&mut self, duration: Duration) {
-        self.slept += duration;
-        self.longest = self.longest.max(duration);
-        self.sleeps += 1;
-    }
-
-    fn elapsed(&mut self) -> Duration {
-        self.slept
-    }
-}
-
-#[derive(Default)]
-struct Witness {
-    events: Vec<String>,
-    powers: Vec<(u64, String, String)>,
-}
-
-impl ReplayObserver for Witness {
-    fn order_event(&mut self, event: &OrderEvent) {
-        self.events.push(words(event));
-    }
-
-    fn signal(&mut self, ts_event: TsNanos, signal: &Signal) {
-        self.events.push(format!("signal {} {}", signal.kind.as_str(), ts_event.nanos()));
-    }
-
-    fn execution_marker(&mut self, marker: &ExecutionMarker) {
-        let ExecutionMarker { side, price, quantity, client_order_id, trade_id, .. } = marker;
-        self.events.push(format!("marker {client_order_id} {trade_id} {side} {quantity}@{price}"));
-    }
-
-    fn buying_power(&mut self, power: &ReplayBuyingPower) {
-        assert_eq!(power.cash, power.buying_power);
-        let ts = power.ts_event.nanos();
-        self.powers.push((ts, power.cash.to_string(), power.equity.to_string()));
-    }
-}
-
-fn streamed(
-    days: Vec<MarketDay<'_>>,
-    scribe: &mut Scribe,
-    options: &ReplayOptions,
-    speed: &str,
-    clock: &mut FakeClock,
-    witness: &mut Witness,
-) -> RunResult {
-    let dial = SpeedDial::new(speed.parse().unwrap());
-    let mut look = |_: Progress| Control::Continue;
-    stream(days, scribe, options, &mut look, &dial, clock, witness).unwrap()
-}
-
-#[test]
-fn the_streaming_path_waits_and_tells() {
-    let markets = [Market::default()
-        .trade(6, 1.0, "1000", 300)
-        .trade(6, 1.125, "1001", 300)
-        .trade(6, 1.125, "1002", 300)
-        .trade(6, 60.0, "1003", 300)
-        .trade(7, 1.0, "1010", 300)];
-    let mut scribe = Scribe::default().after(1, market("A", Buy, 200)).after(
-        4,
-        Action::Signal(Signal {
-            instrument: InstrumentIx(0),
-            kind: SignalKind::Exit,
-            side: None,
-            price: None,
-            tag: None,
-            note: None,
-        }),
-    );
-    let (mut clock, mut witness) = (FakeClock::default(), Witness::default());
-    let result = streamed(
-        days_of(&markets),
-        &mut scribe,
-        &options_for(1, 64),
-        "1",
-        &mut clock,
-        &mut witness,
-    );
-    assert_eq!(result.status, RunStatus::Completed);
-    // 125 ms, 1 ms for the row of the same instant, 58.9 s cut to 200 ms, the night for nothing.
-    assert_eq!((clock.slept.as_millis(), clock.longest.as_millis(), clock.sleeps), (326, 200, 3));
-    assert_eq!(
-        witness.events,
-        [
-            "A SUBMITTED t=1",
-            "A ACCEPTED t=1",
-            "A FILLED 200@1001 t=1.125",
-            "marker A T-1 BUY 200@1001",
-            &format!("signal Exit {}", at(6, 60.0)),
-        ]
-    );
-    // At once on the fill: the price of the row before is the last that is known then.
-    assert_eq!(witness.powers.len(), 1);
-    assert_eq!(witness.powers[0], (at(6, 1.125), "9799800".into(), "9999800".into()));
-}
-
-#[test]
-fn buying_power_is_told_once_a_second_of_the_wall_clock() {
-    let market = (0..250)
-        .fold(Market::default(), |market, row| market.trade(6, f64::from(row) * 0.25, "1000", 100));
-    let markets = [market];
-    let (mut clock, mut witness) = (FakeClock::default(), Witness::default());
-    let mut scribe = Scribe::default();
-    let options = options_for(1, 1);
-    streamed(days_of(&markets), &mut scribe, &options, "2", &mut clock, &mut witness);
-    assert_eq!(clock.slept.as_millis(), 31_125);
-    assert_eq!(witness.powers.len(), 31);
-    let gaps = witness.powers.windows(2).map(|pair| pair[1].0 - pair[0].0);
-    assert!(gaps.into_iter().all(|gap| gap == 2 * SECOND), "2 s of the market are 1 s of ours");
-}
-
-#[test]
-fn a_stop_is_heard_after_each_sleep() {
-    let markets = [Market::of_the_peers()];
-    let mut scribe = Scribe::default();
-    let dial = SpeedDial::new(Multiplier::REAL_TIME);
-    let mut looks = 0;
-    let mut look = |_: Progress| {
-        looks += 1;
-        if looks == 3 { Control::Stop } else { Control::Continue }
-    };
-    let mut clock = FakeClock::default();
-    let result = stream(
-        days_of(&markets),
-        &mut scribe,
-        &options_for(1, 1),
-        &mut look,
-        &dial,
-        &mut clock,
-        &mut (),
-    )
-    .unwrap();
-    assert_eq!((result.status.clone(), result.trades_seen), (RunStatus::Interrupted, 3));
-}
-
-#[test]
-fn the_speed_may_be_changed_while_it_runs() {
-    let markets = [Market::of_the_peers()];
-    let dial = SpeedDial::new(Multiplier::REAL_TIME);
-    let turned = dial.clone();
-    let mut look = |progress: Progress| {
-        if progress.trades_seen == 3 {
-            turned.set("100".parse().unwrap());
-        }
-        Control::Continue
-    };
-    let mut clock = FakeClock::default();
-    let days = days_of(&markets);
-    let mut scribe = Scribe::default();
-    stream(days, &mut scribe, &options_for(1, 1), &mut look, &dial, &mut clock, &mut ()).unwrap();
-    // Seven gaps of 1 s: three at the cap, four of 10 ms.
-    assert_eq!(clock.slept.as_millis(), 640);
-}
-
-#[test]
-fn nothing_is_lost_when_a_strategy_traps_at_the_last_trade() {
-    let mut scribe = Scribe { trap_at_fill: Some(1), ..Scribe::default() };
-    scribe = scribe.after(7, market("A", Buy, 300));
-    let markets = [Market::of_the_peers()];
-    let (mut clock, mut witness) = (FakeClock::default(), Witness::default());
-    let options = options_for(1, 1);
-    let result =
-        streamed(days_of(&markets), &mut scribe, &options, "max", &mut clock, &mut witness);
-    assert!(matches!(result.status, RunStatus::Failed(_)));
-    assert_eq!((result.fills.len(), result.trades_seen), (1, 7));
-    assert_eq!(result.cash_end, Money::from_yen(10_000_000 - 300 * 1_003));
-    assert_eq!(result.equity_end, Money::from_yen(10_000_000 - 300 * 1_003 + 300 * 997));
-    let told = ["A FILLED 300@1003 t=8", "marker A T-1 BUY 300@1003"];
-    assert_eq!(witness.events[2..], told);
-    assert_eq!(result.digest_records, 4, "three events of the order and the end");
-}
-
 /// Trades and commands of a small market that never repeats itself.
 fn any_markets() -> impl Strategy<Value = Vec<Market>> {
     let row = (0..4_u32, 0..3_u32, 95..106_i64, 1..8_u64);
@@ -616,25 +432,23 @@ proptest! {
         };
         let mut strict = script();
         let first = run(days_of(&markets), &mut strict, &with(1));
-        prop_assert_eq!(&first.status, &RunStatus::Completed);
+        prop_assert_eq!(&first.totals.status, &RunStatus::Completed);
         let mut in_windows = script();
         let second = run(days_of(&markets), &mut in_windows, &with(window));
         let mut one_by_one = script();
-        let (mut clock, mut witness) = (FakeClock::default(), Witness::default());
-        let third = streamed(
-            days_of(&markets), &mut one_by_one, &with(window), "60", &mut clock, &mut witness,
-        );
+        let mut witness = Witness::default();
+        let third = witness.paced(days_of(&markets), &mut one_by_one, &with(window), "60");
         for (other, scribe) in [(second, in_windows), (third, one_by_one)] {
-            prop_assert_eq!(first.digest, other.digest);
+            prop_assert_eq!(first.totals.digest, other.totals.digest);
             prop_assert_eq!(&first.fills, &other.fills);
             prop_assert_eq!(&first.equity, &other.equity);
-            prop_assert_eq!(first.span, other.span);
+            prop_assert_eq!(first.totals.span, other.totals.span);
             prop_assert_eq!(&strict.rows, &scribe.rows);
             prop_assert_eq!(&strict.told, &scribe.told);
         }
         let equity = first.equity.last().map(|row| row.equity);
-        prop_assert_eq!(equity, Some(first.equity_end));
+        prop_assert_eq!(equity, Some(first.totals.equity_end));
         let events = witness.events.iter().filter(|line| !line.starts_with("marker"));
-        prop_assert!(events.eq(&strict.told), "the observer is told what the strategy is told");
+        prop_assert!(events.eq(&strict.told), "subscribers are told what the strategy is told");
     }
 }

@@ -8,15 +8,22 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{Market, Script, limit, lives, market, options, run, stop, stop_limit, tagged, until};
-use domain::strategy::{Action, TradeColumns};
+use domain::OrderCommand;
+use domain::OrderRecord;
+use domain::Origin;
+use domain::market::Trade;
+use domain::market::TradeColumns;
+use domain::strategy::Action;
 use domain::{
     InstrumentIx, Money, OrderModify, OrderSide, OrderStatus, OrderType, Price, Quantity,
     TimeInForce,
 };
+use exchange::ExecutionModel;
+use exchange::{Commission, Exchange};
 use proptest::prelude::*;
-use replay::exchange::{Commission, Exchange, Order};
-use replay::record::FillRow;
-use replay::{ExecutionModel, MarketDay, ReplayOptions, RunResult, TradingDay};
+use replay::{MarketDay, ReplayOptions, TradingDay};
+use results::RunResult;
+use results::rows::FillRow;
 
 /// A command: after which trade, what, and some numbers for it.
 type Draw = (u64, u8, bool, u64, i64, i64);
@@ -100,15 +107,17 @@ fn action(number: usize, (_, kind, buys, lots, near, far): Draw) -> Action {
             tagged(order, &["close_strategy=funari"])
         }
         10 => until(7, limit(&id, side, shares, &price(near))),
-        _ if far > 3 => Action::Cancel { client_order_id: earlier(near).into() },
-        _ => Action::Modify {
+        _ if far > 3 => {
+            Action::Order(OrderCommand::Cancel { client_order_id: earlier(near).into() })
+        }
+        _ => Action::Order(OrderCommand::Modify {
             client_order_id: earlier(near).into(),
             change: OrderModify {
                 quantity: (far % 2 == 0).then(|| Quantity::new(shares)),
                 price: (far % 3 == 0).then(|| price(far).parse().unwrap()),
                 ..OrderModify::default()
             },
-        },
+        }),
     }
 }
 
@@ -126,8 +135,8 @@ fn cases() -> impl Strategy<Value = (Market, Vec<Draw>, ReplayOptions)> {
     })
 }
 
-fn order_of<'a>(result: &'a RunResult, fill: &FillRow) -> &'a Order {
-    let same = |order: &&Order| order.venue_order_id.as_ref() == Some(&fill.venue_order_id);
+fn order_of<'a>(result: &'a RunResult, fill: &FillRow) -> &'a OrderRecord {
+    let same = |order: &&OrderRecord| order.venue_order_id.as_ref() == Some(&fill.venue_order_id);
     result.orders.iter().find(same).unwrap()
 }
 
@@ -153,17 +162,14 @@ fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bo
                 while exchange.next_due().is_some_and(|due| due <= day.ts_at(row)) {
                     exchange.run_due();
                 }
-                exchange.take_trade(ONLY, day.ts_at(row), day.price_at(row), shares);
+                let (ts_event, price) = (day.ts_at(row), day.price_at(row));
+                exchange.take_trade(&Trade { ts_event, instrument: ONLY, price, quantity: shares });
             }
             exchange.set_last_price(ONLY, day.price_at(row));
             for action in steps.remove(&(heard.len() as u64)).unwrap_or_default() {
                 let now = day.ts_at(row);
                 match action {
-                    Action::Submit(request) => exchange.submit(now, request),
-                    Action::Cancel { client_order_id } => exchange.cancel(now, &client_order_id),
-                    Action::Modify { client_order_id, change } => {
-                        exchange.modify(now, &client_order_id, change);
-                    }
+                    Action::Order(command) => exchange.execute(now, Origin::Strategy, command),
                     other => panic!("{other:?}"),
                 }
             }
@@ -184,7 +190,7 @@ proptest! {
             let (other, other_told) =
                 run(&market, script(&draws), &ReplayOptions { window, ..options.clone() });
             prop_assert_eq!(&told, &other_told);
-            prop_assert_eq!(one.digest, other.digest);
+            prop_assert_eq!(one.totals.digest, other.totals.digest);
             prop_assert_eq!(&one.fills, &other.fills);
             prop_assert_eq!(&one.log, &other.log);
         }
@@ -206,8 +212,8 @@ proptest! {
             prop_assert!(cash >= Money::ZERO, "{cash} yen after {fill:?}");
             prop_assert!(held >= 0, "{held} shares after {fill:?}");
         }
-        prop_assert_eq!(cash, result.cash_end);
-        prop_assert_eq!(held, result.position_end);
+        prop_assert_eq!(cash, result.totals.cash_end);
+        prop_assert_eq!(held, result.totals.position_end);
         for order in &result.orders {
             let fills: Vec<_> =
                 result.fills.iter().filter(|fill| order.venue_order_id.as_ref() == Some(&fill.venue_order_id)).collect();
@@ -275,9 +281,9 @@ proptest! {
         let draws: Vec<Draw> = draws.into_iter().map(|draw| (draw.0, 0, draw.2, draw.3, 0, 0)).collect();
         let (result, _) = run(&market, script(&draws), &options);
         for side in [OrderSide::Buy, OrderSide::Sell] {
-            let accepted = |order: &&Order| order.request.side == side && order.venue_order_id.is_some();
-            let mine: Vec<&Order> = result.orders.iter().filter(accepted).collect();
-            let first_fill = |order: &Order| {
+            let accepted = |order: &&OrderRecord| order.request.side == side && order.venue_order_id.is_some();
+            let mine: Vec<&OrderRecord> = result.orders.iter().filter(accepted).collect();
+            let first_fill = |order: &OrderRecord| {
                 result.fills.iter().position(|fill| order.venue_order_id.as_ref() == Some(&fill.venue_order_id))
             };
             let mut last = 0;

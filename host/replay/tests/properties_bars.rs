@@ -6,15 +6,17 @@
 mod common;
 
 use common::{limit, lives, market, options, stop, stop_limit};
+use domain::Origin;
+use domain::market::{Bar, BarGranularity};
 use domain::session::TradingHours;
-use domain::strategy::{Action, Bar, BarGranularity};
+use domain::strategy::Action;
 use domain::{
     Fill, InstrumentIx, JstDate, Money, OrderEventKind, OrderSide, Price, Quantity, TimeInForce,
     TsNanos,
 };
+use exchange::Exchange;
+use exchange::ExecutionModel;
 use proptest::prelude::*;
-use replay::ExecutionModel;
-use replay::exchange::Exchange;
 
 const ONLY: InstrumentIx = InstrumentIx(0);
 const UNIT: i64 = 5_000;
@@ -69,8 +71,8 @@ fn run(bars: &[Bar], draws: &[Draw], model: ExecutionModel, look: &mut Look<'_>)
     let mut now = TsNanos::from_nanos(common::at(6, 0.0) - 1);
     for (place, bar) in bars.iter().enumerate() {
         for (number, draw) in draws.iter().enumerate().filter(|(_, draw)| draw.0 == place) {
-            if let Action::Submit(request) = action(number, *draw) {
-                exchange.submit(now, request);
+            if let Action::Order(command) = action(number, *draw) {
+                exchange.execute(now, Origin::Strategy, command);
             }
         }
         while exchange.next_due().is_some_and(|due| due <= bar.ts_event) {

@@ -10,15 +10,16 @@ use std::path::Path;
 
 use common::folder::{buy_and_sell, lines, two_days, write};
 use common::{Market, Script, at, limit, market, options, run};
+use domain::OrderCommand;
 use domain::order::OrderModify;
 use domain::request_key::request_key;
 use domain::strategy::{Action, NarrativeRecord, Signal, SignalKind};
 use domain::{InstrumentIx, Money, OrderSide, Price};
 use marketdata::parquet::{Values, read_table};
 use proptest::prelude::*;
-use replay::output::narrative::decisions;
-use replay::output::{Kind, Table};
-use replay::statistics::Summary;
+use results::output::narrative::decisions;
+use results::output::{Kind, Table};
+use results::summary::Summary;
 use serde_json::Value;
 
 fn yen(amount: &str) -> Money {
@@ -39,7 +40,7 @@ fn a_round_trip_over_two_days_by_hand() {
     assert_eq!((trip.quantity, trip.quantity_max, trip.fills), (200, 200, 2));
     // 200 shares: 5 yen each at the end, -10 at worst, +10 at best; 1,020 came after it.
     assert_eq!((trip.pnl, trip.mae, trip.mfe), (yen("1000"), yen("-2000"), yen("2000")));
-    let summary = Summary::new(&result);
+    let summary = Summary::new(&result.totals);
     assert_eq!((summary.round_trips, summary.win_rate), (1, Some(1.0)));
     assert_eq!((summary.profit_factor, summary.average_loss), (None, None));
     assert_eq!(summary.expectancy.as_deref(), Some("1000"));
@@ -65,7 +66,7 @@ fn minutes_and_days_by_hand() {
     assert_eq!(marks, wanted.map(|(text, held)| (price(text), held)));
     let days: Vec<_> = result.days.iter().map(|row| row.equity).collect();
     assert_eq!(days, [yen("9998000"), yen("10001000")]);
-    let summary = Summary::new(&result);
+    let summary = Summary::new(&result.totals);
     // The peak is 10,002,000, the low 9,998,000.
     assert_eq!(summary.max_drawdown, "4000");
     assert!((summary.max_drawdown_ratio - 4_000.0 / 10_002_000.0).abs() < 1e-15);
@@ -78,11 +79,11 @@ fn minutes_and_days_by_hand() {
 fn a_position_at_the_end_is_valued_and_told_by_instrument() {
     let script = Script::default().after(1, market("B", OrderSide::Buy, 200));
     let (result, _) = run(&two_days(), script, &options());
-    let [position] = &result.positions[..] else { panic!("{:?}", result.positions) };
+    let [position] = &result.totals.positions[..] else { panic!("{:?}", result.totals.positions) };
     assert_eq!((position.quantity, position.cost), (200, yen("200000")));
     assert_eq!(position.average_cost(), Some(price("1000")));
     assert_eq!((position.value(), position.unrealised_pnl()), (yen("204000"), yen("4000")));
-    let summary = Summary::new(&result);
+    let summary = Summary::new(&result.totals);
     assert_eq!((summary.unrealised_pnl.as_str(), summary.realised_pnl.as_str()), ("4000", "0"));
     assert_eq!((summary.round_trips, summary.win_rate), (0, None));
     assert_eq!(summary.equity_end, "10004000");
@@ -108,7 +109,7 @@ fn slippage_is_what_takers_paid_and_makers_did_not() {
             ("L", price("1000"), price("990"), Money::ZERO),
         ]
     );
-    assert_eq!(Summary::new(&result).slippage, "200");
+    assert_eq!(Summary::new(&result.totals).slippage, "200");
 }
 
 proptest! {
@@ -130,18 +131,18 @@ proptest! {
             script = script.after(place as u64 + 1, market(&format!("O-{place}"), side, 100));
         }
         let (result, _) = run(&market_data, script, &options());
-        let summary = Summary::new(&result);
+        let summary = Summary::new(&result.totals);
         for trip in &result.round_trips {
             prop_assert!(trip.mae <= trip.pnl && trip.pnl <= trip.mfe, "{trip:?}");
             prop_assert!(trip.mae <= Money::ZERO && trip.mfe >= Money::ZERO, "{trip:?}");
         }
         // With all shares sold, the round trips are the whole profit.
-        if result.position_end == 0 {
+        if result.totals.position_end == 0 {
             let sum: Money = result.round_trips.iter().map(|trip| trip.pnl).sum();
             prop_assert_eq!(sum.to_string(), summary.profit);
         }
         let last = result.equity.last().unwrap();
-        prop_assert_eq!(last.equity, result.equity_end);
+        prop_assert_eq!(last.equity, result.totals.equity_end);
     }
 }
 
@@ -169,8 +170,11 @@ fn rich_script() -> Script {
             }),
         )
         .after(2, limit("L", OrderSide::Buy, 100, "985"))
-        .after(3, Action::Modify { client_order_id: "L".into(), change: moved })
-        .after(4, Action::Cancel { client_order_id: "L".into() })
+        .after(
+            3,
+            Action::Order(OrderCommand::Modify { client_order_id: "L".into(), change: moved }),
+        )
+        .after(4, Action::Order(OrderCommand::Cancel { client_order_id: "L".into() }))
         .after(4, market("ODD", OrderSide::Buy, 150))
         .after(5, market("S", OrderSide::Sell, 200))
 }
@@ -190,7 +194,7 @@ fn events_have_the_specifications_names_and_fields() {
     let filled = names.iter().position(|name| *name == "OrderFilled").unwrap();
     assert_eq!(names[filled + 1..filled + 3], ["ExecutionMarker", "PositionOpened"]);
     assert_eq!(names[names.len() - 3..], ["OrderFilled", "ExecutionMarker", "PositionClosed"]);
-    let all = replay::output::EVENT_LINES;
+    let all = results::output::EVENT_LINES;
     for event in &events {
         let kind = all.iter().find(|kind| event["event"] == kind.name).unwrap();
         let fields: Vec<&str> = event.as_object().unwrap().keys().map(String::as_str).collect();
@@ -226,11 +230,13 @@ fn the_audit_log_has_the_specifications_phases() {
         ]
     );
     for line in &log {
-        let kind = replay::output::AUDIT_LINES.iter().find(|kind| line["phase"] == kind.name);
+        let kind = results::output::AUDIT_LINES.iter().find(|kind| line["phase"] == kind.name);
         let fields: Vec<&str> = line.as_object().unwrap().keys().map(String::as_str).collect();
         assert_eq!(fields[1..], *kind.unwrap().fields, "{line}");
     }
-    let Action::Submit(request) = market("B", OrderSide::Buy, 200) else { panic!("an order") };
+    let Action::Order(OrderCommand::Submit(request)) = market("B", OrderSide::Buy, 200) else {
+        panic!("an order")
+    };
     assert_eq!(log[0]["request_key"], request_key(&request, "7203.TSE"));
     assert_eq!(log[0]["ts"], at(6, 1.0) / 1_000_000);
     // The change and the cancel of L took numbers 3 and 4.
@@ -277,7 +283,7 @@ fn every_table_has_its_forms_and_they_agree() {
     let parent = tempfile::tempdir().unwrap();
     let folder = parent.path().join("run");
     write(&folder, &mut rich_script(), &options());
-    for table in replay::output::TABLES {
+    for table in results::output::TABLES {
         let mut csv = csv::Reader::from_path(folder.join(format!("{}.csv", table.name))).unwrap();
         let rows: Vec<csv::StringRecord> = csv.records().map(Result::unwrap).collect();
         let json = fs::read_to_string(folder.join(format!("{}.json", table.name))).unwrap();

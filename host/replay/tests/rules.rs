@@ -5,9 +5,11 @@
 mod common;
 
 use common::{Market, Script, at, limit, market, options, run, told};
+use domain::OrderCommand;
 use domain::strategy::Action;
 use domain::{Money, OrderModify, OrderSide, OrderStatus, Quantity};
-use replay::{ReplayOptions, RunStatus};
+use replay::ReplayOptions;
+use results::RunStatus;
 
 use OrderSide::{Buy, Sell};
 
@@ -238,7 +240,7 @@ fn f7_shares_in_a_sell_order_are_not_sold_twice() {
         result.orders[2].rejection.as_ref().unwrap().to_string(),
         "VENUE_REJECTED: SHORT_SALE: 100 to sell, 100 held, 100 of them in other sell orders"
     );
-    assert_eq!(result.position_end, 100);
+    assert_eq!(result.totals.position_end, 100);
 }
 
 #[test]
@@ -257,10 +259,10 @@ fn f8_open_orders_expire_when_the_data_ends_and_positions_are_valued() {
         Script::default().after(1, market("O-1", Buy, 200)).after(8, market("O-2", Sell, 200));
     let (result, told) = run(&Market::of_the_peers(), script, &options());
     assert_eq!(told.last().unwrap(), "O-2 EXPIRED END_OF_DATA t=8");
-    assert_eq!(result.position_end, 200);
+    assert_eq!(result.totals.position_end, 200);
     // 200 shares bought at 1,000.5 are worth 1,003 each.
-    assert_eq!(result.equity_end, Money::from_yen(10_000_500));
-    assert_eq!(result.status, RunStatus::Completed);
+    assert_eq!(result.totals.equity_end, Money::from_yen(10_000_500));
+    assert_eq!(result.totals.status, RunStatus::Completed);
 }
 
 #[test]
@@ -275,7 +277,7 @@ fn f8_no_order_is_taken_after_the_data() {
 
 #[test]
 fn a_cancel_ends_an_order_and_frees_its_money() {
-    let cancel = Action::Cancel { client_order_id: "O-1".into() };
+    let cancel = Action::Order(OrderCommand::Cancel { client_order_id: "O-1".into() });
     let script = Script::default()
         .after(1, limit("O-1", Buy, 100, "900"))
         .after(2, cancel)
@@ -289,7 +291,7 @@ fn a_cancel_ends_an_order_and_frees_its_money() {
 
 #[test]
 fn a_fill_may_come_before_a_cancel_arrives() {
-    let cancel = Action::Cancel { client_order_id: "O-1".into() };
+    let cancel = Action::Order(OrderCommand::Cancel { client_order_id: "O-1".into() });
     let script = Script::default().after(1, market("O-1", Buy, 200)).after(3, cancel);
     let options = with(|o| o.model.latency_ns = 1_500_000_000);
     let (result, told) = run(&Market::of_the_peers(), script, &options);
@@ -299,7 +301,7 @@ fn a_fill_may_come_before_a_cancel_arrives() {
 
 #[test]
 fn a_command_that_comes_too_late_is_a_warning() {
-    let cancel = |id: &str| Action::Cancel { client_order_id: id.into() };
+    let cancel = |id: &str| Action::Order(OrderCommand::Cancel { client_order_id: id.into() });
     let script = Script::default()
         .after(1, market("O-1", Buy, 100))
         .after(3, cancel("O-1"))
@@ -317,13 +319,15 @@ fn a_command_that_comes_too_late_is_a_warning() {
 
 #[test]
 fn a_change_of_price_loses_the_place_and_is_checked() {
-    let modify = |price: Option<&str>, quantity: Option<u64>| Action::Modify {
-        client_order_id: "O-1".into(),
-        change: OrderModify {
-            price: price.map(|price| price.parse().unwrap()),
-            quantity: quantity.map(Quantity::new),
-            ..OrderModify::default()
-        },
+    let modify = |price: Option<&str>, quantity: Option<u64>| {
+        Action::Order(OrderCommand::Modify {
+            client_order_id: "O-1".into(),
+            change: OrderModify {
+                price: price.map(|price| price.parse().unwrap()),
+                quantity: quantity.map(Quantity::new),
+                ..OrderModify::default()
+            },
+        })
     };
     let script = Script::default()
         .after(1, limit("O-1", Buy, 100, "900"))
@@ -350,7 +354,7 @@ fn an_id_is_never_used_twice() {
         result.orders[1].rejection.as_ref().unwrap().to_string(),
         "VALIDATION_ERROR: CLIENT_ORDER_ID: was used before in this run"
     );
-    assert_eq!(result.position_end, 100);
+    assert_eq!(result.totals.position_end, 100);
 }
 
 #[test]
@@ -370,9 +374,9 @@ fn working_orders_have_a_limit() {
 #[test]
 fn what_the_exchange_does_not_model_is_refused_by_name() {
     let order = |change: fn(&mut domain::OrderRequest)| match market("O-1", Buy, 100) {
-        Action::Submit(mut request) => {
+        Action::Order(OrderCommand::Submit(mut request)) => {
             change(&mut request);
-            refused(Action::Submit(request), |_| {})
+            refused(Action::Order(OrderCommand::Submit(request)), |_| {})
         }
         other => panic!("{other:?}"),
     };
@@ -420,8 +424,8 @@ fn a_strategy_that_never_lets_time_go_on_is_stopped() {
     /// Answers every event with a new order, which is refused.
     struct Restless;
     impl domain::strategy::StrategyRuntime for Restless {
-        fn identity(&self) -> domain::strategy::Identity {
-            domain::strategy::Identity { component: "restless".into(), sha256: String::new() }
+        fn identity(&self) -> domain::fault::Identity {
+            domain::fault::Identity { component: "restless".into(), sha256: String::new() }
         }
         fn capabilities(&self) -> domain::strategy::Capabilities {
             domain::strategy::Capabilities::default()
@@ -430,45 +434,37 @@ fn a_strategy_that_never_lets_time_go_on_is_stopped() {
             &mut self,
             _: &str,
             _: &[domain::Instrument],
-        ) -> Result<(), Box<domain::strategy::Fault>> {
+        ) -> Result<(), Box<domain::fault::Fault>> {
             Ok(())
         }
-        fn start(
-            &mut self,
-            _: domain::TsNanos,
-        ) -> Result<Vec<Action>, Box<domain::strategy::Fault>> {
+        fn start(&mut self, _: domain::TsNanos) -> Result<Vec<Action>, Box<domain::fault::Fault>> {
             Ok(vec![market("", Buy, 100)])
         }
         fn advance(
             &mut self,
-            _: domain::strategy::Window<'_>,
+            _: domain::market::Window<'_>,
             limit: u32,
-        ) -> Result<domain::strategy::Outcome, Box<domain::strategy::Fault>> {
+        ) -> Result<domain::strategy::Outcome, Box<domain::fault::Fault>> {
             Ok(domain::strategy::Outcome { reached: limit, actions: vec![] })
         }
         fn on_order_events(
             &mut self,
             _: &[domain::OrderEvent],
-        ) -> Result<Vec<Action>, Box<domain::strategy::Fault>> {
+        ) -> Result<Vec<Action>, Box<domain::fault::Fault>> {
             Ok(vec![market("", Buy, 100)])
         }
-        fn stop(
-            &mut self,
-            _: domain::TsNanos,
-        ) -> Result<Vec<Action>, Box<domain::strategy::Fault>> {
+        fn stop(&mut self, _: domain::TsNanos) -> Result<Vec<Action>, Box<domain::fault::Fault>> {
             Ok(vec![])
         }
-        fn set_portfolio(&mut self, _: &domain::strategy::PortfolioView) {}
+        fn set_portfolio(&mut self, _: &domain::account::PortfolioView) {}
         fn take_log(&mut self) -> Vec<domain::strategy::LogLine> {
             vec![]
         }
     }
     let trades = Market::of_the_peers();
     let days = replay::TradingDay::split(&trades.ts, &trades.price, &trades.quantity);
-    let result =
-        replay::replay(days, &mut Restless, &options(), &mut |_| replay::Control::Continue)
-            .unwrap();
-    match &result.status {
+    let result = common::in_memory(days, &mut Restless, &options(), &mut replay::Unpaced);
+    match &result.totals.status {
         RunStatus::Failed(fault) => {
             assert!(fault.to_string().contains("rounds of events and commands"), "{fault}");
         }

@@ -5,14 +5,16 @@
 mod common;
 
 use common::{SECOND, limit, lives, market, options, stop, stop_limit, with, words};
+use domain::Origin;
+use domain::market::{Bar, BarGranularity};
 use domain::session::TradingHours;
-use domain::strategy::{Action, Bar, BarGranularity};
+use domain::strategy::Action;
 use domain::{
     Instrument, InstrumentIx, JstDate, Money, OrderEventKind, OrderSide, Price, Quantity,
     TimeInForce, TsNanos,
 };
-use replay::ExecutionModel;
-use replay::exchange::Exchange;
+use exchange::Exchange;
+use exchange::ExecutionModel;
 
 use BarGranularity::{Day, Minute};
 use OrderSide::{Buy, Sell};
@@ -57,8 +59,7 @@ impl Bench {
 
     fn send(mut self, action: Action) -> Self {
         match action {
-            Action::Submit(request) => self.exchange.submit(self.now, request),
-            Action::Cancel { client_order_id } => self.exchange.cancel(self.now, &client_order_id),
+            Action::Order(command) => self.exchange.execute(self.now, Origin::Strategy, command),
             other => panic!("{other:?}"),
         }
         self.listen()

@@ -10,8 +10,8 @@ use common::{
 };
 use domain::strategy::{Action, LogLevel};
 use domain::{Money, OrderModify, OrderSide, OrderStatus, TimeInForce, TriggerType};
-use replay::RunStatus;
-use replay::exchange::Commission;
+use exchange::Commission;
+use results::RunStatus;
 
 use OrderSide::{Buy, Sell};
 use TimeInForce::AtTheClose;
@@ -215,7 +215,7 @@ fn fee_an_order_pays_by_the_value_of_all_its_fills() {
     // 100 at 1,001 are 100,100 yen; 300 more at 1,002 make it 400,700 yen.
     assert_eq!(fees, ["100", "800"]);
     assert_eq!(result.orders[0].commission, Money::from_yen(900));
-    assert_eq!(result.cash_end, Money::from_yen(10_000_000 - 400_700 - 900));
+    assert_eq!(result.totals.cash_end, Money::from_yen(10_000_000 - 400_700 - 900));
 }
 
 #[test]
@@ -333,7 +333,7 @@ fn limits_a_run_that_sends_too_many_orders_ends_with_a_fault() {
         .after(2, market("O-2", Buy, 100))
         .after(3, market("O-3", Buy, 100));
     let (result, _) = run(&Market::of_the_peers(), script, &options);
-    match &result.status {
+    match &result.totals.status {
         RunStatus::Failed(fault) => assert!(
             fault.to_string().contains("in `submit`")
                 && fault.to_string().contains("produced 3 orders in one run; 2 are allowed"),

@@ -7,9 +7,11 @@ mod common;
 
 use common::{Market, Script, limit, market, options, run, stop, stop_limit, told};
 use domain::OrderSide;
-use domain::strategy::{Action, Bar, BarGranularity};
+use domain::Origin;
+use domain::market::{Bar, BarGranularity};
+use domain::strategy::Action;
 use domain::{InstrumentIx, Money, OrderEventKind, Price, Quantity, TsNanos};
-use replay::exchange::Exchange;
+use exchange::Exchange;
 
 use OrderSide::{Buy, Sell};
 
@@ -140,7 +142,7 @@ fn on_bars(bars: [Bar; 2], held: u64, orders: &[Action]) -> Vec<String> {
     let hours = domain::session::TradingHours::of(bars[0].ts_event.jst_date());
     exchange.begin_day(hours, InstrumentIx(0), bars[0].open);
     let send = |exchange: &mut Exchange, now, action: &Action| match action {
-        Action::Submit(request) => exchange.submit(now, request.clone()),
+        Action::Order(command) => exchange.execute(now, Origin::Strategy, command.clone()),
         other => panic!("{other:?}"),
     };
     if held > 0 {

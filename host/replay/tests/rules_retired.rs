@@ -5,10 +5,14 @@
 mod common;
 
 use common::{limit, market, options, until};
+use domain::OrderCommand;
+use domain::OrderRecord;
+use domain::Origin;
+use domain::market::Trade;
 use domain::session::TradingHours;
 use domain::strategy::Action;
 use domain::{InstrumentIx, Money, OrderSide, OrderStatus, Price, Quantity, TsNanos};
-use replay::exchange::{Exchange, Order};
+use exchange::Exchange;
 
 use OrderSide::Buy;
 
@@ -39,19 +43,35 @@ impl Bench {
     fn send(&mut self, action: Action) {
         let now = self.now();
         match action {
-            Action::Submit(request) => self.exchange.submit(now, request),
+            Action::Order(command) => self.exchange.execute(now, Origin::Strategy, command),
             other => panic!("{other:?}"),
         }
+    }
+
+    fn cancel(&mut self, now: TsNanos, client_order_id: &str) {
+        let command = OrderCommand::Cancel { client_order_id: client_order_id.into() };
+        self.exchange.execute(now, Origin::Strategy, command);
+    }
+
+    fn warnings(&mut self) -> Vec<String> {
+        self.exchange.take_warnings().into_iter().map(|warning| warning.text).collect()
     }
 
     fn trade(&mut self, yen: i64) {
         self.second += 1;
         let now = self.now();
-        self.exchange.take_trade(ONLY, now, Price::from_yen(yen), Quantity::new(1_000));
+        let trade = Trade {
+            ts_event: now,
+            instrument: ONLY,
+            price: Price::from_yen(yen),
+            quantity: Quantity::new(1_000),
+        };
+        self.exchange.take_trade(&trade);
     }
 
     fn done(&mut self) -> Vec<String> {
-        let name = |order: &Order| format!("{} {}", order.request.client_order_id, order.status);
+        let name =
+            |order: &OrderRecord| format!("{} {}", order.request.client_order_id, order.status);
         self.exchange.take_done().iter().map(name).collect()
     }
 }
@@ -68,7 +88,7 @@ fn finished_orders_come_out_in_the_order_of_their_sending() {
     assert_eq!(bench.done(), Vec::<String>::new());
     // A late cancel finishes before the older order.
     let now = bench.now();
-    bench.exchange.cancel(now, "O-2");
+    bench.cancel(now, "O-2");
     bench.trade(985);
     assert_eq!(bench.done(), ["O-1 FILLED", "O-2 CANCELED"]);
     assert_eq!(bench.exchange.into_orders().len(), 0);
@@ -81,9 +101,9 @@ fn ids_of_orders_that_were_taken_out_stay_taken() {
     bench.trade(1_000);
     assert_eq!(bench.done(), ["O-1 FILLED"]);
     let now = bench.now();
-    bench.exchange.cancel(now, "O-1");
+    bench.cancel(now, "O-1");
     assert_eq!(
-        bench.exchange.take_warnings(),
+        bench.warnings(),
         ["cancel of `O-1` came to nothing: it is FILLED"],
         "the same words as before"
     );
@@ -91,9 +111,9 @@ fn ids_of_orders_that_were_taken_out_stay_taken() {
     let refused = bench.exchange.take_done();
     assert_eq!(refused[0].status, OrderStatus::Rejected);
     assert!(refused[0].rejection.as_ref().unwrap().text.contains("was used before"));
-    bench.exchange.cancel(now, "O-1");
+    bench.cancel(now, "O-1");
     assert_eq!(
-        bench.exchange.take_warnings(),
+        bench.warnings(),
         ["cancel of `O-1` came to nothing: it is FILLED"],
         "the first order with an id keeps it"
     );

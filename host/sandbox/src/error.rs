@@ -1,4 +1,4 @@
-//! Why a component cannot be run at all. Faults while it runs are [`domain::strategy::Fault`].
+//! Why a component cannot be run at all. Faults while it runs are [`domain::fault::Fault`].
 
 use std::io;
 use std::path::PathBuf;

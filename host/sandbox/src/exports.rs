@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::strategy::{FaultKind, Window};
+use domain::fault::FaultKind;
+use domain::market::Window;
 use domain::{Instrument, OrderEvent};
 use wasmtime::{AsContextMut, Error, Instance, Result, Store, TypedFunc, WasmParams, WasmResults};
 

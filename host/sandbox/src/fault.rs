@@ -1,7 +1,7 @@
 //! Turns an error of the engine into a typed fault.
 
 use domain::TsNanos;
-use domain::strategy::FaultKind;
+use domain::fault::FaultKind;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
 use crate::running::Failure;

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use domain::strategy::{Capabilities, FaultKind, LogLevel};
+use domain::fault::FaultKind;
+use domain::strategy::{Capabilities, LogLevel};
 use wasmtime::{AsContextMut, Caller, Linker, Module, Result};
 
 use crate::abi::{self, Enumeration, Guest, Lift, Lower};

@@ -1,9 +1,9 @@
 //! One running strategy.
 
-use domain::strategy::{
-    Action, Capabilities, Fault, FaultKind, Identity, LogLine, Outcome, PortfolioView,
-    StrategyRuntime, Window,
-};
+use domain::account::PortfolioView;
+use domain::fault::{Fault, FaultKind, Identity};
+use domain::market::Window;
+use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{Instrument, OrderEvent, TsNanos};
 use wasmtime::{Result, Store};
 

@@ -6,7 +6,7 @@
 //!   cache under the component's SHA-256 and the engine's version.
 //! - [`StrategyInstance`] is one running strategy behind [`domain::strategy::StrategyRuntime`]:
 //!   limits on memory, tables, stack, fuel, actions, log and results; every breach is a typed
-//!   [`domain::strategy::Fault`].
+//!   [`domain::fault::Fault`].
 //!
 //! - [`FormulaModule`] and [`FormulaInstance`] are the same for formula modules, behind
 //!   [`domain::formula::FormulaRuntime`]. One engine, one cache, the same limits and faults.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use domain::TsNanos;
-use domain::strategy::{FaultKind, Identity};
+use domain::fault::{FaultKind, Identity};
 use wasmtime::{Result, Store};
 
 use crate::artefact::Artefact;

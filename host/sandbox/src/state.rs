@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use domain::TsNanos;
-use domain::strategy::{Action, FaultKind, LogLevel, LogLine, PortfolioView, Position};
+use domain::account::{PortfolioView, Position};
+use domain::fault::FaultKind;
+use domain::strategy::{Action, LogLevel, LogLine};
 use wasmtime::{Error, ResourceLimiter, Result};
 
 use crate::abi::Guest;

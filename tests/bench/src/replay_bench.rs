@@ -1,22 +1,21 @@
 //! `cargo xtask bench replay`: from the vendor's file to the result.
 
 use std::ops::ControlFlow;
-use std::time::Duration;
+use std::sync::mpsc::channel;
 
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use domain::{Instrument, Quantity, TickTable};
 use kumiki_sdk::prelude::{ParamError, Params, Strategy};
 use marketdata::{TradeFile, TradeStore};
-use replay::sink::TotalsOnly;
-use replay::streaming::WallClock;
-use replay::{
-    Control, Multiplier, Progress, ReplayOptions, RunStatus, RunTotals, SpeedDial, TradeSeries,
-    TradingDay, replay_into, stream_into,
-};
+use replay::driver::Paced;
+use replay::{Multiplier, ReplayOptions, TradeSeries, TradingDay, Unpaced, replay};
+use results::sink::TotalsOnly;
+use results::{RunStatus, RunTotals};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
 use serde_json::json;
 use tests::native::Native;
+use tests::runs::NoWait;
 use tests::{built, sample};
 
 use crate::data::{BenchData, scratch};
@@ -188,8 +187,7 @@ fn run_once<'a>(
     strategy: &mut dyn StrategyRuntime,
     options: &ReplayOptions,
 ) -> RunTotals {
-    let go_on = &mut |_: Progress| Control::Continue;
-    let totals = replay_into(days, strategy, options, &mut TotalsOnly, go_on)
+    let totals = replay(days, strategy, options, &mut TotalsOnly, &mut Unpaced)
         .unwrap_or_else(|error| panic!("{error}"));
     assert_eq!(totals.status, RunStatus::Completed);
     totals
@@ -258,31 +256,18 @@ fn strict_and_windows(what: &str, series: &TradeSeries, tick: &str) {
     }
 }
 
-/// A clock that lets nobody wait, to see what pacing alone costs.
-struct NoWait;
-
-impl WallClock for NoWait {
-    fn sleep(&mut self, _: Duration) {}
-
-    fn elapsed(&mut self) -> Duration {
-        Duration::ZERO
-    }
-}
-
-/// The streaming path at its highest speed beside the self-running one, sleeps left out.
+/// A paced run at its highest speed beside an unpaced one, waits left out.
 fn pacing(series: &TradeSeries) {
     let trades = series.len();
     let empty = module("empty");
     let options = sample::options("{}", 1, "1");
     let (alone, _) = sandboxed(series, &empty, &options);
-    let dial = SpeedDial::new(Multiplier::MAX);
     let paced = seconds(|| {
         let Ok(mut instance) = empty.instantiate(Limits::default()) else { return };
-        let look = &mut |_: Progress| Control::Continue;
-        let days = series.days();
-        let (clock, observer) = (&mut NoWait, &mut ());
-        let sink = &mut TotalsOnly;
-        let run = stream_into(days, &mut instance, &options, sink, look, &dial, clock, observer);
+        let (_sender, commands) = channel();
+        let mut clock = NoWait;
+        let mut driver = Paced::new(Multiplier::MAX, commands, &mut clock);
+        let run = replay(series.days(), &mut instance, &options, &mut TotalsOnly, &mut driver);
         assert!(run.is_ok());
     });
     let more = json!({

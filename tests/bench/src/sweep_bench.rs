@@ -8,12 +8,12 @@ use std::sync::atomic::AtomicBool;
 use domain::JstDate;
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
-use replay::sweep::{
-    Choice, Grid, Journal, Outcome, Plan, ReplayRunner, Results, Runner, Statistic, Sweep,
-};
 use replay::{ReplayOptions, TradeSeries};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
 use serde_json::json;
+use sweep::{
+    Choice, Grid, Journal, Outcome, Plan, ReplayRunner, Results, Runner, Statistic, Sweep,
+};
 use tests::{built, sample};
 
 use crate::data::{BenchData, scratch};

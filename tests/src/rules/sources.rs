@@ -6,12 +6,21 @@ use crate::files::File;
 
 /// The one file that reads time.
 const CLOCK: &str = "host/domain/src/clock.rs";
-/// The one file of the replay that has a clock.
-const STREAMING: &str = "host/replay/src/streaming.rs";
+/// What runs, and what it leaves behind: the same bytes on every machine.
+const RUNS: [&str; 4] = ["host/exchange", "host/replay", "host/results", "host/sweep"];
+/// Where a run may ask for the wall clock: its pace, and the request that shows progress.
+const PACED: [&str; 2] = ["host/replay/src/driver/paced.rs", "host/replay/src/request.rs"];
 /// Readings of time.
 const NOW: [&str; 4] = ["SystemTime::now", "Instant::now", "Utc::now", "Local::now"];
 /// Crates whose results must be the same each time.
-const DETERMINISTIC: [&str; 3] = ["host/domain", "host/marketdata", "host/replay"];
+const DETERMINISTIC: [&str; 6] = [
+    "host/domain",
+    "host/exchange",
+    "host/marketdata",
+    "host/replay",
+    "host/results",
+    "host/sweep",
+];
 /// Sources of randomness. Those that take a seed are welcome.
 const RANDOM: [&str; 6] =
     ["rand::thread_rng", "rand::rng", "rand::random", "thread_rng(", "from_os_rng", "getrandom::"];
@@ -57,14 +66,16 @@ pub fn only_the_clock_reads_time(files: &[File]) -> Vec<Violation> {
     forbid(others, &NOW, "only domain's clock reads time")
 }
 
-/// In the replay only the streaming path has a clock; the self-running one cannot wait for one.
-pub fn only_streaming_has_a_clock(files: &[File]) -> Vec<Violation> {
+/// In a run only what paces it has a clock; an unpaced one cannot wait for one.
+pub fn only_paced_runs_have_a_clock(files: &[File]) -> Vec<Violation> {
     let others = rust(files).filter(|file| {
-        file.is_below("host/replay/src")
-            && file.path != STREAMING
-            && !file.is_below("host/replay/src/streaming")
+        is_of_runs(file) && !PACED.contains(&file.path.as_str()) && !file.path.contains("/tests")
     });
-    forbid(others, &["clock::"], "only host/replay/src/streaming.rs may")
+    forbid(others, &["clock::"], "only host/replay/src/driver/paced.rs and request.rs may")
+}
+
+fn is_of_runs(file: &File) -> bool {
+    RUNS.iter().any(|folder| file.is_below(folder))
 }
 
 /// No randomness without a seed where results must repeat.
@@ -73,10 +84,10 @@ pub fn nothing_is_random(files: &[File]) -> Vec<Violation> {
     forbid(rust(files).filter(inside), &RANDOM, "take numbers from a seed")
 }
 
-/// A hash table in the replay is for looking up, never for walking through.
+/// A hash table in a run is for looking up, never for walking through.
 pub fn hash_tables_are_for_lookup(files: &[File]) -> Vec<Violation> {
     let mut found = Vec::new();
-    for file in rust(files).filter(|file| file.is_below("host/replay/src")) {
+    for file in rust(files).filter(|file| is_of_runs(file)) {
         let lines = code::lines(&file.text);
         let mut importing = false;
         for (index, line) in lines.iter().enumerate() {
@@ -192,9 +203,9 @@ mod tests {
     #[test]
     fn clocks_in_the_self_running_replay_are_seen() {
         let text = "use domain::clock::Stopwatch;\nlet a = clock::sleep(b);\nlet clock = 1;";
-        check(only_streaming_has_a_clock, "host/replay/src/run.rs", text, &[1, 2]);
-        check(only_streaming_has_a_clock, STREAMING, text, &[]);
-        check(only_streaming_has_a_clock, "host/cli/src/a.rs", text, &[]);
+        check(only_paced_runs_have_a_clock, "host/replay/src/run.rs", text, &[1, 2]);
+        check(only_paced_runs_have_a_clock, PACED[0], text, &[]);
+        check(only_paced_runs_have_a_clock, "host/cli/src/a.rs", text, &[]);
     }
 
     #[test]

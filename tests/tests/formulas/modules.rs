@@ -1,10 +1,10 @@
 //! What the sandbox does with formula modules, good ones and those that misbehave.
 
 use domain::Price;
+use domain::fault::FaultKind;
 use domain::formula::{Column, FormulaInput, FormulaRuntime};
 use domain::instrument::DailyLimits;
 use domain::limits::{FORMULA_FUEL_PER_DAY, FORMULA_FUEL_PER_VALUE};
-use domain::strategy::FaultKind;
 use sandbox::{FormulaInstance, FormulaModule, Limits, Sandbox, SandboxConfig};
 use tests::built;
 

@@ -5,7 +5,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
-use domain::strategy::BarGranularity;
+use domain::market::BarGranularity;
 use domain::{TsNanos, VendorCode};
 use tempfile::NamedTempFile;
 

@@ -2,7 +2,7 @@
 //! code and business day; without a trade its prices are empty). Columns are found by their names,
 //! because the daily files have 10 to 29 of them.
 
-use domain::strategy::BarGranularity;
+use domain::market::BarGranularity;
 use domain::time::NANOS_PER_MINUTE;
 use domain::{Price, TsNanos, VendorCode, session};
 use memchr::{memchr, memchr_iter};

@@ -3,7 +3,7 @@
 use std::io::{self, Write};
 use std::path::Path;
 
-use domain::strategy::BarGranularity;
+use domain::market::BarGranularity;
 use domain::time::NANOS_PER_MINUTE;
 use domain::{InstrumentIx, JstDate, TsNanos, VendorCode};
 use flate2::write::GzEncoder;

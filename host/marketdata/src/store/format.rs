@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use domain::VendorCode;
-use domain::strategy::BarGranularity;
+use domain::market::BarGranularity;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::grid::{GridFinder, PriceGrid};

@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use domain::strategy::{Bar, BarGranularity};
+use domain::market::{Bar, BarGranularity};
 use domain::{InstrumentIx, Price, Quantity, TsNanos, VendorCode};
 use mmap_guard::{FileData, map_file};
 

@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use domain::InstrumentIx;
-use domain::strategy::BarGranularity::{self, Day, Minute};
+use domain::market::BarGranularity::{self, Day, Minute};
 use marketdata::{
     BarFile, BarRow, CacheOutcome, Catalog, DataError, MadeBar, ReadOptions, SampleCodes,
     SampleSpec, Selection, TradeStore, make_bars, read_bars, write_sample_with_bars,
@@ -198,7 +198,7 @@ fn bars_are_cached_as_trades_are() {
 }
 
 /// Bars that the vendor's file has and bars made from the trades beside, of one code.
-fn both(folder: &Path, granularity: BarGranularity, text: &str) -> [Vec<domain::strategy::Bar>; 2] {
+fn both(folder: &Path, granularity: BarGranularity, text: &str) -> [Vec<domain::market::Bar>; 2] {
     let store = TradeStore::new(folder.join("cache-of-test"));
     let mut read = Vec::new();
     for file in BarFile::list(folder, granularity).unwrap() {

@@ -257,7 +257,7 @@ fn bar_files_of_many_row_groups_come_back_as_the_same_bytes() {
         let back = back.join(file.path.file_name().unwrap());
         convert(&table, &back, None, false, &mut go_on).unwrap();
         assert!(std::fs::read(&back).unwrap() == std::fs::read(&file.path).unwrap());
-        let is_minute = file.granularity == domain::strategy::BarGranularity::Minute;
+        let is_minute = file.granularity == domain::market::BarGranularity::Minute;
         let limit = marketdata::limits::CONVERT_BAR_GROUP_ROWS as u64;
         assert_eq!(report.rows > limit, is_minute, "{} rows", report.rows);
     }

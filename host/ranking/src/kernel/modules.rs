@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use domain::fault::{FaultKind, Identity};
 use domain::formula::{FormulaFault, FormulaRuntime};
-use domain::strategy::{FaultKind, Identity};
 use sandbox::{FormulaInstance, FormulaModule, Limits, SandboxError};
 
 use crate::limits::MODULES_KEPT;

@@ -1,20 +1,20 @@
 //! One day of a run: the rows of all instruments, window by window.
 
+use std::ops::Range;
+
 use domain::TsNanos;
+use domain::fault::Fault;
 use domain::limits::WINDOW_ROWS_MAX;
-use domain::strategy::{Bar, Fault, TradeColumns, Window};
+use domain::market::{Bar, TradeColumns, Window};
 
 use super::{Control, Run, Seen};
-use crate::drive::Drive;
 use crate::rows::{MatchedBars, Rows};
 use crate::series::{MarketDay, TradingDay};
 
-/// Rows between two looks at the outside.
-const ROWS_BETWEEN_LOOKS: usize = 16_384;
 /// The instrument column of the largest window of a run with one instrument.
 static ONLY_COLUMN: [u16; WINDOW_ROWS_MAX as usize] = [0; WINDOW_ROWS_MAX as usize];
 
-impl<D: Drive> Run<'_, D> {
+impl Run<'_> {
     /// Replays one day.
     pub(super) fn day(&mut self, day: &MarketDay<'_>) -> Seen {
         let parts = match day {
@@ -87,27 +87,25 @@ impl<D: Drive> Run<'_, D> {
         (from, Ok(Control::Continue))
     }
 
-    /// Replays rows, window by window.
+    /// Replays rows, window by window. A window ends where the driver is to be asked.
     fn rows<'w>(&mut self, rows: impl Rows<'w>) -> Seen {
         let mut from = 0;
         while from < rows.len() {
-            if self.drive.before(rows.moment(from)) && self.look() == Control::Stop {
-                return (from, Ok(Control::Stop));
+            if self.rows_until_poll == 0 {
+                match self.poll(Some(TsNanos::from_nanos(rows.timestamp(from)))) {
+                    Ok(Control::Continue) => {}
+                    ended => return (from, ended),
+                }
             }
-            let to = rows.len().min(from + self.window);
+            // At most 16,384 rows.
+            let to = rows.len().min(from + self.window.min(self.rows_until_poll as usize));
             let mut reached = 0;
             if let Err(fault) = self.window(rows.part(from..to), &mut reached) {
                 return (from + reached, Err(fault));
             }
-            if self.drive.wants_power() {
-                self.tell_power();
-            }
-            self.rows_since_look += to - from;
-            self.rows_handed += (to - from) as u64;
+            self.rows_until_poll -= (to - from) as u64;
+            self.rows_done += (to - from) as u64;
             from = to;
-            if self.rows_since_look >= ROWS_BETWEEN_LOOKS && self.look() == Control::Stop {
-                return (from, Ok(Control::Stop));
-            }
         }
         (from, Ok(Control::Continue))
     }
@@ -116,11 +114,15 @@ impl<D: Drive> Run<'_, D> {
     #[inline]
     fn window<'w>(&mut self, rows: impl Rows<'w>, reached: &mut usize) -> Result<(), Box<Fault>> {
         let length = rows.len();
-        let mut next = rows.window(self.window == 1);
+        let mut next = rows.window(length == 1);
+        let mut told = 0;
         while *reached < length {
             let from = *reached;
             let mut stop = rows.next_stop(&self.exchange, from, length);
             if stop == from {
+                // Subscribers see the trade before what it does to orders.
+                self.tell_market(rows, told..from + 1);
+                told = from + 1;
                 self.at_row(rows, from)?;
                 stop = rows.next_stop(&self.exchange, from + 1, length);
             }
@@ -128,23 +130,33 @@ impl<D: Drive> Run<'_, D> {
             let outcome = self.strategy.advance(next, stop as u32)?;
             next = Window::Resume;
             *reached = outcome.reached as usize;
-            self.now = TsNanos::from_nanos(rows.moment(*reached - 1));
+            self.now = TsNanos::from_nanos(rows.timestamp(*reached - 1));
             rows.note_last(from..*reached, &mut self.last_prices);
+            self.tell_market(rows, told..*reached);
+            told = *reached;
             if !outcome.actions.is_empty() {
                 self.last_prices.tell(&mut self.exchange);
-                self.obey(outcome.actions);
+                self.execute(outcome.actions);
                 self.deliver()?;
             }
         }
         Ok(())
     }
 
+    /// Tells rows of the market to a sink that wants them.
+    #[inline]
+    fn tell_market<'w>(&mut self, rows: impl Rows<'w>, which: Range<usize>) {
+        if self.live.market {
+            which.for_each(|row| rows.tell(row, &mut self.recorder));
+        }
+    }
+
     /// What is due by itself up to a row, and the row against our orders.
     fn at_row<'w>(&mut self, rows: impl Rows<'w>, row: usize) -> Result<(), Box<Fault>> {
-        let moment = TsNanos::from_nanos(rows.moment(row));
+        let timestamp = TsNanos::from_nanos(rows.timestamp(row));
         self.last_prices.tell(&mut self.exchange);
-        self.run_due(moment)?;
-        self.now = moment;
+        self.run_due(timestamp)?;
+        self.now = timestamp;
         rows.match_row(&mut self.exchange, row);
         self.deliver()
     }

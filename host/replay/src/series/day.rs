@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use domain::market::{Bar, BarGranularity};
 use domain::session::TradingHours;
-use domain::strategy::{Bar, BarGranularity};
 use domain::{InstrumentIx, JstDate, Price, TsNanos};
 use marketdata::TradeSegment;
 
@@ -209,16 +209,6 @@ impl<'a> TradingDay<'a> {
     pub fn price_at(&self, row: usize) -> Price {
         Price::from_units(self.price()[row])
     }
-}
-
-/// The rows of one instrument on one day that the strategy has seen: moments and prices, for bars
-/// their ends and closes.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct DaySlice<'a> {
-    /// Nanoseconds since 1970 in UTC.
-    pub(crate) ts_event: &'a [u64],
-    /// 1/10,000 yen.
-    pub(crate) price: &'a [i64],
 }
 
 #[cfg(test)]

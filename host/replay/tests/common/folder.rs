@@ -5,8 +5,10 @@ use std::path::Path;
 
 use domain::OrderSide;
 use domain::strategy::StrategyRuntime;
-use replay::output::{ComponentIdentity, FolderWriter, Manifest};
-use replay::{Control, ReplayOptions, RunTotals, TradingDay, replay_into};
+use replay::{ReplayOptions, TradingDay, Unpaced, replay};
+use results::RunFolder;
+use results::RunTotals;
+use results::output::ComponentIdentity;
 use serde_json::Value;
 
 use super::{Market, Script, market};
@@ -42,14 +44,15 @@ pub(crate) fn write(
 ) -> RunTotals {
     let market = two_days();
     let instruments = [options.instruments[0].id.clone()];
-    let mut writer = FolderWriter::create(folder, &instruments).unwrap();
+    let mut writer = RunFolder::create(folder, &instruments).unwrap();
     let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
-    let go_on = &mut |_| Control::Continue;
-    let totals = replay_into(days, strategy, options, &mut writer, go_on).unwrap();
+    let totals = replay(days, strategy, options, &mut writer, &mut Unpaced).unwrap();
     let component =
         ComponentIdentity { name: "script".to_owned(), sha256: String::new(), imports: Vec::new() };
     let range = ("2025-01-06".to_owned(), "2025-01-07".to_owned());
-    writer.finish(&Manifest::new(options, &totals, component, Vec::new(), range), &totals).unwrap();
+    writer
+        .finish(&replay::manifest(options, &totals, component, Vec::new(), range), &totals)
+        .unwrap();
     totals
 }
 

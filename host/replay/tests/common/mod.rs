@@ -3,17 +3,23 @@
 #![allow(dead_code, reason = "each test program uses a part of it")]
 
 pub(crate) mod folder;
+pub(crate) mod paced;
 
 use std::collections::BTreeMap;
 
-use domain::strategy::{
-    Action, Capabilities, Fault, Identity, LogLine, Outcome, PortfolioView, StrategyRuntime, Window,
-};
+use domain::OrderCommand;
+use domain::account::PortfolioView;
+use domain::fault::{Fault, Identity};
+use domain::market::Window;
+use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{
     Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderModify,
     OrderRequest, OrderSide, OrderType, Price, Quantity, TickTable, TimeInForce, TsNanos,
 };
-use replay::{Control, ExecutionModel, ReplayOptions, RunResult, TradingDay, replay};
+use exchange::ExecutionModel;
+use replay::{MarketDay, ReplayOptions, RunDriver, TradingDay, Unpaced, replay};
+use results::RunResult;
+use results::sink::InMemory;
 
 /// One second.
 pub(crate) const SECOND: u64 = 1_000_000_000;
@@ -181,7 +187,7 @@ pub(crate) fn options() -> ReplayOptions {
 
 /// A market order.
 pub(crate) fn market(id: &str, side: OrderSide, quantity: u64) -> Action {
-    Action::Submit(OrderRequest {
+    Action::Order(OrderCommand::Submit(OrderRequest {
         client_order_id: id.into(),
         instrument: InstrumentIx(0),
         side,
@@ -195,17 +201,19 @@ pub(crate) fn market(id: &str, side: OrderSide, quantity: u64) -> Action {
         post_only: false,
         reduce_only: false,
         tags: vec![],
-    })
+    }))
 }
 
 /// A limit order.
 pub(crate) fn limit(id: &str, side: OrderSide, quantity: u64, price: &str) -> Action {
     match market(id, side, quantity) {
-        Action::Submit(request) => Action::Submit(OrderRequest {
-            order_type: OrderType::Limit,
-            price: Some(price.parse().unwrap()),
-            ..request
-        }),
+        Action::Order(OrderCommand::Submit(request)) => {
+            Action::Order(OrderCommand::Submit(OrderRequest {
+                order_type: OrderType::Limit,
+                price: Some(price.parse().unwrap()),
+                ..request
+            }))
+        }
         other => other,
     }
 }
@@ -219,7 +227,7 @@ pub(crate) fn changed(change: impl FnOnce(&mut ReplayOptions)) -> ReplayOptions 
 
 /// A change of the order `O-1`.
 pub(crate) fn modify(change: OrderModify) -> Action {
-    Action::Modify { client_order_id: "O-1".into(), change }
+    Action::Order(OrderCommand::Modify { client_order_id: "O-1".into(), change })
 }
 
 /// What the strategy hears of one order that is sent after the second trade of the peers' market.
@@ -230,9 +238,9 @@ pub(crate) fn after_two(action: Action) -> Vec<String> {
 /// An order with other fields.
 pub(crate) fn with(action: Action, change: impl FnOnce(&mut OrderRequest)) -> Action {
     match action {
-        Action::Submit(mut request) => {
+        Action::Order(OrderCommand::Submit(mut request)) => {
             change(&mut request);
-            Action::Submit(request)
+            Action::Order(OrderCommand::Submit(request))
         }
         other => other,
     }
@@ -286,8 +294,20 @@ pub(crate) fn run(
 ) -> (RunResult, Vec<String>) {
     let mut script = script;
     let days = TradingDay::split(&market.ts, &market.price, &market.quantity);
-    let result = replay(days, &mut script, options, &mut |_| Control::Continue).unwrap();
+    let result = in_memory(days, &mut script, options, &mut Unpaced);
     (result, script.told)
+}
+
+/// Replays and keeps everything.
+pub(crate) fn in_memory<'a, D: Into<MarketDay<'a>>>(
+    days: impl IntoIterator<Item = D>,
+    strategy: &mut dyn StrategyRuntime,
+    options: &ReplayOptions,
+    driver: &mut dyn RunDriver,
+) -> RunResult {
+    let mut rows = InMemory::default();
+    let totals = replay(days, strategy, options, &mut rows, driver).unwrap();
+    rows.into_result(totals)
 }
 
 /// What the strategy was told of fills and ends, without the sending.

@@ -1,7 +1,8 @@
 //! Enumerations, by the number that each case has in the contract.
 
 use domain::formula::Column;
-use domain::strategy::{BarGranularity, LogLevel, SignalKind};
+use domain::market::BarGranularity;
+use domain::strategy::{LogLevel, SignalKind};
 use domain::{OrderSide, OrderStatus, OrderType, TimeInForce, TriggerType};
 
 /// An enumeration of the contract.

@@ -1,8 +1,8 @@
 //! A formula module's values, read in the contract's layout, field by field in the order of
 //! `wit/formula`. What goes in are lists of numbers alone ([`super::Guest::copy_columns`]).
 
+use domain::fault::FaultKind;
 use domain::formula::{Column, FormulaDescription, FormulaInput, FormulaParameter};
-use domain::strategy::FaultKind;
 
 use super::Lift;
 

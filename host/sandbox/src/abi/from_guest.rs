@@ -3,8 +3,9 @@
 
 use std::sync::Arc;
 
-use domain::strategy::{Action, FaultKind, NarrativeRecord, Signal};
-use domain::{InstrumentIx, OrderModify, OrderRequest, Price, Quantity, TsNanos};
+use domain::fault::FaultKind;
+use domain::strategy::{Action, NarrativeRecord, Signal};
+use domain::{InstrumentIx, OrderCommand, OrderModify, OrderRequest, Price, Quantity, TsNanos};
 
 use super::Lift;
 
@@ -37,7 +38,7 @@ fn action(lift: &mut Lift<'_>) -> Lifted<Action> {
     let case = lift.u8()?;
     lift.align(8);
     Ok(match case {
-        0 => Action::Submit(order_request(lift)?),
+        0 => Action::Order(OrderCommand::Submit(order_request(lift)?)),
         1 => {
             let client_order_id = Arc::from(lift.text()?);
             let change = OrderModify {
@@ -46,10 +47,13 @@ fn action(lift: &mut Lift<'_>) -> Lifted<Action> {
                 trigger_price: lift.optional_s64()?.map(Price::from_units),
                 expire_time: lift.optional_u64()?.map(TsNanos::from_nanos),
             };
-            Action::Modify { client_order_id, change }
+            Action::Order(OrderCommand::Modify { client_order_id, change })
         }
-        2 => Action::Cancel { client_order_id: Arc::from(lift.text()?) },
-        3 => Action::CancelAll { instrument: lift.option(2, 2, Lift::u16)?.map(InstrumentIx) },
+        2 => Action::Order(OrderCommand::Cancel { client_order_id: Arc::from(lift.text()?) }),
+        3 => Action::Order(OrderCommand::CancelAll {
+            instrument: lift.option(2, 2, Lift::u16)?.map(InstrumentIx),
+            side: None,
+        }),
         4 => Action::Signal(Signal {
             instrument: InstrumentIx(lift.u16()?),
             kind: lift.case()?,

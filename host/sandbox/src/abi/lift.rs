@@ -1,6 +1,6 @@
 //! Reading from a component's memory. Nothing in it is trusted.
 
-use domain::strategy::FaultKind;
+use domain::fault::FaultKind;
 
 use super::Enumeration;
 

@@ -6,14 +6,14 @@ mod text;
 
 use std::sync::Arc;
 
-use domain::strategy::{
-    Account, Action, Bar, BarGranularity, FaultKind, NarrativeRecord, Position, Signal, SignalKind,
-    WorkingOrder,
-};
+use domain::account::{Account, Position, WorkingOrder};
+use domain::fault::FaultKind;
+use domain::market::{Bar, BarGranularity};
+use domain::strategy::{Action, NarrativeRecord, Signal, SignalKind};
 use domain::{
-    Fill, Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderModify, OrderRequest,
-    OrderSide, OrderStatus, OrderType, Price, Quantity, ReasonCode, Rejection, TickTable,
-    TimeInForce, TriggerType, TsNanos,
+    Fill, Instrument, InstrumentIx, Money, OrderCommand, OrderEvent, OrderEventKind, OrderModify,
+    OrderRequest, OrderSide, OrderStatus, OrderType, Origin, Price, Quantity, ReasonCode,
+    Rejection, TickTable, TimeInForce, TriggerType, TsNanos,
 };
 use wasmtime::{Engine, Instance, Module, Store};
 use wit_parser::TypeDefKind;
@@ -100,6 +100,7 @@ fn request() -> OrderRequest {
 
 fn event(kind: OrderEventKind) -> OrderEvent {
     OrderEvent {
+        origin: Origin::Strategy,
         ts_event: TsNanos::from_nanos(5),
         client_order_id: Arc::from("O-1"),
         venue_order_id: Some(Arc::from("V-12")),
@@ -263,8 +264,8 @@ fn actions_are_read_as_the_contract_says() {
         case("narrate", told),
     ]);
     let expected = vec![
-        Action::Submit(request()),
-        Action::Modify {
+        Action::Order(OrderCommand::Submit(request())),
+        Action::Order(OrderCommand::Modify {
             client_order_id: Arc::from("O-2"),
             change: OrderModify {
                 quantity: Some(Quantity::new(1)),
@@ -272,10 +273,10 @@ fn actions_are_read_as_the_contract_says() {
                 trigger_price: Option::None,
                 expire_time: Some(TsNanos::from_nanos(4)),
             },
-        },
-        Action::Cancel { client_order_id: Arc::from("O-4") },
-        Action::CancelAll { instrument: Option::None },
-        Action::CancelAll { instrument: Some(InstrumentIx(2)) },
+        }),
+        Action::Order(OrderCommand::Cancel { client_order_id: Arc::from("O-4") }),
+        Action::Order(OrderCommand::CancelAll { instrument: Option::None, side: None }),
+        Action::Order(OrderCommand::CancelAll { instrument: Some(InstrumentIx(2)), side: None }),
         Action::Signal(Signal {
             instrument: InstrumentIx(1),
             kind: SignalKind::Annotate,

@@ -1,6 +1,7 @@
 //! The host's values in the contract's layout, field by field in the order of `wit/strategy`.
 
-use domain::strategy::{Account, Bar, Position, Trade, TradeColumns, WorkingOrder};
+use domain::account::{Account, Position, WorkingOrder};
+use domain::market::{Bar, Trade, TradeColumns};
 use domain::{Instrument, OrderEvent, OrderEventKind, OrderRequest, Price, TsNanos};
 use wasmtime::{Result, StoreContextMut};
 

@@ -1,11 +1,11 @@
 //! Holds what a formula module says of itself and of its needs against the limits.
 
+use domain::fault::FaultKind;
 use domain::formula::{FormulaDescription, FormulaInput, FormulaParameter, is_name};
 use domain::limits::{
     FORMULA_COLUMNS_MAX, FORMULA_INPUTS_MAX, FORMULA_LAG_MAX, FORMULA_NAME_BYTES_MAX,
     FORMULA_PARAMETERS_MAX, FORMULA_TEXT_BYTES_MAX, FORMULA_WORD_BYTES_MAX,
 };
-use domain::strategy::FaultKind;
 
 type Checked = Result<(), FaultKind>;
 

@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
+use domain::fault::FaultKind;
 use domain::formula::{FormulaDescription, FormulaInput};
-use domain::strategy::FaultKind;
 use wasmtime::{AsContextMut, Error, Instance, Result, Store, TypedFunc};
 
 use super::GUEST;

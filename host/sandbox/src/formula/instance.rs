@@ -1,8 +1,8 @@
 //! One running formula module.
 
+use domain::fault::{FaultKind, Identity};
 use domain::formula::{FormulaDescription, FormulaFault, FormulaInput, FormulaRuntime};
 use domain::limits::{FORMULA_FUEL_PER_DAY, FORMULA_FUEL_PER_VALUE};
-use domain::strategy::{FaultKind, Identity};
 use wasmtime::{Result, Store};
 
 use super::description;

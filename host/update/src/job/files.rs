@@ -3,7 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
-use domain::strategy::BarGranularity;
+use domain::market::BarGranularity;
 use marketdata::{BarFile, Period};
 
 use super::report::{DayOutcome, Reason, SourceState};

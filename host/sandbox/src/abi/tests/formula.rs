@@ -1,7 +1,7 @@
 //! The layouts of formula modules against `wit/formula`.
 
+use domain::fault::FaultKind;
 use domain::formula::{Column, FormulaDescription, FormulaInput, FormulaParameter};
-use domain::strategy::FaultKind;
 use wit_parser::abi::{AbiVariant, WasmType};
 use wit_parser::{Type, TypeDefKind};
 

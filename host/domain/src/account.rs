@@ -1,0 +1,61 @@
+//! The account as strategies and results see it: cash, positions and working orders.
+
+use std::sync::Arc;
+
+use crate::instrument::InstrumentIx;
+use crate::money::Money;
+use crate::order::{OrderRequest, OrderStatus};
+use crate::price::Quantity;
+use crate::time::TsNanos;
+
+/// Cash and results of the account.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Account {
+    /// Money in the account.
+    pub cash: Money,
+    /// Money kept back for working buy orders.
+    pub reserved: Money,
+    /// Profit and loss of closed positions, before fees.
+    pub realised_pnl: Money,
+    /// Fees paid.
+    pub commission: Money,
+}
+
+/// What is held of one instrument.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Position {
+    /// The instrument.
+    pub instrument: InstrumentIx,
+    /// Shares; never negative on a cash account.
+    pub quantity: i64,
+    /// What the shares held did cost, fees not counted.
+    pub cost: Money,
+    /// Profit and loss of shares sold, fees not counted.
+    pub realised_pnl: Money,
+}
+
+/// A working order, as a portfolio query reports it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WorkingOrder {
+    /// The request as it stands after changes.
+    pub request: Arc<OrderRequest>,
+    /// The venue's number, once there is one.
+    pub venue_order_id: Option<Arc<str>>,
+    /// Where it stands.
+    pub status: OrderStatus,
+    /// Shares done.
+    pub filled_quantity: Quantity,
+    /// When it was sent.
+    pub ts_submitted: TsNanos,
+}
+
+/// What the portfolio queries of a strategy answer.
+#[derive(Debug, Clone, Default)]
+pub struct PortfolioView {
+    /// The account.
+    pub account: Account,
+    /// One entry for each instrument, by its position in the list.
+    pub positions: Vec<Position>,
+    /// Working orders in the order in which they were sent; filled only for strategies that ask.
+    pub working_orders: Vec<WorkingOrder>,
+}

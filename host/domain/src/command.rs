@@ -1,0 +1,32 @@
+//! Commands for orders, as strategies, clients and replays give them to an exchange or a venue.
+
+use std::sync::Arc;
+
+use crate::instrument::InstrumentIx;
+use crate::order::{OrderModify, OrderRequest, OrderSide};
+
+/// What somebody wants done with orders (specification 2, "Endpoints").
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OrderCommand {
+    /// Send an order.
+    Submit(OrderRequest),
+    /// Change a working order.
+    Modify {
+        /// The caller's id of the order, as it was submitted.
+        client_order_id: Arc<str>,
+        /// The fields that change.
+        change: OrderModify,
+    },
+    /// Cancel a working order.
+    Cancel {
+        /// The caller's id of the order, as it was submitted.
+        client_order_id: Arc<str>,
+    },
+    /// Cancel every working order of the same origin that the filters let through.
+    CancelAll {
+        /// Only orders of this instrument; `None` for all.
+        instrument: Option<InstrumentIx>,
+        /// Only orders of this side; `None` for both.
+        side: Option<OrderSide>,
+    },
+}

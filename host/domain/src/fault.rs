@@ -1,0 +1,109 @@
+//! Failures of a strategy: what went wrong, in which component, at which event, and how it got there.
+
+use std::fmt;
+
+use thiserror::Error;
+
+use crate::time::TsNanos;
+
+/// What went wrong inside a strategy.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum FaultKind {
+    /// It panicked; the text is its own.
+    #[error("panicked: {0}")]
+    Panic(String),
+    /// It did something that WebAssembly forbids.
+    #[error("trapped: {0}")]
+    Trap(String),
+    /// It used up its fuel: an endless loop, or more work than the budget allows.
+    #[error(
+        "used up its fuel of {budget} units in one call; an endless loop, or raise the fuel limit"
+    )]
+    Fuel {
+        /// Fuel that the call was given.
+        budget: u64,
+    },
+    /// It asked for more memory than allowed.
+    #[error("asked for {asked} bytes of memory; {allowed} are allowed")]
+    Memory {
+        /// Bytes it would have had.
+        asked: usize,
+        /// Bytes allowed.
+        allowed: usize,
+    },
+    /// It called itself too deeply.
+    #[error("used up its stack of {allowed} bytes; look for endless recursion")]
+    Stack {
+        /// Bytes allowed.
+        allowed: usize,
+    },
+    /// It took too long in live use.
+    #[error("did not answer within {allowed_ms} ms")]
+    Watchdog {
+        /// Milliseconds allowed.
+        allowed_ms: u64,
+    },
+    /// It produced more than allowed.
+    #[error("produced {used} {what}; {allowed} are allowed")]
+    Limit {
+        /// What there was too much of.
+        what: &'static str,
+        /// How much there was.
+        used: u64,
+        /// How much is allowed.
+        allowed: u64,
+    },
+    /// It broke the contract.
+    #[error("broke the contract: {0}")]
+    Protocol(String),
+    /// Its init refused the configuration; the text is its own.
+    #[error("refused its configuration: {0}")]
+    Refused(String),
+}
+
+/// A strategy failed: what, where, when, and how it got there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Name of the component.
+    pub component: String,
+    /// Its identity, in hexadecimal.
+    pub sha256: String,
+    /// The call that failed.
+    pub export: &'static str,
+    /// The event that the strategy was handling, once there was one.
+    pub ts_event: Option<TsNanos>,
+    /// What went wrong.
+    pub kind: FaultKind,
+    /// The strategy's own frames, innermost first.
+    pub backtrace: Vec<String>,
+}
+
+impl std::error::Error for Fault {}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let short_hash = self.sha256.get(..12).unwrap_or(&self.sha256);
+        write!(f, "strategy `{}` ({short_hash})", self.component)?;
+        if !matches!(self.kind, FaultKind::Refused(_)) {
+            write!(f, ", in `{}`", self.export)?;
+            if let Some(moment) = self.ts_event {
+                write!(f, " at {moment}")?;
+            }
+            write!(f, ",")?;
+        }
+        write!(f, " {}", self.kind)?;
+        for frame in &self.backtrace {
+            write!(f, "\n    at {frame}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Name and content of a component.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Identity {
+    /// Its file's name without the ending.
+    pub component: String,
+    /// SHA-256 of its file, in hexadecimal.
+    pub sha256: String,
+}

@@ -1,0 +1,277 @@
+//! What is checked before an order or a change may work (F7).
+
+use domain::limits::{GTD_BUSINESS_DAYS_MAX, WORKING_ORDERS_MAX};
+use domain::session::{is_weekday, weekdays_between};
+use domain::tags::{AccountType, OrderTags};
+use domain::{
+    JstDate, Money, OrderModify, OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode,
+    Rejection, TickTable, TimeInForce, TsNanos,
+};
+
+use crate::Exchange;
+use crate::order::{OrderIx, is_stop};
+use crate::reserve::OpenPart;
+
+pub(crate) type Check = Result<(), Rejection>;
+
+pub(crate) fn reject(code: ReasonCode, text: impl AsRef<str>) -> Check {
+    Err(Rejection::new(code, text))
+}
+
+/// Moves prices off the grid onto it, away from the market (specification 2: "tick rounding is done
+/// by the engine"): limits of buys and triggers of sells down, the others up.
+pub(crate) fn round_to_tick(request: &mut OrderRequest, ticks: TickTable) {
+    let is_buy = request.side == OrderSide::Buy;
+    request.price = request.price.map(|price| rounded(price, !is_buy, ticks));
+    request.trigger_price = request.trigger_price.map(|price| rounded(price, is_buy, ticks));
+}
+
+fn rounded(price: Price, up: bool, ticks: TickTable) -> Price {
+    if price.units() <= 0 {
+        return price;
+    }
+    let tick = ticks.tick_at(price).units();
+    let below = price.units() - price.units() % tick;
+    let up = up && below < price.units();
+    Price::from_units(if up { below.saturating_add(tick) } else { below })
+}
+
+impl Exchange {
+    /// Checks an order that was just put down: the engine's own refusals, before anything is sent.
+    /// Notes what its tags say.
+    pub(crate) fn rejection_of(&mut self, number: OrderIx, now: TsNanos, is_new: bool) -> Check {
+        if self.closed {
+            return reject(ReasonCode::MarketClosed, "END_OF_DATA: the replay's data has ended");
+        }
+        let request = std::sync::Arc::clone(&self.orders[number].record.request);
+        request.validate_shape()?;
+        if !is_new {
+            let text = "CLIENT_ORDER_ID: was used before in this run";
+            return reject(ReasonCode::ValidationError, text);
+        }
+        let Some(market) = self.markets.get(usize::from(request.instrument.0)) else {
+            let text = format!(
+                "INSTRUMENT: index {} is unknown; this run has {}",
+                request.instrument.0,
+                self.markets.len()
+            );
+            return reject(ReasonCode::ValidationError, text);
+        };
+        supported(&request)?;
+        check_lot(request.quantity, market.instrument.lot)?;
+        if let Some(end) = request.expire_time {
+            self.check_expiry(end, now)?;
+        }
+        if !request.tags.is_empty() {
+            self.take_tags(number, &request, now)?;
+        }
+        self.check_cash(OpenPart::of(&self.orders[number]), Money::ZERO)
+    }
+
+    fn take_tags(&mut self, number: OrderIx, request: &OrderRequest, now: TsNanos) -> Check {
+        let tags = OrderTags::parse(&request.tags, request.time_in_force)?;
+        check_tags(&tags, request, now)?;
+        if let Some(first) = tags.unknown.first() {
+            let id = &request.client_order_id;
+            let others = match tags.unknown.len() - 1 {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let first: String = first.chars().take(80).collect();
+            let text = format!("tag `{first}`{others} of `{id}` is not in the registry: ignored");
+            self.warn(self.orders[number].record.origin, id, text);
+        }
+        self.orders[number].funari = tags.funari;
+        Ok(())
+    }
+
+    /// A GTD order ends on a weekday that is not over yet and at most 10 business days ahead.
+    fn check_expiry(&self, end: TsNanos, now: TsNanos) -> Check {
+        let reject = |text: String| reject(ReasonCode::VenueRejected, text);
+        let (today, last) = (now.jst_date(), end.jst_date());
+        let is_over = self.hours.is_some_and(|hours| last == hours.date && now >= hours.close);
+        if last < today || is_over {
+            return reject(format!("EXPIRE_TIME_NS: the trading day {last} is over"));
+        }
+        if !is_weekday(last) {
+            return reject(format!("EXPIRE_TIME_NS: {last} is at a weekend, no business day"));
+        }
+        let ahead = weekdays_between(today, last);
+        if ahead > GTD_BUSINESS_DAYS_MAX {
+            return reject(format!(
+                "EXPIRE_TIME_NS: {last} is {ahead} business days ahead; {GTD_BUSINESS_DAYS_MAX} is \
+                 the most"
+            ));
+        }
+        Ok(())
+    }
+
+    /// The venue's refusals: the order was sent and is among the open ones.
+    pub(crate) fn venue_rejection_of(&self, number: OrderIx) -> Check {
+        let order = &self.orders[number];
+        // The newest is among them already.
+        let open = self.orders.open(order.record.origin);
+        if open > WORKING_ORDERS_MAX {
+            let text = format!("TOO_MANY_ORDERS: {open} orders are working");
+            return reject(ReasonCode::VenueRejected, text);
+        }
+        self.check_range(&order.record.request)?;
+        // The order's own shares are already among those being sold.
+        let others = self.market_of(number).selling.saturating_sub(order.record.leaves());
+        self.check_short(&order.record.request, order.record.leaves(), others)
+    }
+
+    /// Limit and trigger price stand inside the day's range.
+    pub(crate) fn check_range(&self, request: &OrderRequest) -> Check {
+        let limits = self.markets[usize::from(request.instrument.0)].limits;
+        let prices = [request.price, request.trigger_price];
+        let Some(outside) = prices.into_iter().flatten().find(|price| !limits.contains(*price))
+        else {
+            return Ok(());
+        };
+        let (low, high) = (limits.low, limits.high);
+        let text = format!("PRICE_LIMIT: {outside} is outside the day's range {low} to {high}");
+        reject(ReasonCode::VenueRejected, text)
+    }
+
+    /// `wanted` shares can be sold besides those of `others`' orders.
+    fn check_short(&self, request: &OrderRequest, wanted: Quantity, others: Quantity) -> Check {
+        let held = self.account.held(request.instrument).unsigned_abs();
+        let total = wanted.shares().saturating_add(others.shares());
+        if request.side == OrderSide::Buy || total <= held {
+            return Ok(());
+        }
+        let text = format!(
+            "SHORT_SALE: {wanted} to sell, {held} held, {others} of them in other sell orders"
+        );
+        reject(ReasonCode::VenueRejected, text)
+    }
+
+    /// A stop whose trigger the last price has reached already is no stop (F5).
+    pub(crate) fn check_trigger(&self, request: &OrderRequest) -> Check {
+        let last = self.markets[usize::from(request.instrument.0)].last_price;
+        let (Some(trigger), Some(last)) = (request.trigger_price, last) else { return Ok(()) };
+        let is_reached = match request.side {
+            OrderSide::Buy => last >= trigger,
+            OrderSide::Sell => last <= trigger,
+        };
+        if !is_reached {
+            return Ok(());
+        }
+        let wanted = if request.side == OrderSide::Buy { "above" } else { "below" };
+        let text = format!(
+            "STOP_TRIGGER: {trigger} is reached already, the last price is {last}; the trigger of \
+             a {} must be {wanted} it",
+            request.side
+        );
+        reject(ReasonCode::VenueRejected, text)
+    }
+
+    /// The request that an order has after a change, checked like a new one.
+    pub(crate) fn changed_request(
+        &self,
+        number: OrderIx,
+        now: TsNanos,
+        change: OrderModify,
+    ) -> Result<OrderRequest, Rejection> {
+        let order = &self.orders[number];
+        let market = self.market_of(number);
+        let mut changed = OrderRequest::clone(&order.record.request);
+        changed.quantity = change.quantity.unwrap_or(changed.quantity);
+        changed.price = change.price.or(changed.price);
+        changed.trigger_price = change.trigger_price.or(changed.trigger_price);
+        changed.expire_time = change.expire_time.or(changed.expire_time);
+        round_to_tick(&mut changed, market.instrument.ticks);
+        changed.validate_shape()?;
+        check_lot(changed.quantity, market.instrument.lot)?;
+        if changed.quantity <= order.record.filled {
+            let text = format!("QUANTITY: {} of them are filled", order.record.filled);
+            reject(ReasonCode::VenueRejected, text)?;
+        }
+        if let Some(end) = change.expire_time {
+            self.check_expiry(end, now)?;
+        }
+        if change.trigger_price.is_some() {
+            if order.record.ts_triggered.is_some() {
+                let text = "STOP_TRIGGER: the stop was triggered, its trigger cannot change";
+                reject(ReasonCode::VenueRejected, text)?;
+            }
+            self.check_trigger(&changed)?;
+        }
+        self.check_range(&changed)?;
+        let leaves = changed.quantity.saturating_sub(order.record.filled);
+        let part = OpenPart { request: &changed, leaves, ..OpenPart::of(order) };
+        self.check_cash(part, order.reserved)?;
+        let others = market.selling.saturating_sub(order.record.leaves());
+        self.check_short(&changed, leaves, others)?;
+        Ok(changed)
+    }
+}
+
+/// What this exchange does not model is refused by name.
+fn supported(request: &OrderRequest) -> Check {
+    let unsupported = |text: String| reject(ReasonCode::VenueUnsupported, text);
+    let kind = request.order_type;
+    if matches!(kind, OrderType::MarketIfTouched | OrderType::LimitIfTouched) {
+        return unsupported(format!(
+            "{kind}: this exchange takes MARKET, LIMIT, STOP_MARKET and STOP_LIMIT"
+        ));
+    }
+    let life = request.time_in_force;
+    if matches!(life, TimeInForce::Gtc | TimeInForce::Ioc | TimeInForce::Fok) {
+        return unsupported(format!(
+            "{life}: this exchange takes DAY, GTD, AT_THE_OPEN and AT_THE_CLOSE"
+        ));
+    }
+    let is_auction = matches!(life, TimeInForce::AtTheOpen | TimeInForce::AtTheClose);
+    if is_stop(request) && is_auction {
+        return unsupported(format!("{kind}: a stop cannot be {life}; it takes DAY or GTD"));
+    }
+    if !is_stop(request) && request.trigger_type.is_some() {
+        return unsupported("TRIGGER_TYPE: only stop orders have one".to_owned());
+    }
+    if request.post_only {
+        return unsupported("POST_ONLY: the Tokyo market has no such orders".to_owned());
+    }
+    if request.reduce_only && request.side == OrderSide::Buy {
+        return unsupported("REDUCE_ONLY: a buy cannot reduce on a cash account".to_owned());
+    }
+    Ok(())
+}
+
+/// What the tags ask for can be done by a cash account.
+fn check_tags(tags: &OrderTags, request: &OrderRequest, now: TsNanos) -> Check {
+    let unsupported = |text: String| reject(ReasonCode::VenueUnsupported, text);
+    let margin_key = |tag: &&String| {
+        let key = tag.split('=').next().unwrap_or_default();
+        matches!(key, "close_action" | "tategyoku") || tag.starts_with("cash_margin=margin_")
+    };
+    if let Some(tag) = request.tags.iter().filter(|_| tags.is_margin()).find(margin_key) {
+        return unsupported(format!("MARGIN: `{tag}` needs a margin account; this one has cash"));
+    }
+    if tags.account_type == Some(AccountType::NisaGrowth) {
+        return unsupported("ACCOUNT_TYPE: `nisa_growth` is not supported yet".to_owned());
+    }
+    let closed_for_buys = JstDate::from_ymd_opt(2024, 1, 1);
+    let is_closed = closed_for_buys.is_some_and(|first| now.jst_date() >= first);
+    let is_nisa_buy =
+        tags.account_type == Some(AccountType::Nisa) && request.side == OrderSide::Buy;
+    if is_nisa_buy && is_closed {
+        return unsupported("ACCOUNT_TYPE: `nisa` only sells since 2024".to_owned());
+    }
+    if tags.funari && request.order_type != OrderType::Limit {
+        return unsupported(
+            "CONFLICTING_TAGS: `close_strategy=funari` needs a LIMIT order, which turns market"
+                .to_owned(),
+        );
+    }
+    Ok(())
+}
+
+fn check_lot(quantity: Quantity, lot: Quantity) -> Check {
+    if quantity.floor_to(lot) == quantity {
+        return Ok(());
+    }
+    let text = format!("QUANTITY: {quantity} is not a multiple of the lot {lot}");
+    reject(ReasonCode::ValidationError, text)
+}

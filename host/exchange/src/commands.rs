@@ -1,0 +1,284 @@
+//! Commands of the strategy and of clients: new orders, changes, cancels, and their way to the exchange.
+
+use std::sync::Arc;
+
+use domain::order::OrderTrigger;
+use domain::{
+    InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, OrderModify, OrderRecord, OrderRequest,
+    OrderSide, OrderStatus, Origin, Quantity, ReasonCode, Rejection, TsNanos,
+};
+
+use crate::order::{Order, OrderIx, Place};
+use crate::store::{Known, origin_of};
+use crate::{Due, Exchange, checks, numbered};
+
+/// A command that came to nothing although nothing is wrong with its order: the order is done, or was
+/// never sent. A fill may always come first.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Warning {
+    /// Who gave the command.
+    pub origin: Origin,
+    /// The id that it named.
+    pub client_order_id: Arc<str>,
+    /// What it was and why it came to nothing; for logs.
+    pub text: String,
+}
+
+impl Exchange {
+    /// Executes a command of `origin`, which reaches its own orders only. What becomes of it is told
+    /// as events and warnings.
+    pub fn execute(&mut self, now: TsNanos, origin: Origin, command: OrderCommand) {
+        match command {
+            OrderCommand::Submit(request) => self.submit(now, origin, request),
+            OrderCommand::Modify { client_order_id, change } => {
+                self.modify(now, origin, &client_order_id, change);
+            }
+            OrderCommand::Cancel { client_order_id } => {
+                if let Some(number) = self.find(origin, &client_order_id, "cancel") {
+                    self.cancel_order(now, number);
+                }
+            }
+            OrderCommand::CancelAll { instrument, side } => {
+                self.cancel_all(now, origin, instrument, side);
+            }
+        }
+    }
+
+    fn submit(&mut self, now: TsNanos, origin: Origin, mut request: OrderRequest) {
+        if self.orders.sent(origin) >= self.model.orders_max {
+            return self.take_no_more(now, origin, &request);
+        }
+        if let Some(market) = self.markets.get(usize::from(request.instrument.0)) {
+            checks::round_to_tick(&mut request, market.instrument.ticks);
+        }
+        let record = OrderRecord::new(origin, self.orders.sent(origin), request, now);
+        let arrival = now.plus_nanos(self.model.latency_ns);
+        let (number, is_new) = self.orders.push(Order::new(record, arrival));
+        if let Err(rejection) = self.rejection_of(number, now, is_new) {
+            self.reject(number, now, rejection);
+            return;
+        }
+        let after_close = self.hours.is_some_and(|hours| now >= hours.close);
+        let (sequence, queue) = (self.next_sequence(), self.model.queue_ahead.unwrap_or_default());
+        let order = &mut self.orders[number];
+        order.sequence = sequence;
+        order.queue_left = Quantity::new(queue);
+        order.next_day = after_close;
+        self.open.insert(number);
+        *self.orders.open_mut(origin) += 1;
+        self.reserve(number);
+        self.transition(number, OrderTrigger::Send, now, |record| {
+            OrderEventKind::Submitted(Arc::clone(&record.request))
+        });
+        if let Err(rejection) = self.venue_rejection_of(number) {
+            self.reject(number, now, rejection);
+        } else {
+            self.after_latency(now, Due::Arrival(number));
+        }
+    }
+
+    /// One order more than an origin may send in a run. A strategy's run must end; a client is told
+    /// and nothing of its order is kept.
+    fn take_no_more(&mut self, now: TsNanos, origin: Origin, request: &OrderRequest) {
+        if origin == Origin::Strategy {
+            self.exhausted = true;
+            return;
+        }
+        let text = format!("TOO_MANY_ORDERS: a run takes {} orders", self.model.orders_max);
+        self.events.push(OrderEvent {
+            ts_event: now,
+            origin,
+            client_order_id: Arc::clone(&request.client_order_id),
+            venue_order_id: None,
+            instrument: request.instrument,
+            status: OrderStatus::Rejected,
+            kind: OrderEventKind::Rejected(Rejection::new(ReasonCode::VenueRejected, text)),
+        });
+    }
+
+    /// Cancels the open orders of an origin, in the order of their sending.
+    fn cancel_all(
+        &mut self,
+        now: TsNanos,
+        origin: Origin,
+        instrument: Option<InstrumentIx>,
+        side: Option<OrderSide>,
+    ) {
+        let wanted = |number: &OrderIx| {
+            let record = &self.orders[*number].record;
+            record.origin == origin
+                && instrument.is_none_or(|only| record.request.instrument == only)
+                && side.is_none_or(|only| record.request.side == only)
+        };
+        let all: Vec<OrderIx> = self.open.iter().copied().filter(wanted).collect();
+        for number in all {
+            self.cancel_order(now, number);
+        }
+    }
+
+    fn modify(&mut self, now: TsNanos, origin: Origin, id: &str, change: OrderModify) {
+        let Some(number) = self.find(origin, id, "modify") else { return };
+        if self.can_take(number, OrderTrigger::SendModify, "modify") {
+            self.transition(number, OrderTrigger::SendModify, now, |_| {
+                OrderEventKind::PendingUpdate(change)
+            });
+            self.after_latency(now, Due::Modify(number, change));
+        }
+    }
+
+    /// Does what is due first, and all else that is due at the same instant.
+    pub fn run_due(&mut self) {
+        let Some(now) = self.next_due() else { return };
+        while self.next_due() == Some(now) {
+            if let Some((_, due)) = self.due.pop_first() {
+                self.do_due(now, due);
+            }
+        }
+    }
+
+    /// Lets something happen when it arrives at the exchange: now, or later where there is latency.
+    fn after_latency(&mut self, now: TsNanos, due: Due) {
+        if self.model.latency_ns == 0 {
+            self.do_due(now, due);
+        } else {
+            self.put_due(now.plus_nanos(self.model.latency_ns), due);
+        }
+    }
+
+    fn do_due(&mut self, now: TsNanos, due: Due) {
+        match due {
+            Due::Arrival(number) => self.arrive(number, now),
+            Due::Cancel(number) => self.finish_cancel(number, now),
+            Due::Modify(number, change) => self.finish_modify(number, now, change),
+            Due::Lapse(number) => {
+                self.orders[number].lapse = None;
+                self.expire(number, now, None);
+            }
+            Due::CarryOver => self.carry_over(now),
+        }
+    }
+
+    fn arrive(&mut self, number: OrderIx, now: TsNanos) {
+        // The day may have ended while the order was on its way.
+        if !self.is_in_state(number, OrderStatus::Submitted) {
+            return;
+        }
+        if let Err(rejection) = self.check_trigger(&self.orders[number].record.request) {
+            return self.reject(number, now, rejection);
+        }
+        self.venue_numbers += 1;
+        self.orders[number].record.venue_order_id = Some(numbered(b'V', self.venue_numbers));
+        self.transition(number, OrderTrigger::VenueAccepts, now, |_| OrderEventKind::Accepted);
+        self.enter(number, now);
+    }
+
+    fn cancel_order(&mut self, now: TsNanos, number: OrderIx) {
+        if self.can_take(number, OrderTrigger::SendCancel, "cancel") {
+            self.transition(number, OrderTrigger::SendCancel, now, |_| {
+                OrderEventKind::PendingCancel
+            });
+            self.after_latency(now, Due::Cancel(number));
+        }
+    }
+
+    fn finish_cancel(&mut self, number: OrderIx, now: TsNanos) {
+        // A fill or the end of the day may have come first.
+        if self.is_in_state(number, OrderStatus::PendingCancel) {
+            self.transition(number, OrderTrigger::CancelDone, now, |_| OrderEventKind::Canceled);
+            self.close(number);
+        }
+    }
+
+    fn finish_modify(&mut self, number: OrderIx, now: TsNanos, change: OrderModify) {
+        if !self.is_in_state(number, OrderStatus::PendingUpdate) {
+            return;
+        }
+        let changed = match self.changed_request(number, now, change) {
+            Ok(changed) => changed,
+            Err(rejection) => return self.reject(number, now, rejection),
+        };
+        self.release(number);
+        let before = &self.orders[number].record.request;
+        // More shares, another price or trigger lose the place in time; fewer shares keep it.
+        let keeps_place = changed.price == before.price
+            && changed.trigger_price == before.trigger_price
+            && changed.quantity <= before.quantity;
+        let is_at_exchange = self.orders[number].place != Place::Nowhere;
+        let must_move = is_at_exchange && (!keeps_place || change.expire_time.is_some());
+        if must_move {
+            self.leave_place(number);
+        }
+        let (sequence, queue) = (self.next_sequence(), self.model.queue_ahead.unwrap_or_default());
+        let order = &mut self.orders[number];
+        order.record.request = Arc::new(changed);
+        order.after = order.after.max(now);
+        let partly_filled = !order.record.filled.is_zero();
+        if !keeps_place {
+            order.sequence = sequence;
+            order.queue_left = Quantity::new(queue);
+        }
+        self.reserve(number);
+        self.transition(number, OrderTrigger::ModifyDone { partly_filled }, now, |_| {
+            OrderEventKind::Updated
+        });
+        if must_move {
+            self.enter(number, now);
+        }
+    }
+
+    /// Refuses an order that is not done.
+    pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
+        self.orders[number].record.rejection = Some(rejection.clone());
+        self.transition(number, OrderTrigger::Refuse, now, |_| OrderEventKind::Rejected(rejection));
+        self.close(number);
+    }
+
+    /// Takes a finished order out of everything.
+    pub(crate) fn close(&mut self, number: OrderIx) {
+        if self.open.remove(&number) {
+            *self.orders.open_mut(origin_of(number)) -= 1;
+            self.release(number);
+            self.leave_place(number);
+        }
+        self.orders.finish(number);
+    }
+
+    fn is_in_state(&self, number: OrderIx, status: OrderStatus) -> bool {
+        self.orders.get(number).is_some_and(|order| order.record.status == status)
+    }
+
+    /// Finds the order of a command; a command that finds none is only a warning, because a fill
+    /// may always come first.
+    fn find(&mut self, origin: Origin, client_order_id: &str, command: &str) -> Option<OrderIx> {
+        match self.orders.find(origin, client_order_id) {
+            Known::Here(number) => return Some(number),
+            Known::Gone(status) => self.warn_too_late(origin, command, client_order_id, status),
+            Known::Never => {
+                let code = ReasonCode::OrderStatusUnknown;
+                let shown: String = client_order_id.chars().take(40).collect();
+                let text = format!("{code}: {command} of `{shown}`, which was never sent");
+                self.warn(origin, client_order_id, text);
+            }
+        }
+        None
+    }
+
+    fn can_take(&mut self, number: OrderIx, trigger: OrderTrigger, command: &str) -> bool {
+        let record = &self.orders[number].record;
+        let possible = record.status.next(trigger).is_ok();
+        if !possible {
+            let (id, status) = (Arc::clone(&record.request.client_order_id), record.status);
+            self.warn_too_late(record.origin, command, &id, status);
+        }
+        possible
+    }
+
+    fn warn_too_late(&mut self, origin: Origin, command: &str, id: &str, status: OrderStatus) {
+        let text = format!("{command} of `{id}` came to nothing: it is {status}");
+        self.warn(origin, id, text);
+    }
+
+    pub(crate) fn warn(&mut self, origin: Origin, client_order_id: &str, text: String) {
+        self.warnings.push(Warning { origin, client_order_id: client_order_id.into(), text });
+    }
+}

@@ -1,0 +1,151 @@
+//! Trading days: where orders stand when they arrive, how days begin and end (F6, F8).
+
+use domain::instrument::DailyLimits;
+use domain::order::OrderTrigger;
+use domain::session::{AUCTION_SLACK, TradingHours};
+use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
+use domain::{InstrumentIx, OrderEventKind, Price, TimeInForce, TsNanos};
+
+use crate::order::{OrderIx, Place};
+use crate::{Due, Exchange};
+
+impl Exchange {
+    /// A trading day with the sessions `hours` begins for an instrument, whose previous close is
+    /// `base` (F7). To be called for each instrument before anything of that day.
+    pub fn begin_day(&mut self, hours: TradingHours, instrument: InstrumentIx, base: Price) {
+        self.markets[usize::from(instrument.0)].limits = DailyLimits::around(base);
+        let is_new = self.hours.is_none_or(|present| present.date != hours.date);
+        self.hours = Some(hours);
+        if is_new && !self.open.is_empty() {
+            self.put_due(hours.start, Due::CarryOver);
+        }
+    }
+
+    /// The trading day ends at `now`: its DAY orders expire, and GTD orders whose date it is.
+    pub fn end_day(&mut self, now: TsNanos) {
+        let today = now.jst_day();
+        let ends = |number: &OrderIx| {
+            let order = &self.orders[*number];
+            !order.next_day && order.last_day().is_none_or(|last| last <= today)
+        };
+        let ending: Vec<OrderIx> = self.open.iter().copied().filter(ends).collect();
+        for number in ending {
+            self.expire(number, now, None);
+        }
+    }
+
+    /// The data ends: open orders expire, and no order is taken any more (F8).
+    pub fn end_of_data(&mut self, now: TsNanos) {
+        let all: Vec<OrderIx> = self.open.iter().copied().collect();
+        for number in all {
+            self.expire(number, now, Some("END_OF_DATA"));
+        }
+        self.closed = true;
+    }
+
+    /// Orders go on into a new day: they are checked against its limits, and those that were sent
+    /// for it enter the market.
+    pub(crate) fn carry_over(&mut self, now: TsNanos) {
+        let all: Vec<OrderIx> = self.open.iter().copied().collect();
+        for number in all {
+            let order = &mut self.orders[number];
+            order.next_day = false;
+            let waits = order.place == Place::Parked;
+            if self.check_range(&self.orders[number].record.request).is_err() {
+                self.expire(number, now, Some("PRICE_LIMIT"));
+            } else if let Err(rejection) = self.check_cash_again(number) {
+                self.reject(number, now, rejection);
+            } else {
+                self.release(number);
+                self.reserve(number);
+                if waits {
+                    self.enter(number, now);
+                }
+            }
+        }
+    }
+
+    /// Puts an order that the venue has taken where it belongs at this time.
+    pub(crate) fn enter(&mut self, number: OrderIx, now: TsNanos) {
+        self.schedule_end_of_date(number);
+        let order = &mut self.orders[number];
+        let Some(hours) = self.hours else { return self.enter_book(number) };
+        if order.next_day || now >= hours.close {
+            order.place = Place::Parked;
+            return;
+        }
+        let auction = match order.record.request.time_in_force {
+            TimeInForce::AtTheOpen => hours.next_open(now),
+            TimeInForce::AtTheClose => hours.next_close(now),
+            _ => {
+                order.miss_late_prints(hours, now);
+                return self.enter_book(number);
+            }
+        };
+        let Some(auction) = auction else {
+            // The day has no such auction any more.
+            order.next_day = true;
+            order.place = Place::Parked;
+            return;
+        };
+        order.auction = Some(auction);
+        let works_before = order.funari;
+        self.market_mut(number).book.add_to_auction(number, auction);
+        if auction <= hours.morning_close && self.orders[number].lapse.is_none() {
+            // Where a session ends without the auction; the day's end sees to the afternoon.
+            let end = hours.morning_close.plus_nanos(AUCTION_SLACK);
+            self.orders[number].lapse = Some(self.put_due(end, Due::Lapse(number)));
+        }
+        if works_before {
+            self.orders[number].miss_late_prints(hours, now);
+            self.enter_book(number);
+        } else {
+            self.orders[number].place = Place::Auction;
+        }
+    }
+
+    /// A GTD order ends with its date even when nothing is traded then.
+    fn schedule_end_of_date(&mut self, number: OrderIx) {
+        let order = &self.orders[number];
+        let Some(last) = order.last_day().filter(|_| order.lapse.is_none()) else { return };
+        let midnight = (last + 1).saturating_mul(NANOS_PER_DAY).saturating_sub(JST_OFFSET_NANOS);
+        let key = self.put_due(TsNanos::from_nanos(midnight), Due::Lapse(number));
+        self.orders[number].lapse = Some(key);
+    }
+
+    /// Ends an order whose time is over; the reason is its time in force unless another is given.
+    pub(crate) fn expire(&mut self, number: OrderIx, now: TsNanos, why: Option<&'static str>) {
+        let why = why.unwrap_or(self.orders[number].record.request.time_in_force.as_str());
+        self.transition(number, OrderTrigger::Expire, now, |_| OrderEventKind::Expired(why));
+        self.close(number);
+    }
+
+    /// Takes an order from where it stands.
+    pub(crate) fn leave_place(&mut self, number: OrderIx) {
+        let order = &mut self.orders[number];
+        let lapse = order.lapse.take();
+        let auction = order.auction.take();
+        let place = std::mem::replace(&mut order.place, Place::Nowhere);
+        let (sequence, is_buy) = (order.sequence, order.is_buy());
+        let (price, trigger) = (order.record.request.price, order.record.request.trigger_price);
+        let book = &mut self.market_mut(number).book;
+        match place {
+            Place::Nowhere | Place::Parked | Place::Auction => {}
+            Place::Taker => book.remove_taker(sequence),
+            Place::Resting => {
+                let ladder = if is_buy { &mut book.buys } else { &mut book.sells };
+                ladder.remove(price.unwrap_or_default(), sequence, number);
+            }
+            Place::Stop => {
+                let ladder = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
+                ladder.remove(trigger.unwrap_or_default(), sequence, number);
+            }
+        }
+        if auction.is_some() {
+            book.remove_from_auction(number);
+        }
+        if let Some(lapse) = lapse {
+            self.due.remove(&lapse);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! The simulated exchange and the broker's checks in front of it. What it does and why is stated in
+//! [`RULES`]; each rule has tests that carry its name. Replay and the simulated broker use it alike.
+//!
+//! A command goes through `commands`, is checked in `checks`, reserves money and shares in `reserve`, and
+//! stands in a `book`. Trades go through `matching` and `auction`, bars through `bars`.
+
+mod account;
+mod auction;
+mod bars;
+mod book;
+mod checks;
+mod commands;
+mod commission;
+mod days;
+mod matching;
+mod model;
+mod order;
+mod reserve;
+mod rules;
+mod store;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use domain::account::WorkingOrder;
+use domain::instrument::DailyLimits;
+use domain::order::OrderTrigger;
+use domain::session::TradingHours;
+use domain::{
+    Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderModify, OrderRecord, Origin,
+    Price, Quantity, TsNanos,
+};
+
+pub use account::{CashAccount, PositionChange};
+pub use commands::Warning;
+pub use commission::{Commission, CommissionError, Tier, TierTable};
+pub use model::{ExecutionModel, ModelError, Preset};
+pub use rules::RULES;
+
+use book::Book;
+use order::{DueKey, OrderIx};
+use store::Orders;
+
+/// What becomes due at a time of its own.
+#[derive(Debug, Clone, Copy)]
+enum Due {
+    Arrival(OrderIx),
+    Cancel(OrderIx),
+    Modify(OrderIx, OrderModify),
+    /// The order's own end.
+    Lapse(OrderIx),
+    /// Orders go on into a new trading day.
+    CarryOver,
+}
+
+/// One instrument at the exchange.
+#[derive(Debug)]
+struct Market {
+    instrument: Instrument,
+    limits: DailyLimits,
+    last_price: Option<Price>,
+    book: Book,
+    /// Shares that open sell orders want to sell.
+    selling: Quantity,
+    /// Trades of fewer shares fill nothing.
+    smallest_print: u64,
+}
+
+/// The exchange: takes commands, takes trades of the market, tells what happened.
+#[derive(Debug)]
+pub struct Exchange {
+    model: ExecutionModel,
+    markets: Vec<Market>,
+    account: CashAccount,
+    orders: Orders,
+    /// Orders that are not done, in the order in which they were sent.
+    open: BTreeSet<OrderIx>,
+    /// At most one command under way and one end for each open order, and what was under way for
+    /// orders that ended meanwhile.
+    due: BTreeMap<DueKey, Due>,
+    /// The present trading day, or the last one.
+    hours: Option<TradingHours>,
+    events: Vec<OrderEvent>,
+    warnings: Vec<Warning>,
+    closed: bool,
+    exhausted: bool,
+    sequence: u64,
+    venue_numbers: u64,
+    trade_numbers: u64,
+    our_volume: Quantity,
+}
+
+impl Exchange {
+    /// An exchange for `instruments`, with an account that holds `cash`.
+    #[must_use]
+    pub fn new(model: ExecutionModel, instruments: &[Instrument], cash: Money) -> Self {
+        let market = |instrument: &Instrument| Market {
+            instrument: instrument.clone(),
+            limits: DailyLimits { low: Price::from_units(1), high: Price::from_units(i64::MAX) },
+            last_price: None,
+            book: Book::default(),
+            selling: Quantity::ZERO,
+            smallest_print: model.smallest_print(instrument.lot),
+        };
+        Self {
+            model,
+            markets: instruments.iter().map(market).collect(),
+            account: CashAccount::new(cash, instruments.len()),
+            orders: Orders::default(),
+            open: BTreeSet::new(),
+            due: BTreeMap::new(),
+            hours: None,
+            events: Vec::new(),
+            warnings: Vec::new(),
+            closed: false,
+            exhausted: false,
+            sequence: 0,
+            venue_numbers: 0,
+            trade_numbers: 0,
+            our_volume: Quantity::ZERO,
+        }
+    }
+
+    /// The account.
+    #[must_use]
+    pub const fn account(&self) -> &CashAccount {
+        &self.account
+    }
+
+    /// Shares that our orders traded.
+    #[must_use]
+    pub const fn our_volume(&self) -> Quantity {
+        self.our_volume
+    }
+
+    /// Whether more orders were sent than the run may send. Such an order is not kept; the run must
+    /// end.
+    #[must_use]
+    pub const fn is_exhausted(&self) -> bool {
+        self.exhausted
+    }
+
+    /// What happened since the last call, in order and all at one instant.
+    pub fn take_events(&mut self) -> Vec<OrderEvent> {
+        std::mem::take(&mut self.events)
+    }
+
+    /// Commands that came to nothing since the last call.
+    pub fn take_warnings(&mut self) -> Vec<Warning> {
+        std::mem::take(&mut self.warnings)
+    }
+
+    /// Takes out the finished orders, by origin and in the order of their sending. Their ids stay taken, and
+    /// nothing else changes; a long run calls this from time to time so that its memory stays flat.
+    pub fn take_done(&mut self) -> Vec<OrderRecord> {
+        self.orders.take_done()
+    }
+
+    /// Gives up the orders that were not taken out, by origin and in the order of their sending.
+    #[must_use]
+    pub fn into_orders(self) -> Vec<OrderRecord> {
+        self.orders.into_records()
+    }
+
+    /// Orders of the strategy that are not done, for its portfolio queries.
+    #[must_use]
+    pub fn working_orders(&self) -> Vec<WorkingOrder> {
+        let records = self.open.iter().map(|number| &self.orders[*number].record);
+        let working = |record: &OrderRecord| WorkingOrder {
+            request: Arc::clone(&record.request),
+            venue_order_id: record.venue_order_id.clone(),
+            status: record.status,
+            filled_quantity: record.filled,
+            ts_submitted: record.ts_submitted,
+        };
+        records.filter(|record| record.origin == Origin::Strategy).map(working).collect()
+    }
+
+    /// The last price that was printed before the commands that follow.
+    #[inline]
+    pub fn set_last_price(&mut self, instrument: InstrumentIx, price: Price) {
+        self.markets[usize::from(instrument.0)].last_price = Some(price);
+    }
+
+    /// When the next thing becomes due by itself, if anything does.
+    #[must_use]
+    pub fn next_due(&self) -> Option<TsNanos> {
+        self.due.first_key_value().map(|((due, _), _)| *due)
+    }
+
+    fn market_of(&self, number: OrderIx) -> &Market {
+        &self.markets[usize::from(self.orders[number].record.request.instrument.0)]
+    }
+
+    fn market_mut(&mut self, number: OrderIx) -> &mut Market {
+        &mut self.markets[usize::from(self.orders[number].record.request.instrument.0)]
+    }
+
+    fn next_sequence(&mut self) -> u64 {
+        self.sequence += 1;
+        self.sequence
+    }
+
+    /// Puts down what becomes due.
+    fn put_due(&mut self, when: TsNanos, due: Due) -> DueKey {
+        let key = (when, self.next_sequence());
+        self.due.insert(key, due);
+        key
+    }
+
+    /// Moves an order to its next state and tells it.
+    fn transition(
+        &mut self,
+        number: OrderIx,
+        trigger: OrderTrigger,
+        now: TsNanos,
+        kind: impl FnOnce(&OrderRecord) -> OrderEventKind,
+    ) {
+        let order = &mut self.orders[number];
+        let taken = order.take(trigger, now);
+        let record = &order.record;
+        assert!(taken.is_ok(), "{taken:?} for {}", record.request.client_order_id);
+        self.events.push(OrderEvent {
+            ts_event: now,
+            origin: record.origin,
+            client_order_id: Arc::clone(&record.request.client_order_id),
+            venue_order_id: record.venue_order_id.clone(),
+            instrument: record.request.instrument,
+            status: record.status,
+            kind: kind(record),
+        });
+    }
+}
+
+/// `<letter>-<number>`, as venues number things.
+fn numbered(letter: u8, number: u64) -> Arc<str> {
+    let mut text = [0_u8; 22];
+    let mut from = text.len();
+    let mut rest = number;
+    loop {
+        from -= 1;
+        text[from] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    text[from - 1] = b'-';
+    text[from - 2] = letter;
+    // Digits, a dash and a letter are always text.
+    Arc::from(std::str::from_utf8(&text[from - 2..]).unwrap_or_default())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::numbered;
+
+    #[test]
+    fn numbers_are_written_out() {
+        assert_eq!(&*numbered(b'V', 0), "V-0");
+        assert_eq!(&*numbered(b'T', 1_200_340), "T-1200340");
+        assert_eq!(&*numbered(b'T', u64::MAX), "T-18446744073709551615");
+    }
+}

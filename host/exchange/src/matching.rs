@@ -1,0 +1,298 @@
+//! Fills: which of our orders a trade of the market can fill, at which price, and how much (F1-F5).
+
+use domain::market::{Trade, TradeColumns};
+use domain::order::OrderTrigger;
+use domain::{Fill, Money, OrderEventKind, OrderSide, Price, Quantity, TsNanos};
+
+use crate::book::Budget;
+use crate::order::{Order, OrderIx, Place};
+use crate::{Exchange, numbered};
+
+/// The price of a fill, and that of the market before slippage.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct FillPrices {
+    pub(crate) last: Price,
+    pub(crate) market: Price,
+}
+
+impl Exchange {
+    /// The first row of `from..to` before which or at which something can happen here. Only looks;
+    /// changes nothing, so it may be asked for any part of the rows, in any pieces.
+    #[must_use]
+    #[inline]
+    pub fn next_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
+        if self.open.is_empty() && self.due.is_empty() {
+            return to;
+        }
+        self.find_stop(rows, from, to)
+    }
+
+    fn find_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
+        let mut end = to;
+        if let Some(due) = self.next_due() {
+            end = from + rows.ts_event[from..to].partition_point(|ts| *ts < due.nanos());
+        }
+        for (index, market) in self.markets.iter().enumerate() {
+            if !market.book.is_empty() {
+                end = self.find_match(index, rows, from, end);
+            }
+        }
+        end
+    }
+
+    /// The first row that may fill, trigger, move or end an order of this market.
+    fn find_match(
+        &self,
+        instrument: usize,
+        rows: TradeColumns<'_>,
+        from: usize,
+        to: usize,
+    ) -> usize {
+        let market = &self.markets[instrument];
+        let counts_touches = self.model.queue_ahead.is_some();
+        let reach = market.book.reach(counts_touches);
+        // A queue moves with trades of any size.
+        let needed = if counts_touches { 0 } else { market.smallest_print };
+        let columns = rows.ts_event[from..to]
+            .iter()
+            .zip(&rows.instrument[from..to])
+            .zip(&rows.price[from..to])
+            .zip(&rows.quantity[from..to]);
+        let mut matters = columns.map(|(((ts, of), price), quantity)| {
+            usize::from(*of) == instrument && reach.is_hit_by(*ts, *price, *quantity, needed)
+        });
+        matters.position(|matters| matters).map_or(to, |found| from + found)
+    }
+
+    /// Lets our orders match a trade of the market.
+    pub fn take_trade(&mut self, trade: &Trade) {
+        let Trade { ts_event, instrument, price, quantity } = *trade;
+        let market = &self.markets[usize::from(instrument.0)];
+        // A price outside the day's range says that the range is not known; nothing is filled.
+        if market.book.is_empty() || !market.limits.contains(price) {
+            return;
+        }
+        let print = *trade;
+        let mut budget = Budget::new(self.model.budget(quantity, market.instrument.lot));
+        if market.book.is_auction(ts_event) {
+            self.match_auction(print, &mut budget);
+        }
+        if !budget.is_used_up() {
+            self.match_takers(print, &mut budget);
+        }
+        self.match_resting(print, OrderSide::Buy, &mut budget);
+        self.match_resting(print, OrderSide::Sell, &mut budget);
+        self.markets[usize::from(instrument.0)].last_price = Some(price);
+        self.trigger_stops(print, OrderSide::Buy);
+        self.trigger_stops(print, OrderSide::Sell);
+    }
+
+    fn match_takers(&mut self, print: Trade, budget: &mut Budget) {
+        let mut place = 0;
+        while let Some(number) = self.markets[usize::from(print.instrument.0)].book.taker(place) {
+            if self.orders[number].may_match_at(print.ts_event) {
+                self.match_taker(number, print, budget);
+            }
+            // A taker that is done or rests now is gone from the list.
+            if self.orders[number].place == Place::Taker {
+                place += 1;
+            }
+        }
+    }
+
+    /// Fills an order that takes liquidity, or lets it rest when the price has left it (F4).
+    pub(crate) fn match_taker(&mut self, number: OrderIx, print: Trade, budget: &mut Budget) {
+        match self.taker_price(number, print.price) {
+            Some(_) if budget.is_used_up() => {}
+            Some(price) => {
+                let quantity = budget.take(self.orders[number].record.leaves());
+                let prices = FillPrices { last: price, market: print.price };
+                self.fill(number, print.ts_event, prices, quantity);
+            }
+            None => self.rest_instead(number),
+        }
+    }
+
+    fn match_resting(&mut self, print: Trade, side: OrderSide, budget: &mut Budget) {
+        let counts_touches = self.model.queue_ahead.is_some();
+        let mut place = 0;
+        while counts_touches || !budget.is_used_up() {
+            let book = &self.markets[usize::from(print.instrument.0)].book;
+            let ladder = if side == OrderSide::Buy { &book.buys } else { &book.sells };
+            let Some(number) = ladder.get(place).map(|rung| rung.order) else { break };
+            let limit = self.orders[number].record.request.price.unwrap_or_default();
+            // Above zero where the trade is through the limit.
+            let beyond = (limit.units() - print.price.units()) * side.sign();
+            if beyond < 0 || beyond == 0 && !counts_touches {
+                break;
+            }
+            if self.orders[number].may_match_at(print.ts_event) {
+                let most = self.move_queue(number, print, beyond == 0, budget);
+                let quantity = budget.take(self.orders[number].record.leaves().min(most));
+                if !quantity.is_zero() {
+                    let prices = FillPrices { last: limit, market: print.price };
+                    self.fill(number, print.ts_event, prices, quantity);
+                }
+            }
+            if self.orders[number].place == Place::Resting {
+                place += 1;
+            }
+        }
+    }
+
+    /// Lets a trade work off the queue ahead of a resting order; tells how many of its shares are
+    /// left for the order (F4).
+    fn move_queue(
+        &mut self,
+        number: OrderIx,
+        print: Trade,
+        is_touch: bool,
+        budget: &Budget,
+    ) -> Quantity {
+        let lot = self.market_of(number).instrument.lot;
+        let order = &mut self.orders[number];
+        if !is_touch {
+            // Whoever stood ahead at this price is done.
+            order.queue_left = Quantity::ZERO;
+            return order.record.leaves();
+        }
+        let ahead = order.queue_left;
+        order.queue_left = ahead.saturating_sub(print.quantity);
+        print.quantity.saturating_sub(ahead).saturating_sub(budget.taken()).floor_to(lot)
+    }
+
+    /// Stops that the trade has reached become new orders at its time (F5).
+    fn trigger_stops(&mut self, print: Trade, side: OrderSide) {
+        let mut place = 0;
+        loop {
+            let book = &self.markets[usize::from(print.instrument.0)].book;
+            let ladder = if side == OrderSide::Buy { &book.stop_buys } else { &book.stop_sells };
+            let Some(number) = ladder.get(place).map(|rung| rung.order) else { break };
+            let trigger = self.orders[number].record.request.trigger_price.unwrap_or_default();
+            if (print.price.units() - trigger.units()) * side.sign() < 0 {
+                break;
+            }
+            if self.orders[number].may_match_at(print.ts_event) {
+                self.trigger(number, print.ts_event);
+            } else {
+                place += 1;
+            }
+        }
+    }
+
+    /// Makes a stop an ordinary order.
+    pub(crate) fn trigger(&mut self, number: OrderIx, now: TsNanos) {
+        let order = &self.orders[number];
+        let trigger = order.record.request.trigger_price.unwrap_or_default();
+        let (before, is_buy) = (order.sequence, order.is_buy());
+        let book = &mut self.market_mut(number).book;
+        let ladder = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
+        ladder.remove(trigger, before, number);
+        let sequence = self.next_sequence();
+        let order = &mut self.orders[number];
+        order.record.ts_triggered = Some(now);
+        (order.after, order.arrival, order.sequence) = (now, now, sequence);
+        self.enter_book(number);
+    }
+
+    /// F2: the print and the slippage, inside the day's range; for a limit order never past its
+    /// limit, and none once the print itself is past it.
+    pub(crate) fn taker_price(&self, number: OrderIx, print: Price) -> Option<Price> {
+        let order = &self.orders[number];
+        let market = self.market_of(number);
+        let tick = market.instrument.ticks.tick_at(print).units();
+        let slippage = i64::from(self.model.slippage_ticks).saturating_mul(tick);
+        let slipped = print.units().saturating_add(slippage * order.record.request.side.sign());
+        let slipped = market.limits.clamp(Price::from_units(slipped));
+        match order.record.request.price {
+            None => Some(slipped),
+            Some(limit) if order.is_buy() => (print <= limit).then(|| slipped.min(limit)),
+            Some(limit) => (print >= limit).then(|| slipped.max(limit)),
+        }
+    }
+
+    /// Puts an order into the book: a stop before its trigger, an order that takes liquidity, or
+    /// one that rests (F4).
+    pub(crate) fn enter_book(&mut self, number: OrderIx) {
+        let order = &self.orders[number];
+        let (sequence, after, is_buy) = (order.sequence, order.after, order.is_buy());
+        if order.waits_for_trigger() {
+            let trigger = order.record.request.trigger_price.unwrap_or_default();
+            let book = &mut self.market_mut(number).book;
+            let ladder = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
+            ladder.add(trigger, sequence, number);
+            self.orders[number].place = Place::Stop;
+        } else if self.is_marketable(order) {
+            self.market_mut(number).book.add_taker(sequence, number, after);
+            self.orders[number].place = Place::Taker;
+        } else {
+            self.rest(number);
+        }
+    }
+
+    /// Whether an order takes liquidity at the last price. Before the first price every order does.
+    fn is_marketable(&self, order: &Order) -> bool {
+        let last = self.markets[usize::from(order.record.request.instrument.0)].last_price;
+        match (order.record.request.price, last) {
+            (None, _) | (_, None) => true,
+            (Some(limit), Some(last)) if order.is_buy() => limit >= last,
+            (Some(limit), Some(last)) => limit <= last,
+        }
+    }
+
+    /// The price has left an order that took liquidity: from now on it rests (F4).
+    pub(crate) fn rest_instead(&mut self, number: OrderIx) {
+        let sequence = self.orders[number].sequence;
+        self.market_mut(number).book.remove_taker(sequence);
+        self.rest(number);
+    }
+
+    fn rest(&mut self, number: OrderIx) {
+        let order = &mut self.orders[number];
+        order.place = Place::Resting;
+        let (sequence, is_buy) = (order.sequence, order.is_buy());
+        // Only orders with a limit come here: the others are always marketable.
+        let price = order.record.request.price.unwrap_or_default();
+        let book = &mut self.market_mut(number).book;
+        let ladder = if is_buy { &mut book.buys } else { &mut book.sells };
+        ladder.add(price, sequence, number);
+    }
+
+    pub(crate) fn fill(
+        &mut self,
+        number: OrderIx,
+        now: TsNanos,
+        prices: FillPrices,
+        quantity: Quantity,
+    ) {
+        let price = prices.last;
+        self.trade_numbers += 1;
+        let trade_id = numbered(b'T', self.trade_numbers);
+        let order = &mut self.orders[number];
+        let (instrument, side) = (order.record.request.instrument, order.record.request.side);
+        order.record.filled += quantity;
+        // The cash check has shown that every value fits.
+        order.record.filled_value += Money::checked_notional(price, quantity).unwrap_or_default();
+        let fee = self.model.commission.fee(order.record.filled_value) - order.record.commission;
+        order.record.commission += fee;
+        let done = order.record.leaves().is_zero();
+        self.account.book(instrument, side, price, quantity, fee);
+        self.our_volume += quantity;
+        self.release_filled(number, quantity);
+        self.transition(number, OrderTrigger::Fill { done }, now, |record| {
+            OrderEventKind::Filled(Fill {
+                side,
+                trade_id,
+                last_quantity: quantity,
+                last_price: price,
+                market_price: prices.market,
+                cumulative_quantity: record.filled,
+                leaves_quantity: record.leaves(),
+                commission: fee,
+            })
+        });
+        if done {
+            self.close(number);
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The rules of the exchange in words. Every result prints them with the run's parameters.
+
+use crate::model::ExecutionModel;
+
+/// The rules, by their names. [`ExecutionModel::rules`] adds the parameters.
+pub const RULES: [(&str, &str); 16] = [
+    (
+        "F1",
+        "An order can match only trades that are strictly later than the event the strategy was \
+         handling when it sent the order, and not earlier than its arrival (sending + latency). \
+         Trades of the same instant are one sweep and never match.",
+    ),
+    (
+        "F2",
+        "A market order fills from the first such trade on, at the trade's price plus the slippage \
+         (minus for a sell), never outside the day's price limits.",
+    ),
+    (
+        "F3",
+        "All our orders together take at most the participation of each trade's shares, in whole \
+         lots: first orders that take liquidity in the order of their arrival, then resting buys \
+         from the highest price, then resting sells from the lowest, the older first. The rest \
+         waits for the next trade. No share is used twice.",
+    ),
+    (
+        "F4",
+        "A limit order that is marketable when it arrives fills like a market order, never past \
+         its limit, until the price leaves it; from then on it rests. A resting order fills at its \
+         own price: when a trade goes through that price, or at a touch once the queue ahead of it \
+         has traded at that price since its arrival. A change of price or trigger, or more shares, \
+         loses the place in time.",
+    ),
+    (
+        "F5",
+        "A trade at or past the trigger of a stop triggers it, whatever its size; the order is \
+         then a new market or limit order that arrives at that trade's time, so it fills on a \
+         later trade at a price that was traded, gaps included. A stop whose trigger is already \
+         reached by the last price when it arrives is refused with VENUE_REJECTED, as Tokyo \
+         brokers do. After the trigger it cannot be changed any more.",
+    ),
+    (
+        "F6",
+        "Sessions are 09:00-11:30 and 12:30-15:30 JST with the closing auction at 15:30 (before \
+         2024-11-05 at 15:00; a day whose trades go on after that has the longer hours). A DAY \
+         order ends with the day's last trade, or at the close where that is later, and a GTD \
+         order likewise on its date in Japan, or at that date's midnight when nothing traded; both \
+         at that time and not at the next trade. GTD reaches at most 10 business days ahead \
+         (weekdays; public holidays are not known). An order sent at or after the close belongs to \
+         the next trading day; one that comes after 11:30 is too late for the morning's closing \
+         auction.",
+    ),
+    (
+        "F6-AUCTION",
+        "The auctions are the first trade of each session, the first trade from 11:30 on and the \
+         first trade from the close on. AT_THE_OPEN and AT_THE_CLOSE wait for the next opening or \
+         closing auction that they can still reach by the clock (before 09:00 or 12:30; before \
+         11:30 or the close) and take part in it only, at its price without slippage, oldest first \
+         together with the orders that take liquidity; a limit must be better than the auction's \
+         price, or the queue ahead must fit into its volume. What is left expires right after the \
+         auction, or 5 minutes after the morning's end if there was none. With \
+         `close_strategy=funari` a limit order works until its closing auction and is a market \
+         order in it.",
+    ),
+    (
+        "F7",
+        "Checked when an order or a change is sent: shape, tags, lot, price limits of the day \
+         (around the previous close; on the first day around its first trade), cash at the worst \
+         possible price and fee, no short sale. Limit prices off the tick grid are rounded to it, \
+         away from the market; triggers likewise. On each further day orders are checked again: a \
+         price outside the new day's limits expires (PRICE_LIMIT), missing cash is refused.",
+    ),
+    (
+        "F8",
+        "When the data ends, open orders expire with END_OF_DATA; an open position is valued at \
+         the last price, not closed.",
+    ),
+    (
+        "F9",
+        "Prices and money are integers of 1/10,000 yen. No wall clock, no random numbers, no \
+         unordered collections.",
+    ),
+    (
+        "F10",
+        "Bars: an order takes part in the first bar that begins at or after its arrival, so what \
+         is decided on a bar fills from the next bar's open. All fills have the bar's end as their \
+         time and stay inside the bar's traded range; our orders share the participation of its \
+         volume. In this order: AT_THE_OPEN at the open; orders that take liquidity at the open \
+         plus slippage; stops at the worse of trigger and open plus slippage; resting orders at \
+         their price, or at the open where the bar opens beyond it; AT_THE_CLOSE at the close.",
+    ),
+    (
+        "F10-PATH",
+        "The path of prices inside a bar is unknown, so the worse one is taken: a stop comes before \
+         a resting order (the loss before the profit), a touch fills only with an empty queue \
+         ahead, and a stop-limit whose limit is not reached at its trigger or after an open beyond \
+         it works from the next bar on. A cancel or change acts on whole bars.",
+    ),
+    (
+        "TAGS",
+        "cash_margin=cash and account_type are taken and have no effect; NISA buys (closed in 2024), \
+         the NISA growth account and every margin tag are refused, because this account has cash \
+         only. Tags outside the registry are ignored with a warning.",
+    ),
+    (
+        "NOT MODELLED",
+        "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, FOK, post_only and stops with an auction \
+         are refused with VENUE_UNSUPPORTED. Our own orders do not move the market.",
+    ),
+    (
+        "FEE",
+        "The commission is a function of the value of all fills of an order; each fill is charged \
+         what it adds. A rate is cut off at whole yen, before its minimum and maximum.",
+    ),
+    (
+        "LIMITS",
+        "10,000 orders may work at the same time; more are refused. A run that sends more orders \
+         than its limit ends with a fault.",
+    ),
+];
+
+impl ExecutionModel {
+    /// The rules with these parameters, by their names.
+    #[must_use]
+    pub fn rules(&self) -> Vec<(&'static str, String)> {
+        let parameter =
+            |name: &str| match name {
+                "F1" => Some(format!("Latency: {} ns.", self.latency_ns)),
+                "F2" => Some(format!("Slippage: {} ticks.", self.slippage_ticks)),
+                "F3" => Some(format!("Participation: {} %.", self.participation_percent)),
+                "F4" => Some(self.queue_ahead.map_or(
+                    "Queue ahead: endless, so a touch never fills.".to_owned(),
+                    |shares| format!("Queue ahead: {shares} shares."),
+                )),
+                "FEE" => Some(format!("Commission: {}.", self.commission)),
+                "LIMITS" => Some(format!("Limit: {} orders.", self.orders_max)),
+                _ => None,
+            };
+        let stated = |(name, text): &(&'static str, &str)| match parameter(name) {
+            Some(parameter) => (*name, format!("{text} {parameter}")),
+            None => (*name, (*text).to_owned()),
+        };
+        let mut rules: Vec<_> = RULES.iter().map(stated).collect();
+        rules.extend(self.warning().map(|warning| ("WARNING", warning)));
+        rules
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::model::Preset;
+
+    #[test]
+    fn the_rules_name_every_parameter() {
+        let text = |preset: Preset| {
+            let rules = preset.model().rules();
+            rules.iter().map(|(name, text)| format!("{name}: {text}\n")).collect::<String>()
+        };
+        let strict = text(Preset::Strict);
+        for stated in [
+            "Latency: 0 ns.",
+            "Slippage: 1 ticks.",
+            "Participation: 100 %.",
+            "a touch never fills.",
+            "Commission: none.",
+            "Limit: 4000000 orders.",
+        ] {
+            assert!(strict.contains(stated), "{stated} is missing in {strict}");
+        }
+        assert!(!strict.contains("WARNING"));
+        assert!(text(Preset::Realistic).contains("Commission: tiers:50000=55,"));
+        assert!(text(Preset::Optimistic).contains("WARNING: OPTIMISTIC EXECUTION"));
+    }
+}

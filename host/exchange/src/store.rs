@@ -1,0 +1,256 @@
+//! All orders of a run, a store for each origin: by number, and every client order id that was ever
+//! used there.
+//!
+//! Finished orders may be taken out; their ids stay known as 128-bit hashes, 25 bytes each (about
+//! 200 MB at the limit of 4,000,000 orders, with the free places of the table).
+
+use std::collections::{HashMap, VecDeque}; // lookup only: the map of ids
+use std::hash::{BuildHasherDefault, Hasher};
+use std::ops::{Index, IndexMut};
+
+use domain::{OrderRecord, OrderStatus, Origin};
+use xxhash_rust::xxh3::xxh3_128;
+
+use crate::order::{Order, OrderIx};
+
+/// xxh3-128 of a client order id. Two ids with the same hash would count as one; among 4,000,000
+/// the chance is below 1 in 10^25.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct IdHash([u64; 2]);
+
+impl IdHash {
+    fn of(id: &str) -> Self {
+        let hash = xxh3_128(id.as_bytes());
+        Self([hash as u64, (hash >> 64) as u64])
+    }
+}
+
+impl std::hash::Hash for IdHash {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.0[0]);
+    }
+}
+
+/// The key is a hash already.
+#[derive(Debug, Default)]
+struct Already(u64);
+
+impl Hasher for Already {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.0 = self.0.rotate_left(8) ^ u64::from(*byte);
+        }
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.0 = value;
+    }
+}
+
+/// Who has an id.
+#[derive(Debug, Clone, Copy)]
+struct Holder {
+    order: OrderIx,
+    /// How the order ended, once it was taken out.
+    ended: OrderStatus,
+}
+
+/// What is known of an id.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Known {
+    /// It was never used.
+    Never,
+    /// Its order is here.
+    Here(OrderIx),
+    /// Its order ended so and was taken out.
+    Gone(OrderStatus),
+}
+
+/// The bit that tells the keys of clients' orders from those of the strategy's.
+const CLIENT: OrderIx = 1 << 31;
+
+/// Whose order this is.
+pub(crate) const fn origin_of(number: OrderIx) -> Origin {
+    if number & CLIENT == 0 { Origin::Strategy } else { Origin::Client }
+}
+
+/// All orders of one origin.
+#[derive(Debug)]
+struct Store {
+    /// Key of the first order that this origin can send.
+    base: OrderIx,
+    /// Orders from key `first` on; `None` where one was taken out.
+    slots: VecDeque<Option<Box<Order>>>,
+    first: OrderIx,
+    /// Finished orders that were not taken out yet.
+    done: Vec<OrderIx>,
+    /// Orders that are not done.
+    open: usize,
+    /// Lookup only: its order is never seen.
+    ids: HashMap<IdHash, Holder, BuildHasherDefault<Already>>, // lookup only
+}
+
+impl Store {
+    fn new(base: OrderIx) -> Self {
+        let (slots, done, ids) = (VecDeque::new(), Vec::new(), HashMap::default());
+        Self { base, slots, first: base, done, open: 0, ids }
+    }
+
+    /// The key of the next order.
+    fn next(&self) -> OrderIx {
+        // The number of orders is limited far below 2^31.
+        self.first + self.slots.len() as OrderIx
+    }
+
+    /// Adds an order. Tells its key, and whether its id is new; the first order with an id keeps it.
+    fn push(&mut self, order: Order) -> (OrderIx, bool) {
+        let number = self.next();
+        let holder = Holder { order: number, ended: OrderStatus::Initialized };
+        let id = IdHash::of(&order.record.request.client_order_id);
+        let is_new = self.ids.entry(id).or_insert(holder).order == number;
+        self.slots.push_back(Some(Box::new(order)));
+        (number, is_new)
+    }
+
+    /// What is known of an id.
+    fn find(&self, client_order_id: &str) -> Known {
+        match self.ids.get(&IdHash::of(client_order_id)) {
+            None => Known::Never,
+            Some(holder) if self.get(holder.order).is_some() => Known::Here(holder.order),
+            Some(holder) => Known::Gone(holder.ended),
+        }
+    }
+
+    /// An order that was not taken out.
+    fn get(&self, number: OrderIx) -> Option<&Order> {
+        let slot = number.checked_sub(self.first)?;
+        self.slots.get(slot as usize)?.as_deref()
+    }
+
+    /// Takes out the finished orders, in the order of their sending.
+    fn take_done(&mut self, into: &mut Vec<OrderRecord>) {
+        let mut numbers = std::mem::take(&mut self.done);
+        numbers.sort_unstable();
+        into.extend(numbers.into_iter().filter_map(|number| self.take(number)));
+        while self.slots.front().is_some_and(Option::is_none) {
+            self.slots.pop_front();
+            self.first += 1;
+        }
+    }
+
+    fn take(&mut self, number: OrderIx) -> Option<OrderRecord> {
+        let slot = number.checked_sub(self.first)?;
+        let record = self.slots.get_mut(slot as usize)?.take()?.record;
+        if let Some(holder) = self.ids.get_mut(&IdHash::of(&record.request.client_order_id))
+            && holder.order == number
+        {
+            holder.ended = record.status;
+        }
+        Some(record)
+    }
+}
+
+/// All orders of a run. Keys sort by origin, the strategy's first, then by the time of sending.
+#[derive(Debug)]
+pub(crate) struct Orders {
+    strategy: Store,
+    client: Store,
+}
+
+impl Default for Orders {
+    fn default() -> Self {
+        Self { strategy: Store::new(0), client: Store::new(CLIENT) }
+    }
+}
+
+impl Orders {
+    const fn of(&self, origin: Origin) -> &Store {
+        match origin {
+            Origin::Strategy => &self.strategy,
+            Origin::Client => &self.client,
+        }
+    }
+
+    const fn of_mut(&mut self, origin: Origin) -> &mut Store {
+        match origin {
+            Origin::Strategy => &mut self.strategy,
+            Origin::Client => &mut self.client,
+        }
+    }
+
+    /// Orders of an origin that were ever sent; the number of its next one.
+    pub(crate) fn sent(&self, origin: Origin) -> u32 {
+        let store = self.of(origin);
+        store.next() - store.base
+    }
+
+    /// Orders of an origin that are not done.
+    pub(crate) fn open(&self, origin: Origin) -> usize {
+        self.of(origin).open
+    }
+
+    /// The same, to count.
+    pub(crate) fn open_mut(&mut self, origin: Origin) -> &mut usize {
+        &mut self.of_mut(origin).open
+    }
+
+    /// Adds an order. Tells its key, and whether its id is new in its origin.
+    pub(crate) fn push(&mut self, order: Order) -> (OrderIx, bool) {
+        self.of_mut(order.record.origin).push(order)
+    }
+
+    /// What is known of an id of an origin.
+    pub(crate) fn find(&self, origin: Origin, client_order_id: &str) -> Known {
+        self.of(origin).find(client_order_id)
+    }
+
+    /// An order that was not taken out.
+    pub(crate) fn get(&self, number: OrderIx) -> Option<&Order> {
+        self.of(origin_of(number)).get(number)
+    }
+
+    /// Notes that nothing can happen to an order any more.
+    pub(crate) fn finish(&mut self, number: OrderIx) {
+        self.of_mut(origin_of(number)).done.push(number);
+    }
+
+    /// Takes out the finished orders, by origin and in the order of their sending.
+    pub(crate) fn take_done(&mut self) -> Vec<OrderRecord> {
+        let mut records = Vec::new();
+        self.strategy.take_done(&mut records);
+        self.client.take_done(&mut records);
+        records
+    }
+
+    /// Gives up the orders that were not taken out, by origin and in the order of their sending.
+    pub(crate) fn into_records(self) -> Vec<OrderRecord> {
+        let slots = self.strategy.slots.into_iter().chain(self.client.slots);
+        slots.flatten().map(|order| order.record).collect()
+    }
+}
+
+impl Index<OrderIx> for Orders {
+    type Output = Order;
+
+    #[inline]
+    #[expect(clippy::expect_used, reason = "only finished orders are taken out")]
+    fn index(&self, number: OrderIx) -> &Order {
+        self.get(number).expect("an order that is at the exchange was not taken out")
+    }
+}
+
+impl IndexMut<OrderIx> for Orders {
+    #[inline]
+    #[expect(clippy::expect_used, reason = "only finished orders are taken out")]
+    fn index_mut(&mut self, number: OrderIx) -> &mut Order {
+        let store = self.of_mut(origin_of(number));
+        let slot = number
+            .checked_sub(store.first)
+            .and_then(|slot| store.slots.get_mut(slot as usize).and_then(Option::as_deref_mut));
+        slot.expect("an order that is at the exchange was not taken out")
+    }
+}

@@ -1,0 +1,409 @@
+//! The market data of a run: trades, or bars from the vendor's bar files and, for days without one,
+//! made from trades.
+
+use std::ops::{ControlFlow, Range};
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use domain::market::BarGranularity;
+use domain::time::NANOS_PER_DAY;
+use domain::{InstrumentId, JstDate, Price, TickTable, TsNanos, VendorCode};
+use marketdata::{
+    BarFile, Catalog, DataError, Period, PriceGrid, ProgressFn, TradeFile, TradeStore,
+};
+use results::output::InputFile;
+
+use crate::options::check_instruments;
+use crate::request::{RequestError, RunObserver};
+use crate::series::{BarSeries, MarketSeries, TradeSeries};
+
+/// What the strategy sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Granularity {
+    /// Every trade.
+    Trade,
+    /// Minute bars.
+    Minute,
+    /// Daily bars.
+    Day,
+}
+
+impl Granularity {
+    /// The span of the bars; none for trades.
+    #[must_use]
+    pub const fn bars(self) -> Option<BarGranularity> {
+        match self {
+            Self::Trade => None,
+            Self::Minute => Some(BarGranularity::Minute),
+            Self::Day => Some(BarGranularity::Day),
+        }
+    }
+
+    /// The name in manifests.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Trade => "trade",
+            Self::Minute => "minute",
+            Self::Day => "day",
+        }
+    }
+}
+
+/// Which price steps a run uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TickChoice {
+    /// The coarsest of the exchange's tables that fits every price of the data.
+    Auto,
+    /// This one.
+    Table(TickTable),
+}
+
+/// Reads `auto`, `normal`, `topix500`, `etf`, or one step in yen like `0.1`.
+impl FromStr for TickChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "auto" => Ok(Self::Auto),
+            "normal" => Ok(Self::Table(TickTable::Normal)),
+            "topix500" => Ok(Self::Table(TickTable::Topix500)),
+            "etf" => Ok(Self::Table(TickTable::Etf)),
+            other => match other.parse::<Price>() {
+                Ok(step) if step.units() > 0 => Ok(Self::Table(TickTable::Fixed(step))),
+                _ => Err("write auto, normal, topix500, etf, or a step in yen like 0.1".to_owned()),
+            },
+        }
+    }
+}
+
+/// Which market data a run wants.
+#[derive(Debug, Clone)]
+pub struct DataRequest {
+    /// Folder with the vendor's files.
+    pub folder: PathBuf,
+    /// Folder of the cache for decoded data; made when it is missing.
+    pub cache: PathBuf,
+    /// What is traded, in the order in which the strategy counts them; 1 to 4, none twice.
+    pub instruments: Vec<InstrumentId>,
+    /// First date in Japan; `None` for the first of the data.
+    pub start: Option<JstDate>,
+    /// Last date in Japan, included; `None` for the last of the data.
+    pub end: Option<JstDate>,
+    /// What the strategy sees.
+    pub granularity: Granularity,
+    /// Price steps.
+    pub ticks: TickChoice,
+}
+
+/// The market data of a run.
+#[derive(Debug)]
+pub struct DataSet {
+    /// The rows, day by day.
+    pub series: MarketSeries,
+    /// The files that rows came from, in time order.
+    pub inputs: Vec<InputFile>,
+    /// Price steps by instrument.
+    pub ticks: Vec<TickTable>,
+    /// First and last date with rows.
+    pub range: (JstDate, JstDate),
+    /// Trades, or days where bars are replayed: what progress counts.
+    pub total: u64,
+    /// Where bars came from: `vendor`, `trades` or both; none for trades.
+    pub bars_from: Option<&'static str>,
+}
+
+/// One file of a run.
+#[derive(Debug)]
+enum Source {
+    /// A trades file, and the dates that are taken from it: each first and last, in time order.
+    Trades(TradeFile, Vec<DateRange>),
+    Bars(BarFile),
+}
+
+/// First and last date, both included.
+type DateRange = (JstDate, JstDate);
+
+impl Source {
+    fn path(&self) -> &Path {
+        match self {
+            Self::Trades(file, _) => &file.path,
+            Self::Bars(file) => &file.path,
+        }
+    }
+
+    fn period(&self) -> Period {
+        match self {
+            Self::Trades(file, _) => file.period,
+            Self::Bars(file) => file.period,
+        }
+    }
+}
+
+/// The series of each instrument.
+enum Series {
+    Trades(Vec<TradeSeries>),
+    Bars(Vec<BarSeries>),
+}
+
+impl DataRequest {
+    /// Reads the data asked for, through the cache.
+    ///
+    /// # Errors
+    /// [`RequestError`]: dates in the wrong order, no such data, a defect in a file, or
+    /// [`RequestError::Cancelled`] when the observer wants an end.
+    pub fn load(&self, observer: &mut dyn RunObserver) -> Result<DataSet, RequestError> {
+        check_instruments(&self.instruments)?;
+        let codes: Vec<VendorCode> =
+            self.instruments.iter().map(InstrumentId::vendor_code).collect::<Result<_, _>>()?;
+        let (first, last) = (self.start.unwrap_or(JstDate::MIN), self.end.unwrap_or(JstDate::MAX));
+        if first > last {
+            return Err(RequestError::Dates { first, last });
+        }
+        let sources = self.sources(first, last)?;
+        let mut loader = Loader {
+            store: TradeStore::new(self.cache.join("trades")),
+            codes: &codes,
+            range: (day_start(first), day_end(last)),
+            series: match self.granularity.bars() {
+                None => Series::Trades(codes.iter().map(|_| TradeSeries::default()).collect()),
+                Some(bars) => Series::Bars(codes.iter().map(|_| BarSeries::new(bars)).collect()),
+            },
+            grids: vec![None; codes.len()],
+            inputs: Vec::new(),
+        };
+        for source in &sources {
+            loader.take(source, observer)?;
+        }
+        let ticks = self.ticks_of(&loader.grids)?;
+        let bars_from = self.granularity.bars().map(|_| bars_from(&loader.inputs));
+        let rows = loader.inputs.iter().map(|input| input.rows).sum();
+        let series = match loader.series {
+            Series::Trades(series) => MarketSeries::of_trades(series),
+            Series::Bars(series) => MarketSeries::of_bars(series),
+        };
+        let calendar = series.calendar();
+        let days = calendar.days();
+        let range = (days.first().copied(), days.last().copied());
+        let range = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
+        let total = if bars_from.is_some() { series.day_count() as u64 } else { rows };
+        Ok(DataSet { series, inputs: loader.inputs, ticks, range, total, bars_from })
+    }
+
+    fn ticks_of(&self, grids: &[Option<PriceGrid>]) -> Result<Vec<TickTable>, RequestError> {
+        let ticks_of = |(instrument, grid): (&InstrumentId, &Option<PriceGrid>)| {
+            let grid = grid.ok_or_else(|| self.no_data(instrument))?;
+            Ok(match self.ticks {
+                TickChoice::Table(table) => table,
+                TickChoice::Auto => grid.tick_table(),
+            })
+        };
+        self.instruments.iter().zip(grids).map(ticks_of).collect()
+    }
+
+    fn no_data(&self, instrument: &InstrumentId) -> RequestError {
+        RequestError::NoData {
+            folder: self.folder.clone(),
+            what: if self.granularity == Granularity::Trade { "trades" } else { "bars or trades" },
+            instrument: instrument.clone(),
+            code: instrument.vendor_code().map_or_else(|_| String::new(), |code| code.to_string()),
+            first: self.start.map_or("the beginning".to_owned(), |date| date.to_string()),
+            last: self.end.map_or("the end".to_owned(), |date| date.to_string()),
+        }
+    }
+
+    /// The files of the run in time order. Bars of a day come from the bar file that covers it, and only
+    /// without one from the day's trades.
+    fn sources(&self, first: JstDate, last: JstDate) -> Result<Vec<Source>, DataError> {
+        let Some(granularity) = self.granularity.bars() else {
+            let catalog = Catalog::open(&self.folder)?;
+            let files = catalog.overlapping(first, last).cloned();
+            return Ok(files.map(|file| Source::Trades(file, vec![(first, last)])).collect());
+        };
+        let wanted = |period: Period| period.first() <= last && first <= period.last();
+        let mut bars = BarFile::list(&self.folder, granularity)?;
+        bars.retain(|file| wanted(file.period));
+        let trades = match Catalog::open(&self.folder) {
+            Ok(catalog) => catalog.files().to_vec(),
+            Err(DataError::NoTradeFiles { .. }) if !bars.is_empty() => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let covered: Vec<Period> = bars.iter().map(|file| file.period).collect();
+        let mut sources: Vec<Source> = bars.into_iter().map(Source::Bars).collect();
+        for file in trades {
+            let dates = (file.period.first().max(first), file.period.last().min(last));
+            let left = dates_left(dates, &covered);
+            if !left.is_empty() {
+                sources.push(Source::Trades(file, left));
+            }
+        }
+        sources.sort_by_key(|source| source.period().first());
+        Ok(sources)
+    }
+}
+
+/// The dates that no period covers, in time order.
+fn dates_left((first, last): DateRange, covered: &[Period]) -> Vec<DateRange> {
+    let mut left: Vec<DateRange> = Vec::new();
+    let dates = first.iter_days().take_while(|date| *date <= last);
+    for date in dates.filter(|date| !covered.iter().any(|period| period.contains(*date))) {
+        match left.last_mut() {
+            Some((_, end)) if end.succ_opt() == Some(date) => *end = date,
+            _ => left.push((date, date)),
+        }
+    }
+    left
+}
+
+/// Where bars came from, told by the names of the files.
+fn bars_from(inputs: &[InputFile]) -> &'static str {
+    let is_bars = |input: &InputFile| BarFile::from_path(&input.file).is_ok();
+    match (inputs.iter().any(is_bars), inputs.iter().all(is_bars)) {
+        (_, true) => "vendor",
+        (true, false) => "vendor and trades",
+        (false, false) => "trades",
+    }
+}
+
+struct Loader<'a> {
+    store: TradeStore,
+    codes: &'a [VendorCode],
+    range: (TsNanos, TsNanos),
+    series: Series,
+    grids: Vec<Option<PriceGrid>>,
+    inputs: Vec<InputFile>,
+}
+
+impl Loader<'_> {
+    /// Takes the rows of one file.
+    fn take(
+        &mut self,
+        source: &Source,
+        observer: &mut dyn RunObserver,
+    ) -> Result<(), RequestError> {
+        let name = name_of(source.path());
+        let bytes = source.path().metadata().map_or(0, |metadata| metadata.len());
+        observer.file_begins(&name, bytes);
+        let taken = self.take_rows(source, &mut |progress| {
+            observer.file_read(progress.compressed_bytes, progress.rows_scanned);
+            if observer.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        });
+        observer.file_ends();
+        let taken = match taken {
+            Err(DataError::Cancelled { .. }) => return Err(RequestError::Cancelled { file: name }),
+            other => other?,
+        };
+        if taken.rows > 0 {
+            let xxh3_128 = format!("{:032x}", taken.source_hash);
+            self.inputs.push(InputFile { file: name, xxh3_128, rows: taken.rows });
+        }
+        Ok(())
+    }
+
+    fn take_rows(
+        &mut self,
+        source: &Source,
+        progress: &mut ProgressFn<'_>,
+    ) -> Result<Taken, DataError> {
+        let mut taken = Taken::default();
+        match source {
+            Source::Trades(file, dates) => {
+                let segments = self.store.load(file, self.codes, progress)?;
+                for (index, segment) in segments.into_iter().enumerate() {
+                    let rows_of = |&(first, last): &DateRange| {
+                        segment.row_range(day_start(first), day_end(last))
+                    };
+                    let ranges: Vec<Range<usize>> =
+                        dates.iter().map(rows_of).filter(|rows| !rows.is_empty()).collect();
+                    let rows = ranges.iter().map(ExactSizeIterator::len).sum();
+                    taken.segment(segment.source_hash(), rows);
+                    self.join_grid(index, segment.price_grid(), rows == 0);
+                    match &mut self.series {
+                        Series::Trades(series) => {
+                            for rows in ranges {
+                                series[index].push(segment.clone(), rows);
+                            }
+                        }
+                        Series::Bars(series) => series[index].push_trades(&segment, &ranges),
+                    }
+                }
+            }
+            Source::Bars(file) => {
+                let segments = self.store.load_bars(file, self.codes, progress)?;
+                for (index, segment) in segments.into_iter().enumerate() {
+                    let rows = segment.row_range(self.range.0, self.range.1);
+                    taken.segment(segment.source_hash(), rows.len());
+                    self.join_grid(index, segment.price_grid(), rows.is_empty());
+                    if let Series::Bars(series) = &mut self.series {
+                        series[index].push(&segment, rows);
+                    }
+                }
+            }
+        }
+        Ok(taken)
+    }
+
+    fn join_grid(&mut self, index: usize, found: PriceGrid, is_empty: bool) {
+        if !is_empty {
+            let grid = &mut self.grids[index];
+            *grid = Some(grid.map_or(found, |grid| grid.and(found)));
+        }
+    }
+}
+
+/// What was taken from one file.
+#[derive(Default)]
+struct Taken {
+    rows: u64,
+    source_hash: u128,
+}
+
+impl Taken {
+    fn segment(&mut self, source_hash: u128, rows: usize) {
+        self.rows += rows as u64;
+        self.source_hash = source_hash;
+    }
+}
+
+fn name_of(path: &Path) -> String {
+    path.file_name().unwrap_or_default().to_string_lossy().into_owned()
+}
+
+fn day_start(date: JstDate) -> TsNanos {
+    TsNanos::from_jst(date, 0).unwrap_or_default()
+}
+
+fn day_end(date: JstDate) -> TsNanos {
+    TsNanos::from_jst(date, NANOS_PER_DAY).unwrap_or(TsNanos::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn date(text: &str) -> JstDate {
+        text.parse().unwrap()
+    }
+
+    #[track_caller]
+    fn check(first: &str, last: &str, covered: &[&str], expected: &[(&str, &str)]) {
+        let periods: Vec<Period> =
+            covered.iter().map(|digits| Period::parse(digits).unwrap()).collect();
+        let expected: Vec<DateRange> =
+            expected.iter().map(|(first, last)| (date(first), date(last))).collect();
+        assert_eq!(dates_left((date(first), date(last)), &periods), expected, "{covered:?}");
+    }
+
+    #[test]
+    fn trades_make_the_bars_of_the_days_without_a_bar_file() {
+        let (first, last) = ("2025-01-01", "2025-01-31");
+        check(first, last, &[], &[(first, last)]);
+        check(first, last, &["202501"], &[]);
+        check(first, last, &["202412", "202502"], &[(first, last)]);
+        let parts = [(first, "2025-01-06"), ("2025-01-08", last)];
+        check(first, last, &["20250107"], &parts);
+        check(first, last, &["20250101", "20250131"], &[("2025-01-02", "2025-01-30")]);
+        check("2025-01-07", "2025-01-07", &["20250107"], &[]);
+        check("2025-01-08", "2025-01-07", &[], &[]);
+    }
+}

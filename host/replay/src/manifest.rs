@@ -1,0 +1,47 @@
+//! The manifest of a replay.
+
+use results::output::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
+use results::{RunStatus, RunTotals};
+
+use crate::options::ReplayOptions;
+
+/// The manifest of a replay over trades; `range` is the first and last date of its data in Japan.
+#[must_use]
+pub fn manifest(
+    options: &ReplayOptions,
+    totals: &RunTotals,
+    component: ComponentIdentity,
+    inputs: Vec<InputFile>,
+    range: (String, String),
+) -> Manifest {
+    let fault = match &totals.status {
+        RunStatus::Failed(fault) => Some(fault.to_string()),
+        RunStatus::Completed | RunStatus::Interrupted => None,
+    };
+    Manifest {
+        manifest_version: MANIFEST_VERSION,
+        kumiki_version: env!("CARGO_PKG_VERSION").to_owned(),
+        status: totals.status.as_str().to_owned(),
+        partial: totals.status != RunStatus::Completed,
+        fault,
+        warning: options.model.warning(),
+        component,
+        // The strategy has parsed it before; what is no JSON is kept as text.
+        parameters: serde_json::from_str(&options.config_json)
+            .unwrap_or_else(|_| options.config_json.clone().into()),
+        instrument_id: options.of_each(|instrument| instrument.id.to_string()),
+        start: range.0,
+        end: range.1,
+        granularity: "trade".to_owned(),
+        bars_from: None,
+        cash: options.cash.to_string(),
+        lot: options.instruments.first().map_or(0, |instrument| instrument.lot.shares()),
+        ticks: options.of_each(|instrument| instrument.ticks.to_string()),
+        window: options.window,
+        execution_model: options.model,
+        rules: options.model.rules().into_iter().map(|(name, text)| (name.into(), text)).collect(),
+        inputs,
+        event_log_digest: totals.digest.to_string(),
+        event_log_records: totals.digest_records,
+    }
+}

@@ -1,0 +1,302 @@
+//! Runs a replay from a request to its folder: data, strategy, options, run, results. The command line
+//! and the engine both do it through here.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use domain::fault::{Fault, FaultKind};
+use domain::instrument::InstrumentError;
+use domain::{Instrument, InstrumentId, JstDate, Money, Quantity, TickTable};
+use exchange::ExecutionModel;
+use marketdata::DataError;
+use results::output::{ComponentIdentity, FolderError, Manifest};
+use results::sink::{RunSink, TotalsOnly};
+use results::{RunFolder, RunStatus, RunTotals};
+use sandbox::{Limits, SandboxError, StrategyModule};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::data_set::{DataRequest, DataSet};
+use crate::driver::{
+    Multiplier, Paced, RunCommand, RunDriver, RunPosition, SystemClock, Unpaced, Watched,
+};
+use crate::manifest::manifest;
+use crate::options::{OptionsError, ReplayOptions};
+use crate::run::{ReplayError, replay};
+use crate::strategies::{Strategies, StrategyError};
+
+/// How often an observer is told of a run's progress at most.
+pub const PROGRESS_EVERY: Duration = Duration::from_millis(50);
+
+/// What is replayed, how, and where the results go.
+#[derive(Debug, Clone)]
+pub struct RunRequest {
+    /// The market data.
+    pub data: DataRequest,
+    /// The strategy: a built-in one's name, or the path of a `.wasm` file.
+    pub strategy: String,
+    /// Where strategies are.
+    pub strategies: Strategies,
+    /// Parameters of the strategy, each given once.
+    pub parameters: BTreeMap<String, Value>,
+    /// Money in the account at the start.
+    pub cash: Money,
+    /// Shares in one trading unit.
+    pub lot: Quantity,
+    /// How the exchange fills orders.
+    pub model: ExecutionModel,
+    /// Trades or bars handed to the strategy at once, 1 to 65,536.
+    pub window: u32,
+    /// The folder of the results; none to keep no rows.
+    pub out: Option<PathBuf>,
+}
+
+/// How fast a run goes.
+#[derive(Debug)]
+pub enum Pace {
+    /// As fast as it can.
+    Unpaced,
+    /// At a multiple of the market's speed, with commands from a channel.
+    Paced(Multiplier, Receiver<RunCommand>),
+}
+
+/// Is told how far a request is, and may end it. Every method does nothing unless it is written.
+pub trait RunObserver {
+    /// A file is about to be read; its size in bytes.
+    fn file_begins(&mut self, name: &str, bytes: u64) {
+        let _ = (name, bytes);
+    }
+
+    /// So many bytes of the file are read, and so many rows of all codes.
+    fn file_read(&mut self, bytes: u64, rows: u64) {
+        let _ = (bytes, rows);
+    }
+
+    /// The file is done with.
+    fn file_ends(&mut self) {}
+
+    /// The run is about to begin over data with so many rows, or days where bars are replayed.
+    fn run_begins(&mut self, data: &DataSet) {
+        let _ = data;
+    }
+
+    /// How far the run is; at most every [`PROGRESS_EVERY`], and at the end of each day.
+    fn run_goes_on(&mut self, position: RunPosition) {
+        let _ = position;
+    }
+
+    /// The run is over; its results may still be written.
+    fn run_ends(&mut self) {}
+
+    /// Whether the request should end; asked often.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
+
+/// Why a request came to nothing.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// It was ended while data were read.
+    #[error("interrupted while reading {file}; nothing was run")]
+    Cancelled {
+        /// The file.
+        file: String,
+    },
+    /// The dates are in the wrong order.
+    #[error("--start {first} is after --end {last}")]
+    Dates {
+        /// First date asked for.
+        first: JstDate,
+        /// Last date asked for.
+        last: JstDate,
+    },
+    /// No rows of an instrument.
+    #[error(
+        "{folder} has no {what} of {instrument} (vendor code {code}) from {first} to {last}; look at \
+         the names of its files and at the dates"
+    )]
+    NoData {
+        /// The data folder.
+        folder: PathBuf,
+        /// Trades, or bars or trades.
+        what: &'static str,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// Its code in the vendor's files.
+        code: String,
+        /// First date asked for, in words.
+        first: String,
+        /// Last date asked for, in words.
+        last: String,
+    },
+    /// An instrument that the vendor cannot have.
+    #[error(transparent)]
+    Instrument(#[from] InstrumentError),
+    /// An option makes no sense.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The data cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The strategy cannot be loaded.
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
+    /// The strategy cannot be started by the sandbox.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The folder of the results cannot be written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The run was stopped by its results.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}
+
+/// A run that began, whatever its end; its folder is complete.
+#[derive(Debug)]
+pub struct FinishedRun {
+    /// What it was made from.
+    pub manifest: Manifest,
+    /// What came out.
+    pub totals: RunTotals,
+    /// Wall time of loading strategy and data.
+    pub loading: Duration,
+    /// Wall time of the run itself.
+    pub running: Duration,
+}
+
+/// How a request ended.
+#[derive(Debug)]
+pub enum RequestOutcome {
+    /// The strategy refused its configuration. Nothing was replayed, and an earlier run in the folder
+    /// was left: it is worth more than an empty one.
+    Refused(Box<Fault>),
+    /// A run.
+    Finished(Box<FinishedRun>),
+}
+
+impl RunRequest {
+    /// Loads the strategy and the data, replays, and writes the folder. The strategy comes first: it
+    /// is quick, and its errors should not wait for the data.
+    ///
+    /// # Errors
+    /// [`RequestError`]; a folder of an earlier run is as it was.
+    pub fn run(
+        &self,
+        pace: Pace,
+        observer: &mut dyn RunObserver,
+    ) -> Result<RequestOutcome, RequestError> {
+        let watch = Stopwatch::start();
+        let module = self.strategies.load(&self.strategy)?;
+        let data = self.data.load(observer)?;
+        let loading = watch.elapsed();
+        let options = self.options(&data.ticks);
+        let mut folder = match &self.out {
+            Some(out) => Some(RunFolder::create(out, &self.data.instruments)?),
+            None => None,
+        };
+        let watch = Stopwatch::start();
+        let sink: &mut dyn RunSink = match &mut folder {
+            Some(folder) => folder,
+            None => &mut TotalsOnly,
+        };
+        let totals = self.replay(&module, &data, &options, sink, pace, observer)?;
+        let running = watch.elapsed();
+        if let RunStatus::Failed(fault) = &totals.status
+            && matches!(fault.kind, FaultKind::Refused(_))
+        {
+            return Ok(RequestOutcome::Refused(fault.clone()));
+        }
+        let manifest = self.manifest(&options, &totals, &module, &data);
+        if let Some(folder) = folder {
+            folder.finish(&manifest, &totals)?;
+        }
+        Ok(RequestOutcome::Finished(Box::new(FinishedRun { manifest, totals, loading, running })))
+    }
+
+    /// The options of the run, with the tick tables of its instruments.
+    #[must_use]
+    pub fn options(&self, ticks: &[TickTable]) -> ReplayOptions {
+        let instrument = |(id, ticks): (&InstrumentId, &TickTable)| Instrument {
+            id: id.clone(),
+            lot: self.lot,
+            ticks: *ticks,
+        };
+        ReplayOptions {
+            instruments: self.data.instruments.iter().zip(ticks).map(instrument).collect(),
+            cash: self.cash,
+            model: self.model,
+            window: self.window,
+            config_json: config_json(&self.parameters),
+        }
+    }
+
+    fn replay(
+        &self,
+        module: &StrategyModule,
+        data: &DataSet,
+        options: &ReplayOptions,
+        sink: &mut dyn RunSink,
+        pace: Pace,
+        observer: &mut dyn RunObserver,
+    ) -> Result<RunTotals, RequestError> {
+        let mut instance = module.instantiate(Limits::default())?;
+        let mut clock = SystemClock::default();
+        let mut driver: Box<dyn RunDriver + '_> = match pace {
+            Pace::Unpaced => Box::new(Unpaced),
+            Pace::Paced(multiplier, commands) => {
+                Box::new(Paced::new(multiplier, commands, &mut clock))
+            }
+        };
+        observer.run_begins(data);
+        let mut since_progress = Stopwatch::start();
+        let watch = |position: RunPosition| {
+            if position.next_row.is_none() || since_progress.elapsed() >= PROGRESS_EVERY {
+                since_progress = Stopwatch::start();
+                observer.run_goes_on(position);
+            }
+            observer.is_cancelled().then_some(RunCommand::Stop)
+        };
+        let mut driver = Watched::new(driver.as_mut(), watch);
+        let totals = replay(data.series.days(), &mut instance, options, sink, &mut driver);
+        observer.run_ends();
+        Ok(totals?)
+    }
+
+    fn manifest(
+        &self,
+        options: &ReplayOptions,
+        totals: &RunTotals,
+        module: &StrategyModule,
+        data: &DataSet,
+    ) -> Manifest {
+        let range = (data.range.0.to_string(), data.range.1.to_string());
+        let component = component_identity(module);
+        Manifest {
+            granularity: self.data.granularity.as_str().to_owned(),
+            bars_from: data.bars_from.map(str::to_owned),
+            ..manifest(options, totals, component, data.inputs.clone(), range)
+        }
+    }
+}
+
+/// The parameters of a strategy as the JSON object that its init gets.
+#[must_use]
+pub fn config_json(parameters: &BTreeMap<String, Value>) -> String {
+    Value::Object(parameters.clone().into_iter().collect()).to_string()
+}
+
+/// What a strategy is, for manifests.
+#[must_use]
+pub fn component_identity(module: &StrategyModule) -> ComponentIdentity {
+    let artefact = module.artefact();
+    ComponentIdentity {
+        name: artefact.name().to_owned(),
+        sha256: artefact.sha256().to_owned(),
+        imports: artefact.imports().to_vec(),
+    }
+}

@@ -1,0 +1,83 @@
+//! What a run was made from, so that it can be made again and compared.
+
+use std::collections::BTreeMap;
+
+use serde::Serialize;
+
+use exchange::ExecutionModel;
+
+/// Version of the manifest's and the tables' form.
+pub const MANIFEST_VERSION: u32 = 2;
+
+/// A data file that a run read.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct InputFile {
+    /// Its name without the folder.
+    pub file: String,
+    /// xxh3-128 of its bytes, in hexadecimal.
+    pub xxh3_128: String,
+    /// Rows of the instrument that the run used.
+    pub rows: u64,
+}
+
+/// The strategy that ran.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ComponentIdentity {
+    /// Its name.
+    pub name: String,
+    /// SHA-256 of its file, in hexadecimal.
+    pub sha256: String,
+    /// The interfaces that it imports.
+    pub imports: Vec<String>,
+}
+
+/// What a run was made from and what came out, in a few words.
+#[derive(Debug, Clone, Serialize)]
+pub struct Manifest {
+    /// Version of this form.
+    pub manifest_version: u32,
+    /// Version of Kumiki.
+    pub kumiki_version: String,
+    /// `completed`, `interrupted` or `failed`.
+    pub status: String,
+    /// Whether the results end before the data does: the run was stopped, or the strategy failed.
+    pub partial: bool,
+    /// Why the strategy failed.
+    pub fault: Option<String>,
+    /// What a reader must be told when the execution model is better than a strategy can expect of
+    /// the market.
+    pub warning: Option<String>,
+    /// The strategy.
+    pub component: ComponentIdentity,
+    /// The strategy's parameters, as given.
+    pub parameters: serde_json::Value,
+    /// What was traded; several are separated by commas.
+    pub instrument_id: String,
+    /// First date asked for (JST), `YYYY-MM-DD`.
+    pub start: String,
+    /// Last date asked for (JST).
+    pub end: String,
+    /// What the strategy saw: `trade`, `minute` or `day`.
+    pub granularity: String,
+    /// Where bars came from: `vendor` (bar files), `trades` (made from trades files) or both.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bars_from: Option<String>,
+    /// Money at the start, in yen.
+    pub cash: String,
+    /// Shares in a trading unit.
+    pub lot: u64,
+    /// Price steps: the name of a table, or `fixed <yen>`; one for each instrument.
+    pub ticks: String,
+    /// Trades handed to the strategy at once; results do not depend on it.
+    pub window: u32,
+    /// Parameters of the exchange.
+    pub execution_model: ExecutionModel,
+    /// Its rules in words.
+    pub rules: BTreeMap<String, String>,
+    /// Data files.
+    pub inputs: Vec<InputFile>,
+    /// xxh3-128 of the event log, in hexadecimal: equal for runs in which the same happened.
+    pub event_log_digest: String,
+    /// Records in the event log.
+    pub event_log_records: u64,
+}

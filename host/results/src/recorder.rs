@@ -1,0 +1,209 @@
+//! Takes notes during a run: every row goes on to the sink at once, and what the statistics need is
+//! kept in a few numbers.
+
+mod ledger;
+mod minutes;
+mod working;
+
+use std::io;
+use std::sync::Arc;
+
+use domain::digest::EventLogDigest;
+use domain::market::{Bar, Trade};
+use domain::strategy::{LogLine, NarrativeRecord, Signal};
+use domain::{Fill, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos};
+
+use crate::rows::{BuyingPowerRow, FillRow, PositionEnd};
+use crate::sink::{Record, RunSink};
+use crate::statistics::Performance;
+use crate::totals::OrderCounts;
+use ledger::Ledger;
+use minutes::Minutes;
+pub use minutes::{DaySlice, RowTimes};
+use working::WorkingOrders;
+
+/// Takes notes during a run.
+pub struct Recorder<'s> {
+    sink: Notes<'s>,
+    /// Identity of what was recorded so far.
+    pub digest: EventLogDigest,
+    ledger: Ledger,
+    minutes: Minutes,
+    working: WorkingOrders,
+    performance: Performance,
+    order_counts: OrderCounts,
+    fill_count: u64,
+}
+
+/// A sink that remembers its first failure. Nothing is written after it.
+pub(crate) struct Notes<'s> {
+    sink: &'s mut dyn RunSink,
+    failure: Option<io::Error>,
+}
+
+impl Notes<'_> {
+    pub(crate) fn take(&mut self, record: Record<'_>) {
+        if self.failure.is_none()
+            && let Err(error) = self.sink.take(record)
+        {
+            self.failure = Some(error);
+        }
+    }
+}
+
+/// What the recorder knows when a run ends.
+#[derive(Debug)]
+pub struct Recorded {
+    /// What the statistics are made of.
+    pub performance: Performance,
+    /// Orders by how they ended.
+    pub order_counts: OrderCounts,
+    /// Fills.
+    pub fill_count: u64,
+    /// Each instrument at the end.
+    pub positions: Vec<PositionEnd>,
+    /// The first failure of the sink, which has seen no row after it.
+    pub failure: Option<io::Error>,
+}
+
+impl<'s> Recorder<'s> {
+    /// Notes for a run that starts with `cash` and trades `instruments` instruments.
+    pub fn new(sink: &'s mut dyn RunSink, cash: Money, instruments: usize) -> Self {
+        Self {
+            sink: Notes { sink, failure: None },
+            digest: EventLogDigest::default(),
+            ledger: Ledger::new(cash, instruments),
+            minutes: Minutes::new(cash, instruments),
+            working: WorkingOrders::default(),
+            performance: Performance::new(cash),
+            order_counts: OrderCounts::default(),
+            fill_count: 0,
+        }
+    }
+
+    /// Whether the sink has failed, so that going on makes no sense.
+    pub const fn has_failed(&self) -> bool {
+        self.sink.failure.is_some()
+    }
+
+    /// Notes an event of an order.
+    pub fn order_event(&mut self, event: &OrderEvent) {
+        self.digest.order_event(event);
+        let sent = self.working.note(event);
+        self.sink.take(Record::OrderEvent { event, sent });
+        if let OrderEventKind::Filled(fill) = &event.kind {
+            self.fill(event, fill);
+        }
+        if event.status.is_final() && sent {
+            self.working.forget(event);
+        }
+    }
+
+    fn fill(&mut self, event: &OrderEvent, fill: &Fill) {
+        // A resting order gets the price it asked for, whatever the market paid beyond it.
+        let asked_for = self.working.limit_of(event) == Some(fill.last_price);
+        let worse = (fill.last_price.units() - fill.market_price.units()) * fill.side.sign();
+        let slippage = if asked_for {
+            Money::ZERO
+        } else {
+            Money::checked_notional(Price::from_units(worse), fill.last_quantity)
+                .unwrap_or_default()
+        };
+        let row = FillRow {
+            ts_event: event.ts_event,
+            instrument: event.instrument,
+            client_order_id: Arc::clone(&event.client_order_id),
+            venue_order_id: event.venue_order_id.clone().unwrap_or_default(),
+            trade_id: Arc::clone(&fill.trade_id),
+            side: fill.side,
+            price: fill.last_price,
+            quantity: fill.last_quantity,
+            cumulative_quantity: fill.cumulative_quantity,
+            leaves_quantity: fill.leaves_quantity,
+            commission: fill.commission,
+            market_price: fill.market_price,
+            slippage,
+        };
+        self.fill_count += 1;
+        self.performance.fill(&row);
+        self.sink.take(Record::Fill(&row));
+        let (change, told) = self.ledger.book(&row);
+        if let Some(told) = told {
+            self.sink.take(Record::Position(&told));
+        }
+        self.minutes.note(change);
+    }
+
+    /// Notes a mark of the strategy.
+    pub fn signal(&mut self, moment: TsNanos, signal: &Signal) {
+        self.digest.signal(moment, signal);
+        self.sink.take(Record::Signal(moment, signal));
+    }
+
+    /// Notes a decision of the strategy.
+    pub fn narrative(&mut self, moment: TsNanos, record: &NarrativeRecord) {
+        self.digest.narrative(moment, record);
+        self.sink.take(Record::Narrative(moment, record));
+    }
+
+    /// Notes lines of the strategy.
+    pub fn log(&mut self, lines: impl IntoIterator<Item = LogLine>) {
+        for line in lines {
+            self.sink.take(Record::Log(&line));
+        }
+    }
+
+    /// Tells a trade of the market to subscribers.
+    pub fn trade(&mut self, trade: &Trade) {
+        self.sink.take(Record::Trade(trade));
+    }
+
+    /// Tells a bar of the market to subscribers.
+    pub fn bar(&mut self, bar: &Bar) {
+        self.sink.take(Record::Bar(bar));
+    }
+
+    /// Tells cash and equity.
+    pub fn buying_power(&mut self, row: &BuyingPowerRow) {
+        self.sink.take(Record::BuyingPower(row));
+    }
+
+    /// Tells a client that its command came to nothing.
+    pub fn client_warning(&mut self, ts_event: TsNanos, client_order_id: &str, text: &str) {
+        self.sink.take(Record::ClientWarning { ts_event, client_order_id, text });
+    }
+
+    /// Notes orders that are done, or that the end of the run leaves open.
+    pub fn orders<'a>(&mut self, orders: impl IntoIterator<Item = &'a OrderRecord>) {
+        for order in orders {
+            self.order_counts.all += 1;
+            match order.status {
+                OrderStatus::Filled => self.order_counts.filled += 1,
+                OrderStatus::Rejected => self.order_counts.rejected += 1,
+                OrderStatus::Expired => self.order_counts.expired += 1,
+                OrderStatus::Canceled => self.order_counts.canceled += 1,
+                _ => {}
+            }
+            self.sink.take(Record::Order(order));
+        }
+    }
+
+    /// Values the account at the end of each minute of a day: one slice for each instrument, cut to
+    /// the rows that the strategy has seen.
+    pub fn end_day(&mut self, day: &[DaySlice<'_>], times: RowTimes) {
+        self.minutes.end_day(day, times, &mut self.performance, &mut self.sink);
+    }
+
+    /// What is known at the end.
+    pub fn finish(mut self) -> Recorded {
+        // Fills after the last day's end would be a fault of the loop; they are not lost even then.
+        self.minutes.flush(&mut self.performance, &mut self.sink);
+        Recorded {
+            positions: self.ledger.positions(self.minutes.last_prices()),
+            performance: self.performance,
+            order_counts: self.order_counts,
+            fill_count: self.fill_count,
+            failure: self.sink.failure,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Money and positions fill by fill, and the way from flat to flat that each position is on. The
+//! exchange's account may be further already, because fills of one trade are told together.
+
+use domain::{InstrumentIx, Money, OrderSide, Price};
+
+use crate::rows::{FillRow, PositionEnd, PositionEvent, RoundTrip};
+use exchange::{CashAccount, PositionChange};
+
+/// Books fills.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    account: CashAccount,
+    trips: Vec<Option<Trip>>,
+}
+
+/// The account after a fill.
+#[derive(Debug)]
+pub(super) struct Change {
+    /// The fill's instrument.
+    pub(super) instrument: usize,
+    /// When, in nanoseconds.
+    pub(super) ts_event: u64,
+    /// Money afterwards.
+    pub(super) cash: Money,
+    /// Shares of the instrument held afterwards.
+    pub(super) held: i64,
+    /// Money that the way from flat has brought up to now, fees taken off; negative while shares
+    /// are paid for.
+    pub(super) trip_money: Money,
+    /// The way from flat to flat, where this fill ended it. Excursions are not known yet.
+    pub(super) closed: Option<Box<RoundTrip>>,
+}
+
+/// A way from flat that has not come back yet.
+#[derive(Debug)]
+struct Trip {
+    row: RoundTrip,
+    bought: Money,
+    sold: Money,
+    shares_bought: u64,
+    shares_sold: u64,
+}
+
+impl Ledger {
+    pub(super) fn new(cash: Money, instruments: usize) -> Self {
+        Self {
+            account: CashAccount::new(cash, instruments),
+            trips: std::iter::repeat_with(|| None).take(instruments).collect(),
+        }
+    }
+
+    /// Books a fill. The second value tells of a position that was opened or closed.
+    pub(super) fn book(&mut self, fill: &FillRow) -> (Change, Option<PositionEvent>) {
+        let instrument = usize::from(fill.instrument.0);
+        let change = self.account.book(
+            fill.instrument,
+            fill.side,
+            fill.price,
+            fill.quantity,
+            fill.commission,
+        );
+        let held = self.account.held(fill.instrument);
+        let trip = self.trips[instrument].get_or_insert_with(|| Trip::start(fill));
+        trip.add(fill, held);
+        let trip_money = trip.money();
+        let entry_side = trip.row.entry_side;
+        let closed = match change {
+            PositionChange::Closed => self.trips[instrument].take().map(|trip| trip.end(fill)),
+            PositionChange::Opened | PositionChange::Changed => None,
+        };
+        let told = (change != PositionChange::Changed).then(|| PositionEvent {
+            ts_event: fill.ts_event,
+            instrument: fill.instrument,
+            opened: change == PositionChange::Opened,
+            entry_side,
+            quantity: held,
+            price: fill.price,
+            realised_pnl: closed.as_ref().map(|trip| trip.pnl),
+            client_order_id: fill.client_order_id.clone(),
+        });
+        let cash = self.account.account().cash;
+        let ts_event = fill.ts_event.nanos();
+        (Change { instrument, ts_event, cash, held, trip_money, closed }, told)
+    }
+
+    /// Every instrument at the end, valued at its last price.
+    pub(super) fn positions(&self, last_prices: &[Option<Price>]) -> Vec<PositionEnd> {
+        let end = |(position, price): (&domain::account::Position, &Option<Price>)| PositionEnd {
+            instrument: position.instrument,
+            quantity: position.quantity,
+            cost: position.cost,
+            last_price: *price,
+            realised_pnl: position.realised_pnl,
+        };
+        self.account.positions().iter().zip(last_prices).map(end).collect()
+    }
+}
+
+impl Trip {
+    fn start(fill: &FillRow) -> Self {
+        Self {
+            row: RoundTrip {
+                instrument: fill.instrument,
+                entry_side: fill.side,
+                ts_entry: fill.ts_event,
+                ts_exit: fill.ts_event,
+                entry_order: fill.client_order_id.clone(),
+                exit_order: fill.client_order_id.clone(),
+                quantity: 0,
+                quantity_max: 0,
+                buy_price: Price::default(),
+                sell_price: Price::default(),
+                fills: 0,
+                commission: Money::ZERO,
+                pnl: Money::ZERO,
+                mae: Money::ZERO,
+                mfe: Money::ZERO,
+            },
+            bought: Money::ZERO,
+            sold: Money::ZERO,
+            shares_bought: 0,
+            shares_sold: 0,
+        }
+    }
+
+    fn add(&mut self, fill: &FillRow, held: i64) {
+        // The account has booked the same value before, so it fits.
+        let value = Money::checked_notional(fill.price, fill.quantity).unwrap_or_default();
+        match fill.side {
+            OrderSide::Buy => {
+                self.bought += value;
+                self.shares_bought += fill.quantity.shares();
+            }
+            OrderSide::Sell => {
+                self.sold += value;
+                self.shares_sold += fill.quantity.shares();
+            }
+        }
+        self.row.commission += fill.commission;
+        self.row.fills += 1;
+        self.row.quantity_max = self.row.quantity_max.max(held.unsigned_abs());
+    }
+
+    fn money(&self) -> Money {
+        self.sold - self.bought - self.row.commission
+    }
+
+    fn end(self, fill: &FillRow) -> Box<RoundTrip> {
+        let pnl = self.money();
+        Box::new(RoundTrip {
+            ts_exit: fill.ts_event,
+            exit_order: fill.client_order_id.clone(),
+            quantity: self.shares_bought,
+            buy_price: average(self.bought, self.shares_bought),
+            sell_price: average(self.sold, self.shares_sold),
+            pnl,
+            ..self.row
+        })
+    }
+}
+
+/// Average price, cut off at 1/10,000 yen. A way from flat to flat has shares on both sides.
+fn average(value: Money, shares: u64) -> Price {
+    let shares = i64::try_from(shares).unwrap_or(i64::MAX).max(1);
+    Price::from_units(value.units() / shares)
+}
+
+/// The index of an instrument whose position in a list of at most [`domain::limits::INSTRUMENTS_MAX`]
+/// is known.
+pub(super) fn instrument_at(index: usize) -> InstrumentIx {
+    InstrumentIx(index as u16)
+}

@@ -1,0 +1,226 @@
+//! The end of a day: the account valued at the end of each minute, and how far each round trip went
+//! against and for us on its way.
+
+use domain::time::NANOS_PER_MINUTE;
+use domain::{Money, Price, TsNanos};
+
+use super::Notes;
+use super::ledger::{Change, instrument_at};
+use crate::rows::{DayRow, EquityRow, MarkRow};
+use crate::sink::Record;
+use crate::statistics::Performance;
+
+/// What the times of rows, and of the fills that come from them, say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RowTimes {
+    /// When something happened: a trade at 09:01:00 is the first of the minute that ends at 09:02.
+    Moments,
+    /// The end of a span: a bar at 09:01:00 is the minute that ends then.
+    Ends,
+}
+
+impl RowTimes {
+    fn minute_end(self, moment: u64) -> u64 {
+        match self {
+            Self::Moments => (moment / NANOS_PER_MINUTE + 1) * NANOS_PER_MINUTE,
+            Self::Ends => moment.div_ceil(NANOS_PER_MINUTE) * NANOS_PER_MINUTE,
+        }
+    }
+
+    fn is_in_minute(self, moment: u64, minute_end: u64) -> bool {
+        match self {
+            Self::Moments => moment < minute_end,
+            Self::Ends => moment <= minute_end,
+        }
+    }
+}
+
+/// The rows of one instrument on one day, as far as the strategy has seen them.
+#[derive(Debug, Clone, Copy)]
+pub struct DaySlice<'a> {
+    /// Nanoseconds since 1970 in UTC, in time order.
+    pub ts_event: &'a [u64],
+    /// 1/10,000 yen: of each trade, or at the end of each bar.
+    pub price: &'a [i64],
+}
+
+/// The account at the last valued moment, and what has changed since.
+#[derive(Debug)]
+pub(super) struct Minutes {
+    cash: Money,
+    held: Vec<i64>,
+    last_prices: Vec<Option<Price>>,
+    excursions: Vec<Excursion>,
+    /// Fills of the present day, in order.
+    changes: Vec<Change>,
+}
+
+/// How far a position that is not closed went on its way.
+#[derive(Debug, Clone, Copy, Default)]
+struct Excursion {
+    /// Shares held since the last change.
+    held: i64,
+    /// Money of the way up to the last change.
+    money: Money,
+    lowest: Money,
+    highest: Money,
+}
+
+impl Minutes {
+    pub(super) fn new(cash: Money, instruments: usize) -> Self {
+        Self {
+            cash,
+            held: vec![0; instruments],
+            last_prices: vec![None; instruments],
+            excursions: vec![Excursion::default(); instruments],
+            changes: Vec::new(),
+        }
+    }
+
+    /// Notes a fill of the present day.
+    pub(super) fn note(&mut self, change: Change) {
+        self.changes.push(change);
+    }
+
+    /// The last price of each instrument.
+    pub(super) fn last_prices(&self) -> &[Option<Price>] {
+        &self.last_prices
+    }
+
+    /// Takes in fills that no day's end has covered.
+    pub(super) fn flush(&mut self, performance: &mut Performance, sink: &mut Notes<'_>) {
+        let instruments = self.held.len();
+        self.end_trips(
+            &vec![DaySlice { ts_event: &[], price: &[] }; instruments],
+            performance,
+            sink,
+        );
+        self.changes.clear();
+    }
+
+    /// Values a day. Excursions first: round trips of the day come before its minutes.
+    pub(super) fn end_day(
+        &mut self,
+        day: &[DaySlice<'_>],
+        times: RowTimes,
+        performance: &mut Performance,
+        sink: &mut Notes<'_>,
+    ) {
+        self.end_trips(day, performance, sink);
+        let mut changes = std::mem::take(&mut self.changes);
+        let last = self.value_minutes(day, times, &changes, performance, sink);
+        if let Some(last) = last {
+            let row = DayRow { ts_event: last.ts_event, cash: last.cash, equity: last.equity };
+            performance.day(&row);
+            sink.take(Record::Day(&row));
+        }
+        // The memory is kept for the next day.
+        changes.clear();
+        self.changes = changes;
+    }
+
+    fn value_minutes(
+        &mut self,
+        day: &[DaySlice<'_>],
+        times: RowTimes,
+        changes: &[Change],
+        performance: &mut Performance,
+        sink: &mut Notes<'_>,
+    ) -> Option<EquityRow> {
+        let mut rows = vec![0; day.len()];
+        let mut changes = changes.iter().peekable();
+        let mut last = None;
+        while let Some(minute_end) = next_minute_end(day, &rows, times) {
+            let is_in = |moment: u64| times.is_in_minute(moment, minute_end);
+            while let Some(change) = changes.next_if(|change| is_in(change.ts_event)) {
+                self.apply(change);
+            }
+            let ts_event = TsNanos::from_nanos(minute_end);
+            for (index, slice) in day.iter().enumerate() {
+                let from = rows[index];
+                rows[index] += slice.ts_event[from..].partition_point(|ts| is_in(*ts));
+                if rows[index] > from {
+                    let price = Price::from_units(slice.price[rows[index] - 1]);
+                    self.last_prices[index] = Some(price);
+                    let quantity = self.held[index];
+                    let instrument = instrument_at(index);
+                    sink.take(Record::Mark(&MarkRow { ts_event, instrument, price, quantity }));
+                }
+            }
+            let row = EquityRow { ts_event, cash: self.cash, equity: self.equity() };
+            performance.minute(&row, self.held.iter().any(|held| *held != 0));
+            sink.take(Record::Equity(&row));
+            last = Some(row);
+        }
+        changes.for_each(|change| self.apply(change));
+        last
+    }
+
+    fn apply(&mut self, change: &Change) {
+        self.cash = change.cash;
+        self.held[change.instrument] = change.held;
+    }
+
+    fn equity(&self) -> Money {
+        let value = |(held, price): (&i64, &Option<Price>)| {
+            Money::from_units(held * price.unwrap_or_default().units())
+        };
+        self.cash + self.held.iter().zip(&self.last_prices).map(value).sum()
+    }
+
+    /// Follows every position through the day's prices; tells the round trips that ended, in the
+    /// order of their ends.
+    fn end_trips(
+        &mut self,
+        day: &[DaySlice<'_>],
+        performance: &mut Performance,
+        sink: &mut Notes<'_>,
+    ) {
+        let mut rows = vec![0; day.len()];
+        for change in &mut self.changes {
+            let (index, slice) = (change.instrument, day[change.instrument]);
+            let excursion = &mut self.excursions[index];
+            // Up to the trade that filled it, which counts for what was held before and after.
+            let from = rows[index];
+            let to = from + slice.ts_event[from..].partition_point(|ts| *ts <= change.ts_event);
+            excursion.follow(&slice.price[from..to]);
+            rows[index] =
+                from + slice.ts_event[from..to].partition_point(|ts| *ts < change.ts_event);
+            excursion.held = change.held;
+            excursion.money = change.trip_money;
+            if let Some(trip) = &mut change.closed {
+                trip.mae = excursion.lowest.min(trip.pnl);
+                trip.mfe = excursion.highest.max(trip.pnl);
+                *excursion = Excursion::default();
+                performance.round_trip(trip);
+                sink.take(Record::RoundTrip(trip));
+            }
+        }
+        for (index, slice) in day.iter().enumerate() {
+            self.excursions[index].follow(&slice.price[rows[index]..]);
+        }
+    }
+}
+
+impl Excursion {
+    /// Takes in prices at which the position could have been sold.
+    fn follow(&mut self, prices: &[i64]) {
+        if self.held == 0 {
+            return;
+        }
+        let (Some(low), Some(high)) = (prices.iter().min(), prices.iter().max()) else { return };
+        for price in [low, high] {
+            let worth = self.money + Money::from_units(self.held * price);
+            self.lowest = self.lowest.min(worth);
+            self.highest = self.highest.max(worth);
+        }
+    }
+}
+
+/// The end of the minute of the earliest row that is left. Minutes are the same in every zone that
+/// differs by whole minutes.
+fn next_minute_end(day: &[DaySlice<'_>], rows: &[usize], times: RowTimes) -> Option<u64> {
+    let first = |(slice, row): (&DaySlice<'_>, &usize)| slice.ts_event.get(*row).copied();
+    let earliest = day.iter().zip(rows).filter_map(first).min()?;
+    Some(times.minute_end(earliest))
+}

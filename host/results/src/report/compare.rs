@@ -1,0 +1,213 @@
+//! Runs side by side: their parameters, their statistics, their equity.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::curve::Curve;
+use super::data::cash_start;
+use super::{COMPARE_PAGE, write_page, written};
+use crate::output::read::read_json;
+use crate::output::{FolderError, MANIFEST_FILE, ReadError};
+use crate::summary::DEFINITIONS;
+
+/// Runs that can be compared at once; more colours cannot be told apart.
+pub const RUNS_COMPARED_MAX: usize = 8;
+
+/// Points of one run's curve.
+const POINTS_MAX: usize = 4_000;
+
+/// Some runs side by side.
+#[derive(Debug, Serialize)]
+pub struct Comparison {
+    /// The runs, in the order given.
+    pub runs: Vec<RunOverview>,
+    /// What the runs were made from, where it differs: the path in the manifest, and a value for
+    /// each run.
+    pub differences: Vec<Compared>,
+    /// Every number of the summary, with a value for each run.
+    pub statistics: Vec<Compared>,
+    #[serde(skip)]
+    curves: Vec<Curve>,
+}
+
+/// One run of a comparison.
+#[derive(Debug, Serialize)]
+pub struct RunOverview {
+    /// The folder as it was given.
+    pub folder: String,
+    /// The strategy's name.
+    pub strategy: String,
+    /// `completed`, `interrupted` or `failed`.
+    pub status: String,
+    /// Money at the start, yen.
+    pub cash_start: String,
+    /// What a reader must be told of its execution model.
+    pub warning: Option<String>,
+}
+
+/// One line of a comparison.
+#[derive(Debug, PartialEq, Serialize)]
+pub struct Compared {
+    /// What is compared.
+    pub name: String,
+    /// Its value in each run; null where a run has none.
+    pub values: Vec<Value>,
+}
+
+impl Comparison {
+    /// Reads the folders of runs.
+    ///
+    /// # Errors
+    /// [`ReadError`] when one of them is not a run's.
+    pub fn read(folders: &[&Path]) -> Result<Self, ReadError> {
+        let mut made = Self {
+            runs: Vec::new(),
+            differences: Vec::new(),
+            statistics: Vec::new(),
+            curves: Vec::new(),
+        };
+        let mut options: Vec<BTreeMap<String, Value>> = Vec::new();
+        let mut summaries = Vec::new();
+        // All runs in steps of the longest, so that the common axis is even.
+        let mut step = 1;
+        for folder in folders {
+            read_json(folder, MANIFEST_FILE)?;
+            step = step.max(Curve::step_of(folder, POINTS_MAX)?);
+        }
+        for folder in folders {
+            let manifest = read_json(folder, MANIFEST_FILE)?;
+            let summary = read_json(folder, "summary.json")?;
+            let cash = cash_start(folder, &summary)?;
+            made.curves.push(Curve::read(folder, cash, step)?);
+            made.runs.push(RunOverview::new(folder, &manifest, &summary));
+            options.push(flattened(&manifest));
+            summaries.push(summary);
+        }
+        made.differences = differences(&options);
+        let line = |name: &str| Compared {
+            name: name.to_owned(),
+            values: summaries.iter().map(|summary| summary[name].clone()).collect(),
+        };
+        made.statistics = DEFINITIONS.iter().map(|one| line(one.name)).collect();
+        Ok(made)
+    }
+
+    /// Writes the page that overlays the equity.
+    ///
+    /// # Errors
+    /// [`FolderError`] when it cannot be written.
+    pub fn write_page(&self, page: &Path) -> Result<(), FolderError> {
+        write_page(page, COMPARE_PAGE, |out| {
+            out.write_all(b"{\"comparison\":")?;
+            written(out, self)?;
+            out.write_all(b",\"definitions\":")?;
+            written(out, &super::data::definitions())?;
+            out.write_all(b",\"curves\":")?;
+            written(out, &self.curves)?;
+            out.write_all(b"}")
+        })
+    }
+}
+
+impl RunOverview {
+    fn new(folder: &Path, manifest: &Value, summary: &Value) -> Self {
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        Self {
+            folder: folder.display().to_string(),
+            strategy: text(&manifest["component"]["name"]),
+            status: text(&manifest["status"]),
+            cash_start: text(&summary["cash_start"]),
+            warning: manifest["warning"].as_str().map(str::to_owned),
+        }
+    }
+}
+
+/// What a run was made from, each value by its path. What came out is left to the statistics, and the
+/// rules' words to the parameters that they explain.
+fn flattened(manifest: &Value) -> BTreeMap<String, Value> {
+    const RESULTS: [&str; 8] = [
+        "event_log_digest",
+        "event_log_records",
+        "fault",
+        "manifest_version",
+        "partial",
+        "rules",
+        "status",
+        "warning",
+    ];
+    let mut values = BTreeMap::new();
+    for (name, value) in manifest.as_object().into_iter().flatten() {
+        if !RESULTS.contains(&name.as_str()) {
+            flatten(name, value, &mut values);
+        }
+    }
+    values
+}
+
+fn flatten(path: &str, value: &Value, values: &mut BTreeMap<String, Value>) {
+    match value {
+        Value::Object(fields) => {
+            for (name, field) in fields {
+                flatten(&format!("{path}.{name}"), field, values);
+            }
+        }
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            for (index, item) in items.iter().enumerate() {
+                flatten(&format!("{path}[{index}]"), item, values);
+            }
+        }
+        other => {
+            values.insert(path.to_owned(), other.clone());
+        }
+    }
+}
+
+fn differences(runs: &[BTreeMap<String, Value>]) -> Vec<Compared> {
+    let mut names: Vec<&String> = runs.iter().flat_map(BTreeMap::keys).collect();
+    names.sort_unstable();
+    names.dedup();
+    let line = |name: &String| Compared {
+        name: name.clone(),
+        values: runs.iter().map(|run| run.get(name).cloned().unwrap_or(Value::Null)).collect(),
+    };
+    let differs = |line: &Compared| line.values.iter().any(|value| *value != line.values[0]);
+    names.into_iter().map(line).filter(differs).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn only_what_differs_is_told() {
+        let run = |fast: u32, extra: bool| {
+            let mut manifest = json!({
+                "status": if extra { "failed" } else { "completed" },
+                "parameters": { "fast": fast, "slow": 20 },
+                "inputs": [{ "file": "a", "rows": 5 }],
+            });
+            if extra {
+                manifest["parameters"]["note"] = json!("x");
+            }
+            flattened(&manifest)
+        };
+        let found = differences(&[run(5, false), run(5, true), run(8, false)]);
+        let line = |name: &str, values: [Value; 3]| Compared {
+            name: name.to_owned(),
+            values: values.to_vec(),
+        };
+        assert_eq!(
+            found,
+            [
+                line("parameters.fast", [json!(5), json!(5), json!(8)]),
+                line("parameters.note", [Value::Null, json!("x"), Value::Null]),
+            ]
+        );
+        assert_eq!(differences(&[run(5, true), run(5, true)]), []);
+    }
+}

@@ -1,0 +1,113 @@
+//! What the page shows, read from a run's folder.
+
+use std::io::{self, Write};
+use std::path::Path;
+
+use domain::Money;
+use serde::Serialize;
+use serde_json::Value;
+
+use super::calendar::Calendar;
+use super::curve::{Curve, InstrumentCurve};
+use super::page_table::PageTable;
+use super::{POINTS_MAX, written};
+use crate::output::read::{TableReader, read_json};
+use crate::output::tables::{FILLS, LOG, NARRATIVE, ORDERS, POSITIONS, ROUND_TRIPS, SIGNALS};
+use crate::output::{MANIFEST_FILE, ReadError, Table};
+use crate::summary::{DEFINITIONS, Definition};
+
+/// Everything that one page shows.
+pub(super) struct PageData {
+    manifest: Value,
+    summary: Value,
+    curve: Curve,
+    instruments: Vec<InstrumentCurve>,
+    calendar: Calendar,
+    tables: Vec<(&'static str, PageTable)>,
+}
+
+/// A definition as the page gets it.
+#[derive(Serialize)]
+pub(super) struct DefinitionView {
+    group: &'static str,
+    name: &'static str,
+    title: &'static str,
+    unit: &'static str,
+    text: &'static str,
+}
+
+impl PageData {
+    /// Reads a run's folder.
+    pub(super) fn read(folder: &Path) -> Result<Self, ReadError> {
+        let manifest = read_json(folder, MANIFEST_FILE)?;
+        let summary = read_json(folder, "summary.json")?;
+        let cash = cash_start(folder, &summary)?;
+        let ids = instrument_ids(folder)?;
+        let curve = Curve::read(folder, cash, Curve::step_of(folder, POINTS_MAX)?)?;
+        let table = |table: &'static Table| Ok((table.name, PageTable::read(folder, table)?));
+        Ok(Self {
+            instruments: curve.instruments(folder, &ids)?,
+            calendar: Calendar::read(folder, cash)?,
+            tables: PAGE_TABLES.into_iter().map(table).collect::<Result<_, ReadError>>()?,
+            manifest,
+            summary,
+            curve,
+        })
+    }
+
+    /// Writes it as a JSON object.
+    pub(super) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        out.write_all(b"{\"manifest\":")?;
+        written(out, &self.manifest)?;
+        out.write_all(b",\"summary\":")?;
+        written(out, &self.summary)?;
+        out.write_all(b",\"definitions\":")?;
+        written(out, &definitions())?;
+        out.write_all(b",\"curve\":")?;
+        written(out, &self.curve)?;
+        out.write_all(b",\"instruments\":")?;
+        written(out, &self.instruments)?;
+        out.write_all(b",\"calendar\":")?;
+        written(out, &self.calendar)?;
+        for (name, table) in &self.tables {
+            write!(out, ",\"{name}\":")?;
+            table.write(out)?;
+        }
+        out.write_all(b"}")
+    }
+}
+
+/// The tables of the page, by their names there.
+const PAGE_TABLES: [&Table; 6] = [&ORDERS, &FILLS, &ROUND_TRIPS, &SIGNALS, &NARRATIVE, &LOG];
+
+pub(super) fn definitions() -> Vec<DefinitionView> {
+    let view = |one: &Definition| DefinitionView {
+        group: one.group,
+        name: one.name,
+        title: one.title,
+        unit: one.unit.as_str(),
+        text: one.text,
+    };
+    DEFINITIONS.iter().map(view).collect()
+}
+
+/// The money at the start, from the summary.
+pub(super) fn cash_start(folder: &Path, summary: &Value) -> Result<Money, ReadError> {
+    let text = summary["cash_start"].as_str().unwrap_or_default();
+    text.parse().map_err(|_| ReadError::Content {
+        path: folder.join("summary.json"),
+        line: 0,
+        expected: "cash_start with an amount of yen".to_owned(),
+        found: text.to_owned(),
+    })
+}
+
+/// The instruments of a run in their order, from the table that has a row for each.
+fn instrument_ids(folder: &Path) -> Result<Vec<String>, ReadError> {
+    let mut ids = Vec::new();
+    let mut rows = TableReader::open(folder, &POSITIONS)?;
+    while let Some(row) = rows.next_row()? {
+        ids.push(row.text("instrument_id").to_owned());
+    }
+    Ok(ids)
+}

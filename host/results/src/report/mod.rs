@@ -1,0 +1,104 @@
+//! The run's page: one HTML file that holds everything it shows and asks the network for nothing.
+//!
+//! The page is a fixed template with fixed scripts; what belongs to the run is data, written as JSON
+//! that cannot end its element. Strategies choose names, ids and texts, so nothing of theirs is ever
+//! written as markup. A page is made from the files of a run's folder, so it can be made again at any
+//! time, and the same folder gives the same bytes. Memory is bounded by the limits below.
+//!
+//! uPlot (MIT) draws the charts; it and its licence are part of every page.
+
+mod calendar;
+mod columns;
+mod compare;
+mod curve;
+mod data;
+pub mod escape;
+mod page_table;
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use crate::output::FolderError;
+
+pub use compare::{Comparison, RUNS_COMPARED_MAX, RunOverview};
+
+/// The page of a run around its data. Between pairs of `@@` stands the name of the part that goes
+/// there.
+const RUN_PAGE: &str = include_str!("assets/template.html");
+
+/// The page of a comparison.
+const COMPARE_PAGE: &str = include_str!("assets/compare.html");
+
+/// The style sheet that all pages share.
+pub const STYLE: &str = include_str!("assets/report.css");
+
+/// Points that the charts show at most; longer runs show every second minute, every third, ...
+const POINTS_MAX: usize = 20_000;
+
+/// Rows of one table that a page holds at most; the files beside it hold all.
+const ROWS_MAX: usize = 50_000;
+
+/// Bytes of text of one table that a page holds at most.
+const TEXT_BYTES_MAX: usize = 8 << 20;
+
+/// Makes the page of a run's folder.
+///
+/// # Errors
+/// [`FolderError`] when the folder is not a run's or the page cannot be written.
+pub fn write(folder: &Path, page: &Path) -> Result<(), FolderError> {
+    let data = data::PageData::read(folder)?;
+    write_page(page, RUN_PAGE, |out| data.write(out))
+}
+
+/// Puts the parts into a template in one pass, so that a part that looks like a placeholder stays
+/// what it is.
+fn write_page(
+    page: &Path,
+    template: &str,
+    data: impl Fn(&mut BufWriter<File>) -> io::Result<()>,
+) -> Result<(), FolderError> {
+    let write = || -> io::Result<()> {
+        let mut out = BufWriter::new(File::create(page)?);
+        for (index, piece) in template.split("@@").enumerate() {
+            match piece {
+                _ if index % 2 == 0 => out.write_all(piece.as_bytes())?,
+                "data" => data(&mut out)?,
+                name => out.write_all(part(name).as_bytes())?,
+            }
+        }
+        out.flush()
+    };
+    write().map_err(|source| FolderError::Write { path: page.to_owned(), source })
+}
+
+/// Writes a value so that it can stand in a page.
+fn written(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()> {
+    escape::write_script_json(out, value)
+}
+
+/// The part with a name; empty for a name that does not exist, which a test excludes.
+fn part(name: &str) -> &'static str {
+    match name {
+        "uplot.css" => include_str!("assets/uPlot.min.css"),
+        "uplot.license" => include_str!("assets/uPlot.LICENSE"),
+        "uplot.js" => include_str!("assets/uPlot.iife.min.js"),
+        "report.css" => STYLE,
+        "statistics.css" => include_str!("assets/statistics.css"),
+        "format.js" => include_str!("assets/format.js"),
+        "table.js" => include_str!("assets/table.js"),
+        "axis.js" => include_str!("assets/axis.js"),
+        "charts.js" => include_str!("assets/charts.js"),
+        "markers.js" => include_str!("assets/markers.js"),
+        "run_charts.js" => include_str!("assets/run_charts.js"),
+        "statistics.js" => include_str!("assets/statistics.js"),
+        "tables.js" => include_str!("assets/tables.js"),
+        "report.js" => include_str!("assets/report.js"),
+        "compare.js" => include_str!("assets/compare.js"),
+        _ => "",
+    }
+}

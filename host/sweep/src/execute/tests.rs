@@ -1,0 +1,165 @@
+//! Plans on one and several threads, stopped, resumed, with runs that fail.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Mutex;
+
+use domain::JstDate;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::grid::Grid;
+use crate::plan::Choice;
+use crate::score::scored;
+use crate::windows::WalkForward;
+
+/// The Sharpe ratio of a run is minus its distance from 7, plus the place of its first day.
+/// 13 fails, 17 is a failure of the host.
+#[derive(Default)]
+struct Distance {
+    ran: Mutex<Vec<(i64, Range<usize>)>>,
+    stop_after: Option<usize>,
+}
+
+impl Runner for Distance {
+    fn run(&self, config: &str, days: Range<usize>, stop: &AtomicBool) -> Result<Outcome, String> {
+        let config: Value = serde_json::from_str(config).unwrap();
+        let a = config["a"].as_i64().unwrap();
+        let mut ran = self.ran.lock().unwrap();
+        if self.stop_after.is_some_and(|runs| ran.len() >= runs) {
+            stop.store(true, Ordering::Relaxed);
+            return Ok(Outcome::Stopped);
+        }
+        ran.push((a, days.clone()));
+        match a {
+            13 => Ok(Outcome::Failed("bad luck".to_owned())),
+            17 => Err("no memory".to_owned()),
+            a => Ok(Outcome::Scored(scored(Some(days.start as f64 - (a - 7).abs() as f64), 0.1))),
+        }
+    }
+}
+
+fn plan(axis: &str, walk_forward: Option<&str>) -> Plan {
+    let grid = Grid::new(vec![axis.parse().unwrap()], BTreeMap::new()).unwrap();
+    let first = JstDate::from_ymd_opt(2025, 1, 6).unwrap();
+    let days: Vec<JstDate> = first.iter_days().take(6).collect();
+    let walk_forward = walk_forward.map(|text| {
+        let asked: WalkForward = text.parse().unwrap();
+        (asked, asked.folds(&days).unwrap())
+    });
+    Plan::new(grid, Choice::All, walk_forward, days).unwrap()
+}
+
+fn sweep(
+    folder: &Path,
+    plan: &Plan,
+    runner: &Distance,
+    jobs: usize,
+) -> Result<Results, SweepError> {
+    let (mut journal, kept) = Journal::open(folder, &json!({ "plan": plan.described() })).unwrap();
+    let stop = AtomicBool::new(false);
+    let sweep = Sweep { plan, rank_by: Statistic::Sharpe, runner, jobs, stop: &stop };
+    sweep.run(&mut journal, kept.runs, &mut |_| {})
+}
+
+fn fresh(plan: &Plan, jobs: usize) -> Results {
+    let folder = tempfile::tempdir().unwrap();
+    sweep(folder.path(), plan, &Distance::default(), jobs).unwrap()
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_rows() {
+    let plan = plan("a=0:12:1", None);
+    let one = fresh(&plan, 1);
+    assert!(one.is_complete() && one.failed() == 0);
+    for jobs in [2, 5, 64] {
+        assert_eq!(fresh(&plan, jobs).rows, one.rows, "{jobs} jobs");
+    }
+    assert_eq!(one.best(0..13, Statistic::Sharpe), Some(7));
+    assert_eq!(one.ranked(0..13, Statistic::Sharpe)[..3], [7, 6, 8]);
+}
+
+#[test]
+fn a_failed_run_is_a_row() {
+    let results = fresh(&plan("a=12:14:1", None), 2);
+    assert!(results.is_complete());
+    assert_eq!((results.done(), results.failed()), (3, 1));
+    let row = results.rows[1].as_ref().unwrap();
+    assert_eq!((row.score.as_ref(), row.error.as_deref()), (None, Some("bad luck")));
+    assert_eq!(results.ranked(0..3, Statistic::Sharpe), [0, 2]);
+}
+
+#[test]
+fn a_failure_of_the_host_ends_the_sweep_and_keeps_what_was_done() {
+    let folder = tempfile::tempdir().unwrap();
+    let plan = plan("a=15:18:1", None);
+    let error = sweep(folder.path(), &plan, &Distance::default(), 1).unwrap_err();
+    assert!(error.to_string().starts_with("run 2 could not be made: no memory"), "{error}");
+    let (_, kept) = Journal::open(folder.path(), &json!({ "plan": plan.described() })).unwrap();
+    assert_eq!(kept.runs.len(), 2);
+}
+
+#[test]
+fn a_stopped_sweep_goes_on_where_it_was() {
+    let plan = plan("a=0:12:1", None);
+    let folder = tempfile::tempdir().unwrap();
+    let stopped = Distance { stop_after: Some(5), ..Distance::default() };
+    let partial = sweep(folder.path(), &plan, &stopped, 2).unwrap();
+    assert!(!partial.is_complete() && partial.done() == 5);
+    let rest = Distance::default();
+    let results = sweep(folder.path(), &plan, &rest, 2).unwrap();
+    assert_eq!((results.kept, rest.ran.lock().unwrap().len()), (5, 8));
+    assert_eq!(results.rows, fresh(&plan, 1).rows);
+    let nothing = Distance::default();
+    sweep(folder.path(), &plan, &nothing, 2).unwrap();
+    assert!(nothing.ran.lock().unwrap().is_empty());
+}
+
+#[test]
+fn the_best_of_each_fold_is_tested_on_the_days_after() {
+    let plan = plan("a=1:10:3", Some("2d/1d"));
+    let results = fresh(&plan, 2);
+    assert!(results.is_complete());
+    assert_eq!(plan.folds().len(), 4);
+    for fold in 0..4 {
+        let test = results.rows[plan.test_row(fold)].as_ref().unwrap();
+        // 7 is the third value.
+        assert_eq!(test.combination, Some(2));
+        assert_eq!(test.score.as_ref().unwrap().sharpe, Some((fold + 2) as f64));
+    }
+}
+
+#[test]
+fn a_fold_without_a_run_to_choose_says_so() {
+    let plan = plan("a=13", Some("4d/2d"));
+    let results = fresh(&plan, 1);
+    let test = results.rows[plan.test_row(0)].as_ref().unwrap();
+    assert_eq!(test.error.as_deref(), Some("every run to choose from failed"));
+}
+
+#[test]
+fn the_number_of_threads_is_limited() {
+    let folder = tempfile::tempdir().unwrap();
+    for jobs in [0, SWEEP_JOBS_MAX + 1] {
+        let error = sweep(folder.path(), &plan("a=1", None), &Distance::default(), jobs);
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            format!("{jobs} jobs asked for; ask for 1 to 256")
+        );
+    }
+}
+
+#[test]
+fn progress_counts_and_names_the_best() {
+    let plan = plan("a=5:13:1", None);
+    let folder = tempfile::tempdir().unwrap();
+    let (mut journal, _) = Journal::open(folder.path(), &json!({})).unwrap();
+    let (runner, stop) = (Distance::default(), AtomicBool::new(false));
+    let sweep =
+        Sweep { plan: &plan, rank_by: Statistic::Sharpe, runner: &runner, jobs: 1, stop: &stop };
+    let mut last = None;
+    sweep.run(&mut journal, Vec::new(), &mut |progress| last = Some(progress)).unwrap();
+    let last = last.unwrap();
+    assert_eq!((last.done, last.total, last.kept, last.failed), (9, 9, 0, 1));
+    assert_eq!(last.best, Some((2, 0.0)));
+}

@@ -1,0 +1,405 @@
+//! The journal of a sweep: one line for each finished run, so that a killed sweep goes on where it
+//! was.
+//!
+//! The first line says which sweep it is; each other line is a run. A line is a JSON object whose
+//! last member `checksum` is the xxh3-64 of the bytes before it. Lines are only ever appended. A last
+//! line that was cut off by a crash is dropped; damage anywhere else is an error.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use domain::limits::SWEEP_JOURNAL_LINE_MAX;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::score::Score;
+
+/// Its name in the sweep's folder.
+pub const JOURNAL_FILE: &str = "journal.jsonl";
+const CHECKSUM: &str = ",\"checksum\":\"";
+/// Bytes of a header, which holds all values of the grid.
+const HEADER_MAX: usize = 64 << 20;
+
+/// A finished run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Finished {
+    /// Its row in the table.
+    pub row: usize,
+    /// The combination of the grid that ran; none when a fold had no run to choose.
+    pub combination: Option<u64>,
+    /// Its numbers; none when it failed.
+    pub score: Option<Score>,
+    /// Why it failed.
+    pub error: Option<String>,
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, Error)]
+pub enum JournalError {
+    /// The disk says no.
+    #[error("cannot use {path}: {source}")]
+    Io {
+        /// The journal.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// Another process sweeps into the folder.
+    #[error("{0} is in use by another sweep; wait for it, or choose another folder")]
+    InUse(PathBuf),
+    /// The folder belongs to another sweep.
+    #[error(
+        "{path} belongs to another sweep: {difference}; choose another folder, or delete this one"
+    )]
+    OtherSweep {
+        /// The journal.
+        path: PathBuf,
+        /// What is different.
+        difference: String,
+    },
+    /// A line in the middle is damaged.
+    #[error("{path}, line {line}: {problem}; delete the folder and sweep again")]
+    Damaged {
+        /// The journal.
+        path: PathBuf,
+        /// The line, from 1.
+        line: u64,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+/// An open journal; nobody else can open it meanwhile.
+#[derive(Debug)]
+pub struct Journal {
+    path: PathBuf,
+    file: File,
+}
+
+/// What an earlier sweep into the same folder left.
+#[derive(Debug, Default)]
+pub struct Kept {
+    /// Runs that need not run again, in the order they finished.
+    pub runs: Vec<Finished>,
+    /// What was dropped, for people.
+    pub warning: Option<String>,
+}
+
+impl Journal {
+    /// Opens the journal in `folder` for the sweep that `header` describes, or starts one.
+    ///
+    /// # Errors
+    /// [`JournalError`] when it belongs to another sweep, is in use or damaged, or cannot be read.
+    pub fn open(folder: &Path, header: &Value) -> Result<(Self, Kept), JournalError> {
+        let path = folder.join(JOURNAL_FILE);
+        let failed = |source| JournalError::Io { path: path.clone(), source };
+        let mut options = OpenOptions::new();
+        let file = options.read(true).append(true).create(true).open(&path).map_err(failed)?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::InUse(path)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let mut journal = Self { path, file };
+        let kept = journal.read(header)?;
+        Ok((journal, kept))
+    }
+
+    /// Adds a finished run. Once this returns, it survives the end of the process.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] when the disk is full or gone.
+    pub fn add(&mut self, run: &Finished) -> Result<(), JournalError> {
+        let line = sealed(run).map_err(|error| self.failed(error.into()))?;
+        self.file.write_all(line.as_bytes()).map_err(|error| self.failed(error))
+    }
+
+    /// Asks the system to put everything on the disk.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] when the disk is full or gone.
+    pub fn sync(&self) -> Result<(), JournalError> {
+        self.file.sync_all().map_err(|error| self.failed(error))
+    }
+
+    fn failed(&self, source: io::Error) -> JournalError {
+        JournalError::Io { path: self.path.clone(), source }
+    }
+
+    fn read(&mut self, header: &Value) -> Result<Kept, JournalError> {
+        self.file.seek(SeekFrom::Start(0)).map_err(|error| self.failed(error))?;
+        let mut lines = Lines { source: BufReader::new(&self.file), good_bytes: 0, number: 0 };
+        let mut kept = Kept::default();
+        let first = match lines.next::<Value>(HEADER_MAX).map_err(|error| self.failed(error))? {
+            Next::Line(found) => Some(found),
+            Next::End | Next::Torn(_) => None,
+            Next::Damaged(problem) => return Err(self.damaged(1, problem)),
+        };
+        let Some(found) = first else {
+            // Nothing was finished before the header was whole.
+            return self.start(header).map(|()| kept);
+        };
+        if found != *header {
+            let difference = difference("", &found, header).unwrap_or_default();
+            return Err(JournalError::OtherSweep { path: self.path.clone(), difference });
+        }
+        loop {
+            let next = lines.next::<Finished>(SWEEP_JOURNAL_LINE_MAX);
+            match next.map_err(|error| self.failed(error))? {
+                Next::Line(run) => kept.runs.push(run),
+                Next::End => break,
+                Next::Torn(problem) => {
+                    let line = lines.number;
+                    kept.warning = Some(format!(
+                        "{}: the last line ({line}) was cut off ({problem}) and is dropped; its run runs again",
+                        self.path.display(),
+                    ));
+                    break;
+                }
+                Next::Damaged(problem) => return Err(self.damaged(lines.number, problem)),
+            }
+        }
+        let good = lines.good_bytes;
+        self.file.set_len(good).map_err(|error| self.failed(error))?;
+        Ok(kept)
+    }
+
+    fn start(&mut self, header: &Value) -> Result<(), JournalError> {
+        self.file.set_len(0).map_err(|error| self.failed(error))?;
+        let line = sealed(header).map_err(|error| self.failed(error.into()))?;
+        self.file.write_all(line.as_bytes()).map_err(|error| self.failed(error))
+    }
+
+    fn damaged(&self, line: u64, problem: String) -> JournalError {
+        JournalError::Damaged { path: self.path.clone(), line, problem }
+    }
+}
+
+/// A value as a line with its checksum.
+fn sealed(value: &impl Serialize) -> serde_json::Result<String> {
+    let json = serde_json::to_string(value)?;
+    let body = json.strip_suffix('}').unwrap_or(&json);
+    Ok(format!("{body}{CHECKSUM}{:016x}\"}}\n", xxh3_64(body.as_bytes())))
+}
+
+/// The value of a line without its line feed.
+fn opened<T: for<'de> Deserialize<'de>>(line: &[u8]) -> Result<T, String> {
+    let text = str::from_utf8(line).map_err(|_| "it is no text".to_owned())?;
+    let (body, checksum) = text.rsplit_once(CHECKSUM).ok_or("it has no checksum")?;
+    if checksum != format!("{:016x}\"}}", xxh3_64(body.as_bytes())) {
+        return Err("its checksum does not match".to_owned());
+    }
+    serde_json::from_str(&format!("{body}}}")).map_err(|error| error.to_string())
+}
+
+struct Lines<R> {
+    source: R,
+    good_bytes: u64,
+    number: u64,
+}
+
+enum Next<T> {
+    Line(T),
+    End,
+    Torn(String),
+    Damaged(String),
+}
+
+impl<R: BufRead> Lines<R> {
+    fn next<T: for<'de> Deserialize<'de>>(&mut self, bytes_max: usize) -> io::Result<Next<T>> {
+        let mut line = Vec::new();
+        let limit = bytes_max as u64 + 1;
+        let length = self.source.by_ref().take(limit).read_until(b'\n', &mut line)? as u64;
+        if length == 0 {
+            return Ok(Next::End);
+        }
+        self.number += 1;
+        let opened = match line.strip_suffix(b"\n") {
+            Some(whole) => opened(whole),
+            None if length == limit => {
+                return Ok(Next::Damaged(format!("it is longer than {bytes_max} bytes")));
+            }
+            None => return Ok(Next::Torn("it has no end".to_owned())),
+        };
+        match opened {
+            Ok(value) => {
+                self.good_bytes += length;
+                Ok(Next::Line(value))
+            }
+            Err(problem) if self.source.fill_buf()?.is_empty() => Ok(Next::Torn(problem)),
+            Err(problem) => Ok(Next::Damaged(problem)),
+        }
+    }
+}
+
+/// The first place at which two headers differ, in words.
+fn difference(place: &str, found: &Value, wanted: &Value) -> Option<String> {
+    if found == wanted {
+        return None;
+    }
+    if let (Value::Object(found), Value::Object(wanted)) = (found, wanted) {
+        for name in wanted.keys().chain(found.keys()) {
+            let inside = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+            let missing = &Value::Null;
+            let pair = (found.get(name).unwrap_or(missing), wanted.get(name).unwrap_or(missing));
+            if let Some(difference) = difference(&inside, pair.0, pair.1) {
+                return Some(difference);
+            }
+        }
+    }
+    if let (Value::Array(found), Value::Array(wanted)) = (found, wanted)
+        && found.len() == wanted.len()
+    {
+        let mut pairs = found.iter().zip(wanted).enumerate();
+        return pairs.find_map(|(index, (found, wanted))| {
+            let named = wanted.get("name").and_then(Value::as_str);
+            let step = named.map_or_else(|| index.to_string(), str::to_owned);
+            difference(&format!("{place}[{step}]"), found, wanted)
+        });
+    }
+    let shown = |value: &Value| -> String {
+        const SHOWN: usize = 80;
+        let text = value.to_string();
+        if text.chars().count() <= SHOWN {
+            return text;
+        }
+        text.chars().take(SHOWN).chain("...".chars()).collect()
+    };
+    Some(format!("{place} is {} there and {} here", shown(found), shown(wanted)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::score::scored;
+    use serde_json::json;
+
+    fn header() -> Value {
+        json!({ "strategy": { "name": "sma-cross", "sha256": "ab" }, "plan": { "runs": 3 } })
+    }
+
+    fn run(row: usize) -> Finished {
+        Finished {
+            row,
+            combination: Some(row as u64),
+            score: Some(scored(Some(0.1 + 0.2), 0.3)),
+            error: None,
+        }
+    }
+
+    fn failed_run(row: usize) -> Finished {
+        let error = "strategy `x`: \"no\",\"checksum\":\"0\"}\n組木".to_owned();
+        Finished { row, combination: None, score: None, error: Some(error) }
+    }
+
+    fn written(runs: &[Finished]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, kept) = Journal::open(folder.path(), &header()).unwrap();
+        assert!(kept.runs.is_empty() && kept.warning.is_none());
+        runs.iter().for_each(|run| journal.add(run).unwrap());
+        journal.sync().unwrap();
+        folder
+    }
+
+    fn open(folder: &tempfile::TempDir) -> Result<Kept, JournalError> {
+        Journal::open(folder.path(), &header()).map(|(_, kept)| kept)
+    }
+
+    #[test]
+    fn runs_are_kept_in_order() {
+        let runs = [run(2), failed_run(0), run(1)];
+        let folder = written(&runs);
+        assert_eq!(open(&folder).unwrap().runs, runs);
+        let (mut journal, _) = Journal::open(folder.path(), &header()).unwrap();
+        journal.add(&run(3)).unwrap();
+        drop(journal);
+        assert_eq!(open(&folder).unwrap().runs.len(), 4);
+    }
+
+    #[test]
+    fn a_torn_last_line_is_dropped_with_a_warning_wherever_it_was_cut() {
+        let folder = written(&[run(0), failed_run(1)]);
+        let path = folder.path().join(JOURNAL_FILE);
+        let whole = std::fs::read(&path).unwrap();
+        let ends: Vec<usize> = whole
+            .iter()
+            .enumerate()
+            .filter(|(_, byte)| **byte == b'\n')
+            .map(|(at, _)| at + 1)
+            .collect();
+        for cut in ends[1] + 1..ends[2] {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            let kept = open(&folder).unwrap();
+            assert_eq!(kept.runs, [run(0)], "cut at {cut}");
+            assert!(kept.warning.unwrap().contains("the last line (3) was cut off"));
+            // The rest is gone, so that the next line starts on a line of its own.
+            assert_eq!(std::fs::read(&path).unwrap(), whole[..ends[1]]);
+        }
+        for cut in 1..ends[0] {
+            std::fs::write(&path, &whole[..cut]).unwrap();
+            assert!(open(&folder).unwrap().runs.is_empty(), "cut at {cut}");
+            assert_eq!(std::fs::read(&path).unwrap(), whole[..ends[0]]);
+        }
+    }
+
+    #[test]
+    fn a_last_line_with_wrong_bytes_is_dropped_and_damage_before_it_is_an_error() {
+        let folder = written(&[run(0), run(1)]);
+        let path = folder.path().join(JOURNAL_FILE);
+        let whole = std::fs::read(&path).unwrap();
+        let mut last = whole.clone();
+        let length = last.len();
+        last[length - 30] ^= 1;
+        std::fs::write(&path, &last).unwrap();
+        assert_eq!(open(&folder).unwrap().runs, [run(0)]);
+        let mut middle = whole.clone();
+        let place = middle.iter().position(|byte| *byte == b'\n').unwrap() + 20;
+        middle[place] ^= 1;
+        std::fs::write(&path, &middle).unwrap();
+        let error = open(&folder).unwrap_err().to_string();
+        assert!(
+            error.contains("line 2: its checksum does not match; delete the folder"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn lines_have_a_limit() {
+        let folder = written(&[]);
+        let path = folder.path().join(JOURNAL_FILE);
+        let mut file = OpenOptions::new().append(true).open(path).unwrap();
+        file.write_all(&vec![b'x'; SWEEP_JOURNAL_LINE_MAX + 1]).unwrap();
+        file.write_all(b"\n").unwrap();
+        let error = open(&folder).unwrap_err().to_string();
+        assert!(error.contains("it is longer than 65536 bytes"), "{error}");
+    }
+
+    #[test]
+    fn another_sweep_is_refused_with_the_difference() {
+        let folder = written(&[run(0)]);
+        let mut other = header();
+        other["strategy"]["sha256"] = json!("cd");
+        let error = Journal::open(folder.path(), &other).unwrap_err().to_string();
+        assert!(
+            error.contains(
+                "belongs to another sweep: strategy.sha256 is \"ab\" there and \"cd\" here"
+            ),
+            "{error}"
+        );
+        let mut more = header();
+        more["window"] = json!(1);
+        let error = Journal::open(folder.path(), &more).unwrap_err().to_string();
+        assert!(error.contains("window is null there and 1 here"), "{error}");
+    }
+
+    #[test]
+    fn only_one_sweep_at_a_time() {
+        let folder = written(&[]);
+        let (_open, _) = Journal::open(folder.path(), &header()).unwrap();
+        let error = Journal::open(folder.path(), &header()).unwrap_err();
+        assert!(matches!(error, JournalError::InUse(_)), "{error}");
+    }
+}

@@ -1,0 +1,122 @@
+//! One run of a sweep: a fresh strategy over a range of days, down to its numbers.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use domain::limits::SWEEP_ERROR_TEXT_MAX;
+use domain::strategy::StrategyRuntime;
+
+use crate::score::{Score, score};
+use replay::driver::{RunCommand, Unpaced, Watched};
+use replay::{MarketDay, ReplayOptions, replay};
+use results::RunStatus;
+use results::sink::TotalsOnly;
+
+/// Gives a fresh strategy; an error is the host's, not the strategy's.
+pub type Instantiate<'a> = dyn Fn() -> Result<Box<dyn StrategyRuntime>, String> + Sync + 'a;
+
+/// How a run ended.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Outcome {
+    /// It went through.
+    Scored(Score),
+    /// The strategy failed, or made the engine fail; the others go on.
+    Failed(String),
+    /// It was stopped from outside and left nothing.
+    Stopped,
+}
+
+/// Runs single runs. Threads share one: the data is read-only, each run has its own strategy.
+pub trait Runner: Sync {
+    /// Runs the strategy with these parameters over the trading days at these places.
+    ///
+    /// # Errors
+    /// When the host fails; the sweep ends then.
+    fn run(
+        &self,
+        config_json: &str,
+        days: Range<usize>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, String>;
+}
+
+/// The runner of replays.
+pub struct ReplayRunner<'a> {
+    days: Vec<MarketDay<'a>>,
+    options: &'a ReplayOptions,
+    instantiate: &'a Instantiate<'a>,
+}
+
+impl<'a> ReplayRunner<'a> {
+    /// A runner over these days. The options' own configuration is not used.
+    pub fn new(
+        days: impl IntoIterator<Item: Into<MarketDay<'a>>>,
+        options: &'a ReplayOptions,
+        instantiate: &'a Instantiate<'a>,
+    ) -> Self {
+        Self { days: days.into_iter().map(Into::into).collect(), options, instantiate }
+    }
+}
+
+impl Runner for ReplayRunner<'_> {
+    fn run(
+        &self,
+        config_json: &str,
+        days: Range<usize>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, String> {
+        let mut strategy = (self.instantiate)()?;
+        let options = ReplayOptions { config_json: config_json.to_owned(), ..self.options.clone() };
+        let days = self.days[days].iter().cloned();
+        let work = || {
+            let stop = |_| stop.load(Ordering::Relaxed).then_some(RunCommand::Stop);
+            let driver = &mut Watched::new(Unpaced, stop);
+            replay(days, strategy.as_mut(), &options, &mut TotalsOnly, driver)
+        };
+        // Parameters can be so extreme that exact money overflows, which stops instead of wrapping.
+        // Nothing of this run is used afterwards.
+        let result = match catch_unwind(AssertUnwindSafe(work)) {
+            Ok(result) => result.map_err(|error| error.to_string())?,
+            Err(panic) => {
+                return Ok(Outcome::Failed(cut(format!("the engine stopped: {}", words(&*panic)))));
+            }
+        };
+        Ok(match &result.status {
+            RunStatus::Completed => Outcome::Scored(score(&result)),
+            RunStatus::Interrupted => Outcome::Stopped,
+            RunStatus::Failed(fault) => Outcome::Failed(cut(fault.to_string())),
+        })
+    }
+}
+
+fn words(panic: &(dyn std::any::Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());
+    text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default()
+}
+
+/// At most [`SWEEP_ERROR_TEXT_MAX`] characters.
+fn cut(text: String) -> String {
+    match text.char_indices().nth(SWEEP_ERROR_TEXT_MAX) {
+        Some((end, _)) => format!("{} ...", &text[..end]),
+        None => text,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn error_texts_have_a_limit() {
+        assert_eq!(cut("組".repeat(SWEEP_ERROR_TEXT_MAX)).chars().count(), SWEEP_ERROR_TEXT_MAX);
+        let long = cut("組".repeat(SWEEP_ERROR_TEXT_MAX + 1));
+        assert_eq!(long.chars().count(), SWEEP_ERROR_TEXT_MAX + 4);
+    }
+
+    #[test]
+    fn the_words_of_a_panic_are_found() {
+        let panic = catch_unwind(|| panic!("number {}", 7)).unwrap_err();
+        assert_eq!(words(&*panic), "number 7");
+    }
+}

@@ -1,0 +1,254 @@
+//! The few numbers that a sweep keeps of each run, and by which of them runs are ranked.
+
+use std::cmp::Ordering;
+use std::fmt;
+use std::str::FromStr;
+
+use domain::Money;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use results::summary::Summary;
+use results::totals::RunTotals;
+
+/// A run in the numbers that a sweep keeps.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Score {
+    /// Trades that the strategy has seen.
+    pub trades_seen: u64,
+    /// Orders sent.
+    pub orders: u64,
+    /// Orders refused.
+    pub orders_rejected: u64,
+    /// Fills.
+    pub fills: u64,
+    /// Times the position went from held to flat.
+    pub round_trips: u64,
+    /// Round trips with a profit, per round trip; none without a round trip.
+    #[serde(with = "exact")]
+    pub win_rate: Option<f64>,
+    /// Money and value of shares at the end.
+    pub equity_end: Money,
+    /// Profit per cash at the start; none without cash.
+    #[serde(with = "exact")]
+    pub return_ratio: Option<f64>,
+    /// Largest fall of the equity from its highest point so far, at the end of minutes.
+    pub max_drawdown: Money,
+    /// The same, per highest point.
+    #[serde(with = "exact")]
+    pub max_drawdown_ratio: Option<f64>,
+    /// Mean of the daily returns per their standard deviation, times the root of 252; none with
+    /// fewer than two days or without any change.
+    #[serde(with = "exact")]
+    pub sharpe: Option<f64>,
+    /// Value of everything bought and sold.
+    pub turnover: Money,
+    /// Fees.
+    pub commission: Money,
+    /// xxh3-128 of the event log.
+    pub digest: String,
+}
+
+/// The numbers of a run, from its statistics.
+#[must_use]
+pub fn score(totals: &RunTotals) -> Score {
+    let summary = Summary::new(totals);
+    let fall = totals.performance.falls.deepest();
+    Score {
+        trades_seen: totals.trades_seen,
+        orders: totals.order_counts.all,
+        orders_rejected: totals.order_counts.rejected,
+        fills: totals.fill_count,
+        round_trips: summary.round_trips,
+        win_rate: summary.win_rate,
+        equity_end: totals.equity_end,
+        return_ratio: summary.return_ratio,
+        max_drawdown: fall.map_or(Money::ZERO, |fall| fall.depth()),
+        max_drawdown_ratio: Some(summary.max_drawdown_ratio),
+        sharpe: summary.sharpe,
+        turnover: totals.performance.turnover,
+        commission: totals.commission,
+        digest: summary.event_log_digest,
+    }
+}
+
+/// Floating point as the shortest text that gives the same bits again. Numbers in JSON are read
+/// faster than exactly, and a resumed sweep has to give the same bytes.
+mod exact {
+    use super::{Deserialize, Deserializer, Serialize, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        ratio: &Option<f64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        ratio.map(|ratio| ratio.to_string()).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<f64>, D::Error> {
+        let text = Option::<String>::deserialize(deserializer)?;
+        text.map(|text| text.parse().map_err(serde::de::Error::custom)).transpose()
+    }
+}
+
+/// A number of a run by which runs can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Statistic {
+    /// The Sharpe ratio.
+    Sharpe,
+    /// Profit per cash at the start.
+    Return,
+    /// Money and value of shares at the end.
+    EquityEnd,
+    /// The largest fall per highest point; lower is better.
+    MaxDrawdown,
+    /// Round trips with a profit, per round trip.
+    WinRate,
+    /// Round trips.
+    RoundTrips,
+    /// Fills.
+    Fills,
+    /// Value of everything bought and sold.
+    Turnover,
+    /// Fees; lower is better.
+    Commission,
+}
+
+impl Statistic {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Sharpe,
+        Self::Return,
+        Self::EquityEnd,
+        Self::MaxDrawdown,
+        Self::WinRate,
+        Self::RoundTrips,
+        Self::Fills,
+        Self::Turnover,
+        Self::Commission,
+    ];
+
+    /// The column's name.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Sharpe => "sharpe",
+            Self::Return => "return",
+            Self::EquityEnd => "equity_end",
+            Self::MaxDrawdown => "max_drawdown",
+            Self::WinRate => "win_rate",
+            Self::RoundTrips => "round_trips",
+            Self::Fills => "fills",
+            Self::Turnover => "turnover",
+            Self::Commission => "commission",
+        }
+    }
+
+    /// Whether a higher number is better.
+    #[must_use]
+    pub const fn higher_is_better(self) -> bool {
+        !matches!(self, Self::MaxDrawdown | Self::Commission)
+    }
+
+    /// The number of a run; none where the run has none.
+    #[must_use]
+    #[expect(clippy::cast_precision_loss, reason = "counts of one run are far below 2^53")]
+    pub fn of(self, score: &Score) -> Option<f64> {
+        match self {
+            Self::Sharpe => score.sharpe,
+            Self::Return => score.return_ratio,
+            Self::EquityEnd => Some(score.equity_end.approximate_yen()),
+            Self::MaxDrawdown => score.max_drawdown_ratio,
+            Self::WinRate => score.win_rate,
+            Self::RoundTrips => Some(score.round_trips as f64),
+            Self::Fills => Some(score.fills as f64),
+            Self::Turnover => Some(score.turnover.approximate_yen()),
+            Self::Commission => Some(score.commission.approximate_yen()),
+        }
+    }
+
+    /// Compares two runs, the better first; a run without the number comes last.
+    #[must_use]
+    pub fn compare(self, left: Option<&Score>, right: Option<&Score>) -> Ordering {
+        let number = |score: Option<&Score>| score.and_then(|score| self.of(score));
+        match (number(left), number(right)) {
+            (Some(left), Some(right)) if self.higher_is_better() => right.total_cmp(&left),
+            (Some(left), Some(right)) => left.total_cmp(&right),
+            (left, right) => right.is_some().cmp(&left.is_some()),
+        }
+    }
+}
+
+impl fmt::Display for Statistic {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Statistic {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|one| one.name() == text).ok_or_else(|| {
+            let names = Self::ALL.map(Self::name).join(", ");
+            format!("`{text}` is no number of a run; there are: {names}")
+        })
+    }
+}
+
+#[cfg(test)]
+pub(super) fn scored(sharpe: Option<f64>, max_drawdown_ratio: f64) -> Score {
+    Score {
+        trades_seen: 10,
+        orders: 4,
+        orders_rejected: 1,
+        fills: 3,
+        round_trips: 1,
+        win_rate: Some(1.0),
+        equity_end: Money::from_yen(10_100_000),
+        return_ratio: Some(0.01),
+        max_drawdown: Money::from_units(12_345),
+        max_drawdown_ratio: Some(max_drawdown_ratio),
+        sharpe,
+        turnover: Money::from_yen(1_000_000),
+        commission: Money::ZERO,
+        digest: "0123".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn better_runs_come_first_and_runs_without_the_number_last() {
+        let (good, bad) = (scored(Some(2.0), 0.3), scored(Some(-1.0), 0.1));
+        let none = scored(None, 0.0);
+        let compare =
+            |by: Statistic, left: &Score, right: &Score| by.compare(Some(left), Some(right));
+        assert_eq!(compare(Statistic::Sharpe, &good, &bad), Ordering::Less);
+        assert_eq!(compare(Statistic::MaxDrawdown, &good, &bad), Ordering::Greater);
+        assert_eq!(compare(Statistic::Sharpe, &none, &bad), Ordering::Greater);
+        assert_eq!(Statistic::Sharpe.compare(None, Some(&bad)), Ordering::Greater);
+        assert_eq!(Statistic::Sharpe.compare(None, None), Ordering::Equal);
+    }
+
+    #[test]
+    fn names_are_read_back() {
+        for one in Statistic::ALL {
+            assert_eq!(one.to_string().parse(), Ok(one));
+        }
+        let error = "sharp".parse::<Statistic>().unwrap_err();
+        assert!(error.contains("there are: sharpe, return, equity_end"), "{error}");
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn scores_survive_their_json_to_the_last_bit(bits: u64) {
+            let sharpe = Some(f64::from_bits(bits)).filter(|ratio| ratio.is_finite());
+            let score = scored(sharpe, 0.1 + 0.2);
+            let json = serde_json::to_string(&score).unwrap();
+            proptest::prop_assert_eq!(serde_json::from_str::<Score>(&json).unwrap(), score);
+        }
+    }
+}
