@@ -32,7 +32,7 @@ use rows::{DIGITS_MAX, Rows, Spelling, push_line};
 
 /// The header line of the vendor, with its line feed.
 const HEADER: &str = "Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
-/// The place of the price among the cells of a line.
+/// The index of the price among the cells of a line.
 const PRICE_PLACE: usize = 4;
 /// Characters shown of a line that is refused.
 const SHOWN_CHARS: usize = 100;
@@ -283,7 +283,7 @@ impl<W: Write + Send> TradeSink for Group<W> {
             self.failed = Some(ParquetError::Write("a row is no text".to_owned()));
             return;
         };
-        // The reader's limits keep a moment and a quantity far below 63 bits.
+        // The reader's limits keep a timestamp and a quantity far below 63 bits.
         self.ts_event.push(Some(row.ts_event.cast_signed()));
         self.code.push(Some(row.code.to_string()));
         self.price.push(Some(row.price));
@@ -387,8 +387,8 @@ fn to_text(
         let wrong = |row, problem| ConvertError::Row { path: from.into(), row, problem };
         let rows = Rows::of(table.group(index)?)
             .ok_or_else(|| ConvertError::NotTrades { path: from.into() })?;
-        for place in 0..rows.len() {
-            let row = rows.at(place).map_err(|problem| wrong(passed, problem))?;
+        for row in 0..rows.len() {
+            let row = rows.at(row).map_err(|problem| wrong(passed, problem))?;
             passed += 1;
             if code.is_some_and(|code| code != row.0.code) {
                 continue;

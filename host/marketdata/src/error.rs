@@ -315,7 +315,7 @@ pub enum CellProblem {
     DateOrder {
         /// The code.
         code: VendorCode,
-        /// The moment of its row before.
+        /// The timestamp of its row before.
         previous: TsNanos,
     },
     /// A time before that of an earlier row of the same code on the same date.
@@ -323,7 +323,7 @@ pub enum CellProblem {
     TimeOrder {
         /// The code.
         code: VendorCode,
-        /// The moment of its row before.
+        /// The timestamp of its row before.
         previous: TsNanos,
     },
     /// A transaction id that was used before.

@@ -181,7 +181,7 @@ impl Table {
     /// The column of that name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Values> {
-        self.fields.iter().position(|field| field.name == name).map(|place| &self.columns[place])
+        self.fields.iter().position(|field| field.name == name).map(|index| &self.columns[index])
     }
 }
 
