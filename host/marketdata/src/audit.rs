@@ -32,7 +32,7 @@ pub enum Defect {
     Price,
     /// No number of shares, or one that nobody trades.
     Quantity,
-    /// No code.
+    /// A code that no issue of the exchange can have.
     Code,
     /// A bar whose open, high, low and close contradict each other.
     Range,
@@ -133,7 +133,7 @@ impl Default for AuditOptions {
 /// One code of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeAudit {
-    /// The code.
+    /// The vendor's code.
     pub code: VendorCode,
     /// Sound rows with a trade.
     pub rows: u64,
@@ -145,9 +145,9 @@ pub struct CodeAudit {
     pub days: u32,
     /// Days on which other codes of the file have rows and this one has none.
     pub missing_days: Vec<JstDate>,
-    /// First row.
+    /// Timestamp of the first sound row.
     pub first: TsNanos,
-    /// Last row.
+    /// Timestamp of the last sound row.
     pub last: TsNanos,
     /// Stretches without a trade inside a session, from the threshold on.
     pub quiet: u64,
@@ -162,7 +162,7 @@ pub struct CodeAudit {
 /// A whole file.
 #[derive(Debug)]
 pub struct FileAudit {
-    /// Sound rows.
+    /// Sound rows with a trade, of all codes.
     pub rows: u64,
     /// Rows that break a rule; those without a readable code are here only.
     pub defects: DefectCounts,
@@ -172,9 +172,9 @@ pub struct FileAudit {
     pub codes: Vec<CodeAudit>,
     /// Business days between the first and the last row on which no code has a row.
     pub empty_days: Vec<JstDate>,
-    /// First row.
+    /// Timestamp of the first sound row of any code.
     pub first: Option<TsNanos>,
-    /// Last row.
+    /// Timestamp of the last sound row of any code.
     pub last: Option<TsNanos>,
     /// Why reading ended before the end of the file; the counts go up to there.
     pub stopped: Option<DataError>,

@@ -10,7 +10,7 @@ use domain::{InstrumentIx, Price, Quantity, session};
 /// A bar made from trades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MadeBar {
-    /// The bar.
+    /// The bar, timed by its end.
     pub bar: Bar,
     /// Price times shares over its trades, in 1/10,000 yen.
     pub turnover: i128,

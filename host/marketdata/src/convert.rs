@@ -42,7 +42,7 @@ const TEXT_END: &str = ".csv.gz";
 /// What was converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConvertReport {
-    /// Rows written.
+    /// Rows written to the new file.
     pub rows: u64,
     /// Rows that are not in the vendor's standard spelling and keep their text.
     pub rows_with_text: u64,
@@ -72,7 +72,7 @@ pub enum ConvertError {
         "{path} does not start with the vendor's header line but with `{found}`; only files in the vendor's own column order can be converted"
     )]
     Header {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// Its first line.
         found: String,
@@ -80,7 +80,7 @@ pub enum ConvertError {
     /// A table of something else.
     #[error("{path} is no table of trades; its columns have to be {}", field_names())]
     NotTrades {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
     },
     /// A header that cannot name the columns of a table.
@@ -89,7 +89,7 @@ pub enum ConvertError {
         typed_names()
     )]
     ColumnNames {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// Its first line.
         found: String,
@@ -100,13 +100,13 @@ pub enum ConvertError {
         typed_names()
     )]
     NotBars {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
     },
     /// A row of a table that no file of the vendor can hold.
     #[error("{path}, row {row}: {problem}; the table was not made by this program")]
     Row {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// The row, from 0.
         row: u64,
@@ -116,15 +116,15 @@ pub enum ConvertError {
     /// The file asked for has no such rows.
     #[error("{path} has no rows{of_code}")]
     NoRows {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// The code asked for.
         of_code: String,
     },
-    /// The trades file.
+    /// The trades or bar file cannot be read.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The table.
+    /// The table cannot be read or written.
     #[error(transparent)]
     Parquet(#[from] ParquetError),
     /// The progress callback asked to stop.

@@ -52,7 +52,7 @@ impl TableReader {
         self.rows
     }
 
-    /// Row groups.
+    /// Number of row groups in the file.
     #[must_use]
     pub fn groups(&self) -> usize {
         self.reader.num_row_groups()

@@ -32,11 +32,11 @@ pub struct BarRow {
     pub ts_event: u64,
     /// First price in 1/10,000 yen; above 0, as all prices.
     pub open: i64,
-    /// Highest price.
+    /// Highest price in 1/10,000 yen.
     pub high: i64,
-    /// Lowest price.
+    /// Lowest price in 1/10,000 yen.
     pub low: i64,
-    /// Last price.
+    /// Last price in 1/10,000 yen, from low to high.
     pub close: i64,
     /// Shares; above 0.
     pub volume: u64,

@@ -159,7 +159,7 @@ impl<const N: usize> Segment<N> {
         self.columns.column(0)
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ts_event().len()
