@@ -13,6 +13,7 @@ use replay::report::RUNS_COMPARED_MAX;
 use replay::sweep::{Axis, Statistic, WalkForward};
 
 use crate::execution::ExecutionArgs;
+use crate::logging::LogArgs;
 
 pub(crate) use self::update::UpdateArgs;
 pub(crate) use rank::{
@@ -26,6 +27,9 @@ pub(crate) use rank::{
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Subcommand)]

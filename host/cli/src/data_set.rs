@@ -9,7 +9,7 @@ use domain::strategy::BarGranularity;
 use domain::time::NANOS_PER_DAY;
 use domain::{InstrumentId, JstDate, TickTable, TsNanos, VendorCode};
 use marketdata::{
-    BarFile, CacheOutcome, Catalog, DataError, Period, PriceGrid, ProgressFn, TradeFile, TradeStore,
+    BarFile, Catalog, DataError, Period, PriceGrid, ProgressFn, TradeFile, TradeStore,
 };
 use replay::output::InputFile;
 use replay::{BarSeries, MarketSeries, TradeSeries, check_instruments};
@@ -205,9 +205,6 @@ impl Loader<'_> {
             }
             other => other?,
         };
-        if let Some(note) = taken.note {
-            eprintln!("note: {name}: {note}");
-        }
         if taken.rows > 0 {
             let xxh3_128 = format!("{:032x}", taken.source_hash);
             self.inputs.push(InputFile { file: name, xxh3_128, rows: taken.rows });
@@ -231,7 +228,7 @@ impl Loader<'_> {
                     let ranges: Vec<Range<usize>> =
                         dates.iter().map(rows_of).filter(|rows| !rows.is_empty()).collect();
                     let rows = ranges.iter().map(ExactSizeIterator::len).sum();
-                    taken.segment(segment.outcome(), segment.source_hash(), rows);
+                    taken.segment(segment.source_hash(), rows);
                     self.join_grid(index, segment.price_grid(), rows == 0);
                     match &mut self.series {
                         Series::Trades(series) => {
@@ -247,7 +244,7 @@ impl Loader<'_> {
                 let segments = self.store.load_bars(file, self.codes, progress)?;
                 for (index, segment) in segments.into_iter().enumerate() {
                     let rows = segment.row_range(self.range.0, self.range.1);
-                    taken.segment(segment.outcome(), segment.source_hash(), rows.len());
+                    taken.segment(segment.source_hash(), rows.len());
                     self.join_grid(index, segment.price_grid(), rows.is_empty());
                     if let Series::Bars(series) = &mut self.series {
                         series[index].push(&segment, rows);
@@ -271,16 +268,12 @@ impl Loader<'_> {
 struct Taken {
     rows: u64,
     source_hash: u128,
-    note: Option<String>,
 }
 
 impl Taken {
-    fn segment(&mut self, outcome: &CacheOutcome, source_hash: u128, rows: usize) {
+    fn segment(&mut self, source_hash: u128, rows: usize) {
         self.rows += rows as u64;
         self.source_hash = source_hash;
-        if matches!(outcome, CacheOutcome::Rebuilt(_) | CacheOutcome::Unwritable(_)) {
-            self.note = Some(outcome.to_string());
-        }
     }
 }
 

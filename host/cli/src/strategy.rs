@@ -8,7 +8,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use domain::strategy::StrategyRuntime;
 use domain::{Instrument, Price, Quantity, TickTable};
-use sandbox::{CacheOutcome, Limits, Sandbox, SandboxConfig, StrategyModule};
+use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
 use serde_json::{Value, json};
 
 use crate::Ending;
@@ -22,11 +22,7 @@ pub(crate) fn load(given: &str, folders: &FolderArgs) -> Result<StrategyModule> 
     look_at_magic(&path)?;
     let cache = paths::cache_folder(folders)?.join("components");
     let config = SandboxConfig { cache_folder: Some(cache), ..SandboxConfig::default() };
-    let module = Sandbox::new(config)?.load(&path)?;
-    if let CacheOutcome::NotKept(reason) = module.cache_outcome() {
-        eprintln!("note: the compiled strategy could not be kept: {reason}");
-    }
-    Ok(module)
+    Ok(Sandbox::new(config)?.load(&path)?)
 }
 
 /// The parameters by their names, each given once.
