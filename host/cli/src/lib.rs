@@ -38,7 +38,7 @@ use std::process::ExitCode;
 use clap::Parser;
 
 use args::{Cli, Command, DataCommand, RankCommand, ReplayCommand, StrategyCommand};
-use logging::Usual;
+use logging::LogDefault;
 
 /// The strategy failed; what it did before is in the results.
 const STRATEGY_FAILED: u8 = 3;
@@ -66,14 +66,14 @@ fn told_once(error: &anyhow::Error) -> String {
 }
 
 /// What a command logs when nobody says otherwise.
-fn usual_log(command: &Command) -> Usual {
+fn default_log(command: &Command) -> LogDefault {
     match command {
         Command::Rank(rank) if matches!(rank.command, Some(RankCommand::Serve(_))) => {
-            Usual::Service
+            LogDefault::Service
         }
-        Command::Update(update) if update.quiet => Usual::QuietJob,
-        Command::Update(_) => Usual::Job,
-        _ => Usual::Command,
+        Command::Update(update) if update.quiet => LogDefault::QuietJob,
+        Command::Update(_) => LogDefault::Job,
+        _ => LogDefault::Command,
     }
 }
 
@@ -103,7 +103,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let started = cli.log.start(usual_log(&cli.command));
+    let started = cli.log.start(default_log(&cli.command));
     let ended = started.and_then(|()| run(&cli.command));
     let printed = output::finish();
     match ended {

@@ -69,7 +69,7 @@ enum LogFormat {
 
 /// What a command logs when nobody says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Usual {
+pub(crate) enum LogDefault {
     /// A command that answers: warnings.
     Command,
     /// A job that goes on for a while: also what it does.
@@ -80,7 +80,7 @@ pub(crate) enum Usual {
     Service,
 }
 
-impl Usual {
+impl LogDefault {
     const fn level(self) -> LevelFilter {
         match self {
             Self::Command => LevelFilter::WARN,
@@ -108,8 +108,8 @@ impl LogArgs {
     ///
     /// # Errors
     /// When there is one already.
-    pub(crate) fn start(self, usual: Usual) -> Result<()> {
-        let level = self.log.map_or(usual.level(), LevelFilter::from);
+    pub(crate) fn start(self, default: LogDefault) -> Result<()> {
+        let level = self.log.map_or(default.level(), LevelFilter::from);
         let own = FilterFn::new(move |one| is_own(one) && (one.is_span() || *one.level() <= level));
         // Spans, which are INFO, stay: they say where a warning belongs.
         let own = own.with_max_level_hint(match level {
@@ -119,7 +119,7 @@ impl LogArgs {
         let events = lines::layer().with_writer(|| StandardError);
         let started = match self.log_format {
             LogFormat::Human => {
-                let human = Human { with_time: usual == Usual::Service };
+                let human = Human { with_time: default == LogDefault::Service };
                 subscriber::set_global_default(
                     Registry::default().with(events.event_format(human).with_filter(own)),
                 )
@@ -219,7 +219,7 @@ struct StandardError;
 
 impl Write for StandardError {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        progress::out_of_the_way(|| {
+        progress::suspended(|| {
             let _ = io::stderr().lock().write_all(bytes);
         });
         Ok(bytes.len())

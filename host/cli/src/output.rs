@@ -51,7 +51,7 @@ pub(crate) fn to_stderr(text: Arguments<'_>) {
     if logging::is_json() {
         return logging::write_json(Level::INFO, text);
     }
-    progress::out_of_the_way(|| {
+    progress::suspended(|| {
         let _ = write(&mut io::stderr().lock(), text, "\n");
     });
 }

@@ -16,7 +16,7 @@ const PLAIN_LINE_EVERY: Duration = Duration::from_secs(5);
 static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
 
 /// Writes something else to standard error while the progress line is away; it would be torn.
-pub(crate) fn out_of_the_way(write: impl FnOnce()) {
+pub(crate) fn suspended(write: impl FnOnce()) {
     let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
     match shown.and_then(|bar| bar.upgrade()) {
         Some(bar) => bar.suspend(write),

@@ -19,7 +19,7 @@ use crate::terminal::pairs;
 /// Finds a strategy and makes it ready to run, through the cache of compiled strategies.
 pub(crate) fn load(given: &str, folders: &FolderArgs) -> Result<StrategyModule> {
     let path = paths::find_strategy(given, folders)?;
-    look_at_magic(&path)?;
+    check_magic(&path)?;
     let cache = paths::cache_folder(folders)?.join("components");
     let config = SandboxConfig { cache_folder: Some(cache), ..SandboxConfig::default() };
     Ok(Sandbox::new(config)?.load(&path)?)
@@ -42,7 +42,7 @@ pub(crate) fn config_json(params: &[(String, Value)]) -> Result<String> {
 }
 
 /// Refuses a file that is no WebAssembly at all, in plain words.
-fn look_at_magic(path: &Path) -> Result<()> {
+fn check_magic(path: &Path) -> Result<()> {
     const MAGIC: [u8; 4] = *b"\0asm";
     let unreadable = || format!("cannot read {}", path.display());
     let mut begin = Vec::new();
