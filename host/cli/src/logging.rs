@@ -24,7 +24,7 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 
 use crate::progress;
 
-/// The crates whose events are shown: all of host/.
+/// The crates whose events are shown: all of host/, as targets name them.
 const OWN: [&str; 7] = ["cli", "domain", "marketdata", "ranking", "replay", "sandbox", "update"];
 
 /// Whether standard error is for scripts.
@@ -240,7 +240,7 @@ mod tests {
         let folders = std::fs::read_dir(host).unwrap().map(|entry| entry.unwrap());
         let mut names: Vec<String> = folders
             .filter(|entry| entry.path().join("Cargo.toml").is_file())
-            .map(|entry| entry.file_name().to_string_lossy().into_owned())
+            .map(|entry| entry.file_name().to_string_lossy().replace('-', "_"))
             .collect();
         names.sort();
         assert_eq!(names, OWN, "OWN lists the crates of host/");
