@@ -60,7 +60,10 @@ impl Desk {
     pub fn command(&self, arguments: &str) -> Command {
         let mut command = Command::new(built::kumiki());
         command.current_dir(self.folder()).env("KUMIKI_CACHE", self.path("cache"));
-        command.env_remove("KUMIKI_STRATEGIES").stdin(Stdio::null());
+        for variable in ["KUMIKI_STRATEGIES", "KUMIKI_LOG", "KUMIKI_LOG_FORMAT"] {
+            command.env_remove(variable);
+        }
+        command.stdin(Stdio::null());
         command.args(arguments.split_whitespace());
         command
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tests::desk::Desk;
+use tests::desk::{Desk, Said};
 use tests::{built, sample};
 
 /// A folder with two days of sample data of 7203.TSE.
@@ -283,6 +283,76 @@ fn help_teaches() {
     for word in ["Examples:", "--slippage-ticks", "default: 1", "equities_trades_YYYYMM.csv.gz"] {
         assert!(help.contains(word), "{word} is missing in\n{help}");
     }
+}
+
+/// A command that warns: its cache is a file, so nothing can be kept there.
+fn warning(desk: &Desk, log: &[&str], variable: Option<&str>) -> Said {
+    fs::write(desk.path("file"), "no folder").unwrap();
+    let mut command = desk.command("strategy check sma-cross --cache file");
+    command.args(log).envs(variable.map(|level| ("KUMIKI_LOG", level)));
+    let output = command.output().unwrap();
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    let code = output.status.code().unwrap();
+    Said { code, out: text(output.stdout), errors: text(output.stderr) }
+}
+
+#[test]
+fn the_log_has_a_level() {
+    let desk = Desk::empty();
+    let usual = warning(&desk, &[], None);
+    assert!(usual.errors.starts_with("warning: the compiled strategy could not be kept: "));
+    assert_eq!(usual.errors.lines().count(), 1, "{}", usual.errors);
+    for (log, variable, lines) in [
+        (&[][..], Some("error"), 0),
+        (&["--log", "off"], None, 0),
+        (&["--log", "warn"], Some("off"), 1),
+        (&["--log=info"], None, 1),
+    ] {
+        let said = warning(&desk, log, variable);
+        assert_eq!(said.errors.lines().count(), lines, "{log:?} {variable:?}: {}", said.errors);
+        assert_eq!((said.code, &said.out), (0, &usual.out), "the log changes no result");
+    }
+    let debug = desk.said("--log debug strategy check sma-cross").errors;
+    assert_eq!(debug, "debug: the strategy was compiled name=\"sma-cross\"\n");
+    let debug = desk.said("strategy check sma-cross --log debug").errors;
+    assert_eq!(debug, "debug: the compiled strategy came from the cache name=\"sma-cross\"\n");
+}
+
+#[test]
+fn the_log_can_be_json_lines() {
+    let desk = Desk::empty();
+    let lines = |said: &Said| -> Vec<serde_json::Value> {
+        said.errors.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let said = warning(&desk, &["--log-format", "json"], None);
+    let [line] = &lines(&said)[..] else { panic!("{}", said.errors) };
+    assert_eq!((&line["level"], &line["target"]), (&"WARN".into(), &"sandbox::engine".into()));
+    assert_eq!(line["name"], "sma-cross");
+    assert!(line["message"].as_str().unwrap().starts_with("the compiled strategy could not be"));
+    assert!(line["timestamp"].as_str().unwrap().ends_with('Z'), "{line}");
+
+    // What the command itself says is JSON too, whatever the level.
+    let said = desk.said("data check nowhere --log-format json --log off");
+    let [line] = &lines(&said)[..] else { panic!("{}", said.errors) };
+    assert_eq!((said.code, &line["level"]), (1, &"ERROR".into()));
+    assert!(line["message"].as_str().unwrap().contains("nowhere"), "{line}");
+}
+
+#[test]
+fn a_wrong_level_of_the_log_is_a_wrong_argument() {
+    let desk = Desk::empty();
+    let by_variable = warning(&desk, &[], Some("loud"));
+    let by_argument = warning(&desk, &["--log", "loud"], None);
+    for said in [by_variable, by_argument] {
+        assert_eq!(said.code, 2);
+        let message = "invalid value 'loud' for '--log <LEVEL>'";
+        assert!(said.errors.contains(message), "{}", said.errors);
+        assert!(said.errors.contains("off, error, warn, info, debug, trace"), "{}", said.errors);
+    }
+    let (code, errors) = desk.bad("strategy list --log-format xml");
+    assert_eq!(code, 2);
+    assert!(errors.contains("human, json"), "{errors}");
+    assert!(desk.good("rank serve --help").contains("KUMIKI_LOG"));
 }
 
 /// Ctrl-C, as a terminal sends it.

@@ -14,6 +14,7 @@ use results::report::RUNS_COMPARED_MAX;
 use sweep::{Axis, Statistic, WalkForward};
 
 use crate::execution::ExecutionArgs;
+use crate::logging::LogArgs;
 
 pub(crate) use self::update::UpdateArgs;
 pub(crate) use rank::{
@@ -27,6 +28,9 @@ pub(crate) use rank::{
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
+
+    #[command(flatten)]
+    pub(crate) log: LogArgs,
 }
 
 #[derive(Debug, Subcommand)]

@@ -133,8 +133,9 @@ fn quiet(audit: &FileAudit) -> u64 {
 }
 
 fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit) {
-    let moment =
-        |moment: Option<TsNanos>| moment.map_or("none".to_owned(), |moment| moment.to_string());
+    let timestamp = |timestamp: Option<TsNanos>| {
+        timestamp.map_or("none".to_owned(), |timestamp| timestamp.to_string())
+    };
     println!(
         "{} {}: {} {}, {} codes, {} to {}; {} business days without rows{}, {} quiet stretches",
         if audit.is_sound() { "ok   " } else { "wrong" },
@@ -142,8 +143,8 @@ fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit) {
         count(audit.rows),
         file.rows(),
         audit.codes.len(),
-        moment(audit.first),
-        moment(audit.last),
+        timestamp(audit.first),
+        timestamp(audit.last),
         audit.empty_days.len(),
         dates(&audit.empty_days),
         count(quiet(audit)),
@@ -216,7 +217,7 @@ fn code_rows(codes: &[CodeAudit]) -> Vec<Vec<String>> {
             code.missing_days.len().to_string(),
             count(code.quiet),
             format!("{} min", code.longest_quiet_minutes),
-            count(code.same_moment_and_price),
+            count(code.same_timestamp_and_price),
         ];
         row.extend(known.map(count));
         row.push(count(others));
@@ -243,7 +244,7 @@ fn report(args: &CheckArgs, file: &Checked, audit: &FileAudit) -> Value {
             "last_ns": code.last,
             "quiet_stretches": code.quiet,
             "longest_quiet_minutes": code.longest_quiet_minutes,
-            "same_moment_and_price": code.same_moment_and_price,
+            "same_moment_and_price": code.same_timestamp_and_price,
             "bad_rows": code.defects.total(),
             "defects": defects(&code.defects),
         })

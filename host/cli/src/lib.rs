@@ -18,6 +18,7 @@ mod data_check;
 mod data_info;
 mod execution;
 mod interrupt;
+mod logging;
 mod paths;
 mod progress;
 mod rank;
@@ -35,7 +36,8 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
-use args::{Cli, Command, DataCommand, ReplayCommand, StrategyCommand};
+use args::{Cli, Command, DataCommand, RankCommand, ReplayCommand, StrategyCommand};
+use logging::LogDefault;
 
 /// The strategy failed; what it did before is in the results.
 const STRATEGY_FAILED: u8 = 3;
@@ -62,29 +64,46 @@ fn told_once(error: &anyhow::Error) -> String {
     text
 }
 
+/// What a command logs when nobody says otherwise.
+fn default_log(command: &Command) -> LogDefault {
+    match command {
+        Command::Rank(rank) if matches!(rank.command, Some(RankCommand::Serve(_))) => {
+            LogDefault::Service
+        }
+        Command::Update(update) if update.quiet => LogDefault::QuietJob,
+        Command::Update(_) => LogDefault::Job,
+        _ => LogDefault::Command,
+    }
+}
+
+fn run(command: &Command) -> anyhow::Result<Ending> {
+    match command {
+        Command::Replay(ReplayCommand::Run(run)) => replay_run::run(run),
+        Command::Replay(ReplayCommand::Report(report)) => replay_results::report(report),
+        Command::Replay(ReplayCommand::Compare(compare)) => replay_results::compare(compare),
+        Command::Replay(ReplayCommand::Narrative(narrative)) => {
+            replay_results::narrative(narrative)
+        }
+        Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(sweep),
+        Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
+        Command::Data(DataCommand::Check(check)) => data_check::run(check),
+        Command::Data(DataCommand::Convert(convert)) => data::convert(convert),
+        Command::Data(DataCommand::Info(info)) => data_info::run(info),
+        Command::Rank(rank) => rank::run(rank),
+        Command::Sql(sql) => sql::run(sql),
+        Command::Update(update) => update::run(update),
+        Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
+        Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),
+        Command::Schemas(schemas) => schemas::run(schemas),
+    }
+}
+
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
     let cli = Cli::parse();
-    let ended = match cli.command {
-        Command::Replay(ReplayCommand::Run(run)) => replay_run::run(&run),
-        Command::Replay(ReplayCommand::Report(report)) => replay_results::report(&report),
-        Command::Replay(ReplayCommand::Compare(compare)) => replay_results::compare(&compare),
-        Command::Replay(ReplayCommand::Narrative(narrative)) => {
-            replay_results::narrative(&narrative)
-        }
-        Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(&sweep),
-        Command::Data(DataCommand::Sample(sample)) => data::sample(&sample),
-        Command::Data(DataCommand::Check(check)) => data_check::run(&check),
-        Command::Data(DataCommand::Convert(convert)) => data::convert(&convert),
-        Command::Data(DataCommand::Info(info)) => data_info::run(&info),
-        Command::Rank(rank) => rank::run(&rank),
-        Command::Sql(sql) => sql::run(&sql),
-        Command::Update(update) => update::run(&update),
-        Command::Strategy(StrategyCommand::List(list)) => strategy::list(&list),
-        Command::Strategy(StrategyCommand::Check(check)) => strategy::check(&check),
-        Command::Schemas(schemas) => schemas::run(&schemas),
-    };
+    let started = cli.log.start(default_log(&cli.command));
+    let ended = started.and_then(|()| run(&cli.command));
     let printed = output::finish();
     match ended {
         Ok(Ending::Done) if !printed => ExitCode::FAILURE,
@@ -93,7 +112,7 @@ pub fn main() -> ExitCode {
         Ok(Ending::StrategyFailed) => ExitCode::from(STRATEGY_FAILED),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => {
-            eprintln!("error: {}", told_once(&error));
+            output::failure(&told_once(&error));
             ExitCode::FAILURE
         }
     }

@@ -9,6 +9,10 @@ use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use tracing::Level;
+
+use crate::{logging, progress};
+
 /// Nobody reads standard output any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);
 /// Something could not be printed though somebody reads.
@@ -41,9 +45,23 @@ pub(crate) fn to_stdout(text: Arguments<'_>, end: &str) {
     }
 }
 
-/// Prints a line of text; where that is impossible there is nobody left to tell.
+/// Prints a line of text, as a line of the log where that is for scripts; where it cannot be printed
+/// there is nobody left to tell.
 pub(crate) fn to_stderr(text: Arguments<'_>) {
-    let _ = write(&mut io::stderr().lock(), text, "\n");
+    if logging::is_json() {
+        return logging::write_json(Level::INFO, text);
+    }
+    progress::suspended(|| {
+        let _ = write(&mut io::stderr().lock(), text, "\n");
+    });
+}
+
+/// Prints why the command failed.
+pub(crate) fn failure(text: &str) {
+    if logging::is_json() {
+        return logging::write_json(Level::ERROR, format_args!("{text}"));
+    }
+    to_stderr(format_args!("error: {text}"));
 }
 
 /// Prints what standard output still holds; `false` where something could not be printed.
@@ -62,7 +80,7 @@ fn write(out: &mut impl Write, text: Arguments<'_>, end: &str) -> io::Result<()>
 
 fn fail(error: &io::Error) {
     if !FAILED.swap(true, Ordering::Relaxed) {
-        to_stderr(format_args!("error: cannot print to standard output: {error}"));
+        failure(&format!("cannot print to standard output: {error}"));
     }
 }
 

@@ -1,22 +1,33 @@
-//! Tables with aligned columns that fit a width.
+//! Tables for people: aligned in any script, fitted to the terminal.
 
 use std::io::{self, Write};
 
-use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+use comfy_table::presets::NOTHING;
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, Row,
+    TableStyle,
+};
 
-/// Spaces between two columns.
+/// Spaces between two columns: the padding of a column and the junction after it.
 const GAP: usize = 2;
 /// Narrowest that a column of text may become.
 const NARROWEST: usize = 6;
+/// No borders; a rule below the names.
+const STYLE: TableStyle = TableStyle::new()
+    .header_lines(ContentLineStyle::none().junction(' '))
+    .header_separator(LineStyle::none().fill('─').junction(' '))
+    .content_lines(ContentLineStyle::none().junction(' '));
 
 /// Where the cells of a column stand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Align {
+    /// Text, which may be cut.
     Left,
+    /// Numbers, which are never cut.
     Right,
 }
 
-/// A column.
+/// The head of a column.
 #[derive(Debug, Clone)]
 pub(crate) struct Column {
     name: String,
@@ -29,115 +40,118 @@ impl Column {
     }
 }
 
-/// A table.
+/// Rows below a head.
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
     columns: Vec<Column>,
-    rows: Vec<Vec<String>>,
+    cells: comfy_table::Table,
 }
 
 impl Table {
     pub(crate) fn new(columns: Vec<Column>) -> Self {
-        Self { columns, rows: Vec::new() }
+        let mut cells = comfy_table::Table::new();
+        cells.load_style(STYLE).set_truncation_indicator("…");
+        cells.set_header(one_line(columns.iter().map(|column| column.name.clone()).collect()));
+        for (column, style) in columns.iter().zip(cells.column_iter_mut()) {
+            style.set_padding((0, 1)).set_cell_alignment(column.align.into());
+        }
+        Self { columns, cells }
     }
 
     /// Adds a row with a cell for each column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        // A line end or a control character in a cell would tear the table.
-        let clean = |cell: String| {
-            if cell.contains(char::is_control) {
-                cell.chars().map(|c| if c.is_control() { '␣' } else { c }).collect()
-            } else {
-                cell
-            }
-        };
-        self.rows.push(cells.into_iter().map(clean).collect());
+        self.cells.add_row(one_line(cells));
     }
 
     /// Writes the table. With a width, columns of text are made narrower and the last ones left out
     /// until it fits; numbers are never cut.
-    pub(crate) fn write(&self, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
-        let (widths, left_out) = self.fit(width);
-        let names: Vec<&str> = self.columns.iter().map(|column| column.name.as_str()).collect();
-        self.line(&names, &widths, out)?;
-        let rule: Vec<String> = widths.iter().map(|width| "─".repeat(*width)).collect();
-        writeln!(out, "{}", rule.join(&" ".repeat(GAP)))?;
-        for row in &self.rows {
-            let cells: Vec<&str> = row.iter().map(String::as_str).collect();
-            self.line(&cells, &widths, out)?;
+    pub(crate) fn write(mut self, width: Option<usize>, out: &mut impl Write) -> io::Result<()> {
+        let left_out = width.map_or(0, |width| self.fit(width));
+        for (index, line) in self.cells.lines().enumerate() {
+            if index == 1 {
+                // The library draws the rule below the padding of the columns too.
+                let rule = line.replace("─ ", "  ");
+                writeln!(out, "{}", rule.strip_suffix('─').unwrap_or(&rule))?;
+            } else {
+                writeln!(out, "{}", line.trim_end())?;
+            }
         }
-        if left_out.is_empty() {
+        let shown = self.columns.len() - left_out;
+        let names: Vec<&str> =
+            self.columns[shown..].iter().map(|column| column.name.as_str()).collect();
+        if names.is_empty() {
             return Ok(());
         }
-        writeln!(out, "({} left out; the terminal is too narrow)", left_out.join(", "))
+        writeln!(out, "({} left out; the terminal is too narrow)", names.join(", "))
     }
 
-    fn line(&self, cells: &[&str], widths: &[usize], out: &mut impl Write) -> io::Result<()> {
-        let mut line = String::new();
-        for (index, ((cell, column), width)) in
-            cells.iter().zip(&self.columns).zip(widths).enumerate()
-        {
-            if index > 0 {
-                line.push_str(&" ".repeat(GAP));
-            }
-            let cell = cut(cell, *width);
-            let space = " ".repeat(width.saturating_sub(cell.width()));
-            match column.align {
-                Align::Left => line.extend([cell.as_str(), &space]),
-                Align::Right => line.extend([space.as_str(), &cell]),
-            }
-        }
-        writeln!(out, "{}", line.trim_end())
-    }
-
-    /// Widths of the columns that are shown, and the names of those that are not.
-    fn fit(&self, width: Option<usize>) -> (Vec<usize>, Vec<&str>) {
-        let cells = |index: usize| self.rows.iter().filter_map(move |row| row.get(index));
-        let mut widths: Vec<usize> = self
-            .columns
-            .iter()
-            .enumerate()
-            .map(|(index, column)| {
-                let widest = cells(index).map(|cell| cell.width()).max().unwrap_or(0);
-                widest.max(column.name.width())
+    /// Arranges the columns for a width and gives the number of those that are left out.
+    fn fit(&mut self, width: usize) -> usize {
+        // The padding after the last column is trimmed.
+        let whole = u16::try_from(width + 1).unwrap_or(u16::MAX);
+        self.cells.set_content_arrangement(ContentArrangement::Dynamic).set_width(whole);
+        let narrowest: Vec<usize> = self
+            .cells
+            .column_max_content_widths()
+            .into_iter()
+            .zip(&self.columns)
+            .map(|(widest, column)| match column.align {
+                Align::Left => usize::from(widest).min(NARROWEST),
+                Align::Right => usize::from(widest),
             })
             .collect();
-        let Some(most) = width else { return (widths, Vec::new()) };
-        let total =
-            |widths: &[usize]| widths.iter().sum::<usize>() + GAP * widths.len().saturating_sub(1);
-        let mut left_out = Vec::new();
-        while let Some(excess) = total(&widths).checked_sub(most).filter(|excess| *excess > 0) {
-            let widest = (0..widths.len())
-                .filter(|index| self.columns[*index].align == Align::Left)
-                .filter(|index| widths[*index] > NARROWEST)
-                .max_by_key(|index| widths[*index]);
-            match widest {
-                Some(index) => widths[index] = widths[index].saturating_sub(excess).max(NARROWEST),
-                None if widths.len() > 1 => {
-                    widths.pop();
-                    left_out.insert(0, self.columns[widths.len()].name.as_str());
-                }
-                None => break,
+        let needed = |shown: usize| narrowest[..shown].iter().sum::<usize>() + GAP * (shown - 1);
+        let count = self.columns.len();
+        let shown = (1..=count).rev().find(|shown| needed(*shown) <= width).unwrap_or(1);
+        let styles = self.cells.column_iter_mut().zip(&self.columns).enumerate();
+        for (index, (style, column)) in styles {
+            if index >= shown {
+                style.set_constraint(ColumnConstraint::Hidden);
+            } else if column.align == Align::Right {
+                style.set_constraint(ColumnConstraint::ContentWidth);
             }
         }
-        (widths, left_out)
+        count.saturating_sub(shown)
     }
 }
 
-/// A text in at most `width` columns of a terminal; the cut is marked.
-fn cut(text: &str, width: usize) -> String {
-    if text.width() <= width {
-        return text.to_owned();
+impl From<Align> for CellAlignment {
+    fn from(align: Align) -> Self {
+        match align {
+            Align::Left => Self::Left,
+            Align::Right => Self::Right,
+        }
     }
-    let mut room = width.saturating_sub(1);
-    let mut short = String::new();
-    for c in text.chars() {
-        let Some(left) = room.checked_sub(c.width().unwrap_or(0)) else { break };
-        room = left;
-        short.push(c);
+}
+
+/// Cells of one line each: a line end or a control character would tear the table.
+fn one_line(cells: Vec<String>) -> Row {
+    let clean = |cell: String| {
+        if cell.contains(char::is_control) {
+            cell.chars().map(|c| if c.is_control() { '␣' } else { c }).collect()
+        } else {
+            cell
+        }
+    };
+    let mut row = Row::from(cells.into_iter().map(clean).collect::<Vec<String>>());
+    row.max_height(1);
+    row
+}
+
+/// Rows without a head, two spaces before each cell: the first column to the left, the others as
+/// told. An empty row is an empty line.
+pub(crate) fn plain(rows: impl Iterator<Item = Vec<String>>, others: Align) -> String {
+    let mut table = comfy_table::Table::new();
+    table.load_style(NOTHING).add_rows(rows);
+    for (index, style) in table.column_iter_mut().enumerate() {
+        let align = if index == 0 { Align::Left } else { others };
+        style.set_padding((2, 0)).set_cell_alignment(align.into());
     }
-    short.push('…');
-    short
+    let mut text = table.trim_fmt();
+    if !text.is_empty() {
+        text.push('\n');
+    }
+    text
 }
 
 #[cfg(test)]
@@ -174,10 +188,10 @@ mod tests {
                         トヨタ自…    1     300\n\
                         a␣b         22       -\n";
         assert_eq!(text(Some(22)), expected);
-        let expected = "name     n\n\
-                        ──────  ──\n\
-                        トヨ…    1\n\
-                        a␣b     22\n\
+        let expected = "name       n\n\
+                        ────────  ──\n\
+                        トヨタ…    1\n\
+                        a␣b       22\n\
                         (volume left out; the terminal is too narrow)\n";
         assert_eq!(text(Some(12)), expected);
         assert!(text(Some(1)).starts_with("name"));

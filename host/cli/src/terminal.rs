@@ -1,26 +1,16 @@
-//! Tables for people.
+//! Texts and numbers for people.
 
-/// Two columns, the first as wide as its longest name.
+use crate::table::{Align, plain};
+
+/// Names with their values below each other.
 pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
-    let width = rows.iter().map(|(name, _)| name.len()).max().unwrap_or(0);
-    rows.iter().map(|(name, value)| format!("  {name:<width$}  {value}\n")).collect()
+    let row = |(name, value): &(&str, String)| vec![(*name).to_owned(), value.clone()];
+    plain(rows.iter().map(row), Align::Left)
 }
 
 /// Columns, the first to the left and the others to the right; an empty row is an empty line.
 pub(crate) fn columns(rows: &[Vec<String>]) -> String {
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let count = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let widths: Vec<usize> = (0..count).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-            if column == 0 { format!("  {cell:<width$}") } else { format!("  {cell:>width$}") }
-        });
-        format!("{}\n", cells.collect::<String>().trim_end())
-    };
-    rows.iter().map(line).collect()
+    plain(rows.iter().cloned(), Align::Right)
 }
 
 /// A decimal text with its whole part in groups of three digits.

@@ -40,9 +40,9 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
     let mut workshop = Workshop::open(&options.data)?;
     let mut screen = Screen::new(args.quiet);
     if args.days.is_none() && args.from_files.is_none() && workshop.known()?.dates.is_empty() {
-        screen.note(&format!(
+        tracing::info!(
             "nothing is stored yet; --days {DAYS_FIRST_RUN} loads about four years at once"
-        ));
+        );
     }
     let report = match &args.from_files {
         Some(folder) => update_from_files(&mut workshop, folder, &options, &stop, &mut screen),
@@ -170,10 +170,6 @@ impl JobWatch for Screen {
     }
 
     fn note(&mut self, line: &str) {
-        if !self.quiet {
-            // Under a progress line a text would be torn.
-            self.end();
-            eprintln!("note: {line}");
-        }
+        tracing::info!("{line}");
     }
 }

@@ -22,7 +22,7 @@ use crate::sample::is_trading_day;
 pub enum Defect {
     /// An id that its code had before on that day.
     Duplicate,
-    /// A moment before that of an earlier row of the code.
+    /// A timestamp before that of an earlier row of the code.
     OutOfOrder,
     /// A time outside its session.
     OffSession,
@@ -32,7 +32,7 @@ pub enum Defect {
     Price,
     /// No number of shares, or one that nobody trades.
     Quantity,
-    /// No code.
+    /// A code that no issue of the exchange can have.
     Code,
     /// A bar whose open, high, low and close contradict each other.
     Range,
@@ -133,7 +133,7 @@ impl Default for AuditOptions {
 /// One code of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CodeAudit {
-    /// The code.
+    /// The vendor's code.
     pub code: VendorCode,
     /// Sound rows with a trade.
     pub rows: u64,
@@ -145,16 +145,16 @@ pub struct CodeAudit {
     pub days: u32,
     /// Days on which other codes of the file have rows and this one has none.
     pub missing_days: Vec<JstDate>,
-    /// First row.
+    /// Timestamp of the first sound row.
     pub first: TsNanos,
-    /// Last row.
+    /// Timestamp of the last sound row.
     pub last: TsNanos,
     /// Stretches without a trade inside a session, from the threshold on.
     pub quiet: u64,
     /// The longest of them, in minutes.
     pub longest_quiet_minutes: u64,
-    /// Rows at the moment and price of the row before; the vendor sums such trades into one row.
-    pub same_moment_and_price: u64,
+    /// Rows at the timestamp and price of the row before; the vendor sums such trades into one row.
+    pub same_timestamp_and_price: u64,
     /// Rows that break a rule.
     pub defects: DefectCounts,
 }
@@ -162,7 +162,7 @@ pub struct CodeAudit {
 /// A whole file.
 #[derive(Debug)]
 pub struct FileAudit {
-    /// Sound rows.
+    /// Sound rows with a trade, of all codes.
     pub rows: u64,
     /// Rows that break a rule; those without a readable code are here only.
     pub defects: DefectCounts,
@@ -172,9 +172,9 @@ pub struct FileAudit {
     pub codes: Vec<CodeAudit>,
     /// Business days between the first and the last row on which no code has a row.
     pub empty_days: Vec<JstDate>,
-    /// First row.
+    /// Timestamp of the first sound row of any code.
     pub first: Option<TsNanos>,
-    /// Last row.
+    /// Timestamp of the last sound row of any code.
     pub last: Option<TsNanos>,
     /// Why reading ended before the end of the file; the counts go up to there.
     pub stopped: Option<DataError>,
@@ -244,8 +244,8 @@ fn audit(options: &AuditOptions, read: &mut ReadFn<'_>) -> Result<FileAudit, Dat
     Ok(auditor.finish(defects, &mut by_code, examples, stopped))
 }
 
-/// What is remembered of one code.
-struct Running {
+/// What is counted of one code, row by row.
+struct Totals {
     code: VendorCode,
     rows: u64,
     rows_without_trade: u64,
@@ -262,16 +262,16 @@ struct Running {
 
 struct Auditor {
     options: AuditOptions,
-    /// At the reader's places; a code whose rows so far are all bad has a place and no rows.
-    codes: Vec<Option<Running>>,
+    /// By the reader's index of the code; one whose rows so far are all bad has an index and no rows.
+    codes: Vec<Option<Totals>>,
 }
 
 impl Auditor {
-    fn running(&mut self, place: usize, code: VendorCode, moment: u64) -> &mut Running {
-        if self.codes.len() <= place {
-            self.codes.resize_with(place + 1, || None);
+    fn totals(&mut self, index: usize, code: VendorCode, timestamp: u64) -> &mut Totals {
+        if self.codes.len() <= index {
+            self.codes.resize_with(index + 1, || None);
         }
-        self.codes[place].get_or_insert_with(|| Running::new(code, moment))
+        self.codes[index].get_or_insert_with(|| Totals::new(code, timestamp))
     }
 
     fn quiet_nanos(&self) -> u64 {
@@ -282,7 +282,7 @@ impl Auditor {
 impl TradeSink for Auditor {
     fn trade(&mut self, row: &TradeRow) {
         let quiet_nanos = self.quiet_nanos();
-        let code = self.running(row.code_index, row.code, row.ts_event);
+        let code = self.totals(row.code_index, row.code, row.ts_event);
         code.take(row.ts_event, row.price, row.quantity, quiet_nanos);
     }
 }
@@ -290,12 +290,12 @@ impl TradeSink for Auditor {
 impl BarSink for Auditor {
     fn bar(&mut self, row: &BarRow) {
         let quiet_nanos = self.quiet_nanos();
-        let code = self.running(row.code_index, row.code, row.ts_event);
+        let code = self.totals(row.code_index, row.code, row.ts_event);
         code.take(row.ts_event, row.close, row.volume, quiet_nanos);
     }
 
     fn no_trade(&mut self, row: &NoTradeRow, _text: &[u8]) {
-        let code = self.running(row.code_index, row.code, row.ts_event);
+        let code = self.totals(row.code_index, row.code, row.ts_event);
         code.rows_without_trade += 1;
         code.days |= 1 << TsNanos::from_nanos(row.ts_event).jst_date().day0();
         code.first = code.first.min(row.ts_event);
@@ -303,15 +303,15 @@ impl BarSink for Auditor {
     }
 }
 
-impl Running {
-    fn new(code: VendorCode, moment: u64) -> Self {
+impl Totals {
+    fn new(code: VendorCode, timestamp: u64) -> Self {
         Self {
             code,
             rows: 0,
             rows_without_trade: 0,
             volume: 0,
-            first: moment,
-            last: moment,
+            first: timestamp,
+            last: timestamp,
             last_price: 0,
             days: 0,
             quiet: 0,
@@ -320,9 +320,9 @@ impl Running {
         }
     }
 
-    fn take(&mut self, moment: u64, price: i64, quantity: u64, quiet_nanos: u64) {
-        let (before, now) = (TsNanos::from_nanos(self.last), TsNanos::from_nanos(moment));
-        let gap = moment.saturating_sub(self.last);
+    fn take(&mut self, timestamp: u64, price: i64, quantity: u64, quiet_nanos: u64) {
+        let (before, now) = (TsNanos::from_nanos(self.last), TsNanos::from_nanos(timestamp));
+        let gap = timestamp.saturating_sub(self.last);
         if gap > 0 && gap >= quiet_nanos && same_session(before, now) {
             self.quiet += 1;
             self.longest_quiet = self.longest_quiet.max(gap);
@@ -333,14 +333,14 @@ impl Running {
         }
         self.rows += 1;
         self.volume += u128::from(quantity);
-        self.first = self.first.min(moment);
-        self.last = self.last.max(moment);
+        self.first = self.first.min(timestamp);
+        self.last = self.last.max(timestamp);
         self.last_price = price;
     }
 }
 
 fn same_session(before: TsNanos, now: TsNanos) -> bool {
-    let is_morning = |moment: TsNanos| moment.jst_nanos_of_day() < session::AFTERNOON_OPEN;
+    let is_morning = |timestamp: TsNanos| timestamp.jst_nanos_of_day() < session::AFTERNOON_OPEN;
     before.jst_day() == now.jst_day() && is_morning(before) == is_morning(now)
 }
 
@@ -352,7 +352,7 @@ impl Auditor {
         examples: Vec<String>,
         stopped: Option<DataError>,
     ) -> FileAudit {
-        let codes: Vec<Running> = self.codes.into_iter().flatten().collect();
+        let codes: Vec<Totals> = self.codes.into_iter().flatten().collect();
         let market = codes.iter().fold(0, |days, code| days | code.days);
         let first = codes.iter().map(|code| code.first).min().map(TsNanos::from_nanos);
         let last = codes.iter().map(|code| code.last).max().map(TsNanos::from_nanos);
@@ -379,7 +379,7 @@ impl Auditor {
                 last: TsNanos::from_nanos(code.last),
                 quiet: code.quiet,
                 longest_quiet_minutes: code.longest_quiet / NANOS_PER_MINUTE,
-                same_moment_and_price: code.repeated,
+                same_timestamp_and_price: code.repeated,
                 defects: by_code.remove(&code.code).unwrap_or_default(),
             })
             .collect();

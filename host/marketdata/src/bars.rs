@@ -10,28 +10,28 @@ use domain::{InstrumentIx, Price, Quantity, session};
 /// A bar made from trades.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MadeBar {
-    /// The bar.
+    /// The bar, timed by its end.
     pub bar: Bar,
     /// Price times shares over its trades, in 1/10,000 yen.
     pub turnover: i128,
 }
 
 /// The start of the span that a trade belongs to.
-fn span_of(granularity: BarGranularity, moment: u64) -> u64 {
+fn span_of(granularity: BarGranularity, timestamp: u64) -> u64 {
     match granularity {
         // Japan is a whole number of minutes away from UTC.
-        BarGranularity::Minute => moment / NANOS_PER_MINUTE,
-        BarGranularity::Day => TsNanos::from_nanos(moment).jst_day(),
+        BarGranularity::Minute => timestamp / NANOS_PER_MINUTE,
+        BarGranularity::Day => TsNanos::from_nanos(timestamp).jst_day(),
     }
 }
 
-/// The moment of a bar: the end of its minute, or the official close of its day.
-fn end_of(granularity: BarGranularity, moment: u64) -> TsNanos {
+/// The timestamp of a bar: the end of its minute, or the official close of its day.
+fn end_of(granularity: BarGranularity, timestamp: u64) -> TsNanos {
     match granularity {
         BarGranularity::Minute => TsNanos::from_nanos(
-            (moment / NANOS_PER_MINUTE).saturating_add(1).saturating_mul(NANOS_PER_MINUTE),
+            (timestamp / NANOS_PER_MINUTE).saturating_add(1).saturating_mul(NANOS_PER_MINUTE),
         ),
-        BarGranularity::Day => session::close_after(TsNanos::from_nanos(moment)),
+        BarGranularity::Day => session::close_after(TsNanos::from_nanos(timestamp)),
     }
 }
 
@@ -51,7 +51,7 @@ pub fn make_bars(
     while let Some(&first) = ts_event.get(from) {
         let span = span_of(granularity, first);
         let rest = &ts_event[from..];
-        let to = from + rest.partition_point(|&moment| span_of(granularity, moment) <= span);
+        let to = from + rest.partition_point(|&timestamp| span_of(granularity, timestamp) <= span);
         let (prices, shares) = (&price[from..to], &quantity[from..to]);
         let (mut high, mut low) = (prices[0], prices[0]);
         let (mut volume, mut turnover) = (0_u64, 0_i128);
@@ -141,8 +141,11 @@ mod tests {
             (at("2024-11-05", 9, 0, 0), 95, 1),
         ];
         let found = bars(BarGranularity::Day, &rows);
-        let moments: Vec<_> = found.iter().map(|(ts, _)| ts.as_str()).collect();
-        assert_eq!(moments, ["2024-11-01 15:00:00.000000 JST", "2024-11-05 15:30:00.000000 JST"]);
+        let timestamps: Vec<_> = found.iter().map(|(ts, _)| ts.as_str()).collect();
+        assert_eq!(
+            timestamps,
+            ["2024-11-01 15:00:00.000000 JST", "2024-11-05 15:30:00.000000 JST"]
+        );
         assert_eq!(found[0].1, "100 100 90 90 20 1900");
         assert_eq!(bars(BarGranularity::Day, &[]), []);
     }

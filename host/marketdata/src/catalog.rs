@@ -25,7 +25,7 @@ pub enum Period {
         /// The month, 1 to 12.
         month: u32,
     },
-    /// One day.
+    /// One day, a date in Japan.
     Day(JstDate),
 }
 

@@ -11,13 +11,13 @@ use crate::reader::{ReadOptions, Selection, TradeRow, read_trades};
 /// What a sound file holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FileReport {
-    /// Rows.
+    /// Rows of the file, all of them sound.
     pub rows: u64,
-    /// Different codes.
+    /// Different codes in them.
     pub codes: usize,
-    /// Moment of the earliest row.
+    /// Timestamp of the earliest row; [`TsNanos::MAX`] without rows.
     pub first: TsNanos,
-    /// Moment of the latest row.
+    /// Timestamp of the latest row; 0 without rows.
     pub last: TsNanos,
 }
 

@@ -32,7 +32,7 @@ use rows::{DIGITS_MAX, Rows, Spelling, push_line};
 
 /// The header line of the vendor, with its line feed.
 const HEADER: &str = "Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n";
-/// The place of the price among the cells of a line.
+/// The index of the price among the cells of a line.
 const PRICE_PLACE: usize = 4;
 /// Characters shown of a line that is refused.
 const SHOWN_CHARS: usize = 100;
@@ -42,7 +42,7 @@ const TEXT_END: &str = ".csv.gz";
 /// What was converted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ConvertReport {
-    /// Rows written.
+    /// Rows written to the new file.
     pub rows: u64,
     /// Rows that are not in the vendor's standard spelling and keep their text.
     pub rows_with_text: u64,
@@ -72,7 +72,7 @@ pub enum ConvertError {
         "{path} does not start with the vendor's header line but with `{found}`; only files in the vendor's own column order can be converted"
     )]
     Header {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// Its first line.
         found: String,
@@ -80,7 +80,7 @@ pub enum ConvertError {
     /// A table of something else.
     #[error("{path} is no table of trades; its columns have to be {}", field_names())]
     NotTrades {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
     },
     /// A header that cannot name the columns of a table.
@@ -89,7 +89,7 @@ pub enum ConvertError {
         typed_names()
     )]
     ColumnNames {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// Its first line.
         found: String,
@@ -100,13 +100,13 @@ pub enum ConvertError {
         typed_names()
     )]
     NotBars {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
     },
     /// A row of a table that no file of the vendor can hold.
     #[error("{path}, row {row}: {problem}; the table was not made by this program")]
     Row {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// The row, from 0.
         row: u64,
@@ -116,15 +116,15 @@ pub enum ConvertError {
     /// The file asked for has no such rows.
     #[error("{path} has no rows{of_code}")]
     NoRows {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// The code asked for.
         of_code: String,
     },
-    /// The trades file.
+    /// The trades or bar file cannot be read.
     #[error(transparent)]
     Data(#[from] DataError),
-    /// The table.
+    /// The table cannot be read or written.
     #[error(transparent)]
     Parquet(#[from] ParquetError),
     /// The progress callback asked to stop.
@@ -283,7 +283,7 @@ impl<W: Write + Send> TradeSink for Group<W> {
             self.failed = Some(ParquetError::Write("a row is no text".to_owned()));
             return;
         };
-        // The reader's limits keep a moment and a quantity far below 63 bits.
+        // The reader's limits keep a timestamp and a quantity far below 63 bits.
         self.ts_event.push(Some(row.ts_event.cast_signed()));
         self.code.push(Some(row.code.to_string()));
         self.price.push(Some(row.price));
@@ -387,8 +387,8 @@ fn to_text(
         let wrong = |row, problem| ConvertError::Row { path: from.into(), row, problem };
         let rows = Rows::of(table.group(index)?)
             .ok_or_else(|| ConvertError::NotTrades { path: from.into() })?;
-        for place in 0..rows.len() {
-            let row = rows.at(place).map_err(|problem| wrong(passed, problem))?;
+        for row in 0..rows.len() {
+            let row = rows.at(row).map_err(|problem| wrong(passed, problem))?;
             passed += 1;
             if code.is_some_and(|code| code != row.0.code) {
                 continue;

@@ -32,7 +32,7 @@ pub enum DataError {
     FolderTooLarge {
         /// The folder asked for.
         path: PathBuf,
-        /// The limit.
+        /// Most files that are listed, `INVENTORY_FILES_MAX`.
         limit: usize,
     },
     /// The data folder holds no trades file.
@@ -103,7 +103,7 @@ pub enum DataError {
     /// The header line is damaged or another one than the vendor's.
     #[error("{path}, line 1: {problem}; download the file again")]
     Header {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// What is wrong with the header.
         problem: HeaderProblem,
@@ -113,7 +113,7 @@ pub enum DataError {
         "{path}, line {line}: {problem}; the file breaks the vendor's layout, download it again"
     )]
     Line {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// Number of the line; the header is line 1.
         line: u64,
@@ -125,7 +125,7 @@ pub enum DataError {
         "{path}, line {line}, column {column}: expected {problem}, found `{value}`; the file breaks the vendor's layout, download it again"
     )]
     Cell {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// Number of the line; the header is line 1.
         line: u64,
@@ -142,13 +142,13 @@ pub enum DataError {
         SELECTED_CODES_MAX
     )]
     TooManyCodes {
-        /// How many.
+        /// Codes asked for.
         asked: usize,
     },
     /// The progress callback asked to stop.
     #[error("reading {path} was cancelled after {rows} rows; run it again to finish")]
     Cancelled {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// Rows scanned before.
         rows: u64,
@@ -156,7 +156,7 @@ pub enum DataError {
     /// The file was replaced again and again while it was read.
     #[error("{path} changed while it was read; wait until its download is complete and run again")]
     SourceChanged {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
     },
     /// A sample cannot be made as asked.
@@ -313,23 +313,23 @@ pub enum CellProblem {
     /// A date before that of an earlier row of the same code.
     #[error("a date not before {previous}, the moment of the row before of code {code}")]
     DateOrder {
-        /// The code.
+        /// The vendor's code of the row.
         code: VendorCode,
-        /// The moment of its row before.
+        /// The timestamp of its row before.
         previous: TsNanos,
     },
     /// A time before that of an earlier row of the same code on the same date.
     #[error("a time not before {previous}, the moment of the row before of code {code}")]
     TimeOrder {
-        /// The code.
+        /// The vendor's code of the row.
         code: VendorCode,
-        /// The moment of its row before.
+        /// The timestamp of its row before.
         previous: TsNanos,
     },
     /// A transaction id that was used before.
     #[error("an id that code {code} has not used before on this date")]
     DuplicateId {
-        /// The code.
+        /// The vendor's code of the row.
         code: VendorCode,
     },
     /// A falling id in a file with too many ids to remember.
@@ -338,7 +338,7 @@ pub enum CellProblem {
         REMEMBERED_IDS_MAX
     )]
     FallingId {
-        /// The code.
+        /// The vendor's code of the row.
         code: VendorCode,
         /// Its highest id so far on this date.
         highest: u64,
@@ -366,7 +366,7 @@ pub enum CellProblem {
     /// A bar that does not follow the one before.
     #[error("a bar later than {previous}, the end of the bar before of code {code}")]
     BarOrder {
-        /// The code.
+        /// The vendor's code of the row.
         code: VendorCode,
         /// The end of its bar before.
         previous: TsNanos,
@@ -374,7 +374,7 @@ pub enum CellProblem {
     /// A second bar of the same span.
     #[error("a bar later than {previous}, the end of the bar before of code {code}")]
     BarTwice {
-        /// The code.
+        /// The vendor's code of the row.
         code: VendorCode,
         /// The end of its bar before.
         previous: TsNanos,

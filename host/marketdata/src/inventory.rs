@@ -27,7 +27,7 @@ pub enum FileKind {
     Parquet,
     /// Named like a vendor's file, with a period that does not exist.
     BadName,
-    /// Anything else.
+    /// A file of no kind above; it is counted and not read.
     Other,
 }
 
@@ -56,7 +56,7 @@ const VENDOR_KINDS: [(FileKind, &str); 3] = [
 pub struct StoredFile {
     /// Where it is.
     pub path: PathBuf,
-    /// Its name.
+    /// The file's name without its folder.
     pub name: String,
     /// What it is.
     pub kind: FileKind,

@@ -22,7 +22,7 @@ pub use write::TableWriter;
 /// One column of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Field {
-    /// Its name.
+    /// Name of the column, unique in its table.
     pub name: String,
     /// What its values are.
     pub kind: Kind,
@@ -78,13 +78,13 @@ impl fmt::Display for Kind {
 /// The values of one column; `None` is a missing value.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Values {
-    /// For timestamps, yen, whole numbers and dates.
+    /// Timestamps in nanoseconds UTC, yen in 1/10,000, whole numbers, dates in days since 1970.
     Int(Vec<Option<i64>>),
-    /// For ratios.
+    /// Ratios, [`Kind::Double`].
     Double(Vec<Option<f64>>),
-    /// For texts.
+    /// Texts, [`Kind::Text`].
     Text(Vec<Option<String>>),
-    /// For truth values.
+    /// Truth values, [`Kind::Bool`].
     Bool(Vec<Option<bool>>),
 }
 
@@ -100,7 +100,7 @@ impl Values {
         }
     }
 
-    /// Rows.
+    /// Number of values, missing ones included.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -172,7 +172,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// Rows.
+    /// Number of rows; every column has as many values.
     #[must_use]
     pub fn rows(&self) -> usize {
         self.columns.first().map_or(0, Values::len)
@@ -181,7 +181,7 @@ impl Table {
     /// The column of that name.
     #[must_use]
     pub fn column(&self, name: &str) -> Option<&Values> {
-        self.fields.iter().position(|field| field.name == name).map(|place| &self.columns[place])
+        self.fields.iter().position(|field| field.name == name).map(|index| &self.columns[index])
     }
 }
 
@@ -200,13 +200,13 @@ pub enum ParquetError {
     ColumnCount {
         /// Columns of the table.
         expected: usize,
-        /// Columns given.
+        /// Columns that were given.
         found: usize,
     },
     /// A column is longer or shorter than the first.
     #[error("column `{column}` has {found} rows, the first column has {expected}")]
     ColumnLength {
-        /// The column.
+        /// Name of the column.
         column: String,
         /// Rows of the first column.
         expected: usize,
@@ -216,9 +216,9 @@ pub enum ParquetError {
     /// A column's values are of another kind.
     #[error("column `{column}` holds {expected} values, {found} values were given")]
     WrongKind {
-        /// The column.
+        /// Name of the column.
         column: String,
-        /// Its kind.
+        /// Kind of the column, as its field says.
         expected: Kind,
         /// What was given.
         found: &'static str,
@@ -226,7 +226,7 @@ pub enum ParquetError {
     /// A value is missing where none may be.
     #[error("column `{column}` needs a value in every row, row {row} has none")]
     Null {
-        /// The column.
+        /// Name of the column.
         column: String,
         /// The row in this row group, from 0.
         row: usize,
@@ -234,11 +234,11 @@ pub enum ParquetError {
     /// A day that INT32 does not hold.
     #[error("column `{column}`, row {row}: day {value} after 1970-01-01 is out of range")]
     DateRange {
-        /// The column.
+        /// Name of the column.
         column: String,
         /// The row in this row group, from 0.
         row: usize,
-        /// The value.
+        /// The day, counted from 1970-01-01.
         value: i64,
     },
     /// More rows than one row group may have.
@@ -256,9 +256,9 @@ pub enum ParquetError {
         TABLE_ROWS_MAX
     )]
     TableTooLarge {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
-        /// Its rows.
+        /// Rows that the file says it has.
         rows: u64,
     },
     /// A column of a file that is none of [`Kind`].
@@ -266,9 +266,9 @@ pub enum ParquetError {
         "{path}, column `{column}` is {found}; readable are INT64, timestamp(ns, UTC), decimal(18, 4) in INT64, DOUBLE, string, BOOLEAN and date"
     )]
     UnknownColumn {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
-        /// The column.
+        /// Name of the column.
         column: String,
         /// What the file says it is.
         found: String,
@@ -276,7 +276,7 @@ pub enum ParquetError {
     /// The file is damaged or no Parquet file.
     #[error("{path} is no readable Parquet file: {reason}; make it again")]
     Damaged {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// What the decoder said.
         reason: String,
@@ -284,7 +284,7 @@ pub enum ParquetError {
     /// The file cannot be opened.
     #[error("cannot read {path}: {source}; check that the file is there and may be read")]
     Unreadable {
-        /// The file.
+        /// Path of the file, as it was asked for.
         path: PathBuf,
         /// What the system said.
         source: io::Error,

@@ -9,9 +9,9 @@ mod fast;
 mod fault;
 mod gzip;
 mod header;
-mod ledger;
 mod line;
 mod rows;
+mod sequence_check;
 mod swar;
 mod text;
 mod values;
@@ -37,7 +37,7 @@ pub struct TradeRow {
     pub code_index: usize,
     /// The vendor's code.
     pub code: VendorCode,
-    /// The moment, in nanoseconds since 1970 in UTC.
+    /// When the exchange executed it, in nanoseconds since 1970 in UTC.
     pub ts_event: u64,
     /// The price in 1/10,000 yen; above 0.
     pub price: i64,
@@ -164,11 +164,11 @@ pub fn read_past_bad_rows<S: TradeSink>(
     sink: &mut S,
     bad_row: &mut BadRowFn<'_>,
 ) -> Result<ReadSummary, DataError> {
-    let mut told = |fault: Fault, line: u64, code| {
+    let mut report = |fault: Fault, line: u64, code| {
         bad_row(BadRow { error: fault.at(&file.path, line), code });
     };
     text::scan(&file.path, &Column::ALL, options, progress, |layout| {
-        RowReader::new(layout, file.period, &Selection::All, sink, Some(&mut told))
+        RowReader::new(layout, file.period, &Selection::All, sink, Some(&mut report))
     })
 }
 

@@ -89,7 +89,7 @@ pub fn write_sample(
 /// Like [`write_sample`], with the minute and daily bars of the same trades beside.
 ///
 /// # Errors
-/// As there.
+/// The errors of [`write_sample`].
 pub fn write_sample_with_bars(
     folder: impl AsRef<Path>,
     spec: &SampleSpec,

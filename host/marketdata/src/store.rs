@@ -121,6 +121,7 @@ impl TradeStore {
                 false => self.decode(wanted, &mut found, progress, decode)?,
             };
             if read == source {
+                log_outcomes(path, &found);
                 let in_order = codes.iter().filter_map(|&code| {
                     found.iter().find(|segment| segment.code() == code).cloned()
                 });
@@ -158,8 +159,8 @@ impl TradeStore {
         codes: &[VendorCode],
     ) -> (Vec<Segment<N>>, Vec<Wanted>) {
         let (mut found, mut wanted) = (Vec::new(), Vec::<Wanted>::new());
-        for (place, &code) in codes.iter().enumerate() {
-            if codes[..place].contains(&code) {
+        for (index, &code) in codes.iter().enumerate() {
+            if codes[..index].contains(&code) {
                 continue;
             }
             let key = Key { kind, source, code };
@@ -218,5 +219,19 @@ impl TradeStore {
             .columns(index)
             .map_err(|source| DataError::Unreadable { path: self.folder.clone(), source })?;
         Ok(Segment::from_memory(key, columns, outcome))
+    }
+}
+
+/// One event for the file: trouble with its cache, else how its codes came about.
+fn log_outcomes<const N: usize>(path: &Path, segments: &[Segment<N>]) {
+    let file = path.file_name().unwrap_or_default().to_string_lossy();
+    let mut outcomes = segments.iter().map(Segment::outcome);
+    let is_trouble = |outcome: &&CacheOutcome| {
+        matches!(outcome, CacheOutcome::Rebuilt(_) | CacheOutcome::Unwritable(_))
+    };
+    if let Some(outcome) = outcomes.clone().find(is_trouble) {
+        tracing::warn!("{file}: {outcome}");
+    } else if let Some(outcome) = outcomes.next() {
+        tracing::debug!(codes = segments.len(), "{file}: {outcome}");
     }
 }

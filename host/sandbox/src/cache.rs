@@ -57,11 +57,11 @@ impl CompileCache {
 
     /// The compiled form, if it is here and whole.
     pub(crate) fn load(&self, engine: &Engine, artefact: &Artefact) -> Option<Module> {
-        revive(engine, &fs::read(self.path_of(artefact)).ok()?)
+        deserialize(engine, &fs::read(self.path_of(artefact)).ok()?)
     }
 
-    /// Keeps the compiled form; whatever is there was not usable.
-    pub(crate) fn keep(&self, artefact: &Artefact, module: &Module) -> CacheOutcome {
+    /// Stores the compiled form; whatever is there was not usable.
+    pub(crate) fn store(&self, artefact: &Artefact, module: &Module) -> CacheOutcome {
         let path = self.path_of(artefact);
         let damaged = path.exists();
         let kept = module.serialize().map_err(|error| format!("{error:#}")).and_then(|compiled| {
@@ -75,7 +75,7 @@ impl CompileCache {
     }
 }
 
-fn revive(engine: &Engine, bytes: &[u8]) -> Option<Module> {
+fn deserialize(engine: &Engine, bytes: &[u8]) -> Option<Module> {
     let (checksum, compiled) = bytes.split_at_checked(CHECKSUM_BYTES)?;
     if checksum != xxh3_128(compiled).to_le_bytes() {
         return None;

@@ -117,7 +117,9 @@ impl Sandbox {
         artefact: &Artefact,
         cache: Option<&CompileCache>,
     ) -> Result<(Module, CacheOutcome), SandboxError> {
+        let (kind, name) = (contract.kind, artefact.name());
         if let Some(module) = cache.and_then(|cache| cache.load(&self.engine, artefact)) {
+            tracing::debug!(name, "the compiled {kind} came from the cache");
             return Ok((module, CacheOutcome::Hit));
         }
         let refused = |reason| not_of(contract, artefact, reason);
@@ -127,7 +129,18 @@ impl Sandbox {
             let name = artefact.name().to_owned();
             SandboxError::Compile { name, reason: format!("{error:#}") }
         })?;
-        let outcome = cache.map_or(CacheOutcome::NoCache, |cache| cache.keep(artefact, &module));
+        let outcome = cache.map_or(CacheOutcome::NoCache, |cache| cache.store(artefact, &module));
+        match &outcome {
+            CacheOutcome::NotKept(why) => {
+                tracing::warn!(name, "the compiled {kind} could not be kept: {why}");
+            }
+            CacheOutcome::Repaired => {
+                tracing::warn!(name, "the compiled {kind} in the cache was damaged; made again");
+            }
+            CacheOutcome::Hit | CacheOutcome::Compiled | CacheOutcome::NoCache => {
+                tracing::debug!(name, "the {kind} was compiled");
+            }
+        }
         Ok((module, outcome))
     }
 }

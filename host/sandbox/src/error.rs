@@ -16,9 +16,9 @@ pub enum SandboxError {
     Read {
         /// What it should be.
         kind: &'static str,
-        /// The file.
+        /// Path of the file, as it was given.
         path: PathBuf,
-        /// Why.
+        /// What the system says.
         source: io::Error,
     },
     /// The file is larger than allowed.
@@ -26,11 +26,11 @@ pub enum SandboxError {
     TooLarge {
         /// What it should be.
         kind: &'static str,
-        /// The file.
+        /// Path of the file, as it was given.
         path: PathBuf,
-        /// Its size.
+        /// Size of the file in bytes.
         found: u64,
-        /// The limit.
+        /// Largest size in bytes, see `SandboxConfig::component_bytes`.
         allowed: u64,
     },
     /// The file is no WebAssembly.
@@ -78,7 +78,7 @@ pub enum SandboxError {
         name: String,
         /// What is missing.
         export: &'static str,
-        /// The linker's words.
+        /// What is missing or of another type, as the check of the contract says.
         reason: String,
     },
     /// A formula module failed while it was asked what it is.
@@ -89,7 +89,7 @@ pub enum SandboxError {
     Compile {
         /// Name of the component.
         name: String,
-        /// The compiler's words.
+        /// What the compiler says.
         reason: String,
     },
 }

@@ -55,14 +55,14 @@ impl Exports {
         let list = abi::instruments(Lower::new(store, &self.guest), instruments)?;
         let config_bytes = u32::try_from(config_json.len())?;
         let count = u32::try_from(instruments.len())?;
-        let place = self.init.call(&mut *store, (config, config_bytes, list, count))?;
+        let pointer = self.init.call(&mut *store, (config, config_bytes, list, count))?;
         let (memory, state) = self.guest.memory.data_and_store_mut(&mut *store);
         let mut lift = Lift::new(memory, state.limits.result_bytes, state.bytes_left);
-        let refusal: Result<_, FaultKind> = abi::refusal(&mut lift, place);
+        let refusal: Result<_, FaultKind> = abi::refusal(&mut lift, pointer);
         let refusal = refusal.or_else(|kind| state.breach(kind))?;
         if let Some(after_init) = &self.after_init {
             store.data_mut().may_leave = false;
-            after_init.call(&mut *store, place)?;
+            after_init.call(&mut *store, pointer)?;
             store.data_mut().may_leave = true;
         }
         Ok(refusal)
@@ -94,9 +94,9 @@ impl Exports {
         store: &mut Store<State>,
         events: &[OrderEvent],
     ) -> Result<()> {
-        let place = abi::order_events(Lower::new(store, &self.guest), events)?;
+        let pointer = abi::order_events(Lower::new(store, &self.guest), events)?;
         let count = u32::try_from(events.len())?;
-        self.on_order_events.call(store, (place, count))
+        self.on_order_events.call(store, (pointer, count))
     }
 }
 

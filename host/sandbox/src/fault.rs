@@ -16,10 +16,10 @@ pub(crate) struct Allowed {
 
 /// The failure behind an error of a call.
 pub(crate) fn from_error(allowed: &Allowed, state: &mut State, error: &Error) -> Box<Failure> {
-    let last_words = state.last_words.take();
+    let panic_message = state.panic_message.take();
     Box::new(Failure {
-        kind: kind_of(allowed, state, last_words.as_ref(), error),
-        ts_event: last_words.and_then(|(moment, _)| moment),
+        kind: kind_of(allowed, state, panic_message.as_ref(), error),
+        ts_event: panic_message.and_then(|(timestamp, _)| timestamp),
         backtrace: backtrace(error),
     })
 }
@@ -27,7 +27,7 @@ pub(crate) fn from_error(allowed: &Allowed, state: &mut State, error: &Error) ->
 fn kind_of(
     allowed: &Allowed,
     state: &mut State,
-    last_words: Option<&(Option<TsNanos>, String)>,
+    panic_message: Option<&(Option<TsNanos>, String)>,
     error: &Error,
 ) -> FaultKind {
     if let Some(breach) = state.breach.take() {
@@ -37,7 +37,7 @@ fn kind_of(
         Some(Trap::OutOfFuel) => FaultKind::Fuel { budget: allowed.fuel },
         Some(Trap::StackOverflow) => FaultKind::Stack { allowed: allowed.stack_bytes },
         Some(Trap::Interrupt) => FaultKind::Watchdog { allowed_ms: allowed.watchdog_ms },
-        Some(trap) => match last_words {
+        Some(trap) => match panic_message {
             Some((_, text)) => FaultKind::Panic(text.clone()),
             None if *trap == Trap::MemoryOutOfBounds => {
                 FaultKind::Trap(format!("{trap}; endless recursion ends like this too"))

@@ -17,7 +17,7 @@ const AGGRESSOR: &str = "kumiki:strategy/aggressor@1.0.0";
 /// `aggressor.side.no-aggressor`
 const NO_AGGRESSOR: u32 = 0;
 
-/// Defines every import as the core module sees it: numbers, places and lengths.
+/// Defines every import as the core module sees it: numbers, pointers and lengths.
 pub(crate) fn define(linker: &mut Linker<State>) -> Result<()> {
     linker.func_wrap(LOG, "write", log_write)?;
     linker.func_wrap(ACTIONS, "act", act)?;
@@ -72,46 +72,46 @@ fn log_write(
     mut caller: Caller<'_, State>,
     level: u32,
     ts_event: u64,
-    place: u32,
+    pointer: u32,
     length: u32,
 ) -> Result<()> {
     let (level, message) = read(&mut caller, |lift| {
         let known = u8::try_from(level).ok().and_then(LogLevel::of_code);
         let level = known.ok_or_else(|| FaultKind::Protocol(format!("{level} is no log level")))?;
-        Ok((level, lift.text_at(place, length)?.to_owned()))
+        Ok((level, lift.text_at(pointer, length)?.to_owned()))
     })?;
     caller.data_mut().write(level, ts_event, message)
 }
 
-fn act(mut caller: Caller<'_, State>, place: u32, length: u32) -> Result<()> {
-    let actions = read(&mut caller, |lift| abi::actions(lift, place, length))?;
+fn act(mut caller: Caller<'_, State>, pointer: u32, length: u32) -> Result<()> {
+    let actions = read(&mut caller, |lift| abi::actions(lift, pointer, length))?;
     caller.data_mut().act(actions)
 }
 
-fn get_account(mut caller: Caller<'_, State>, place: u32) -> Result<()> {
+fn get_account(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {
     let guest = guest_of(&mut caller)?;
     let account = caller.data().portfolio.account;
     let mut lower = Lower::new(&mut caller, &guest);
     abi::account(&mut lower, &account);
-    lower.finish_at(8, place)
+    lower.finish_at(8, pointer)
 }
 
-fn get_position(mut caller: Caller<'_, State>, instrument: u32, place: u32) -> Result<()> {
+fn get_position(mut caller: Caller<'_, State>, instrument: u32, pointer: u32) -> Result<()> {
     let guest = guest_of(&mut caller)?;
     let position = caller.data_mut().position_of(instrument)?;
     let mut lower = Lower::new(&mut caller, &guest);
     abi::position(&mut lower, &position);
-    lower.finish_at(8, place)
+    lower.finish_at(8, pointer)
 }
 
-fn working_orders(mut caller: Caller<'_, State>, place: u32) -> Result<()> {
+fn working_orders(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {
     let guest = guest_of(&mut caller)?;
     // Taken out for the time of the call: the strategy's allocator runs meanwhile.
     let orders = std::mem::take(&mut caller.data_mut().portfolio.working_orders);
     let mut context = caller.as_context_mut();
     let mut lower = Lower::new(&mut context, &guest);
     abi::working_orders(&mut lower, &orders)?;
-    lower.finish_at(4, place)?;
+    lower.finish_at(4, pointer)?;
     caller.data_mut().portfolio.working_orders = orders;
     Ok(())
 }

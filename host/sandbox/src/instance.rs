@@ -129,7 +129,7 @@ impl StrategyRuntime for StrategyInstance {
             self.window_start = first;
         }
         // Where inside a window a trap happens is known only to the strategy; the SDK tells it
-        // with its last words. Otherwise the window's first row stands for the place.
+        // with its message. Otherwise the window's first row stands for it.
         self.ts_event = self.window_start;
         let before = self.reached;
         let fuel = self.events_fuel(limit.saturating_sub(before) as usize);

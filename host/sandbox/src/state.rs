@@ -20,8 +20,8 @@ pub(crate) struct State {
     pub(crate) log: Vec<LogLine>,
     log_bytes: usize,
     narrative_bytes: usize,
-    /// The last words of a panic, with the event it was handling.
-    pub(crate) last_words: Option<(Option<TsNanos>, String)>,
+    /// The message of a panic, with the event it was handling.
+    pub(crate) panic_message: Option<(Option<TsNanos>, String)>,
     /// A breach noticed inside a call, more precise than the trap that follows.
     pub(crate) breach: Option<FaultKind>,
     /// The module's memory and allocator, once it is instantiated.
@@ -31,7 +31,7 @@ pub(crate) struct State {
     /// Bytes that the present call may still copy out.
     pub(crate) bytes_left: usize,
     /// Where records are laid out before they are copied in; kept, because every event needs it.
-    pub(crate) image: Vec<u8>,
+    pub(crate) buffer: Vec<u8>,
 }
 
 impl State {
@@ -43,12 +43,12 @@ impl State {
             log: Vec::new(),
             log_bytes: 0,
             narrative_bytes: 0,
-            last_words: None,
+            panic_message: None,
             breach: None,
             guest: None,
             may_leave: true,
             bytes_left: limits.result_bytes,
-            image: Vec::new(),
+            buffer: Vec::new(),
         }
     }
 
@@ -87,7 +87,7 @@ impl State {
 
     /// Takes a line of the log.
     pub(crate) fn write(&mut self, level: LogLevel, ts_event: u64, message: String) -> Result<()> {
-        let moment = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
+        let timestamp = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
         if message.len() > self.limits.log_line_bytes && level != LogLevel::Panic {
             return self.breach(FaultKind::Limit {
                 what: "bytes in one log line",
@@ -98,7 +98,7 @@ impl State {
         if level == LogLevel::Panic {
             // A panic's text is cut off, not refused: it is the reason of the fault.
             let text = message.chars().take(self.limits.log_line_bytes).collect();
-            self.last_words = Some((moment, text));
+            self.panic_message = Some((timestamp, text));
             return Ok(());
         }
         self.log_bytes += message.len();
@@ -109,7 +109,7 @@ impl State {
                 allowed: self.limits.log_bytes as u64,
             });
         }
-        self.log.push(LogLine { ts_event: moment, level, message });
+        self.log.push(LogLine { ts_event: timestamp, level, message });
         Ok(())
     }
 

@@ -95,7 +95,7 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// No progress and no notes.
+    /// No progress and no notes; --log error.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 

@@ -1,6 +1,5 @@
 //! `kumiki rank serve`: the ranking service, until Ctrl-C or a request to end.
 
-use std::io::{self, Write};
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
@@ -27,8 +26,8 @@ pub(crate) fn service_sdl() -> String {
 pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     let token = token(args)?;
     if token.is_none() && !args.listen.ip().is_loopback() {
-        eprintln!(
-            "warning: everybody who reaches {} may ask and load files; see --token-file",
+        tracing::warn!(
+            "everybody who reaches {} may ask and load files; see --token-file",
             args.listen
         );
     }
@@ -43,20 +42,15 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         files: Some(DataDir::new(&args.data.data_dir)),
     };
     let service = Service::bind(args.listen, Arc::new(engine), options, |line| {
-        tell(&format!("fault: {line}"));
+        tracing::error!("{line}");
     })?;
     let stop = service.stop();
     let _interrupt = Interrupt::listen_and(move || stop.stop())?;
     // One line in one piece, last: whoever started the service may read it and go.
-    tell(&format!("{}; Ctrl-C ends the service", snapshot_line(&snapshot)));
+    tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
     println!("ranking service on http://{}", service.address());
     service.run()?;
     Ok(Ending::Done)
-}
-
-/// A line for the operator. A closed standard error does not end a service.
-fn tell(line: &str) {
-    let _ = writeln!(io::stderr(), "{line}");
 }
 
 fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {

@@ -5,6 +5,7 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use csv::{ReaderBuilder, StringRecord};
 use domain::market::BarGranularity;
 use domain::{TsNanos, VendorCode};
 use tempfile::NamedTempFile;
@@ -20,7 +21,7 @@ use super::{ConvertError, ConvertReport, SHOWN_CHARS, first_line, tell_group, te
 
 /// Columns before the vendor's own.
 const TYPED: usize = 7;
-/// The place of the text of rows in another spelling.
+/// The index of the text of rows in another spelling.
 const TEXT: usize = 6;
 
 /// The typed columns of a table of bars; prices and volume are missing in rows without a trade.
@@ -80,14 +81,24 @@ impl<W: Write + Send> Group<W> {
             self.failed = Some(ParquetError::Write("a row is no UTF-8 text".to_owned()));
             return;
         };
+        let is_plain = !line.contains(['"', '\r']);
+        let quoted = match is_plain {
+            true => StringRecord::new(),
+            false => match record(line) {
+                Ok(cells) => cells,
+                Err(error) => {
+                    self.failed = Some(ParquetError::Write(error.to_string()));
+                    return;
+                }
+            },
+        };
         for (column, number) in self.numbers.iter_mut().zip(numbers) {
             column.push(number);
         }
-        let cells: Vec<&str> = line.split(',').collect();
-        let is_plain = cells.len() == self.cells.len() && !line.contains(['"', '\r']);
-        for (place, column) in self.cells.iter_mut().enumerate() {
-            let cell = cells.get(place).map_or("", |cell| cell.trim_matches(['"', '\r']));
-            column.push(Some(cell.to_owned()));
+        let mut plain = line.split(',');
+        for (index, column) in self.cells.iter_mut().enumerate() {
+            let cell = if is_plain { plain.next() } else { quoted.get(index) };
+            column.push(Some(cell.unwrap_or_default().to_owned()));
         }
         self.report.rows_with_text += u64::from(!is_plain);
         self.text.push((!is_plain).then(|| line.to_owned()));
@@ -99,11 +110,19 @@ impl<W: Write + Send> Group<W> {
     }
 }
 
+/// The cells of a line with quotes or another line end; the reader has counted them.
+fn record(line: &str) -> csv::Result<StringRecord> {
+    let mut reader = ReaderBuilder::new().has_headers(false).from_reader(line.as_bytes());
+    let mut record = StringRecord::new();
+    reader.read_record(&mut record)?;
+    Ok(record)
+}
+
 impl<W: Write + Send> BarSink for Group<W> {
     fn bar(&mut self, _row: &BarRow) {}
 
     fn bar_with_text(&mut self, row: &BarRow, text: &[u8]) {
-        // The reader's limits keep a moment and a volume far below 63 bits.
+        // The reader's limits keep a timestamp and a volume far below 63 bits.
         let (ts_event, volume) = (row.ts_event.cast_signed(), row.volume.cast_signed());
         let numbers = [ts_event, row.open, row.high, row.low, row.close, volume];
         self.take(numbers.map(Some), text);
@@ -171,7 +190,7 @@ pub(super) fn to_text(
     let not_bars = || ConvertError::NotBars { path: from.into() };
     let names: Vec<&str> =
         table.fields().iter().skip(TYPED).map(|field| field.name.as_str()).collect();
-    let code_place = names.iter().position(|name| *name == "Code").ok_or_else(not_bars)?;
+    let code_column = names.iter().position(|name| *name == "Code").ok_or_else(not_bars)?;
     let is_minute = to.granularity == BarGranularity::Minute;
     if table.fields()[..TYPED] != bar_fields() || names.contains(&"Time") != is_minute {
         return Err(not_bars());
@@ -183,17 +202,17 @@ pub(super) fn to_text(
     let mut passed = 0;
     for index in 0..table.groups() {
         let rows = Rows::of(table.group(index)?).ok_or_else(not_bars)?;
-        for place in 0..rows.text.len() {
+        for row in 0..rows.text.len() {
             let wrong = |problem| ConvertError::Row { path: from.into(), row: passed, problem };
             let is_wanted =
-                code.is_none_or(|code| rows.cell(code_place, place) == Some(code.as_str()));
+                code.is_none_or(|code| rows.cell(code_column, row) == Some(code.as_str()));
             if is_wanted {
-                if !rows.moment(place).is_some_and(|ts| to.period.contains(ts.jst_date())) {
+                if !rows.timestamp(row).is_some_and(|ts| to.period.contains(ts.jst_date())) {
                     return Err(wrong("its date is not in the period of the new file's name"));
                 }
                 report.rows += 1;
-                report.rows_with_text += u64::from(rows.text[place].is_some());
-                rows.push_line(place, &mut lines).map_err(wrong)?;
+                report.rows_with_text += u64::from(rows.text[row].is_some());
+                rows.push_line(row, &mut lines).map_err(wrong)?;
             }
             passed += 1;
         }
@@ -227,7 +246,7 @@ impl Rows {
         self.cells[column][row].as_deref()
     }
 
-    fn moment(&self, row: usize) -> Option<TsNanos> {
+    fn timestamp(&self, row: usize) -> Option<TsNanos> {
         let nanos = self.ts_event[row].and_then(|nanos| u64::try_from(nanos).ok())?;
         Some(TsNanos::from_nanos(nanos))
     }

@@ -15,15 +15,15 @@ pub(super) const DIGITS_MAX: usize = 9;
 /// A row in the vendor's standard spelling, without line feed; its price with so many digits after
 /// the point, or with as few as it needs.
 pub(super) fn push_line(line: &mut String, row: &TradeRow, price_digits: Option<usize>) {
-    let moment = TsNanos::from_nanos(row.ts_event);
-    let of_day = moment.jst_nanos_of_day();
+    let timestamp = TsNanos::from_nanos(row.ts_event);
+    let of_day = timestamp.jst_nanos_of_day();
     let seconds = of_day / NANOS_PER_SECOND;
     let session = if of_day < session::AFTERNOON_OPEN { "01" } else { "02" };
     // Writing to a text never fails.
     let _ = write!(
         line,
         "{},{},{:02}:{:02}:{:02}.{:06},{session},{}",
-        moment.jst_date(),
+        timestamp.jst_date(),
         row.code,
         seconds / 3_600,
         seconds / 60 % 60,
@@ -79,33 +79,33 @@ impl Rows {
         self.code.len()
     }
 
-    /// The row at a place and how it is written.
-    pub(super) fn at(&self, place: usize) -> Result<(TradeRow, Spelling<'_>), &'static str> {
+    /// The row at an index and how it is written.
+    pub(super) fn at(&self, index: usize) -> Result<(TradeRow, Spelling<'_>), &'static str> {
         let [ts, price, quantity, id, digits] = &self.numbers;
-        let text = self.text[place].as_deref();
+        let text = self.text[index].as_deref();
         if text.is_some_and(|text| text.contains('\n')) {
             return Err("its text has a line feed inside");
         }
         let positive = |value: Option<i64>| value.and_then(|value| u64::try_from(value).ok());
-        let code = self.code[place].as_deref().and_then(|code| VendorCode::new(code).ok());
+        let code = self.code[index].as_deref().and_then(|code| VendorCode::new(code).ok());
         let date_max = JstDate::from_ymd_opt(2500, 12, 31).unwrap_or_default();
-        let moment = positive(ts[place])
+        let timestamp = positive(ts[index])
             .filter(|nanos| TsNanos::from_nanos(*nanos).jst_date() <= date_max)
             .ok_or("its moment is before 1970 or after 2500")?;
         let row = TradeRow {
             code_index: 0,
             code: code.ok_or("its code is no vendor code")?,
-            ts_event: moment,
-            price: price[place].filter(|price| *price > 0).ok_or("its price is not above 0")?,
-            quantity: positive(quantity[place]).ok_or("its quantity is below 0")?,
+            ts_event: timestamp,
+            price: price[index].filter(|price| *price > 0).ok_or("its price is not above 0")?,
+            quantity: positive(quantity[index]).ok_or("its quantity is below 0")?,
             // An id that does not fit is in the row's own text.
-            transaction_id: match (positive(id[place]), text) {
+            transaction_id: match (positive(id[index]), text) {
                 (Some(id), _) => id,
                 (None, Some(_)) => 0,
                 (None, None) => return Err("its transaction id is missing"),
             },
         };
-        let digits = match digits[place] {
+        let digits = match digits[index] {
             None => None,
             Some(digits) => Some(
                 usize::try_from(digits)

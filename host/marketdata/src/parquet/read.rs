@@ -52,7 +52,7 @@ impl TableReader {
         self.rows
     }
 
-    /// Row groups.
+    /// Number of row groups in the file.
     #[must_use]
     pub fn groups(&self) -> usize {
         self.reader.num_row_groups()
@@ -76,8 +76,8 @@ impl TableReader {
             )));
         }
         let mut columns = Vec::with_capacity(self.fields.len());
-        for (place, field) in self.fields.iter().enumerate() {
-            let column = group.get_column_reader(place).map_err(failed)?;
+        for (index, field) in self.fields.iter().enumerate() {
+            let column = group.get_column_reader(index).map_err(failed)?;
             let values = values_of(column, field, rows).map_err(failed)?;
             if values.len() != rows {
                 let found = values.len();

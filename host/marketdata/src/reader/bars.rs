@@ -13,9 +13,9 @@ use crate::limits::LINE_BYTES_MAX;
 
 use super::fault::{Fault, LineFault};
 use super::header::{ColumnSet, Layout};
-use super::ledger::Ledger;
 use super::line::Line;
 use super::rows::FaultFn;
+use super::sequence_check::SequenceCheck;
 use super::text::{self, Lines};
 use super::values::{self, Session};
 use super::{BadRow, BadRowFn, ProgressFn, ReadOptions, ReadSummary, Selection, refuse_too_many};
@@ -32,11 +32,11 @@ pub struct BarRow {
     pub ts_event: u64,
     /// First price in 1/10,000 yen; above 0, as all prices.
     pub open: i64,
-    /// Highest price.
+    /// Highest price in 1/10,000 yen.
     pub high: i64,
-    /// Lowest price.
+    /// Lowest price in 1/10,000 yen.
     pub low: i64,
-    /// Last price.
+    /// Last price in 1/10,000 yen, from low to high.
     pub close: i64,
     /// Shares; above 0.
     pub volume: u64,
@@ -107,7 +107,7 @@ impl ColumnSet for Column {
         }
     }
 
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         self as usize
     }
 }
@@ -141,11 +141,11 @@ pub fn read_bars_past_bad_rows<S: BarSink>(
     sink: &mut S,
     bad_row: &mut BadRowFn<'_>,
 ) -> Result<ReadSummary, DataError> {
-    let mut told = |fault: Fault, line: u64, code| {
+    let mut report = |fault: Fault, line: u64, code| {
         bad_row(BadRow { error: fault.at(&file.path, line), code });
     };
     text::scan(&file.path, columns(file.granularity), options, progress, |layout| {
-        BarReader::new(layout, file, &Selection::All, sink, Some(&mut told))
+        BarReader::new(layout, file, &Selection::All, sink, Some(&mut report))
     })
 }
 
@@ -162,7 +162,7 @@ struct BarReader<'a, S> {
     parts: Line<Column>,
     code_position: usize,
     selection: &'a Selection,
-    ledger: Ledger,
+    sequences: SequenceCheck,
     sink: &'a mut S,
     /// Who is told about bad rows; without one the first ends the reading.
     bad_row: Option<&'a mut FaultFn<'a>>,
@@ -183,7 +183,7 @@ impl<'a, S: BarSink> BarReader<'a, S> {
             code_position: layout.position(Code),
             parts: Line::new(layout, file.period),
             selection,
-            ledger: Ledger::new(selection.codes()),
+            sequences: SequenceCheck::new(selection.codes()),
             sink,
             bad_row,
             line: 1,
@@ -215,11 +215,11 @@ impl<'a, S: BarSink> BarReader<'a, S> {
             return Ok(());
         }
         self.parts.take_date(Date)?;
-        let place = self.parts.take_code(Code, &mut self.ledger)?;
+        let index = self.parts.take_code(Code, &mut self.sequences)?;
         let ts_event = self.end_of_bar()?;
-        let code = self.ledger.code(place);
+        let code = self.sequences.code(index);
         let Some([open, high, low, close]) = self.take_prices()? else {
-            self.sink.no_trade(&NoTradeRow { code_index: place, code, ts_event }, text);
+            self.sink.no_trade(&NoTradeRow { code_index: index, code, ts_event }, text);
             return Ok(());
         };
         let cell = |column| self.parts.cell(column);
@@ -228,7 +228,7 @@ impl<'a, S: BarSink> BarReader<'a, S> {
         if !values::is_amount(cell(Turnover)) {
             return Err(self.parts.fault(Turnover, CellProblem::Turnover));
         }
-        if let Err(problem) = self.ledger.accept_bar(place, ts_event) {
+        if let Err(problem) = self.sequences.accept_bar(index, ts_event) {
             let column = match self.granularity {
                 BarGranularity::Minute => Time,
                 BarGranularity::Day => Date,
@@ -236,7 +236,7 @@ impl<'a, S: BarSink> BarReader<'a, S> {
             return Err(self.parts.fault(column, problem));
         }
         self.delivered += 1;
-        let code_index = place;
+        let code_index = index;
         let row = BarRow { code_index, code, ts_event, open, high, low, close, volume };
         self.sink.bar_with_text(&row, text);
         Ok(())
@@ -315,7 +315,7 @@ impl<S: BarSink> Lines for BarReader<'_, S> {
     }
 
     fn code_count(&self) -> usize {
-        self.ledger.code_count()
+        self.sequences.code_count()
     }
 
     fn lines(&mut self, block: &[u8]) -> Result<(), Fault> {

@@ -12,8 +12,8 @@ pub(super) trait ColumnSet: Copy + 'static {
     /// The vendor's name.
     fn name(self) -> &'static str;
 
-    /// The column's own place in the set, from 0.
-    fn place(self) -> usize;
+    /// The column's own index in the set, from 0.
+    fn index(self) -> usize;
 }
 
 /// The columns of trades files. The order is the vendor's standard order.
@@ -53,7 +53,7 @@ impl ColumnSet for Column {
         }
     }
 
-    fn place(self) -> usize {
+    fn index(self) -> usize {
         self as usize
     }
 }
@@ -62,7 +62,7 @@ impl ColumnSet for Column {
 #[derive(Debug)]
 pub(super) struct Layout<C> {
     names: Vec<String>,
-    /// By the column's own place.
+    /// By the column's own index.
     positions: Vec<usize>,
     standard: bool,
     columns: PhantomData<C>,
@@ -82,14 +82,14 @@ impl<C: ColumnSet> Layout<C> {
             let expected: Vec<_> = columns.iter().map(|column| column.name()).collect();
             return Err(HeaderProblem::NoHeader { expected: expected.join(","), found: found() });
         }
-        let last = columns.iter().map(|column| column.place()).max().unwrap_or(0);
+        let last = columns.iter().map(|column| column.index()).max().unwrap_or(0);
         let mut positions = vec![usize::MAX; last + 1];
         for &column in columns {
-            let mut places = all_at(column);
-            positions[column.place()] = places.next().ok_or_else(|| {
+            let mut found_at = all_at(column);
+            positions[column.index()] = found_at.next().ok_or_else(|| {
                 HeaderProblem::ColumnMissing { column: column.name(), found: found() }
             })?;
-            if places.next().is_some() {
+            if found_at.next().is_some() {
                 return Err(HeaderProblem::ColumnTwice { column: column.name(), found: found() });
             }
         }
@@ -121,7 +121,7 @@ impl<C: ColumnSet> Layout<C> {
 
     /// The position of `column`.
     pub(super) fn position(&self, column: C) -> usize {
-        self.positions[column.place()]
+        self.positions[column.index()]
     }
 }
 

@@ -10,7 +10,7 @@ use crate::limits::SHOWN_VALUE_CHARS;
 use super::cells::Cells;
 use super::fault::{Fault, LineFault};
 use super::header::{ColumnSet, Layout};
-use super::ledger::Ledger;
+use super::sequence_check::SequenceCheck;
 use super::{Selection, values};
 
 /// The date read last, because a file names each date many thousand times in a row.
@@ -114,10 +114,14 @@ impl<C: ColumnSet> Line<C> {
         Ok(())
     }
 
-    /// The place of the line's code in `ledger`.
-    pub(super) fn take_code(&self, column: C, ledger: &mut Ledger) -> Result<usize, Fault> {
+    /// The index of the line's code in `sequences`.
+    pub(super) fn take_code(
+        &self,
+        column: C,
+        sequences: &mut SequenceCheck,
+    ) -> Result<usize, Fault> {
         let found = match <[u8; 5]>::try_from(self.cell(column)) {
-            Ok(bytes) => ledger.find_or_add(bytes),
+            Ok(bytes) => sequences.find_or_add(bytes),
             Err(_) => Err(CellProblem::Code),
         };
         found.map_err(|problem| self.fault(column, problem))

@@ -10,8 +10,8 @@ use crate::limits::LINE_BYTES_MAX;
 use super::fast::{self, Values};
 use super::fault::{Fault, LineFault};
 use super::header::{Column, Layout};
-use super::ledger::{Broken, Ledger};
 use super::line::Line;
+use super::sequence_check::{SequenceCheck, SequenceError};
 use super::text::Lines;
 use super::values::{self, Session};
 use super::{Selection, TradeRow, TradeSink};
@@ -24,9 +24,9 @@ pub(super) struct RowReader<'a, S> {
     parts: Line<Column>,
     selection: &'a Selection,
     picks_codes: bool,
-    /// The code seen last and its place; no code is all zeros.
+    /// The code seen last and its index; no code is all zeros.
     current: ([u8; 5], usize),
-    ledger: Ledger,
+    sequences: SequenceCheck,
     sink: &'a mut S,
     /// Who is told about bad rows; without one the first ends the reading.
     bad_row: Option<&'a mut FaultFn<'a>>,
@@ -48,7 +48,7 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
             selection,
             picks_codes: matches!(selection, Selection::Codes(_)),
             current: ([0; 5], 0),
-            ledger: Ledger::new(codes),
+            sequences: SequenceCheck::new(codes),
             sink,
             bad_row,
             line: 1,
@@ -56,35 +56,35 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
         }
     }
 
-    /// The place of a code that is selected or, when all are read, was seen before.
+    /// The index of a code that is selected or, when all are read, was seen before.
     #[inline]
-    fn place_of(&mut self, code: [u8; 5]) -> Option<usize> {
+    fn index_of(&mut self, code: [u8; 5]) -> Option<usize> {
         if code == self.current.0 {
             return Some(self.current.1);
         }
-        let place = if self.picks_codes {
+        let index = if self.picks_codes {
             let wanted = self.selection.codes();
             wanted.iter().position(|wanted| *wanted.as_bytes() == code)
         } else {
-            self.ledger.find(code)
+            self.sequences.find(code)
         };
-        if let Some(place) = place {
-            self.current = (code, place);
+        if let Some(index) = index {
+            self.current = (code, index);
         }
-        place
+        index
     }
 
     #[inline(always)]
-    fn deliver(&mut self, place: usize, values: &Values, text: &[u8]) -> Result<(), Broken> {
+    fn deliver(&mut self, index: usize, values: &Values, text: &[u8]) -> Result<(), SequenceError> {
         let midnight = self.parts.date.midnight;
         // A midnight is at most 584 years after 1970, and the wrap would be later than any file.
-        let moment = midnight.wrapping_add(values.nanos_of_day);
-        self.ledger.accept(place, midnight, moment, values.transaction_id)?;
+        let timestamp = midnight.wrapping_add(values.nanos_of_day);
+        self.sequences.accept(index, midnight, timestamp, values.transaction_id)?;
         self.delivered += 1;
         let row = TradeRow {
-            code_index: place,
-            code: self.ledger.code(place),
-            ts_event: moment,
+            code_index: index,
+            code: self.sequences.code(index),
+            ts_event: timestamp,
             price: values.price,
             quantity: values.quantity,
             transaction_id: values.transaction_id,
@@ -101,11 +101,11 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
             return Ok(());
         }
         self.parts.take_date(Column::Date)?;
-        let place = self.parts.take_code(Column::Code, &mut self.ledger)?;
+        let index = self.parts.take_code(Column::Code, &mut self.sequences)?;
         let values = self.take_values()?;
-        match self.deliver(place, &values, text) {
+        match self.deliver(index, &values, text) {
             Ok(()) => Ok(()),
-            Err(broken) => Err(self.blame(line, broken)),
+            Err(error) => Err(self.blame(line, error)),
         }
     }
 
@@ -145,8 +145,8 @@ impl<'a, S: TradeSink> RowReader<'a, S> {
     }
 
     #[cold]
-    fn blame(&mut self, line: &[u8], broken: Broken) -> Fault {
-        self.parts.blame(line, broken.column, broken.problem)
+    fn blame(&mut self, line: &[u8], error: SequenceError) -> Fault {
+        self.parts.blame(line, error.column, error.problem)
     }
 }
 
@@ -160,7 +160,7 @@ impl<S: TradeSink> Lines for RowReader<'_, S> {
     }
 
     fn code_count(&self) -> usize {
-        self.ledger.code_count()
+        self.sequences.code_count()
     }
 
     fn lines(&mut self, block: &[u8]) -> Result<(), Fault> {
@@ -169,16 +169,16 @@ impl<S: TradeSink> Lines for RowReader<'_, S> {
         while !rest.is_empty() {
             self.line += 1;
             let head = if standard { fast::date_and_code(rest) } else { None };
-            let known = head.and_then(|(date, code)| Some((date, self.place_of(code)?)));
-            if let Some((date, place)) = known
+            let known = head.and_then(|(date, code)| Some((date, self.index_of(code)?)));
+            if let Some((date, index)) = known
                 && date == self.parts.date.bytes
                 && let Some((values, length)) = fast::values(rest)
             {
                 let (line, after) = rest.split_at(length);
                 let text = &line[..length - 1];
                 rest = after;
-                if let Err(broken) = self.deliver(place, &values, text) {
-                    let fault = self.blame(text, broken);
+                if let Err(error) = self.deliver(index, &values, text) {
+                    let fault = self.blame(text, error);
                     self.report(fault)?;
                 }
                 continue;

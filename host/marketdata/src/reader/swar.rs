@@ -79,23 +79,23 @@ mod tests {
     #[test]
     fn every_other_byte_ends_a_number() {
         for other in (0..=u8::MAX).filter(|byte| !byte.is_ascii_digit()) {
-            for place in 0..8 {
+            for index in 0..8 {
                 let mut text = *b"12345678";
-                text[place] = other;
+                text[index] = other;
                 // What follows the first other byte never matters.
-                for after in &mut text[place + 1..] {
+                for after in &mut text[index + 1..] {
                     *after = 0xff;
                 }
-                let expected = b"12345678"[..place]
+                let expected = b"12345678"[..index]
                     .iter()
                     .fold(0, |value, digit| value * 10 + u64::from(digit - b'0'));
-                let expected = (place > 0).then_some((expected, place));
-                assert_eq!(leading_number(&text), expected, "{other} at {place}");
+                let expected = (index > 0).then_some((expected, index));
+                assert_eq!(leading_number(&text), expected, "{other} at {index}");
             }
-            for place in 0..12 {
+            for index in 0..12 {
                 let mut text = *b"123456789012";
-                text[place] = other;
-                assert_eq!(twelve_digits(&text), None, "{other} at {place}");
+                text[index] = other;
+                assert_eq!(twelve_digits(&text), None, "{other} at {index}");
             }
         }
         assert_eq!(leading_number(b"12345678"), None);

@@ -84,10 +84,10 @@ pub(super) fn price(cell: &[u8]) -> Option<i64> {
         return None;
     }
     let mut weight = UNITS_PER_YEN.unsigned_abs() / 10;
-    for (place, byte) in fraction.iter().enumerate() {
+    for (index, byte) in fraction.iter().enumerate() {
         let digit = byte.wrapping_sub(b'0');
         // Zeros below the smallest unit change nothing; other digits there cannot be kept.
-        if digit > 9 || (place >= PRICE_DIGITS && digit != 0) {
+        if digit > 9 || (index >= PRICE_DIGITS && digit != 0) {
             return None;
         }
         units = units.checked_add(u64::from(digit) * weight)?;

@@ -10,9 +10,9 @@ pub(super) const MICROS_PER_MINUTE: u64 = 60_000_000;
 /// Since 2024-11-05 continuous trading ends five minutes before the closing auction.
 const CLOSING_CALL_MINUTES: u64 = 5;
 
-/// One moment of trading.
+/// When a trade is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Moment {
+pub(super) struct TradeTime {
     /// Microseconds after midnight in Japan.
     pub(super) micros: u64,
     /// Whether an auction printed then.
@@ -54,9 +54,9 @@ impl DayShape {
         Self { minutes, close_minute }
     }
 
-    /// So many moments in rising order, the auctions among them; the closing auction is always the
+    /// So many times in rising order, the auctions among them; the closing auction is always the
     /// last one, the opening auction the first one of two or more.
-    pub(super) fn moments(&self, random: &mut Random, count: usize) -> Vec<Moment> {
+    pub(super) fn times(&self, random: &mut Random, count: usize) -> Vec<TradeTime> {
         let minute_of = |nanos| nanos / NANOS_PER_MINUTE * MICROS_PER_MINUTE;
         let auctions = [
             self.close_minute * MICROS_PER_MINUTE + random.below(90_000),
@@ -65,23 +65,25 @@ impl DayShape {
             minute_of(AFTERNOON_OPEN) + 1_000 + random.below(200_000),
         ];
         let opening = auctions[1];
-        let mut moments: Vec<Moment> = auctions
+        let mut times: Vec<TradeTime> = auctions
             .into_iter()
             .take(count)
-            .map(|micros| Moment { micros, auction: true })
+            .map(|micros| TradeTime { micros, auction: true })
             .collect();
-        for _ in moments.len()..count {
-            moments
-                .push(Moment { micros: self.continuous(random).max(opening + 1), auction: false });
+        for _ in times.len()..count {
+            times.push(TradeTime {
+                micros: self.continuous(random).max(opening + 1),
+                auction: false,
+            });
         }
-        moments.sort_unstable_by_key(|moment| (moment.micros, moment.auction));
-        moments
+        times.sort_unstable_by_key(|time| (time.micros, time.auction));
+        times
     }
 
     fn continuous(&self, random: &mut Random) -> u64 {
         let total = self.minutes.last().map_or(1, |(_, sum)| *sum);
-        let place = random.below(total);
-        let index = self.minutes.partition_point(|(_, sum)| *sum <= place);
+        let drawn = random.below(total);
+        let index = self.minutes.partition_point(|(_, sum)| *sum <= drawn);
         let minute = self.minutes.get(index).map_or(0, |(minute, _)| *minute);
         // Rows that meet are moved on by microseconds later; the margin keeps them in their minute.
         minute * MICROS_PER_MINUTE + random.below(MICROS_PER_MINUTE - 1_000_000)
@@ -92,22 +94,21 @@ impl DayShape {
 mod tests {
     use super::*;
 
-    fn day(text: &str, count: usize) -> Vec<Moment> {
+    fn day(text: &str, count: usize) -> Vec<TradeTime> {
         let shape = DayShape::of(text.parse().unwrap());
-        shape.moments(&mut Random::new(&[1]), count)
+        shape.times(&mut Random::new(&[1]), count)
     }
 
     #[test]
     fn days_have_four_auctions_and_two_busy_ends() {
         for (date, end) in [("2024-11-01", 15 * 60), ("2024-11-05", 15 * 60 + 30)] {
-            let moments = day(date, 10_000);
+            let times = day(date, 10_000);
             let minutes: Vec<u64> =
-                moments.iter().map(|moment| moment.micros / MICROS_PER_MINUTE).collect();
-            let auctions = moments.iter().filter(|moment| moment.auction);
-            let auctions: Vec<u64> =
-                auctions.map(|moment| moment.micros / MICROS_PER_MINUTE).collect();
+                times.iter().map(|time| time.micros / MICROS_PER_MINUTE).collect();
+            let auctions = times.iter().filter(|time| time.auction);
+            let auctions: Vec<u64> = auctions.map(|time| time.micros / MICROS_PER_MINUTE).collect();
             assert_eq!(auctions, [540, 690, 750, end]);
-            assert!(moments[0].auction && moments[9_999].auction);
+            assert!(times[0].auction && times[9_999].auction);
             let between =
                 |from, to| minutes.iter().filter(|minute| (from..to).contains(*minute)).count();
             assert!(between(540, 550) > 2 * between(600, 610));

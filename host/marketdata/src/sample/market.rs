@@ -5,7 +5,7 @@ use domain::instrument::DailyLimits;
 use domain::price::UNITS_PER_YEN;
 use domain::{Price, TickTable};
 
-use super::clock::{DayShape, Moment};
+use super::clock::{DayShape, TradeTime};
 use domain::Random;
 
 const TICKS: TickTable = TickTable::Normal;
@@ -57,7 +57,7 @@ impl Market {
     ) -> Vec<Print> {
         let count = u64::from(trades_mean) * (880 + random.below(240)) / 1_000;
         let count = usize::try_from(count.max(1)).unwrap_or(1);
-        let moments = shape.moments(random, count);
+        let times = shape.times(random, count);
         let mut day = Day {
             random,
             limits: DailyLimits::around(self.close),
@@ -71,7 +71,7 @@ impl Market {
             last_micros: 0,
             transaction_id: 0,
         };
-        let prints: Vec<Print> = moments.into_iter().map(|moment| day.print(moment)).collect();
+        let prints: Vec<Print> = times.into_iter().map(|time| day.print(time)).collect();
         if let Some(last) = prints.last() {
             self.close = last.price;
         }
@@ -102,24 +102,24 @@ struct Day<'a> {
 }
 
 impl Day<'_> {
-    fn print(&mut self, moment: Moment) -> Print {
+    fn print(&mut self, time: TradeTime) -> Print {
         self.transaction_id += 1 + self.random.below(29);
-        let swept = if moment.auction { None } else { self.sweep_on() };
+        let swept = if time.auction { None } else { self.sweep_on() };
         let micros = match swept {
             Some(_) => self.last_micros,
             // One instant and one price make one row, so rows that meet by chance are moved apart.
-            None => moment.micros.max(self.last_micros + 1),
+            None => time.micros.max(self.last_micros + 1),
         };
         self.last_micros = micros;
         let price = match swept {
             Some(price) => price,
-            None if moment.auction => self.auction(),
+            None if time.auction => self.auction(),
             None => self.trade(),
         };
         Print {
             micros,
             price,
-            quantity: LOT * self.lots(moment.auction),
+            quantity: LOT * self.lots(time.auction),
             transaction_id: self.transaction_id,
         }
     }

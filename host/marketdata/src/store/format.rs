@@ -1,6 +1,6 @@
 //! The layout of a cache file: a header of 128 bytes, then columns of little-endian 64-bit integers,
-//! each padded with zeros to a multiple of 64 bytes: three for trades (moment, price, quantity), six
-//! for bars (moment, open, high, low, close, volume).
+//! each padded with zeros to a multiple of 64 bytes: three for trades (timestamp, price, quantity), six
+//! for bars (timestamp, open, high, low, close, volume).
 //!
 //! | bytes | header field |
 //! |---|---|
@@ -9,7 +9,7 @@
 //! | 16..32 | xxh3-128 of the source file |
 //! | 32..40 | vendor code, three zeros |
 //! | 40..48 | rows |
-//! | 48..64 | first and last moment, nanoseconds since 1970 in UTC; zero without rows |
+//! | 48..64 | first and last timestamp, nanoseconds since 1970 in UTC; zero without rows |
 //! | 64..80 | price grid: step, bit per official tick table |
 //! | 80..88 | xxh3-64 of the columns with their padding |
 //! | 88..120 | zeros |

@@ -78,8 +78,8 @@ impl PriceGrid {
 
     pub(super) fn from_parts(step: i64, bits: u64) -> Self {
         let mut aligned = [false; TickTable::OFFICIAL.len()];
-        for (place, aligned) in aligned.iter_mut().enumerate() {
-            *aligned = bits >> place & 1 == 1;
+        for (index, aligned) in aligned.iter_mut().enumerate() {
+            *aligned = bits >> index & 1 == 1;
         }
         Self { step, aligned }
     }

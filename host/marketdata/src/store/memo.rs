@@ -55,7 +55,9 @@ pub(super) fn content_hash(folder: &Path, source: &Path) -> io::Result<u128> {
     let hash = hash_file(source)?;
     if State::of(source)? == state {
         // Without a memo the next run only takes longer.
-        let _ = save(folder, &memo, &encode(state, taken, hash));
+        if let Err(error) = save(folder, &memo, &encode(state, taken, hash)) {
+            tracing::debug!("{} is hashed again next time: {error}", source.display());
+        }
     }
     Ok(hash)
 }

@@ -78,10 +78,10 @@ pub struct Segment<const N: usize> {
     outcome: CacheOutcome,
 }
 
-/// One code's rows of one trades file: moment, price, quantity.
+/// One code's rows of one trades file: timestamp, price, quantity.
 pub type TradeSegment = Segment<3>;
 
-/// One code's rows of one bar file: moment, open, high, low, close, volume.
+/// One code's rows of one bar file: timestamp, open, high, low, close, volume.
 pub type BarSegment = Segment<6>;
 
 impl<const N: usize> Segment<N> {
@@ -153,13 +153,13 @@ impl<const N: usize> Segment<N> {
         Self { columns: columns.unwrap_or_else(|| Arc::clone(&self.columns)), ..self.clone() }
     }
 
-    /// Moments in nanoseconds since 1970 in UTC, never falling.
+    /// Timestamps in nanoseconds since 1970 in UTC, never falling.
     #[must_use]
     pub fn ts_event(&self) -> &[u64] {
         self.columns.column(0)
     }
 
-    /// Rows.
+    /// Number of rows.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ts_event().len()

@@ -15,7 +15,7 @@ use crate::reader::{BarRow, BarSink, TradeRow, TradeSink};
 
 use super::format::{Key, Writer};
 
-/// Columns in memory: the moments first, then as the kind of the rows has them.
+/// Columns in memory: the timestamps first, then as the kind of the rows has them.
 #[derive(Debug)]
 pub(super) struct OwnedColumns<const N: usize>(pub(super) [Vec<u64>; N]);
 
@@ -162,8 +162,8 @@ impl<const N: usize> Spill<N> {
     /// All rows of a code in memory, for when there can be no cache file.
     pub(super) fn columns(&mut self, index: usize) -> io::Result<OwnedColumns<N>> {
         let mut columns = OwnedColumns::default();
-        for (place, whole) in columns.0.iter_mut().enumerate() {
-            self.each_part(index, place, &mut |part| {
+        for (column, whole) in columns.0.iter_mut().enumerate() {
+            self.each_part(index, column, &mut |part| {
                 whole.extend_from_slice(part);
                 Ok(())
             })?;
@@ -242,7 +242,7 @@ mod tests {
         let mut spill = filled(&file, 8, 100);
         assert_eq!(spill.held_max, usize::MAX);
         assert!(spill.save(0, &key("13010")).is_err());
-        let moments = [0, 1].map(|index| spill.columns(index).unwrap().0[0].len());
-        assert_eq!(moments, [75, 25]);
+        let rows = [0, 1].map(|index| spill.columns(index).unwrap().0[0].len());
+        assert_eq!(rows, [75, 25]);
     }
 }

@@ -92,7 +92,7 @@ fn quiet_stretches_and_empty_days_are_found() {
     let code = &audit.codes[0];
     // 60 minutes and 30 minutes; the lunch break and the nights are not inside a session.
     assert_eq!((code.quiet, code.longest_quiet_minutes), (2, 60));
-    assert_eq!(code.same_moment_and_price, 1);
+    assert_eq!(code.same_timestamp_and_price, 1);
     let empty: Vec<String> = audit.empty_days.iter().map(ToString::to_string).collect();
     assert_eq!(empty, ["2025-01-07", "2025-01-08"]);
 }

@@ -115,7 +115,7 @@ fn a_damaged_cache_file_is_made_again() {
         ("magic", |bytes| bytes[0] ^= 1, "it is no cache file"),
         ("version", |bytes| bytes[8] ^= 1, "its header is damaged"),
         ("rows", |bytes| bytes[40] ^= 1, "its header is damaged"),
-        ("moments", |bytes| bytes[128] ^= 1, "its columns are damaged"),
+        ("timestamps", |bytes| bytes[128] ^= 1, "its columns are damaged"),
         ("prices", |bytes| bytes[192] ^= 1, "its columns are damaged"),
         ("padding", |bytes| bytes[319] ^= 1, "its columns are damaged"),
         ("cut", |bytes| bytes.truncate(319), "it has 319 bytes instead of 320"),

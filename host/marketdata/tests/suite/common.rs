@@ -29,7 +29,7 @@ Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId
 2025-01-07,13010,09:00:01.500001,01,4821,100,000000000008
 ";
 
-/// A row without its code index: code, moment, price, quantity, id.
+/// A row without its code index: code, timestamp, price, quantity, id.
 pub(crate) type Row = (String, u64, i64, u64, u64);
 
 /// What every legal spelling of [`TEXT`] holds.

@@ -17,9 +17,9 @@ pub(super) const INPUTS_BYTES: usize = 12;
 
 type Lifted<T> = Result<T, FaultKind>;
 
-/// `record description` at a place.
-pub(crate) fn description(lift: &mut Lift<'_>, place: u32) -> Lifted<FormulaDescription> {
-    lift.go_to(place, 4, DESCRIPTION_BYTES)?;
+/// `record description` at an address.
+pub(crate) fn description(lift: &mut Lift<'_>, pointer: u32) -> Lifted<FormulaDescription> {
+    lift.go_to(pointer, 4, DESCRIPTION_BYTES)?;
     Ok(FormulaDescription {
         name: lift.text()?.to_owned(),
         version: lift.text()?.to_owned(),
@@ -39,9 +39,12 @@ fn parameter(lift: &mut Lift<'_>) -> Lifted<FormulaParameter> {
     })
 }
 
-/// `result<list<input>, string>` at a place.
-pub(crate) fn inputs(lift: &mut Lift<'_>, place: u32) -> Lifted<Result<Vec<FormulaInput>, String>> {
-    lift.go_to(place, 4, INPUTS_BYTES)?;
+/// `result<list<input>, string>` at an address.
+pub(crate) fn inputs(
+    lift: &mut Lift<'_>,
+    pointer: u32,
+) -> Lifted<Result<Vec<FormulaInput>, String>> {
+    lift.go_to(pointer, 4, INPUTS_BYTES)?;
     let case = lift.u8()?;
     lift.align(4);
     match case {
@@ -57,13 +60,13 @@ fn input(lift: &mut Lift<'_>) -> Lifted<FormulaInput> {
     Ok(FormulaInput { column, first_lag: lift.u32()?, last_lag: lift.u32()? })
 }
 
-/// `list<f64>` whose place and length stand at a place; it must fill `out`.
-pub(crate) fn values(lift: &mut Lift<'_>, place: u32, out: &mut [f64]) -> Lifted<()> {
-    lift.go_to(place, 4, 8)?;
-    let (place, length) = (lift.u32()?, lift.u32()?);
+/// `list<f64>` whose pointer and length stand at an address; it must fill `out`.
+pub(crate) fn values(lift: &mut Lift<'_>, pointer: u32, out: &mut [f64]) -> Lifted<()> {
+    lift.go_to(pointer, 4, 8)?;
+    let (pointer, length) = (lift.u32()?, lift.u32()?);
     if length as usize != out.len() {
         let rows = out.len();
         return Err(FaultKind::Protocol(format!("it answered {length} values for {rows} rows")));
     }
-    lift.f64s_at(place, out)
+    lift.f64s_at(pointer, out)
 }

@@ -15,13 +15,13 @@ pub(super) const ACTION_BYTES: usize = 104;
 type Lifted<T> = Result<T, FaultKind>;
 
 /// `list<action>`
-pub(crate) fn actions(lift: &mut Lift<'_>, place: u32, length: u32) -> Lifted<Vec<Action>> {
-    lift.list_at(place, length, 8, ACTION_BYTES, action)
+pub(crate) fn actions(lift: &mut Lift<'_>, pointer: u32, length: u32) -> Lifted<Vec<Action>> {
+    lift.list_at(pointer, length, 8, ACTION_BYTES, action)
 }
 
-/// `result<_, string>` at a place: the text when it is an error.
-pub(crate) fn refusal(lift: &mut Lift<'_>, place: u32) -> Lifted<Option<String>> {
-    lift.go_to(place, 4, 12)?;
+/// `result<_, string>` at an address: the text when it is an error.
+pub(crate) fn refusal(lift: &mut Lift<'_>, pointer: u32) -> Lifted<Option<String>> {
+    lift.go_to(pointer, 4, 12)?;
     let case = lift.u8()?;
     match case {
         0 => Ok(None),

@@ -29,11 +29,11 @@ impl<'m> Lift<'m> {
         self.left
     }
 
-    /// Goes to a place; `bytes` must be there.
-    pub(crate) fn go_to(&mut self, place: u32, alignment: u32, bytes: usize) -> Lifted<()> {
-        let at = place as usize;
-        if !place.is_multiple_of(alignment) {
-            return broken(format!("the place {place} is not a multiple of {alignment}"));
+    /// Goes to an address; `bytes` must be there.
+    pub(crate) fn go_to(&mut self, pointer: u32, alignment: u32, bytes: usize) -> Lifted<()> {
+        let at = pointer as usize;
+        if !pointer.is_multiple_of(alignment) {
+            return broken(format!("the place {pointer} is not a multiple of {alignment}"));
         }
         self.slice(at, bytes)?;
         self.at = at;
@@ -143,8 +143,8 @@ impl<'m> Lift<'m> {
 
     /// A `string`.
     pub(crate) fn text(&mut self) -> Lifted<&'m str> {
-        let (place, length) = (self.u32()?, self.u32()?);
-        self.text_at(place, length)
+        let (pointer, length) = (self.u32()?, self.u32()?);
+        self.text_at(pointer, length)
     }
 
     /// An `option` of a `string`.
@@ -162,21 +162,21 @@ impl<'m> Lift<'m> {
         self.option(8, 8, Self::s64)
     }
 
-    /// A text at a place.
-    pub(crate) fn text_at(&mut self, place: u32, length: u32) -> Lifted<&'m str> {
+    /// A text at an address.
+    pub(crate) fn text_at(&mut self, pointer: u32, length: u32) -> Lifted<&'m str> {
         let length = length as usize;
         self.spend(length)?;
-        match std::str::from_utf8(self.slice(place as usize, length)?) {
+        match std::str::from_utf8(self.slice(pointer as usize, length)?) {
             Ok(text) => Ok(text),
             Err(error) => broken(format!("a text is not UTF-8: {error}")),
         }
     }
 
-    /// A list of numbers at a place, copied into `out`, which has its length.
-    pub(crate) fn f64s_at(&mut self, place: u32, out: &mut [f64]) -> Lifted<()> {
+    /// A list of numbers at an address, copied into `out`, which has its length.
+    pub(crate) fn f64s_at(&mut self, pointer: u32, out: &mut [f64]) -> Lifted<()> {
         let bytes = size_of_val(out);
         self.spend(bytes)?;
-        self.go_to(place, 8, bytes)?;
+        self.go_to(pointer, 8, bytes)?;
         bytemuck::cast_slice_mut(out).copy_from_slice(self.slice(self.at, bytes)?);
         Ok(())
     }
@@ -188,17 +188,17 @@ impl<'m> Lift<'m> {
         size: usize,
         each: impl FnMut(&mut Self) -> Lifted<T>,
     ) -> Lifted<Vec<T>> {
-        let (place, length) = (self.u32()?, self.u32()?);
+        let (pointer, length) = (self.u32()?, self.u32()?);
         let back = self.at;
-        let items = self.list_at(place, length, alignment, size, each)?;
+        let items = self.list_at(pointer, length, alignment, size, each)?;
         self.at = back;
         Ok(items)
     }
 
-    /// A list at a place, with elements of the given alignment and size.
+    /// A list at an address, with elements of the given alignment and size.
     pub(crate) fn list_at<T>(
         &mut self,
-        place: u32,
+        pointer: u32,
         length: u32,
         alignment: u32,
         size: usize,
@@ -207,10 +207,10 @@ impl<'m> Lift<'m> {
         let length = length as usize;
         let bytes = length.saturating_mul(size);
         self.spend(bytes)?;
-        self.go_to(place, alignment, bytes)?;
+        self.go_to(pointer, alignment, bytes)?;
         let mut items = Vec::with_capacity(length);
         for index in 0..length {
-            self.at = place as usize + index * size;
+            self.at = pointer as usize + index * size;
             items.push(each(self)?);
         }
         Ok(items)

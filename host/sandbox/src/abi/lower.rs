@@ -4,8 +4,8 @@ use wasmtime::{AsContextMut, Error, Memory, Result, StoreContextMut, TypedFunc};
 
 use crate::state::State;
 
-/// Largest room that is kept from one call to the next.
-const IMAGE_BYTES_KEPT: usize = 1 << 20;
+/// Largest buffer that is kept from one call to the next.
+const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
 /// The parts of a running module that moving values needs.
 pub(crate) struct Guest {
@@ -25,16 +25,16 @@ impl Guest {
         let wanted = u32::try_from(size)?;
         // The contract's imports are not to be called from inside the allocator.
         let may_leave = std::mem::replace(&mut store.data_mut().may_leave, false);
-        let place = self.realloc.call(&mut *store, (0, 0, alignment, wanted))?;
+        let pointer = self.realloc.call(&mut *store, (0, 0, alignment, wanted))?;
         store.data_mut().may_leave = may_leave;
-        let end = place as usize + size;
-        if !place.is_multiple_of(alignment) || end > self.memory.data_size(&mut *store) {
+        let end = pointer as usize + size;
+        if !pointer.is_multiple_of(alignment) || end > self.memory.data_size(&mut *store) {
             return Err(Error::msg(format!(
                 "its allocator was asked for {size} bytes at a multiple of {alignment} and gave \
-                 {place}, which is outside its memory or not such a multiple"
+                 {pointer}, which is outside its memory or not such a multiple"
             )));
         }
-        Ok(place)
+        Ok(pointer)
     }
 
     /// Copies bytes into memory that the strategy then owns; tells where. Nothing is asked for
@@ -48,10 +48,10 @@ impl Guest {
         if bytes.is_empty() {
             return Ok(alignment);
         }
-        let place = self.allocate(store, alignment, bytes.len())?;
-        let start = place as usize;
+        let pointer = self.allocate(store, alignment, bytes.len())?;
+        let start = pointer as usize;
         self.memory.data_mut(store)[start..start + bytes.len()].copy_from_slice(bytes);
-        Ok(place)
+        Ok(pointer)
     }
 
     /// Copies lists of numbers one after the other, as one list; tells where.
@@ -64,14 +64,14 @@ impl Guest {
         if bytes == 0 {
             return Ok(8);
         }
-        let place = self.allocate(store, 8, bytes)?;
-        let mut rest = &mut self.memory.data_mut(store)[place as usize..];
+        let pointer = self.allocate(store, 8, bytes)?;
+        let mut rest = &mut self.memory.data_mut(store)[pointer as usize..];
         for column in columns {
             let (target, after) = rest.split_at_mut(size_of_val(*column));
             target.copy_from_slice(bytemuck::cast_slice(column));
             rest = after;
         }
-        Ok(place)
+        Ok(pointer)
     }
 }
 
@@ -79,43 +79,43 @@ impl Guest {
 pub(crate) struct Lower<'a> {
     store: StoreContextMut<'a, State>,
     guest: &'a Guest,
-    image: Vec<u8>,
+    buffer: Vec<u8>,
 }
 
 impl<'a> Lower<'a> {
     pub(crate) fn new<C: AsContextMut<Data = State>>(store: &'a mut C, guest: &'a Guest) -> Self {
         let mut store = store.as_context_mut();
-        let image = std::mem::take(&mut store.data_mut().image);
-        Self { store, guest, image }
+        let buffer = std::mem::take(&mut store.data_mut().buffer);
+        Self { store, guest, buffer }
     }
 
     /// Pads to a multiple of `alignment`.
     #[inline]
     pub(crate) fn align(&mut self, alignment: usize) {
-        self.image.resize(self.image.len().next_multiple_of(alignment), 0);
+        self.buffer.resize(self.buffer.len().next_multiple_of(alignment), 0);
     }
 
     #[inline]
     pub(crate) fn u8(&mut self, value: u8) {
-        self.image.push(value);
+        self.buffer.push(value);
     }
 
     #[inline]
     pub(crate) fn u16(&mut self, value: u16) {
         self.align(2);
-        self.image.extend_from_slice(&value.to_le_bytes());
+        self.buffer.extend_from_slice(&value.to_le_bytes());
     }
 
     #[inline]
     pub(crate) fn u32(&mut self, value: u32) {
         self.align(4);
-        self.image.extend_from_slice(&value.to_le_bytes());
+        self.buffer.extend_from_slice(&value.to_le_bytes());
     }
 
     #[inline]
     pub(crate) fn u64(&mut self, value: u64) {
         self.align(8);
-        self.image.extend_from_slice(&value.to_le_bytes());
+        self.buffer.extend_from_slice(&value.to_le_bytes());
     }
 
     #[inline]
@@ -136,10 +136,10 @@ impl<'a> Lower<'a> {
         self.u8(value.unwrap_or_default());
     }
 
-    /// A `string`: its place and length; its bytes are copied now.
+    /// A `string`: its pointer and length; its bytes are copied now.
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
-        let place = self.guest.copy_in(&mut self.store, 1, text.as_bytes())?;
-        self.place_and_length(place, text.len())
+        let pointer = self.guest.copy_in(&mut self.store, 1, text.as_bytes())?;
+        self.pointer_and_length(pointer, text.len())
     }
 
     /// An `option` of a `string`.
@@ -148,7 +148,7 @@ impl<'a> Lower<'a> {
         self.u8(u8::from(text.is_some()));
         match text {
             Some(text) => self.text(text),
-            None => self.place_and_length(0, 0),
+            None => self.pointer_and_length(0, 0),
         }
     }
 
@@ -159,62 +159,62 @@ impl<'a> Lower<'a> {
         alignment: u32,
         mut each: impl FnMut(&mut Self, &T) -> Result<()>,
     ) -> Result<()> {
-        let outer = std::mem::take(&mut self.image);
+        let outer = std::mem::take(&mut self.buffer);
         for item in items {
             each(self, item)?;
         }
-        let inner = std::mem::replace(&mut self.image, outer);
-        let place = self.guest.copy_in(&mut self.store, alignment, &inner)?;
-        self.place_and_length(place, items.len())
+        let inner = std::mem::replace(&mut self.buffer, outer);
+        let pointer = self.guest.copy_in(&mut self.store, alignment, &inner)?;
+        self.pointer_and_length(pointer, items.len())
     }
 
-    fn place_and_length(&mut self, place: u32, length: usize) -> Result<()> {
-        self.u32(place);
+    fn pointer_and_length(&mut self, pointer: u32, length: usize) -> Result<()> {
+        self.u32(pointer);
         self.u32(u32::try_from(length)?);
         Ok(())
     }
 
-    /// A case of a variant: its number, then its payload in the room of the largest payload.
+    /// A case of a variant: its number, then its payload in the bytes of the largest payload.
     pub(crate) fn variant(
         &mut self,
         case: u8,
         alignment: usize,
-        room: usize,
+        payload_bytes: usize,
         payload: impl FnOnce(&mut Self) -> Result<()>,
     ) -> Result<()> {
         self.align(alignment);
         self.u8(case);
         self.align(alignment);
-        let end = self.image.len() + room;
+        let end = self.buffer.len() + payload_bytes;
         payload(self)?;
-        self.image.resize(end, 0);
+        self.buffer.resize(end, 0);
         Ok(())
     }
 
     /// Copies what was laid out into memory that the strategy then owns; tells where.
     pub(crate) fn finish(mut self, alignment: u32) -> Result<u32> {
-        let place = self.guest.copy_in(&mut self.store, alignment, &self.image);
+        let pointer = self.guest.copy_in(&mut self.store, alignment, &self.buffer);
         self.give_back();
-        place
+        pointer
     }
 
-    /// Copies what was laid out to a place that the strategy named.
-    pub(crate) fn finish_at(mut self, alignment: u32, place: u32) -> Result<()> {
-        let range = place as usize..place as usize + self.image.len();
+    /// Copies what was laid out to an address that the strategy named.
+    pub(crate) fn finish_at(mut self, alignment: u32, pointer: u32) -> Result<()> {
+        let range = pointer as usize..pointer as usize + self.buffer.len();
         match self.guest.memory.data_mut(&mut self.store).get_mut(range) {
-            Some(target) if place.is_multiple_of(alignment) => {
-                target.copy_from_slice(&self.image);
+            Some(target) if pointer.is_multiple_of(alignment) => {
+                target.copy_from_slice(&self.buffer);
                 self.give_back();
                 Ok(())
             }
-            _ => Err(Error::msg(format!("it wants an answer at {place}, where it cannot be"))),
+            _ => Err(Error::msg(format!("it wants an answer at {pointer}, where it cannot be"))),
         }
     }
-    /// Keeps the room for the next values, unless it has become large.
+    /// Keeps the buffer for the next values, unless it has become large.
     fn give_back(mut self) {
-        if self.image.capacity() <= IMAGE_BYTES_KEPT {
-            self.image.clear();
-            self.store.data_mut().image = self.image;
+        if self.buffer.capacity() <= BUFFER_BYTES_KEPT {
+            self.buffer.clear();
+            self.store.data_mut().buffer = self.buffer;
         }
     }
 }

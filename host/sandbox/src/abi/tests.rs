@@ -30,12 +30,12 @@ const PROGRAM: &str = r#"(module
     (memory (export "memory") 2)
     (global $next (mut i32) (i32.const 1024))
     (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32)
-        (local $place i32)
-        (local.set $place (i32.and
+        (local $pointer i32)
+        (local.set $pointer (i32.and
             (i32.add (global.get $next) (i32.sub (local.get 2) (i32.const 1)))
             (i32.sub (i32.const 0) (local.get 2))))
-        (global.set $next (i32.add (local.get $place) (local.get 3)))
-        (local.get $place)))"#;
+        (global.set $next (i32.add (local.get $pointer) (local.get 3)))
+        (local.get $pointer)))"#;
 
 fn program() -> (Store<State>, Guest) {
     let engine = Engine::default();
@@ -52,16 +52,16 @@ fn program() -> (Store<State>, Guest) {
 /// Lowers something and decodes it as a named type of the contract.
 fn lowered(name: &str, lower: impl Fn(&mut Lower<'_>)) -> String {
     let (mut store, guest) = program();
-    let mut image = Lower::new(&mut store, &guest);
-    lower(&mut image);
+    let mut buffer = Lower::new(&mut store, &guest);
+    lower(&mut buffer);
     // Twice, so that a wrong size shows in the second.
-    lower(&mut image);
-    let place = image.finish(8).unwrap() as usize;
+    lower(&mut buffer);
+    let pointer = buffer.finish(8).unwrap() as usize;
     let contract = Contract::new(&STRATEGY);
     let of = contract.named(name);
     let memory = guest.memory.data(&store);
-    let first = contract.decode(&of, memory, place);
-    assert_eq!(first, contract.decode(&of, memory, place + contract.size(&of)));
+    let first = contract.decode(&of, memory, pointer);
+    assert_eq!(first, contract.decode(&of, memory, pointer + contract.size(&of)));
     first
 }
 
@@ -72,12 +72,12 @@ fn lifted(values: Vec<Value>) -> Result<Vec<Action>, FaultKind> {
     assert_eq!(contract.size(&action), ACTION_BYTES);
     let mut memory = vec![0xEE; 16];
     let count = values.len() as u32;
-    let place = memory.len();
-    memory.resize(place + values.len() * ACTION_BYTES, 0xEE);
+    let pointer = memory.len();
+    memory.resize(pointer + values.len() * ACTION_BYTES, 0xEE);
     for (index, value) in values.iter().enumerate() {
-        contract.encode(&action, value, &mut memory, place + index * ACTION_BYTES);
+        contract.encode(&action, value, &mut memory, pointer + index * ACTION_BYTES);
     }
-    super::actions(&mut Lift::new(&memory, 1 << 20, 1 << 20), place as u32, count)
+    super::actions(&mut Lift::new(&memory, 1 << 20, 1 << 20), pointer as u32, count)
 }
 
 fn request() -> OrderRequest {
@@ -213,16 +213,16 @@ fn working_orders_are_written_as_the_contract_says() {
         ts_submitted: TsNanos::from_nanos(6),
     };
     let (mut store, guest) = program();
-    let mut image = Lower::new(&mut store, &guest);
-    to_guest::working_orders(&mut image, &[order.clone(), order]).unwrap();
-    let place = image.finish(4).unwrap() as usize;
+    let mut buffer = Lower::new(&mut store, &guest);
+    to_guest::working_orders(&mut buffer, &[order.clone(), order]).unwrap();
+    let pointer = buffer.finish(4).unwrap() as usize;
     let contract = Contract::new(&STRATEGY);
     let one = "{request: {client-order-id: 'O-1', instrument: 3, side: sell, order-type: \
                stop-limit, quantity: 100, price: 7, trigger-price: none, trigger-type: last, \
                time-in-force: at-the-close, expire-time: 9, post-only: 1, reduce-only: 0, tags: \
                ['a=b', 'c=d']}, venue-order-id: none, status: partially-filled, filled-quantity: \
                8, ts-submitted: 6}";
-    let shown = contract.list(&contract.named("order"), guest.memory.data(&store), place);
+    let shown = contract.list(&contract.named("order"), guest.memory.data(&store), pointer);
     assert_eq!(shown, format!("[{one}, {one}]"));
 }
 
@@ -322,8 +322,8 @@ fn enumerations_have_the_numbers_of_the_contract() {
 #[test]
 fn nothing_outside_the_memory_is_read() {
     let memory = [0_u8; 256];
-    let read = |place, length| {
-        super::actions(&mut Lift::new(&memory, 1 << 20, 1 << 20), place, length).unwrap_err()
+    let read = |pointer, length| {
+        super::actions(&mut Lift::new(&memory, 1 << 20, 1 << 20), pointer, length).unwrap_err()
     };
     let words = |kind: FaultKind| kind.to_string();
     assert!(words(read(8, 3)).contains("312 bytes at 8 are outside its memory"));

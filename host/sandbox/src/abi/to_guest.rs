@@ -20,9 +20,9 @@ const BARS: u32 = 4;
 
 #[inline]
 pub(crate) fn one_trade(trade: &Trade, limit: u32) -> WindowArguments {
-    let (moment, instrument) = (trade.ts_event.nanos(), u32::from(trade.instrument.0));
+    let (timestamp, instrument) = (trade.ts_event.nanos(), u32::from(trade.instrument.0));
     let (price, shares) = (trade.price.units().cast_unsigned(), trade.quantity.shares());
-    (ONE_TRADE, moment, instrument, price, shares, 0, 0, 0, 0, limit)
+    (ONE_TRADE, timestamp, instrument, price, shares, 0, 0, 0, 0, limit)
 }
 
 pub(crate) fn one_bar(bar: &Bar, limit: u32) -> WindowArguments {
@@ -49,14 +49,14 @@ pub(crate) fn columns(
     limit: u32,
 ) -> Result<WindowArguments> {
     let rows = u32::try_from(columns.ts_event.len())?;
-    let moments = guest.copy_in(store, 8, bytemuck::cast_slice(columns.ts_event))?;
+    let timestamps = guest.copy_in(store, 8, bytemuck::cast_slice(columns.ts_event))?;
     let instruments = guest.copy_in(store, 2, bytemuck::cast_slice(columns.instrument))?;
     let prices = guest.copy_in(store, 8, bytemuck::cast_slice(columns.price))?;
     let shares = guest.copy_in(store, 8, bytemuck::cast_slice(columns.quantity))?;
-    let (rows_wide, wide) = (u64::from(rows), |place: u32| u64::from(place));
+    let (rows_wide, wide) = (u64::from(rows), |pointer: u32| u64::from(pointer));
     Ok((
         TRADES,
-        wide(moments),
+        wide(timestamps),
         rows,
         wide(instruments),
         rows_wide,
@@ -77,8 +77,8 @@ pub(crate) fn bars(
 ) -> Result<WindowArguments> {
     let mut lower = Lower::new(store, guest);
     bars.iter().for_each(|one| bar(&mut lower, one));
-    let place = lower.finish(8)?;
-    Ok((BARS, u64::from(place), u32::try_from(bars.len())?, 0, 0, 0, 0, 0, 0, limit))
+    let pointer = lower.finish(8)?;
+    Ok((BARS, u64::from(pointer), u32::try_from(bars.len())?, 0, 0, 0, 0, 0, 0, limit))
 }
 
 /// `record bar`
@@ -92,7 +92,7 @@ pub(super) fn bar(lower: &mut Lower<'_>, bar: &Bar) {
     lower.u64(bar.volume.shares());
 }
 
-/// `list<instrument>`; tells its place.
+/// `list<instrument>`; tells its pointer.
 pub(crate) fn instruments(mut lower: Lower<'_>, instruments: &[Instrument]) -> Result<u32> {
     for one in instruments {
         instrument(&mut lower, one)?;
@@ -115,7 +115,7 @@ pub(super) fn instrument(lower: &mut Lower<'_>, instrument: &Instrument) -> Resu
     Ok(())
 }
 
-/// `list<order-event>`; tells its place.
+/// `list<order-event>`; tells its pointer.
 pub(crate) fn order_events(mut lower: Lower<'_>, events: &[OrderEvent]) -> Result<u32> {
     for event in events {
         order_event(&mut lower, event)?;
@@ -176,7 +176,7 @@ pub(crate) fn position(lower: &mut Lower<'_>, position: &Position) {
     lower.s64(position.realised_pnl.units());
 }
 
-/// `list<order>` as an answer: its place and length.
+/// `list<order>` as an answer: its pointer and length.
 pub(crate) fn working_orders(lower: &mut Lower<'_>, orders: &[WorkingOrder]) -> Result<()> {
     lower.list(orders, 8, |lower, order| {
         order_request(lower, &order.request)?;

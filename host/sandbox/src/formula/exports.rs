@@ -48,9 +48,9 @@ impl Exports {
 
     /// `describe`
     pub(crate) fn describe(&self, store: &mut Store<State>) -> Result<FormulaDescription> {
-        let place = self.describe.call(&mut *store, ())?;
-        let found = self.read(store, |lift| abi::description(lift, place))?;
-        finish(store, self.after_describe.as_ref(), place)?;
+        let pointer = self.describe.call(&mut *store, ())?;
+        let found = self.read(store, |lift| abi::description(lift, pointer))?;
+        finish(store, self.after_describe.as_ref(), pointer)?;
         Ok(found)
     }
 
@@ -62,9 +62,9 @@ impl Exports {
     ) -> Result<Result<Vec<FormulaInput>, String>> {
         let list = self.guest.copy_columns(&mut store.as_context_mut(), &[values])?;
         let count = u32::try_from(values.len())?;
-        let place = self.configure.call(&mut *store, (list, count))?;
-        let found = self.read(store, |lift| abi::inputs(lift, place))?;
-        finish(store, self.after_configure.as_ref(), place)?;
+        let pointer = self.configure.call(&mut *store, (list, count))?;
+        let found = self.read(store, |lift| abi::inputs(lift, pointer))?;
+        finish(store, self.after_configure.as_ref(), pointer)?;
         Ok(found)
     }
 
@@ -82,9 +82,9 @@ impl Exports {
         }
         let list = self.guest.copy_columns(&mut store.as_context_mut(), columns)?;
         let count = u32::try_from(columns.len().saturating_mul(out.len()))?;
-        let place = self.evaluate.call(&mut *store, (rows, list, count))?;
-        self.read(store, |lift| abi::values(lift, place, out))?;
-        finish(store, self.after_evaluate.as_ref(), place)
+        let pointer = self.evaluate.call(&mut *store, (rows, list, count))?;
+        self.read(store, |lift| abi::values(lift, pointer, out))?;
+        finish(store, self.after_evaluate.as_ref(), pointer)
     }
 
     /// Reads from the module's memory, within what this call may still copy out.
@@ -102,8 +102,12 @@ impl Exports {
 }
 
 /// Lets the module free an answer that was read.
-fn finish(store: &mut Store<State>, after: Option<&TypedFunc<u32, ()>>, place: u32) -> Result<()> {
-    after.map_or(Ok(()), |after| after.call(store, place))
+fn finish(
+    store: &mut Store<State>,
+    after: Option<&TypedFunc<u32, ()>>,
+    pointer: u32,
+) -> Result<()> {
+    after.map_or(Ok(()), |after| after.call(store, pointer))
 }
 
 #[cfg(test)]
@@ -151,10 +155,10 @@ mod tests {
         }
     }
 
-    /// Stores `place` and `length` at 8, where the answer is said to be.
-    fn answer(place: i32, length: i32) -> String {
+    /// Stores `pointer` and `length` at 8, where the answer is said to be.
+    fn answer(pointer: i32, length: i32) -> String {
         format!(
-            "(i32.store (i32.const 8) (i32.const {place}))
+            "(i32.store (i32.const 8) (i32.const {pointer}))
              (i32.store (i32.const 12) (i32.const {length})) i32.const 8"
         )
     }

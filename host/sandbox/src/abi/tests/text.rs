@@ -48,8 +48,9 @@ impl Contract {
     }
 
     pub(super) fn list(&self, of: &Type, memory: &[u8], at: usize) -> String {
-        let (place, length) = (number(memory, at, 4) as usize, number(memory, at + 4, 4) as usize);
-        let item = |index| self.decode(of, memory, place + index * self.size(of));
+        let (pointer, length) =
+            (number(memory, at, 4) as usize, number(memory, at + 4, 4) as usize);
+        let item = |index| self.decode(of, memory, pointer + index * self.size(of));
         format!("[{}]", (0..length).map(item).collect::<Vec<_>>().join(", "))
     }
 
@@ -58,9 +59,9 @@ impl Contract {
         assert_eq!(at % self.align(of), 0);
         match (of, self.kind(of)) {
             (Type::String, _) => {
-                let place = number(memory, at, 4) as usize;
+                let pointer = number(memory, at, 4) as usize;
                 let length = number(memory, at + 4, 4) as usize;
-                format!("'{}'", str::from_utf8(&memory[place..place + length]).unwrap())
+                format!("'{}'", str::from_utf8(&memory[pointer..pointer + length]).unwrap())
             }
             (_, Some(TypeDefKind::Type(same))) => self.decode(same, memory, at),
             (_, Some(TypeDefKind::List(of))) => self.list(of, memory, at),
@@ -95,23 +96,23 @@ impl Contract {
         }
     }
 
-    /// Puts a value at a place; texts and lists go behind everything else.
+    /// Puts a value at a pointer; texts and lists go behind everything else.
     pub(super) fn encode(&self, of: &Type, value: &Value, memory: &mut Vec<u8>, at: usize) {
         match (of, self.kind(of), value) {
             (Type::String, _, Value::Text(text)) => {
-                let place = memory.len();
+                let pointer = memory.len();
                 memory.extend_from_slice(text.as_bytes());
-                put(memory, at, place as u64, 4);
+                put(memory, at, pointer as u64, 4);
                 put(memory, at + 4, text.len() as u64, 4);
             }
             (_, Some(TypeDefKind::Type(same)), _) => self.encode(same, value, memory, at),
             (_, Some(TypeDefKind::List(of)), Value::List(values)) => {
-                let place = memory.len().next_multiple_of(self.align(of));
-                memory.resize(place + values.len() * self.size(of), 0xEE);
-                put(memory, at, place as u64, 4);
+                let pointer = memory.len().next_multiple_of(self.align(of));
+                memory.resize(pointer + values.len() * self.size(of), 0xEE);
+                put(memory, at, pointer as u64, 4);
                 put(memory, at + 4, values.len() as u64, 4);
                 for (index, value) in values.iter().enumerate() {
-                    self.encode(of, value, memory, place + index * self.size(of));
+                    self.encode(of, value, memory, pointer + index * self.size(of));
                 }
             }
             (_, Some(TypeDefKind::Option(_)), Value::None) => memory[at] = 0,
