@@ -4,6 +4,8 @@
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::event::OrderEvent;
@@ -85,7 +87,7 @@ pub enum Window<'a> {
 }
 
 /// What a signal says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum SignalKind {
     /// A long entry.
     EntryLong,
