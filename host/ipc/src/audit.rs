@@ -41,7 +41,7 @@ pub struct AuditSubmit<'a> {
     pub ts: u64,
     /// The caller's id of the order.
     pub client_order_id: Text<'a>,
-    /// The key of what is asked for; see [`domain::request_key`].
+    /// The key of what is asked for; see specification 2, "request_key rules".
     pub request_key: u64,
     /// The instrument.
     pub instrument_id: Text<'a>,

@@ -35,7 +35,7 @@ pub enum Command {
     /// Loads data for a replay.
     LoadReplayData(LoadReplayData),
     /// Starts a strategy.
-    StartEngine(StartEngine),
+    StartEngine(Box<StartEngine>),
     /// Ends a run.
     StopEngine(StopEngine),
     /// Changes the speed of a replay.
@@ -70,7 +70,7 @@ pub struct Shutdown {
     pub request_id: RequestId,
 }
 
-/// What can be told of a message that is no valid [`Command`], for the answer to it (pin P15).
+/// What can be told of a message that is no valid [`Command`], for the answer to it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
 pub struct CommandHead {
     /// The command's name.

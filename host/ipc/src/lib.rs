@@ -1,6 +1,6 @@
 //! Every message between the engine and its clients, and every line of a run's logs, as types: what
 //! a JSON object is called, which fields it has and in which order stands here and nowhere else
-//! (specification 2, "Endpoints", "Events" and "Audit log"; its pins P9 to P29 and P51 to P79).
+//! (specification 2, "Endpoints", "Events" and "Audit log"; specification 4, pins P9 to P79).
 //!
 //! Types only: no sockets, no files, no decisions. What comes in refuses unknown fields; what goes
 //! out borrows its texts, so that a hot writer copies none. [`schema`] makes JSON schemas of all.

@@ -138,7 +138,7 @@ order_event! {
     }
 }
 
-/// What became of putting an order's id into the map of the day's orders (pin P10).
+/// What became of putting an order's id into the map of the day's orders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum SubmitOutcome {
     /// The id was new, and the order is accepted.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 
 use crate::{Decimal, ShareCount, Text};
 
-/// Who sent an order of a replay (pin P71).
+/// Who sent an order of a replay.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]

@@ -12,7 +12,6 @@ pub mod narrative;
 pub(crate) mod read;
 pub(crate) mod tables;
 
-pub use events::{AUDIT_LINES, EVENT_LINES, LineKind};
 pub use folder::{AUDIT_FILE, EVENTS_FILE, FolderError, FolderWriter, MANIFEST_FILE, REPORT_FILE};
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest, of_each};
 pub use read::ReadError;
