@@ -5,9 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use ipc::schema;
-use replay::output::{AUDIT_FILE, Column, EVENTS_FILE, MANIFEST_VERSION, TABLES};
+use replay::output::{
+    AUDIT_FILE, Column, EVENTS_FILE, MANIFEST_VERSION, Manifest, Summary, TABLES,
+};
 use replay::statistics::definitions_markdown;
-use replay::sweep::folder::SWEEP_VERSION;
+use replay::sweep::folder::{SWEEP_VERSION, SweepManifest};
+use replay::sweep::journal::JournalLine;
 use replay::sweep::table::{self, head_columns, tail_columns};
 use serde_json::{Map, Value, json};
 
@@ -29,6 +32,10 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("update-report.json", format!("{:#}\n", update::report_schema())),
         (RUN_EVENTS, format!("{:#}\n", schema::event_line())),
         (RUN_AUDIT, format!("{:#}\n", schema::audit_line())),
+        ("run-manifest.schema.json", format!("{:#}\n", schema::written::<Manifest>())),
+        ("run-summary.schema.json", format!("{:#}\n", schema::written::<Summary>())),
+        ("sweep-manifest.schema.json", format!("{:#}\n", schema::written::<SweepManifest>())),
+        ("sweep-journal.schema.json", format!("{:#}\n", schema::written::<JournalLine>())),
         ("run-narrative.schema.json", format!("{:#}\n", schema::narrative())),
         ("ipc-commands.schema.json", format!("{:#}\n", schema::commands())),
         ("ipc-events.schema.json", format!("{:#}\n", schema::events())),
