@@ -1,6 +1,39 @@
 //! Holds a value against a generated JSON schema: the part of the language that our schemas use.
 
+use std::fs;
+use std::path::Path;
+
 use serde_json::Value;
+
+use crate::workspace_root;
+
+/// Holds a file against `schemas/<schema>.schema.json`, each line of it where its name says that it
+/// has JSON lines, and tells how many values it has.
+///
+/// # Panics
+/// When it does not fit, or cannot be read.
+#[must_use]
+pub fn checked_values(path: &Path, schema: &str) -> usize {
+    let read = |path: &Path| {
+        fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+    };
+    let parse = |text: &str| -> Value {
+        serde_json::from_str(text).unwrap_or_else(|error| panic!("{error}: {text}"))
+    };
+    let described = workspace_root().join("schemas").join(format!("{schema}.schema.json"));
+    let described = parse(&read(&described));
+    let text = read(path);
+    let values: Vec<Value> = if path.extension().is_some_and(|ending| ending == "jsonl") {
+        text.lines().map(parse).collect()
+    } else {
+        vec![parse(&text)]
+    };
+    for value in &values {
+        let found = problems(&described, value);
+        assert!(found.is_empty(), "{}: {found:?} in {value}", path.display());
+    }
+    values.len()
+}
 
 /// What is wrong with `value`, and where.
 ///
@@ -14,7 +47,8 @@ pub fn problems(schema: &Value, value: &Value) -> Vec<String> {
 }
 
 /// Words of a schema that only explain.
-const WORDS: [&str; 6] = ["$schema", "$defs", "title", "description", "format", "minimum"];
+const WORDS: [&str; 7] =
+    ["$schema", "$defs", "title", "description", "format", "minimum", "default"];
 
 fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<String>) {
     for (word, rule) in schema.as_object().into_iter().flatten() {
@@ -54,10 +88,20 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
             }
             "additionalProperties" => {
                 let known = schema.get("properties");
-                for name in value.as_object().into_iter().flatten().map(|(name, _)| name) {
-                    if known.is_none_or(|known| known.get(name).is_none()) {
-                        wrong(format!("{name} is not described"));
+                for (name, part) in value.as_object().into_iter().flatten() {
+                    if known.is_some_and(|known| known.get(name).is_some()) {
+                        continue;
                     }
+                    if rule == &Value::Bool(false) {
+                        found.push(format!("{at}: {name} is not described"));
+                    } else {
+                        check(root, rule, part, &format!("{at}/{name}"), found);
+                    }
+                }
+            }
+            "pattern" => {
+                if value.as_str().is_some_and(|text| !fits(rule, text)) {
+                    wrong(format!("{value} does not fit {rule}"));
                 }
             }
             "properties" => {
@@ -75,6 +119,21 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
             "const" | "enum" => {}
             word => assert!(WORDS.contains(&word), "the schema's `{word}` is not known"),
         }
+    }
+}
+
+/// Whether a text fits a pattern: those of numbers, which are all that there are.
+fn fits(pattern: &Value, text: &str) -> bool {
+    let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let unsigned = text.strip_prefix('-').unwrap_or(text);
+    match pattern.as_str() {
+        Some("^[0-9]+$") => digits(text),
+        Some("^-?[0-9]+$") => digits(unsigned),
+        Some(r"^-?[0-9]+(\.[0-9]{1,4})?$") => match unsigned.split_once('.') {
+            Some((whole, fraction)) => digits(whole) && digits(fraction) && fraction.len() <= 4,
+            None => digits(unsigned),
+        },
+        _ => panic!("the pattern {pattern} is not known"),
     }
 }
 
@@ -105,11 +164,14 @@ mod tests {
                 "days": { "type": "array", "items": { "$ref": "#/$defs/Day" } },
                 "end": { "oneOf": [{ "type": "string", "const": "done" }] },
                 "why": { "type": ["string", "null"] },
+                "yen": { "type": "string", "pattern": r"^-?[0-9]+(\.[0-9]{1,4})?$" },
+                "words": { "type": "object", "additionalProperties": { "type": "string" } },
             },
             "$defs": { "Day": { "type": "object", "required": ["rows"],
                 "properties": { "rows": { "type": "integer", "minimum": 0 } } } },
         });
-        let right = json!({ "days": [{ "rows": 3 }], "end": "done", "why": null });
+        let right = json!({ "days": [{ "rows": 3 }], "end": "done", "why": null,
+            "yen": "-1.05", "words": { "F1": "a rule" } });
         assert_eq!(problems(&schema, &right), Vec::<String>::new());
         for (wrong, part) in [
             (json!({ "end": "done" }), "days is missing"),
@@ -118,6 +180,12 @@ mod tests {
             (json!({ "days": [{ "rows": 1.5 }], "end": "done" }), "/days/0/rows: 1.5"),
             (json!({ "days": [], "end": "done", "why": 3 }), "/why: 3 is not of type"),
             (json!({ "days": [], "end": "done", "more": 3 }), "more is not described"),
+            (
+                json!({ "days": [], "end": "done", "yen": "1.00001" }),
+                "/yen: \"1.00001\" does not fit",
+            ),
+            (json!({ "days": [], "end": "done", "yen": "1." }), "does not fit"),
+            (json!({ "days": [], "end": "done", "words": { "F1": 1 } }), "/words/F1: 1 is not"),
             (json!([]), "is not of type"),
         ] {
             let found = problems(&schema, &wrong).join("; ");

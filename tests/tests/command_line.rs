@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use tests::desk::{Desk, Said};
-use tests::{built, sample};
+use tests::{built, sample, schema};
 
 /// A folder with two days of sample data of 7203.TSE.
 fn desk() -> Desk {
@@ -58,6 +58,21 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
          cumulative_quantity,leaves_quantity,commission,market_price,slippage"
     );
     assert!(lines.next().unwrap().contains(",7203.TSE,O-1,V-1,T-1,BUY,"), "{fills}");
+}
+
+#[test]
+fn what_a_run_leaves_fits_the_schemas() {
+    let desk = desk();
+    desk.good(&format!("{RUN} --out a"));
+    for (file, schema) in [
+        ("a/manifest.json", "run-manifest"),
+        ("a/summary.json", "run-summary"),
+        ("a/narrative.json", "run-narrative"),
+        ("a/events.jsonl", "run-events"),
+        ("a/web_broker_orders_replay.jsonl", "audit-log"),
+    ] {
+        assert!(schema::checked_values(&desk.path(file), schema) > 0, "{file} is empty");
+    }
 }
 
 #[test]

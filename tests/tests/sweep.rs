@@ -8,8 +8,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use marketdata::parquet::{Values, read_table};
-use tests::built;
 use tests::desk::Desk;
+use tests::{built, schema};
 
 /// What must succeed; gives standard output and standard error.
 fn good(desk: &Desk, arguments: &str) -> (String, String) {
@@ -47,6 +47,9 @@ fn one_job_and_two_give_the_same_bytes_and_the_numbers_of_single_runs() {
     assert!(one == results(&desk, "two"), "jobs or window changed the bytes");
     let names: Vec<&str> = one.keys().map(String::as_str).collect();
     assert_eq!(names, ["sweep.csv", "sweep.html", "sweep.json", "sweep.parquet"]);
+    // The first line of the journal tells what the nine runs were made from.
+    assert_eq!(schema::checked_values(&desk.path("one/journal.jsonl"), "sweep-journal"), 10);
+    assert_eq!(schema::checked_values(&desk.path("one/sweep.json"), "sweep-manifest"), 1);
 
     let table = read_table(desk.path("one/sweep.parquet")).unwrap();
     assert_eq!(table.rows(), 9);

@@ -4,16 +4,24 @@ use std::fs;
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use ipc::schema;
+use results::Summary;
 use results::output::{
-    AUDIT_FILE, AUDIT_LINES, Column, EVENT_LINES, EVENTS_FILE, LineKind, MANIFEST_VERSION, TABLES,
+    AUDIT_FILE, Column, EVENTS_FILE, MANIFEST_VERSION, Manifest, TABLES,
 };
 use results::summary::definitions_markdown;
 use serde_json::{Map, Value, json};
-use sweep::folder::SWEEP_VERSION;
+use sweep::folder::{SWEEP_VERSION, SweepManifest};
+use sweep::journal::JournalLine;
 use sweep::table::{self, head_columns, tail_columns};
 
 use crate::Ending;
 use crate::args::SchemasArgs;
+
+/// The schema of a line of `events.jsonl`.
+const RUN_EVENTS: &str = "run-events.schema.json";
+/// The schema of a line of an audit log.
+const RUN_AUDIT: &str = "audit-log.schema.json";
 
 /// Writes the schemas, or compares them with what is there.
 pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
@@ -23,6 +31,15 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("statistics.md", definitions_markdown()),
         ("ranking.graphql", crate::rank::service_sdl()),
         ("update-report.json", format!("{:#}\n", update::report_schema())),
+        (RUN_EVENTS, format!("{:#}\n", schema::event_line())),
+        (RUN_AUDIT, format!("{:#}\n", schema::audit_line())),
+        ("run-manifest.schema.json", format!("{:#}\n", schema::written::<Manifest>())),
+        ("run-summary.schema.json", format!("{:#}\n", schema::written::<Summary>())),
+        ("sweep-manifest.schema.json", format!("{:#}\n", schema::written::<SweepManifest>())),
+        ("sweep-journal.schema.json", format!("{:#}\n", schema::written::<JournalLine>())),
+        ("run-narrative.schema.json", format!("{:#}\n", schema::narrative())),
+        ("ipc-commands.schema.json", format!("{:#}\n", schema::commands())),
+        ("ipc-events.schema.json", format!("{:#}\n", schema::events())),
     ];
     if let Some(folder) = &args.write {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
@@ -69,8 +86,8 @@ fn replay_run_schema() -> Value {
                   columns; the summary has no Parquet form, and its JSON is one object",
         "tables": tables,
         "lines": {
-            EVENTS_FILE: lines("event", &EVENT_LINES),
-            AUDIT_FILE: lines("phase", &AUDIT_LINES),
+            EVENTS_FILE: RUN_EVENTS,
+            AUDIT_FILE: RUN_AUDIT,
         },
     })
 }
@@ -79,15 +96,6 @@ fn column(column: &Column) -> Value {
     let optional = if column.optional { "?" } else { "" };
     let kind = format!("{}{optional}", column.kind.as_str());
     json!({ "name": column.name, "kind": kind, "meaning": column.meaning })
-}
-
-/// The fields of each kind of line, the one that tells the kind first.
-fn lines(tag: &str, kinds: &[LineKind]) -> Map<String, Value> {
-    let fields = |kind: &LineKind| {
-        let all: Vec<&str> = std::iter::once(tag).chain(kind.fields.iter().copied()).collect();
-        (kind.name.to_owned(), json!(all))
-    };
-    kinds.iter().map(fields).collect()
 }
 
 /// The table of a sweep.

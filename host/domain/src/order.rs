@@ -6,6 +6,7 @@ mod record;
 use std::fmt;
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -20,7 +21,10 @@ pub use record::OrderRecord;
 macro_rules! wire_enum {
     ($(#[$meta:meta])* $name:ident { $($(#[$variant_meta:meta])* $variant:ident = $wire:literal,)+ }) => {
         $(#[$meta])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash,
+            Serialize, Deserialize, JsonSchema,
+        )]
         pub enum $name {
             $($(#[$variant_meta])* #[serde(rename = $wire)] $variant,)+
         }
@@ -97,8 +101,8 @@ wire_enum! {
     Origin {
         /// The strategy of the run.
         Strategy = "strategy",
-        /// A client of the engine: a person at the GUI, or a script.
-        Client = "client",
+        /// A client of the engine: a person at the GUI, or a script for one.
+        Client = "person",
     }
 }
 

@@ -2,13 +2,23 @@
 //! same key ask for the same thing; the id of the caller, the id of the command and the venue are no
 //! part of it. Live trading recognises a repeated order by it, and the audit log keeps it.
 
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
 
 use crate::order::OrderRequest;
 
-/// The fixed salt: first bytes of everything that is hashed. Another version gets another salt, which
+/// The fixed salt, whose xxh3-64 is the seed of every key. Another version gets another salt, which
 /// puts old keys in a namespace of their own.
 pub const REQUEST_KEY_SALT: &[u8] = b"order_request_key_v1";
+
+/// xxh3-64 of [`REQUEST_KEY_SALT`], which a test holds.
+const SEED: u64 = 0x8c6b_a260_83c5_0c46;
+
+/// Stands in front of the bytes of a text.
+const TEXT_BEGIN: u8 = 0x01;
+/// Stands after the bytes of a text, and alone for a missing value.
+const TEXT_END: u8 = 0x00;
+/// Stands between two tags.
+const TAG_SEPARATOR: u8 = 0x1f;
 
 /// The fields of a request that make its key. Numbers are the text in which they were sent.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -40,32 +50,37 @@ pub struct RequestShape<'a> {
 }
 
 impl RequestShape<'_> {
-    /// The key: xxh3-64 of the salt and of the fields in the order of this struct.
+    /// The key: xxh3-64, with the salt's seed, of the fields in the order of this struct.
     ///
-    /// A text is written as its length in bytes (u32, little-endian) and its bytes; a field that may
-    /// be missing has one byte in front, 0 (and nothing else) or 1, so that a missing field and an
-    /// empty text differ; a truth value is one byte. Tags are sorted, each counts once, and their
-    /// number (u32) comes first.
+    /// A text is the byte 1, its bytes in UTF-8 and the byte 0; a number is its decimal text; what is
+    /// missing is the byte 0 alone, so that it differs from an empty text; a truth value is one byte.
+    /// Tags are sorted, each counts once, and all of them together are one text with the byte 0x1F
+    /// between two, so no tags are an empty text.
     #[must_use]
     pub fn key(&self) -> u64 {
-        let mut writer = KeyWriter(Xxh3::new());
-        writer.0.update(REQUEST_KEY_SALT);
-        writer.text(self.instrument_id);
-        writer.text(self.order_side);
-        writer.text(self.order_type);
-        writer.text(self.quantity);
-        writer.optional(self.price);
-        writer.optional(self.trigger_price);
-        writer.optional(self.trigger_type);
-        writer.text(self.time_in_force);
-        writer.optional(self.expire_time_ns);
-        writer.0.update(&[u8::from(self.post_only), u8::from(self.reduce_only)]);
+        let mut bytes = Vec::with_capacity(192);
+        write_text(&mut bytes, self.instrument_id);
+        write_text(&mut bytes, self.order_side);
+        write_text(&mut bytes, self.order_type);
+        write_text(&mut bytes, self.quantity);
+        write_optional(&mut bytes, self.price);
+        write_optional(&mut bytes, self.trigger_price);
+        write_optional(&mut bytes, self.trigger_type);
+        write_text(&mut bytes, self.time_in_force);
+        write_optional(&mut bytes, self.expire_time_ns);
+        bytes.extend([u8::from(self.post_only), u8::from(self.reduce_only)]);
         let mut tags = self.tags.clone();
         tags.sort_unstable();
         tags.dedup();
-        writer.length(tags.len());
-        tags.iter().for_each(|tag| writer.text(tag));
-        writer.0.digest()
+        bytes.push(TEXT_BEGIN);
+        for (index, tag) in tags.iter().enumerate() {
+            if index > 0 {
+                bytes.push(TAG_SEPARATOR);
+            }
+            bytes.extend_from_slice(tag.as_bytes());
+        }
+        bytes.push(TEXT_END);
+        xxh3_64_with_seed(&bytes, SEED)
     }
 }
 
@@ -93,29 +108,24 @@ pub fn request_key(request: &OrderRequest, instrument_id: &str) -> u64 {
     .key()
 }
 
-struct KeyWriter(Xxh3);
+fn write_text(bytes: &mut Vec<u8>, text: &str) {
+    bytes.push(TEXT_BEGIN);
+    bytes.extend_from_slice(text.as_bytes());
+    bytes.push(TEXT_END);
+}
 
-impl KeyWriter {
-    fn length(&mut self, length: usize) {
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        self.0.update(&length.to_le_bytes());
-    }
-
-    fn text(&mut self, text: &str) {
-        self.length(text.len());
-        self.0.update(text.as_bytes());
-    }
-
-    fn optional(&mut self, text: Option<&str>) {
-        self.0.update(&[u8::from(text.is_some())]);
-        if let Some(text) = text {
-            self.text(text);
-        }
+fn write_optional(bytes: &mut Vec<u8>, text: Option<&str>) {
+    match text {
+        Some(text) => write_text(bytes, text),
+        None => bytes.push(TEXT_END),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use serde::Deserialize;
+    use xxhash_rust::xxh3::xxh3_64;
+
     use super::*;
     use crate::instrument::InstrumentIx;
     use crate::order::{OrderSide, OrderType, TimeInForce};
@@ -134,20 +144,82 @@ mod tests {
         }
     }
 
+    /// Keys that another implementation of xxh3 computed, see `clients/python/request_keys.py`.
+    const GOLDEN: &str = include_str!("../../../tests/golden/request_keys.json");
+
+    #[derive(Deserialize)]
+    struct Golden {
+        seed: String,
+        vectors: Vec<GoldenVector>,
+    }
+
+    #[derive(Deserialize)]
+    struct GoldenVector {
+        name: String,
+        order: GoldenOrder,
+        key: String,
+    }
+
+    /// An order as a client sends it. What a vector leaves out counts as null.
+    #[derive(Deserialize)]
+    struct GoldenOrder {
+        instrument_id: String,
+        order_side: String,
+        order_type: String,
+        quantity: String,
+        price: Option<String>,
+        trigger_price: Option<String>,
+        trigger_type: Option<String>,
+        time_in_force: String,
+        expire_time_ns: Option<u64>,
+        post_only: bool,
+        reduce_only: bool,
+        tags: Option<Vec<String>>,
+    }
+
+    impl GoldenOrder {
+        fn key(&self) -> u64 {
+            let expire_time_ns = self.expire_time_ns.map(|nanos| nanos.to_string());
+            RequestShape {
+                instrument_id: &self.instrument_id,
+                order_side: &self.order_side,
+                order_type: &self.order_type,
+                quantity: &self.quantity,
+                price: self.price.as_deref(),
+                trigger_price: self.trigger_price.as_deref(),
+                trigger_type: self.trigger_type.as_deref(),
+                time_in_force: &self.time_in_force,
+                expire_time_ns: expire_time_ns.as_deref(),
+                post_only: self.post_only,
+                reduce_only: self.reduce_only,
+                tags: self.tags.iter().flatten().map(String::as_str).collect(),
+            }
+            .key()
+        }
+    }
+
+    #[test]
+    fn keys_are_those_of_another_implementation() {
+        let golden: Golden = serde_json::from_str(GOLDEN).unwrap();
+        assert_eq!(golden.seed, format!("{SEED:016x}"));
+        assert!(golden.vectors.len() >= 12);
+        for vector in &golden.vectors {
+            assert_eq!(format!("{:016x}", vector.order.key()), vector.key, "{}", vector.name);
+        }
+    }
+
     #[test]
     fn the_key_is_pinned() {
         // Old audit logs are read with it, so it may only change together with the salt.
         assert_eq!(format!("{:016x}", shape().key()), PINNED);
     }
 
-    const PINNED: &str = "fc0d6e3e7815cdda";
+    const PINNED: &str = "3f7d2364281edbde";
 
     #[test]
-    fn the_salt_is_the_specifications() {
+    fn the_seed_is_made_of_the_specifications_salt() {
         assert_eq!(REQUEST_KEY_SALT, b"order_request_key_v1");
-        let mut unsalted = Xxh3::new();
-        unsalted.update(b"");
-        assert_ne!(RequestShape::default().key(), unsalted.digest());
+        assert_eq!(SEED, xxh3_64(REQUEST_KEY_SALT));
     }
 
     #[test]
@@ -184,7 +256,7 @@ mod tests {
         let with = |tags: &[&'static str]| RequestShape { tags: tags.to_vec(), ..shape() }.key();
         assert_eq!(with(&["a=1", "b=2"]), with(&["b=2", "a=1", "b=2"]));
         assert_ne!(with(&["a=1"]), with(&["a=1", "b=2"]));
-        // Lengths stand in front, so texts cannot flow into each other.
+        // A byte stands between them, so texts cannot flow into each other.
         assert_ne!(with(&["a=1", "b=2"]), with(&["a=1b=2"]));
     }
 

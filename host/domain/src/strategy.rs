@@ -3,6 +3,9 @@
 
 use std::sync::Arc;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 use crate::account::PortfolioView;
 use crate::command::OrderCommand;
 use crate::event::OrderEvent;
@@ -14,7 +17,7 @@ use crate::price::Price;
 use crate::time::TsNanos;
 
 /// What a signal says.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 pub enum SignalKind {
     /// A long entry.
     EntryLong,

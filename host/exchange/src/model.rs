@@ -5,13 +5,15 @@ use std::str::FromStr;
 
 use domain::Quantity;
 use domain::limits::ORDERS_MAX;
+use schemars::JsonSchema;
 use serde::Serialize;
 use thiserror::Error;
 
 use crate::commission::{Commission, CommissionError};
 
 /// How the simulated exchange fills orders. [`ExecutionModel::rules`] says it in words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ExecutionModel {
     /// Time from an order's sending to its arrival, in nanoseconds.
     pub latency_ns: u64,
@@ -24,6 +26,7 @@ pub struct ExecutionModel {
     /// that a touch never fills, only a trade through the price.
     pub queue_ahead: Option<u64>,
     /// What the broker charges.
+    #[schemars(with = "String")]
     pub commission: Commission,
     /// Orders that one run may send.
     pub orders_max: u32,

@@ -1,6 +1,7 @@
 //! The numbers of a run, each with its name, unit and formula in one place.
 
 use domain::{Money, TsNanos};
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::totals::RunTotals;
@@ -60,7 +61,8 @@ macro_rules! summary {
     ($($group:literal { $($name:ident: $kind:ty, $unit:ident, $title:literal, $text:literal;)+ })+) => {
         /// A run in a few numbers. Money is exact text in yen; ratios are ordinary numbers, 0.01 for
         /// one percent; what cannot be told is missing.
-        #[derive(Debug, Clone, PartialEq, Serialize)]
+        #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+        #[schemars(deny_unknown_fields)]
         pub struct Summary {
             $($(#[doc = $text] pub $name: $kind,)+)+
         }

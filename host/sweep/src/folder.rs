@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use marketdata::parquet::ParquetError;
+use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 use tempfile::NamedTempFile;
@@ -51,6 +52,29 @@ pub enum SweepFolderError {
     },
 }
 
+/// What a sweep was made from.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct SweepHeader<'a> {
+    /// Version of the folder's form.
+    sweep_version: u32,
+    /// Version of Kumiki.
+    kumiki_version: &'a str,
+    /// The strategy.
+    strategy: &'a ComponentIdentity,
+    /// Data files.
+    inputs: &'a [InputFile],
+    /// The options in words.
+    options: &'a Value,
+    /// The combinations and their days.
+    plan: Value,
+    /// By what a walk forward chose; null without one.
+    chosen_by: Option<&'a str>,
+    /// xxh3-128 of all options, in hexadecimal.
+    all_options_xxh3_128: String,
+    /// xxh3-128 of the exchange's rules, in hexadecimal.
+    fill_rules_xxh3_128: String,
+}
+
 /// What pins a sweep: the first line of its journal. A journal with another header is not resumed.
 /// `shown` are the options in words, for messages and the page; all of `options` is pinned by a hash.
 #[must_use]
@@ -68,21 +92,22 @@ pub fn header(
     let hash = |text: String| format!("{:032x}", xxh3_128(text.as_bytes()));
     // Only a walk forward chooses by the rank; otherwise it is a matter of looking.
     let chosen_by = plan.walk_forward().map(|_| rank_by.name());
-    json!({
-        "sweep_version": SWEEP_VERSION,
-        "kumiki_version": env!("CARGO_PKG_VERSION"),
-        "strategy": strategy,
-        "inputs": inputs,
-        "options": shown,
-        "plan": plan.described(),
-        "chosen_by": chosen_by,
-        "all_options_xxh3_128": hash(format!("{pinned:?}")),
-        "fill_rules_xxh3_128": hash(rules.join("\n")),
+    json!(SweepHeader {
+        sweep_version: SWEEP_VERSION,
+        kumiki_version: env!("CARGO_PKG_VERSION"),
+        strategy,
+        inputs,
+        options: shown,
+        plan: plan.described(),
+        chosen_by,
+        all_options_xxh3_128: hash(format!("{pinned:?}")),
+        fill_rules_xxh3_128: hash(rules.join("\n")),
     })
 }
 
 /// What a sweep was made from and how far it is.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct SweepManifest {
     /// `complete` or `partial`.
     pub status: String,
@@ -101,6 +126,7 @@ pub struct SweepManifest {
     /// Return of the test runs one after the other; none without walk-forward.
     pub out_of_sample_return: Option<f64>,
     /// What the sweep was made from: the first line of its journal.
+    #[schemars(with = "SweepHeader<'_>")]
     pub made_from: Value,
     /// The columns of the table with their meaning.
     pub columns: Vec<Value>,

@@ -10,11 +10,13 @@ use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use domain::limits::SWEEP_JOURNAL_LINE_MAX;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::folder::SweepHeader;
 use crate::score::Score;
 
 /// Its name in the sweep's folder.
@@ -24,7 +26,7 @@ const CHECKSUM: &str = ",\"checksum\":\"";
 const HEADER_MAX: usize = 64 << 20;
 
 /// A finished run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Finished {
     /// Its row in the table.
     pub row: usize,
@@ -34,6 +36,27 @@ pub struct Finished {
     pub score: Option<Score>,
     /// Why it failed.
     pub error: Option<String>,
+}
+
+/// A line as its schema tells it: the first one pins the sweep, each other one is a finished run.
+#[derive(Debug, JsonSchema)]
+#[schemars(untagged)]
+pub enum JournalLine {
+    /// What the sweep was made from.
+    Header(Sealed<SweepHeader<'static>>),
+    /// A finished run.
+    Finished(Sealed<Finished>),
+}
+
+/// What a line holds, and its checksum.
+#[derive(Debug, JsonSchema)]
+#[schemars(deny_unknown_fields, rename = "Sealed{T}")]
+#[expect(dead_code, reason = "only its schema is used; lines are sealed by their checksum")]
+pub struct Sealed<T> {
+    #[schemars(flatten)]
+    content: T,
+    /// xxh3-64 of the line's bytes before it, in hexadecimal.
+    checksum: String,
 }
 
 /// Why a journal cannot be used.

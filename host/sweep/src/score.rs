@@ -5,13 +5,15 @@ use std::fmt;
 use std::str::FromStr;
 
 use domain::Money;
+use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use results::summary::Summary;
 use results::totals::RunTotals;
 
 /// A run in the numbers that a sweep keeps.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Score {
     /// Trades that the strategy has seen.
     pub trades_seen: u64,
@@ -25,24 +27,32 @@ pub struct Score {
     pub round_trips: u64,
     /// Round trips with a profit, per round trip; none without a round trip.
     #[serde(with = "exact")]
+    #[schemars(with = "Option<String>")]
     pub win_rate: Option<f64>,
-    /// Money and value of shares at the end.
+    /// Money and value of shares at the end, in 1/10,000 yen; so are all amounts here.
+    #[schemars(with = "i64")]
     pub equity_end: Money,
     /// Profit per cash at the start; none without cash.
     #[serde(with = "exact")]
+    #[schemars(with = "Option<String>")]
     pub return_ratio: Option<f64>,
     /// Largest fall of the equity from its highest point so far, at the end of minutes.
+    #[schemars(with = "i64")]
     pub max_drawdown: Money,
     /// The same, per highest point.
     #[serde(with = "exact")]
+    #[schemars(with = "Option<String>")]
     pub max_drawdown_ratio: Option<f64>,
     /// Mean of the daily returns per their standard deviation, times the root of 252; none with
     /// fewer than two days or without any change.
     #[serde(with = "exact")]
+    #[schemars(with = "Option<String>")]
     pub sharpe: Option<f64>,
     /// Value of everything bought and sold.
+    #[schemars(with = "i64")]
     pub turnover: Money,
     /// Fees.
+    #[schemars(with = "i64")]
     pub commission: Money,
     /// xxh3-128 of the event log.
     pub digest: String,

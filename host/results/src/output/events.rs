@@ -1,309 +1,266 @@
-//! `events.jsonl` and the audit log of a replay: one JSON object a line, with the specification's
-//! names, in the order in which things happened.
+//! `events.jsonl` and the audit log of a run: what happened, as the lines of [`ipc::EventLine`] and
+//! [`ipc::AuditLine`], in the order in which it happened.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::Arc;
 
 use domain::request_key::request_key;
-use domain::{OrderEvent, OrderEventKind};
+use domain::strategy::Signal;
+use domain::{OrderEvent, OrderEventKind, Origin, TsNanos};
+use ipc::{
+    AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSubmit, EventLine,
+    ExecutionMarkerLine, OrderAccepted, OrderCanceled, OrderContext, OrderExpired, OrderFilled,
+    OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSubmitted, PositionClosedLine,
+    PositionOpenedLine, StrategySignal, Text,
+};
 use serde::Serialize;
 
 use super::cells::Names;
 use crate::rows::{FillRow, PositionEvent};
 use crate::sink::Record;
 
-/// One kind of line, for the schemas.
-#[derive(Debug, Clone, Copy)]
-pub struct LineKind {
-    /// Its name.
-    pub name: &'static str,
-    /// Its fields in order, after the name.
-    pub fields: &'static [&'static str],
-}
-
-const fn line(name: &'static str, fields: &'static [&'static str]) -> LineKind {
-    LineKind { name, fields }
-}
-
-/// Lines of `events.jsonl` (specification 2, "Events"), by the value of `event`. Prices and shares
-/// are decimal texts, times are milliseconds since 1970.
-pub const EVENT_LINES: [LineKind; 12] = [
-    line("OrderSubmitted", &["client_order_id", "ts_event_ms"]),
-    line("OrderAccepted", &["client_order_id", "venue_order_id", "ts_event_ms"]),
-    line("OrderRejected", &["client_order_id", "reason_code", "reason_text", "ts_event_ms"]),
-    line("OrderPendingUpdate", &["client_order_id", "ts_event_ms"]),
-    line("OrderPendingCancel", &["client_order_id", "ts_event_ms"]),
-    line("OrderCanceled", &["client_order_id", "venue_order_id", "ts_event_ms"]),
-    line("OrderExpired", &["client_order_id", "venue_order_id", "ts_event_ms"]),
-    line(
-        "OrderFilled",
-        &[
-            "client_order_id",
-            "venue_order_id",
-            "trade_id",
-            "last_qty",
-            "last_price",
-            "cumulative_qty",
-            "leaves_qty",
-            "ts_event_ms",
-        ],
-    ),
-    line(
-        "ExecutionMarker",
-        &[
-            "instrument_id",
-            "client_order_id",
-            "venue_order_id",
-            "trade_id",
-            "order_side",
-            "quantity",
-            "price",
-            "ts_event_ms",
-        ],
-    ),
-    line(
-        "PositionOpened",
-        &["instrument_id", "client_order_id", "entry_side", "quantity", "price", "ts_event_ms"],
-    ),
-    line(
-        "PositionClosed",
-        &["instrument_id", "client_order_id", "entry_side", "price", "realised_pnl", "ts_event_ms"],
-    ),
-    line(
-        "StrategySignal",
-        &["instrument_id", "signal_kind", "side", "price", "tag", "note", "ts_event_ms"],
-    ),
-];
-
-/// Lines of the audit log (specification 2, "Audit log"), by the value of `phase`.
-pub const AUDIT_LINES: [LineKind; 3] = [
-    line(
-        "submit",
-        &[
-            "ts",
-            "client_order_id",
-            "request_key",
-            "instrument_id",
-            "order_side",
-            "order_type",
-            "quantity",
-        ],
-    ),
-    line(
-        "accepted",
-        &["ts", "client_order_id", "venue_order_id", "p_no", "warning_code", "warning_text"],
-    ),
-    line("rejected", &["ts", "client_order_id", "reason_code", "reason_text"]),
-];
-
-/// A JSON object in one line, field by field.
-struct Line<'b>(&'b mut Vec<u8>);
-
-impl<'b> Line<'b> {
-    /// Begins a line in an empty buffer; `tag` tells what kind it is.
-    fn begin(buffer: &'b mut Vec<u8>, tag: &str, kind: &str) -> Self {
-        buffer.clear();
-        buffer.push(b'{');
-        Self(buffer).json(tag, kind)
-    }
-
-    /// A value in its JSON form; texts of strategies are escaped.
-    fn json(self, name: &str, value: impl Serialize) -> Self {
-        if self.0.len() > 1 {
-            self.0.push(b',');
-        }
-        self.0.push(b'"');
-        self.0.extend_from_slice(name.as_bytes());
-        self.0.extend_from_slice(b"\":");
-        // A buffer takes everything, and texts and numbers always have a JSON form.
-        if serde_json::to_writer(&mut *self.0, &value).is_err() {
-            self.0.extend_from_slice(b"null");
-        }
-        self
-    }
-
-    /// A number as its exact decimal text.
-    fn exact(self, name: &str, value: impl Display) -> Self {
-        self.json(name, format_args!("{value}"))
-    }
-
-    /// Ends the line and writes it.
-    fn write(self, out: &mut impl Write) -> io::Result<()> {
-        self.0.extend_from_slice(b"}\n");
-        out.write_all(self.0)
-    }
-}
-
-/// Writes `events.jsonl`. A change that was taken has no event of its own in the specification, so it
-/// leaves no line.
+/// Writes JSON lines through one buffer.
 #[derive(Debug)]
-pub(super) struct EventLog<W> {
+struct JsonLines<W> {
     out: W,
     buffer: Vec<u8>,
 }
 
+impl<W: Write> JsonLines<W> {
+    fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
+        self.buffer.clear();
+        serde_json::to_writer(&mut self.buffer, line)?;
+        self.buffer.push(b'\n');
+        self.out.write_all(&self.buffer)
+    }
+}
+
+/// Writes `events.jsonl`.
+#[derive(Debug)]
+pub(super) struct EventLog<W>(JsonLines<W>);
+
 impl<W: Write> EventLog<W> {
     pub(super) const fn new(out: W) -> Self {
-        Self { out, buffer: Vec::new() }
+        Self(JsonLines { out, buffer: Vec::new() })
     }
 
     /// Writes the line of a record, if it has one.
     pub(super) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
-        let buffer = &mut self.buffer;
         let line = match record {
-            Record::OrderEvent { event, .. } => match order_event(buffer, event) {
-                Some(line) => line,
-                None => return Ok(()),
-            },
-            Record::Fill(fill) => execution_marker(buffer, fill, names),
-            Record::Position(event) => position_event(buffer, event, names),
-            Record::Signal(moment, signal) => Line::begin(buffer, "event", "StrategySignal")
-                .json("instrument_id", names.of(signal.instrument))
-                .json("signal_kind", signal.kind.as_str())
-                .json("side", signal.side.map(|side| side.as_str()))
-                .json("price", signal.price.map(|price| price.to_string()))
-                .json("tag", signal.tag.as_deref())
-                .json("note", signal.note.as_deref())
-                .json("ts_event_ms", moment.millis()),
-            _ => return Ok(()),
+            Record::OrderEvent { event, .. } => order_line(event),
+            Record::Fill(fill) => Some(marker_line(fill, names)),
+            Record::Position(event) => Some(position_line(event, names)),
+            Record::Signal(moment, signal) => Some(signal_line(moment, signal, names)),
+            _ => None,
         };
-        line.write(&mut self.out)
+        line.map_or(Ok(()), |line| self.0.write(&line))
     }
 
     pub(super) fn into_inner(self) -> W {
-        self.out
+        self.0.out
     }
 }
 
-fn order_event<'b>(buffer: &'b mut Vec<u8>, event: &OrderEvent) -> Option<Line<'b>> {
-    let name = match &event.kind {
-        OrderEventKind::Submitted(_) => "OrderSubmitted",
-        OrderEventKind::Accepted => "OrderAccepted",
-        OrderEventKind::Rejected(_) => "OrderRejected",
-        OrderEventKind::PendingUpdate(_) => "OrderPendingUpdate",
+/// Files tell the origin of clients' orders only: most runs have none.
+fn told_origin(origin: Origin) -> Option<Origin> {
+    (origin == Origin::Client).then_some(origin)
+}
+
+/// The line of an order's event. A change that was taken has none.
+fn order_line(event: &OrderEvent) -> Option<EventLine<'_>> {
+    let client_order_id = Some(Text::Borrowed(&*event.client_order_id));
+    let venue_order_id = event.venue_order_id.as_deref().map(Text::Borrowed);
+    let ts_event_ms = event.ts_event.millis();
+    let context = OrderContext { origin: told_origin(event.origin), ..OrderContext::default() };
+    Some(match &event.kind {
+        OrderEventKind::Submitted(_) => {
+            EventLine::OrderSubmitted(OrderSubmitted { client_order_id, ts_event_ms, context })
+        }
+        OrderEventKind::Accepted => EventLine::OrderAccepted(OrderAccepted {
+            client_order_id,
+            venue_order_id,
+            ts_event_ms,
+            context,
+        }),
+        OrderEventKind::Rejected(rejection) => EventLine::OrderRejected(OrderRejected {
+            client_order_id,
+            reason_code: rejection.code,
+            reason_text: Text::Borrowed(&rejection.text),
+            ts_event_ms,
+            context,
+        }),
+        OrderEventKind::PendingUpdate(_) => EventLine::OrderPendingUpdate(OrderPendingUpdate {
+            client_order_id,
+            ts_event_ms,
+            context,
+        }),
         OrderEventKind::Updated => return None,
-        OrderEventKind::PendingCancel => "OrderPendingCancel",
-        OrderEventKind::Canceled => "OrderCanceled",
-        OrderEventKind::Expired(_) => "OrderExpired",
-        OrderEventKind::Filled(_) => "OrderFilled",
-    };
-    let line = Line::begin(buffer, "event", name).json("client_order_id", &*event.client_order_id);
-    let venue_order_id = event.venue_order_id.as_deref();
-    let line = match &event.kind {
-        OrderEventKind::Accepted | OrderEventKind::Canceled | OrderEventKind::Expired(_) => {
-            line.json("venue_order_id", venue_order_id)
-        }
-        OrderEventKind::Rejected(rejection) => {
-            line.json("reason_code", rejection.code.as_str()).json("reason_text", &rejection.text)
-        }
-        OrderEventKind::Filled(fill) => line
-            .json("venue_order_id", venue_order_id)
-            .json("trade_id", &*fill.trade_id)
-            .exact("last_qty", fill.last_quantity)
-            .exact("last_price", fill.last_price)
-            .exact("cumulative_qty", fill.cumulative_quantity)
-            .exact("leaves_qty", fill.leaves_quantity),
-        _ => line,
-    };
-    Some(line.json("ts_event_ms", event.ts_event.millis()))
+        OrderEventKind::PendingCancel => EventLine::OrderPendingCancel(OrderPendingCancel {
+            client_order_id,
+            ts_event_ms,
+            context,
+        }),
+        OrderEventKind::Canceled => EventLine::OrderCanceled(OrderCanceled {
+            client_order_id,
+            venue_order_id,
+            ts_event_ms,
+            context,
+        }),
+        OrderEventKind::Expired(_) => EventLine::OrderExpired(OrderExpired {
+            client_order_id,
+            venue_order_id,
+            ts_event_ms,
+            context,
+        }),
+        OrderEventKind::Filled(fill) => EventLine::OrderFilled(OrderFilled {
+            client_order_id,
+            venue_order_id,
+            trade_id: Text::Borrowed(&fill.trade_id),
+            last_qty: fill.last_quantity.into(),
+            last_price: fill.last_price.into(),
+            cumulative_qty: fill.cumulative_quantity.into(),
+            leaves_qty: fill.leaves_quantity.into(),
+            ts_event_ns: None,
+            ts_event_ms,
+            context,
+        }),
+    })
 }
 
-fn execution_marker<'b>(buffer: &'b mut Vec<u8>, fill: &FillRow, names: &Names) -> Line<'b> {
-    Line::begin(buffer, "event", "ExecutionMarker")
-        .json("instrument_id", names.of(fill.instrument))
-        .json("client_order_id", &*fill.client_order_id)
-        .json("venue_order_id", &*fill.venue_order_id)
-        .json("trade_id", &*fill.trade_id)
-        .json("order_side", fill.side.as_str())
-        .exact("quantity", fill.quantity)
-        .exact("price", fill.price)
-        .json("ts_event_ms", fill.ts_event.millis())
+fn marker_line<'a>(fill: &'a FillRow, names: &'a Names) -> EventLine<'a> {
+    EventLine::ExecutionMarker(ExecutionMarkerLine {
+        instrument_id: Text::Borrowed(names.of(fill.instrument)),
+        client_order_id: Text::Borrowed(&fill.client_order_id),
+        venue_order_id: Text::Borrowed(&fill.venue_order_id),
+        trade_id: Text::Borrowed(&fill.trade_id),
+        order_side: fill.side,
+        quantity: fill.quantity.into(),
+        price: fill.price.into(),
+        ts_event_ms: fill.ts_event.millis(),
+    })
 }
 
-fn position_event<'b>(buffer: &'b mut Vec<u8>, event: &PositionEvent, names: &Names) -> Line<'b> {
-    let name = if event.opened { "PositionOpened" } else { "PositionClosed" };
-    let line = Line::begin(buffer, "event", name)
-        .json("instrument_id", names.of(event.instrument))
-        .json("client_order_id", &*event.client_order_id)
-        .json("entry_side", event.entry_side.as_str());
-    let line = if event.opened {
-        line.exact("quantity", event.quantity).exact("price", event.price)
+fn position_line<'a>(event: &'a PositionEvent, names: &'a Names) -> EventLine<'a> {
+    let instrument_id = Text::Borrowed(names.of(event.instrument));
+    let client_order_id = Text::Borrowed(&*event.client_order_id);
+    let price = event.price.into();
+    let ts_event_ms = event.ts_event.millis();
+    if event.opened {
+        EventLine::PositionOpened(PositionOpenedLine {
+            instrument_id,
+            client_order_id,
+            entry_side: event.entry_side,
+            quantity: event.quantity,
+            price,
+            ts_event_ms,
+        })
     } else {
-        let pnl = event.realised_pnl.map(|pnl| pnl.to_string());
-        line.exact("price", event.price).json("realised_pnl", pnl)
-    };
-    line.json("ts_event_ms", event.ts_event.millis())
+        EventLine::PositionClosed(PositionClosedLine {
+            instrument_id,
+            client_order_id,
+            entry_side: event.entry_side,
+            price,
+            realised_pnl: event.realised_pnl.map(Into::into),
+            ts_event_ms,
+        })
+    }
+}
+
+fn signal_line<'a>(moment: TsNanos, signal: &'a Signal, names: &'a Names) -> EventLine<'a> {
+    EventLine::StrategySignal(StrategySignal {
+        strategy_id: None,
+        instrument_id: Text::Borrowed(names.of(signal.instrument)),
+        signal_kind: signal.kind,
+        side: signal.side,
+        price: signal.price.map(Into::into),
+        tag: signal.tag.as_deref().map(Text::Borrowed),
+        note: signal.note.as_deref().map(Text::Borrowed),
+        ts_event_ms: moment.millis(),
+    })
 }
 
 /// Writes the audit log of a replay. Nothing goes to a broker, so lines are not forced to the disk,
 /// and `p_no` counts the requests of the run from 1: orders, changes and cancels.
 #[derive(Debug)]
 pub(super) struct AuditLog<W> {
-    out: W,
-    buffer: Vec<u8>,
+    lines: JsonLines<W>,
     requests: u64,
     /// The number of the request of each order that is not answered yet.
-    in_flight: BTreeMap<Arc<str>, u64>,
+    in_flight: BTreeMap<(Origin, Arc<str>), u64>,
 }
 
 impl<W: Write> AuditLog<W> {
     pub(super) const fn new(out: W) -> Self {
-        Self { out, buffer: Vec::new(), requests: 0, in_flight: BTreeMap::new() }
+        let lines = JsonLines { out, buffer: Vec::new() };
+        Self { lines, requests: 0, in_flight: BTreeMap::new() }
     }
 
     /// Writes the line of an event, if it has one. Orders that were refused before they were sent
     /// have none.
     pub(super) fn take(&mut self, event: &OrderEvent, sent: bool, names: &Names) -> io::Result<()> {
-        let id = event.client_order_id.as_ref();
+        let id = &event.client_order_id;
+        let client_order_id = Text::Borrowed(&**id);
+        let ts = event.ts_event.millis();
+        let context = AuditContext { origin: told_origin(event.origin), ..AuditContext::default() };
+        let key = (event.origin, Arc::clone(id));
         let line = match &event.kind {
             OrderEventKind::Submitted(request) => {
                 self.requests += 1;
-                self.in_flight.insert(Arc::clone(&event.client_order_id), self.requests);
+                self.in_flight.insert(key, self.requests);
                 let instrument_id = names.of(request.instrument);
-                self.line("submit", event)
-                    .json("request_key", request_key(request, instrument_id))
-                    .json("instrument_id", instrument_id)
-                    .json("order_side", request.side.as_str())
-                    .json("order_type", request.order_type.as_str())
-                    .exact("quantity", request.quantity)
+                AuditLine::Submit(AuditSubmit {
+                    ts,
+                    client_order_id,
+                    request_key: request_key(request, instrument_id),
+                    instrument_id: Text::Borrowed(instrument_id),
+                    order_side: request.side,
+                    order_type: request.order_type,
+                    quantity: request.quantity.into(),
+                    price: None,
+                    trigger_price: None,
+                    time_in_force: None,
+                    expire_time_ns: None,
+                    request_key_version: None,
+                    context,
+                })
             }
             OrderEventKind::PendingUpdate(_) | OrderEventKind::PendingCancel => {
                 self.requests += 1;
                 return Ok(());
             }
             OrderEventKind::Accepted => {
-                let number = self.in_flight.remove(id);
-                self.line("accepted", event)
-                    .json("venue_order_id", event.venue_order_id.as_deref())
-                    .json("p_no", number)
-                    .json("warning_code", ())
-                    .json("warning_text", ())
+                let unasked = || io::Error::other(format!("order {id} was accepted but not sent"));
+                AuditLine::Accepted(AuditAccepted {
+                    ts,
+                    client_order_id,
+                    venue_order_id: event.venue_order_id.as_deref().map(Text::Borrowed),
+                    p_no: self.in_flight.remove(&key).ok_or_else(unasked)?,
+                    warning_code: None,
+                    warning_text: None,
+                    context,
+                })
             }
             OrderEventKind::Rejected(rejection) if sent => {
-                self.in_flight.remove(id);
-                self.line("rejected", event)
-                    .json("reason_code", rejection.code.as_str())
-                    .json("reason_text", &rejection.text)
+                self.in_flight.remove(&key);
+                AuditLine::Rejected(AuditRejected {
+                    ts,
+                    client_order_id,
+                    reason_code: rejection.code,
+                    reason_text: Text::Borrowed(&rejection.text),
+                    context,
+                })
             }
             OrderEventKind::Expired(_) => {
-                self.in_flight.remove(id);
+                self.in_flight.remove(&key);
                 return Ok(());
             }
             _ => return Ok(()),
         };
-        line.0.extend_from_slice(b"}\n");
-        self.out.write_all(&self.buffer)
-    }
-
-    fn line(&mut self, phase: &str, event: &OrderEvent) -> Line<'_> {
-        Line::begin(&mut self.buffer, "phase", phase)
-            .json("ts", event.ts_event.millis())
-            .json("client_order_id", &*event.client_order_id)
+        self.lines.write(&line)
     }
 
     pub(super) fn into_inner(self) -> W {
-        self.out
+        self.lines.out
     }
 }

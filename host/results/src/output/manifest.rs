@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 
 use exchange::ExecutionModel;
@@ -10,7 +11,8 @@ use exchange::ExecutionModel;
 pub const MANIFEST_VERSION: u32 = 2;
 
 /// A data file that a run read.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct InputFile {
     /// Its name without the folder.
     pub file: String,
@@ -21,7 +23,8 @@ pub struct InputFile {
 }
 
 /// The strategy that ran.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct ComponentIdentity {
     /// Its name.
     pub name: String,
@@ -32,7 +35,8 @@ pub struct ComponentIdentity {
 }
 
 /// What a run was made from and what came out, in a few words.
-#[derive(Debug, Clone, Serialize)]
+#[derive(Debug, Clone, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
 pub struct Manifest {
     /// Version of this form.
     pub manifest_version: u32,

@@ -12,7 +12,6 @@ pub mod narrative;
 pub(crate) mod read;
 pub(crate) mod tables;
 
-pub use events::{AUDIT_LINES, EVENT_LINES, LineKind};
 pub(crate) use folder::FolderWriter;
 pub use folder::{AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, REPORT_FILE};
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};

@@ -1,0 +1,118 @@
+//! Lines of the audit log (specification 2, "Audit log"; pins P19, P22, P23, P79): what was submitted,
+//! accepted and rejected. A log outlives the program that wrote it, so readers pass over fields that
+//! they do not know.
+
+use domain::{OrderSide, OrderType, ReasonCode, TimeInForce};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Decimal, Origin, ShareCount, Text};
+
+/// One line, told apart by `phase`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "phase", rename_all = "snake_case")]
+pub enum AuditLine<'a> {
+    /// An order is about to be sent.
+    Submit(AuditSubmit<'a>),
+    /// The venue gave an order its number.
+    Accepted(AuditAccepted<'a>),
+    /// An order that had been sent was refused.
+    Rejected(AuditRejected<'a>),
+    /// The session at the broker is gone.
+    SessionExpired(AuditSessionExpired),
+}
+
+/// What only lines of a replay session have: who sent the order, and the time outside of the replay.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AuditContext {
+    /// Who sent the order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<Origin>,
+    /// When the line was written, in milliseconds UTC; `ts` is virtual there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wall_ms: Option<u64>,
+}
+
+/// An order is about to be sent.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditSubmit<'a> {
+    /// When, in milliseconds UTC.
+    pub ts: u64,
+    /// The caller's id of the order.
+    pub client_order_id: Text<'a>,
+    /// The key of what is asked for; see specification 2, "request_key rules".
+    pub request_key: u64,
+    /// The instrument.
+    pub instrument_id: Text<'a>,
+    /// Which way.
+    pub order_side: OrderSide,
+    /// How it finds its price.
+    pub order_type: OrderType,
+    /// Shares.
+    pub quantity: ShareCount,
+    /// Limit price in yen; this and the next three find the order again in the broker's list.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub price: Option<Decimal>,
+    /// Trigger price in yen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_price: Option<Decimal>,
+    /// How long it lives.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time_in_force: Option<TimeInForce>,
+    /// End of life in nanoseconds UTC.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expire_time_ns: Option<u64>,
+    /// Version of the key; 1 when it is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_key_version: Option<u32>,
+    /// What only a replay session tells.
+    #[serde(flatten)]
+    pub context: AuditContext,
+}
+
+/// The venue gave an order its number.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditAccepted<'a> {
+    /// When, in milliseconds UTC.
+    pub ts: u64,
+    /// The caller's id of the order.
+    pub client_order_id: Text<'a>,
+    /// The venue's number.
+    pub venue_order_id: Option<Text<'a>>,
+    /// Number of the request that told it.
+    pub p_no: u64,
+    /// A warning of the venue.
+    pub warning_code: Option<Text<'a>>,
+    /// The warning in words.
+    pub warning_text: Option<Text<'a>>,
+    /// What only a replay session tells.
+    #[serde(flatten)]
+    pub context: AuditContext,
+}
+
+/// An order that had been sent was refused.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditRejected<'a> {
+    /// When, in milliseconds UTC.
+    pub ts: u64,
+    /// The caller's id of the order.
+    pub client_order_id: Text<'a>,
+    /// Why, as a code.
+    pub reason_code: ReasonCode,
+    /// Why, in one line.
+    pub reason_text: Text<'a>,
+    /// What only a replay session tells.
+    #[serde(flatten)]
+    pub context: AuditContext,
+}
+
+/// The session at the broker is gone; written once, before the orders that it rejects.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct AuditSessionExpired {
+    /// When, in milliseconds UTC.
+    pub ts: u64,
+}

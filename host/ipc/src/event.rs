@@ -1,0 +1,225 @@
+//! What the engine tells its clients: one JSON object a frame, told apart by `event`.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    BuyingPowerUpdated, CancelAllResult, DepthSnapshot, EngineStarted, EngineStopped,
+    ExecutionMarker, KlineUpdate, OrderAccepted, OrderCanceled, OrderExpired, OrderFilled,
+    OrderListUpdated, OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSubmitted,
+    OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated, ProgressKind, Ready,
+    ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped, SecondPasswordRequired,
+    SecondPasswordSet, Session, SessionState, StrategySignal, SubmitOrderResult, Subscribed,
+    SubscriptionEvicted, Text, Trades, Unsubscribed, VenueCredentialsRefreshed, VenueError,
+    VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState,
+};
+
+/// An event or an answer.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "event")]
+pub enum Event<'a> {
+    /// The connection is taken.
+    Ready(Ready<'a>),
+    /// How many clients there are now.
+    ClientConnected(ClientConnected),
+    /// A command was refused.
+    Error(Error<'a>),
+    /// Something failed in the engine, the strategy or the handshake.
+    EngineError(EngineError<'a>),
+    /// A command does not fit the state of the session.
+    EngineBusy(EngineBusy<'a>),
+    /// How far something is.
+    Progress(Progress<'a>),
+    /// An order was taken.
+    OrderSubmitted(OrderSubmitted<'a>),
+    /// An order has a number.
+    OrderAccepted(OrderAccepted<'a>),
+    /// An order, a change or a cancel was refused.
+    OrderRejected(OrderRejected<'a>),
+    /// A change was sent.
+    OrderPendingUpdate(OrderPendingUpdate<'a>),
+    /// A change was taken.
+    OrderUpdated(OrderUpdated<'a>),
+    /// A cancel was sent.
+    OrderPendingCancel(OrderPendingCancel<'a>),
+    /// An order is cancelled.
+    OrderCanceled(OrderCanceled<'a>),
+    /// An order's time ran out.
+    OrderExpired(OrderExpired<'a>),
+    /// An order was filled.
+    OrderFilled(OrderFilled<'a>),
+    /// Answers a submit.
+    SubmitOrderResult(SubmitOrderResult<'a>),
+    /// Ends a cancel of many.
+    CancelAllResult(CancelAllResult<'a>),
+    /// Orders of a venue.
+    OrderListUpdated(OrderListUpdated<'a>),
+    /// The second password is needed.
+    SecondPasswordRequired(SecondPasswordRequired<'a>),
+    /// The second password is held.
+    SecondPasswordSet(SecondPasswordSet<'a>),
+    /// A fill, for charts.
+    ExecutionMarker(ExecutionMarker<'a>),
+    /// A mark of the strategy, for charts.
+    StrategySignal(StrategySignal<'a>),
+    /// Money at a broker.
+    BuyingPowerUpdated(BuyingPowerUpdated<'a>),
+    /// Money in a replay.
+    ReplayBuyingPower(ReplayBuyingPower<'a>),
+    /// All positions.
+    PositionsUpdated(PositionsUpdated<'a>),
+    /// A position was opened.
+    PositionOpened(PositionOpened<'a>),
+    /// A position was closed.
+    PositionClosed(PositionClosed<'a>),
+    /// Data is loaded.
+    ReplayDataLoaded(ReplayDataLoaded<'a>),
+    /// A run begins.
+    EngineStarted(EngineStarted<'a>),
+    /// The speed has changed.
+    ReplaySpeedChanged(ReplaySpeedChanged<'a>),
+    /// A run was stopped.
+    ReplayStopped(ReplayStopped<'a>),
+    /// A run is over.
+    EngineStopped(EngineStopped<'a>),
+    /// The whole state of the session.
+    Session(Session<'a>),
+    /// Market data will come.
+    Subscribed(Subscribed<'a>),
+    /// Market data will come no more.
+    Unsubscribed(Unsubscribed<'a>),
+    /// A ticker left a register set.
+    SubscriptionEvicted(SubscriptionEvicted<'a>),
+    /// Trades.
+    Trades(Trades<'a>),
+    /// An order book.
+    DepthSnapshot(DepthSnapshot<'a>),
+    /// Bars.
+    KlineUpdate(KlineUpdate<'a>),
+    /// A login begins.
+    VenueLoginStarted(VenueLoginStarted<'a>),
+    /// A login was given up.
+    VenueLoginCancelled(VenueLoginCancelled<'a>),
+    /// A venue can be used.
+    VenueReady(VenueReady<'a>),
+    /// A venue cannot be used.
+    VenueError(VenueError<'a>),
+    /// Where a venue stands.
+    VenueState(VenueState<'a>),
+    /// A login at the web broker is done.
+    VenueCredentialsRefreshed(VenueCredentialsRefreshed<'a>),
+}
+
+/// A client came or went.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ClientConnected {
+    /// Clients that are connected.
+    pub count: u32,
+}
+
+/// A command was refused, or its outcome is unknown.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Error<'a> {
+    /// The command's id, where it could be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Text<'a>>,
+    /// Why, as a code of [`error_code`] or of [`domain::ReasonCode`].
+    pub code: Text<'a>,
+    /// Why, in words.
+    pub message: Text<'a>,
+    /// The number of the order that has the id; with `conflict`, null while it is unknown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub venue_order_id: Option<Text<'a>>,
+}
+
+/// Something failed in the engine, the strategy or the handshake.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct EngineError<'a> {
+    /// The command's id, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Text<'a>>,
+    /// Why, as a code of [`error_code`].
+    pub code: Text<'a>,
+    /// Why, in words.
+    pub message: Text<'a>,
+    /// The strategy that failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy_id: Option<Text<'a>>,
+}
+
+/// A command does not fit the state of the session. Told to its client only.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct EngineBusy<'a> {
+    /// The command's id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Text<'a>>,
+    /// Where the session stands.
+    pub current_state: SessionState,
+    /// The command's name.
+    pub attempted_command: Text<'a>,
+    /// Why they do not fit.
+    pub reason: Text<'a>,
+    /// The command's venue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub venue: Option<Text<'a>>,
+}
+
+/// How far something is; at most 10 a second.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Progress<'a> {
+    /// The command that began it.
+    pub request_id: Text<'a>,
+    /// What.
+    pub kind: ProgressKind,
+    /// Done so far.
+    pub done: u64,
+    /// All of it.
+    pub total: u64,
+    /// What is counted, like `rows`.
+    pub unit: Text<'a>,
+}
+
+/// The codes of [`Error`], [`EngineError`] and [`VenueError`] beside the specification's reason codes.
+pub mod error_code {
+    /// The id of the order is known with another content.
+    pub const CONFLICT: &str = "conflict";
+    /// The message breaks the schema.
+    pub const VALIDATION_ERROR: &str = "validation_error";
+    /// No data of that code in that range.
+    pub const DATA_NOT_FOUND: &str = "data_not_found";
+    /// More instruments than a replay takes.
+    pub const TOO_MANY_INSTRUMENTS: &str = "too_many_instruments";
+    /// The range of a run is not loaded.
+    pub const NOT_LOADED: &str = "not_loaded";
+    /// The engine that is asked for is not that of the process.
+    pub const VALUE_ERROR: &str = "value_error";
+    /// Live trading runs no strategies yet.
+    pub const LIVE_ENGINE_UNAVAILABLE: &str = "live_engine_unavailable";
+    /// The strategy's file cannot be used.
+    pub const STRATEGY_LOAD_FAILED: &str = "strategy_load_failed";
+    /// The strategy failed at its start.
+    pub const STRATEGY_INIT_FAILED: &str = "strategy_init_failed";
+    /// The strategy failed.
+    pub const STRATEGY_FAULT: &str = "strategy_fault";
+    /// A venue is asked for that a replay has not.
+    pub const NOT_IN_REPLAY_MODE: &str = "not_in_replay_mode";
+    /// The register set is full.
+    pub const REGISTER_FULL: &str = "register_full";
+    /// The venue takes no more requests for now.
+    pub const RATE_LIMITED: &str = "rate_limited";
+    /// The venue's token is no longer taken.
+    pub const TOKEN_EXPIRED: &str = "token_expired";
+    /// The venue's program cannot be reached.
+    pub const LOCAL_APP_DOWN: &str = "local_app_down";
+    /// The venue refused the login.
+    pub const LOGIN_FAILED: &str = "login_failed";
+    /// The client showed no right token.
+    pub const AUTH_FAILED: &str = "auth_failed";
+    /// The client's messages have another major version.
+    pub const SCHEMA_MISMATCH: &str = "schema_mismatch";
+}

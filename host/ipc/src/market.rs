@@ -1,0 +1,276 @@
+//! Market data for clients: subscriptions, trades, depth and bars (specification 1, "Events"; pins
+//! P51, P53 to P55, P75).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{Decimal, RequestId, Text};
+
+/// Declares a command about one ticker of a venue.
+macro_rules! ticker_command {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            /// The command's id.
+            pub request_id: RequestId,
+            /// Where.
+            pub venue: String,
+            /// The symbol, like `7203`; `7203.TSE` is taken too.
+            pub ticker: String,
+        }
+    };
+}
+
+ticker_command! {
+    /// Asks for the market data of a ticker.
+    Subscribe
+}
+
+ticker_command! {
+    /// Gives the market data of a ticker up.
+    Unsubscribe
+}
+
+ticker_command! {
+    /// Reads the board of a ticker once; answered by a [`DepthSnapshot`].
+    GetBoard
+}
+
+/// Removes the ticker from the register set that was used longest ago.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct EvictLru {
+    /// The command's id.
+    pub request_id: RequestId,
+    /// Where.
+    pub venue: String,
+}
+
+/// Answers a [`Subscribe`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Subscribed<'a> {
+    /// The command's id.
+    pub request_id: Text<'a>,
+    /// Where.
+    pub venue: Text<'a>,
+    /// The symbol.
+    pub ticker: Text<'a>,
+    /// What is known of it.
+    pub ticker_info: TickerInfo<'a>,
+}
+
+/// What is known of a ticker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct TickerInfo<'a> {
+    /// The symbol.
+    pub symbol: Text<'a>,
+    /// The market, like `LocalBrokerStock`.
+    pub exchange: Text<'a>,
+    /// `Stock`.
+    pub market_kind: Text<'a>,
+    /// Its name in Japanese.
+    pub display_name_ja: Option<Text<'a>>,
+}
+
+/// Answers an [`Unsubscribe`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Unsubscribed<'a> {
+    /// The command's id.
+    pub request_id: Text<'a>,
+    /// Where.
+    pub venue: Text<'a>,
+    /// The symbol.
+    pub ticker: Text<'a>,
+}
+
+/// A ticker left the register set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SubscriptionEvicted<'a> {
+    /// The symbol.
+    pub symbol: Text<'a>,
+}
+
+/// Trades of one ticker, in their order.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Trades<'a> {
+    /// Where.
+    pub venue: Text<'a>,
+    /// The market.
+    pub exchange: Text<'a>,
+    /// The symbol.
+    pub ticker: Text<'a>,
+    /// The instrument; told by a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub instrument_id: Option<Text<'a>>,
+    /// The session whose numbers the rows have: a login and a day, or a run.
+    pub stream_session_id: Text<'a>,
+    /// The trades.
+    pub trades: Vec<TradeRow>,
+}
+
+/// Who was the aggressor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TradeSide {
+    /// The buyer.
+    Buy,
+    /// The seller.
+    Sell,
+    /// Nobody can tell.
+    Unknown,
+}
+
+/// Why a trade has its side.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum SideRule {
+    /// At or above the best ask before it.
+    AtAsk,
+    /// At or below the best bid before it.
+    AtBid,
+    /// Exactly between.
+    Midpoint,
+    /// Between, and nearer to one of them.
+    InsideNearer,
+    /// The bid was above the ask.
+    Crossed,
+    /// Only one of them was there.
+    OneSided,
+    /// The stream had a gap before it.
+    AfterGap,
+}
+
+/// One trade.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct TradeRow {
+    /// Yen per share.
+    pub price: Decimal,
+    /// Shares.
+    pub qty: Decimal,
+    /// Who was the aggressor.
+    pub side: TradeSide,
+    /// Why; null in a replay, which knows no quotes.
+    pub side_rule: Option<SideRule>,
+    /// When, in milliseconds UTC.
+    pub ts_ms: u64,
+    /// When, in nanoseconds UTC; told by a replay.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ts_ns: Option<u64>,
+    /// Its number in the session.
+    pub sequence_id: u64,
+    /// When it was received, in milliseconds UTC; null in a replay.
+    pub received_ms: Option<u64>,
+    /// Whether it adds up what a gap of the stream left out.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after_gap: Option<bool>,
+}
+
+/// Where the time of a snapshot comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TimestampSource {
+    /// The venue told it.
+    Venue,
+    /// It is when the message was received.
+    Received,
+}
+
+/// The order book of one ticker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DepthSnapshot<'a> {
+    /// The command's id, when it answers a [`GetBoard`].
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<Text<'a>>,
+    /// Where.
+    pub venue: Text<'a>,
+    /// The market.
+    pub exchange: Text<'a>,
+    /// The symbol.
+    pub ticker: Text<'a>,
+    /// The session whose number it has: a login and a day.
+    pub stream_session_id: Text<'a>,
+    /// Its number in the session.
+    pub sequence_id: u64,
+    /// When it was received, in milliseconds UTC.
+    pub received_ms: u64,
+    /// When it was so, in milliseconds UTC.
+    pub timestamp_ms: u64,
+    /// Where that time comes from.
+    pub timestamp_source: TimestampSource,
+    /// Yen per share of the last trade.
+    pub last_price: Option<Decimal>,
+    /// Bids, the best first.
+    pub bids: Vec<BookLevel>,
+    /// Asks, the best first.
+    pub asks: Vec<BookLevel>,
+}
+
+/// A price at which orders rest.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct BookLevel {
+    /// Yen per share.
+    pub price: Decimal,
+    /// Shares.
+    pub qty: Decimal,
+}
+
+/// How long a bar is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum KlineInterval {
+    /// A minute.
+    #[serde(rename = "1m")]
+    Minute,
+    /// A day.
+    #[serde(rename = "1d")]
+    Day,
+}
+
+/// Bars of one ticker.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct KlineUpdate<'a> {
+    /// Where.
+    pub venue: Text<'a>,
+    /// The symbol.
+    pub ticker: Text<'a>,
+    /// The instrument.
+    pub instrument_id: Text<'a>,
+    /// How long each bar is.
+    pub interval: KlineInterval,
+    /// The bars.
+    pub klines: Vec<Kline>,
+}
+
+/// One bar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Kline {
+    /// Its begin in milliseconds UTC.
+    pub open_time_ms: u64,
+    /// Its end in milliseconds UTC.
+    pub close_time_ms: u64,
+    /// Price of its first trade in yen.
+    pub open: Decimal,
+    /// Highest price.
+    pub high: Decimal,
+    /// Lowest price.
+    pub low: Decimal,
+    /// Price of its last trade.
+    pub close: Decimal,
+    /// Shares.
+    pub volume: Decimal,
+    /// Yen; null where it is not known.
+    pub turnover: Option<Decimal>,
+    /// Whether it will not change any more.
+    pub is_final: bool,
+}

@@ -1,0 +1,118 @@
+//! Login and life of a venue (specification 1, "Events"; pins P3, P45, P47).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::{RequestId, Text};
+
+/// Asks for the login at a venue.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct RequestVenueLogin {
+    /// The command's id; it may be missing here.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request_id: Option<RequestId>,
+    /// Where.
+    pub venue: String,
+}
+
+/// Asks where a venue stands.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct GetVenueState {
+    /// The command's id.
+    pub request_id: RequestId,
+    /// Only this venue.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub venue: Option<String>,
+}
+
+/// Declares a step of a login: which venue, and who asked.
+macro_rules! login_step {
+    ($(#[$meta:meta])* $name:ident) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[schemars(deny_unknown_fields)]
+        pub struct $name<'a> {
+            /// Where.
+            pub venue: Text<'a>,
+            /// The command's id, when somebody asked.
+            #[serde(default, skip_serializing_if = "Option::is_none")]
+            pub request_id: Option<Text<'a>>,
+        }
+    };
+}
+
+login_step! {
+    /// A login begins.
+    VenueLoginStarted
+}
+
+login_step! {
+    /// The user did not give what a login needs.
+    VenueLoginCancelled
+}
+
+login_step! {
+    /// The venue can be used.
+    VenueReady
+}
+
+/// A venue cannot be used, or no longer. Sent once for each outage.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct VenueError<'a> {
+    /// Where.
+    pub venue: Text<'a>,
+    /// Why, as a code: `token_expired`, `local_app_down`, `login_failed`.
+    pub code: Text<'a>,
+    /// Why, in words that are shown unchanged.
+    pub message: Text<'a>,
+}
+
+/// Where a venue stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum VenueLifecycle {
+    /// Nobody has logged in.
+    Disconnected,
+    /// A login is under way.
+    LoggingIn,
+    /// It can be used.
+    Ready,
+    /// Its token is no longer taken; a login is needed.
+    TokenExpired,
+    /// Its program cannot be reached.
+    AppDown,
+}
+
+/// Answers a [`GetVenueState`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct VenueState<'a> {
+    /// The command's id.
+    pub request_id: Text<'a>,
+    /// Which venue.
+    pub venue: Text<'a>,
+    /// Where it stands.
+    pub state: VenueLifecycle,
+    /// Where its stream of market data stands; null when it has none.
+    pub push: Option<Text<'a>>,
+    /// The code of what is wrong.
+    pub code: Option<Text<'a>>,
+    /// Since when, in milliseconds UTC.
+    pub since_ms: u64,
+}
+
+/// A login at the web broker is done. It tells what changed and never an address.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct VenueCredentialsRefreshed<'a> {
+    /// Which venue.
+    pub venue: Text<'a>,
+    /// Number of the login in this process.
+    pub session_epoch: u64,
+    /// Names of what changed.
+    pub changed: Vec<Text<'a>>,
+    /// When, in milliseconds UTC.
+    pub ts_ms: u64,
+}
