@@ -6,9 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use ipc::schema;
 use results::Summary;
-use results::output::{
-    AUDIT_FILE, Column, EVENTS_FILE, MANIFEST_VERSION, Manifest, TABLES,
-};
+use results::output::{AUDIT_FILE, Column, EVENTS_FILE, MANIFEST_VERSION, Manifest, TABLES};
 use results::summary::definitions_markdown;
 use serde_json::{Map, Value, json};
 use sweep::folder::{SWEEP_VERSION, SweepManifest};

@@ -33,6 +33,7 @@ pub use audit::{
 };
 pub use command::{Command, CommandHead, Shutdown};
 pub use decimal::{Decimal, ShareCount};
+pub use domain::Origin;
 pub use event::{ClientConnected, EngineBusy, EngineError, Error, Event, Progress, error_code};
 pub use event_log::{EventLine, ExecutionMarkerLine, PositionClosedLine, PositionOpenedLine};
 pub use handshake::{
@@ -54,7 +55,7 @@ pub use order_events::{
     OrderSubmitted, OrderUpdated, SecondPasswordRequired, SecondPasswordSet, StrategySignal,
     SubmitOrderResult, SubmitOutcome,
 };
-pub use order_record::{OrderRecordWire, Origin};
+pub use order_record::OrderRecordWire;
 pub use replay_commands::{
     EngineKind, EngineStartConfig, ExecutionConfig, GetSession, Granularity, LoadReplayData,
     Multiplier, SetReplaySpeed, StartEngine, StopEngine,

@@ -1,23 +1,12 @@
 //! One order in a list of orders (specification 2, `OrderRecordWire`).
 
+use domain::Origin;
 use domain::{OrderSide, OrderStatus, OrderType, TimeInForce};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use crate::{Decimal, ShareCount, Text};
-
-/// Who sent an order of a replay.
-#[derive(
-    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
-)]
-#[serde(rename_all = "lowercase")]
-pub enum Origin {
-    /// A client.
-    Person,
-    /// The strategy.
-    Strategy,
-}
 
 /// An order as a venue knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
