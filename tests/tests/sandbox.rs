@@ -7,7 +7,7 @@ use std::time::Duration;
 use domain::fault::FaultKind;
 use domain::market::{Trade, TradeColumns, Window};
 use domain::strategy::{Outcome, StrategyRuntime};
-use domain::{Instrument, InstrumentIx, Price, Quantity, TickTable, TsNanos};
+use domain::{Instrument, InstrumentIx, OrderCommand, Price, Quantity, TickTable, TsNanos};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyInstance, StrategyModule};
 use tests::built;
 

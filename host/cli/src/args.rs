@@ -4,10 +4,10 @@ mod rank;
 mod update;
 
 use std::path::PathBuf;
-use std::str::FromStr;
+
 
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use domain::{InstrumentId, JstDate, Money, Price, TickTable, VendorCode};
+use domain::{InstrumentId, JstDate, Money, VendorCode};
 use replay::Multiplier;
 use replay::data_set::TickChoice;
 use results::report::RUNS_COMPARED_MAX;
@@ -553,7 +553,7 @@ mod tests {
     #[test]
     fn ticks_are_tables_or_steps() {
         assert_eq!("auto".parse(), Ok(TickChoice::Auto));
-        let step = TickTable::Fixed(Price::from_units(1_000));
+        let step = domain::TickTable::Fixed(domain::Price::from_units(1_000));
         assert_eq!("0.1".parse(), Ok(TickChoice::Table(step)));
         assert!("0".parse::<TickChoice>().is_err() && "fine".parse::<TickChoice>().is_err());
     }

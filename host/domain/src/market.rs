@@ -61,6 +61,23 @@ pub struct TradeColumns<'a> {
     pub quantity: &'a [u64],
 }
 
+impl TradeColumns<'_> {
+    /// The trade in a row.
+    ///
+    /// # Panics
+    /// When there is no such row.
+    #[must_use]
+    #[inline(always)]
+    pub const fn trade(&self, row: usize) -> Trade {
+        Trade {
+            ts_event: TsNanos::from_nanos(self.ts_event[row]),
+            instrument: InstrumentIx(self.instrument[row]),
+            price: Price::from_units(self.price[row]),
+            quantity: Quantity::new(self.quantity[row]),
+        }
+    }
+}
+
 /// Market events handed to a strategy.
 #[derive(Debug, Clone, Copy)]
 pub enum Window<'a> {

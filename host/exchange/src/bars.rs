@@ -36,20 +36,6 @@ impl Span {
 }
 
 impl Exchange {
-    /// The first bar of `from..to` before which or at which something can happen here. Only looks.
-    #[must_use]
-    pub fn next_bar_stop(&self, bars: &[Bar], from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.due.is_empty() {
-            return to;
-        }
-        let due = self.next_due().unwrap_or(TsNanos::MAX);
-        let matters = |bar: &Bar| {
-            let market = self.markets.get(usize::from(bar.instrument.0));
-            bar.ts_event >= due || market.is_some_and(|market| !market.book.is_empty())
-        };
-        bars[from..to].iter().position(matters).map_or(to, |found| from + found)
-    }
-
     /// Lets our orders match a bar of the market. What was due up to the bar's end comes before.
     ///
     /// # Panics

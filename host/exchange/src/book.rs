@@ -15,7 +15,7 @@ pub(crate) struct Rung {
 
 /// Orders sorted by price, the one that the market reaches first in front; at the same price the
 /// older one.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Ladder {
     sign: i64,
     rungs: Vec<Rung>,
@@ -74,12 +74,12 @@ struct Waiting {
 }
 
 /// The orders of one instrument at the exchange.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Book {
     /// Oldest first.
     takers: Vec<Taker>,
     /// No taker matches before this.
-    takers_after: TsNanos,
+    pub(crate) takers_after: TsNanos,
     /// Resting limit orders.
     pub(crate) buys: Ladder,
     pub(crate) sells: Ladder,
@@ -89,7 +89,7 @@ pub(crate) struct Book {
     /// Oldest first. An order that also rests (funari) stands on both lists.
     auctions: Vec<Waiting>,
     /// No auction comes before this.
-    auction_from: TsNanos,
+    pub(crate) auction_from: TsNanos,
 }
 
 impl Default for Book {
@@ -156,64 +156,10 @@ impl Book {
     pub(crate) fn waiting(&self) -> impl Iterator<Item = OrderIx> {
         self.auctions.iter().map(|waiting| waiting.order)
     }
-
-    /// What a trade must be to matter here. `touches` says whether a trade at the price of a
-    /// resting order matters, not only one through it.
-    #[inline]
-    pub(crate) fn reach(&self, touches: bool) -> Reach {
-        let through = i64::from(!touches);
-        Reach {
-            takers_after: self.takers_after,
-            auction_from: self.auction_from,
-            resting: Span {
-                low: self.buys.first_price().map_or(i64::MIN, |price| price - through),
-                high: self.sells.first_price().map_or(i64::MAX, |price| price + through),
-            },
-            stops: Span {
-                low: self.stop_sells.first_price().unwrap_or(i64::MIN),
-                high: self.stop_buys.first_price().unwrap_or(i64::MAX),
-            },
-        }
-    }
-}
-
-/// Two prices; what is at or outside them matters.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Span {
-    low: i64,
-    high: i64,
-}
-
-impl Span {
-    #[inline]
-    const fn is_hit_by(self, price: i64) -> bool {
-        price <= self.low || price >= self.high
-    }
-}
-
-/// What a trade must be to matter to a book.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Reach {
-    takers_after: TsNanos,
-    auction_from: TsNanos,
-    resting: Span,
-    stops: Span,
-}
-
-impl Reach {
-    /// Whether a trade may fill, trigger or end an order. One of fewer than `needed` shares fills
-    /// none.
-    #[inline]
-    pub(crate) fn is_hit_by(self, ts_event: u64, price: i64, quantity: u64, needed: u64) -> bool {
-        let may_fill = ts_event > self.takers_after.nanos() || self.resting.is_hit_by(price);
-        may_fill && quantity >= needed
-            || self.stops.is_hit_by(price)
-            || ts_event >= self.auction_from.nanos()
-    }
 }
 
 /// What is left of one trade for our orders (F3).
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Budget {
     left: Quantity,
     taken: Quantity,
@@ -274,27 +220,5 @@ mod tests {
     fn an_order_is_never_taken_from_another_s_place() {
         let (mut buys, _) = ladders();
         buys.remove(Price::from_yen(11), 4, 4);
-    }
-
-    #[test]
-    fn what_matters_depends_on_the_kind_of_order() {
-        let mut book = Book::default();
-        let hit = |book: &Book, touches, price: i64, quantity| {
-            book.reach(touches).is_hit_by(5, Price::from_yen(price).units(), quantity, 100)
-        };
-        assert!(!hit(&book, false, 10, 100), "nobody is there");
-        book.buys.add(Price::from_yen(10), 1, 1);
-        assert!(!hit(&book, false, 10, 100) && hit(&book, true, 10, 100));
-        assert!(hit(&book, false, 9, 100) && !hit(&book, false, 9, 99));
-        book.stop_buys.add(Price::from_yen(20), 2, 2);
-        assert!(hit(&book, false, 20, 1), "a stop needs no volume");
-        book.add_taker(3, 3, TsNanos::from_nanos(5));
-        assert!(!hit(&book, false, 15, 100), "the same instant");
-        book.add_taker(4, 4, TsNanos::from_nanos(4));
-        assert!(hit(&book, false, 15, 100));
-        book.remove_taker(4);
-        assert!(!hit(&book, false, 15, 100));
-        book.add_to_auction(5, TsNanos::from_nanos(5));
-        assert!(hit(&book, false, 15, 1));
     }
 }

@@ -54,7 +54,7 @@ enum Due {
 }
 
 /// One instrument at the exchange.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Market {
     instrument: Instrument,
     limits: DailyLimits,
@@ -67,7 +67,7 @@ struct Market {
 }
 
 /// The exchange: takes commands, takes trades of the market, tells what happened.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Exchange {
     model: ExecutionModel,
     markets: Vec<Market>,

@@ -1,6 +1,12 @@
 //! Fills: which of our orders a trade of the market can fill, at which price, and how much (F1-F5).
+//!
+//! The rule between this file and `look_ahead`: whatever a trade can do here, to an order or to its
+//! place in the queue, makes `look_ahead` stop at that trade. A change of what matters here is a change
+//! there; debug builds hold every trade that was skipped against this code.
 
-use domain::market::{Trade, TradeColumns};
+mod look_ahead;
+
+use domain::market::Trade;
 use domain::order::OrderTrigger;
 use domain::{Fill, Money, OrderEventKind, OrderSide, Price, Quantity, TsNanos};
 
@@ -16,54 +22,6 @@ pub(crate) struct FillPrices {
 }
 
 impl Exchange {
-    /// The first row of `from..to` before which or at which something can happen here. Only looks;
-    /// changes nothing, so it may be asked for any part of the rows, in any pieces.
-    #[must_use]
-    #[inline]
-    pub fn next_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.due.is_empty() {
-            return to;
-        }
-        self.find_stop(rows, from, to)
-    }
-
-    fn find_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
-        let mut end = to;
-        if let Some(due) = self.next_due() {
-            end = from + rows.ts_event[from..to].partition_point(|ts| *ts < due.nanos());
-        }
-        for (index, market) in self.markets.iter().enumerate() {
-            if !market.book.is_empty() {
-                end = self.find_match(index, rows, from, end);
-            }
-        }
-        end
-    }
-
-    /// The first row that may fill, trigger, move or end an order of this market.
-    fn find_match(
-        &self,
-        instrument: usize,
-        rows: TradeColumns<'_>,
-        from: usize,
-        to: usize,
-    ) -> usize {
-        let market = &self.markets[instrument];
-        let counts_touches = self.model.queue_ahead.is_some();
-        let reach = market.book.reach(counts_touches);
-        // A queue moves with trades of any size.
-        let needed = if counts_touches { 0 } else { market.smallest_print };
-        let columns = rows.ts_event[from..to]
-            .iter()
-            .zip(&rows.instrument[from..to])
-            .zip(&rows.price[from..to])
-            .zip(&rows.quantity[from..to]);
-        let mut matters = columns.map(|(((ts, of), price), quantity)| {
-            usize::from(*of) == instrument && reach.is_hit_by(*ts, *price, *quantity, needed)
-        });
-        matters.position(|matters| matters).map_or(to, |found| from + found)
-    }
-
     /// Lets our orders match a trade of the market.
     pub fn take_trade(&mut self, trade: &Trade) {
         let Trade { ts_event, instrument, price, quantity } = *trade;

@@ -32,7 +32,7 @@ impl std::hash::Hash for IdHash {
 }
 
 /// The key is a hash already.
-#[derive(Debug, Default)]
+#[derive(Debug, Clone, Default)]
 struct Already(u64);
 
 impl Hasher for Already {
@@ -79,7 +79,7 @@ pub(crate) const fn origin_of(number: OrderIx) -> Origin {
 }
 
 /// All orders of one origin.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Store {
     /// Key of the first order that this origin can send.
     base: OrderIx,
@@ -155,7 +155,7 @@ impl Store {
 }
 
 /// All orders of a run. Keys sort by origin, the strategy's first, then by the time of sending.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub(crate) struct Orders {
     strategy: Store,
     client: Store,

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use domain::limits::INSTRUMENTS_MAX;
-use domain::market::{Bar, Trade, TradeColumns, Window};
-use domain::{InstrumentIx, Price, Quantity, TsNanos};
+use domain::market::{Bar, TradeColumns, Window};
+use domain::{InstrumentIx, Price};
 
 use exchange::Exchange;
 use results::recorder::Recorder;
@@ -111,7 +111,7 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
 
     #[inline(always)]
     fn window(self, one: bool) -> Window<'w> {
-        if one { Window::OneTrade(trade_at(self, 0)) } else { Window::Trades(self) }
+        if one { Window::OneTrade(self.trade(0)) } else { Window::Trades(self) }
     }
 
     #[inline(always)]
@@ -120,7 +120,7 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
     }
 
     fn match_row(self, exchange: &mut Exchange, row: usize) {
-        exchange.take_trade(&trade_at(self, row));
+        exchange.take_trade(&self.trade(row));
     }
 
     #[inline(always)]
@@ -136,17 +136,7 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
     }
 
     fn tell(self, row: usize, recorder: &mut Recorder<'_>) {
-        recorder.trade(&trade_at(self, row));
-    }
-}
-
-#[inline(always)]
-fn trade_at(rows: TradeColumns<'_>, row: usize) -> Trade {
-    Trade {
-        ts_event: TsNanos::from_nanos(rows.ts_event[row]),
-        instrument: InstrumentIx(rows.instrument[row]),
-        price: Price::from_units(rows.price[row]),
-        quantity: Quantity::new(rows.quantity[row]),
+        recorder.trade(&self.trade(row));
     }
 }
 

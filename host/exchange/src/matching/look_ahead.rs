@@ -1,0 +1,194 @@
+//! Look-ahead: the first row at which something can happen at the exchange, so that a strategy gets many
+//! rows in one call.
+//!
+//! The rule between this file and the code that matches (`matching`, `auction`, `bars`): a row that is
+//! skipped here would have changed nothing there. It may stop too often, never too late. Debug builds
+//! try skipped rows on a copy.
+
+use domain::TsNanos;
+use domain::market::{Bar, TradeColumns};
+
+use crate::Exchange;
+use crate::book::Book;
+
+/// Skipped rows that debug builds try in one call at most.
+#[cfg(any(debug_assertions, test))]
+const ROWS_CHECKED_MAX: usize = 64;
+
+impl Exchange {
+    /// The first row of `from..to` before which or at which something can happen here. Only looks;
+    /// changes nothing, so it may be asked for any part of the rows, in any pieces.
+    #[must_use]
+    #[inline]
+    pub fn next_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
+        if self.open.is_empty() && self.due.is_empty() {
+            return to;
+        }
+        let stop = self.find_stop(rows, from, to);
+        #[cfg(debug_assertions)]
+        self.assert_unmoved_by(rows, from, stop);
+        stop
+    }
+
+    fn find_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
+        let mut end = to;
+        if let Some(due) = self.next_due() {
+            end = from + rows.ts_event[from..to].partition_point(|ts| *ts < due.nanos());
+        }
+        for (index, market) in self.markets.iter().enumerate() {
+            if !market.book.is_empty() {
+                end = self.find_match(index, rows, from, end);
+            }
+        }
+        end
+    }
+
+    /// The first row that may fill, trigger, move or end an order of this market.
+    fn find_match(
+        &self,
+        instrument: usize,
+        rows: TradeColumns<'_>,
+        from: usize,
+        to: usize,
+    ) -> usize {
+        let market = &self.markets[instrument];
+        let counts_touches = self.model.queue_ahead.is_some();
+        let reach = reach(&market.book, counts_touches);
+        // A queue moves with trades of any size.
+        let needed = if counts_touches { 0 } else { market.smallest_print };
+        let columns = rows.ts_event[from..to]
+            .iter()
+            .zip(&rows.instrument[from..to])
+            .zip(&rows.price[from..to])
+            .zip(&rows.quantity[from..to]);
+        let mut matters = columns.map(|(((ts, of), price), quantity)| {
+            usize::from(*of) == instrument && reach.is_hit_by(*ts, *price, *quantity, needed)
+        });
+        matters.position(|matters| matters).map_or(to, |found| from + found)
+    }
+
+    /// The first bar of `from..to` before which or at which something can happen here. Only looks.
+    #[must_use]
+    pub fn next_bar_stop(&self, bars: &[Bar], from: usize, to: usize) -> usize {
+        if self.open.is_empty() && self.due.is_empty() {
+            return to;
+        }
+        let due = self.next_due().unwrap_or(TsNanos::MAX);
+        let matters = |bar: &Bar| {
+            let market = self.markets.get(usize::from(bar.instrument.0));
+            bar.ts_event >= due || market.is_some_and(|market| !market.book.is_empty())
+        };
+        let stop = bars[from..to].iter().position(matters).map_or(to, |found| from + found);
+        #[cfg(debug_assertions)]
+        for bar in &bars[from..stop.min(from + ROWS_CHECKED_MAX)] {
+            self.assert_unmoved(|copy| copy.take_bar(bar.instrument, bar), bar.ts_event);
+        }
+        stop
+    }
+
+    /// Holds skipped trades against the code that matches: none of them moves anything.
+    #[cfg(any(debug_assertions, test))]
+    fn assert_unmoved_by(&self, rows: TradeColumns<'_>, from: usize, stop: usize) {
+        for row in from..stop.min(from + ROWS_CHECKED_MAX) {
+            let trade = rows.trade(row);
+            self.assert_unmoved(|copy| copy.take_trade(&trade), trade.ts_event);
+        }
+    }
+
+    #[cfg(any(debug_assertions, test))]
+    fn assert_unmoved(&self, act: impl FnOnce(&mut Self), at: TsNanos) {
+        let trace = |exchange: &Self| {
+            let books: Vec<&Book> = exchange.markets.iter().map(|market| &market.book).collect();
+            let open: Vec<_> =
+                exchange.open.iter().map(|number| &exchange.orders[*number]).collect();
+            format!("{books:?} {open:?} {:?} {:?}", exchange.account, exchange.events)
+        };
+        assert!(self.next_due().is_none_or(|due| due > at), "a row at {at} skips what is due");
+        let mut copy = self.clone();
+        act(&mut copy);
+        assert_eq!(trace(self), trace(&copy), "a row at {at} was skipped and moves something");
+    }
+}
+
+/// What a trade must be to matter to a book. `touches` says whether a trade at the price of a
+/// resting order matters, not only one through it.
+#[inline]
+fn reach(book: &Book, touches: bool) -> Reach {
+    let through = i64::from(!touches);
+    Reach {
+        takers_after: book.takers_after,
+        auction_from: book.auction_from,
+        resting: Span {
+            low: book.buys.first_price().map_or(i64::MIN, |price| price - through),
+            high: book.sells.first_price().map_or(i64::MAX, |price| price + through),
+        },
+        stops: Span {
+            low: book.stop_sells.first_price().unwrap_or(i64::MIN),
+            high: book.stop_buys.first_price().unwrap_or(i64::MAX),
+        },
+    }
+}
+
+/// Two prices; what is at or outside them matters.
+#[derive(Debug, Clone, Copy)]
+struct Span {
+    low: i64,
+    high: i64,
+}
+
+impl Span {
+    #[inline]
+    const fn is_hit_by(self, price: i64) -> bool {
+        price <= self.low || price >= self.high
+    }
+}
+
+/// What a trade must be to matter to a book.
+#[derive(Debug, Clone, Copy)]
+struct Reach {
+    takers_after: TsNanos,
+    auction_from: TsNanos,
+    resting: Span,
+    stops: Span,
+}
+
+impl Reach {
+    /// Whether a trade may fill, trigger or end an order. One of fewer than `needed` shares fills
+    /// none.
+    #[inline]
+    fn is_hit_by(self, ts_event: u64, price: i64, quantity: u64, needed: u64) -> bool {
+        let may_fill = ts_event > self.takers_after.nanos() || self.resting.is_hit_by(price);
+        may_fill && quantity >= needed
+            || self.stops.is_hit_by(price)
+            || ts_event >= self.auction_from.nanos()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use domain::Price;
+
+    use super::*;
+
+    #[test]
+    fn what_matters_depends_on_the_kind_of_order() {
+        let mut book = Book::default();
+        let hit = |book: &Book, touches, price: i64, quantity| {
+            reach(book, touches).is_hit_by(5, Price::from_yen(price).units(), quantity, 100)
+        };
+        assert!(!hit(&book, false, 10, 100), "nobody is there");
+        book.buys.add(Price::from_yen(10), 1, 1);
+        assert!(!hit(&book, false, 10, 100) && hit(&book, true, 10, 100));
+        assert!(hit(&book, false, 9, 100) && !hit(&book, false, 9, 99));
+        book.stop_buys.add(Price::from_yen(20), 2, 2);
+        assert!(hit(&book, false, 20, 1), "a stop needs no volume");
+        book.add_taker(3, 3, TsNanos::from_nanos(5));
+        assert!(!hit(&book, false, 15, 100), "the same instant");
+        book.add_taker(4, 4, TsNanos::from_nanos(4));
+        assert!(hit(&book, false, 15, 100));
+        book.remove_taker(4);
+        assert!(!hit(&book, false, 15, 100));
+        book.add_to_auction(5, TsNanos::from_nanos(5));
+        assert!(hit(&book, false, 15, 1));
+    }
+}
