@@ -20,8 +20,9 @@ use domain::clock::Stopwatch;
 use crate::error::RankError;
 use crate::kernel::{Plan, Program, Values};
 use crate::limits::{CODES_MAX, LIMIT_MAX, RANGE_YEARS_MAX};
-use crate::query::{CancelToken, RankQuery, Ranking, SortBy, shown};
+use crate::query::{CancelToken, RankQuery, Ranking, SortBy};
 use crate::store::{DataDir, Statement};
+use crate::text::excerpt;
 
 use cache::{Cache, Key};
 use follow::Follower;
@@ -230,7 +231,7 @@ fn find_codes(snapshot: &Snapshot, codes: &[String]) -> Result<Vec<u32>, RankErr
         Ok(place) => Ok(place as u32),
         Err(_) => Err(RankError::Codes(format!(
             "code `{}` is not in the data; write codes as they are listed, such as {}",
-            shown(code),
+            excerpt(code),
             known.first().map_or("1301", AsRef::as_ref)
         ))),
     };

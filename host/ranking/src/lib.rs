@@ -16,6 +16,7 @@ pub mod sample;
 pub mod service;
 mod shelf;
 pub mod store;
+mod text;
 
 pub use engine::{Check, EngineOptions, Explanation, RankEngine, SnapshotInfo};
 pub use error::RankError;

@@ -18,7 +18,7 @@ use domain::strategy::FaultKind;
 use sandbox::{FormulaModule, Limits, Sandbox, SandboxConfig};
 
 use crate::error::RankError;
-use crate::query::shown;
+use crate::text::{excerpt, one_line};
 
 pub use add::ShelfError;
 pub use bound::BoundFormula;
@@ -161,12 +161,6 @@ fn configured(
     })
 }
 
-/// A module's own text, on one line of bounded length.
-fn one_line(text: &str) -> String {
-    const CHARACTERS: usize = 300;
-    text.chars().take(CHARACTERS).map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 fn unknown(name: &str, all: &[ListedFormula]) -> String {
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     let there = if names.is_empty() {
@@ -177,7 +171,7 @@ fn unknown(name: &str, all: &[ListedFormula]) -> String {
     format!(
         "there is no formula `{}`; {there}. Only what is listed with its SHA-256 is used; \
          `kumiki rank formulas --add FILE` lists a file",
-        shown(name)
+        excerpt(name)
     )
 }
 

@@ -5,7 +5,7 @@
 //! the result. Spec: "POST /graphql".
 //!
 //! - `limits`: what a request may cost, and what it may hold.
-//! - `schema`, `resolve`: the GraphQL types, and what they are answered with.
+//! - `schema`, `item`, `resolve`: the GraphQL types, and what they are answered with.
 //! - `outline`: a look at a request before anything of it runs.
 //! - `body`, `compress`: from a result to bytes; the rows are written by `crate::rows`.
 //! - `graphql`, `http`, `server`: from sockets to a request, and back.
@@ -19,6 +19,7 @@ mod failure;
 mod files;
 mod graphql;
 mod http;
+mod item;
 mod limits;
 mod metrics;
 mod outline;

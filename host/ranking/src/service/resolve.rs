@@ -1,21 +1,17 @@
 //! What a ranking field is answered with: arguments checked, the engine asked, rows written.
 
-use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use async_graphql::parser::types::Field;
-use async_graphql::registry::Registry;
-use async_graphql::{Context, ContextSelectionSet, OutputType, Positioned, ServerResult, Value};
-use axum::body::Bytes;
+use async_graphql::Context;
 use domain::JstDate;
 
 use super::Backend;
 use super::failure::Failure;
+use super::item::{RankedRows, items};
 use super::limits::{LIBRARY_ROWS, ServiceLimits};
 use super::metrics::{Metrics, Up};
 use super::outline::Outline;
-use super::schema::DailyRankingItem;
 use crate::formula::FORMULA_DEFAULT;
 use crate::rows::{self, ItemField, Selection};
 use crate::{
@@ -245,7 +241,7 @@ fn date(name: &str, text: &str) -> Result<JstDate, Failure> {
         })
         .flatten();
     parsed.ok_or_else(|| {
-        let found = crate::query::shown(text);
+        let found = crate::text::excerpt(text);
         Failure::new(
             "DATE_INVALID",
             format!("{name} is `{found}`; write a day as YYYY-MM-DD, like 2024-01-31"),
@@ -264,52 +260,6 @@ fn selection(ctx: &Context<'_>) -> Option<Selection> {
         }
     }
     Some(selection)
-}
-
-fn items(ranking: &Ranking) -> Vec<DailyRankingItem> {
-    let item = |row: &crate::RankRow| DailyRankingItem {
-        date: ranking.days[row.day as usize].to_string(),
-        code: ranking.codes[row.code as usize].to_string(),
-        close: row.close,
-        prev_close: None,
-        sort_value: row.sort_value,
-        volume: row.volume,
-        rank: row.rank.cast_signed(),
-    };
-    ranking.rows.iter().map(item).collect()
-}
-
-/// The value of stockRankingRange; to the schema it is a list of DailyRankingItem.
-pub(super) enum RankedRows {
-    /// JSON, ready to be put into the answer.
-    Written(Bytes),
-    /// Rows that the library resolves field by field.
-    Library(Vec<DailyRankingItem>),
-}
-
-impl OutputType for RankedRows {
-    fn type_name() -> Cow<'static, str> {
-        <Vec<DailyRankingItem> as OutputType>::type_name()
-    }
-
-    fn qualified_type_name() -> String {
-        <Vec<DailyRankingItem> as OutputType>::qualified_type_name()
-    }
-
-    fn create_type_info(registry: &mut Registry) -> String {
-        <Vec<DailyRankingItem> as OutputType>::create_type_info(registry)
-    }
-
-    async fn resolve(
-        &self,
-        ctx: &ContextSelectionSet<'_>,
-        field: &Positioned<Field>,
-    ) -> ServerResult<Value> {
-        match self {
-            Self::Written(json) => Ok(Value::Binary(json.clone())),
-            Self::Library(items) => OutputType::resolve(items, ctx, field).await,
-        }
-    }
 }
 
 #[cfg(test)]

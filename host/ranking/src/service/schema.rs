@@ -9,33 +9,14 @@ use async_graphql::{
 
 use domain::JstDate;
 
-use super::resolve::{Asked, Desk, RankedRows};
+use super::item::RankedRows;
+use super::resolve::{Asked, Desk};
 use crate::{FORMULA_DEFAULT, Formula, FormulaListing, limits};
 
 /// Version of the GraphQL schema. The first number changes when a client could break.
 pub const SCHEMA_VERSION: &str = "1.0";
 
 pub(super) type RankingSchema = Schema<Query, EmptyMutation, EmptySubscription>;
-
-/// One issue in the ranking of one day.
-#[derive(Debug, Clone, SimpleObject)]
-pub(super) struct DailyRankingItem {
-    /// Trading day, YYYY-MM-DD.
-    pub(super) date: String,
-    /// Issue code.
-    pub(super) code: String,
-    /// Closing price in yen, as stored. Rows without one are not ranked.
-    pub(super) close: f64,
-    /// Always null.
-    #[graphql(deprecation = "always null; write Close[-1] in the formula instead")]
-    pub(super) prev_close: Option<f64>,
-    /// Result of the formula or module, not rounded. Rows where it is null come last, in both orders.
-    pub(super) sort_value: Option<f64>,
-    /// Volume in shares.
-    pub(super) volume: Option<f64>,
-    /// 1 to limit within each day.
-    pub(super) rank: i32,
-}
 
 /// What the present snapshot of the daily prices holds.
 #[derive(Debug, Clone, SimpleObject)]
