@@ -9,7 +9,7 @@ use domain::JstDate;
 
 use crate::error::RankError;
 use crate::formula::Formula;
-use crate::shelf::BoundFormula;
+use crate::registry::BoundFormula;
 use crate::text::excerpt;
 
 /// Which end of the values comes first (specification 3, argument `order`). Rows without a sort

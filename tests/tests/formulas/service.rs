@@ -7,7 +7,7 @@ use ranking::service::{Service, ServiceOptions, ServiceStop};
 use serde_json::{Value, json};
 use tests::http;
 
-use crate::common::{engine, first_issue, shelf};
+use crate::common::{engine, first_issue, registry};
 
 /// A service over the common data; ends with the test.
 struct Served {
@@ -20,9 +20,9 @@ struct Served {
 
 impl Served {
     fn start(packages: &[&str], change: impl FnOnce(&mut ServiceOptions)) -> Self {
-        let (folder, shelf) = shelf(packages);
+        let (folder, registry) = registry(packages);
         let mut options =
-            ServiceOptions { formulas: Some(Arc::new(shelf)), ..ServiceOptions::default() };
+            ServiceOptions { formulas: Some(Arc::new(registry)), ..ServiceOptions::default() };
         change(&mut options);
         let log = Arc::new(Mutex::new(Vec::new()));
         let lines = Arc::clone(&log);

@@ -3,7 +3,7 @@
 use tests::http::Reply;
 
 use crate::common::Served;
-use crate::files::{Shelf, get, head};
+use crate::files::{DataFolder, get, head};
 
 const PATH: &str = "/jp/stocks_daily/mother.db";
 const CHANGED: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
@@ -13,16 +13,16 @@ const BEFORE: &str = "Tue, 14 Nov 2023 22:13:19 GMT";
 struct One {
     served: Served,
     tag: String,
-    _shelf: Shelf,
+    _data: DataFolder,
 }
 
 impl One {
     fn new() -> Self {
-        let shelf = Shelf::filled();
-        shelf.put("jp/stocks_daily/mother.db", &content());
-        let served = shelf.serve();
+        let data = DataFolder::filled();
+        data.put("jp/stocks_daily/mother.db", &content());
+        let served = data.serve();
         let tag = head(&served, PATH, &[]).header("etag").unwrap().to_owned();
-        Self { served, tag, _shelf: shelf }
+        Self { served, tag, _data: data }
     }
 
     fn get(&self, headers: &[(&str, &str)]) -> Reply {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::formula::Column;
 use crate::grid::{Grid, GridFault, stored_value};
 use crate::query::{RankOrder, RankRow};
-use crate::shelf::BoundFormula;
+use crate::registry::BoundFormula;
 
 use super::modules::{ModuleFault, Modules};
 use super::program::{CHUNK, Program};

@@ -7,7 +7,7 @@ use domain::strategy::{FaultKind, Identity};
 use sandbox::{FormulaInstance, FormulaModule, Limits, SandboxError};
 
 use crate::limits::MODULES_KEPT;
-use crate::shelf::BoundFormula;
+use crate::registry::BoundFormula;
 
 /// Why a module did not compute a day.
 #[derive(Debug)]

@@ -15,7 +15,7 @@ use super::outline::Outline;
 use crate::formula::FORMULA_DEFAULT;
 use crate::rows::{self, ItemField, Selection};
 use crate::{
-    BoundFormula, CancelToken, Formula, FormulaListing, FormulaShelf, RankError, RankOrder,
+    BoundFormula, CancelToken, Formula, FormulaListing, FormulaRegistry, RankError, RankOrder,
     RankQuery, Ranking, SnapshotInfo, SortBy,
 };
 
@@ -25,7 +25,7 @@ pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
 /// What all requests share.
 pub(super) struct Desk {
     pub(super) backend: Arc<dyn Backend>,
-    pub(super) formulas: Option<Arc<FormulaShelf>>,
+    pub(super) formulas: Option<Arc<FormulaRegistry>>,
     pub(super) limits: ServiceLimits,
     pub(super) metrics: Metrics,
     pub(super) log: Log,
@@ -95,10 +95,10 @@ impl Desk {
 
     /// A module with its parameters, within the limits of the service.
     fn module(&self, name: &str, params: &[(String, f64)]) -> Result<BoundFormula, Failure> {
-        let shelf = self.formulas.as_ref().ok_or_else(|| {
+        let registry = self.formulas.as_ref().ok_or_else(|| {
             Failure::new("FORMULA_UNKNOWN", "this service has no formula modules; use sortBy")
         })?;
-        let bound = shelf.bind(name, params).map_err(|error| self.told(error))?;
+        let bound = registry.bind(name, params).map_err(|error| self.told(error))?;
         let (reach, most) = (bound.reach(), self.limits.lag);
         if reach > most {
             let message =
@@ -110,8 +110,9 @@ impl Desk {
 
     /// The modules that clients may rank by.
     pub(super) fn modules(&self) -> Result<Vec<FormulaListing>, Failure> {
-        let shelf = self.formulas.as_ref();
-        shelf.map_or(Ok(Vec::new()), |shelf| shelf.list().map_err(|error| self.told(error)))
+        let registry = self.formulas.as_ref();
+        registry
+            .map_or(Ok(Vec::new()), |registry| registry.list().map_err(|error| self.told(error)))
     }
 
     /// What the client is told; the cause goes to the log.

@@ -22,7 +22,7 @@ use super::metrics::{Metrics, Up};
 use super::patience::Patient;
 use super::resolve::{Desk, Log};
 use super::token::BearerToken;
-use crate::FormulaShelf;
+use crate::FormulaRegistry;
 use crate::store::DataDir;
 
 /// Most bytes of a request's headers.
@@ -44,7 +44,7 @@ pub struct ServiceOptions {
     /// Origins whose pages may ask (CORS); none by default.
     pub origins: Vec<String>,
     /// Formula modules that clients may rank by; none by default.
-    pub formulas: Option<Arc<FormulaShelf>>,
+    pub formulas: Option<Arc<FormulaRegistry>>,
     /// Whether GET /graphql shows a page for trying queries.
     pub graphiql: bool,
     /// Where the stored files are that GET /jp/ hands out; none does without.

@@ -1,5 +1,5 @@
-//! Formula modules that queries may use: those in one folder that its list names with their SHA-256.
-//! Whatever else lies in the folder is never loaded.
+//! The registry of formula modules that queries may use: those in one folder that its list names with
+//! their SHA-256. Whatever else lies in the folder is never loaded.
 
 mod add;
 mod bound;
@@ -20,12 +20,12 @@ use sandbox::{FormulaModule, Limits, Sandbox, SandboxConfig};
 use crate::error::RankError;
 use crate::text::{excerpt, one_line};
 
-pub use add::ShelfError;
+pub use add::RegistryError;
 pub use bound::BoundFormula;
 pub use list::{LIST_FILE, ListedFormula};
 
 /// A folder of formula modules with its list. Share it between threads by reference.
-pub struct FormulaShelf {
+pub struct FormulaRegistry {
     folder: PathBuf,
     sandbox: Sandbox,
     /// Modules that were used, while the list names them; at most as many as a list may have.
@@ -50,7 +50,7 @@ pub struct FormulaDetails {
     pub inputs: Vec<FormulaInput>,
 }
 
-impl FormulaShelf {
+impl FormulaRegistry {
     /// Opens a folder, which need not be there yet. Compiled modules are kept in `cache`.
     ///
     /// # Errors
@@ -131,9 +131,9 @@ impl FormulaShelf {
     }
 }
 
-impl std::fmt::Debug for FormulaShelf {
+impl std::fmt::Debug for FormulaRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FormulaShelf").field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("FormulaRegistry").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
