@@ -17,7 +17,7 @@ use axum::routing::{get, post};
 use super::compress::Encoding;
 use super::failure::Failure;
 use super::files::Files;
-use super::graphql::{Answer, Endpoint};
+use super::graphql::{EncodedResponse, Endpoint};
 use super::token::BearerToken;
 
 /// The ranking page. It holds all that it needs; nothing is loaded from elsewhere.
@@ -30,7 +30,7 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style
                            form-action 'none'; frame-ancestors 'none'";
 
 /// What the handlers share.
-pub(super) struct Site {
+pub(super) struct AppState {
     pub(super) endpoint: Endpoint,
     pub(super) token: Option<BearerToken>,
     pub(super) origins: Vec<String>,
@@ -39,17 +39,17 @@ pub(super) struct Site {
     pub(super) files: Option<Files>,
 }
 
-type Shared = State<Arc<Site>>;
+type Shared = State<Arc<AppState>>;
 
 /// All paths of the service.
-pub(super) fn router(site: Arc<Site>) -> Router {
-    let graphql = post(answer).get(graphiql).options(|site: Shared| async move {
-        preflight(&site, "POST", "authorization, content-type")
+pub(super) fn router(state: Arc<AppState>) -> Router {
+    let graphql = post(post_graphql).get(graphiql).options(|state: Shared| async move {
+        preflight(&state, "POST", "authorization, content-type")
     });
     let files = || {
         let asked = "authorization, range, if-range, if-match, if-none-match, if-modified-since, \
                      if-unmodified-since";
-        get(file).options(async move |site: Shared| preflight(&site, "GET, HEAD", asked))
+        get(get_file).options(async move |state: Shared| preflight(&state, "GET, HEAD", asked))
     };
     Router::new()
         .route("/", get(|| async { page(PAGE) }))
@@ -59,24 +59,24 @@ pub(super) fn router(site: Arc<Site>) -> Router {
         .route("/jp", files())
         .route("/jp/", files())
         .route("/jp/{*path}", files())
-        .fallback(nothing)
-        .layer(middleware::from_fn_with_state(Arc::clone(&site), common))
-        .with_state(site)
+        .fallback(not_found)
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), common_headers))
+        .with_state(state)
 }
 
 /// Headers of every answer.
-async fn common(State(site): Shared, request: Request, next: Next) -> Response<Body> {
+async fn common_headers(State(state): Shared, request: Request, next: Next) -> Response<Body> {
     let origin = request.headers().get(ORIGIN).cloned();
     let mut response = next.run(request).await;
     let headers = response.headers_mut();
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if site.origins.is_empty() {
+    if state.origins.is_empty() {
         return response;
     }
     headers.append(VARY, HeaderValue::from_static("origin"));
     let allowed = origin.filter(|origin| {
-        site.origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
+        state.origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
     });
     if let Some(origin) = allowed {
         headers.insert(HeaderName::from_static("access-control-allow-origin"), origin);
@@ -86,9 +86,9 @@ async fn common(State(site): Shared, request: Request, next: Next) -> Response<B
     response
 }
 
-async fn answer(State(site): Shared, headers: HeaderMap, body: Body) -> Response<Body> {
-    let refuse = |status, failure| sent(status, site.endpoint.refuse(failure));
-    if !admitted(&site, &headers) {
+async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response<Body> {
+    let refuse = |status, failure| json_response(status, state.endpoint.refuse(failure));
+    if !is_authorized(&state, &headers) {
         let mut response = refuse(
             StatusCode::UNAUTHORIZED,
             Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`"),
@@ -102,7 +102,7 @@ async fn answer(State(site): Shared, headers: HeaderMap, body: Body) -> Response
             Failure::new("MEDIA_TYPE", "send the header `Content-Type: application/json`");
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure);
     }
-    let limits = &site.endpoint.desk.limits;
+    let limits = &state.endpoint.context.limits;
     let reading = axum::body::to_bytes(body, limits.body_bytes);
     let bytes = match tokio::time::timeout(limits.receive_time, reading).await {
         Ok(Ok(bytes)) => bytes,
@@ -120,7 +120,7 @@ async fn answer(State(site): Shared, headers: HeaderMap, body: Body) -> Response
     let accepted: Vec<&str> =
         headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).collect();
     let encoding = Encoding::choose(&accepted.join(","));
-    sent(StatusCode::OK, site.endpoint.answer(&bytes, encoding).await)
+    json_response(StatusCode::OK, state.endpoint.respond(&bytes, encoding).await)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -130,13 +130,13 @@ fn is_json(headers: &HeaderMap) -> bool {
         || kind.eq_ignore_ascii_case("application/graphql+json")
 }
 
-fn admitted(site: &Site, headers: &HeaderMap) -> bool {
+fn is_authorized(state: &AppState, headers: &HeaderMap) -> bool {
     let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    site.token.as_ref().is_none_or(|token| token.admits(header))
+    state.token.as_ref().is_none_or(|token| token.admits(header))
 }
 
-fn sent(status: StatusCode, answer: Answer) -> Response<Body> {
-    let mut response = text(status, "application/json", answer.bytes);
+fn json_response(status: StatusCode, answer: EncodedResponse) -> Response<Body> {
+    let mut response = text_response(status, "application/json", answer.bytes);
     let headers = response.headers_mut();
     headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
     if let Some(name) = answer.encoding.name() {
@@ -145,7 +145,7 @@ fn sent(status: StatusCode, answer: Answer) -> Response<Body> {
     response
 }
 
-fn text(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {
+fn text_response(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {
     let mut response = Response::new(body.into());
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
@@ -153,25 +153,25 @@ fn text(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Respon
 }
 
 fn page(html: &'static str) -> Response<Body> {
-    let mut response = text(StatusCode::OK, "text/html; charset=utf-8", html);
+    let mut response = text_response(StatusCode::OK, "text/html; charset=utf-8", html);
     let policy = HeaderValue::from_static(PAGE_POLICY);
     response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
     response
 }
 
-async fn graphiql(State(site): Shared) -> Response<Body> {
-    if site.graphiql {
+async fn graphiql(State(state): Shared) -> Response<Body> {
+    if state.graphiql {
         return page(GRAPHIQL);
     }
-    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "send POST\n");
+    let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "send POST\n");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
     response
 }
 
 /// Tells a browser what a page of an allowed origin may send.
-fn preflight(site: &Site, methods: &'static str, asked: &'static str) -> Response<Body> {
-    let mut response = text(StatusCode::NO_CONTENT, "text/plain", "");
-    if !site.origins.is_empty() {
+fn preflight(state: &AppState, methods: &'static str, asked: &'static str) -> Response<Body> {
+    let mut response = text_response(StatusCode::NO_CONTENT, "text/plain", "");
+    if !state.origins.is_empty() {
         for (name, value) in [
             ("access-control-allow-methods", methods),
             ("access-control-allow-headers", asked),
@@ -185,47 +185,48 @@ fn preflight(site: &Site, methods: &'static str, asked: &'static str) -> Respons
 }
 
 /// 200 while there is a snapshot to ask.
-async fn health(State(site): Shared) -> Response<Body> {
-    let snapshot = site.endpoint.desk.backend.snapshot();
+async fn health(State(state): Shared) -> Response<Body> {
+    let snapshot = state.endpoint.context.backend.snapshot();
     let ready = snapshot.days > 0;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let state = if ready { "ok" } else { "no data" };
     let body = serde_json::json!({
         "status": state, "snapshot": snapshot.number, "days": snapshot.days, "codes": snapshot.codes,
     });
-    text(status, "application/json", body.to_string())
+    text_response(status, "application/json", body.to_string())
 }
 
-async fn metrics(State(site): Shared, headers: HeaderMap) -> Response<Body> {
-    if !admitted(&site, &headers) {
-        return stranger();
+async fn metrics(State(state): Shared, headers: HeaderMap) -> Response<Body> {
+    if !is_authorized(&state, &headers) {
+        return unauthorized();
     }
-    let desk = &site.endpoint.desk;
-    let numbers = desk.metrics.text(&desk.backend.snapshot());
-    text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
+    let context = &state.endpoint.context;
+    let numbers = context.metrics.text(&context.backend.snapshot());
+    text_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
 }
 
 /// A stored file. Who may not ask is not told what there is.
-async fn file(State(site): Shared, request: Request) -> Response<Body> {
-    if !admitted(&site, request.headers()) {
-        return stranger();
+async fn get_file(State(state): Shared, request: Request) -> Response<Body> {
+    if !is_authorized(&state, request.headers()) {
+        return unauthorized();
     }
-    match &site.files {
+    match &state.files {
         Some(files) => {
-            files.answer(request.method(), request.uri().path(), request.headers()).await
+            files.respond(request.method(), request.uri().path(), request.headers()).await
         }
-        None => text(StatusCode::NOT_FOUND, "text/plain", "Not Found"),
+        None => text_response(StatusCode::NOT_FOUND, "text/plain", "Not Found"),
     }
 }
 
-fn stranger() -> Response<Body> {
-    let mut response = text(StatusCode::UNAUTHORIZED, "text/plain", "send the bearer token\n");
+fn unauthorized() -> Response<Body> {
+    let mut response =
+        text_response(StatusCode::UNAUTHORIZED, "text/plain", "send the bearer token\n");
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response
 }
 
-async fn nothing(method: Method) -> Response<Body> {
+async fn not_found(method: Method) -> Response<Body> {
     let body =
         format!("there is nothing here for {method}; see /, /graphql, /jp/, /health, /metrics\n");
-    text(StatusCode::NOT_FOUND, "text/plain", body)
+    text_response(StatusCode::NOT_FOUND, "text/plain", body)
 }

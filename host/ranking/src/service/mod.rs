@@ -4,17 +4,19 @@
 //! by the library; the rows of a ranking, which are most of every answer, are written straight from
 //! the result. Spec: "POST /graphql".
 //!
-//! - `limits`: what a request may cost, and what it may hold.
+//! - `context`, `limits`: what all requests share, and what each may cost and hold.
 //! - `schema`, `item`, `resolve`: the GraphQL types, and what they are answered with.
-//! - `outline`: a look at a request before anything of it runs.
+//! - `analysis`: what a request would cost, before anything of it runs.
 //! - `body`, `compress`: from a result to bytes; the rows are written by `crate::rows`.
 //! - `graphql`, `http`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
-//! - `patience`: ends with clients that take nothing.
+//! - `write_timeout`: ends with clients that take nothing.
 //! - `metrics`, `token`: numbers for operators, and who may ask.
 
+mod analysis;
 mod body;
 mod compress;
+mod context;
 mod failure;
 mod files;
 mod graphql;
@@ -22,12 +24,11 @@ mod http;
 mod item;
 mod limits;
 mod metrics;
-mod outline;
-mod patience;
 mod resolve;
 mod schema;
 mod server;
 mod token;
+mod write_timeout;
 
 pub use limits::ServiceLimits;
 pub use schema::{SCHEMA_VERSION, sdl};

@@ -6,38 +6,23 @@ use std::sync::atomic::Ordering;
 use async_graphql::Context;
 use domain::JstDate;
 
-use super::Backend;
+use super::analysis::RequestAnalysis;
+use super::context::QueryContext;
 use super::failure::Failure;
 use super::item::{RankedRows, items};
-use super::limits::{LIBRARY_ROWS, ServiceLimits};
-use super::metrics::{Metrics, Up};
-use super::outline::Outline;
+use super::limits::LIBRARY_ROWS;
+use super::metrics::Up;
 use crate::formula::FORMULA_DEFAULT;
 use crate::rows::{self, ItemField, Selection};
-use crate::{
-    BoundFormula, CancelToken, Formula, FormulaListing, FormulaRegistry, RankError, RankOrder,
-    RankQuery, Ranking, SnapshotInfo, SortBy,
-};
-
-/// Takes a line for the operator's log: causes that clients are not told.
-pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// What all requests share.
-pub(super) struct Desk {
-    pub(super) backend: Arc<dyn Backend>,
-    pub(super) formulas: Option<Arc<FormulaRegistry>>,
-    pub(super) limits: ServiceLimits,
-    pub(super) metrics: Metrics,
-    pub(super) log: Log,
-}
+use crate::{BoundFormula, CancelToken, Formula, FormulaListing, RankOrder, RankQuery, SortBy};
 
 /// Lets the rankings of one request end one after the other.
 #[derive(Debug, Default)]
-pub(super) struct InOrder(tokio::sync::Mutex<()>);
+pub(super) struct SequentialLock(tokio::sync::Mutex<()>);
 
 /// The arguments of stockRankingRange, as sent.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct RankingArguments {
     pub(super) from_date: String,
     pub(super) to_date: String,
     /// A formula's text; the default when nothing is said.
@@ -50,28 +35,7 @@ pub(super) struct Asked {
     pub(super) limit: i32,
 }
 
-impl Desk {
-    /// A desk for printing the schema; it has no data.
-    pub(super) fn without_data() -> Self {
-        struct Nothing;
-        impl Backend for Nothing {
-            fn rank(&self, _: &RankQuery, _: &CancelToken) -> Result<Ranking, RankError> {
-                Err(RankError::NoData("there is no data".to_owned()))
-            }
-            fn snapshot(&self) -> SnapshotInfo {
-                let day = JstDate::default();
-                SnapshotInfo { number: 0, days: 0, codes: 0, first: day, last: day, refused: None }
-            }
-        }
-        Self {
-            backend: Arc::new(Nothing),
-            formulas: None,
-            limits: ServiceLimits::default(),
-            metrics: Metrics::default(),
-            log: Arc::new(|_| {}),
-        }
-    }
-
+impl QueryContext {
     /// The formula of a text, within the limits of the service.
     pub(super) fn formula(&self, text: &str) -> Result<Formula, Failure> {
         let limits = &self.limits;
@@ -98,7 +62,7 @@ impl Desk {
         let registry = self.formulas.as_ref().ok_or_else(|| {
             Failure::new("FORMULA_UNKNOWN", "this service has no formula modules; use sortBy")
         })?;
-        let bound = registry.bind(name, params).map_err(|error| self.told(error))?;
+        let bound = registry.bind(name, params).map_err(|error| self.report(error))?;
         let (reach, most) = (bound.reach(), self.limits.lag);
         if reach > most {
             let message =
@@ -112,32 +76,25 @@ impl Desk {
     pub(super) fn modules(&self) -> Result<Vec<FormulaListing>, Failure> {
         let registry = self.formulas.as_ref();
         registry
-            .map_or(Ok(Vec::new()), |registry| registry.list().map_err(|error| self.told(error)))
-    }
-
-    /// What the client is told; the cause goes to the log.
-    fn told(&self, error: RankError) -> Failure {
-        if let Some(cause) = std::error::Error::source(&error) {
-            (self.log)(&format!("{}: {error}: {cause}", error.code()));
-        }
-        error.into()
+            .map_or(Ok(Vec::new()), |registry| registry.list().map_err(|error| self.report(error)))
     }
 
     /// What to sort by: a formula's text or a module, never both.
-    fn sort_by(&self, asked: &Asked) -> Result<SortBy, Failure> {
+    fn sort_by(&self, arguments: &RankingArguments) -> Result<SortBy, Failure> {
         let conflict = |message: &str| Err(Failure::new("ARGUMENTS_CONFLICT", message));
-        match (&asked.formula, &asked.sort_by) {
+        match (&arguments.formula, &arguments.sort_by) {
             (Some(_), Some(_)) => conflict("sortBy and formula are both given; use one"),
-            (Some(name), None) => Ok(self.module(name, &asked.formula_params)?.into()),
-            (None, _) if !asked.formula_params.is_empty() => {
+            (Some(name), None) => Ok(self.module(name, &arguments.formula_params)?.into()),
+            (None, _) if !arguments.formula_params.is_empty() => {
                 conflict("formulaParams are given without formula; name a formula module")
             }
             (None, text) => Ok(self.formula(text.as_deref().unwrap_or(FORMULA_DEFAULT))?.into()),
         }
     }
 
-    fn query(&self, asked: &Asked) -> Result<RankQuery, Failure> {
-        let (from, to) = (date("fromDate", &asked.from_date)?, date("toDate", &asked.to_date)?);
+    fn query(&self, arguments: &RankingArguments) -> Result<RankQuery, Failure> {
+        let (from, to) =
+            (date("fromDate", &arguments.from_date)?, date("toDate", &arguments.to_date)?);
         let years = self.limits.range_years;
         if let Some(last) = from.checked_add_months(chrono::Months::new(12 * years))
             && to > last
@@ -148,13 +105,13 @@ impl Desk {
             ));
         }
         let most = self.limits.rank_limit;
-        let limit = u32::try_from(asked.limit).ok().filter(|limit| (1..=most).contains(limit));
+        let limit = u32::try_from(arguments.limit).ok().filter(|limit| (1..=most).contains(limit));
         let limit = limit.ok_or_else(|| {
-            let found = asked.limit;
+            let found = arguments.limit;
             Failure::new("LIMIT_INVALID", format!("limit is {found}; write 1 to {most}"))
         })?;
-        let order: RankOrder = asked.order.parse()?;
-        let sort_by = self.sort_by(asked)?;
+        let order: RankOrder = arguments.order.parse()?;
+        let sort_by = self.sort_by(arguments)?;
         Ok(RankQuery { from, to, sort_by, order, limit, codes: None })
     }
 
@@ -162,43 +119,29 @@ impl Desk {
     pub(super) async fn rank(
         self: &Arc<Self>,
         ctx: &Context<'_>,
-        asked: &Asked,
+        arguments: &RankingArguments,
     ) -> Result<RankedRows, Failure> {
-        let query = match &asked.formula {
-            None => self.query(asked)?,
+        let query = match &arguments.formula {
+            None => self.query(arguments)?,
             // A module may have to be read and compiled first.
             Some(_) => {
-                let (desk, asked) = (Arc::clone(self), asked.clone());
-                self.blocking(move || desk.query(&asked)).await?
+                let (context, arguments) = (Arc::clone(self), arguments.clone());
+                self.blocking(move || context.query(&arguments)).await?
             }
         };
-        let merges = ctx.data_opt::<Outline>().is_some_and(|outline| outline.merges);
+        let merges = ctx.data_opt::<RequestAnalysis>().is_some_and(|analysis| analysis.merges);
         let selection = if merges { None } else { selection(ctx) };
         // Pieces of one list end in the order asked, so that merging them gives the same bytes.
-        let in_order = ctx.data_opt::<InOrder>().filter(|_| merges);
-        let _first = match in_order {
-            Some(in_order) => Some(in_order.0.lock().await),
+        let sequential = ctx.data_opt::<SequentialLock>().filter(|_| merges);
+        let _first = match sequential {
+            Some(sequential) => Some(sequential.0.lock().await),
             None => None,
         };
         let cancel = CancelToken::new();
         let _guard = cancel.cancel_on_drop();
-        let desk = Arc::clone(self);
-        let work = move || desk.rank_blocking(&query, &cancel, selection);
+        let context = Arc::clone(self);
+        let work = move || context.rank_blocking(&query, &cancel, selection);
         self.blocking(work).await
-    }
-
-    /// Works in a thread that may block.
-    pub(super) async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
-        match tokio::task::spawn_blocking(work).await {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                (self.log)(&format!("a query ended by itself: {error}"));
-                Err(Failure::new("INTERNAL", "the query failed inside; it is in the service's log"))
-            }
-        }
     }
 
     fn rank_blocking(
@@ -208,7 +151,7 @@ impl Desk {
         selection: Option<Selection>,
     ) -> Result<RankedRows, Failure> {
         let _active = Up::new(&self.metrics.active);
-        let ranking = self.backend.rank(query, cancel).map_err(|error| self.told(error))?;
+        let ranking = self.backend.rank(query, cancel).map_err(|error| self.report(error))?;
         let (found, most) = match &selection {
             Some(_) => (ranking.rows.len(), self.limits.answer_rows),
             None => (ranking.rows.len(), LIBRARY_ROWS.min(self.limits.answer_rows)),
@@ -279,9 +222,9 @@ mod tests {
 
     #[test]
     fn arguments_have_limits() {
-        let desk = Desk::without_data();
-        let check = |change: fn(&mut Asked)| {
-            let mut asked = Asked {
+        let context = QueryContext::without_data();
+        let check = |change: fn(&mut RankingArguments)| {
+            let mut arguments = RankingArguments {
                 from_date: "2000-01-01".to_owned(),
                 to_date: "2030-01-01".to_owned(),
                 sort_by: Some("Close".to_owned()),
@@ -290,39 +233,42 @@ mod tests {
                 order: "desc".to_owned(),
                 limit: 500,
             };
-            change(&mut asked);
-            desk.query(&asked).map(|query| query.limit).map_err(|failure| failure.code)
+            change(&mut arguments);
+            context.query(&arguments).map(|query| query.limit).map_err(|failure| failure.code)
         };
         assert_eq!(check(|_| {}), Ok(500));
-        assert_eq!(check(|asked| asked.limit = 501), Err("LIMIT_INVALID"));
-        assert_eq!(check(|asked| asked.limit = 0), Err("LIMIT_INVALID"));
-        assert_eq!(check(|asked| asked.limit = -1), Err("LIMIT_INVALID"));
-        assert_eq!(check(|asked| asked.order = "DESC".to_owned()), Err("ORDER_INVALID"));
-        assert_eq!(check(|asked| asked.to_date = "2030-01-02".to_owned()), Err("RANGE_INVALID"));
+        assert_eq!(check(|arguments| arguments.limit = 501), Err("LIMIT_INVALID"));
+        assert_eq!(check(|arguments| arguments.limit = 0), Err("LIMIT_INVALID"));
+        assert_eq!(check(|arguments| arguments.limit = -1), Err("LIMIT_INVALID"));
+        assert_eq!(check(|arguments| arguments.order = "DESC".to_owned()), Err("ORDER_INVALID"));
         assert_eq!(
-            check(|asked| asked.sort_by = Some("Close;".to_owned())),
-            Err("FORMULA_INVALID")
-        );
-        assert_eq!(check(|asked| asked.sort_by = Some("Close[-2600]".to_owned())), Ok(500));
-        assert_eq!(
-            check(|asked| asked.sort_by = Some("Close[-2601]".to_owned())),
-            Err("FORMULA_INVALID")
+            check(|arguments| arguments.to_date = "2030-01-02".to_owned()),
+            Err("RANGE_INVALID")
         );
         assert_eq!(
-            check(|asked| asked.sort_by = Some(format!("Close{}", " ".repeat(995)))),
+            check(|arguments| arguments.sort_by = Some("Close;".to_owned())),
+            Err("FORMULA_INVALID")
+        );
+        assert_eq!(check(|arguments| arguments.sort_by = Some("Close[-2600]".to_owned())), Ok(500));
+        assert_eq!(
+            check(|arguments| arguments.sort_by = Some("Close[-2601]".to_owned())),
+            Err("FORMULA_INVALID")
+        );
+        assert_eq!(
+            check(|arguments| arguments.sort_by = Some(format!("Close{}", " ".repeat(995)))),
             Ok(500)
         );
         assert_eq!(
-            check(|asked| asked.sort_by = Some(format!("Close{}", " ".repeat(996)))),
+            check(|arguments| arguments.sort_by = Some(format!("Close{}", " ".repeat(996)))),
             Err("FORMULA_INVALID")
         );
     }
 
     #[test]
     fn a_formula_and_a_module_exclude_each_other() {
-        let desk = Desk::without_data();
+        let context = QueryContext::without_data();
         let code = |sort_by: Option<&str>, formula: Option<&str>, params: &[(&str, f64)]| {
-            let asked = Asked {
+            let arguments = RankingArguments {
                 from_date: "2000-01-01".to_owned(),
                 to_date: "2030-01-01".to_owned(),
                 sort_by: sort_by.map(str::to_owned),
@@ -331,7 +277,8 @@ mod tests {
                 order: "desc".to_owned(),
                 limit: 5,
             };
-            desk.query(&asked)
+            context
+                .query(&arguments)
                 .map(|query| query.sort_by.to_string())
                 .map_err(|failure| failure.code)
         };

@@ -9,8 +9,9 @@ use async_graphql::{
 
 use domain::JstDate;
 
+use super::context::QueryContext;
 use super::item::RankedRows;
-use super::resolve::{Asked, Desk};
+use super::resolve::RankingArguments;
 use crate::{FORMULA_DEFAULT, Formula, FormulaListing, limits};
 
 /// Version of the GraphQL schema. The first number changes when a client could break.
@@ -125,7 +126,7 @@ impl From<FormulaListing> for FormulaModule {
 
 /// The root of every request.
 pub(super) struct Query {
-    pub(super) desk: Arc<Desk>,
+    pub(super) context: Arc<QueryContext>,
 }
 
 /// Rankings of the issues of the Tokyo market, day by day, by a formula of the client.
@@ -190,7 +191,7 @@ impl Query {
         formula_params: Option<Vec<FormulaParam>>,
     ) -> async_graphql::Result<RankedRows> {
         // An explicit null means the default, as if nothing was said.
-        let asked = Asked {
+        let arguments = RankingArguments {
             from_date,
             to_date,
             // The library puts in the default; with a module only what was sent counts.
@@ -204,7 +205,7 @@ impl Query {
             order: order.unwrap_or_else(|| "desc".to_owned()),
             limit: limit.unwrap_or(DEFAULT_LIMIT),
         };
-        self.desk.rank(ctx, &asked).await.map_err(|failure| failure.into_error())
+        self.context.rank(ctx, &arguments).await.map_err(|failure| failure.into_error())
     }
 
     /// Whether a text is a formula that sortBy accepts. Nothing is computed.
@@ -212,7 +213,7 @@ impl Query {
         &self,
         #[graphql(desc = "The text to look at.")] sort_by: String,
     ) -> FormulaCheck {
-        match self.desk.formula(&sort_by) {
+        match self.context.formula(&sort_by) {
             Ok(formula) => FormulaCheck {
                 valid: true,
                 canonical: Some(formula.to_string()),
@@ -229,15 +230,15 @@ impl Query {
 
     /// The formula modules that `formula` may name, by name.
     async fn formulas(&self) -> async_graphql::Result<Vec<FormulaModule>> {
-        let desk = Arc::clone(&self.desk);
-        let listed = self.desk.blocking(move || desk.modules()).await;
+        let context = Arc::clone(&self.context);
+        let listed = self.context.blocking(move || context.modules()).await;
         let listed = listed.map_err(|failure| failure.into_error())?;
         Ok(listed.into_iter().map(FormulaModule::from).collect())
     }
 
     /// What the data holds now.
     async fn dataset(&self) -> Dataset {
-        let snapshot = self.desk.backend.snapshot();
+        let snapshot = self.context.backend.snapshot();
         let day = |date: JstDate| (snapshot.days > 0).then(|| date.to_string());
         Dataset {
             snapshot: snapshot.number.to_string(),
@@ -264,16 +265,18 @@ fn is_sent(ctx: &Context<'_>, name: &str) -> bool {
 const DEFAULT_LIMIT: i32 = limits::LIMIT_DEFAULT.cast_signed();
 
 /// The schema with its resolvers.
-pub(super) fn build(desk: Arc<Desk>) -> RankingSchema {
+pub(super) fn build(context: Arc<QueryContext>) -> RankingSchema {
     // Depth and width are checked before the library sees the text.
-    Schema::build(Query { desk }, EmptyMutation, EmptySubscription).disable_suggestions().finish()
+    Schema::build(Query { context }, EmptyMutation, EmptySubscription)
+        .disable_suggestions()
+        .finish()
 }
 
 /// The schema as text (schemas/ranking.graphql).
 #[must_use]
 pub fn sdl() -> String {
     let types = Schema::build(
-        Query { desk: Arc::new(Desk::without_data()) },
+        Query { context: Arc::new(QueryContext::without_data()) },
         EmptyMutation,
         EmptySubscription,
     );

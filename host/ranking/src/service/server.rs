@@ -14,21 +14,21 @@ use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
 use super::Backend;
+use super::context::{Log, QueryContext};
 use super::files::{self, Files};
 use super::graphql::Endpoint;
-use super::http::{self, Site};
+use super::http::{self, AppState};
 use super::limits::ServiceLimits;
 use super::metrics::{Metrics, Up};
-use super::patience::Patient;
-use super::resolve::{Desk, Log};
 use super::token::BearerToken;
+use super::write_timeout::WriteTimeout;
 use crate::FormulaRegistry;
 use crate::store::DataDir;
 
 /// Most bytes of a request's headers.
-const HEADER_BYTES: usize = 32 * 1024;
+const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// Most headers of a request.
-const HEADERS: usize = 64;
+const HEADERS_MAX: usize = 64;
 /// Threads that read and write sockets. The work itself has threads of its own.
 const SOCKET_THREADS: usize = 2;
 /// Pause after the system refuses a new connection, until there is room again.
@@ -82,7 +82,7 @@ impl ServiceStop {
 pub struct Service {
     listener: std::net::TcpListener,
     address: SocketAddr,
-    site: Arc<Site>,
+    state: Arc<AppState>,
     stop: ServiceStop,
 }
 
@@ -107,22 +107,22 @@ impl Service {
         let (listener, address) =
             listen().map_err(|error| ServiceError::Listen { address, error })?;
         let log: Log = Arc::new(log);
-        let desk = Arc::new(Desk {
+        let context = Arc::new(QueryContext {
             backend,
             formulas: options.formulas,
             limits: options.limits,
             metrics: Metrics::default(),
             log,
         });
-        let site = Site {
-            files: options.files.map(|data| Files::new(&data, Arc::clone(&desk))),
-            endpoint: Endpoint::new(desk),
+        let state = AppState {
+            files: options.files.map(|data| Files::new(&data, Arc::clone(&context))),
+            endpoint: Endpoint::new(context),
             token: options.token,
             origins: options.origins,
             graphiql: options.graphiql,
         };
         let stop = ServiceStop(Arc::new(watch::Sender::new(false)));
-        Ok(Self { listener, address, site: Arc::new(site), stop })
+        Ok(Self { listener, address, state: Arc::new(state), stop })
     }
 
     /// Where it listens.
@@ -142,7 +142,7 @@ impl Service {
     /// # Errors
     /// When the system has no threads left.
     pub fn run(self) -> Result<(), ServiceError> {
-        let limits = self.site.endpoint.desk.limits.clone();
+        let limits = self.state.endpoint.context.limits.clone();
         // Each answer has a thread for each of its rankings, and one to write it.
         let blocking = limits.concurrent_answers.saturating_mul(limits.aliases.max(1) + 1).max(2);
         let blocking = blocking.saturating_add(files::READING_THREADS);
@@ -160,29 +160,29 @@ impl Service {
 
     async fn serve(self, limits: &ServiceLimits) -> Result<(), ServiceError> {
         let listener = TcpListener::from_std(self.listener)?;
-        let room = Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS)));
-        let router = http::router(Arc::clone(&self.site));
+        let permits = Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS)));
+        let router = http::router(Arc::clone(&self.state));
         let mut protocol = http1::Builder::new();
         protocol
             .timer(TokioTimer::new())
             .header_read_timeout(limits.receive_time)
-            .max_buf_size(HEADER_BYTES)
-            .max_headers(HEADERS);
+            .max_buf_size(HEADER_BYTES_MAX)
+            .max_headers(HEADERS_MAX);
         let graceful = GracefulShutdown::new();
         let mut stopped = self.stop.0.subscribe();
         loop {
             let accepted = tokio::select! {
                 _ = stopped.wait_for(|stop| *stop) => break,
-                accepted = accept(&listener, &room) => accepted,
+                accepted = accept(&listener, &permits) => accepted,
             };
-            let Some((socket, place)) = accepted else { continue };
+            let Some((socket, permit)) = accepted else { continue };
             let service = TowerToHyperService::new(router.clone());
-            let socket = TokioIo::new(Patient::new(socket, limits.send_time));
+            let socket = TokioIo::new(WriteTimeout::new(socket, limits.send_time));
             let connection = protocol.serve_connection(socket, service);
             let connection = graceful.watch(connection);
-            let site = Arc::clone(&self.site);
+            let state = Arc::clone(&self.state);
             tokio::spawn(async move {
-                let metrics = &site.endpoint.desk.metrics;
+                let metrics = &state.endpoint.context.metrics;
                 let _open = Up::new(&metrics.connections);
                 // A client that breaks off is no failure of the service.
                 if let Err(error) = connection.await
@@ -190,12 +190,12 @@ impl Service {
                 {
                     metrics.slow.fetch_add(1, Ordering::Relaxed);
                 }
-                drop(place);
+                drop(permit);
             });
         }
         drop(listener);
         if tokio::time::timeout(limits.shutdown_time, graceful.shutdown()).await.is_err() {
-            (self.site.endpoint.desk.log)("some requests did not end in time and were dropped");
+            (self.state.endpoint.context.log)("some requests did not end in time and were dropped");
         }
         Ok(())
     }
@@ -210,14 +210,14 @@ fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
 
 type Accepted = (tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit);
 
-/// The next connection, once there is room for it.
-async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> Option<Accepted> {
-    let place = Arc::clone(room).acquire_owned().await.ok()?;
+/// The next connection, once there is a permit for it.
+async fn accept(listener: &TcpListener, permits: &Arc<Semaphore>) -> Option<Accepted> {
+    let permit = Arc::clone(permits).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((socket, _)) => {
             // An answer is one write; waiting to join it with another only delays it.
             let _ = socket.set_nodelay(true);
-            Some((socket, place))
+            Some((socket, permit))
         }
         Err(_) => {
             tokio::time::sleep(ACCEPT_PAUSE).await;

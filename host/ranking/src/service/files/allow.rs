@@ -11,7 +11,7 @@ const DEVICES: [&str; 2] = ["COM", "LPT"];
 
 /// A file of the data layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum StoredFile {
     /// `stocks_daily/mother.db`, the combined database.
     Combined,
     /// `stocks_daily/<code>.db`, the daily prices of an issue.
@@ -22,7 +22,7 @@ pub(super) enum Stored {
     Listed,
 }
 
-impl Stored {
+impl StoredFile {
     /// The file that a request names, by its path after `/jp/` as it was sent. Codes may be sent in
     /// either case and are kept in capital letters.
     pub(super) fn named(path: &str) -> Option<Self> {
@@ -108,19 +108,19 @@ mod tests {
 
     #[test]
     fn the_layout_is_what_may_be_asked_for() {
-        let daily = |code: &str| Some(Stored::Daily(code.to_owned()));
-        let board = |code: &str| Some(Stored::Board(code.to_owned()));
+        let daily = |code: &str| Some(StoredFile::Daily(code.to_owned()));
+        let board = |code: &str| Some(StoredFile::Board(code.to_owned()));
         for (path, expected) in [
-            ("stocks_daily/mother.db", Some(Stored::Combined)),
-            ("listed_info.db", Some(Stored::Listed)),
+            ("stocks_daily/mother.db", Some(StoredFile::Combined)),
+            ("listed_info.db", Some(StoredFile::Listed)),
             ("stocks_daily/7203.db", daily("7203")),
             ("stocks_daily/130a.db", daily("130A")),
             ("stocks_daily/25935.db", daily("25935")),
             ("stocks_board/130A.db", board("130A")),
             ("stocks_daily/%37203%2edb", daily("7203")),
-            ("stocks%5Fdaily/mother.db", Some(Stored::Combined)),
+            ("stocks%5Fdaily/mother.db", Some(StoredFile::Combined)),
         ] {
-            assert_eq!(Stored::named(path), expected, "{path}");
+            assert_eq!(StoredFile::named(path), expected, "{path}");
         }
         let mother = DataDir::new("d").jp_folder().join("stocks_daily").join("mother.db");
         assert_eq!(mother, DataDir::new("d").mother());
@@ -169,10 +169,10 @@ mod tests {
             "stocks_daily/COM1.db",
             "stocks_board/lpt9.db",
         ] {
-            assert_eq!(Stored::named(path), None, "{path}");
+            assert_eq!(StoredFile::named(path), None, "{path}");
         }
         let long = |dots: usize| format!("stocks_daily/{}", ".".repeat(dots));
-        assert_eq!(Stored::named(&long(PATH_BYTES_MAX)), None);
+        assert_eq!(StoredFile::named(&long(PATH_BYTES_MAX)), None);
     }
 
     #[test]
@@ -180,19 +180,19 @@ mod tests {
         let encoded =
             |part: &str| -> String { part.bytes().map(|byte| format!("%{byte:02x}")).collect() };
         let path = format!("{}/{}", encoded("stocks_daily"), encoded("25935.db"));
-        assert_eq!(Stored::named(&path), Some(Stored::Daily("25935".to_owned())));
+        assert_eq!(StoredFile::named(&path), Some(StoredFile::Daily("25935".to_owned())));
     }
 
     #[test]
     fn a_code_has_a_name_in_either_case() {
-        assert_eq!(Stored::Daily("130A".to_owned()).names(), ["130A.db", "130a.db"]);
-        assert_eq!(Stored::Board("7203".to_owned()).names(), ["7203.db"]);
+        assert_eq!(StoredFile::Daily("130A".to_owned()).names(), ["130A.db", "130a.db"]);
+        assert_eq!(StoredFile::Board("7203".to_owned()).names(), ["7203.db"]);
     }
 
     proptest! {
         #[test]
         fn what_is_named_is_a_plain_name_in_a_known_folder(path in "(stocks_(daily|board)/)?[%/\\\\.:0-9A-Fa-f_ dbmother]{0,24}") {
-            if let Some(stored) = Stored::named(&path) {
+            if let Some(stored) = StoredFile::named(&path) {
                 for name in stored.names() {
                     let stem = name.strip_suffix(".db").unwrap();
                     prop_assert!(stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));
