@@ -18,7 +18,7 @@ pub mod service;
 pub mod store;
 mod text;
 
-pub use engine::{Check, EngineOptions, Explanation, RankEngine, SnapshotInfo};
+pub use engine::{EngineOptions, Explanation, RankEngine, SnapshotInfo, Verification};
 pub use error::RankError;
 pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};
 pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking, SortBy};

@@ -269,7 +269,7 @@ fn readers_see_one_state_or_the_next_while_files_are_replaced() {
 fn a_client_that_does_not_read_its_file_is_dropped() {
     let data = DataFolder::filled();
     data.put_sparse("jp/stocks_board/9999.db", GIGABYTE);
-    let served = data.serve_limited(|limits| limits.send_time = Duration::from_millis(100));
+    let served = data.serve_limited(|limits| limits.write_timeout = Duration::from_millis(100));
     let mut lazy = Connection::open(served.address).unwrap();
     lazy.send("GET /jp/stocks_board/9999.db", &[], &[]).unwrap();
     served.wait_for("kumiki_ranking_clients_slow_total", "1");
@@ -292,7 +292,7 @@ fn rest(connection: &mut Connection) -> u64 {
 fn a_download_that_takes_too_long_is_ended() {
     let data = DataFolder::filled();
     data.put_sparse("jp/stocks_board/9999.db", GIGABYTE);
-    let served = data.serve_limited(|limits| limits.download_time = Duration::ZERO);
+    let served = data.serve_limited(|limits| limits.download_timeout = Duration::ZERO);
     let mut connection = Connection::open(served.address).unwrap();
     connection.send("GET /jp/stocks_board/9999.db", &[], &[]).unwrap();
     // The head may go down with the connection; the file never comes.

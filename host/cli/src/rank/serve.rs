@@ -106,8 +106,8 @@ fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
         concurrent_answers: args.concurrent,
         queue: args.queue,
         connections: args.max_connections,
-        request_time: args.timeout,
-        send_time: args.send_timeout,
+        request_timeout: args.timeout,
+        write_timeout: args.send_timeout,
         downloads: args.max_downloads,
         ..ServiceLimits::default()
     })

@@ -1,5 +1,5 @@
-//! Keeps the current snapshot: looks for a new one, opens and checks it aside, then swaps. Queries
-//! that run keep the old one alive until they end.
+//! Follows the published snapshots: polls for a new one, opens and verifies it aside, then swaps it
+//! in. Queries that run keep the old one alive until they end.
 
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
 use crate::error::RankError;
-use crate::limits::FOLLOW_INTERVAL_MS;
+use crate::limits::SNAPSHOT_POLL_INTERVAL_MS;
 use crate::store::DataDir;
 
 #[derive(Debug)]
@@ -24,12 +24,12 @@ struct Shared {
 
 /// The current snapshot and the thread that renews it.
 #[derive(Debug)]
-pub(super) struct Follower {
+pub(super) struct SnapshotFollower {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Follower {
+impl SnapshotFollower {
     /// Opens the current snapshot and starts looking for new ones.
     pub(super) fn start(data: DataDir, options: &EngineOptions) -> Result<Self, RankError> {
         let number = current_number(&data)?.ok_or_else(|| {
@@ -71,7 +71,7 @@ impl Follower {
     }
 }
 
-impl Drop for Follower {
+impl Drop for SnapshotFollower {
     fn drop(&mut self) {
         *self.shared.stopping.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.shared.stopped.notify_all();
@@ -84,7 +84,7 @@ impl Drop for Follower {
 
 impl Shared {
     fn follow(&self) {
-        let interval = Duration::from_millis(FOLLOW_INTERVAL_MS);
+        let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
         let mut stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
         while !*stopping {
             let waited = self.stopped.wait_timeout(stopping, interval);
@@ -93,14 +93,14 @@ impl Shared {
                 return;
             }
             drop(stopping);
-            self.look();
+            self.poll();
             stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    /// Takes up a new snapshot where there is one. One that cannot be used is remembered, so that
-    /// it is tried once and not again every time.
-    fn look(&self) {
+    /// Swaps in a new snapshot where there is one. One that cannot be used is remembered, so that it
+    /// is tried once and not again every time.
+    fn poll(&self) {
         let used = self.current.read().unwrap_or_else(PoisonError::into_inner).info.number;
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match current_number(&self.data) {
@@ -135,7 +135,7 @@ fn current_number(data: &DataDir) -> Result<Option<u64>, RankError> {
     data.current().map_err(|error| RankError::internal("looking for the current snapshot", error))
 }
 
-/// Opens the snapshot that was current a moment ago, or the one that has followed it since.
+/// Opens the snapshot `number`, which was current just before, or the one that has replaced it since.
 fn open_current(
     data: &DataDir,
     number: u64,

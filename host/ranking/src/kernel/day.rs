@@ -7,7 +7,7 @@ use crate::grid::{Grid, GridFault, stored_value};
 use crate::query::{RankOrder, RankRow};
 use crate::registry::BoundFormula;
 
-use super::modules::{ModuleFault, Modules};
+use super::modules::{InstanceCache, ModuleFault};
 use super::program::{CHUNK, Program};
 use super::top::Top;
 
@@ -65,7 +65,7 @@ pub(crate) struct DayRanker {
     keys: Vec<f64>,
     chosen: Vec<f64>,
     nulls: Vec<f64>,
-    modules: Modules,
+    modules: InstanceCache,
     top: Top,
 }
 

@@ -67,7 +67,7 @@ impl Endpoint {
     pub(super) async fn respond(&self, sent: &[u8], encoding: Encoding) -> EncodedResponse {
         let watch = Stopwatch::start();
         let mut gone = DisconnectGuard { context: &self.context, armed: true };
-        let limit = self.context.limits.request_time;
+        let limit = self.context.limits.request_timeout;
         let executed = tokio::time::timeout(limit, self.execute(sent, encoding)).await;
         gone.armed = false;
         let (answer, outcome) = match executed {

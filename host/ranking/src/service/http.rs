@@ -104,7 +104,7 @@ async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> R
     }
     let limits = &state.endpoint.context.limits;
     let reading = axum::body::to_bytes(body, limits.body_bytes);
-    let bytes = match tokio::time::timeout(limits.receive_time, reading).await {
+    let bytes = match tokio::time::timeout(limits.receive_timeout, reading).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(_)) => {
             let most = limits.body_bytes;
@@ -112,7 +112,7 @@ async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> R
             return refuse(StatusCode::OK, Failure::new("BODY_TOO_LARGE", message));
         }
         Err(_) => {
-            let seconds = limits.receive_time.as_secs_f64();
+            let seconds = limits.receive_timeout.as_secs_f64();
             let message = format!("the body did not arrive within {seconds} seconds");
             return refuse(StatusCode::OK, Failure::new("TIMEOUT", message));
         }

@@ -305,7 +305,7 @@ mod tests {
             format!("{} levels", limits.depth),
             format!("{} fields", grouped(limits.fields)),
             format!("{} bytes", grouped(limits.body_bytes)),
-            format!("{} seconds", limits.request_time.as_secs()),
+            format!("{} seconds", limits.request_timeout.as_secs()),
             format!("Rows of each day, 1 to {}.", limits.rank_limit),
             format!("at most {} years", limits.range_years),
             format!("N from 1 to {}", grouped(limits.lag as usize)),

@@ -72,7 +72,7 @@ pub enum ServiceError {
 pub struct ServiceStop(Arc<watch::Sender<bool>>);
 
 impl ServiceStop {
-    /// Accepts no more; what runs may end within [`ServiceLimits::shutdown_time`].
+    /// Accepts no more; what runs may end within [`ServiceLimits::shutdown_timeout`].
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
@@ -154,7 +154,7 @@ impl Service {
             .build()?;
         let served = runtime.block_on(self.serve(&limits));
         // Queries that still run were cancelled with their requests.
-        runtime.shutdown_timeout(limits.shutdown_time);
+        runtime.shutdown_timeout(limits.shutdown_timeout);
         served
     }
 
@@ -165,7 +165,7 @@ impl Service {
         let mut protocol = http1::Builder::new();
         protocol
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.receive_time)
+            .header_read_timeout(limits.receive_timeout)
             .max_buf_size(HEADER_BYTES_MAX)
             .max_headers(HEADERS_MAX);
         let graceful = GracefulShutdown::new();
@@ -177,7 +177,7 @@ impl Service {
             };
             let Some((socket, permit)) = accepted else { continue };
             let service = TowerToHyperService::new(router.clone());
-            let socket = TokioIo::new(WriteTimeout::new(socket, limits.send_time));
+            let socket = TokioIo::new(WriteTimeout::new(socket, limits.write_timeout));
             let connection = protocol.serve_connection(socket, service);
             let connection = graceful.watch(connection);
             let state = Arc::clone(&self.state);
@@ -194,7 +194,7 @@ impl Service {
             });
         }
         drop(listener);
-        if tokio::time::timeout(limits.shutdown_time, graceful.shutdown()).await.is_err() {
+        if tokio::time::timeout(limits.shutdown_timeout, graceful.shutdown()).await.is_err() {
             (self.state.endpoint.context.log)("some requests did not end in time and were dropped");
         }
         Ok(())

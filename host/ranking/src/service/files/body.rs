@@ -57,7 +57,7 @@ impl FileBody {
         readers: Arc<Semaphore>,
         download: Download,
     ) -> Self {
-        let limit = download.context.limits.download_time;
+        let limit = download.context.limits.download_timeout;
         let read = Some(read(reader, Arc::clone(&readers)));
         Self { read, readers, remaining: length, watch: Stopwatch::start(), limit, download }
     }
