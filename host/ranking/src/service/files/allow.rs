@@ -2,6 +2,8 @@
 //! layout"). A request names one of them or it names nothing; no text of a client is ever part of a
 //! path on disk, other than the digits and letters of an issue code.
 
+use percent_encoding::percent_decode_str;
+
 /// Longest path after `/jp/`. The longest good one has 21 bytes, 63 when each is encoded.
 const PATH_BYTES_MAX: usize = 96;
 /// Places of an issue code.
@@ -63,27 +65,12 @@ impl StoredFile {
     }
 }
 
-/// A part of a path, decoded once. None where it holds what no name of the layout holds: so
+/// A part of a path, percent-decoded once. None where it holds what no name of the layout holds: so
 /// separators, drives, streams and spaces are out, encoded or not.
 fn decoded(part: &str) -> Option<String> {
-    let mut text = String::new();
-    let mut rest = part.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let (byte, after) = match (first, after) {
-            (b'%', [high, low, after @ ..]) => (16 * digit(*high)? + digit(*low)?, after),
-            _ => (first, after),
-        };
-        if !byte.is_ascii_alphanumeric() && byte != b'.' && byte != b'_' {
-            return None;
-        }
-        text.push(char::from(byte));
-        rest = after;
-    }
-    Some(text)
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    let text = percent_decode_str(part).decode_utf8().ok()?;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_';
+    text.bytes().all(fits).then(|| text.into_owned())
 }
 
 fn code(name: &str) -> Option<String> {
