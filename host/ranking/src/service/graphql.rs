@@ -1,7 +1,6 @@
 //! One GraphQL request, from its JSON to the bytes of its answer.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use async_graphql::parser::parse_query;
 use async_graphql::{Pos, Request, Response, ServerError, Variables};
@@ -14,7 +13,7 @@ use super::body;
 use super::compress::Encoding;
 use super::context::QueryContext;
 use super::failure::{self, Failure};
-use super::metrics::Up;
+use super::metrics::GaugeGuard;
 use super::resolve::SequentialLock;
 use super::schema::{self, RankingSchema};
 
@@ -84,7 +83,7 @@ impl Endpoint {
             }
         };
         self.context.metrics.answered(&outcome, watch.elapsed());
-        self.context.metrics.bytes.fetch_add(answer.bytes.len() as u64, Ordering::Relaxed);
+        self.context.metrics.bytes.inc_by(answer.bytes.len() as u64);
         answer
     }
 
@@ -170,7 +169,7 @@ impl Endpoint {
             let queue = self.context.limits.queue;
             Failure::new("BUSY", format!("{queue} requests wait already; try again later"))
         })?;
-        let _waiting = Up::new(&self.context.metrics.waiting);
+        let _waiting = GaugeGuard::new(&self.context.metrics.waiting);
         let execution = Arc::clone(&self.execution_permits)
             .acquire_owned()
             .await
@@ -199,7 +198,7 @@ struct DisconnectGuard<'a> {
 impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.context.metrics.gone.fetch_add(1, Ordering::Relaxed);
+            self.context.metrics.gone.inc();
         }
     }
 }

@@ -201,8 +201,15 @@ async fn metrics(State(state): Shared, headers: HeaderMap) -> Response<Body> {
         return unauthorized();
     }
     let context = &state.endpoint.context;
-    let numbers = context.metrics.text(&context.backend.snapshot());
-    text_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
+    match context.metrics.text(&context.backend.snapshot()) {
+        Ok(numbers) => {
+            text_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
+        }
+        Err(error) => {
+            (context.log)(&format!("the metrics have no text: {error}"));
+            text_response(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "no metrics\n")
+        }
+    }
 }
 
 /// A stored file. Who may not ask is not told what there is.

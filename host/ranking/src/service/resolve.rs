@@ -1,7 +1,6 @@
 //! What a ranking field is answered with: arguments checked, the engine asked, rows written.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use async_graphql::Context;
 use domain::JstDate;
@@ -11,7 +10,7 @@ use super::context::QueryContext;
 use super::failure::Failure;
 use super::item::{RankedRows, items};
 use super::limits::LIBRARY_ROWS;
-use super::metrics::Up;
+use super::metrics::GaugeGuard;
 use crate::formula::FORMULA_DEFAULT;
 use crate::rows::{self, ItemField, Selection};
 use crate::{BoundFormula, CancelToken, Formula, FormulaListing, RankOrder, RankQuery, SortBy};
@@ -150,7 +149,7 @@ impl QueryContext {
         cancel: &CancelToken,
         selection: Option<Selection>,
     ) -> Result<RankedRows, Failure> {
-        let _active = Up::new(&self.metrics.active);
+        let _active = GaugeGuard::new(&self.metrics.active);
         let ranking = self.backend.rank(query, cancel).map_err(|error| self.report(error))?;
         let (found, most) = match &selection {
             Some(_) => (ranking.rows.len(), self.limits.answer_rows),
@@ -165,7 +164,7 @@ impl QueryContext {
                 ),
             ));
         }
-        self.metrics.rows.fetch_add(found as u64, Ordering::Relaxed);
+        self.metrics.rows.inc_by(found as u64);
         Ok(match selection {
             Some(selection) => RankedRows::Written(rows::json(&ranking, &selection).into()),
             None => RankedRows::Library(items(&ranking)),

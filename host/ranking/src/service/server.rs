@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -19,7 +18,7 @@ use super::files::{self, Files};
 use super::graphql::Endpoint;
 use super::http::{self, AppState};
 use super::limits::ServiceLimits;
-use super::metrics::{Metrics, Up};
+use super::metrics::{GaugeGuard, Metrics};
 use super::token::BearerToken;
 use super::write_timeout::WriteTimeout;
 use crate::FormulaRegistry;
@@ -183,12 +182,12 @@ impl Service {
             let state = Arc::clone(&self.state);
             tokio::spawn(async move {
                 let metrics = &state.endpoint.context.metrics;
-                let _open = Up::new(&metrics.connections);
+                let _open = GaugeGuard::new(&metrics.connections);
                 // A client that breaks off is no failure of the service.
                 if let Err(error) = connection.await
                     && is_late(&error)
                 {
-                    metrics.slow.fetch_add(1, Ordering::Relaxed);
+                    metrics.slow.inc();
                 }
                 drop(permit);
             });

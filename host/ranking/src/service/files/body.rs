@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -14,6 +13,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::reader::Reader;
 use crate::service::context::QueryContext;
+use crate::service::metrics::GaugeGuard;
 
 /// One read: the reader comes back with what it read.
 type ReadFuture = Pin<Box<dyn Future<Output = io::Result<(Reader, Option<Bytes>)>> + Send>>;
@@ -32,19 +32,13 @@ pub(super) struct FileBody {
 /// A download that goes on; ends with its body.
 pub(super) struct Download {
     context: Arc<QueryContext>,
+    _running: GaugeGuard,
     _permit: OwnedSemaphorePermit,
 }
 
 impl Download {
     pub(super) fn new(context: Arc<QueryContext>, permit: OwnedSemaphorePermit) -> Self {
-        context.metrics.downloads.fetch_add(1, Ordering::Relaxed);
-        Self { context, _permit: permit }
-    }
-}
-
-impl Drop for Download {
-    fn drop(&mut self) {
-        self.context.metrics.downloads.fetch_sub(1, Ordering::Relaxed);
+        Self { _running: GaugeGuard::new(&context.metrics.downloads), context, _permit: permit }
     }
 }
 
@@ -109,7 +103,7 @@ impl HttpBody for FileBody {
         }
         self.remaining =
             self.remaining.map(|remaining| remaining.saturating_sub(bytes.len() as u64));
-        self.download.context.metrics.file_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
+        self.download.context.metrics.file_bytes.inc_by(bytes.len() as u64);
         if self.remaining != Some(0) {
             self.read = Some(self::read(reader, Arc::clone(&self.readers)));
         }
