@@ -119,7 +119,7 @@ fn links_are_missing_at_every_level() {
         is_missing(&served, path);
     }
     // The operator is told why; a file beside is not affected.
-    let log = served.log.lock().unwrap().join("\n");
+    let log = served.log().join("\n");
     assert_eq!(log.matches("it is a link").count(), 6, "{log}");
     assert_eq!(get(&served, "/jp/stocks_daily/7203.db", &[]).status, 200);
 }

@@ -262,7 +262,7 @@ fn readers_see_one_state_or_the_next_while_files_are_replaced() {
             reader.join().unwrap();
         }
     });
-    assert!(served.log.lock().unwrap().is_empty(), "{:?}", served.log);
+    assert!(served.log().is_empty(), "{:?}", served.log());
 }
 
 #[test]
@@ -299,7 +299,7 @@ fn a_download_that_takes_too_long_is_ended() {
     if connection.receive_head().is_ok() {
         assert!(rest(&mut connection) < GIGABYTE);
     }
-    let log = served.log.lock().unwrap().join("\n");
+    let log = served.log().join("\n");
     assert!(log.contains("did not take it within 0 seconds"), "{log}");
 }
 
@@ -415,6 +415,6 @@ fn what_cannot_be_read_is_told_to_the_operator() {
     let reply = get(&served, "/jp/stocks_daily/7203.db", &[]);
     assert_eq!((reply.status, reply.text().contains("cannot be read")), (500, true));
     assert!(!reply.text().contains("7203") && !reply.text().contains("unreadable"));
-    let log = served.log.lock().unwrap().join("\n");
+    let log = served.log().join("\n");
     assert!(log.contains("Daily(\"7203\")") && log.contains("too long"), "{log}");
 }

@@ -42,9 +42,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         graphiql: args.graphiql,
         files: Some(DataDir::new(&args.data.data_dir)),
     };
-    let service = Service::bind(args.listen, Arc::new(engine), options, |line| {
-        tell(&format!("fault: {line}"));
-    })?;
+    let service = Service::bind(args.listen, Arc::new(engine), options)?;
     let stop = service.stop();
     let _interrupt = Interrupt::listen_and(move || stop.stop())?;
     // One line in one piece, last: whoever started the service may read it and go.

@@ -1,6 +1,7 @@
 //! Follows the published snapshots: polls for a new one, opens and verifies it aside, then swaps it
 //! in. Queries that run keep the old one alive until they end.
 
+use std::error::Error;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -10,6 +11,7 @@ use super::snapshot::Snapshot;
 use crate::error::RankError;
 use crate::limits::SNAPSHOT_POLL_INTERVAL_MS;
 use crate::store::DataDir;
+use crate::text::redacted;
 
 #[derive(Debug)]
 struct Shared {
@@ -107,7 +109,11 @@ impl Shared {
             Ok(Some(number)) => number,
             Ok(None) => return,
             Err(error) => {
-                *refused = Some((0, error.to_string()));
+                let why = error.to_string();
+                if refused.as_ref().is_none_or(|(_, known)| *known != why) {
+                    tracing::error!(cause = cause(&error), "{error}");
+                }
+                *refused = Some((0, why));
                 return;
             }
         };
@@ -123,12 +129,26 @@ impl Shared {
         let refusal = match outcome {
             Ok(snapshot) => {
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+                tracing::info!(snapshot = number, "a newer snapshot is used");
                 None
             }
-            Err(error) => Some((number, error.to_string())),
+            Err(error) => {
+                let cause = cause(&error);
+                tracing::error!(
+                    snapshot = number,
+                    cause,
+                    "a newer snapshot cannot be used: {error}"
+                );
+                Some((number, error.to_string()))
+            }
         };
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
     }
+}
+
+/// What is behind an error, for the operator; empty where its text says all.
+fn cause(error: &RankError) -> String {
+    error.source().map(|cause| redacted(&cause.to_string())).unwrap_or_default()
 }
 
 fn current_number(data: &DataDir) -> Result<Option<u64>, RankError> {

@@ -1,17 +1,17 @@
-//! What all requests of a service share.
+//! What all requests of a service share, and the threads in which they may block.
 
 use std::sync::Arc;
 
 use domain::JstDate;
+use tokio::task::JoinHandle;
+use tracing::Span;
 
 use super::Backend;
 use super::failure::Failure;
 use super::limits::ServiceLimits;
 use super::metrics::Metrics;
+use crate::text::redacted;
 use crate::{CancelToken, FormulaRegistry, RankError, RankQuery, Ranking, SnapshotInfo};
-
-/// Takes a line for the operator's log: causes that clients are not told.
-pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
 
 /// What all requests share: data, formula modules, limits and numbers.
 pub(super) struct QueryContext {
@@ -19,7 +19,6 @@ pub(super) struct QueryContext {
     pub(super) formulas: Option<Arc<FormulaRegistry>>,
     pub(super) limits: ServiceLimits,
     pub(super) metrics: Metrics,
-    pub(super) log: Log,
 }
 
 impl QueryContext {
@@ -40,29 +39,27 @@ impl QueryContext {
             formulas: None,
             limits: ServiceLimits::default(),
             metrics: Metrics::default(),
-            log: Arc::new(|_| {}),
         }
     }
+}
 
-    /// The error for the client; its cause goes to the operator's log.
-    pub(super) fn report(&self, error: RankError) -> Failure {
-        if let Some(cause) = std::error::Error::source(&error) {
-            (self.log)(&format!("{}: {error}: {cause}", error.code()));
-        }
-        error.into()
-    }
+/// Runs work that may block in a thread for such work; its events belong to the present span.
+pub(super) fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let span = Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work))
+}
 
-    /// Works in a thread that may block.
-    pub(super) async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
-        match tokio::task::spawn_blocking(work).await {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                (self.log)(&format!("a query ended by itself: {error}"));
-                Err(Failure::new("INTERNAL", "the query failed inside; it is in the service's log"))
-            }
+/// Waits for the work of a query, in a thread that may block.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            tracing::error!(cause = redacted(&error.to_string()), "a query ended by itself");
+            Err(Failure::new("INTERNAL", "the query failed inside; it is in the service's log"))
         }
     }
 }

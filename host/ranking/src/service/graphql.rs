@@ -11,11 +11,12 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::analysis::{self, RequestAnalysis};
 use super::body;
 use super::compress::Encoding;
-use super::context::QueryContext;
+use super::context::{QueryContext, spawn_blocking};
 use super::failure::{self, Failure};
 use super::metrics::GaugeGuard;
 use super::resolve::SequentialLock;
 use super::schema::{self, RankingSchema};
+use crate::text::redacted;
 
 /// Answers requests.
 pub(super) struct Endpoint {
@@ -82,8 +83,10 @@ impl Endpoint {
                 plain(late.into_response())
             }
         };
-        self.context.metrics.answered(&outcome, watch.elapsed());
-        self.context.metrics.bytes.inc_by(answer.bytes.len() as u64);
+        let (time, bytes) = (watch.elapsed(), answer.bytes.len());
+        tracing::debug!(code = outcome, bytes, ?time, "a GraphQL request was answered");
+        self.context.metrics.answered(&outcome, time);
+        self.context.metrics.bytes.inc_by(bytes as u64);
         answer
     }
 
@@ -117,13 +120,13 @@ impl Endpoint {
             Ok(EncodedResponse { bytes: encoding.compress(&chunks)?, encoding })
         };
         let encoded: Result<Result<EncodedResponse, Box<dyn std::error::Error + Send + Sync>>, _> =
-            tokio::task::spawn_blocking(encode).await;
+            spawn_blocking(encode).await;
         let problem = match encoded {
             Ok(Ok(answer)) => return (answer, outcome),
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        (self.context.log)(&format!("an answer could not be written: {problem}"));
+        tracing::error!(cause = redacted(&problem), "an answer could not be written");
         let failure = Failure::new("INTERNAL", "the answer could not be written");
         plain(failure.into_response())
     }

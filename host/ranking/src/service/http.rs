@@ -206,7 +206,7 @@ async fn metrics(State(state): Shared, headers: HeaderMap) -> Response<Body> {
             text_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
         }
         Err(error) => {
-            (context.log)(&format!("the metrics have no text: {error}"));
+            tracing::error!(cause = %error, "the metrics have no text");
             text_response(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "no metrics\n")
         }
     }

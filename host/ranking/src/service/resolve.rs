@@ -6,7 +6,7 @@ use async_graphql::Context;
 use domain::JstDate;
 
 use super::analysis::RequestAnalysis;
-use super::context::QueryContext;
+use super::context::{QueryContext, blocking};
 use super::failure::Failure;
 use super::item::{RankedRows, items};
 use super::limits::LIBRARY_ROWS;
@@ -61,7 +61,7 @@ impl QueryContext {
         let registry = self.formulas.as_ref().ok_or_else(|| {
             Failure::new("FORMULA_UNKNOWN", "this service has no formula modules; use sortBy")
         })?;
-        let bound = registry.bind(name, params).map_err(|error| self.report(error))?;
+        let bound = registry.bind(name, params).map_err(Failure::report)?;
         let (reach, most) = (bound.reach(), self.limits.lag);
         if reach > most {
             let message =
@@ -74,8 +74,7 @@ impl QueryContext {
     /// The modules that clients may rank by.
     pub(super) fn modules(&self) -> Result<Vec<FormulaListing>, Failure> {
         let registry = self.formulas.as_ref();
-        registry
-            .map_or(Ok(Vec::new()), |registry| registry.list().map_err(|error| self.report(error)))
+        registry.map_or(Ok(Vec::new()), |registry| registry.list().map_err(Failure::report))
     }
 
     /// What to sort by: a formula's text or a module, never both.
@@ -125,7 +124,7 @@ impl QueryContext {
             // A module may have to be read and compiled first.
             Some(_) => {
                 let (context, arguments) = (Arc::clone(self), arguments.clone());
-                self.blocking(move || context.query(&arguments)).await?
+                blocking(move || context.query(&arguments)).await?
             }
         };
         let merges = ctx.data_opt::<RequestAnalysis>().is_some_and(|analysis| analysis.merges);
@@ -140,7 +139,7 @@ impl QueryContext {
         let _guard = cancel.cancel_on_drop();
         let context = Arc::clone(self);
         let work = move || context.rank_blocking(&query, &cancel, selection);
-        self.blocking(work).await
+        blocking(work).await
     }
 
     fn rank_blocking(
@@ -150,7 +149,7 @@ impl QueryContext {
         selection: Option<Selection>,
     ) -> Result<RankedRows, Failure> {
         let _active = GaugeGuard::new(&self.metrics.active);
-        let ranking = self.backend.rank(query, cancel).map_err(|error| self.report(error))?;
+        let ranking = self.backend.rank(query, cancel).map_err(Failure::report)?;
         let (found, most) = match &selection {
             Some(_) => (ranking.rows.len(), self.limits.answer_rows),
             None => (ranking.rows.len(), LIBRARY_ROWS.min(self.limits.answer_rows)),

@@ -9,7 +9,7 @@ use async_graphql::{
 
 use domain::JstDate;
 
-use super::context::QueryContext;
+use super::context::{QueryContext, blocking};
 use super::item::RankedRows;
 use super::resolve::RankingArguments;
 use crate::{FORMULA_DEFAULT, Formula, FormulaListing, limits};
@@ -231,7 +231,7 @@ impl Query {
     /// The formula modules that `formula` may name, by name.
     async fn formulas(&self) -> async_graphql::Result<Vec<FormulaModule>> {
         let context = Arc::clone(&self.context);
-        let listed = self.context.blocking(move || context.modules()).await;
+        let listed = blocking(move || context.modules()).await;
         let listed = listed.map_err(|failure| failure.into_error())?;
         Ok(listed.into_iter().map(FormulaModule::from).collect())
     }

@@ -11,9 +11,10 @@ use hyper_util::service::TowerToHyperService;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tracing::Instrument;
 
 use super::Backend;
-use super::context::{Log, QueryContext};
+use super::context::QueryContext;
 use super::files::{self, Files};
 use super::graphql::Endpoint;
 use super::http::{self, AppState};
@@ -86,8 +87,7 @@ pub struct Service {
 }
 
 impl Service {
-    /// Listens on an address; port 0 lets the system choose one. `log` gets what clients are not
-    /// told.
+    /// Listens on an address; port 0 lets the system choose one.
     ///
     /// # Errors
     /// When the address cannot be used.
@@ -95,7 +95,6 @@ impl Service {
         address: SocketAddr,
         backend: Arc<dyn Backend>,
         options: ServiceOptions,
-        log: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, ServiceError> {
         let listen = || {
             let listener = std::net::TcpListener::bind(address)?;
@@ -105,13 +104,11 @@ impl Service {
         };
         let (listener, address) =
             listen().map_err(|error| ServiceError::Listen { address, error })?;
-        let log: Log = Arc::new(log);
         let context = Arc::new(QueryContext {
             backend,
             formulas: options.formulas,
             limits: options.limits,
             metrics: Metrics::default(),
-            log,
         });
         let state = AppState {
             files: options.files.map(|data| Files::new(&data, Arc::clone(&context))),
@@ -151,7 +148,8 @@ impl Service {
             .thread_name("ranking-service")
             .enable_all()
             .build()?;
-        let served = runtime.block_on(self.serve(&limits));
+        let span = tracing::info_span!("ranking_service", address = %self.address);
+        let served = runtime.block_on(self.serve(&limits).instrument(span));
         // Queries that still run were cancelled with their requests.
         runtime.shutdown_timeout(limits.shutdown_timeout);
         served
@@ -180,7 +178,7 @@ impl Service {
             let connection = protocol.serve_connection(socket, service);
             let connection = graceful.watch(connection);
             let state = Arc::clone(&self.state);
-            tokio::spawn(async move {
+            let served = async move {
                 let metrics = &state.endpoint.context.metrics;
                 let _open = GaugeGuard::new(&metrics.connections);
                 // A client that breaks off is no failure of the service.
@@ -190,11 +188,12 @@ impl Service {
                     metrics.slow.inc();
                 }
                 drop(permit);
-            });
+            };
+            tokio::spawn(served.in_current_span());
         }
         drop(listener);
         if tokio::time::timeout(limits.shutdown_timeout, graceful.shutdown()).await.is_err() {
-            (self.state.endpoint.context.log)("some requests did not end in time and were dropped");
+            tracing::warn!("some requests did not end in time and were dropped");
         }
         Ok(())
     }
@@ -218,7 +217,8 @@ async fn accept(listener: &TcpListener, permits: &Arc<Semaphore>) -> Option<Acce
             let _ = socket.set_nodelay(true);
             Some((socket, permit))
         }
-        Err(_) => {
+        Err(error) => {
+            tracing::debug!(cause = %error, "a connection was not accepted");
             tokio::time::sleep(ACCEPT_PAUSE).await;
             None
         }

@@ -12,7 +12,7 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::reader::Reader;
-use crate::service::context::QueryContext;
+use crate::service::context::{QueryContext, spawn_blocking};
 use crate::service::metrics::GaugeGuard;
 
 /// One read: the reader comes back with what it read.
@@ -58,7 +58,7 @@ impl FileBody {
 
     fn ended(&mut self, error: io::Error) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
         self.read = None;
-        (self.download.context.log)(&format!("a file was not sent to its end: {error}"));
+        tracing::warn!(cause = %error, "a file was not sent to its end");
         Poll::Ready(Some(Err(error)))
     }
 }
@@ -72,7 +72,7 @@ fn read(mut reader: Reader, readers: Arc<Semaphore>) -> ReadFuture {
             let bytes = reader.next()?;
             Ok((reader, bytes))
         };
-        tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+        spawn_blocking(work).await.map_err(io::Error::other)?
     })
 }
 

@@ -30,8 +30,9 @@ use self::conditional::{Evaluation, Validators, date_text, evaluate};
 use self::open::{OpenError, Opened};
 use self::reader::Reader;
 use super::compress::Encoding;
-use super::context::QueryContext;
+use super::context::{QueryContext, spawn_blocking};
 use crate::store::DataDir;
+use crate::text::redacted;
 
 /// Threads that read files. Answers have their own, so neither waits for the other.
 pub(super) const READING_THREADS: usize = 2;
@@ -99,7 +100,7 @@ impl Files {
             Some(Ok(Some(opened))) => self.conditional(method, opened, headers),
             Some(Ok(None)) => missing(),
             Some(Err(error)) => {
-                (self.context.log)(&format!("a file was asked for and not sent: {shown}: {error}"));
+                tracing::warn!(file = %shown, cause = %error, "a file was asked for and not sent");
                 match error {
                     OpenError::NotPlain => missing(),
                     OpenError::System(_) => failed(),
@@ -153,7 +154,7 @@ impl Files {
                 Body::new(FileBody::new(reader, known, Arc::clone(&self.readers), download))
             }
             Err(error) => {
-                (self.context.log)(&format!("a file cannot be read: {error}"));
+                tracing::error!(cause = %error, "a file cannot be read");
                 return failed();
             }
         };
@@ -179,10 +180,11 @@ impl Files {
             let _permit = permit;
             work()
         };
-        match tokio::task::spawn_blocking(work).await {
+        match spawn_blocking(work).await {
             Ok(done) => Some(done),
             Err(error) => {
-                (self.context.log)(&format!("opening a file ended by itself: {error}"));
+                let cause = redacted(&error.to_string());
+                tracing::error!(cause, "opening a file ended by itself");
                 None
             }
         }
