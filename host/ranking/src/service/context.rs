@@ -1,6 +1,7 @@
 //! What all requests of a service share, and the threads in which they may block.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use domain::JstDate;
 use tokio::task::JoinHandle;
@@ -41,6 +42,11 @@ impl QueryContext {
             metrics: Metrics::default(),
         }
     }
+}
+
+/// A time as events tell it.
+pub(super) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 /// Runs work that may block in a thread for such work; its events belong to the present span.

@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::analysis::{self, RequestAnalysis};
 use super::body;
 use super::compress::Encoding;
-use super::context::{QueryContext, spawn_blocking};
+use super::context::{QueryContext, milliseconds, spawn_blocking};
 use super::failure::{self, Failure};
 use super::metrics::GaugeGuard;
 use super::resolve::SequentialLock;
@@ -84,7 +84,8 @@ impl Endpoint {
             }
         };
         let (time, bytes) = (watch.elapsed(), answer.bytes.len());
-        tracing::debug!(code = outcome, bytes, ?time, "a GraphQL request was answered");
+        let duration_ms = milliseconds(time);
+        tracing::debug!(code = outcome, bytes, duration_ms, "a GraphQL request was answered");
         self.context.metrics.answered(&outcome, time);
         self.context.metrics.bytes.inc_by(bytes as u64);
         answer

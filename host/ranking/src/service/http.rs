@@ -1,20 +1,28 @@
 //! Paths and headers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, ORIGIN, VARY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_ENCODING, ACCEPT_RANGES, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING,
+    CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH,
+    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
+use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use axum::middleware::{self, Next};
 use axum::routing::{get, post};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::trace::TraceLayer;
+use tracing::Span;
 
 use super::compress::Encoding;
+use super::context::milliseconds;
 use super::failure::Failure;
 use super::files::Files;
 use super::graphql::{EncodedResponse, Endpoint};
@@ -28,6 +36,19 @@ const GRAPHIQL: &str = include_str!("page/graphiql.html");
 const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src \
                            'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; \
                            form-action 'none'; frame-ancestors 'none'";
+
+/// For how long a browser may keep what it was told of origins.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
+/// Headers that pages of other origins may send when they load files.
+const FILE_HEADERS: [HeaderName; 7] = [
+    AUTHORIZATION,
+    RANGE,
+    IF_RANGE,
+    IF_MATCH,
+    IF_NONE_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_UNMODIFIED_SINCE,
+];
 
 /// What the handlers share.
 pub(super) struct AppState {
@@ -43,47 +64,77 @@ type Shared = State<Arc<AppState>>;
 
 /// All paths of the service.
 pub(super) fn router(state: Arc<AppState>) -> Router {
-    let graphql = post(post_graphql).get(graphiql).options(|state: Shared| async move {
-        preflight(&state, "POST", "authorization, content-type")
-    });
-    let files = || {
-        let asked = "authorization, range, if-range, if-match, if-none-match, if-modified-since, \
-                     if-unmodified-since";
-        get(get_file).options(async move |state: Shared| preflight(&state, "GET, HEAD", asked))
-    };
-    Router::new()
+    let no_content = || async { StatusCode::NO_CONTENT };
+    let file = || get(get_file).options(no_content);
+    let pages = Router::new()
         .route("/", get(|| async { page(PAGE) }))
-        .route("/graphql", graphql)
         .route("/health", get(health))
         .route("/metrics", get(metrics))
-        .route("/jp", files())
-        .route("/jp/", files())
-        .route("/jp/{*path}", files())
-        .fallback(not_found)
-        .layer(middleware::from_fn_with_state(Arc::clone(&state), common_headers))
+        .fallback(not_found);
+    let graphql =
+        Router::new().route("/graphql", post(post_graphql).get(graphiql).options(no_content));
+    let files =
+        Router::new().route("/jp", file()).route("/jp/", file()).route("/jp/{*path}", file());
+    let pages = with_cors(pages, &state, &[Method::GET, Method::HEAD], &[AUTHORIZATION]);
+    let graphql = with_cors(graphql, &state, &[Method::POST], &[AUTHORIZATION, CONTENT_TYPE]);
+    let files = with_cors(files, &state, &[Method::GET, Method::HEAD], &FILE_HEADERS);
+    pages
+        .merge(graphql)
+        .merge(files)
+        .layer(SetResponseHeaderLayer::if_not_present(
+            CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
+        .layer(SetResponseHeaderLayer::overriding(
+            X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ))
+        .layer(
+            TraceLayer::new_for_http()
+                .make_span_with(request_span)
+                .on_request(())
+                .on_response(|response: &Response<Body>, time: Duration, _: &Span| {
+                    let (status, duration_ms) = (response.status().as_u16(), milliseconds(time));
+                    tracing::debug!(status, duration_ms, "a request was answered");
+                })
+                .on_body_chunk(())
+                .on_eos(())
+                // Failures have events where they happen, with their cause.
+                .on_failure(()),
+        )
         .with_state(state)
 }
 
-/// Headers of every answer.
-async fn common_headers(State(state): Shared, request: Request, next: Next) -> Response<Body> {
-    let origin = request.headers().get(ORIGIN).cloned();
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
+/// Lets pages of the named origins ask; without any, nothing is said about origins.
+fn with_cors(
+    router: Router<Arc<AppState>>,
+    state: &AppState,
+    methods: &[Method],
+    headers: &[HeaderName],
+) -> Router<Arc<AppState>> {
     if state.origins.is_empty() {
-        return response;
+        return router;
     }
-    headers.append(VARY, HeaderValue::from_static("origin"));
-    let allowed = origin.filter(|origin| {
-        state.origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
-    });
-    if let Some(origin) = allowed {
-        headers.insert(HeaderName::from_static("access-control-allow-origin"), origin);
-        let exposed = HeaderValue::from_static("etag, accept-ranges, content-range");
-        headers.insert(HeaderName::from_static("access-control-expose-headers"), exposed);
-    }
-    response
+    let origins = state.origins.clone();
+    let is_named = move |origin: &HeaderValue, _: &Parts| {
+        origins.iter().any(|named| named.as_bytes() == origin.as_bytes())
+    };
+    let cors = CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(is_named))
+        .allow_methods(methods.to_vec())
+        .allow_headers(headers.to_vec())
+        .expose_headers([ETAG, ACCEPT_RANGES, CONTENT_RANGE])
+        .max_age(PREFLIGHT_AGE)
+        .vary([ORIGIN]);
+    router.layer(cors)
+}
+
+/// The span of a request. It names the route and not the path: that is a text of the client.
+fn request_span(request: &Request) -> Span {
+    static REQUESTS: AtomicU64 = AtomicU64::new(1);
+    let id = REQUESTS.fetch_add(1, Ordering::Relaxed);
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+    tracing::info_span!("request", id, method = %request.method(), route)
 }
 
 async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response<Body> {
@@ -165,22 +216,6 @@ async fn graphiql(State(state): Shared) -> Response<Body> {
     }
     let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "send POST\n");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-    response
-}
-
-/// Tells a browser what a page of an allowed origin may send.
-fn preflight(state: &AppState, methods: &'static str, asked: &'static str) -> Response<Body> {
-    let mut response = text_response(StatusCode::NO_CONTENT, "text/plain", "");
-    if !state.origins.is_empty() {
-        for (name, value) in [
-            ("access-control-allow-methods", methods),
-            ("access-control-allow-headers", asked),
-            ("access-control-max-age", "600"),
-        ] {
-            let name = HeaderName::from_static(name);
-            response.headers_mut().insert(name, HeaderValue::from_static(value));
-        }
-    }
     response
 }
 
