@@ -10,7 +10,6 @@
 //! - `body`, `compress`: from a result to bytes; the rows are written by `crate::rows`.
 //! - `graphql`, `http`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
-//! - `write_timeout`: ends with clients that take nothing.
 //! - `metrics`, `token`: numbers for operators, and who may ask.
 
 mod analysis;
@@ -28,7 +27,6 @@ mod resolve;
 mod schema;
 mod server;
 mod token;
-mod write_timeout;
 
 pub use limits::ServiceLimits;
 pub use schema::{SCHEMA_VERSION, sdl};

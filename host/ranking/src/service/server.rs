@@ -11,6 +11,7 @@ use hyper_util::service::TowerToHyperService;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tokio_io_timeout::TimeoutWriter;
 use tracing::Instrument;
 
 use super::Backend;
@@ -21,7 +22,6 @@ use super::http::{self, AppState};
 use super::limits::ServiceLimits;
 use super::metrics::{GaugeGuard, Metrics};
 use super::token::BearerToken;
-use super::write_timeout::WriteTimeout;
 use crate::FormulaRegistry;
 use crate::store::DataDir;
 
@@ -174,8 +174,10 @@ impl Service {
             };
             let Some((socket, permit)) = accepted else { continue };
             let service = TowerToHyperService::new(router.clone());
-            let socket = TokioIo::new(WriteTimeout::new(socket, limits.write_timeout));
-            let connection = protocol.serve_connection(socket, service);
+            // An answer must not stay in memory for as long as a client that takes nothing likes.
+            let mut socket = TimeoutWriter::new(socket);
+            socket.set_timeout(Some(limits.write_timeout));
+            let connection = protocol.serve_connection(TokioIo::new(Box::pin(socket)), service);
             let connection = graceful.watch(connection);
             let state = Arc::clone(&self.state);
             let served = async move {
