@@ -1,4 +1,4 @@
-//! What is asked and what is answered.
+//! A query, its answer, and the token that cancels it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -147,7 +147,7 @@ pub struct Ranking {
     pub days: Vec<JstDate>,
     /// All codes of the snapshot in ascending order; rows hold indices into it.
     pub codes: Arc<[Box<str>]>,
-    /// The rows.
+    /// By day, within a day by rank; at most the query's limit for each day.
     pub rows: Vec<RankRow>,
     /// Number of the snapshot that the answer was read from.
     pub snapshot: u64,

@@ -64,7 +64,7 @@ impl FormulaRegistry {
         Ok(Self { folder: folder.to_owned(), sandbox, loaded: Mutex::default() })
     }
 
-    /// The folder.
+    /// The folder of the modules and their list, as it was opened.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder

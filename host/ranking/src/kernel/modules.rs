@@ -12,9 +12,9 @@ use crate::registry::BoundFormula;
 /// Why a module did not compute a day.
 #[derive(Debug)]
 pub(crate) enum ModuleFault {
-    /// It failed.
+    /// The module failed.
     Fault(Box<FormulaFault>),
-    /// There is no room for it.
+    /// The sandbox cannot make an instance of it.
     Sandbox(SandboxError),
 }
 

@@ -20,7 +20,7 @@ pub enum RegistryError {
     File {
         /// What was being done.
         doing: &'static str,
-        /// The file.
+        /// The file or folder that was used.
         path: PathBuf,
         /// What the system says.
         source: io::Error,
@@ -28,7 +28,7 @@ pub enum RegistryError {
     /// The file is not there, or too large.
     #[error("{path} {what}", path = path.display())]
     Unreadable {
-        /// The file.
+        /// The file that was to be added.
         path: PathBuf,
         /// What is wrong with it.
         what: String,
@@ -36,7 +36,7 @@ pub enum RegistryError {
     /// It is no formula module.
     #[error(transparent)]
     NoFormula(#[from] sandbox::SandboxError),
-    /// Another process changes the list at this moment.
+    /// Another process is changing the list.
     #[error("another process is changing {LIST_FILE} in {}; try again", .0.display())]
     Locked(PathBuf),
     /// The list is full.

@@ -18,7 +18,7 @@ use super::resolve::SequentialLock;
 use super::schema::{self, RankingSchema};
 use crate::text::redacted;
 
-/// Answers requests.
+/// Answers GraphQL requests, so many at a time as the limits allow.
 pub(super) struct Endpoint {
     pub(super) context: Arc<QueryContext>,
     schema: RankingSchema,

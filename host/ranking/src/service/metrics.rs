@@ -25,7 +25,7 @@ pub(super) struct Metrics {
     pub(super) active: IntGauge,
     /// Requests that wait for their permits.
     pub(super) waiting: IntGauge,
-    /// Open connections.
+    /// Connections that are open.
     pub(super) connections: IntGauge,
     /// Clients that went away before their answer was there.
     pub(super) gone: IntCounter,

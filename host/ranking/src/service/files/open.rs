@@ -11,7 +11,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use super::allow::StoredFile;
 
-/// How often a file is opened again that was replaced in just this moment. A publication replaces
+/// How often a file is opened again that was replaced while it was opened. A publication replaces
 /// each file once.
 const TRIES: usize = 4;
 
@@ -25,7 +25,7 @@ pub(super) struct Opened {
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Bytes.
+    /// Size of the file, in bytes.
     pub(super) length: u64,
     /// Time of the last change, in nanoseconds since 1970; negative before.
     modified_ns: i128,
