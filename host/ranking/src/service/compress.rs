@@ -3,6 +3,8 @@
 use std::io::{self, Write};
 
 use axum::body::Bytes;
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT_ENCODING;
 
 use super::body::Chunks;
 
@@ -172,6 +174,12 @@ impl StreamEncoder {
 
 fn write(encoder: &mut impl Write, chunks: &Chunks) -> io::Result<()> {
     chunks.iter().try_for_each(|chunk| encoder.write_all(chunk))
+}
+
+/// The Accept-Encoding headers of a request as one.
+pub(super) fn accepted(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(ACCEPT_ENCODING).iter();
+    lines.filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",")
 }
 
 /// The weight of a name in an Accept-Encoding header; 0 where it is not accepted.

@@ -8,24 +8,26 @@ use axum::Router;
 use axum::body::Body;
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, ACCEPT_RANGES, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING,
-    CONTENT_RANGE, CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH,
-    IF_MODIFIED_SINCE, IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, VARY,
-    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
+    ACCEPT_RANGES, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, VARY, WWW_AUTHENTICATE,
+    X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
 use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
 use tracing::Span;
 
-use super::compress::Encoding;
+use super::compress::{Encoding, accepted};
 use super::context::milliseconds;
 use super::failure::Failure;
 use super::files::Files;
 use super::graphql::{EncodedResponse, Endpoint};
+use super::response::{JSON, TEXT, plain};
 use super::token::BearerToken;
 
 /// The ranking page. It holds all that it needs; nothing is loaded from elsewhere.
@@ -37,6 +39,8 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style
                            'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; \
                            form-action 'none'; frame-ancestors 'none'";
 
+/// Prometheus' text format.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
 /// For how long a browser may keep what it was told of origins.
 const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
 /// Headers that pages of other origins may send when they load files.
@@ -93,7 +97,7 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
             TraceLayer::new_for_http()
                 .make_span_with(request_span)
                 .on_request(())
-                .on_response(|response: &Response<Body>, time: Duration, _: &Span| {
+                .on_response(|response: &Response, time: Duration, _: &Span| {
                     let (status, duration_ms) = (response.status().as_u16(), milliseconds(time));
                     tracing::debug!(status, duration_ms, "a request was answered");
                 })
@@ -137,15 +141,13 @@ fn request_span(request: &Request) -> Span {
     tracing::info_span!("request", id, method = %request.method(), route)
 }
 
-async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response<Body> {
+async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response {
     let refuse = |status, failure| json_response(status, state.endpoint.refuse(failure));
     if !is_authorized(&state, &headers) {
-        let mut response = refuse(
-            StatusCode::UNAUTHORIZED,
-            Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`"),
-        );
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return response;
+        let failure =
+            Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`");
+        let refused = refuse(StatusCode::UNAUTHORIZED, failure);
+        return ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response();
     }
     // A page of another site can only send other types without asking first.
     if !is_json(&headers) {
@@ -168,9 +170,7 @@ async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> R
             return refuse(StatusCode::OK, Failure::new("TIMEOUT", message));
         }
     };
-    let accepted: Vec<&str> =
-        headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).collect();
-    let encoding = Encoding::choose(&accepted.join(","));
+    let encoding = Encoding::choose(&accepted(&headers));
     json_response(StatusCode::OK, state.endpoint.respond(&bytes, encoding).await)
 }
 
@@ -186,41 +186,28 @@ fn is_authorized(state: &AppState, headers: &HeaderMap) -> bool {
     state.token.as_ref().is_none_or(|token| token.admits(header))
 }
 
-fn json_response(status: StatusCode, answer: EncodedResponse) -> Response<Body> {
-    let mut response = text_response(status, "application/json", answer.bytes);
-    let headers = response.headers_mut();
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if let Some(name) = answer.encoding.name() {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(name));
-    }
-    response
+fn json_response(status: StatusCode, answer: EncodedResponse) -> Response {
+    let headers = [(CONTENT_TYPE, JSON), (VARY, "accept-encoding")];
+    let coding = answer.encoding.name().map(|name| [(CONTENT_ENCODING, name)]);
+    (status, headers, coding, answer.bytes).into_response()
 }
 
-fn text_response(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
+fn page(html: &'static str) -> Response {
+    let headers =
+        [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, PAGE_POLICY)];
+    (headers, html).into_response()
 }
 
-fn page(html: &'static str) -> Response<Body> {
-    let mut response = text_response(StatusCode::OK, "text/html; charset=utf-8", html);
-    let policy = HeaderValue::from_static(PAGE_POLICY);
-    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
-    response
-}
-
-async fn graphiql(State(state): Shared) -> Response<Body> {
+async fn graphiql(State(state): Shared) -> Response {
     if state.graphiql {
         return page(GRAPHIQL);
     }
-    let mut response = text_response(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "send POST\n");
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-    response
+    let headers = [(CONTENT_TYPE, TEXT), (ALLOW, "POST")];
+    (StatusCode::METHOD_NOT_ALLOWED, headers, "send POST\n").into_response()
 }
 
 /// 200 while there is a snapshot to ask.
-async fn health(State(state): Shared) -> Response<Body> {
+async fn health(State(state): Shared) -> Response {
     let snapshot = state.endpoint.context.backend.snapshot();
     let ready = snapshot.days > 0;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
@@ -228,27 +215,25 @@ async fn health(State(state): Shared) -> Response<Body> {
     let body = serde_json::json!({
         "status": state, "snapshot": snapshot.number, "days": snapshot.days, "codes": snapshot.codes,
     });
-    text_response(status, "application/json", body.to_string())
+    (status, [(CONTENT_TYPE, JSON)], body.to_string()).into_response()
 }
 
-async fn metrics(State(state): Shared, headers: HeaderMap) -> Response<Body> {
+async fn metrics(State(state): Shared, headers: HeaderMap) -> Response {
     if !is_authorized(&state, &headers) {
         return unauthorized();
     }
     let context = &state.endpoint.context;
     match context.metrics.text(&context.backend.snapshot()) {
-        Ok(numbers) => {
-            text_response(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
-        }
+        Ok(numbers) => ([(CONTENT_TYPE, METRICS)], numbers).into_response(),
         Err(error) => {
             tracing::error!(cause = %error, "the metrics have no text");
-            text_response(StatusCode::INTERNAL_SERVER_ERROR, "text/plain", "no metrics\n")
+            plain(StatusCode::INTERNAL_SERVER_ERROR, "no metrics\n")
         }
     }
 }
 
 /// A stored file. Who may not ask is not told what there is.
-async fn get_file(State(state): Shared, request: Request) -> Response<Body> {
+async fn get_file(State(state): Shared, request: Request) -> Response {
     if !is_authorized(&state, request.headers()) {
         return unauthorized();
     }
@@ -256,19 +241,17 @@ async fn get_file(State(state): Shared, request: Request) -> Response<Body> {
         Some(files) => {
             files.respond(request.method(), request.uri().path(), request.headers()).await
         }
-        None => text_response(StatusCode::NOT_FOUND, "text/plain", "Not Found"),
+        None => plain(StatusCode::NOT_FOUND, "Not Found"),
     }
 }
 
-fn unauthorized() -> Response<Body> {
-    let mut response =
-        text_response(StatusCode::UNAUTHORIZED, "text/plain", "send the bearer token\n");
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
+fn unauthorized() -> Response {
+    let headers = [(CONTENT_TYPE, TEXT), (WWW_AUTHENTICATE, "Bearer")];
+    (StatusCode::UNAUTHORIZED, headers, "send the bearer token\n").into_response()
 }
 
-async fn not_found(method: Method) -> Response<Body> {
+async fn not_found(method: Method) -> Response {
     let body =
         format!("there is nothing here for {method}; see /, /graphql, /jp/, /health, /metrics\n");
-    text_response(StatusCode::NOT_FOUND, "text/plain", body)
+    plain(StatusCode::NOT_FOUND, body)
 }

@@ -8,7 +8,7 @@
 //! - `schema`, `item`, `resolve`: the GraphQL types, and what they are answered with.
 //! - `analysis`: what a request would cost, before anything of it runs.
 //! - `body`, `compress`: from a result to bytes; the rows are written by `crate::rows`.
-//! - `graphql`, `http`, `server`: from sockets to a request, and back.
+//! - `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
 //! - `metrics`, `token`: numbers for operators, and who may ask.
 
@@ -24,6 +24,7 @@ mod item;
 mod limits;
 mod metrics;
 mod resolve;
+mod response;
 mod schema;
 mod server;
 mod token;

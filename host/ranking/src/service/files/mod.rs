@@ -17,8 +17,8 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, ETAG, LAST_MODIFIED, RANGE, RETRY_AFTER, VARY,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    ETAG, LAST_MODIFIED, RANGE, RETRY_AFTER, VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use domain::clock;
@@ -29,8 +29,9 @@ use self::body::{Download, FileBody, Unsized};
 use self::conditional::{Evaluation, Validators, date_text, evaluate};
 use self::open::{OpenError, Opened};
 use self::reader::Reader;
-use super::compress::Encoding;
+use super::compress::{Encoding, accepted};
 use super::context::{QueryContext, spawn_blocking};
+use super::response::plain;
 use crate::store::DataDir;
 use crate::text::redacted;
 
@@ -249,9 +250,7 @@ impl Representation {
 
 /// How a whole file is coded for this client.
 fn chosen(headers: &HeaderMap, length: u64) -> Encoding {
-    let accepted: Vec<&str> =
-        headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).collect();
-    let encoding = Encoding::choose_for_file(&accepted.join(","));
+    let encoding = Encoding::choose_for_file(&accepted(headers));
     encoding.for_size(usize::try_from(length).unwrap_or(usize::MAX))
 }
 
@@ -268,13 +267,6 @@ fn busy() -> Response<Body> {
     let mut response =
         plain(StatusCode::SERVICE_UNAVAILABLE, "too many downloads run; try again later");
     set(&mut response, RETRY_AFTER, AGAIN_SECONDS);
-    response
-}
-
-fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    set(&mut response, CONTENT_TYPE, "text/plain");
     response
 }
 
