@@ -44,7 +44,7 @@ pub struct RankEngine {
     cache: ResultCache,
 }
 
-/// A query whose dates and codes are places in one snapshot.
+/// A query whose dates and codes are indices of one snapshot.
 #[derive(Debug)]
 struct ResolvedQuery {
     snapshot: Arc<Snapshot>,
@@ -220,23 +220,23 @@ fn check_range(from: JstDate, to: JstDate) -> Result<(), RankError> {
     Ok(())
 }
 
-/// Places of the codes in the snapshot, ascending.
+/// Indices of the codes in the snapshot, ascending.
 fn find_codes(snapshot: &Snapshot, codes: &[String]) -> Result<Vec<u32>, RankError> {
     if codes.len() > CODES_MAX {
         let text = format!("{} codes are asked for; at most {CODES_MAX} are allowed", codes.len());
         return Err(RankError::Codes(text));
     }
     let known = snapshot.grid.codes();
-    let place = |code: &String| match known.binary_search_by(|one| one.as_ref().cmp(code)) {
-        Ok(place) => Ok(place as u32),
+    let index = |code: &String| match known.binary_search_by(|one| one.as_ref().cmp(code)) {
+        Ok(index) => Ok(index as u32),
         Err(_) => Err(RankError::Codes(format!(
             "code `{}` is not in the data; write codes as they are listed, such as {}",
             excerpt(code),
             known.first().map_or("1301", AsRef::as_ref)
         ))),
     };
-    let mut places = codes.iter().map(place).collect::<Result<Vec<u32>, RankError>>()?;
-    places.sort_unstable();
-    places.dedup();
-    Ok(places)
+    let mut indices = codes.iter().map(index).collect::<Result<Vec<u32>, RankError>>()?;
+    indices.sort_unstable();
+    indices.dedup();
+    Ok(indices)
 }

@@ -47,8 +47,8 @@ impl ResultCache {
 
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Ranking>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = entries.iter().position(|(known, _)| known == key)?;
-        let entry = entries.remove(place)?;
+        let index = entries.iter().position(|(known, _)| known == key)?;
+        let entry = entries.remove(index)?;
         let ranking = Arc::clone(&entry.1);
         entries.push_front(entry);
         Some(ranking)

@@ -98,8 +98,8 @@ impl Job {
                 if progress.slices.len() <= slice {
                     progress.slices.resize_with(slice + 1, Vec::new);
                 }
-                if let Some(place) = progress.slices.get_mut(slice) {
-                    *place = rows;
+                if let Some(kept) = progress.slices.get_mut(slice) {
+                    *kept = rows;
                 }
             }
             Err(error @ RankError::FormulaFault { .. }) => {

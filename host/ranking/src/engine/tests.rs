@@ -225,9 +225,9 @@ fn many_threads_get_the_answers_of_one() {
             let (engine, alone) = (&engine, &alone);
             scope.spawn(move || {
                 for turn in 0..20 {
-                    let place = (thread + turn) % formulas.len();
-                    let ranking = rank(engine, &query(formulas[place])).unwrap();
-                    assert_eq!(&ranking, &alone[place], "{}", formulas[place]);
+                    let index = (thread + turn) % formulas.len();
+                    let ranking = rank(engine, &query(formulas[index])).unwrap();
+                    assert_eq!(&ranking, &alone[index], "{}", formulas[index]);
                 }
             });
         }

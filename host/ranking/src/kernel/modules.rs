@@ -47,7 +47,7 @@ impl InstanceCache {
     ) -> Result<(), ModuleFault> {
         let is_it = |cached: &CachedInstance| Arc::ptr_eq(&cached.module, bound.module());
         let mut cached = match self.cached.iter().position(is_it) {
-            Some(place) => self.cached.remove(place),
+            Some(index) => self.cached.remove(index),
             None => CachedInstance {
                 module: Arc::clone(bound.module()),
                 values: None,

@@ -20,20 +20,20 @@ pub(super) struct Top {
 }
 
 impl Top {
-    /// The `limit` largest keys with their places: largest first, equal ones by place. Keys are
+    /// The `limit` largest keys with their indices: largest first, equal ones by index. Keys are
     /// finite or "not a number"; the latter are left out.
     pub(super) fn of(&mut self, keys: &[f64], limit: usize) -> &[(f64, u32)] {
         let threshold = self.threshold(keys, limit);
         self.found.clear();
-        let mut place = 0_u32;
+        let mut index = 0_u32;
         let (blocks, rest) = keys.as_chunks::<BLOCK>();
         for block in blocks {
             if block.iter().fold(false, |hit, key| hit | (*key >= threshold)) {
-                self.collect(block, place, threshold);
+                self.collect(block, index, threshold);
             }
-            place += BLOCK as u32;
+            index += BLOCK as u32;
         }
-        self.collect(rest, place, threshold);
+        self.collect(rest, index, threshold);
         let order = |a: &(f64, u32), b: &(f64, u32)| {
             // No key is "not a number", and both zeros are equal.
             b.0.partial_cmp(&a.0).unwrap_or(std::cmp::Ordering::Equal).then(a.1.cmp(&b.1))
@@ -49,9 +49,9 @@ impl Top {
     }
 
     fn collect(&mut self, keys: &[f64], start: u32, threshold: f64) {
-        for (key, place) in keys.iter().zip(start..) {
+        for (key, index) in keys.iter().zip(start..) {
             if *key >= threshold {
-                self.found.push((*key, place));
+                self.found.push((*key, index));
             }
         }
     }

@@ -69,8 +69,8 @@ impl FormulaRegistry {
             return Err(RegistryError::Full);
         }
         let listed = ListedFormula { file: format!("{name}.wasm"), name, sha256 };
-        let place = entries.partition_point(|entry| entry.name < listed.name);
-        entries.insert(place, listed.clone());
+        let index = entries.partition_point(|entry| entry.name < listed.name);
+        entries.insert(index, listed.clone());
         let text = list::text(entries)?;
         let target = self.folder.join(&listed.file);
         write_atomically(&target, &bytes).map_err(file("write", &target))?;

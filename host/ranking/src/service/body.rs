@@ -17,8 +17,8 @@ pub(super) fn chunks(mut response: Response, keys: &[Name]) -> Result<Chunks, se
         _ => return Ok(vec![serde_json::to_vec(&response)?.into()]),
     };
     // The library puts in first what was ready first; answers go out in the order asked.
-    let place = |name: &Name| keys.iter().position(|key| key == name);
-    data.sort_by(|a, _, b, _| place(a).cmp(&place(b)));
+    let position = |name: &Name| keys.iter().position(|key| key == name);
+    data.sort_by(|a, _, b, _| position(a).cmp(&position(b)));
     let mut chunks = Vec::with_capacity(2 * data.len() + 1);
     let mut text = b"{\"data\":{".to_vec();
     for (index, (name, value)) in data.into_iter().enumerate() {

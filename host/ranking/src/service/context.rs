@@ -7,7 +7,7 @@ use domain::JstDate;
 use tokio::task::JoinHandle;
 use tracing::Span;
 
-use super::Backend;
+use super::backend::Backend;
 use super::failure::Failure;
 use super::limits::ServiceLimits;
 use super::metrics::Metrics;

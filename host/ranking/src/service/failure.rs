@@ -1,4 +1,4 @@
-//! Errors of the service: a stable code, a message for people, sometimes a place in the formula.
+//! Errors of the service: a stable code, a message for people, sometimes a position in the formula.
 
 use std::error::Error;
 

@@ -13,6 +13,7 @@
 //! - `metrics`, `token`: numbers for operators, and who may ask.
 
 mod analysis;
+mod backend;
 mod body;
 mod compress;
 mod context;
@@ -29,34 +30,8 @@ mod schema;
 mod server;
 mod token;
 
+pub use backend::Backend;
 pub use limits::ServiceLimits;
 pub use schema::{SCHEMA_VERSION, sdl};
 pub use server::{Service, ServiceError, ServiceOptions, ServiceStop};
 pub use token::{BearerToken, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, TokenError};
-
-use crate::{CancelToken, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
-
-/// What the service needs of an engine.
-///
-/// [`RankEngine`] is the one that people use; tests put in others, to hold a query for as long as
-/// they need.
-pub trait Backend: Send + Sync + 'static {
-    /// Ranks; blocks until done, cancelled or out of time.
-    ///
-    /// # Errors
-    /// As [`RankEngine::rank`].
-    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError>;
-
-    /// What the present snapshot holds.
-    fn snapshot(&self) -> SnapshotInfo;
-}
-
-impl Backend for RankEngine {
-    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        Self::rank(self, query, cancel)
-    }
-
-    fn snapshot(&self) -> SnapshotInfo {
-        Self::snapshot(self)
-    }
-}

@@ -14,7 +14,7 @@ use tokio::sync::{Semaphore, watch};
 use tokio_io_timeout::TimeoutWriter;
 use tracing::Instrument;
 
-use super::Backend;
+use super::backend::Backend;
 use super::context::QueryContext;
 use super::files::{self, Files};
 use super::graphql::Endpoint;
