@@ -2,7 +2,8 @@
 //! in. Queries that run keep the old one alive until they end.
 
 use std::error::Error;
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -20,14 +21,14 @@ struct Shared {
     current: RwLock<Arc<Snapshot>>,
     /// The snapshot that could not be used, and why.
     refused: Mutex<Option<(u64, String)>>,
-    stopping: Mutex<bool>,
-    stopped: Condvar,
 }
 
 /// The current snapshot and the thread that renews it.
 #[derive(Debug)]
 pub(super) struct SnapshotFollower {
     shared: Arc<Shared>,
+    /// Ends the thread when it is dropped.
+    stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -47,18 +48,17 @@ impl SnapshotFollower {
             options: options.clone(),
             current: RwLock::new(Arc::new(snapshot)),
             refused: Mutex::new(None),
-            stopping: Mutex::new(false),
-            stopped: Condvar::new(),
         });
+        let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {
             let shared = Arc::clone(&shared);
             let builder = std::thread::Builder::new().name("rank-follow".to_owned());
-            builder.spawn(move || shared.follow())
+            builder.spawn(move || shared.follow(&stopped))
         });
         let thread = thread
             .transpose()
             .map_err(|error| RankError::internal("starting to follow snapshots", error))?;
-        Ok(Self { shared, thread })
+        Ok(Self { shared, stop: Some(stop), thread })
     }
 
     /// The snapshot for the next query.
@@ -75,8 +75,7 @@ impl SnapshotFollower {
 
 impl Drop for SnapshotFollower {
     fn drop(&mut self) {
-        *self.shared.stopping.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.shared.stopped.notify_all();
+        drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was printed when it happened.
             let _ = thread.join();
@@ -85,18 +84,11 @@ impl Drop for SnapshotFollower {
 }
 
 impl Shared {
-    fn follow(&self) {
+    /// Polls until the other end of `stopped` is dropped.
+    fn follow(&self, stopped: &Receiver<()>) {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
-        let mut stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*stopping {
-            let waited = self.stopped.wait_timeout(stopping, interval);
-            stopping = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if *stopping {
-                return;
-            }
-            drop(stopping);
+        while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             self.poll();
-            stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
         }
     }
 

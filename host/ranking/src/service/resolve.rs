@@ -172,16 +172,8 @@ impl QueryContext {
 }
 
 fn date(name: &str, text: &str) -> Result<JstDate, Failure> {
-    let digits = |range: std::ops::Range<usize>| {
-        let part = text.get(range)?;
-        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u32>().ok())?
-    };
-    let parsed = (text.len() == 10 && text.get(4..5) == Some("-") && text.get(7..8) == Some("-"))
-        .then(|| {
-            let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
-            JstDate::from_ymd_opt(year.cast_signed(), month, day)
-        })
-        .flatten();
+    // The library reads other forms of a day too; only one of them is written back the same.
+    let parsed = text.parse::<JstDate>().ok().filter(|day| day.to_string() == text);
     parsed.ok_or_else(|| {
         let found = crate::text::excerpt(text);
         Failure::new(
