@@ -1,5 +1,5 @@
-//! The registry of formula modules that queries may use: those in one folder that its list names with
-//! their SHA-256. Whatever else lies in the folder is never loaded.
+//! The registry of formula modules that queries may use: those in one folder that its list names
+//! with their SHA-256. Whatever else lies in the folder is never loaded.
 
 mod add;
 mod bound;

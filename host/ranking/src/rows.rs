@@ -1,6 +1,6 @@
 //! Writes the rows of a ranking as text: JSON for GraphQL with the fields that were asked for, under
-//! the names that were asked for; whole rows as JSON, JSON lines and CSV. A ten-year answer has 49,000
-//! rows; written here it takes a tenth of the time that resolving it field by field takes.
+//! the names that were asked for; whole rows as JSON, JSON lines and CSV. A ten-year answer has
+//! 49,000 rows; written here it takes a tenth of the time that resolving it field by field takes.
 
 use std::io::{self, Write};
 

@@ -27,8 +27,8 @@ pub(crate) fn one_line(text: &str) -> String {
     text.chars().take(MODULE_CHARS_MAX).map(|c| if c.is_control() { ' ' } else { c }).collect()
 }
 
-/// The cause of a failure as an event may hold it: paths are left out, and everything from the first
-/// statement on. The database engine names both in its messages.
+/// The cause of a failure as an event may hold it: paths are left out, and everything from the
+/// first statement on. The database engine names both in its messages.
 pub(crate) fn redacted(cause: &str) -> String {
     const PATH: &str = "<path>";
     let is_path = |text: &str| text.contains(['/', '\\']);

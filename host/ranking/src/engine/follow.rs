@@ -92,8 +92,8 @@ impl Shared {
         }
     }
 
-    /// Swaps in a new snapshot where there is one. One that cannot be used is remembered, so that it
-    /// is tried once and not again every time.
+    /// Swaps in a new snapshot where there is one. One that cannot be used is remembered, so that
+    /// it is tried once and not again every time.
     fn poll(&self) {
         let used = self.current.read().unwrap_or_else(PoisonError::into_inner).info.number;
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -147,7 +147,7 @@ fn current_number(data: &DataDir) -> Result<Option<u64>, RankError> {
     data.current().map_err(|error| RankError::internal("looking for the current snapshot", error))
 }
 
-/// Opens the snapshot `number`, which was current just before, or the one that has replaced it since.
+/// Opens the snapshot `number`, which was current just before, or the one that has replaced it.
 fn open_current(
     data: &DataDir,
     number: u64,

@@ -43,8 +43,8 @@ impl Download {
 }
 
 impl FileBody {
-    /// A body that reads while it holds one of `readers`' permits. `length` is none where compression
-    /// changes it.
+    /// A body that reads while it holds one of `readers`' permits. `length` is none where
+    /// compression changes it.
     pub(super) fn new(
         reader: Reader,
         length: Option<u64>,
