@@ -3,6 +3,7 @@
 pub mod built;
 pub mod code;
 pub mod desk;
+pub mod events;
 pub mod files;
 pub mod http;
 pub mod market;

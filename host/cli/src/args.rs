@@ -18,8 +18,8 @@ use crate::logging::LogArgs;
 
 pub(crate) use self::update::UpdateArgs;
 pub(crate) use rank::{
-    FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat, ServeArgs, ShelfArgs,
-    SqlArgs, SqlFormat,
+    FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RegistryArgs, RowFormat,
+    ServeArgs, SqlArgs, SqlFormat,
 };
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.

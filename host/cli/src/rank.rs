@@ -95,8 +95,8 @@ fn sort_by(args: &QueryArgs) -> Result<SortBy> {
     match &args.formula {
         None => Ok(args.sort_by.clone().into()),
         Some(name) => {
-            let shelf = formulas::shelf(&args.shelf, &args.data.data_dir)?;
-            Ok(shelf.bind(name, &args.params)?.into())
+            let registry = formulas::registry(&args.registry, &args.data.data_dir)?;
+            Ok(registry.bind(name, &args.params)?.into())
         }
     }
 }

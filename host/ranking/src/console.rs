@@ -32,7 +32,7 @@ const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 /// What a statement may use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConsoleOptions {
-    /// Worker threads.
+    /// Threads of the database engine, at least 1.
     pub threads: usize,
     /// Memory of the database engine, in bytes.
     pub memory_bytes: u64,
@@ -76,16 +76,16 @@ pub enum ConsoleError {
 /// A view that statements can name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct View {
-    /// Its name.
+    /// The name that statements use.
     pub name: String,
-    /// Names and types of its columns.
+    /// Names and types of its columns, in the order of the file or table.
     pub columns: Vec<(String, String)>,
 }
 
 /// A column of an answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
-    /// Its name.
+    /// The name in the answer; the statement may give one name twice.
     pub name: String,
     /// Whether it holds numbers, which people want aligned at the right.
     pub numeric: bool,
@@ -94,7 +94,7 @@ pub struct Column {
 /// An answer as text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Table {
-    /// The columns.
+    /// The columns, in the order of the statement.
     pub columns: Vec<Column>,
     /// The rows; `None` is null.
     pub rows: Vec<Vec<Option<String>>>,

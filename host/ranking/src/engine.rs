@@ -20,17 +20,18 @@ use domain::clock::Stopwatch;
 use crate::error::RankError;
 use crate::kernel::{Plan, Program, Values};
 use crate::limits::{CODES_MAX, LIMIT_MAX, RANGE_YEARS_MAX};
-use crate::query::{CancelToken, RankQuery, Ranking, SortBy, shown};
+use crate::query::{CancelToken, RankQuery, Ranking, SortBy};
 use crate::store::{DataDir, Statement};
+use crate::text::excerpt;
 
-use cache::{Cache, Key};
-use follow::Follower;
+use cache::{Key, ResultCache};
+use follow::SnapshotFollower;
 use job::Job;
-use pool::Pool;
+use pool::WorkerPool;
 use snapshot::Snapshot;
 
 pub use explain::Explanation;
-pub use options::{Check, EngineOptions};
+pub use options::{EngineOptions, Verification};
 pub use snapshot::SnapshotInfo;
 
 /// Ranks from the newest snapshot of a data directory. Share it between threads by reference; all
@@ -38,14 +39,14 @@ pub use snapshot::SnapshotInfo;
 #[derive(Debug)]
 pub struct RankEngine {
     options: EngineOptions,
-    follower: Follower,
-    pool: Pool,
-    cache: Cache,
+    follower: SnapshotFollower,
+    pool: WorkerPool,
+    cache: ResultCache,
 }
 
-/// A query in days and codes of one snapshot.
+/// A query whose dates and codes are indices of one snapshot.
 #[derive(Debug)]
-struct Resolved {
+struct ResolvedQuery {
     snapshot: Arc<Snapshot>,
     /// Days of the calendar, the last one not included.
     days: std::ops::Range<usize>,
@@ -61,9 +62,9 @@ impl RankEngine {
     /// snapshot where it cannot be used.
     pub fn open(data_dir: &Path, options: EngineOptions) -> Result<Self, RankError> {
         let options = options.within_limits();
-        let follower = Follower::start(DataDir::new(data_dir), &options)?;
-        let pool = Pool::start(&options)?;
-        Ok(Self { cache: Cache::new(options.cache_bytes), options, follower, pool })
+        let follower = SnapshotFollower::start(DataDir::new(data_dir), &options)?;
+        let pool = WorkerPool::start(&options)?;
+        Ok(Self { cache: ResultCache::new(options.cache_bytes), options, follower, pool })
     }
 
     /// Ranks. Blocks until the answer is there, the token is cancelled or the time limit passes.
@@ -128,14 +129,14 @@ impl RankEngine {
         info
     }
 
-    /// Queries that run and that wait, at this moment.
+    /// Queries that run and queries that wait, now.
     #[must_use]
     pub fn load(&self) -> (usize, usize) {
         self.pool.load()
     }
 
     /// Checks a query and finds its days and codes in the current snapshot.
-    fn resolve(&self, query: &RankQuery) -> Result<Resolved, RankError> {
+    fn resolve(&self, query: &RankQuery) -> Result<ResolvedQuery, RankError> {
         if !(1..=LIMIT_MAX).contains(&query.limit) {
             return Err(RankError::Limit { asked: query.limit.into(), max: LIMIT_MAX });
         }
@@ -145,10 +146,10 @@ impl RankEngine {
         let first = calendar.partition_point(|day| *day < query.from);
         let end = calendar.partition_point(|day| *day <= query.to).max(first);
         let codes = query.codes.as_deref().map(|codes| find_codes(&snapshot, codes)).transpose()?;
-        Ok(Resolved { snapshot, days: first..end, codes })
+        Ok(ResolvedQuery { snapshot, days: first..end, codes })
     }
 
-    fn plan(&self, query: &RankQuery, resolved: &Resolved) -> Plan {
+    fn plan(&self, query: &RankQuery, resolved: &ResolvedQuery) -> Plan {
         Plan {
             values: match &query.sort_by {
                 SortBy::Formula(formula) => Values::Formula(Program::new(formula.root())),
@@ -164,7 +165,7 @@ impl RankEngine {
     fn statement<'a>(
         &self,
         query: &'a RankQuery,
-        resolved: &'a Resolved,
+        resolved: &'a ResolvedQuery,
     ) -> Result<Option<Statement<'a>>, RankError> {
         let formula = query.sort_by.statement_formula()?;
         let days = &resolved.days;
@@ -181,7 +182,7 @@ impl RankEngine {
         }))
     }
 
-    /// Ranks past the cache, and tells how long that took.
+    /// Ranks past the cache, and measures how long that took.
     ///
     /// # Errors
     ///
@@ -198,7 +199,7 @@ impl RankEngine {
     }
 }
 
-impl Resolved {
+impl ResolvedQuery {
     fn ranking(&self, rows: Vec<crate::query::RankRow>) -> Ranking {
         Ranking {
             days: self.snapshot.grid.days().get(self.days.clone()).unwrap_or_default().to_vec(),
@@ -219,23 +220,23 @@ fn check_range(from: JstDate, to: JstDate) -> Result<(), RankError> {
     Ok(())
 }
 
-/// Places of the codes in the snapshot, ascending.
+/// Indices of the codes in the snapshot, ascending.
 fn find_codes(snapshot: &Snapshot, codes: &[String]) -> Result<Vec<u32>, RankError> {
     if codes.len() > CODES_MAX {
         let text = format!("{} codes are asked for; at most {CODES_MAX} are allowed", codes.len());
         return Err(RankError::Codes(text));
     }
     let known = snapshot.grid.codes();
-    let place = |code: &String| match known.binary_search_by(|one| one.as_ref().cmp(code)) {
-        Ok(place) => Ok(place as u32),
+    let index = |code: &String| match known.binary_search_by(|one| one.as_ref().cmp(code)) {
+        Ok(index) => Ok(index as u32),
         Err(_) => Err(RankError::Codes(format!(
             "code `{}` is not in the data; write codes as they are listed, such as {}",
-            shown(code),
+            excerpt(code),
             known.first().map_or("1301", AsRef::as_ref)
         ))),
     };
-    let mut places = codes.iter().map(place).collect::<Result<Vec<u32>, RankError>>()?;
-    places.sort_unstable();
-    places.dedup();
-    Ok(places)
+    let mut indices = codes.iter().map(index).collect::<Result<Vec<u32>, RankError>>()?;
+    indices.sort_unstable();
+    indices.dedup();
+    Ok(indices)
 }

@@ -103,7 +103,7 @@ pub enum RankError {
     Internal {
         /// What was being done.
         doing: &'static str,
-        /// The cause.
+        /// What failed below; its text may name files, so it is for the operator only.
         source: Cause,
     },
 }

@@ -40,7 +40,7 @@ impl Formula {
         Ok(Self { root, lags })
     }
 
-    /// The tree.
+    /// The root of the typed tree.
     #[must_use]
     pub fn root(&self) -> &Node {
         &self.root

@@ -11,17 +11,18 @@ mod grid;
 mod kernel;
 pub mod limits;
 mod query;
+mod registry;
 mod rows;
 pub mod sample;
 pub mod service;
-mod shelf;
 pub mod store;
+mod text;
 
-pub use engine::{Check, EngineOptions, Explanation, RankEngine, SnapshotInfo};
+pub use engine::{EngineOptions, Explanation, RankEngine, SnapshotInfo, Verification};
 pub use error::RankError;
 pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};
 pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking, SortBy};
-pub use shelf::{
-    BoundFormula, FormulaDetails, FormulaListing, FormulaShelf, LIST_FILE, ListedFormula,
-    ShelfError,
+pub use registry::{
+    BoundFormula, FormulaDetails, FormulaListing, FormulaRegistry, LIST_FILE, ListedFormula,
+    RegistryError,
 };

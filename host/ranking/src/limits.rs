@@ -51,10 +51,10 @@ pub const QUEUE_MAX: usize = 65_536;
 /// Days that a worker evaluates before it looks for other queries, cancellation and time: below a
 /// millisecond of work.
 pub const SLICE_DAYS: usize = 32;
-/// Formula modules that a worker keeps running, each with up to
+/// Instances of formula modules that a worker keeps, each with up to
 /// [`domain::limits::GUEST_MEMORY_MAX`] bytes.
-pub const MODULES_KEPT: usize = 4;
+pub const MODULE_INSTANCES_MAX: usize = 4;
 /// Answers in the result cache.
 pub const CACHE_ENTRIES_MAX: usize = 64;
-/// Milliseconds between two looks for a new snapshot.
-pub const FOLLOW_INTERVAL_MS: u64 = 250;
+/// Milliseconds between two polls for a new snapshot.
+pub const SNAPSHOT_POLL_INTERVAL_MS: u64 = 250;

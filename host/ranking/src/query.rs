@@ -1,4 +1,4 @@
-//! What is asked and what is answered.
+//! A query, its answer, and the token that cancels it.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,8 +9,8 @@ use domain::JstDate;
 
 use crate::error::RankError;
 use crate::formula::Formula;
-use crate::limits::SHOWN_CHARS_MAX;
-use crate::shelf::BoundFormula;
+use crate::registry::BoundFormula;
+use crate::text::excerpt;
 
 /// Which end of the values comes first (specification 3, argument `order`). Rows without a sort
 /// value come last in both orders.
@@ -47,22 +47,9 @@ impl FromStr for RankOrder {
         match text {
             "desc" => Ok(Self::Desc),
             "asc" => Ok(Self::Asc),
-            other => Err(RankError::Order(shown(other))),
+            other => Err(RankError::Order(excerpt(other))),
         }
     }
-}
-
-/// A client's text as a message may repeat it: short and on one line.
-pub(crate) fn shown(text: &str) -> String {
-    let mut short: String = text
-        .chars()
-        .take(SHOWN_CHARS_MAX)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
-        short.push('…');
-    }
-    short
 }
 
 /// What a query sorts by.
@@ -160,7 +147,7 @@ pub struct Ranking {
     pub days: Vec<JstDate>,
     /// All codes of the snapshot in ascending order; rows hold indices into it.
     pub codes: Arc<[Box<str>]>,
-    /// The rows.
+    /// By day, within a day by rank; at most the query's limit for each day.
     pub rows: Vec<RankRow>,
     /// Number of the snapshot that the answer was read from.
     pub snapshot: u64,
@@ -208,6 +195,7 @@ impl Drop for CancelOnDrop {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::SHOWN_CHARS_MAX;
 
     #[test]
     fn orders_are_the_two_words_of_the_contract() {

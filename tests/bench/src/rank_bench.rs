@@ -9,7 +9,7 @@ use ranking::baseline::{Matrices, NaiveSql};
 use ranking::sample::{DailySample, make_daily_sample};
 use ranking::store::DataDir;
 use ranking::{
-    CancelToken, EngineOptions, Formula, FormulaShelf, RankEngine, RankOrder, RankQuery, Ranking,
+    CancelToken, EngineOptions, Formula, FormulaRegistry, RankEngine, RankOrder, RankQuery, Ranking,
 };
 use serde_json::{Value, json};
 
@@ -211,10 +211,10 @@ impl Bench {
     /// Ten years by a formula module, against the formula that it mirrors.
     fn module(&self) {
         let folder = crate::data::scratch();
-        let shelf = or_stop(FormulaShelf::open(folder.path(), None));
-        or_stop(shelf.add(&tests::built::test_guest("formula-mirror")));
+        let registry = or_stop(FormulaRegistry::open(folder.path(), None));
+        or_stop(registry.add(&tests::built::test_guest("formula-mirror")));
         let by_formula = self.query(&CASES[0], &(0..self.matrices.days), 20);
-        let bound = or_stop(shelf.bind("mirror", &[("lag".to_owned(), 5.0)]));
+        let bound = or_stop(registry.bind("mirror", &[("lag".to_owned(), 5.0)]));
         let by_module = RankQuery { sort_by: bound.into(), ..by_formula.clone() };
         let rank = |query| or_stop(self.engine.rank(query, &CancelToken::new()));
         assert_eq!(rank(&by_module), rank(&by_formula), "the module and the formula differ");

@@ -30,10 +30,8 @@ pub(crate) fn run() {
         .unwrap_or_else(|error| panic!("{error}"));
     let idle = memory("VmRSS:");
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));
-    let service = Service::bind(listen, Arc::new(engine), ServiceOptions::default(), |line| {
-        eprintln!("fault: {line}");
-    })
-    .unwrap_or_else(|error| panic!("{error}"));
+    let service = Service::bind(listen, Arc::new(engine), ServiceOptions::default())
+        .unwrap_or_else(|error| panic!("{error}"));
     let (address, stop) = (service.address(), service.stop());
     let running = std::thread::spawn(move || service.run());
     ten_years(address);

@@ -6,7 +6,7 @@ use std::sync::LazyLock;
 use ranking::sample::{DailySample, make_daily_sample};
 use ranking::store::DataDir;
 use ranking::{
-    CancelToken, EngineOptions, Formula, FormulaShelf, RankEngine, RankOrder, RankQuery, SortBy,
+    CancelToken, EngineOptions, Formula, FormulaRegistry, RankEngine, RankOrder, RankQuery, SortBy,
 };
 use tempfile::TempDir;
 use tests::built;
@@ -31,19 +31,19 @@ pub(crate) fn file(package: &str) -> PathBuf {
     }
 }
 
-/// A shelf with these packages' modules.
-pub(crate) fn shelf(packages: &[&str]) -> (TempDir, FormulaShelf) {
+/// A registry with these packages' modules.
+pub(crate) fn registry(packages: &[&str]) -> (TempDir, FormulaRegistry) {
     let folder = tempfile::tempdir().unwrap();
-    let shelf = shelf_in(folder.path(), packages);
-    (folder, shelf)
+    let registry = registry_in(folder.path(), packages);
+    (folder, registry)
 }
 
-pub(crate) fn shelf_in(folder: &Path, packages: &[&str]) -> FormulaShelf {
-    let shelf = FormulaShelf::open(folder, None).unwrap();
+pub(crate) fn registry_in(folder: &Path, packages: &[&str]) -> FormulaRegistry {
+    let registry = FormulaRegistry::open(folder, None).unwrap();
     for package in packages {
-        shelf.add(&file(package)).unwrap();
+        registry.add(&file(package)).unwrap();
     }
-    shelf
+    registry
 }
 
 pub(crate) fn engine(threads: usize) -> RankEngine {

@@ -1,4 +1,5 @@
-//! Formula modules: in the sandbox, on the shelf, in rankings, over GraphQL and on the command line.
+//! Formula modules: in the sandbox, in the registry, in rankings, over GraphQL and on
+//! the command line.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 

@@ -4,10 +4,10 @@ use std::fs;
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use ranking::{CancelToken, FormulaShelf, RankEngine, RankError, RankOrder, RankQuery, Ranking};
+use ranking::{CancelToken, FormulaRegistry, RankEngine, RankError, RankOrder, RankQuery, Ranking};
 use tempfile::TempDir;
 
-use crate::common::{engine, file, first_issue, formula, params, query, shelf};
+use crate::common::{engine, file, first_issue, formula, params, query, registry};
 
 fn rank(engine: &RankEngine, query: &RankQuery) -> Result<Ranking, RankError> {
     engine.rank(query, &CancelToken::new())
@@ -31,7 +31,8 @@ fn rows(ranking: &Ranking) -> Vec<Bits> {
 }
 
 static ENGINE: LazyLock<RankEngine> = LazyLock::new(|| engine(2));
-static MIRROR: LazyLock<(TempDir, FormulaShelf)> = LazyLock::new(|| shelf(&["formula-mirror"]));
+static MIRROR: LazyLock<(TempDir, FormulaRegistry)> =
+    LazyLock::new(|| registry(&["formula-mirror"]));
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(120))]
@@ -69,11 +70,11 @@ proptest! {
 #[test]
 fn answers_do_not_depend_on_threads() {
     let packages = ["formula-mirror", "risk-adjusted-momentum", "limit-distance"];
-    let (_folder, shelf) = shelf(&packages);
+    let (_folder, registry) = registry(&packages);
     for name in ["mirror", "risk-adjusted-momentum", "limit-distance"] {
         let answer = |threads: usize| {
             let engine = engine(threads);
-            let bound = shelf.bind(name, &[]).unwrap();
+            let bound = registry.bind(name, &[]).unwrap();
             rows(&rank(&engine, &query(&engine, bound, 20)).unwrap())
         };
         let one = answer(1);
@@ -93,10 +94,10 @@ fn instances_change_their_parameters_and_modules_take_turns() {
         "formula-answers-short",
         "formula-loops",
     ];
-    let (_folder, shelf) = shelf(&packages);
+    let (_folder, registry) = registry(&packages);
     let engine = engine(1);
     let by = |name: &str, given: &[(&str, f64)]| {
-        let bound = shelf.bind(name, &params(given)).unwrap();
+        let bound = registry.bind(name, &params(given)).unwrap();
         rows(&rank(&engine, &query(&engine, bound, 5)).unwrap())
     };
     let (five, one) = (by("mirror", &[("lag", 5.0)]), by("mirror", &[("lag", 1.0)]));
@@ -111,8 +112,8 @@ fn instances_change_their_parameters_and_modules_take_turns() {
 
 #[test]
 fn the_values_are_those_of_the_definition() {
-    let (_folder, shelf) = shelf(&["limit-distance"]);
-    let bound = shelf.bind("limit-distance", &params(&[("side", 1.0)])).unwrap();
+    let (_folder, registry) = registry(&["limit-distance"]);
+    let bound = registry.bind("limit-distance", &params(&[("side", 1.0)])).unwrap();
     let ranking = rank(&ENGINE, &query(&ENGINE, bound, 500)).unwrap();
     let before = rank(&ENGINE, &query(&ENGINE, formula("Close[-1]"), 500)).unwrap();
     let known = |row: &ranking::RankRow| {
@@ -138,7 +139,7 @@ fn the_values_are_those_of_the_definition() {
 #[test]
 fn a_module_that_fails_is_an_error_with_its_name_and_the_first_day() {
     let packages = ["formula-traps", "formula-grows", "formula-answers-short", "formula-loops"];
-    let (_folder, shelf) = shelf(&packages);
+    let (_folder, registry) = registry(&packages);
     let closes = first_issue(&ENGINE);
     // A close that comes again later: the first day is named, whichever worker is first.
     let later =
@@ -147,7 +148,7 @@ fn a_module_that_fails_is_an_error_with_its_name_and_the_first_day() {
     let at = (20..closes.len()).filter(|at| is_first(*at)).max_by_key(|at| later(*at)).unwrap();
     let (date, close) = closes[at];
     for name in ["traps", "grows", "answers-short", "loops"] {
-        let bound = shelf.bind(name, &params(&[("close", close)])).unwrap();
+        let bound = registry.bind(name, &params(&[("close", close)])).unwrap();
         for threads in [1, 2] {
             let engine = engine(threads);
             let failing = query(&engine, bound.clone(), 5);
@@ -169,9 +170,9 @@ fn a_module_that_fails_is_an_error_with_its_name_and_the_first_day() {
 
 #[test]
 fn what_a_module_refuses_is_told() {
-    let (folder, shelf) = shelf(&["formula-mirror", "limit-distance"]);
+    let (folder, registry) = registry(&["formula-mirror", "limit-distance"]);
     let error = |name: &str, given: &[(&str, f64)]| {
-        let error = shelf.bind(name, &params(given)).unwrap_err();
+        let error = registry.bind(name, &params(given)).unwrap_err();
         (error.code(), error.to_string())
     };
     assert_eq!(
@@ -191,9 +192,9 @@ fn what_a_module_refuses_is_told() {
     assert_eq!(code, "FORMULA_UNKNOWN");
     assert!(text.contains("there are: limit-distance, mirror"), "{text}");
     // Another file under the listed name: not with this hash. What is in memory stays as it was.
-    shelf.bind("limit-distance", &[]).unwrap();
+    registry.bind("limit-distance", &[]).unwrap();
     fs::copy(file("formula-traps"), folder.path().join("mirror.wasm")).unwrap();
-    let fresh = FormulaShelf::open(folder.path(), None).unwrap();
+    let fresh = FormulaRegistry::open(folder.path(), None).unwrap();
     let error = fresh.bind("mirror", &[]).unwrap_err();
     assert_eq!(error.code(), "FORMULA_REFUSED");
     assert!(error.to_string().contains("is not what formulas.toml names"), "{error}");
@@ -202,37 +203,41 @@ fn what_a_module_refuses_is_told() {
 }
 
 #[test]
-fn a_module_may_be_replaced_while_the_shelf_is_open() {
-    let (folder, shelf) = shelf(&["formula-mirror"]);
-    let before = shelf.bind("mirror", &[]).unwrap();
+fn a_module_may_be_replaced_while_the_registry_is_open() {
+    let (folder, registry) = registry(&["formula-mirror"]);
+    let before = registry.bind("mirror", &[]).unwrap();
     let list = fs::read_to_string(folder.path().join("formulas.toml")).unwrap();
     fs::copy(file("limit-distance"), folder.path().join("new.wasm")).unwrap();
-    let added = shelf.add(&folder.path().join("new.wasm")).unwrap();
+    let added = registry.add(&folder.path().join("new.wasm")).unwrap();
     let list =
         list.replace(before.sha256(), &added.listed.sha256).replace("mirror.wasm", "new.wasm");
     fs::write(folder.path().join("formulas.toml"), list).unwrap();
-    assert_eq!(shelf.bind("mirror", &[]).unwrap().sha256(), added.listed.sha256);
+    assert_eq!(registry.bind("mirror", &[]).unwrap().sha256(), added.listed.sha256);
     assert_ne!(before.sha256(), added.listed.sha256);
 }
 
 #[test]
 fn what_is_no_module_is_not_added() {
-    let (folder, shelf) = shelf(&[]);
-    let strategy = shelf.add(&tests::built::strategy("sma-cross")).unwrap_err().to_string();
+    let (folder, registry) = registry(&[]);
+    let strategy = registry.add(&tests::built::strategy("sma-cross")).unwrap_err().to_string();
     assert!(strategy.contains("a formula may import nothing"), "{strategy}");
     let path = folder.path().join("text.wasm");
     fs::write(&path, "no module").unwrap();
-    assert!(shelf.add(&path).unwrap_err().to_string().contains("is not WebAssembly"));
+    assert!(registry.add(&path).unwrap_err().to_string().contains("is not WebAssembly"));
     assert!(
-        shelf.add(&folder.path().join("none.wasm")).unwrap_err().to_string().contains("none.wasm")
+        registry
+            .add(&folder.path().join("none.wasm"))
+            .unwrap_err()
+            .to_string()
+            .contains("none.wasm")
     );
     assert!(!folder.path().join("formulas.toml").exists());
 }
 
 #[test]
 fn a_module_has_no_statement() {
-    let (_folder, shelf) = shelf(&["formula-mirror"]);
-    let by_module = query(&ENGINE, shelf.bind("mirror", &[]).unwrap(), 5);
+    let (_folder, registry) = registry(&["formula-mirror"]);
+    let by_module = query(&ENGINE, registry.bind("mirror", &[]).unwrap(), 5);
     let error = ENGINE.rank_by_sql(&by_module, &CancelToken::new()).unwrap_err();
     assert_eq!(error.code(), "NO_STATEMENT");
     assert_eq!(ENGINE.explain(&by_module, &CancelToken::new()).unwrap_err().code(), "NO_STATEMENT");
@@ -240,11 +245,11 @@ fn a_module_has_no_statement() {
 
 #[test]
 fn answers_are_kept_by_content_and_parameters() {
-    let (_folder, shelf) = shelf(&["formula-mirror"]);
+    let (_folder, registry) = registry(&["formula-mirror"]);
     let options = ranking::EngineOptions { threads: 1, ..Default::default() };
     let engine = RankEngine::open(crate::common::DATA.path(), options).unwrap();
     let by = |lag: f64| {
-        let bound = shelf.bind("mirror", &params(&[("lag", lag)])).unwrap();
+        let bound = registry.bind("mirror", &params(&[("lag", lag)])).unwrap();
         rows(&rank(&engine, &query(&engine, bound, 5)).unwrap())
     };
     let (one, two) = (by(1.0), by(2.0));

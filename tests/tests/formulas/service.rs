@@ -1,37 +1,34 @@
 //! Formula modules over GraphQL.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use ranking::service::{Service, ServiceOptions, ServiceStop};
 use serde_json::{Value, json};
-use tests::http;
+use tests::{events, http};
 
-use crate::common::{engine, first_issue, shelf};
+use crate::common::{engine, first_issue, registry};
 
 /// A service over the common data; ends with the test.
 struct Served {
     address: std::net::SocketAddr,
     stop: ServiceStop,
-    log: Arc<Mutex<Vec<String>>>,
     thread: Option<JoinHandle<()>>,
     _folder: tempfile::TempDir,
 }
 
 impl Served {
     fn start(packages: &[&str], change: impl FnOnce(&mut ServiceOptions)) -> Self {
-        let (folder, shelf) = shelf(packages);
+        let (folder, registry) = registry(packages);
         let mut options =
-            ServiceOptions { formulas: Some(Arc::new(shelf)), ..ServiceOptions::default() };
+            ServiceOptions { formulas: Some(Arc::new(registry)), ..ServiceOptions::default() };
         change(&mut options);
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let lines = Arc::clone(&log);
-        let keep = move |line: &str| lines.lock().unwrap().push(line.to_owned());
+        events::collect();
         let address = "127.0.0.1:0".parse().unwrap();
-        let service = Service::bind(address, Arc::new(engine(2)), options, keep).unwrap();
+        let service = Service::bind(address, Arc::new(engine(2)), options).unwrap();
         let (address, stop) = (service.address(), service.stop());
         let thread = Some(std::thread::spawn(move || service.run().unwrap()));
-        Self { address, stop, log, thread, _folder: folder }
+        Self { address, stop, thread, _folder: folder }
     }
 
     fn ask(&self, query: &str) -> Value {
@@ -118,7 +115,7 @@ fn a_module_that_fails_is_an_error_with_name_and_date() {
         *extensions,
         json!({ "code": "FORMULA_FAULT", "formula": "traps", "date": date.to_string() })
     );
-    let log = served.log.lock().unwrap().join("\n");
+    let log = events::of(served.address).join("");
     assert!(log.contains("#evaluate"), "the frames are in the log: {log}");
     assert!(!answer.to_string().contains("#evaluate"), "{answer}");
 }

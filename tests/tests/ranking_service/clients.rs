@@ -53,7 +53,7 @@ fn a_full_queue_says_so() {
 #[test]
 fn a_query_that_takes_too_long_is_ended() {
     let (held, told, _let_go) = Held::new();
-    let short = |limits: &mut ServiceLimits| limits.request_time = Duration::from_millis(20);
+    let short = |limits: &mut ServiceLimits| limits.request_timeout = Duration::from_millis(20);
     let served = Served::limited(held, short);
     assert_eq!(served.code(&ranking("", "rank")), "TIMEOUT");
     assert_eq!((next(&told), next(&told)), ("started", "cancelled"));
@@ -104,7 +104,7 @@ impl Backend for Bulky {
 
 #[test]
 fn a_client_that_does_not_read_its_answer_is_dropped() {
-    let short = |limits: &mut ServiceLimits| limits.send_time = Duration::from_millis(100);
+    let short = |limits: &mut ServiceLimits| limits.write_timeout = Duration::from_millis(100);
     let served = Served::limited(Bulky, short);
     let body = json!({ "query": ranking("", "date code close volume sortValue rank") }).to_string();
     let mut lazy = Connection::open(served.address).unwrap();

@@ -10,26 +10,28 @@ use domain::JstDate;
 use ranking::service::{Backend, Service, ServiceLimits, ServiceOptions, ServiceStop};
 use ranking::{CancelToken, RankError, RankQuery, RankRow, Ranking, SnapshotInfo};
 use serde_json::{Value, json};
-use tests::http;
+use tests::{events, http};
 
 /// A running service; ends with the test.
 pub(crate) struct Served {
     pub(crate) address: SocketAddr,
     pub(crate) stop: ServiceStop,
-    pub(crate) log: Arc<Mutex<Vec<String>>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Served {
     pub(crate) fn start(backend: impl Backend, options: ServiceOptions) -> Self {
-        let log = Arc::new(Mutex::new(Vec::new()));
-        let lines = Arc::clone(&log);
-        let keep = move |line: &str| lines.lock().unwrap().push(line.to_owned());
+        events::collect();
         let address = "127.0.0.1:0".parse().unwrap();
-        let service = Service::bind(address, Arc::new(backend), options, keep).unwrap();
+        let service = Service::bind(address, Arc::new(backend), options).unwrap();
         let (address, stop) = (service.address(), service.stop());
         let thread = Some(std::thread::spawn(move || service.run().unwrap()));
-        Self { address, stop, log, thread }
+        Self { address, stop, thread }
+    }
+
+    /// What the operator was told, an event a line.
+    pub(crate) fn log(&self) -> Vec<String> {
+        events::of(self.address)
     }
 
     pub(crate) fn limited(backend: impl Backend, change: impl FnOnce(&mut ServiceLimits)) -> Self {

@@ -3,7 +3,7 @@
 use tests::http::Reply;
 
 use crate::common::Served;
-use crate::files::{Shelf, get, head};
+use crate::files::{DataFolder, get, head};
 
 const PATH: &str = "/jp/stocks_daily/mother.db";
 const CHANGED: &str = "Tue, 14 Nov 2023 22:13:20 GMT";
@@ -13,16 +13,16 @@ const BEFORE: &str = "Tue, 14 Nov 2023 22:13:19 GMT";
 struct One {
     served: Served,
     tag: String,
-    _shelf: Shelf,
+    _data: DataFolder,
 }
 
 impl One {
     fn new() -> Self {
-        let shelf = Shelf::filled();
-        shelf.put("jp/stocks_daily/mother.db", &content());
-        let served = shelf.serve();
+        let data = DataFolder::filled();
+        data.put("jp/stocks_daily/mother.db", &content());
+        let served = data.serve();
         let tag = head(&served, PATH, &[]).header("etag").unwrap().to_owned();
-        Self { served, tag, _shelf: shelf }
+        Self { served, tag, _data: data }
     }
 
     fn get(&self, headers: &[(&str, &str)]) -> Reply {
@@ -76,7 +76,7 @@ fn the_packed_file_has_a_tag_of_its_own() {
         one.status(&[("Accept-Encoding", accepted), ("If-None-Match", tag)])
     };
     let big = content().repeat(20);
-    one._shelf.put("jp/stocks_daily/mother.db", &big);
+    one._data.put("jp/stocks_daily/mother.db", &big);
     let tag = head(&one.served, PATH, &[]).header("etag").unwrap().to_owned();
     let packed_now = format!("{}-gzip\"", tag.trim_end_matches('"'));
     assert_eq!(status("gzip", &packed_now), 304);
@@ -162,7 +162,7 @@ fn a_part_of_another_state_is_the_whole() {
         assert_eq!((reply.status, reply.body.len()), (status, length), "{condition}");
     }
     // A download that broke off in the middle of a publication starts again from the beginning.
-    one._shelf.put("jp/stocks_daily/mother.db", &vec![b'x'; 2_000]);
+    one._data.put("jp/stocks_daily/mother.db", &vec![b'x'; 2_000]);
     let reply = one.get(&[part, ("If-Range", &one.tag)]);
     assert_eq!((reply.status, reply.text()), (200, "x".repeat(2_000)));
 }
@@ -170,7 +170,7 @@ fn a_part_of_another_state_is_the_whole() {
 #[test]
 fn an_empty_file_has_no_parts() {
     let one = One::new();
-    one._shelf.put("jp/stocks_daily/mother.db", b"");
+    one._data.put("jp/stocks_daily/mother.db", b"");
     let status = |range: &str| one.status(&[("Range", range)]);
     assert_eq!((status("bytes=0-"), status("bytes=-5"), status("bytes=-0")), (416, 200, 416));
     let reply = one.get(&[("Accept-Encoding", "gzip")]);

@@ -5,17 +5,17 @@ use std::fs;
 use tests::http::Connection;
 
 use crate::common::Served;
-use crate::files::{Shelf, get};
+use crate::files::{DataFolder, get};
 use crate::hostile::Seeded;
 
 /// What stands outside of the folder, or in it without being handed out. No answer may hold it.
 const SECRET: &str = "must-not-be-sent";
 
 /// A folder with files all around those that are handed out.
-fn surrounded() -> Shelf {
-    let shelf = Shelf::filled();
+fn surrounded() -> DataFolder {
+    let data = DataFolder::filled();
     for folder in ["jp/stocks_minute", "jp/stocks_daily/deep", "other"] {
-        fs::create_dir_all(shelf.path(folder)).unwrap();
+        fs::create_dir_all(data.path(folder)).unwrap();
     }
     for path in [
         "secret.db",
@@ -34,9 +34,9 @@ fn surrounded() -> Shelf {
         "jp/stocks_board/mother.db",
         "jp/stocks_board/listed_info.db",
     ] {
-        fs::write(shelf.path(path), SECRET).unwrap();
+        fs::write(data.path(path), SECRET).unwrap();
     }
-    shelf
+    data
 }
 
 #[track_caller]
@@ -50,8 +50,8 @@ fn is_missing(served: &Served, path: &str) {
 
 #[test]
 fn what_is_not_of_the_layout_is_missing_whether_it_is_there_or_not() {
-    let shelf = surrounded();
-    let served = shelf.serve();
+    let data = surrounded();
+    let served = data.serve();
     for path in [
         "/jp",
         "/jp/",
@@ -98,16 +98,16 @@ fn what_is_not_of_the_layout_is_missing_whether_it_is_there_or_not() {
 #[test]
 fn links_are_missing_at_every_level() {
     use std::os::unix::fs::symlink;
-    let shelf = surrounded();
-    symlink(shelf.path("secret.db"), shelf.path("jp/stocks_daily/1111.db")).unwrap();
-    symlink("7203.db", shelf.path("jp/stocks_daily/2222.db")).unwrap();
-    symlink(shelf.path("none"), shelf.path("jp/stocks_daily/3333.db")).unwrap();
-    fs::create_dir(shelf.path("jp/stocks_daily/4444.db")).unwrap();
-    fs::remove_file(shelf.path("jp/listed_info.db")).unwrap();
-    symlink(shelf.path("secret.db"), shelf.path("jp/listed_info.db")).unwrap();
-    fs::rename(shelf.path("jp/stocks_board"), shelf.path("boards")).unwrap();
-    symlink(shelf.path("boards"), shelf.path("jp/stocks_board")).unwrap();
-    let served = shelf.serve();
+    let data = surrounded();
+    symlink(data.path("secret.db"), data.path("jp/stocks_daily/1111.db")).unwrap();
+    symlink("7203.db", data.path("jp/stocks_daily/2222.db")).unwrap();
+    symlink(data.path("none"), data.path("jp/stocks_daily/3333.db")).unwrap();
+    fs::create_dir(data.path("jp/stocks_daily/4444.db")).unwrap();
+    fs::remove_file(data.path("jp/listed_info.db")).unwrap();
+    symlink(data.path("secret.db"), data.path("jp/listed_info.db")).unwrap();
+    fs::rename(data.path("jp/stocks_board"), data.path("boards")).unwrap();
+    symlink(data.path("boards"), data.path("jp/stocks_board")).unwrap();
+    let served = data.serve();
     for path in [
         "/jp/stocks_daily/1111.db",
         "/jp/stocks_daily/2222.db",
@@ -119,7 +119,7 @@ fn links_are_missing_at_every_level() {
         is_missing(&served, path);
     }
     // The operator is told why; a file beside is not affected.
-    let log = served.log.lock().unwrap().join("\n");
+    let log = served.log().join("\n");
     assert_eq!(log.matches("it is a link").count(), 6, "{log}");
     assert_eq!(get(&served, "/jp/stocks_daily/7203.db", &[]).status, 200);
 }
@@ -160,8 +160,8 @@ fn two_thousand_mutated_paths_never_leave_the_folder() {
         "stocks_daily/../../secret.db",
         "%2e%2e/rank/CURRENT",
     ];
-    let shelf = surrounded();
-    let served = shelf.serve();
+    let data = surrounded();
+    let served = data.serve();
     let mut seeded = Seeded(20_261_121);
     let mut connection = Connection::open(served.address).unwrap();
     let (mut sent, mut missing) = (0, 0);

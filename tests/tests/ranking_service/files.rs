@@ -18,26 +18,26 @@ const GIGABYTE: u64 = 1 << 30;
 const CHANGED: Duration = Duration::new(1_700_000_000, 5_000_000);
 
 /// A data folder for a test.
-pub(crate) struct Shelf {
+pub(crate) struct DataFolder {
     folder: tempfile::TempDir,
 }
 
-impl Shelf {
+impl DataFolder {
     pub(crate) fn new() -> Self {
-        let shelf = Self { folder: tempfile::tempdir().unwrap() };
+        let data = Self { folder: tempfile::tempdir().unwrap() };
         for folder in ["jp/stocks_daily", "jp/stocks_board", "rank"] {
-            fs::create_dir_all(shelf.path(folder)).unwrap();
+            fs::create_dir_all(data.path(folder)).unwrap();
         }
-        shelf
+        data
     }
 
     /// A folder with every kind of file of the layout; each holds its own path.
     pub(crate) fn filled() -> Self {
-        let shelf = Self::new();
+        let data = Self::new();
         for path in KINDS {
-            shelf.put(path, path.as_bytes());
+            data.put(path, path.as_bytes());
         }
-        shelf
+        data
     }
 
     pub(crate) fn path(&self, inside: &str) -> PathBuf {
@@ -101,8 +101,8 @@ fn content(length: u32, seed: u32) -> Vec<u8> {
 
 #[test]
 fn every_kind_of_file_is_sent() {
-    let shelf = Shelf::filled();
-    let served = shelf.serve();
+    let data = DataFolder::filled();
+    let served = data.serve();
     for kind in KINDS {
         let reply = get(&served, &format!("/{kind}"), &[]);
         assert_eq!((reply.status, reply.text()), (200, kind.to_owned()));
@@ -128,9 +128,9 @@ fn every_kind_of_file_is_sent() {
 
 #[test]
 fn codes_have_letters_of_either_case() {
-    let shelf = Shelf::filled();
-    shelf.put("jp/stocks_board/9a9a.db", b"small");
-    let served = shelf.serve();
+    let data = DataFolder::filled();
+    data.put("jp/stocks_board/9a9a.db", b"small");
+    let served = data.serve();
     for path in ["/jp/stocks_daily/130a.db", "/jp/stocks_daily/130A.db"] {
         assert_eq!(get(&served, path, &[]).text(), "jp/stocks_daily/130A.db");
     }
@@ -141,10 +141,10 @@ fn codes_have_letters_of_either_case() {
 
 #[test]
 fn head_tells_the_same_and_sends_nothing() {
-    let shelf = Shelf::filled();
-    shelf.put("jp/stocks_daily/7203.db", &content(100_000, 1));
-    shelf.put("jp/stocks_daily/7204.db", b"");
-    let served = shelf.serve();
+    let data = DataFolder::filled();
+    data.put("jp/stocks_daily/7203.db", &content(100_000, 1));
+    data.put("jp/stocks_daily/7204.db", b"");
+    let served = data.serve();
     for (path, accepted) in [
         ("/jp/stocks_daily/7203.db", "identity"),
         ("/jp/stocks_daily/7203.db", "gzip"),
@@ -174,10 +174,10 @@ fn head_tells_the_same_and_sends_nothing() {
 
 #[test]
 fn files_are_packed_when_asked() {
-    let shelf = Shelf::filled();
+    let data = DataFolder::filled();
     let content = content(3_000_000, 2);
-    shelf.put("jp/stocks_daily/mother.db", &content);
-    let served = shelf.serve();
+    data.put("jp/stocks_daily/mother.db", &content);
+    let served = data.serve();
     let path = "/jp/stocks_daily/mother.db";
     let plain = get(&served, path, &[]);
     assert!(plain.body == content);
@@ -209,17 +209,17 @@ fn files_are_packed_when_asked() {
 
 #[test]
 fn a_file_that_is_replaced_goes_on_as_it_was() {
-    let shelf = Shelf::filled();
+    let data = DataFolder::filled();
     let (old, new) = (content(40_000_000, 3), content(1_000, 4));
-    shelf.put("jp/stocks_daily/mother.db", &old);
-    let served = shelf.serve();
+    data.put("jp/stocks_daily/mother.db", &old);
+    let served = data.serve();
     let path = "/jp/stocks_daily/mother.db";
     let mut connection = Connection::open(served.address).unwrap();
     connection.send(&format!("GET {path}"), &[], &[]).unwrap();
     let first = connection.receive_head().unwrap();
     let mut bytes = vec![0; old.len()];
     let mut got = connection.read(&mut bytes).unwrap();
-    shelf.put("jp/stocks_daily/mother.db", &new);
+    data.put("jp/stocks_daily/mother.db", &new);
     let second = get(&served, path, &[]);
     assert!(second.body == new && second.header("etag") != first.header("etag"));
     while got < old.len() {
@@ -232,11 +232,11 @@ fn a_file_that_is_replaced_goes_on_as_it_was() {
 
 #[test]
 fn readers_see_one_state_or_the_next_while_files_are_replaced() {
-    let shelf = Shelf::filled();
+    let data = DataFolder::filled();
     let path = "jp/stocks_daily/mother.db";
     let state = |letter: u8| vec![letter; 400_000 + usize::from(letter)];
-    shelf.put(path, &state(b'a'));
-    let served = shelf.serve();
+    data.put(path, &state(b'a'));
+    let served = data.serve();
     let over = AtomicBool::new(false);
     std::thread::scope(|scope| {
         let readers: Vec<_> = (0..4)
@@ -255,21 +255,21 @@ fn readers_see_one_state_or_the_next_while_files_are_replaced() {
             })
             .collect();
         for round in 0..200_u8 {
-            shelf.put(path, &state(b'a' + round % 26));
+            data.put(path, &state(b'a' + round % 26));
         }
         over.store(true, Ordering::Relaxed);
         for reader in readers {
             reader.join().unwrap();
         }
     });
-    assert!(served.log.lock().unwrap().is_empty(), "{:?}", served.log);
+    assert!(served.log().is_empty(), "{:?}", served.log());
 }
 
 #[test]
 fn a_client_that_does_not_read_its_file_is_dropped() {
-    let shelf = Shelf::filled();
-    shelf.put_sparse("jp/stocks_board/9999.db", GIGABYTE);
-    let served = shelf.serve_limited(|limits| limits.send_time = Duration::from_millis(100));
+    let data = DataFolder::filled();
+    data.put_sparse("jp/stocks_board/9999.db", GIGABYTE);
+    let served = data.serve_limited(|limits| limits.write_timeout = Duration::from_millis(100));
     let mut lazy = Connection::open(served.address).unwrap();
     lazy.send("GET /jp/stocks_board/9999.db", &[], &[]).unwrap();
     served.wait_for("kumiki_ranking_clients_slow_total", "1");
@@ -290,24 +290,24 @@ fn rest(connection: &mut Connection) -> u64 {
 
 #[test]
 fn a_download_that_takes_too_long_is_ended() {
-    let shelf = Shelf::filled();
-    shelf.put_sparse("jp/stocks_board/9999.db", GIGABYTE);
-    let served = shelf.serve_limited(|limits| limits.download_time = Duration::ZERO);
+    let data = DataFolder::filled();
+    data.put_sparse("jp/stocks_board/9999.db", GIGABYTE);
+    let served = data.serve_limited(|limits| limits.download_timeout = Duration::ZERO);
     let mut connection = Connection::open(served.address).unwrap();
     connection.send("GET /jp/stocks_board/9999.db", &[], &[]).unwrap();
     // The head may go down with the connection; the file never comes.
     if connection.receive_head().is_ok() {
         assert!(rest(&mut connection) < GIGABYTE);
     }
-    let log = served.log.lock().unwrap().join("\n");
+    let log = served.log().join("\n");
     assert!(log.contains("did not take it within 0 seconds"), "{log}");
 }
 
 #[test]
 fn downloads_have_a_limit() {
-    let shelf = Shelf::filled();
-    shelf.put_sparse("jp/stocks_board/9999.db", GIGABYTE);
-    let served = shelf.serve_limited(|limits| limits.downloads = 1);
+    let data = DataFolder::filled();
+    data.put_sparse("jp/stocks_board/9999.db", GIGABYTE);
+    let served = data.serve_limited(|limits| limits.downloads = 1);
     let mut first = Connection::open(served.address).unwrap();
     first.send("GET /jp/stocks_board/9999.db", &[], &[]).unwrap();
     let tag = first.receive_head().unwrap().header("etag").unwrap().to_owned();
@@ -326,10 +326,10 @@ fn downloads_have_a_limit() {
 
 #[test]
 fn sixty_clients_at_once_get_their_files_and_answers() {
-    let shelf = Shelf::filled();
+    let data = DataFolder::filled();
     let content = content(2_000_000, 5);
-    shelf.put("jp/stocks_daily/mother.db", &content);
-    let served = shelf.serve();
+    data.put("jp/stocks_daily/mother.db", &content);
+    let served = data.serve();
     std::thread::scope(|scope| {
         for client in 0..60 {
             let (served, content) = (&served, &content);
@@ -361,10 +361,10 @@ fn sixty_clients_at_once_get_their_files_and_answers() {
 
 #[test]
 fn a_token_is_asked_for_before_anything_is_told() {
-    let shelf = Shelf::filled();
+    let data = DataFolder::filled();
     let secret = "a-secret-for-tests-only";
     let token = Some(BearerToken::new(secret).unwrap());
-    let served = Served::start(Steady, ServiceOptions { token, ..shelf.options() });
+    let served = Served::start(Steady, ServiceOptions { token, ..data.options() });
     for path in ["/jp/listed_info.db", "/jp/none.db", "/jp/", "/jp"] {
         let refused = get(&served, path, &[("Authorization", "Bearer a-secret-for-tests-onlx")]);
         assert_eq!((refused.status, refused.header("www-authenticate")), (401, Some("Bearer")));
@@ -378,14 +378,14 @@ fn a_token_is_asked_for_before_anything_is_told() {
 
 #[test]
 fn files_are_read_only_and_only_where_there_is_a_folder() {
-    let shelf = Shelf::filled();
-    let served = shelf.serve();
+    let data = DataFolder::filled();
+    let served = data.serve();
     for method in ["POST", "PUT", "DELETE", "PATCH"] {
         let head = format!("{method} /jp/listed_info.db");
         let refused = http::request(served.address, &head, &[], b"new");
         assert_eq!((refused.status, refused.header("allow")), (405, Some("GET,HEAD,OPTIONS")));
     }
-    assert_eq!(fs::read(shelf.path("jp/listed_info.db")).unwrap(), b"jp/listed_info.db");
+    assert_eq!(fs::read(data.path("jp/listed_info.db")).unwrap(), b"jp/listed_info.db");
     let without = Served::start(Steady, ServiceOptions::default());
     let reply = get(&without, "/jp/listed_info.db", &[]);
     assert_eq!((reply.status, reply.text().as_str()), (404, "Not Found"));
@@ -393,12 +393,13 @@ fn files_are_read_only_and_only_where_there_is_a_folder() {
 
 #[test]
 fn pages_of_named_origins_may_load_parts() {
-    let shelf = Shelf::filled();
+    let data = DataFolder::filled();
     let origins = vec!["https://ours.example".to_owned()];
-    let served = Served::start(Steady, ServiceOptions { origins, ..shelf.options() });
+    let served = Served::start(Steady, ServiceOptions { origins, ..data.options() });
     let ours = [("Origin", "https://ours.example")];
     let asked = http::request(served.address, "OPTIONS /jp/listed_info.db", &ours, &[]);
-    assert_eq!(asked.header("access-control-allow-methods"), Some("GET, HEAD"));
+    let methods = asked.header("access-control-allow-methods").unwrap();
+    assert_eq!(methods.split(',').map(str::trim).collect::<Vec<_>>(), ["GET", "HEAD"]);
     assert!(asked.header("access-control-allow-headers").unwrap().contains("if-range"));
     let reply = get(&served, "/jp/listed_info.db", &ours);
     assert_eq!(reply.header("access-control-allow-origin"), Some("https://ours.example"));
@@ -415,6 +416,8 @@ fn what_cannot_be_read_is_told_to_the_operator() {
     let reply = get(&served, "/jp/stocks_daily/7203.db", &[]);
     assert_eq!((reply.status, reply.text().contains("cannot be read")), (500, true));
     assert!(!reply.text().contains("7203") && !reply.text().contains("unreadable"));
-    let log = served.log.lock().unwrap().join("\n");
+    let log = served.log().join("\n");
     assert!(log.contains("Daily(\"7203\")") && log.contains("too long"), "{log}");
+    assert!(log.contains("method=GET route=\"/jp/{*path}\""), "{log}");
+    assert!(!log.contains("stocks_daily") && !log.contains("unreadable"), "{log}");
 }

@@ -69,7 +69,7 @@ pub(crate) struct QueryArgs {
     pub(crate) params: Vec<(String, f64)>,
 
     #[command(flatten)]
-    pub(crate) shelf: ShelfArgs,
+    pub(crate) registry: RegistryArgs,
 
     /// desc (largest first) or asc (smallest first).
     #[arg(long, value_name = "ORDER", default_value = "desc", value_parser = parse_order)]
@@ -113,7 +113,7 @@ pub(crate) struct QueryArgs {
 
 /// Where formula modules are.
 #[derive(Debug, Args)]
-pub(crate) struct ShelfArgs {
+pub(crate) struct RegistryArgs {
     /// Folder with formula modules and their list; default: formulas in the data folder.
     #[arg(long, value_name = "DIR", env = "KUMIKI_FORMULAS")]
     pub(crate) formulas: Option<PathBuf>,
@@ -144,7 +144,7 @@ pub(crate) struct FormulasArgs {
     pub(crate) format: super::Format,
 
     #[command(flatten)]
-    pub(crate) shelf: ShelfArgs,
+    pub(crate) registry: RegistryArgs,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
@@ -201,7 +201,7 @@ pub(crate) struct ServeArgs {
     pub(crate) data: DataArgs,
 
     #[command(flatten)]
-    pub(crate) shelf: ShelfArgs,
+    pub(crate) registry: RegistryArgs,
 
     /// Ask clients for the bearer token in this file, for rankings and for stored files.
     #[arg(long, value_name = "FILE")]

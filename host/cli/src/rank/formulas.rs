@@ -5,39 +5,39 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use domain::formula::FormulaParameter;
-use ranking::{BoundFormula, FormulaListing, FormulaShelf, Ranking};
+use ranking::{BoundFormula, FormulaListing, FormulaRegistry, Ranking};
 use serde_json::{Value, json};
 
 use crate::Ending;
-use crate::args::{Format, FormulasArgs, ShelfArgs};
+use crate::args::{Format, FormulasArgs, RegistryArgs};
 use crate::paths::system_cache;
 use crate::terminal::{grouped, pairs};
 
 /// The folder's name in the data folder.
 const FOLDER: &str = "formulas";
 
-/// The shelf of the folder asked for.
-pub(super) fn shelf(args: &ShelfArgs, data_dir: &Path) -> Result<FormulaShelf> {
+/// Opens the registry in the folder that the arguments name.
+pub(super) fn registry(args: &RegistryArgs, data_dir: &Path) -> Result<FormulaRegistry> {
     let folder = args.formulas.clone().unwrap_or_else(|| data_dir.join(FOLDER));
     let cache = args.cache.clone().or_else(system_cache).map(|folder| folder.join("components"));
-    Ok(FormulaShelf::open(&folder, cache.as_deref())?)
+    Ok(FormulaRegistry::open(&folder, cache.as_deref())?)
 }
 
 /// Lists the modules, or adds one.
 pub(super) fn run(args: &FormulasArgs) -> Result<Ending> {
-    let shelf = shelf(&args.shelf, &args.data.data_dir)?;
+    let registry = registry(&args.registry, &args.data.data_dir)?;
     let listings = match &args.add {
         Some(path) => {
-            let added = shelf.add(path).with_context(|| format!("--add {}", path.display()))?;
-            eprintln!("{} is listed in {}", added.listed.name, shelf.folder().display());
+            let added = registry.add(path).with_context(|| format!("--add {}", path.display()))?;
+            eprintln!("{} is listed in {}", added.listed.name, registry.folder().display());
             vec![added]
         }
-        None => shelf.list()?,
+        None => registry.list()?,
     };
     if listings.is_empty() {
         eprintln!(
             "{} lists no formula modules; add one with --add FILE.wasm",
-            shelf.folder().join(ranking::LIST_FILE).display()
+            registry.folder().join(ranking::LIST_FILE).display()
         );
     }
     match args.format {

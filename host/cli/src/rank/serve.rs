@@ -37,13 +37,11 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         limits: service_limits(args)?,
         token,
         origins: args.cors_origin.clone(),
-        formulas: Some(Arc::new(super::formulas::shelf(&args.shelf, &args.data.data_dir)?)),
+        formulas: Some(Arc::new(super::formulas::registry(&args.registry, &args.data.data_dir)?)),
         graphiql: args.graphiql,
         files: Some(DataDir::new(&args.data.data_dir)),
     };
-    let service = Service::bind(args.listen, Arc::new(engine), options, |line| {
-        tracing::error!("{line}");
-    })?;
+    let service = Service::bind(args.listen, Arc::new(engine), options)?;
     let stop = service.stop();
     let _interrupt = Interrupt::listen_and(move || stop.stop())?;
     // One line in one piece, last: whoever started the service may read it and go.
@@ -100,8 +98,8 @@ fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
         concurrent_answers: args.concurrent,
         queue: args.queue,
         connections: args.max_connections,
-        request_time: args.timeout,
-        send_time: args.send_timeout,
+        request_timeout: args.timeout,
+        write_timeout: args.send_timeout,
         downloads: args.max_downloads,
         ..ServiceLimits::default()
     })

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Resolved;
+use super::ResolvedQuery;
 use crate::limits::CACHE_ENTRIES_MAX;
 use crate::query::{RankOrder, RankQuery, RankRow, Ranking};
 
@@ -20,7 +20,7 @@ pub(super) struct Key {
 }
 
 impl Key {
-    pub(super) fn new(query: &RankQuery, resolved: &Resolved) -> Self {
+    pub(super) fn new(query: &RankQuery, resolved: &ResolvedQuery) -> Self {
         Self {
             snapshot: resolved.snapshot.info.number,
             sort_by: query.sort_by.key(),
@@ -35,20 +35,20 @@ impl Key {
 
 /// Answers, the last used one at the front.
 #[derive(Debug)]
-pub(super) struct Cache {
+pub(super) struct ResultCache {
     bytes_max: u64,
     entries: Mutex<VecDeque<(Key, Arc<Ranking>)>>,
 }
 
-impl Cache {
+impl ResultCache {
     pub(super) fn new(bytes_max: u64) -> Self {
         Self { bytes_max, entries: Mutex::new(VecDeque::new()) }
     }
 
     pub(super) fn get(&self, key: &Key) -> Option<Arc<Ranking>> {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let place = entries.iter().position(|(known, _)| known == key)?;
-        let entry = entries.remove(place)?;
+        let index = entries.iter().position(|(known, _)| known == key)?;
+        let entry = entries.remove(index)?;
         let ranking = Arc::clone(&entry.1);
         entries.push_front(entry);
         Some(ranking)

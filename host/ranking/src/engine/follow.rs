@@ -1,15 +1,18 @@
-//! Keeps the current snapshot: looks for a new one, opens and checks it aside, then swaps. Queries
-//! that run keep the old one alive until they end.
+//! Follows the published snapshots: polls for a new one, opens and verifies it aside, then swaps it
+//! in. Queries that run keep the old one alive until they end.
 
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::error::Error;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
 use crate::error::RankError;
-use crate::limits::FOLLOW_INTERVAL_MS;
+use crate::limits::SNAPSHOT_POLL_INTERVAL_MS;
 use crate::store::DataDir;
+use crate::text::redacted;
 
 #[derive(Debug)]
 struct Shared {
@@ -18,18 +21,18 @@ struct Shared {
     current: RwLock<Arc<Snapshot>>,
     /// The snapshot that could not be used, and why.
     refused: Mutex<Option<(u64, String)>>,
-    stopping: Mutex<bool>,
-    stopped: Condvar,
 }
 
 /// The current snapshot and the thread that renews it.
 #[derive(Debug)]
-pub(super) struct Follower {
+pub(super) struct SnapshotFollower {
     shared: Arc<Shared>,
+    /// Ends the thread when it is dropped.
+    stop: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Follower {
+impl SnapshotFollower {
     /// Opens the current snapshot and starts looking for new ones.
     pub(super) fn start(data: DataDir, options: &EngineOptions) -> Result<Self, RankError> {
         let number = current_number(&data)?.ok_or_else(|| {
@@ -45,18 +48,17 @@ impl Follower {
             options: options.clone(),
             current: RwLock::new(Arc::new(snapshot)),
             refused: Mutex::new(None),
-            stopping: Mutex::new(false),
-            stopped: Condvar::new(),
         });
+        let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {
             let shared = Arc::clone(&shared);
             let builder = std::thread::Builder::new().name("rank-follow".to_owned());
-            builder.spawn(move || shared.follow())
+            builder.spawn(move || shared.follow(&stopped))
         });
         let thread = thread
             .transpose()
             .map_err(|error| RankError::internal("starting to follow snapshots", error))?;
-        Ok(Self { shared, thread })
+        Ok(Self { shared, stop: Some(stop), thread })
     }
 
     /// The snapshot for the next query.
@@ -71,10 +73,9 @@ impl Follower {
     }
 }
 
-impl Drop for Follower {
+impl Drop for SnapshotFollower {
     fn drop(&mut self) {
-        *self.shared.stopping.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.shared.stopped.notify_all();
+        drop(self.stop.take());
         if let Some(thread) = self.thread.take() {
             // A panic of the thread was printed when it happened.
             let _ = thread.join();
@@ -83,31 +84,28 @@ impl Drop for Follower {
 }
 
 impl Shared {
-    fn follow(&self) {
-        let interval = Duration::from_millis(FOLLOW_INTERVAL_MS);
-        let mut stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
-        while !*stopping {
-            let waited = self.stopped.wait_timeout(stopping, interval);
-            stopping = waited.unwrap_or_else(PoisonError::into_inner).0;
-            if *stopping {
-                return;
-            }
-            drop(stopping);
-            self.look();
-            stopping = self.stopping.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Polls until the other end of `stopped` is dropped.
+    fn follow(&self, stopped: &Receiver<()>) {
+        let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
+        while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            self.poll();
         }
     }
 
-    /// Takes up a new snapshot where there is one. One that cannot be used is remembered, so that
+    /// Swaps in a new snapshot where there is one. One that cannot be used is remembered, so that
     /// it is tried once and not again every time.
-    fn look(&self) {
+    fn poll(&self) {
         let used = self.current.read().unwrap_or_else(PoisonError::into_inner).info.number;
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match current_number(&self.data) {
             Ok(Some(number)) => number,
             Ok(None) => return,
             Err(error) => {
-                *refused = Some((0, error.to_string()));
+                let why = error.to_string();
+                if refused.as_ref().is_none_or(|(_, known)| *known != why) {
+                    tracing::error!(cause = cause(&error), "{error}");
+                }
+                *refused = Some((0, why));
                 return;
             }
         };
@@ -123,19 +121,33 @@ impl Shared {
         let refusal = match outcome {
             Ok(snapshot) => {
                 *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+                tracing::info!(snapshot = number, "a newer snapshot is used");
                 None
             }
-            Err(error) => Some((number, error.to_string())),
+            Err(error) => {
+                let cause = cause(&error);
+                tracing::error!(
+                    snapshot = number,
+                    cause,
+                    "a newer snapshot cannot be used: {error}"
+                );
+                Some((number, error.to_string()))
+            }
         };
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
     }
+}
+
+/// What is behind an error, for the operator; empty where its text says all.
+fn cause(error: &RankError) -> String {
+    error.source().map(|cause| redacted(&cause.to_string())).unwrap_or_default()
 }
 
 fn current_number(data: &DataDir) -> Result<Option<u64>, RankError> {
     data.current().map_err(|error| RankError::internal("looking for the current snapshot", error))
 }
 
-/// Opens the snapshot that was current a moment ago, or the one that has followed it since.
+/// Opens the snapshot `number`, which was current just before, or the one that has replaced it.
 fn open_current(
     data: &DataDir,
     number: u64,

@@ -1,27 +1,27 @@
-//! One query at work: cut into slices of days that any worker can rank.
+//! A query as a job: cut into slices of days that any worker can execute.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
 
-use super::Resolved;
+use super::ResolvedQuery;
 use super::options::EngineOptions;
-use super::snapshot::refusal;
+use super::snapshot::snapshot_error;
 use crate::error::RankError;
 use crate::kernel::{DayFault, DayRanker, ModuleFault, Plan, Values};
 use crate::limits::SLICE_DAYS;
 use crate::query::{CancelToken, RankRow, Ranking};
 
-/// How often a waiting caller looks whether it was cancelled. Running queries are looked after by
-/// the workers, after every slice.
+/// How often a waiting caller polls its cancel token. The workers do so for running queries, after
+/// every slice.
 const WAIT_INTERVAL: Duration = Duration::from_millis(25);
 
-/// A query at work.
+/// A query that is executed.
 #[derive(Debug)]
 pub(super) struct Job {
     plan: Plan,
-    resolved: Resolved,
+    resolved: ResolvedQuery,
     cancel: CancelToken,
     watch: Stopwatch,
     timeout: Duration,
@@ -35,7 +35,7 @@ pub(super) struct Job {
 struct Progress {
     slices: Vec<Vec<RankRow>>,
     /// The first slice so far in which a module failed. Earlier slices are still ranked, so that the
-    /// day that is named does not depend on the workers' turns.
+    /// day that is named does not depend on the order of execution.
     fault: Option<(usize, RankError)>,
     outcome: Option<Result<Vec<RankRow>, RankError>>,
 }
@@ -44,13 +44,13 @@ impl Job {
     /// A job for a resolved query; its time runs from now on.
     pub(super) fn new(
         plan: Plan,
-        resolved: Resolved,
+        resolved: ResolvedQuery,
         cancel: &CancelToken,
         options: &EngineOptions,
     ) -> Result<Self, RankError> {
         let codes = plan.codes.as_ref().map_or(resolved.snapshot.info.codes, Vec::len);
         let rows = resolved.days.len() as u64 * plan.limit.min(codes) as u64;
-        // Slices are put together at the end, so each row is in memory twice for a moment.
+        // Slices are put together at the end, so each row is in memory twice for a while.
         let row_bytes = 2 * size_of::<RankRow>() as u64;
         let rows_max = options.memory_bytes / row_bytes;
         if rows > rows_max {
@@ -68,7 +68,7 @@ impl Job {
         })
     }
 
-    /// Slices to rank.
+    /// Slices of the job, each of up to [`SLICE_DAYS`] days.
     pub(super) fn slices(&self) -> usize {
         self.resolved.days.len().div_ceil(SLICE_DAYS)
     }
@@ -84,8 +84,8 @@ impl Job {
         }
     }
 
-    /// Ranks one slice and keeps its rows; an error ends the job.
-    pub(super) fn work(&self, slice: usize, ranker: &mut DayRanker) {
+    /// Ranks the days of one slice and keeps the rows; an error ends the job.
+    pub(super) fn execute_slice(&self, slice: usize, ranker: &mut DayRanker) {
         if let Some(interruption) = self.interruption() {
             self.end(Err(interruption));
         }
@@ -98,8 +98,8 @@ impl Job {
                 if progress.slices.len() <= slice {
                     progress.slices.resize_with(slice + 1, Vec::new);
                 }
-                if let Some(place) = progress.slices.get_mut(slice) {
-                    *place = rows;
+                if let Some(kept) = progress.slices.get_mut(slice) {
+                    *kept = rows;
                 }
             }
             Err(error @ RankError::FormulaFault { .. }) => {
@@ -145,7 +145,7 @@ impl Job {
             Values::Module(bound) => bound.name().to_owned(),
         };
         match fault {
-            DayFault::Grid(fault) => refusal(snapshot.info.number, fault),
+            DayFault::Grid(fault) => snapshot_error(snapshot.info.number, fault),
             DayFault::Module(ModuleFault::Fault(source)) => {
                 let date = snapshot.grid.days().get(day).copied();
                 RankError::FormulaFault { name, date, source }

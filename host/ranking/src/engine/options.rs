@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use crate::limits::{CONCURRENT_QUERIES_MAX, QUEUE_MAX, THREADS_MAX};
 
-/// How much of a snapshot is read before it is used.
+/// When the digests of a snapshot are verified.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Check {
-    /// All of it, and its tables in DuckDB too, for a service: after that every query is warm.
+pub enum Verification {
+    /// All before the snapshot is used, and its tables in DuckDB too: for a service, where every
+    /// query is to be warm.
     #[default]
-    Everything,
-    /// Each part when a query first needs it, for a single query.
-    WhenUsed,
+    Full,
+    /// Each part when a query first reads it: for a single query.
+    OnFirstUse,
 }
 
 /// What an engine may use.
@@ -20,19 +21,20 @@ pub enum Check {
 pub struct EngineOptions {
     /// Worker threads for all queries together; 1 to [`THREADS_MAX`].
     pub threads: usize,
-    /// Bytes for answers that are being made. The snapshot's file is mapped besides.
+    /// Bytes for answers that are being made; the snapshot's memory-mapped file comes on top.
     pub memory_bytes: u64,
     /// Queries that run at the same time, in turns of [`crate::limits::SLICE_DAYS`] days.
     pub concurrent_queries: usize,
     /// Queries that may wait; one more is answered BUSY.
     pub queue: usize,
-    /// Time for one query, waiting included.
+    /// Longest time of one query, waiting included.
     pub timeout: Duration,
-    /// Bytes for answers that are kept; 0 keeps none.
+    /// Bytes of the result cache; 0 caches nothing.
     pub cache_bytes: u64,
-    /// How much of a snapshot is checked before its use.
-    pub check: Check,
-    /// Whether new snapshots are taken up.
+    /// When a snapshot's digests are verified.
+    pub verification: Verification,
+    /// Whether a newer snapshot is taken up while the engine runs; looked for every
+    /// [`crate::limits::SNAPSHOT_POLL_INTERVAL_MS`].
     pub follow: bool,
 }
 
@@ -45,7 +47,7 @@ impl Default for EngineOptions {
             queue: 1_024,
             timeout: Duration::from_secs(30),
             cache_bytes: 64 << 20,
-            check: Check::Everything,
+            verification: Verification::Full,
             follow: true,
         }
     }
@@ -55,7 +57,12 @@ impl EngineOptions {
     /// Options for one query of a program that ends afterwards.
     #[must_use]
     pub fn single_query() -> Self {
-        Self { cache_bytes: 0, check: Check::WhenUsed, follow: false, ..Self::default() }
+        Self {
+            cache_bytes: 0,
+            verification: Verification::OnFirstUse,
+            follow: false,
+            ..Self::default()
+        }
     }
 
     pub(super) fn within_limits(self) -> Self {

@@ -1,6 +1,6 @@
-//! The workers and their fair queue. Running queries stand in a ring: a worker takes the first one,
-//! ranks one slice of it and puts it last, so a short query never waits for a long one to end.
-//! Queries above the number that may run wait in order of arrival.
+//! The worker threads and their job queue, scheduled round-robin: a worker takes the first running
+//! job, executes one slice of it and puts it last, so a short query never waits for a long one to
+//! end. Jobs above the number that may run wait in order of arrival.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -13,20 +13,22 @@ use crate::error::RankError;
 use crate::kernel::DayRanker;
 use crate::query::Ranking;
 
-/// A query that runs.
+/// A job that runs.
 #[derive(Debug)]
-struct Turn {
+struct RunningJob {
     job: Arc<Job>,
-    next: usize,
-    /// Slices that workers hold or that are still to be taken.
-    left: Arc<AtomicUsize>,
+    next_slice: usize,
+    /// Slices that workers execute or that are still to be taken.
+    slices_left: Arc<AtomicUsize>,
 }
 
 #[derive(Debug, Default)]
 struct State {
-    ring: VecDeque<Turn>,
+    /// Running jobs with slices left; the first is executed next.
+    run_queue: VecDeque<RunningJob>,
+    /// Jobs that wait until they may run, in order of arrival.
     waiting: VecDeque<Arc<Job>>,
-    /// Queries whose memory is taken: in the ring, or with a last slice at a worker.
+    /// Jobs whose memory is reserved: in the run queue, or with a last slice at a worker.
     running: usize,
     bytes: u64,
     stopping: bool,
@@ -35,7 +37,7 @@ struct State {
 #[derive(Debug)]
 struct Shared {
     state: Mutex<State>,
-    work: Condvar,
+    work_available: Condvar,
     concurrent_queries: usize,
     queue: usize,
     memory_bytes: u64,
@@ -43,17 +45,17 @@ struct Shared {
 
 /// Workers for all queries of an engine.
 #[derive(Debug)]
-pub(super) struct Pool {
+pub(super) struct WorkerPool {
     shared: Arc<Shared>,
     workers: Vec<JoinHandle<()>>,
 }
 
-impl Pool {
+impl WorkerPool {
     /// Starts the workers.
     pub(super) fn start(options: &EngineOptions) -> Result<Self, RankError> {
         let shared = Arc::new(Shared {
             state: Mutex::default(),
-            work: Condvar::new(),
+            work_available: Condvar::new(),
             concurrent_queries: options.concurrent_queries,
             queue: options.queue,
             memory_bytes: options.memory_bytes,
@@ -62,23 +64,23 @@ impl Pool {
         for number in 0..options.threads {
             let shared = Arc::clone(&pool.shared);
             let worker = std::thread::Builder::new().name(format!("rank-{number}"));
-            let worker = worker.spawn(move || shared.work());
+            let worker = worker.spawn(move || shared.work_loop());
             let worker = worker.map_err(|error| RankError::internal("starting workers", error))?;
             pool.workers.push(worker);
         }
         Ok(pool)
     }
 
-    /// Runs a job and waits for its end.
+    /// Submits a job and waits for its end.
     pub(super) fn run(&self, job: Arc<Job>) -> Result<Ranking, RankError> {
         if job.slices() == 0 {
             job.complete();
             return job.wait();
         }
-        self.shared.enter(&job)?;
+        self.shared.submit(&job)?;
         let outcome = job.wait();
         if outcome.is_err() {
-            self.shared.leave(&job);
+            self.shared.withdraw(&job);
         }
         outcome
     }
@@ -90,10 +92,10 @@ impl Pool {
     }
 }
 
-impl Drop for Pool {
+impl Drop for WorkerPool {
     fn drop(&mut self) {
         self.shared.lock().stopping = true;
-        self.shared.work.notify_all();
+        self.shared.work_available.notify_all();
         for worker in self.workers.drain(..) {
             // A panic of a worker was printed when it happened.
             let _ = worker.join();
@@ -106,22 +108,22 @@ impl Shared {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets a job in, to run or to wait.
-    fn enter(&self, job: &Arc<Job>) -> Result<(), RankError> {
+    /// Accepts a job, to run or to wait.
+    fn submit(&self, job: &Arc<Job>) -> Result<(), RankError> {
         let mut state = self.lock();
         if state.waiting.len() >= self.queue && !self.has_room(&state, job) {
             return Err(RankError::Busy { waiting: state.waiting.len() });
         }
         state.waiting.push_back(Arc::clone(job));
-        self.admit(&mut state);
+        self.schedule(&mut state);
         Ok(())
     }
 
     /// Takes out a job that ended before it ran.
-    fn leave(&self, job: &Arc<Job>) {
+    fn withdraw(&self, job: &Arc<Job>) {
         let mut state = self.lock();
         state.waiting.retain(|waiting| !Arc::ptr_eq(waiting, job));
-        self.admit(&mut state);
+        self.schedule(&mut state);
     }
 
     fn has_room(&self, state: &State, job: &Job) -> bool {
@@ -130,8 +132,8 @@ impl Shared {
             && state.bytes + job.bytes <= self.memory_bytes
     }
 
-    /// Moves waiting jobs into the ring, in order, while there is room.
-    fn admit(&self, state: &mut State) {
+    /// Moves waiting jobs into the run queue, in order, while there is room.
+    fn schedule(&self, state: &mut State) {
         while state.running < self.concurrent_queries
             && let Some(job) = state.waiting.front()
             && state.bytes + job.bytes <= self.memory_bytes
@@ -140,32 +142,33 @@ impl Shared {
             state.running += 1;
             state.bytes += job.bytes;
             let left = Arc::new(AtomicUsize::new(job.slices()));
-            state.ring.push_back(Turn { job, next: 0, left });
-            self.work.notify_all();
+            state.run_queue.push_back(RunningJob { job, next_slice: 0, slices_left: left });
+            self.work_available.notify_all();
         }
     }
 
-    /// A worker's life.
-    fn work(&self) {
+    /// What a worker thread does until the pool ends.
+    fn work_loop(&self) {
         let mut ranker = DayRanker::default();
         let mut state = self.lock();
         loop {
             if state.stopping {
                 return;
             }
-            let Some(mut turn) = state.ring.pop_front() else {
-                state = self.work.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let Some(mut running) = state.run_queue.pop_front() else {
+                state = self.work_available.wait(state).unwrap_or_else(PoisonError::into_inner);
                 continue;
             };
-            let (job, left, slice) = (Arc::clone(&turn.job), Arc::clone(&turn.left), turn.next);
+            let (job, left, slice) =
+                (Arc::clone(&running.job), Arc::clone(&running.slices_left), running.next_slice);
             // What is left of a job that has ended is not walked through.
             let taken = if job.has_ended() { job.slices() - slice } else { 1 };
-            turn.next += taken;
-            if turn.next < job.slices() {
-                state.ring.push_back(turn);
+            running.next_slice += taken;
+            if running.next_slice < job.slices() {
+                state.run_queue.push_back(running);
             }
             drop(state);
-            self.slice(&job, slice, &mut ranker);
+            self.execute_slice(&job, slice, &mut ranker);
             let is_last = left.fetch_sub(taken, Ordering::AcqRel) == taken;
             if is_last {
                 job.complete();
@@ -174,14 +177,14 @@ impl Shared {
             if is_last {
                 state.running -= 1;
                 state.bytes -= job.bytes;
-                self.admit(&mut state);
+                self.schedule(&mut state);
             }
         }
     }
 
-    /// Ranks a slice. A panic ends its query, not the worker.
-    fn slice(&self, job: &Job, slice: usize, ranker: &mut DayRanker) {
-        let work = std::panic::AssertUnwindSafe(|| job.work(slice, ranker));
+    /// Executes a slice. A panic ends its job, not the worker.
+    fn execute_slice(&self, job: &Job, slice: usize, ranker: &mut DayRanker) {
+        let work = std::panic::AssertUnwindSafe(|| job.execute_slice(slice, ranker));
         if std::panic::catch_unwind(work).is_err() {
             *ranker = DayRanker::default();
             job.end(Err(RankError::internal("ranking a day", "a worker panicked")));

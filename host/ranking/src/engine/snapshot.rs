@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::JstDate;
 
-use super::options::{Check, EngineOptions};
+use super::options::{EngineOptions, Verification};
 use crate::error::RankError;
 use crate::grid::{Grid, GridFault};
 use crate::store::{DataDir, Reference};
@@ -16,7 +16,7 @@ pub struct SnapshotInfo {
     pub number: u64,
     /// Business days of the calendar.
     pub days: usize,
-    /// Issues.
+    /// Issue codes.
     pub codes: usize,
     /// First business day.
     pub first: JstDate,
@@ -42,7 +42,7 @@ impl Snapshot {
         number: u64,
         options: &EngineOptions,
     ) -> Result<Self, RankError> {
-        let refuse = |fault| refusal(number, fault);
+        let refuse = |fault| snapshot_error(number, fault);
         let grid = Grid::open(&data.rank_grid(number), number).map_err(refuse)?;
         let (Some(first), Some(last)) = (grid.days().first().copied(), grid.days().last().copied())
         else {
@@ -57,7 +57,7 @@ impl Snapshot {
             refused: None,
         };
         let snapshot = Self { info, grid, data: data.clone(), reference: Mutex::new(None) };
-        if options.check == Check::Everything {
+        if options.verification == Verification::Full {
             snapshot.grid.check_all(options.threads).map_err(refuse)?;
             drop(snapshot.reference(options)?);
         }
@@ -68,21 +68,21 @@ impl Snapshot {
     pub(super) fn reference(
         &self,
         options: &EngineOptions,
-    ) -> Result<OpenReference<'_>, RankError> {
+    ) -> Result<ReferenceGuard<'_>, RankError> {
         let mut guard = self.reference.lock().unwrap_or_else(PoisonError::into_inner);
         if guard.is_none() {
             let number = self.info.number;
             let path = self.data.rank_db(number);
             *guard = Some(Reference::open(&path, number, options.threads)?);
         }
-        Ok(OpenReference(guard))
+        Ok(ReferenceGuard(guard))
     }
 }
 
 /// A snapshot's tables in DuckDB, held by one query.
-pub(super) struct OpenReference<'a>(MutexGuard<'a, Option<Reference>>);
+pub(super) struct ReferenceGuard<'a>(MutexGuard<'a, Option<Reference>>);
 
-impl OpenReference<'_> {
+impl ReferenceGuard<'_> {
     pub(super) fn get(&self, info: &SnapshotInfo) -> Result<&Reference, RankError> {
         self.0.as_ref().ok_or_else(|| RankError::Damaged {
             number: info.number,
@@ -92,7 +92,7 @@ impl OpenReference<'_> {
 }
 
 /// The error for a grid that cannot be used.
-pub(super) fn refusal(number: u64, fault: GridFault) -> RankError {
+pub(super) fn snapshot_error(number: u64, fault: GridFault) -> RankError {
     match fault {
         GridFault::Damaged(what) => RankError::Damaged { number, what },
         GridFault::Unreadable(_) => RankError::internal("opening the snapshot", fault),

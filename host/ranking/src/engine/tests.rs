@@ -43,7 +43,7 @@ fn make_current(data: &DataDir, number: u64) {
 }
 
 fn options() -> EngineOptions {
-    EngineOptions { threads: 2, check: Check::WhenUsed, ..EngineOptions::default() }
+    EngineOptions { threads: 2, verification: Verification::OnFirstUse, ..EngineOptions::default() }
 }
 
 fn open(options: EngineOptions) -> (TempDir, DataDir, RankEngine) {
@@ -185,7 +185,7 @@ fn one_query_more_than_the_queue_holds_is_refused() {
     };
     // Without workers the first query stays and the second one waits.
     let idle = EngineOptions { threads: 0, concurrent_queries: 1, queue: 1, ..options() };
-    let pool = Pool::start(&idle).unwrap();
+    let pool = WorkerPool::start(&idle).unwrap();
     let tokens = [CancelToken::new(), CancelToken::new()];
     std::thread::scope(|scope| {
         let (pool, job) = (&pool, &job);
@@ -225,9 +225,9 @@ fn many_threads_get_the_answers_of_one() {
             let (engine, alone) = (&engine, &alone);
             scope.spawn(move || {
                 for turn in 0..20 {
-                    let place = (thread + turn) % formulas.len();
-                    let ranking = rank(engine, &query(formulas[place])).unwrap();
-                    assert_eq!(&ranking, &alone[place], "{}", formulas[place]);
+                    let index = (thread + turn) % formulas.len();
+                    let ranking = rank(engine, &query(formulas[index])).unwrap();
+                    assert_eq!(&ranking, &alone[index], "{}", formulas[index]);
                 }
             });
         }
@@ -273,7 +273,7 @@ fn a_new_snapshot_is_taken_up_while_the_engine_runs() {
 
 #[test]
 fn a_damaged_new_snapshot_is_refused_and_the_old_one_stays() {
-    let everything = EngineOptions { check: Check::WhenUsed, ..options() };
+    let everything = EngineOptions { verification: Verification::OnFirstUse, ..options() };
     let (_folder, data, engine) = open(everything);
     fs::write(data.rank_grid(2), b"nothing").unwrap();
     make_current(&data, 2);

@@ -2,8 +2,6 @@
 
 use nom::error::{ErrorKind, ParseError};
 
-use super::tokens;
-
 /// Why a text is no formula, on one line, with the place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
@@ -40,23 +38,5 @@ impl<'a> ParseError<&'a str> for Fault<'a> {
 
     fn append(_at: &'a str, _kind: ErrorKind, other: Self) -> Self {
         other
-    }
-}
-
-impl Fault<'_> {
-    /// The error for the client; `text` is the whole formula.
-    pub(super) fn into_error(self, text: &str) -> FormulaError {
-        let before = text.len().saturating_sub(self.at.len());
-        let position = text.char_indices().take_while(|(byte, _)| *byte < before).count() + 1;
-        let message = match self.what {
-            What::Message(message) => message,
-            What::Unexpected(hint) => match tokens::first(self.at) {
-                Some(token) => format!("unexpected `{token}` at character {position}"),
-                None => {
-                    format!("unexpected end of the formula at character {position}; {hint}")
-                }
-            },
-        };
-        FormulaError { position, message }
     }
 }

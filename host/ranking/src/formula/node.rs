@@ -35,20 +35,20 @@ pub enum Node {
     Number(f64),
     /// A column's value `lag` business days earlier; 0 is the day itself.
     Value {
-        /// Which column.
+        /// The column of the grid.
         column: Column,
-        /// Business days back.
+        /// Business days back, 0 to [`crate::limits::LAG_MAX`].
         lag: u32,
     },
     /// The value with the other sign.
     Negate(Box<Node>),
     /// Two values and what is done with them.
     Binary {
-        /// What is done.
+        /// What is computed of both.
         operator: Operator,
-        /// The left value.
+        /// The operand before the operator.
         left: Box<Node>,
-        /// The right value.
+        /// The operand after the operator.
         right: Box<Node>,
     },
 }

@@ -19,7 +19,7 @@ use super::tokens::{self, Parsed, sign, space};
 use crate::limits::{
     FORMULA_CHARS_MAX, FORMULA_LAGS_MAX, FORMULA_NESTING_MAX, FORMULA_TOKENS_MAX, LAG_MAX,
 };
-use crate::query::shown;
+use crate::text::excerpt;
 
 /// Reads a whole formula and holds it against the limits.
 pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
@@ -30,7 +30,7 @@ pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
         );
         return Err(FormulaError { position: FORMULA_CHARS_MAX + 1, message });
     }
-    let node = whole(text).map_err(|fault| fault.into_error(text))?;
+    let node = whole(text).map_err(|fault| error(text, fault))?;
     let tokens = tokens::count(text);
     if tokens > FORMULA_TOKENS_MAX {
         let message =
@@ -45,6 +45,20 @@ pub(super) fn parse(text: &str) -> Result<Node, FormulaError> {
         return Err(FormulaError { position: 1, message });
     }
     Ok(node)
+}
+
+/// The error for the client; `text` is the whole formula.
+fn error(text: &str, fault: Fault<'_>) -> FormulaError {
+    let before = text.len().saturating_sub(fault.at.len());
+    let position = text.char_indices().take_while(|(byte, _)| *byte < before).count() + 1;
+    let message = match fault.what {
+        What::Message(message) => message,
+        What::Unexpected(hint) => match tokens::first(fault.at) {
+            Some(token) => format!("unexpected `{token}` at character {position}"),
+            None => format!("unexpected end of the formula at character {position}; {hint}"),
+        },
+    };
+    FormulaError { position, message }
 }
 
 fn whole(text: &str) -> Result<Node, Fault<'_>> {
@@ -148,7 +162,7 @@ fn not_a_column(name: &str, rest: &str) -> String {
     if name == "PrevClose" {
         return "`PrevClose` was removed; write Close[-1]".to_owned();
     }
-    let shown = shown(name);
+    let shown = excerpt(name);
     if rest.trim_start().starts_with('(') {
         return format!(
             "`{shown}` is a function; a formula has only columns, numbers and + - * / ( )"

@@ -9,7 +9,7 @@ use nom::sequence::{pair, preceded};
 use nom::{IResult, Parser};
 
 use super::fault::Fault;
-use crate::query::shown;
+use crate::text::excerpt;
 
 pub(super) type Parsed<'a, T> = IResult<&'a str, T, Fault<'a>>;
 
@@ -48,7 +48,7 @@ pub(super) fn count(text: &str) -> usize {
 /// The first token of a text as a message shows it; `None` where nothing is left.
 pub(super) fn first(text: &str) -> Option<String> {
     if let Ok((_, token)) = alt((name, number)).parse(text) {
-        return Some(shown(token));
+        return Some(excerpt(token));
     }
     let first = text.chars().next()?;
     if first.is_control() || first.is_whitespace() || is_invisible(first) {

@@ -36,7 +36,7 @@ impl GridWriter {
         if let Some(code) = codes.iter().find(|code| !is_code(code)) {
             return refuse(format!(
                 "code `{}` must have 1 to {CODE_BYTES_MAX} printable ASCII characters",
-                crate::query::shown(code)
+                crate::text::excerpt(code)
             ));
         }
         let layout = Layout { number, days: days.len(), codes: codes.len(), tail_digest: 0 };

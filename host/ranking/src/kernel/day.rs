@@ -5,9 +5,9 @@ use std::sync::Arc;
 use crate::formula::Column;
 use crate::grid::{Grid, GridFault, stored_value};
 use crate::query::{RankOrder, RankRow};
-use crate::shelf::BoundFormula;
+use crate::registry::BoundFormula;
 
-use super::modules::{ModuleFault, Modules};
+use super::modules::{InstanceCache, ModuleFault};
 use super::program::{CHUNK, Program};
 use super::top::Top;
 
@@ -20,7 +20,7 @@ pub(crate) struct Plan {
     pub(crate) order: RankOrder,
     /// Rows of each day.
     pub(crate) limit: usize,
-    /// Places of the codes that take part, ascending; all when `None`.
+    /// Indices of the codes that take part, ascending; all when `None`.
     pub(crate) codes: Option<Vec<u32>>,
 }
 
@@ -65,7 +65,7 @@ pub(crate) struct DayRanker {
     keys: Vec<f64>,
     chosen: Vec<f64>,
     nulls: Vec<f64>,
-    modules: Modules,
+    modules: InstanceCache,
     top: Top,
 }
 
@@ -106,23 +106,23 @@ impl DayRanker {
             }
         };
         let code_at =
-            |place: usize| chosen.map_or(Some(place as u32), |codes| codes.get(place).copied());
+            |index: usize| chosen.map_or(Some(index as u32), |codes| codes.get(index).copied());
         let found = self.top.of(keys, plan.limit);
-        for (rank, (key, place)) in found.iter().enumerate() {
+        for (rank, (key, index)) in found.iter().enumerate() {
             let value = if plan.order == RankOrder::Asc { -key } else { *key };
             // Adding 0 makes a negative zero a plain one.
-            rows.extend(code_at(*place as usize).map(|code| row(code, Some(value + 0.0), rank)));
+            rows.extend(code_at(*index as usize).map(|code| row(code, Some(value + 0.0), rank)));
         }
         // Rows with a close but without a value come last, by code.
         let mut rank = found.len();
-        for (place, key) in keys.iter().enumerate() {
+        for (index, key) in keys.iter().enumerate() {
             if rank >= plan.limit {
                 break;
             }
             let has_close =
                 |code: &u32| closes.get(*code as usize).is_some_and(|close| !close.is_nan());
             if key.is_nan()
-                && let Some(code) = code_at(place).filter(has_close)
+                && let Some(code) = code_at(index).filter(has_close)
             {
                 rows.push(row(code, None, rank));
                 rank += 1;

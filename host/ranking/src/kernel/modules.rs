@@ -1,4 +1,4 @@
-//! Running formula modules of one worker, kept from one day and one query to the next.
+//! Running formula modules of one worker, cached from one day and one query to the next.
 
 use std::sync::Arc;
 
@@ -6,15 +6,15 @@ use domain::fault::{FaultKind, Identity};
 use domain::formula::{FormulaFault, FormulaRuntime};
 use sandbox::{FormulaInstance, FormulaModule, Limits, SandboxError};
 
-use crate::limits::MODULES_KEPT;
-use crate::shelf::BoundFormula;
+use crate::limits::MODULE_INSTANCES_MAX;
+use crate::registry::BoundFormula;
 
 /// Why a module did not compute a day.
 #[derive(Debug)]
 pub(crate) enum ModuleFault {
-    /// It failed.
+    /// The module failed.
     Fault(Box<FormulaFault>),
-    /// There is no room for it.
+    /// The sandbox cannot make an instance of it.
     Sandbox(SandboxError),
 }
 
@@ -24,20 +24,20 @@ impl From<Box<FormulaFault>> for ModuleFault {
     }
 }
 
-struct Kept {
+struct CachedInstance {
     module: Arc<FormulaModule>,
     /// The bits of the values that it was configured with; none yet in a fresh instance.
     values: Option<Vec<u64>>,
     instance: FormulaInstance,
 }
 
-/// The instances, the last used one at the end; at most [`MODULES_KEPT`].
+/// The instances, the last used one at the end; at most [`MODULE_INSTANCES_MAX`].
 #[derive(Default)]
-pub(super) struct Modules {
-    kept: Vec<Kept>,
+pub(super) struct InstanceCache {
+    cached: Vec<CachedInstance>,
 }
 
-impl Modules {
+impl InstanceCache {
     /// Computes one day into `out`. An instance that fails is dropped.
     pub(super) fn evaluate(
         &mut self,
@@ -45,10 +45,10 @@ impl Modules {
         columns: &[&[f64]],
         out: &mut [f64],
     ) -> Result<(), ModuleFault> {
-        let is_it = |kept: &Kept| Arc::ptr_eq(&kept.module, bound.module());
-        let mut kept = match self.kept.iter().position(is_it) {
-            Some(place) => self.kept.remove(place),
-            None => Kept {
+        let is_it = |cached: &CachedInstance| Arc::ptr_eq(&cached.module, bound.module());
+        let mut cached = match self.cached.iter().position(is_it) {
+            Some(index) => self.cached.remove(index),
+            None => CachedInstance {
                 module: Arc::clone(bound.module()),
                 values: None,
                 instance: bound
@@ -57,17 +57,17 @@ impl Modules {
                     .map_err(ModuleFault::Sandbox)?,
             },
         };
-        kept.configure(bound)?;
-        kept.instance.evaluate(columns, out)?;
-        if self.kept.len() >= MODULES_KEPT {
-            self.kept.remove(0);
+        cached.configure(bound)?;
+        cached.instance.evaluate(columns, out)?;
+        if self.cached.len() >= MODULE_INSTANCES_MAX {
+            self.cached.remove(0);
         }
-        self.kept.push(kept);
+        self.cached.push(cached);
         Ok(())
     }
 }
 
-impl Kept {
+impl CachedInstance {
     /// Sets the parameters, unless it has them already.
     fn configure(&mut self, bound: &BoundFormula) -> Result<(), ModuleFault> {
         let wanted = Some(bound.values().iter().map(|value| value.to_bits()).collect());
@@ -91,8 +91,8 @@ impl Kept {
     }
 }
 
-impl std::fmt::Debug for Modules {
+impl std::fmt::Debug for InstanceCache {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Modules").field("kept", &self.kept.len()).finish()
+        f.debug_struct("InstanceCache").field("cached", &self.cached.len()).finish()
     }
 }

@@ -11,7 +11,7 @@ pub(super) const CHUNK: usize = 1_024;
 pub(super) enum Source {
     /// The same number for all codes; null is "not a number".
     Number(f64),
-    /// A column, by its place in [`Program::leaves`].
+    /// A column, by its index in [`Program::leaves`].
     Leaf(usize),
     /// The result of an earlier step.
     Register(usize),
@@ -76,9 +76,9 @@ impl Program {
         match node {
             Node::Number(value) => Source::Number(*value),
             Node::Value { column, lag } => {
-                let place = self.leaves.iter().position(|leaf| *leaf == (*column, *lag));
+                let index = self.leaves.iter().position(|leaf| *leaf == (*column, *lag));
                 // Every value of the tree is among its leaves.
-                place.map_or(Source::Number(f64::NAN), Source::Leaf)
+                index.map_or(Source::Number(f64::NAN), Source::Leaf)
             }
             Node::Negate(inner) => match self.compile(inner, free) {
                 Source::Number(value) => Source::Number(-value),
@@ -113,9 +113,9 @@ impl Program {
         self.register(target)
     }
 
-    fn register(&mut self, place: usize) -> Source {
-        self.registers = self.registers.max(place + 1);
-        Source::Register(place)
+    fn register(&mut self, index: usize) -> Source {
+        self.registers = self.registers.max(index + 1);
+        Source::Register(index)
     }
 
     /// Runs over one chunk: `leaves` are the columns, all as long as `out`, which gets the result.
@@ -162,8 +162,8 @@ fn slice<'a>(
     length: usize,
 ) -> &'a [f64] {
     let values = match source {
-        Source::Leaf(place) => leaves.get(place).copied(),
-        Source::Register(place) => registers.get(place).map(Vec::as_slice),
+        Source::Leaf(index) => leaves.get(index).copied(),
+        Source::Register(index) => registers.get(index).map(Vec::as_slice),
         Source::Number(_) => None,
     };
     values.and_then(|values| values.get(..length)).unwrap_or_default()
@@ -173,7 +173,7 @@ fn slice<'a>(
 /// `room` itself.
 fn run_step(step: &Step, leaves: &[&[f64]], registers: &[Vec<f64>], room: &mut [f64]) {
     match *step {
-        Step::Negate { value: Source::Register(place), target } if place == target => {
+        Step::Negate { value: Source::Register(index), target } if index == target => {
             room.iter_mut().for_each(|value| *value = -*value);
         }
         Step::Negate { value, .. } => {

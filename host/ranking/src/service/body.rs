@@ -3,23 +3,23 @@
 use async_graphql::{Name, Response, Value};
 use axum::body::Bytes;
 
-/// The pieces of an answer's JSON, in order.
-pub(super) type Pieces = Vec<Bytes>;
+/// The chunks of an answer's JSON, in order.
+pub(super) type Chunks = Vec<Bytes>;
 
 /// The JSON of `response`. Rows stand in it as binary values, which are JSON already.
 ///
 /// # Errors
 /// When a value has no JSON form.
-pub(super) fn pieces(mut response: Response, keys: &[Name]) -> Result<Pieces, serde_json::Error> {
+pub(super) fn chunks(mut response: Response, keys: &[Name]) -> Result<Chunks, serde_json::Error> {
     let holds_rows = |value: &Value| matches!(value, Value::Binary(_));
     let mut data = match &mut response.data {
         Value::Object(data) if data.values().any(holds_rows) => std::mem::take(data),
         _ => return Ok(vec![serde_json::to_vec(&response)?.into()]),
     };
     // The library puts in first what was ready first; answers go out in the order asked.
-    let place = |name: &Name| keys.iter().position(|key| key == name);
-    data.sort_by(|a, _, b, _| place(a).cmp(&place(b)));
-    let mut pieces = Vec::with_capacity(2 * data.len() + 1);
+    let position = |name: &Name| keys.iter().position(|key| key == name);
+    data.sort_by(|a, _, b, _| position(a).cmp(&position(b)));
+    let mut chunks = Vec::with_capacity(2 * data.len() + 1);
     let mut text = b"{\"data\":{".to_vec();
     for (index, (name, value)) in data.into_iter().enumerate() {
         if index > 0 {
@@ -29,15 +29,15 @@ pub(super) fn pieces(mut response: Response, keys: &[Name]) -> Result<Pieces, se
         text.push(b':');
         match value {
             Value::Binary(rows) => {
-                pieces.push(std::mem::take(&mut text).into());
-                pieces.push(rows);
+                chunks.push(std::mem::take(&mut text).into());
+                chunks.push(rows);
             }
             other => serde_json::to_writer(&mut text, &other)?,
         }
     }
     text.extend_from_slice(b"}}");
-    pieces.push(text.into());
-    Ok(pieces)
+    chunks.push(text.into());
+    Ok(chunks)
 }
 
 #[cfg(test)]
@@ -53,8 +53,8 @@ mod tests {
         data.insert(Name::new("v"), Value::from("1"));
         data.insert(Name::new("a"), Value::Binary(b"[]".to_vec().into()));
         let keys = ["a", "v", "b"].map(Name::new);
-        let pieces = pieces(Response::new(Value::Object(data)), &keys).unwrap();
-        let text = String::from_utf8(pieces.concat()).unwrap();
+        let chunks = chunks(Response::new(Value::Object(data)), &keys).unwrap();
+        let text = String::from_utf8(chunks.concat()).unwrap();
         assert_eq!(text, r#"{"data":{"a":[],"v":"1","b":[{"rank":1}]}}"#);
     }
 }

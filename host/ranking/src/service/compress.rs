@@ -1,12 +1,14 @@
-//! Smaller answers for clients that can unpack them.
+//! Content coding: smaller answers for clients that can decode them (RFC 9110, 8.4).
 
 use std::io::{self, Write};
 
 use axum::body::Bytes;
+use axum::http::HeaderMap;
+use axum::http::header::ACCEPT_ENCODING;
 
-use super::body::Pieces;
+use super::body::Chunks;
 
-/// Below this an answer is sent as it is; packing would save less than a packet.
+/// Below this an answer is sent as it is; compressing would save less than a packet.
 const SMALLEST: usize = 1_024;
 /// Level of zstd: 8 ms for 6 MB, and a sixth of the size.
 const ZSTD_LEVEL: i32 = 1;
@@ -17,7 +19,7 @@ const BROTLI_LEVEL: u32 = 1;
 /// Window of brotli, as a power of two.
 const BROTLI_WINDOW: u32 = 20;
 
-/// A way to pack.
+/// A content coding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Encoding {
     Identity,
@@ -28,9 +30,9 @@ pub(super) enum Encoding {
 
 impl Encoding {
     /// In the order of preference between equals: quickest first.
-    const PACKING: [Self; 3] = [Self::Zstd, Self::Gzip, Self::Brotli];
+    const COMPRESSING: [Self; 3] = [Self::Zstd, Self::Gzip, Self::Brotli];
 
-    /// Those for stored files, which are packed while they are sent.
+    /// Those for stored files, which are compressed while they are sent.
     pub(super) const FILES: [Self; 2] = [Self::Zstd, Self::Gzip];
 
     /// The name in HTTP's Content-Encoding; none for bytes as they are.
@@ -45,7 +47,7 @@ impl Encoding {
 
     /// What suits an Accept-Encoding header best (RFC 9110, 12.5.3).
     pub(super) fn choose(accepted: &str) -> Self {
-        Self::best(accepted, &Self::PACKING)
+        Self::best(accepted, &Self::COMPRESSING)
     }
 
     /// The same for a stored file.
@@ -69,71 +71,75 @@ impl Encoding {
         if bytes < SMALLEST { Self::Identity } else { self }
     }
 
-    /// Something that packs piece by piece.
+    /// An encoder that compresses chunk by chunk.
     ///
     /// # Errors
     /// Where there is none: for brotli, which is not among [`Self::FILES`].
-    pub(super) fn packer(self) -> io::Result<Packer> {
+    pub(super) fn encoder(self) -> io::Result<StreamEncoder> {
         match self {
-            Self::Identity => Ok(Packer::Identity(Vec::new())),
+            Self::Identity => Ok(StreamEncoder::Identity(Vec::new())),
             Self::Zstd => {
-                let mut packer = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
-                packer.include_checksum(true)?;
-                Ok(Packer::Zstd(packer))
+                let mut encoder = zstd::Encoder::new(Vec::new(), ZSTD_LEVEL)?;
+                encoder.include_checksum(true)?;
+                Ok(StreamEncoder::Zstd(encoder))
             }
             Self::Gzip => {
                 let level = flate2::Compression::new(GZIP_LEVEL);
-                Ok(Packer::Gzip(flate2::write::GzEncoder::new(Vec::new(), level)))
+                Ok(StreamEncoder::Gzip(flate2::write::GzEncoder::new(Vec::new(), level)))
             }
-            Self::Brotli => Err(io::Error::other("files are not packed with brotli")),
+            Self::Brotli => Err(io::Error::other("files are not compressed with brotli")),
         }
     }
 
-    /// Packs the pieces into one body.
-    pub(super) fn pack(self, pieces: &Pieces) -> io::Result<Vec<u8>> {
-        let size: usize = pieces.iter().map(Bytes::len).sum();
+    /// Compresses the chunks into one body.
+    pub(super) fn compress(self, chunks: &Chunks) -> io::Result<Vec<u8>> {
+        let size: usize = chunks.iter().map(Bytes::len).sum();
         let room = Vec::with_capacity(size / 4);
         match self {
-            Self::Identity => Ok(pieces.concat()),
+            Self::Identity => Ok(chunks.concat()),
             Self::Zstd => {
-                let mut packer = zstd::Encoder::new(room, ZSTD_LEVEL)?;
-                write(&mut packer, pieces)?;
-                packer.finish()
+                let mut encoder = zstd::Encoder::new(room, ZSTD_LEVEL)?;
+                write(&mut encoder, chunks)?;
+                encoder.finish()
             }
             Self::Gzip => {
                 let level = flate2::Compression::new(GZIP_LEVEL);
-                let mut packer = flate2::write::GzEncoder::new(room, level);
-                write(&mut packer, pieces)?;
-                packer.finish()
+                let mut encoder = flate2::write::GzEncoder::new(room, level);
+                write(&mut encoder, chunks)?;
+                encoder.finish()
             }
             Self::Brotli => {
-                let mut packed = room;
-                let mut packer =
-                    brotli::CompressorWriter::new(&mut packed, 65_536, BROTLI_LEVEL, BROTLI_WINDOW);
-                write(&mut packer, pieces)?;
-                packer.flush()?;
-                drop(packer);
-                Ok(packed)
+                let mut compressed = room;
+                let mut encoder = brotli::CompressorWriter::new(
+                    &mut compressed,
+                    65_536,
+                    BROTLI_LEVEL,
+                    BROTLI_WINDOW,
+                );
+                write(&mut encoder, chunks)?;
+                encoder.flush()?;
+                drop(encoder);
+                Ok(compressed)
             }
         }
     }
 }
 
-/// Packs piece by piece; what is ready is taken out in between, so memory stays small.
-pub(super) enum Packer {
+/// Compresses chunk by chunk; what is ready is taken out in between, so memory stays small.
+pub(super) enum StreamEncoder {
     Identity(Vec<u8>),
     Zstd(zstd::Encoder<'static, Vec<u8>>),
     Gzip(flate2::write::GzEncoder<Vec<u8>>),
 }
 
-impl Packer {
-    /// Takes in one more piece.
-    pub(super) fn put(&mut self, piece: Vec<u8>) -> io::Result<()> {
+impl StreamEncoder {
+    /// Takes in one more chunk.
+    pub(super) fn put(&mut self, chunk: Vec<u8>) -> io::Result<()> {
         match self {
-            Self::Identity(ready) if ready.is_empty() => *ready = piece,
-            Self::Identity(ready) => ready.extend_from_slice(&piece),
-            Self::Zstd(packer) => packer.write_all(&piece)?,
-            Self::Gzip(packer) => packer.write_all(&piece)?,
+            Self::Identity(ready) if ready.is_empty() => *ready = chunk,
+            Self::Identity(ready) => ready.extend_from_slice(&chunk),
+            Self::Zstd(encoder) => encoder.write_all(&chunk)?,
+            Self::Gzip(encoder) => encoder.write_all(&chunk)?,
         }
         Ok(())
     }
@@ -142,8 +148,8 @@ impl Packer {
     pub(super) fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Identity(_) => Ok(()),
-            Self::Zstd(packer) => packer.flush(),
-            Self::Gzip(packer) => packer.flush(),
+            Self::Zstd(encoder) => encoder.flush(),
+            Self::Gzip(encoder) => encoder.flush(),
         }
     }
 
@@ -151,8 +157,8 @@ impl Packer {
     pub(super) fn finish(&mut self) -> io::Result<()> {
         match self {
             Self::Identity(_) => Ok(()),
-            Self::Zstd(packer) => packer.do_finish(),
-            Self::Gzip(packer) => packer.try_finish(),
+            Self::Zstd(encoder) => encoder.do_finish(),
+            Self::Gzip(encoder) => encoder.try_finish(),
         }
     }
 
@@ -160,14 +166,20 @@ impl Packer {
     pub(super) fn take(&mut self) -> Vec<u8> {
         std::mem::take(match self {
             Self::Identity(ready) => ready,
-            Self::Zstd(packer) => packer.get_mut(),
-            Self::Gzip(packer) => packer.get_mut(),
+            Self::Zstd(encoder) => encoder.get_mut(),
+            Self::Gzip(encoder) => encoder.get_mut(),
         })
     }
 }
 
-fn write(packer: &mut impl Write, pieces: &Pieces) -> io::Result<()> {
-    pieces.iter().try_for_each(|piece| packer.write_all(piece))
+fn write(encoder: &mut impl Write, chunks: &Chunks) -> io::Result<()> {
+    chunks.iter().try_for_each(|chunk| encoder.write_all(chunk))
+}
+
+/// The Accept-Encoding headers of a request as one.
+pub(super) fn accepted(headers: &HeaderMap) -> String {
+    let lines = headers.get_all(ACCEPT_ENCODING).iter();
+    lines.filter_map(|value| value.to_str().ok()).collect::<Vec<_>>().join(",")
 }
 
 /// The weight of a name in an Accept-Encoding header; 0 where it is not accepted.
@@ -213,27 +225,29 @@ mod tests {
             assert!(for_file == expected || expected == Encoding::Brotli, "{accepted}");
         }
         assert_eq!(Encoding::choose_for_file("br, gzip;q=0.1"), Encoding::Gzip);
-        assert!(Encoding::Brotli.packer().is_err());
+        assert!(Encoding::Brotli.encoder().is_err());
     }
 
     #[test]
-    fn what_is_packed_comes_out_again() {
-        let pieces: Pieces = ["{\"a\":[", &"1,2,3,".repeat(10_000), "4]}"]
-            .map(|piece| piece.to_owned().into())
+    fn what_is_compressed_comes_out_again() {
+        let chunks: Chunks = ["{\"a\":[", &"1,2,3,".repeat(10_000), "4]}"]
+            .map(|chunk| chunk.to_owned().into())
             .to_vec();
-        let plain = pieces.concat();
+        let plain = chunks.concat();
         let mut found = Vec::new();
-        let packed = |encoding: Encoding| encoding.pack(&pieces).unwrap();
-        assert_eq!(packed(Encoding::Identity), plain);
-        assert_eq!(zstd::decode_all(&packed(Encoding::Zstd)[..]).unwrap(), plain);
-        flate2::read::GzDecoder::new(&packed(Encoding::Gzip)[..]).read_to_end(&mut found).unwrap();
-        assert_eq!(found, plain);
-        found.clear();
-        brotli::Decompressor::new(&packed(Encoding::Brotli)[..], 4_096)
+        let compressed = |encoding: Encoding| encoding.compress(&chunks).unwrap();
+        assert_eq!(compressed(Encoding::Identity), plain);
+        assert_eq!(zstd::decode_all(&compressed(Encoding::Zstd)[..]).unwrap(), plain);
+        flate2::read::GzDecoder::new(&compressed(Encoding::Gzip)[..])
             .read_to_end(&mut found)
             .unwrap();
         assert_eq!(found, plain);
-        assert!(packed(Encoding::Zstd).len() < plain.len() / 10);
+        found.clear();
+        brotli::Decompressor::new(&compressed(Encoding::Brotli)[..], 4_096)
+            .read_to_end(&mut found)
+            .unwrap();
+        assert_eq!(found, plain);
+        assert!(compressed(Encoding::Zstd).len() < plain.len() / 10);
     }
 
     #[test]

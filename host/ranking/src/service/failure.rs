@@ -1,8 +1,11 @@
-//! Errors of the service: a stable code, a message for people, sometimes a place in the formula.
+//! Errors of the service: a stable code, a message for people, sometimes a position in the formula.
+
+use std::error::Error;
 
 use async_graphql::{ErrorExtensionValues, Pos, Response, ServerError, Value};
 
 use super::limits::{ERRORS, MESSAGE_CHARACTERS};
+use crate::text::redacted;
 use crate::{FormulaError, RankError};
 
 /// An error of a request. Its message holds no path of a file and no text of a statement.
@@ -21,6 +24,24 @@ pub(super) struct Failure {
 impl Failure {
     pub(super) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), position: None, details: Vec::new() }
+    }
+
+    /// The error for the client; its cause is an event for the operator.
+    pub(super) fn report(error: RankError) -> Self {
+        match &error {
+            RankError::FormulaFault { source, .. } => {
+                let fault = source.to_string();
+                let cause = fault.lines().map(str::trim).collect::<Vec<_>>().join("; ");
+                tracing::warn!(code = error.code(), cause, "{error}");
+            }
+            other => {
+                if let Some(cause) = other.source() {
+                    let cause = redacted(&cause.to_string());
+                    tracing::error!(code = error.code(), cause, "{error}");
+                }
+            }
+        }
+        error.into()
     }
 
     /// As an error of a resolver, which the library gives its path in the answer.

@@ -1,7 +1,6 @@
 //! One GraphQL request, from its JSON to the bytes of its answer.
 
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use async_graphql::parser::parse_query;
 use async_graphql::{Pos, Request, Response, ServerError, Variables};
@@ -9,40 +8,42 @@ use domain::clock::Stopwatch;
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
+use super::analysis::{self, RequestAnalysis};
 use super::body;
 use super::compress::Encoding;
+use super::context::{QueryContext, milliseconds, spawn_blocking};
 use super::failure::{self, Failure};
-use super::metrics::Up;
-use super::outline::{self, Outline};
-use super::resolve::{Desk, InOrder};
+use super::metrics::GaugeGuard;
+use super::resolve::SequentialLock;
 use super::schema::{self, RankingSchema};
+use crate::text::redacted;
 
-/// Answers requests.
+/// Answers GraphQL requests, so many at a time as the limits allow.
 pub(super) struct Endpoint {
-    pub(super) desk: Arc<Desk>,
+    pub(super) context: Arc<QueryContext>,
     schema: RankingSchema,
-    /// One for each answer that may be worked on; handed out in the order asked for.
-    turns: Arc<Semaphore>,
-    /// One for each request that may wait or be worked on.
-    places: Arc<Semaphore>,
+    /// A permit for each answer that may be worked on; acquired in the order asked for.
+    execution_permits: Arc<Semaphore>,
+    /// A permit for each request that may wait or be worked on.
+    admission_permits: Arc<Semaphore>,
 }
 
-/// An answer's body and how it is packed.
-pub(super) struct Answer {
+/// An answer's body and its content coding.
+pub(super) struct EncodedResponse {
     pub(super) bytes: Vec<u8>,
     pub(super) encoding: Encoding,
 }
 
 /// A request that was read and may run.
-struct Prepared {
+struct PreparedRequest {
     request: Request,
-    outline: Outline,
+    analysis: RequestAnalysis,
 }
 
 /// The JSON of a request. `extensions` and other members are ignored, as GraphQL over HTTP says.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Sent {
+struct GraphqlRequest {
     query: String,
     #[serde(default)]
     operation_name: Option<String>,
@@ -51,25 +52,25 @@ struct Sent {
 }
 
 impl Endpoint {
-    pub(super) fn new(desk: Arc<Desk>) -> Self {
-        let (answers, queue) = (desk.limits.concurrent_answers, desk.limits.queue);
+    pub(super) fn new(context: Arc<QueryContext>) -> Self {
+        let (answers, queue) = (context.limits.concurrent_answers, context.limits.queue);
         let cap = |count: usize| count.clamp(1, Semaphore::MAX_PERMITS);
         Self {
-            schema: schema::build(Arc::clone(&desk)),
-            turns: Arc::new(Semaphore::new(cap(answers))),
-            places: Arc::new(Semaphore::new(cap(answers.saturating_add(queue)))),
-            desk,
+            schema: schema::build(Arc::clone(&context)),
+            execution_permits: Arc::new(Semaphore::new(cap(answers))),
+            admission_permits: Arc::new(Semaphore::new(cap(answers.saturating_add(queue)))),
+            context,
         }
     }
 
     /// Answers one body. Who drops the future ends the query, waiting or running.
-    pub(super) async fn answer(&self, sent: &[u8], encoding: Encoding) -> Answer {
+    pub(super) async fn respond(&self, sent: &[u8], encoding: Encoding) -> EncodedResponse {
         let watch = Stopwatch::start();
-        let mut gone = Gone { desk: &self.desk, armed: true };
-        let limit = self.desk.limits.request_time;
-        let worked = tokio::time::timeout(limit, self.work(sent, encoding)).await;
+        let mut gone = DisconnectGuard { context: &self.context, armed: true };
+        let limit = self.context.limits.request_timeout;
+        let executed = tokio::time::timeout(limit, self.execute(sent, encoding)).await;
         gone.armed = false;
-        let (answer, outcome) = match worked {
+        let (answer, outcome) = match executed {
             Ok(done) => done,
             Err(_) => {
                 let late = Failure::new(
@@ -82,55 +83,58 @@ impl Endpoint {
                 plain(late.into_response())
             }
         };
-        self.desk.metrics.answered(&outcome, watch.elapsed());
-        self.desk.metrics.bytes.fetch_add(answer.bytes.len() as u64, Ordering::Relaxed);
+        let (time, bytes) = (watch.elapsed(), answer.bytes.len());
+        let duration_ms = milliseconds(time);
+        tracing::debug!(code = outcome, bytes, duration_ms, "a GraphQL request was answered");
+        self.context.metrics.answered(&outcome, time);
+        self.context.metrics.bytes.inc_by(bytes as u64);
         answer
     }
 
     /// An answer for what could not even be read.
-    pub(super) fn refuse(&self, failure: Failure) -> Answer {
+    pub(super) fn refuse(&self, failure: Failure) -> EncodedResponse {
         let (answer, outcome) = plain(failure.into_response());
-        self.desk.metrics.answered(&outcome, std::time::Duration::ZERO);
+        self.context.metrics.answered(&outcome, std::time::Duration::ZERO);
         answer
     }
 
-    async fn work(&self, sent: &[u8], encoding: Encoding) -> (Answer, String) {
-        let Prepared { request, outline } = match self.prepare(sent) {
+    async fn execute(&self, sent: &[u8], encoding: Encoding) -> (EncodedResponse, String) {
+        let PreparedRequest { request, analysis } = match self.prepare(sent) {
             Ok(prepared) => prepared,
             Err(refused) => return plain(*refused),
         };
-        let turn = match self.turn(&outline).await {
-            Ok(turn) => turn,
+        let permits = match self.acquire(&analysis).await {
+            Ok(permits) => permits,
             Err(failure) => return plain(failure.into_response()),
         };
-        let keys = outline.keys.clone();
+        let keys = analysis.keys.clone();
         let mut response =
-            self.schema.execute(request.data(outline).data(InOrder::default())).await;
+            self.schema.execute(request.data(analysis).data(SequentialLock::default())).await;
         failure::finish(&mut response);
         let outcome = outcome(&response);
-        let pack = move || {
-            // The turn ends when the bytes are there: what waits holds no rows.
-            let _turn = turn;
-            let pieces = body::pieces(response, &keys)?;
-            let size = pieces.iter().map(|piece| piece.len()).sum();
+        let encode = move || {
+            // Released when the bytes are there: what waits holds no rows.
+            let _permits = permits;
+            let chunks = body::chunks(response, &keys)?;
+            let size = chunks.iter().map(|chunk| chunk.len()).sum();
             let encoding = encoding.for_size(size);
-            Ok(Answer { bytes: encoding.pack(&pieces)?, encoding })
+            Ok(EncodedResponse { bytes: encoding.compress(&chunks)?, encoding })
         };
-        let packed: Result<Result<Answer, Box<dyn std::error::Error + Send + Sync>>, _> =
-            tokio::task::spawn_blocking(pack).await;
-        let problem = match packed {
+        let encoded: Result<Result<EncodedResponse, Box<dyn std::error::Error + Send + Sync>>, _> =
+            spawn_blocking(encode).await;
+        let problem = match encoded {
             Ok(Ok(answer)) => return (answer, outcome),
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
-        (self.desk.log)(&format!("an answer could not be written: {problem}"));
+        tracing::error!(cause = redacted(&problem), "an answer could not be written");
         let failure = Failure::new("INTERNAL", "the answer could not be written");
         plain(failure.into_response())
     }
 
-    /// Reads and looks at a request; nothing of it runs.
-    fn prepare(&self, sent: &[u8]) -> Result<Prepared, Box<Response>> {
-        let sent: Sent = serde_json::from_slice(sent).map_err(|error| {
+    /// Parses and analyzes a request; nothing of it runs.
+    fn prepare(&self, sent: &[u8]) -> Result<PreparedRequest, Box<Response>> {
+        let sent: GraphqlRequest = serde_json::from_slice(sent).map_err(|error| {
             let place = format!("line {}, column {}", error.line(), error.column());
             let message = format!(
                 "the body is not a GraphQL request ({place}); send JSON like {{\"query\": \"{{ \
@@ -138,7 +142,7 @@ impl Endpoint {
             );
             boxed(Failure::new("REQUEST_INVALID", message))
         })?;
-        outline::check_nesting(&sent.query).map_err(boxed)?;
+        analysis::check_nesting(&sent.query).map_err(boxed)?;
         let document = parse_query(&sent.query).map_err(|error| {
             let at: Vec<Pos> = error.positions().collect();
             let mut parse = ServerError::new(error.to_string(), None);
@@ -148,7 +152,7 @@ impl Endpoint {
             Box::new(refused)
         })?;
         let name = sent.operation_name.as_deref().filter(|name| !name.is_empty());
-        let outline = outline::outline(&document, name, &self.desk.limits).map_err(boxed)?;
+        let analysis = analysis::analyze(&document, name, &self.context.limits).map_err(boxed)?;
         let mut request = Request::new(sent.query.clone());
         if let Some(name) = name {
             request = request.operation_name(name);
@@ -157,24 +161,24 @@ impl Endpoint {
             request = request.variables(Variables::from_json(variables.into()));
         }
         request.set_parsed_query(document);
-        Ok(Prepared { request, outline })
+        Ok(PreparedRequest { request, analysis })
     }
 
-    /// Waits for a turn, where the request needs one.
-    async fn turn(&self, outline: &Outline) -> Result<Option<Turn>, Failure> {
-        if outline.rankings == 0 {
+    /// Waits for the permits of a request, where it needs them.
+    async fn acquire(&self, analysis: &RequestAnalysis) -> Result<Option<Permits>, Failure> {
+        if analysis.rankings == 0 {
             return Ok(None);
         }
-        let place = Arc::clone(&self.places).try_acquire_owned().map_err(|_| {
-            let queue = self.desk.limits.queue;
+        let admission = Arc::clone(&self.admission_permits).try_acquire_owned().map_err(|_| {
+            let queue = self.context.limits.queue;
             Failure::new("BUSY", format!("{queue} requests wait already; try again later"))
         })?;
-        let _waiting = Up::new(&self.desk.metrics.waiting);
-        let turn = Arc::clone(&self.turns)
+        let _waiting = GaugeGuard::new(&self.context.metrics.waiting);
+        let execution = Arc::clone(&self.execution_permits)
             .acquire_owned()
             .await
             .map_err(|_| Failure::new("BUSY", "the service ends"))?;
-        Ok(Some(Turn { _place: place, _turn: turn }))
+        Ok(Some(Permits { _admission: admission, _execution: execution }))
     }
 }
 
@@ -184,21 +188,21 @@ fn boxed(failure: Failure) -> Box<Response> {
 }
 
 /// A request's right to be worked on.
-struct Turn {
-    _place: OwnedSemaphorePermit,
-    _turn: OwnedSemaphorePermit,
+struct Permits {
+    _admission: OwnedSemaphorePermit,
+    _execution: OwnedSemaphorePermit,
 }
 
 /// Counts a client that went away: its future was dropped before it ended.
-struct Gone<'a> {
-    desk: &'a Desk,
+struct DisconnectGuard<'a> {
+    context: &'a QueryContext,
     armed: bool,
 }
 
-impl Drop for Gone<'_> {
+impl Drop for DisconnectGuard<'_> {
     fn drop(&mut self) {
         if self.armed {
-            self.desk.metrics.gone.fetch_add(1, Ordering::Relaxed);
+            self.context.metrics.gone.inc();
         }
     }
 }
@@ -217,11 +221,11 @@ fn outcome(response: &Response) -> String {
 }
 
 /// A small answer of an error, as it is.
-fn plain(response: Response) -> (Answer, String) {
+fn plain(response: Response) -> (EncodedResponse, String) {
     let outcome = outcome(&response);
     let bytes = serde_json::to_vec(&response).unwrap_or_else(|_| {
         br#"{"data":null,"errors":[{"message":"failed","extensions":{"code":"INTERNAL"}}]}"#
             .to_vec()
     });
-    (Answer { bytes, encoding: Encoding::Identity }, outcome)
+    (EncodedResponse { bytes, encoding: Encoding::Identity }, outcome)
 }

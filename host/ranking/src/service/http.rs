@@ -1,23 +1,33 @@
 //! Paths and headers.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use axum::Router;
 use axum::body::Body;
-use axum::extract::{Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
-    ACCEPT_ENCODING, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING,
-    CONTENT_SECURITY_POLICY, CONTENT_TYPE, HeaderName, ORIGIN, VARY, WWW_AUTHENTICATE,
+    ACCEPT_RANGES, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE,
+    CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE,
+    IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, VARY, WWW_AUTHENTICATE,
     X_CONTENT_TYPE_OPTIONS,
 };
-use axum::http::{HeaderMap, HeaderValue, Method, Response, StatusCode};
-use axum::middleware::{self, Next};
+use axum::http::request::Parts;
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
+use tower_http::cors::{AllowOrigin, CorsLayer};
+use tower_http::set_header::SetResponseHeaderLayer;
+use tower_http::trace::TraceLayer;
+use tracing::Span;
 
-use super::compress::Encoding;
+use super::compress::{Encoding, accepted};
+use super::context::milliseconds;
 use super::failure::Failure;
 use super::files::Files;
-use super::graphql::{Answer, Endpoint};
+use super::graphql::{EncodedResponse, Endpoint};
+use super::response::{JSON, TEXT, plain};
 use super::token::BearerToken;
 
 /// The ranking page. It holds all that it needs; nothing is loaded from elsewhere.
@@ -29,8 +39,23 @@ const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style
                            'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; \
                            form-action 'none'; frame-ancestors 'none'";
 
+/// Prometheus' text format.
+const METRICS: &str = "text/plain; version=0.0.4; charset=utf-8";
+/// For how long a browser may keep what it was told of origins.
+const PREFLIGHT_AGE: Duration = Duration::from_secs(600);
+/// Headers that pages of other origins may send when they load files.
+const FILE_HEADERS: [HeaderName; 7] = [
+    AUTHORIZATION,
+    RANGE,
+    IF_RANGE,
+    IF_MATCH,
+    IF_NONE_MATCH,
+    IF_MODIFIED_SINCE,
+    IF_UNMODIFIED_SINCE,
+];
+
 /// What the handlers share.
-pub(super) struct Site {
+pub(super) struct AppState {
     pub(super) endpoint: Endpoint,
     pub(super) token: Option<BearerToken>,
     pub(super) origins: Vec<String>,
@@ -39,62 +64,90 @@ pub(super) struct Site {
     pub(super) files: Option<Files>,
 }
 
-type Shared = State<Arc<Site>>;
+type Shared = State<Arc<AppState>>;
 
 /// All paths of the service.
-pub(super) fn router(site: Arc<Site>) -> Router {
-    let graphql = post(answer).get(graphiql).options(|site: Shared| async move {
-        preflight(&site, "POST", "authorization, content-type")
-    });
-    let files = || {
-        let asked = "authorization, range, if-range, if-match, if-none-match, if-modified-since, \
-                     if-unmodified-since";
-        get(file).options(async move |site: Shared| preflight(&site, "GET, HEAD", asked))
-    };
-    Router::new()
+pub(super) fn router(state: Arc<AppState>) -> Router {
+    let no_content = || async { StatusCode::NO_CONTENT };
+    let file = || get(get_file).options(no_content);
+    let pages = Router::new()
         .route("/", get(|| async { page(PAGE) }))
-        .route("/graphql", graphql)
         .route("/health", get(health))
         .route("/metrics", get(metrics))
-        .route("/jp", files())
-        .route("/jp/", files())
-        .route("/jp/{*path}", files())
-        .fallback(nothing)
-        .layer(middleware::from_fn_with_state(Arc::clone(&site), common))
-        .with_state(site)
+        .fallback(not_found);
+    let graphql =
+        Router::new().route("/graphql", post(post_graphql).get(graphiql).options(no_content));
+    let files =
+        Router::new().route("/jp", file()).route("/jp/", file()).route("/jp/{*path}", file());
+    let pages = with_cors(pages, &state, &[Method::GET, Method::HEAD], &[AUTHORIZATION]);
+    let graphql = with_cors(graphql, &state, &[Method::POST], &[AUTHORIZATION, CONTENT_TYPE]);
+    let files = with_cors(files, &state, &[Method::GET, Method::HEAD], &FILE_HEADERS);
+    pages
+        .merge(graphql)
+        .merge(files)
+        .layer(SetResponseHeaderLayer::if_not_present(
+            CACHE_CONTROL,
+            HeaderValue::from_static("no-store"),
+        ))
+        .layer(SetResponseHeaderLayer::overriding(
+            X_CONTENT_TYPE_OPTIONS,
+            HeaderValue::from_static("nosniff"),
+        ))
+        .layer(
+            TraceLayer::new_for_http()
+                .make_span_with(request_span)
+                .on_request(())
+                .on_response(|response: &Response, time: Duration, _: &Span| {
+                    let (status, duration_ms) = (response.status().as_u16(), milliseconds(time));
+                    tracing::debug!(status, duration_ms, "a request was answered");
+                })
+                .on_body_chunk(())
+                .on_eos(())
+                // Failures have events where they happen, with their cause.
+                .on_failure(()),
+        )
+        .with_state(state)
 }
 
-/// Headers of every answer.
-async fn common(State(site): Shared, request: Request, next: Next) -> Response<Body> {
-    let origin = request.headers().get(ORIGIN).cloned();
-    let mut response = next.run(request).await;
-    let headers = response.headers_mut();
-    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
-    headers.entry(CACHE_CONTROL).or_insert(HeaderValue::from_static("no-store"));
-    if site.origins.is_empty() {
-        return response;
+/// Lets pages of the named origins ask; without any, nothing is said about origins.
+fn with_cors(
+    router: Router<Arc<AppState>>,
+    state: &AppState,
+    methods: &[Method],
+    headers: &[HeaderName],
+) -> Router<Arc<AppState>> {
+    if state.origins.is_empty() {
+        return router;
     }
-    headers.append(VARY, HeaderValue::from_static("origin"));
-    let allowed = origin.filter(|origin| {
-        site.origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes())
-    });
-    if let Some(origin) = allowed {
-        headers.insert(HeaderName::from_static("access-control-allow-origin"), origin);
-        let exposed = HeaderValue::from_static("etag, accept-ranges, content-range");
-        headers.insert(HeaderName::from_static("access-control-expose-headers"), exposed);
-    }
-    response
+    let origins = state.origins.clone();
+    let is_named = move |origin: &HeaderValue, _: &Parts| {
+        origins.iter().any(|named| named.as_bytes() == origin.as_bytes())
+    };
+    let cors = CorsLayer::new()
+        .allow_origin(AllowOrigin::predicate(is_named))
+        .allow_methods(methods.to_vec())
+        .allow_headers(headers.to_vec())
+        .expose_headers([ETAG, ACCEPT_RANGES, CONTENT_RANGE])
+        .max_age(PREFLIGHT_AGE)
+        .vary([ORIGIN]);
+    router.layer(cors)
 }
 
-async fn answer(State(site): Shared, headers: HeaderMap, body: Body) -> Response<Body> {
-    let refuse = |status, failure| sent(status, site.endpoint.refuse(failure));
-    if !admitted(&site, &headers) {
-        let mut response = refuse(
-            StatusCode::UNAUTHORIZED,
-            Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`"),
-        );
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return response;
+/// The span of a request. It names the route and not the path: that is a text of the client.
+fn request_span(request: &Request) -> Span {
+    static REQUESTS: AtomicU64 = AtomicU64::new(1);
+    let id = REQUESTS.fetch_add(1, Ordering::Relaxed);
+    let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
+    tracing::info_span!("request", id, method = %request.method(), route)
+}
+
+async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response {
+    let refuse = |status, failure| json_response(status, state.endpoint.refuse(failure));
+    if !is_authorized(&state, &headers) {
+        let failure =
+            Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`");
+        let refused = refuse(StatusCode::UNAUTHORIZED, failure);
+        return ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response();
     }
     // A page of another site can only send other types without asking first.
     if !is_json(&headers) {
@@ -102,9 +155,9 @@ async fn answer(State(site): Shared, headers: HeaderMap, body: Body) -> Response
             Failure::new("MEDIA_TYPE", "send the header `Content-Type: application/json`");
         return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure);
     }
-    let limits = &site.endpoint.desk.limits;
+    let limits = &state.endpoint.context.limits;
     let reading = axum::body::to_bytes(body, limits.body_bytes);
-    let bytes = match tokio::time::timeout(limits.receive_time, reading).await {
+    let bytes = match tokio::time::timeout(limits.receive_timeout, reading).await {
         Ok(Ok(bytes)) => bytes,
         Ok(Err(_)) => {
             let most = limits.body_bytes;
@@ -112,15 +165,13 @@ async fn answer(State(site): Shared, headers: HeaderMap, body: Body) -> Response
             return refuse(StatusCode::OK, Failure::new("BODY_TOO_LARGE", message));
         }
         Err(_) => {
-            let seconds = limits.receive_time.as_secs_f64();
+            let seconds = limits.receive_timeout.as_secs_f64();
             let message = format!("the body did not arrive within {seconds} seconds");
             return refuse(StatusCode::OK, Failure::new("TIMEOUT", message));
         }
     };
-    let accepted: Vec<&str> =
-        headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).collect();
-    let encoding = Encoding::choose(&accepted.join(","));
-    sent(StatusCode::OK, site.endpoint.answer(&bytes, encoding).await)
+    let encoding = Encoding::choose(&accepted(&headers));
+    json_response(StatusCode::OK, state.endpoint.respond(&bytes, encoding).await)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -130,102 +181,77 @@ fn is_json(headers: &HeaderMap) -> bool {
         || kind.eq_ignore_ascii_case("application/graphql+json")
 }
 
-fn admitted(site: &Site, headers: &HeaderMap) -> bool {
+fn is_authorized(state: &AppState, headers: &HeaderMap) -> bool {
     let header = headers.get(AUTHORIZATION).map(HeaderValue::as_bytes);
-    site.token.as_ref().is_none_or(|token| token.admits(header))
+    state.token.as_ref().is_none_or(|token| token.admits(header))
 }
 
-fn sent(status: StatusCode, answer: Answer) -> Response<Body> {
-    let mut response = text(status, "application/json", answer.bytes);
-    let headers = response.headers_mut();
-    headers.insert(VARY, HeaderValue::from_static("accept-encoding"));
-    if let Some(name) = answer.encoding.name() {
-        headers.insert(CONTENT_ENCODING, HeaderValue::from_static(name));
-    }
-    response
+fn json_response(status: StatusCode, answer: EncodedResponse) -> Response {
+    let headers = [(CONTENT_TYPE, JSON), (VARY, "accept-encoding")];
+    let coding = answer.encoding.name().map(|name| [(CONTENT_ENCODING, name)]);
+    (status, headers, coding, answer.bytes).into_response()
 }
 
-fn text(status: StatusCode, kind: &'static str, body: impl Into<Body>) -> Response<Body> {
-    let mut response = Response::new(body.into());
-    *response.status_mut() = status;
-    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
-    response
+fn page(html: &'static str) -> Response {
+    let headers =
+        [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, PAGE_POLICY)];
+    (headers, html).into_response()
 }
 
-fn page(html: &'static str) -> Response<Body> {
-    let mut response = text(StatusCode::OK, "text/html; charset=utf-8", html);
-    let policy = HeaderValue::from_static(PAGE_POLICY);
-    response.headers_mut().insert(CONTENT_SECURITY_POLICY, policy);
-    response
-}
-
-async fn graphiql(State(site): Shared) -> Response<Body> {
-    if site.graphiql {
+async fn graphiql(State(state): Shared) -> Response {
+    if state.graphiql {
         return page(GRAPHIQL);
     }
-    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "text/plain", "send POST\n");
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
-    response
-}
-
-/// Tells a browser what a page of an allowed origin may send.
-fn preflight(site: &Site, methods: &'static str, asked: &'static str) -> Response<Body> {
-    let mut response = text(StatusCode::NO_CONTENT, "text/plain", "");
-    if !site.origins.is_empty() {
-        for (name, value) in [
-            ("access-control-allow-methods", methods),
-            ("access-control-allow-headers", asked),
-            ("access-control-max-age", "600"),
-        ] {
-            let name = HeaderName::from_static(name);
-            response.headers_mut().insert(name, HeaderValue::from_static(value));
-        }
-    }
-    response
+    let headers = [(CONTENT_TYPE, TEXT), (ALLOW, "POST")];
+    (StatusCode::METHOD_NOT_ALLOWED, headers, "send POST\n").into_response()
 }
 
 /// 200 while there is a snapshot to ask.
-async fn health(State(site): Shared) -> Response<Body> {
-    let snapshot = site.endpoint.desk.backend.snapshot();
+async fn health(State(state): Shared) -> Response {
+    let snapshot = state.endpoint.context.backend.snapshot();
     let ready = snapshot.days > 0;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let state = if ready { "ok" } else { "no data" };
     let body = serde_json::json!({
         "status": state, "snapshot": snapshot.number, "days": snapshot.days, "codes": snapshot.codes,
     });
-    text(status, "application/json", body.to_string())
+    (status, [(CONTENT_TYPE, JSON)], body.to_string()).into_response()
 }
 
-async fn metrics(State(site): Shared, headers: HeaderMap) -> Response<Body> {
-    if !admitted(&site, &headers) {
-        return stranger();
+async fn metrics(State(state): Shared, headers: HeaderMap) -> Response {
+    if !is_authorized(&state, &headers) {
+        return unauthorized();
     }
-    let desk = &site.endpoint.desk;
-    let numbers = desk.metrics.text(&desk.backend.snapshot());
-    text(StatusCode::OK, "text/plain; version=0.0.4; charset=utf-8", numbers)
+    let context = &state.endpoint.context;
+    match context.metrics.text(&context.backend.snapshot()) {
+        Ok(numbers) => ([(CONTENT_TYPE, METRICS)], numbers).into_response(),
+        Err(error) => {
+            tracing::error!(cause = %error, "the metrics have no text");
+            plain(StatusCode::INTERNAL_SERVER_ERROR, "no metrics\n")
+        }
+    }
 }
 
 /// A stored file. Who may not ask is not told what there is.
-async fn file(State(site): Shared, request: Request) -> Response<Body> {
-    if !admitted(&site, request.headers()) {
-        return stranger();
+async fn get_file(State(state): Shared, request: Request) -> Response {
+    if !is_authorized(&state, request.headers()) {
+        return unauthorized();
     }
-    match &site.files {
+    match &state.files {
         Some(files) => {
-            files.answer(request.method(), request.uri().path(), request.headers()).await
+            files.respond(request.method(), request.uri().path(), request.headers()).await
         }
-        None => text(StatusCode::NOT_FOUND, "text/plain", "Not Found"),
+        None => plain(StatusCode::NOT_FOUND, "Not Found"),
     }
 }
 
-fn stranger() -> Response<Body> {
-    let mut response = text(StatusCode::UNAUTHORIZED, "text/plain", "send the bearer token\n");
-    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-    response
+fn unauthorized() -> Response {
+    let headers = [(CONTENT_TYPE, TEXT), (WWW_AUTHENTICATE, "Bearer")];
+    (StatusCode::UNAUTHORIZED, headers, "send the bearer token\n").into_response()
 }
 
-async fn nothing(method: Method) -> Response<Body> {
+async fn not_found(method: Method) -> Response {
     let body =
         format!("there is nothing here for {method}; see /, /graphql, /jp/, /health, /metrics\n");
-    text(StatusCode::NOT_FOUND, "text/plain", body)
+    plain(StatusCode::NOT_FOUND, body)
 }

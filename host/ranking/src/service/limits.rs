@@ -33,18 +33,18 @@ pub struct ServiceLimits {
     /// Open connections. One more waits to be accepted.
     pub connections: usize,
     /// Time for a request from its first byte to its answer, waiting included.
-    pub request_time: Duration,
+    pub request_timeout: Duration,
     /// Time for a client to send its headers, and again for its body.
-    pub receive_time: Duration,
+    pub receive_timeout: Duration,
     /// Time in which a client must take something of its answer. One that takes nothing is dropped.
-    pub send_time: Duration,
+    pub write_timeout: Duration,
     /// Stored files that are sent at the same time; one more is told to come again. Each holds about
     /// two megabytes, whatever its size.
     pub downloads: usize,
     /// Time for a client to take a whole file. It may go on with a Range request.
-    pub download_time: Duration,
+    pub download_timeout: Duration,
     /// Time for running requests to end after the service is told to stop.
-    pub shutdown_time: Duration,
+    pub shutdown_timeout: Duration,
 }
 
 impl Default for ServiceLimits {
@@ -62,12 +62,12 @@ impl Default for ServiceLimits {
             concurrent_answers: 4,
             queue: 512,
             connections: 1_024,
-            request_time: Duration::from_secs(30),
-            receive_time: Duration::from_secs(10),
-            send_time: Duration::from_secs(60),
+            request_timeout: Duration::from_secs(30),
+            receive_timeout: Duration::from_secs(10),
+            write_timeout: Duration::from_secs(60),
             downloads: 64,
-            download_time: Duration::from_secs(3_600),
-            shutdown_time: Duration::from_secs(10),
+            download_timeout: Duration::from_secs(3_600),
+            shutdown_timeout: Duration::from_secs(10),
         }
     }
 }

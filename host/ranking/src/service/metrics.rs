@@ -1,141 +1,147 @@
 //! Numbers for operators, in Prometheus' text format.
 
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+
+use prometheus::core::Collector;
+use prometheus::{
+    Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
+};
 
 use crate::SnapshotInfo;
 
+/// What every name begins with.
+const NAMESPACE: &str = "kumiki_ranking";
 /// Upper ends of the buckets of request times, in seconds.
 const BUCKETS: [f64; 10] = [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 5.0, 30.0];
 
-/// Counters since the start.
-#[derive(Debug, Default)]
+/// Counters since the start, and gauges.
+#[derive(Debug)]
 pub(super) struct Metrics {
+    registry: Registry,
     /// Requests by `extensions.code`; `OK` for those without an error. The codes are a closed list.
-    outcomes: Mutex<BTreeMap<String, u64>>,
-    buckets: [AtomicU64; BUCKETS.len()],
-    requests: AtomicU64,
-    request_nanos: AtomicU64,
+    outcomes: IntCounterVec,
+    request_seconds: Histogram,
     /// Rankings that are worked on.
-    pub(super) active: AtomicI64,
-    /// Requests that wait for their turn.
-    pub(super) waiting: AtomicI64,
-    /// Open connections.
-    pub(super) connections: AtomicI64,
+    pub(super) active: IntGauge,
+    /// Requests that wait for their permits.
+    pub(super) waiting: IntGauge,
+    /// Connections that are open.
+    pub(super) connections: IntGauge,
     /// Clients that went away before their answer was there.
-    pub(super) gone: AtomicU64,
+    pub(super) gone: IntCounter,
     /// Clients that were dropped because they took nothing, or a file for too long.
-    pub(super) slow: AtomicU64,
+    pub(super) slow: IntCounter,
     /// Requests for stored files by HTTP status. The statuses are a closed list.
-    files: Mutex<BTreeMap<u16, u64>>,
+    files: IntCounterVec,
     /// Stored files that are being sent.
-    pub(super) downloads: AtomicI64,
+    pub(super) downloads: IntGauge,
     /// Bytes of stored files, as sent.
-    pub(super) file_bytes: AtomicU64,
+    pub(super) file_bytes: IntCounter,
     /// Rows of all answers.
-    pub(super) rows: AtomicU64,
-    /// Bytes of all answers, packed.
-    pub(super) bytes: AtomicU64,
+    pub(super) rows: IntCounter,
+    /// Bytes of all answers, as sent.
+    pub(super) bytes: IntCounter,
+    snapshot_number: IntGauge,
+    snapshot_days: IntGauge,
+    snapshot_codes: IntGauge,
+    snapshot_refused: IntGauge,
 }
 
 /// Counts something up for as long as it lives.
-pub(super) struct Up<'a>(&'a AtomicI64);
+pub(super) struct GaugeGuard(IntGauge);
 
-impl<'a> Up<'a> {
-    pub(super) fn new(gauge: &'a AtomicI64) -> Self {
-        gauge.fetch_add(1, Ordering::Relaxed);
-        Self(gauge)
+impl GaugeGuard {
+    pub(super) fn new(gauge: &IntGauge) -> Self {
+        gauge.inc();
+        Self(gauge.clone())
     }
 }
 
-impl Drop for Up<'_> {
+impl Drop for GaugeGuard {
     fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
+        self.0.dec();
+    }
+}
+
+/// Makes metrics of one registry. The library refuses names that Prometheus could not read or that
+/// are given twice; all names are constants here, and a test makes every metric.
+#[derive(Default)]
+struct Maker(Registry);
+
+#[expect(clippy::expect_used, reason = "names are constants, and a test makes every metric")]
+impl Maker {
+    fn register<C: Collector + Clone + 'static>(&self, made: prometheus::Result<C>) -> C {
+        let collector = made.expect("the name is one");
+        self.0.register(Box::new(collector.clone())).expect("the name is given once");
+        collector
+    }
+
+    fn counter(&self, name: &str, help: &str) -> IntCounter {
+        self.register(IntCounter::with_opts(Opts::new(name, help).namespace(NAMESPACE)))
+    }
+
+    fn counters(&self, name: &str, help: &str, label: &str) -> IntCounterVec {
+        self.register(IntCounterVec::new(Opts::new(name, help).namespace(NAMESPACE), &[label]))
+    }
+
+    fn gauge(&self, name: &str, help: &str) -> IntGauge {
+        self.register(IntGauge::with_opts(Opts::new(name, help).namespace(NAMESPACE)))
+    }
+
+    fn histogram(&self, name: &str, help: &str) -> Histogram {
+        let options = HistogramOpts::new(name, help).namespace(NAMESPACE).buckets(BUCKETS.to_vec());
+        self.register(Histogram::with_opts(options))
+    }
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let make = Maker::default();
+        Self {
+            outcomes: make.counters("requests_total", "GraphQL requests by outcome.", "code"),
+            files: make.counters("file_requests_total", "Requests for files by status.", "status"),
+            request_seconds: make.histogram("request_seconds", "Time to the answer."),
+            rows: make.counter("rows_total", "Rows of all answers."),
+            bytes: make.counter("response_bytes_total", "Bytes of all answers."),
+            gone: make.counter("clients_gone_total", "Clients that went away early."),
+            slow: make.counter("clients_slow_total", "Clients dropped as too slow."),
+            file_bytes: make.counter("file_bytes_total", "Bytes of stored files."),
+            downloads: make.gauge("downloads", "Files being sent."),
+            active: make.gauge("rankings_active", "Rankings being worked on."),
+            waiting: make.gauge("requests_waiting", "Requests that wait."),
+            connections: make.gauge("connections", "Open connections."),
+            snapshot_number: make.gauge("snapshot_number", "The present snapshot."),
+            snapshot_days: make.gauge("snapshot_days", "Business days in it."),
+            snapshot_codes: make.gauge("snapshot_codes", "Issue codes in it."),
+            snapshot_refused: make
+                .gauge("snapshot_refused", "1 while a newer snapshot cannot be used."),
+            registry: make.0,
+        }
     }
 }
 
 impl Metrics {
     /// Counts a request that was answered.
     pub(super) fn answered(&self, outcome: &str, time: Duration) {
-        let mut outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
-        *outcomes.entry(outcome.to_owned()).or_default() += 1;
-        drop(outcomes);
-        self.requests.fetch_add(1, Ordering::Relaxed);
-        let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        self.request_nanos.fetch_add(nanos, Ordering::Relaxed);
-        for (end, bucket) in BUCKETS.iter().zip(&self.buckets) {
-            if time.as_secs_f64() <= *end {
-                bucket.fetch_add(1, Ordering::Relaxed);
-            }
-        }
+        self.outcomes.with_label_values(&[outcome]).inc();
+        self.request_seconds.observe(time.as_secs_f64());
     }
 
     /// Counts a request for a stored file.
     pub(super) fn file_answered(&self, status: u16) {
-        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        *files.entry(status).or_default() += 1;
+        self.files.with_label_values(&[status.to_string()]).inc();
     }
 
     /// All numbers as text.
-    pub(super) fn text(&self, snapshot: &SnapshotInfo) -> String {
-        let mut out = String::new();
-        self.requests_text(&mut out);
-        let number = |value: &AtomicU64| value.load(Ordering::Relaxed).to_string();
-        let gauge = |value: &AtomicI64| value.load(Ordering::Relaxed).to_string();
-        for (name, kind, help, value) in [
-            ("rows_total", "counter", "Rows of all answers.", number(&self.rows)),
-            ("response_bytes_total", "counter", "Bytes of all answers.", number(&self.bytes)),
-            ("clients_gone_total", "counter", "Clients that went away early.", number(&self.gone)),
-            ("clients_slow_total", "counter", "Clients dropped as too slow.", number(&self.slow)),
-            ("file_bytes_total", "counter", "Bytes of stored files.", number(&self.file_bytes)),
-            ("downloads", "gauge", "Files being sent.", gauge(&self.downloads)),
-            ("rankings_active", "gauge", "Rankings being worked on.", gauge(&self.active)),
-            ("requests_waiting", "gauge", "Requests that wait.", gauge(&self.waiting)),
-            ("connections", "gauge", "Open connections.", gauge(&self.connections)),
-            ("snapshot_number", "gauge", "The present snapshot.", snapshot.number.to_string()),
-            ("snapshot_days", "gauge", "Business days in it.", snapshot.days.to_string()),
-            ("snapshot_codes", "gauge", "Issue codes in it.", snapshot.codes.to_string()),
-            (
-                "snapshot_refused",
-                "gauge",
-                "1 while a newer snapshot cannot be used.",
-                u8::from(snapshot.refused.is_some()).to_string(),
-            ),
-        ] {
-            let name = format!("kumiki_ranking_{name}");
-            out += &format!("# HELP {name} {help}\n# TYPE {name} {kind}\n{name} {value}\n");
-        }
-        out
-    }
-
-    // Writing to a string cannot fail.
-    fn requests_text(&self, out: &mut String) {
-        let name = "kumiki_ranking_requests_total";
-        let _ = writeln!(out, "# HELP {name} GraphQL requests by outcome.\n# TYPE {name} counter");
-        let outcomes = self.outcomes.lock().unwrap_or_else(PoisonError::into_inner);
-        for (outcome, count) in outcomes.iter() {
-            let _ = writeln!(out, "{name}{{code=\"{outcome}\"}} {count}");
-        }
-        let name = "kumiki_ranking_file_requests_total";
-        let _ = writeln!(out, "# HELP {name} Requests for files by status.\n# TYPE {name} counter");
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
-        for (status, count) in files.iter() {
-            let _ = writeln!(out, "{name}{{status=\"{status}\"}} {count}");
-        }
-        let name = "kumiki_ranking_request_seconds";
-        let _ = writeln!(out, "# HELP {name} Time to the answer.\n# TYPE {name} histogram");
-        for (end, bucket) in BUCKETS.iter().zip(&self.buckets) {
-            let count = bucket.load(Ordering::Relaxed);
-            let _ = writeln!(out, "{name}_bucket{{le=\"{end}\"}} {count}");
-        }
-        let requests = self.requests.load(Ordering::Relaxed);
-        let seconds =
-            Duration::from_nanos(self.request_nanos.load(Ordering::Relaxed)).as_secs_f64();
-        let _ = writeln!(out, "{name}_bucket{{le=\"+Inf\"}} {requests}");
-        let _ = writeln!(out, "{name}_sum {seconds}\n{name}_count {requests}");
+    ///
+    /// # Errors
+    /// What the library says of a metric that has no text.
+    pub(super) fn text(&self, snapshot: &SnapshotInfo) -> prometheus::Result<String> {
+        self.snapshot_number.set(snapshot.number.cast_signed());
+        self.snapshot_days.set(snapshot.days as i64);
+        self.snapshot_codes.set(snapshot.codes as i64);
+        self.snapshot_refused.set(snapshot.refused.is_some().into());
+        TextEncoder::new().encode_to_string(&self.registry.gather())
     }
 }
 
@@ -149,12 +155,12 @@ mod tests {
         metrics.answered("OK", Duration::from_millis(3));
         metrics.answered("BUSY", Duration::from_secs(60));
         metrics.file_answered(206);
-        let up = Up::new(&metrics.active);
+        let active = GaugeGuard::new(&metrics.active);
         let day = domain::JstDate::default();
         let refused = Some("damaged".to_owned());
         let snapshot =
             SnapshotInfo { number: 7, days: 1, codes: 2, first: day, last: day, refused };
-        let text = metrics.text(&snapshot);
+        let text = metrics.text(&snapshot).unwrap();
         for line in [
             "kumiki_ranking_requests_total{code=\"BUSY\"} 1",
             "kumiki_ranking_requests_total{code=\"OK\"} 1",
@@ -172,7 +178,7 @@ mod tests {
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");
         }
-        drop(up);
-        assert!(metrics.text(&snapshot).contains("rankings_active 0"));
+        drop(active);
+        assert!(metrics.text(&snapshot).unwrap().contains("rankings_active 0"));
     }
 }

@@ -4,58 +4,34 @@
 //! by the library; the rows of a ranking, which are most of every answer, are written straight from
 //! the result. Spec: "POST /graphql".
 //!
-//! - `limits`: what a request may cost, and what it may hold.
-//! - `schema`, `resolve`: the GraphQL types, and what they are answered with.
-//! - `outline`: a look at a request before anything of it runs.
+//! - `context`, `limits`: what all requests share, and what each may cost and hold.
+//! - `schema`, `item`, `resolve`: the GraphQL types, and what they are answered with.
+//! - `analysis`: what a request would cost, before anything of it runs.
 //! - `body`, `compress`: from a result to bytes; the rows are written by `crate::rows`.
-//! - `graphql`, `http`, `server`: from sockets to a request, and back.
+//! - `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
-//! - `patience`: ends with clients that take nothing.
 //! - `metrics`, `token`: numbers for operators, and who may ask.
 
+mod analysis;
+mod backend;
 mod body;
 mod compress;
+mod context;
 mod failure;
 mod files;
 mod graphql;
 mod http;
+mod item;
 mod limits;
 mod metrics;
-mod outline;
-mod patience;
 mod resolve;
+mod response;
 mod schema;
 mod server;
 mod token;
 
+pub use backend::Backend;
 pub use limits::ServiceLimits;
 pub use schema::{SCHEMA_VERSION, sdl};
 pub use server::{Service, ServiceError, ServiceOptions, ServiceStop};
 pub use token::{BearerToken, TOKEN_BYTES_MAX, TOKEN_BYTES_MIN, TokenError};
-
-use crate::{CancelToken, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
-
-/// What the service needs of an engine.
-///
-/// [`RankEngine`] is the one that people use; tests put in others, to hold a query for as long as
-/// they need.
-pub trait Backend: Send + Sync + 'static {
-    /// Ranks; blocks until done, cancelled or out of time.
-    ///
-    /// # Errors
-    /// As [`RankEngine::rank`].
-    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError>;
-
-    /// What the present snapshot holds.
-    fn snapshot(&self) -> SnapshotInfo;
-}
-
-impl Backend for RankEngine {
-    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        Self::rank(self, query, cancel)
-    }
-
-    fn snapshot(&self) -> SnapshotInfo {
-        Self::snapshot(self)
-    }
-}

@@ -1,47 +1,27 @@
 //! What a ranking field is answered with: arguments checked, the engine asked, rows written.
 
-use std::borrow::Cow;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
-use async_graphql::parser::types::Field;
-use async_graphql::registry::Registry;
-use async_graphql::{Context, ContextSelectionSet, OutputType, Positioned, ServerResult, Value};
-use axum::body::Bytes;
+use async_graphql::Context;
 use domain::JstDate;
 
-use super::Backend;
+use super::analysis::RequestAnalysis;
+use super::context::{QueryContext, blocking};
 use super::failure::Failure;
-use super::limits::{LIBRARY_ROWS, ServiceLimits};
-use super::metrics::{Metrics, Up};
-use super::outline::Outline;
-use super::schema::DailyRankingItem;
+use super::item::{RankedRows, items};
+use super::limits::LIBRARY_ROWS;
+use super::metrics::GaugeGuard;
 use crate::formula::FORMULA_DEFAULT;
 use crate::rows::{self, ItemField, Selection};
-use crate::{
-    BoundFormula, CancelToken, Formula, FormulaListing, FormulaShelf, RankError, RankOrder,
-    RankQuery, Ranking, SnapshotInfo, SortBy,
-};
-
-/// Takes a line for the operator's log: causes that clients are not told.
-pub(super) type Log = Arc<dyn Fn(&str) + Send + Sync>;
-
-/// What all requests share.
-pub(super) struct Desk {
-    pub(super) backend: Arc<dyn Backend>,
-    pub(super) formulas: Option<Arc<FormulaShelf>>,
-    pub(super) limits: ServiceLimits,
-    pub(super) metrics: Metrics,
-    pub(super) log: Log,
-}
+use crate::{BoundFormula, CancelToken, Formula, FormulaListing, RankOrder, RankQuery, SortBy};
 
 /// Lets the rankings of one request end one after the other.
 #[derive(Debug, Default)]
-pub(super) struct InOrder(tokio::sync::Mutex<()>);
+pub(super) struct SequentialLock(tokio::sync::Mutex<()>);
 
 /// The arguments of stockRankingRange, as sent.
 #[derive(Clone)]
-pub(super) struct Asked {
+pub(super) struct RankingArguments {
     pub(super) from_date: String,
     pub(super) to_date: String,
     /// A formula's text; the default when nothing is said.
@@ -54,28 +34,7 @@ pub(super) struct Asked {
     pub(super) limit: i32,
 }
 
-impl Desk {
-    /// A desk for printing the schema; it has no data.
-    pub(super) fn without_data() -> Self {
-        struct Nothing;
-        impl Backend for Nothing {
-            fn rank(&self, _: &RankQuery, _: &CancelToken) -> Result<Ranking, RankError> {
-                Err(RankError::NoData("there is no data".to_owned()))
-            }
-            fn snapshot(&self) -> SnapshotInfo {
-                let day = JstDate::default();
-                SnapshotInfo { number: 0, days: 0, codes: 0, first: day, last: day, refused: None }
-            }
-        }
-        Self {
-            backend: Arc::new(Nothing),
-            formulas: None,
-            limits: ServiceLimits::default(),
-            metrics: Metrics::default(),
-            log: Arc::new(|_| {}),
-        }
-    }
-
+impl QueryContext {
     /// The formula of a text, within the limits of the service.
     pub(super) fn formula(&self, text: &str) -> Result<Formula, Failure> {
         let limits = &self.limits;
@@ -99,10 +58,10 @@ impl Desk {
 
     /// A module with its parameters, within the limits of the service.
     fn module(&self, name: &str, params: &[(String, f64)]) -> Result<BoundFormula, Failure> {
-        let shelf = self.formulas.as_ref().ok_or_else(|| {
+        let registry = self.formulas.as_ref().ok_or_else(|| {
             Failure::new("FORMULA_UNKNOWN", "this service has no formula modules; use sortBy")
         })?;
-        let bound = shelf.bind(name, params).map_err(|error| self.told(error))?;
+        let bound = registry.bind(name, params).map_err(Failure::report)?;
         let (reach, most) = (bound.reach(), self.limits.lag);
         if reach > most {
             let message =
@@ -114,33 +73,26 @@ impl Desk {
 
     /// The modules that clients may rank by.
     pub(super) fn modules(&self) -> Result<Vec<FormulaListing>, Failure> {
-        let shelf = self.formulas.as_ref();
-        shelf.map_or(Ok(Vec::new()), |shelf| shelf.list().map_err(|error| self.told(error)))
-    }
-
-    /// What the client is told; the cause goes to the log.
-    fn told(&self, error: RankError) -> Failure {
-        if let Some(cause) = std::error::Error::source(&error) {
-            (self.log)(&format!("{}: {error}: {cause}", error.code()));
-        }
-        error.into()
+        let registry = self.formulas.as_ref();
+        registry.map_or(Ok(Vec::new()), |registry| registry.list().map_err(Failure::report))
     }
 
     /// What to sort by: a formula's text or a module, never both.
-    fn sort_by(&self, asked: &Asked) -> Result<SortBy, Failure> {
+    fn sort_by(&self, arguments: &RankingArguments) -> Result<SortBy, Failure> {
         let conflict = |message: &str| Err(Failure::new("ARGUMENTS_CONFLICT", message));
-        match (&asked.formula, &asked.sort_by) {
+        match (&arguments.formula, &arguments.sort_by) {
             (Some(_), Some(_)) => conflict("sortBy and formula are both given; use one"),
-            (Some(name), None) => Ok(self.module(name, &asked.formula_params)?.into()),
-            (None, _) if !asked.formula_params.is_empty() => {
+            (Some(name), None) => Ok(self.module(name, &arguments.formula_params)?.into()),
+            (None, _) if !arguments.formula_params.is_empty() => {
                 conflict("formulaParams are given without formula; name a formula module")
             }
             (None, text) => Ok(self.formula(text.as_deref().unwrap_or(FORMULA_DEFAULT))?.into()),
         }
     }
 
-    fn query(&self, asked: &Asked) -> Result<RankQuery, Failure> {
-        let (from, to) = (date("fromDate", &asked.from_date)?, date("toDate", &asked.to_date)?);
+    fn query(&self, arguments: &RankingArguments) -> Result<RankQuery, Failure> {
+        let (from, to) =
+            (date("fromDate", &arguments.from_date)?, date("toDate", &arguments.to_date)?);
         let years = self.limits.range_years;
         if let Some(last) = from.checked_add_months(chrono::Months::new(12 * years))
             && to > last
@@ -151,13 +103,13 @@ impl Desk {
             ));
         }
         let most = self.limits.rank_limit;
-        let limit = u32::try_from(asked.limit).ok().filter(|limit| (1..=most).contains(limit));
+        let limit = u32::try_from(arguments.limit).ok().filter(|limit| (1..=most).contains(limit));
         let limit = limit.ok_or_else(|| {
-            let found = asked.limit;
+            let found = arguments.limit;
             Failure::new("LIMIT_INVALID", format!("limit is {found}; write 1 to {most}"))
         })?;
-        let order: RankOrder = asked.order.parse()?;
-        let sort_by = self.sort_by(asked)?;
+        let order: RankOrder = arguments.order.parse()?;
+        let sort_by = self.sort_by(arguments)?;
         Ok(RankQuery { from, to, sort_by, order, limit, codes: None })
     }
 
@@ -165,43 +117,29 @@ impl Desk {
     pub(super) async fn rank(
         self: &Arc<Self>,
         ctx: &Context<'_>,
-        asked: &Asked,
+        arguments: &RankingArguments,
     ) -> Result<RankedRows, Failure> {
-        let query = match &asked.formula {
-            None => self.query(asked)?,
+        let query = match &arguments.formula {
+            None => self.query(arguments)?,
             // A module may have to be read and compiled first.
             Some(_) => {
-                let (desk, asked) = (Arc::clone(self), asked.clone());
-                self.blocking(move || desk.query(&asked)).await?
+                let (context, arguments) = (Arc::clone(self), arguments.clone());
+                blocking(move || context.query(&arguments)).await?
             }
         };
-        let merges = ctx.data_opt::<Outline>().is_some_and(|outline| outline.merges);
+        let merges = ctx.data_opt::<RequestAnalysis>().is_some_and(|analysis| analysis.merges);
         let selection = if merges { None } else { selection(ctx) };
         // Pieces of one list end in the order asked, so that merging them gives the same bytes.
-        let in_order = ctx.data_opt::<InOrder>().filter(|_| merges);
-        let _first = match in_order {
-            Some(in_order) => Some(in_order.0.lock().await),
+        let sequential = ctx.data_opt::<SequentialLock>().filter(|_| merges);
+        let _first = match sequential {
+            Some(sequential) => Some(sequential.0.lock().await),
             None => None,
         };
         let cancel = CancelToken::new();
         let _guard = cancel.cancel_on_drop();
-        let desk = Arc::clone(self);
-        let work = move || desk.rank_blocking(&query, &cancel, selection);
-        self.blocking(work).await
-    }
-
-    /// Works in a thread that may block.
-    pub(super) async fn blocking<T: Send + 'static>(
-        &self,
-        work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
-    ) -> Result<T, Failure> {
-        match tokio::task::spawn_blocking(work).await {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                (self.log)(&format!("a query ended by itself: {error}"));
-                Err(Failure::new("INTERNAL", "the query failed inside; it is in the service's log"))
-            }
-        }
+        let context = Arc::clone(self);
+        let work = move || context.rank_blocking(&query, &cancel, selection);
+        blocking(work).await
     }
 
     fn rank_blocking(
@@ -210,8 +148,8 @@ impl Desk {
         cancel: &CancelToken,
         selection: Option<Selection>,
     ) -> Result<RankedRows, Failure> {
-        let _active = Up::new(&self.metrics.active);
-        let ranking = self.backend.rank(query, cancel).map_err(|error| self.told(error))?;
+        let _active = GaugeGuard::new(&self.metrics.active);
+        let ranking = self.backend.rank(query, cancel).map_err(Failure::report)?;
         let (found, most) = match &selection {
             Some(_) => (ranking.rows.len(), self.limits.answer_rows),
             None => (ranking.rows.len(), LIBRARY_ROWS.min(self.limits.answer_rows)),
@@ -225,7 +163,7 @@ impl Desk {
                 ),
             ));
         }
-        self.metrics.rows.fetch_add(found as u64, Ordering::Relaxed);
+        self.metrics.rows.inc_by(found as u64);
         Ok(match selection {
             Some(selection) => RankedRows::Written(rows::json(&ranking, &selection).into()),
             None => RankedRows::Library(items(&ranking)),
@@ -234,18 +172,10 @@ impl Desk {
 }
 
 fn date(name: &str, text: &str) -> Result<JstDate, Failure> {
-    let digits = |range: std::ops::Range<usize>| {
-        let part = text.get(range)?;
-        part.bytes().all(|byte| byte.is_ascii_digit()).then(|| part.parse::<u32>().ok())?
-    };
-    let parsed = (text.len() == 10 && text.get(4..5) == Some("-") && text.get(7..8) == Some("-"))
-        .then(|| {
-            let (year, month, day) = (digits(0..4)?, digits(5..7)?, digits(8..10)?);
-            JstDate::from_ymd_opt(year.cast_signed(), month, day)
-        })
-        .flatten();
+    // The library reads other forms of a day too; only one of them is written back the same.
+    let parsed = text.parse::<JstDate>().ok().filter(|day| day.to_string() == text);
     parsed.ok_or_else(|| {
-        let found = crate::query::shown(text);
+        let found = crate::text::excerpt(text);
         Failure::new(
             "DATE_INVALID",
             format!("{name} is `{found}`; write a day as YYYY-MM-DD, like 2024-01-31"),
@@ -266,52 +196,6 @@ fn selection(ctx: &Context<'_>) -> Option<Selection> {
     Some(selection)
 }
 
-fn items(ranking: &Ranking) -> Vec<DailyRankingItem> {
-    let item = |row: &crate::RankRow| DailyRankingItem {
-        date: ranking.days[row.day as usize].to_string(),
-        code: ranking.codes[row.code as usize].to_string(),
-        close: row.close,
-        prev_close: None,
-        sort_value: row.sort_value,
-        volume: row.volume,
-        rank: row.rank.cast_signed(),
-    };
-    ranking.rows.iter().map(item).collect()
-}
-
-/// The value of stockRankingRange; to the schema it is a list of DailyRankingItem.
-pub(super) enum RankedRows {
-    /// JSON, ready to be put into the answer.
-    Written(Bytes),
-    /// Rows that the library resolves field by field.
-    Library(Vec<DailyRankingItem>),
-}
-
-impl OutputType for RankedRows {
-    fn type_name() -> Cow<'static, str> {
-        <Vec<DailyRankingItem> as OutputType>::type_name()
-    }
-
-    fn qualified_type_name() -> String {
-        <Vec<DailyRankingItem> as OutputType>::qualified_type_name()
-    }
-
-    fn create_type_info(registry: &mut Registry) -> String {
-        <Vec<DailyRankingItem> as OutputType>::create_type_info(registry)
-    }
-
-    async fn resolve(
-        &self,
-        ctx: &ContextSelectionSet<'_>,
-        field: &Positioned<Field>,
-    ) -> ServerResult<Value> {
-        match self {
-            Self::Written(json) => Ok(Value::Binary(json.clone())),
-            Self::Library(items) => OutputType::resolve(items, ctx, field).await,
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -328,9 +212,9 @@ mod tests {
 
     #[test]
     fn arguments_have_limits() {
-        let desk = Desk::without_data();
-        let check = |change: fn(&mut Asked)| {
-            let mut asked = Asked {
+        let context = QueryContext::without_data();
+        let check = |change: fn(&mut RankingArguments)| {
+            let mut arguments = RankingArguments {
                 from_date: "2000-01-01".to_owned(),
                 to_date: "2030-01-01".to_owned(),
                 sort_by: Some("Close".to_owned()),
@@ -339,39 +223,42 @@ mod tests {
                 order: "desc".to_owned(),
                 limit: 500,
             };
-            change(&mut asked);
-            desk.query(&asked).map(|query| query.limit).map_err(|failure| failure.code)
+            change(&mut arguments);
+            context.query(&arguments).map(|query| query.limit).map_err(|failure| failure.code)
         };
         assert_eq!(check(|_| {}), Ok(500));
-        assert_eq!(check(|asked| asked.limit = 501), Err("LIMIT_INVALID"));
-        assert_eq!(check(|asked| asked.limit = 0), Err("LIMIT_INVALID"));
-        assert_eq!(check(|asked| asked.limit = -1), Err("LIMIT_INVALID"));
-        assert_eq!(check(|asked| asked.order = "DESC".to_owned()), Err("ORDER_INVALID"));
-        assert_eq!(check(|asked| asked.to_date = "2030-01-02".to_owned()), Err("RANGE_INVALID"));
+        assert_eq!(check(|arguments| arguments.limit = 501), Err("LIMIT_INVALID"));
+        assert_eq!(check(|arguments| arguments.limit = 0), Err("LIMIT_INVALID"));
+        assert_eq!(check(|arguments| arguments.limit = -1), Err("LIMIT_INVALID"));
+        assert_eq!(check(|arguments| arguments.order = "DESC".to_owned()), Err("ORDER_INVALID"));
         assert_eq!(
-            check(|asked| asked.sort_by = Some("Close;".to_owned())),
-            Err("FORMULA_INVALID")
-        );
-        assert_eq!(check(|asked| asked.sort_by = Some("Close[-2600]".to_owned())), Ok(500));
-        assert_eq!(
-            check(|asked| asked.sort_by = Some("Close[-2601]".to_owned())),
-            Err("FORMULA_INVALID")
+            check(|arguments| arguments.to_date = "2030-01-02".to_owned()),
+            Err("RANGE_INVALID")
         );
         assert_eq!(
-            check(|asked| asked.sort_by = Some(format!("Close{}", " ".repeat(995)))),
+            check(|arguments| arguments.sort_by = Some("Close;".to_owned())),
+            Err("FORMULA_INVALID")
+        );
+        assert_eq!(check(|arguments| arguments.sort_by = Some("Close[-2600]".to_owned())), Ok(500));
+        assert_eq!(
+            check(|arguments| arguments.sort_by = Some("Close[-2601]".to_owned())),
+            Err("FORMULA_INVALID")
+        );
+        assert_eq!(
+            check(|arguments| arguments.sort_by = Some(format!("Close{}", " ".repeat(995)))),
             Ok(500)
         );
         assert_eq!(
-            check(|asked| asked.sort_by = Some(format!("Close{}", " ".repeat(996)))),
+            check(|arguments| arguments.sort_by = Some(format!("Close{}", " ".repeat(996)))),
             Err("FORMULA_INVALID")
         );
     }
 
     #[test]
     fn a_formula_and_a_module_exclude_each_other() {
-        let desk = Desk::without_data();
+        let context = QueryContext::without_data();
         let code = |sort_by: Option<&str>, formula: Option<&str>, params: &[(&str, f64)]| {
-            let asked = Asked {
+            let arguments = RankingArguments {
                 from_date: "2000-01-01".to_owned(),
                 to_date: "2030-01-01".to_owned(),
                 sort_by: sort_by.map(str::to_owned),
@@ -380,7 +267,8 @@ mod tests {
                 order: "desc".to_owned(),
                 limit: 5,
             };
-            desk.query(&asked)
+            context
+                .query(&arguments)
                 .map(|query| query.sort_by.to_string())
                 .map_err(|failure| failure.code)
         };

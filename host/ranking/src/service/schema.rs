@@ -9,33 +9,15 @@ use async_graphql::{
 
 use domain::JstDate;
 
-use super::resolve::{Asked, Desk, RankedRows};
+use super::context::{QueryContext, blocking};
+use super::item::RankedRows;
+use super::resolve::RankingArguments;
 use crate::{FORMULA_DEFAULT, Formula, FormulaListing, limits};
 
 /// Version of the GraphQL schema. The first number changes when a client could break.
 pub const SCHEMA_VERSION: &str = "1.0";
 
 pub(super) type RankingSchema = Schema<Query, EmptyMutation, EmptySubscription>;
-
-/// One issue in the ranking of one day.
-#[derive(Debug, Clone, SimpleObject)]
-pub(super) struct DailyRankingItem {
-    /// Trading day, YYYY-MM-DD.
-    pub(super) date: String,
-    /// Issue code.
-    pub(super) code: String,
-    /// Closing price in yen, as stored. Rows without one are not ranked.
-    pub(super) close: f64,
-    /// Always null.
-    #[graphql(deprecation = "always null; write Close[-1] in the formula instead")]
-    pub(super) prev_close: Option<f64>,
-    /// Result of the formula or module, not rounded. Rows where it is null come last, in both orders.
-    pub(super) sort_value: Option<f64>,
-    /// Volume in shares.
-    pub(super) volume: Option<f64>,
-    /// 1 to limit within each day.
-    pub(super) rank: i32,
-}
 
 /// What the present snapshot of the daily prices holds.
 #[derive(Debug, Clone, SimpleObject)]
@@ -144,7 +126,7 @@ impl From<FormulaListing> for FormulaModule {
 
 /// The root of every request.
 pub(super) struct Query {
-    pub(super) desk: Arc<Desk>,
+    pub(super) context: Arc<QueryContext>,
 }
 
 /// Rankings of the issues of the Tokyo market, day by day, by a formula of the client.
@@ -209,7 +191,7 @@ impl Query {
         formula_params: Option<Vec<FormulaParam>>,
     ) -> async_graphql::Result<RankedRows> {
         // An explicit null means the default, as if nothing was said.
-        let asked = Asked {
+        let arguments = RankingArguments {
             from_date,
             to_date,
             // The library puts in the default; with a module only what was sent counts.
@@ -223,7 +205,7 @@ impl Query {
             order: order.unwrap_or_else(|| "desc".to_owned()),
             limit: limit.unwrap_or(DEFAULT_LIMIT),
         };
-        self.desk.rank(ctx, &asked).await.map_err(|failure| failure.into_error())
+        self.context.rank(ctx, &arguments).await.map_err(|failure| failure.into_error())
     }
 
     /// Whether a text is a formula that sortBy accepts. Nothing is computed.
@@ -231,7 +213,7 @@ impl Query {
         &self,
         #[graphql(desc = "The text to look at.")] sort_by: String,
     ) -> FormulaCheck {
-        match self.desk.formula(&sort_by) {
+        match self.context.formula(&sort_by) {
             Ok(formula) => FormulaCheck {
                 valid: true,
                 canonical: Some(formula.to_string()),
@@ -248,15 +230,15 @@ impl Query {
 
     /// The formula modules that `formula` may name, by name.
     async fn formulas(&self) -> async_graphql::Result<Vec<FormulaModule>> {
-        let desk = Arc::clone(&self.desk);
-        let listed = self.desk.blocking(move || desk.modules()).await;
+        let context = Arc::clone(&self.context);
+        let listed = blocking(move || context.modules()).await;
         let listed = listed.map_err(|failure| failure.into_error())?;
         Ok(listed.into_iter().map(FormulaModule::from).collect())
     }
 
     /// What the data holds now.
     async fn dataset(&self) -> Dataset {
-        let snapshot = self.desk.backend.snapshot();
+        let snapshot = self.context.backend.snapshot();
         let day = |date: JstDate| (snapshot.days > 0).then(|| date.to_string());
         Dataset {
             snapshot: snapshot.number.to_string(),
@@ -283,16 +265,18 @@ fn is_sent(ctx: &Context<'_>, name: &str) -> bool {
 const DEFAULT_LIMIT: i32 = limits::LIMIT_DEFAULT.cast_signed();
 
 /// The schema with its resolvers.
-pub(super) fn build(desk: Arc<Desk>) -> RankingSchema {
+pub(super) fn build(context: Arc<QueryContext>) -> RankingSchema {
     // Depth and width are checked before the library sees the text.
-    Schema::build(Query { desk }, EmptyMutation, EmptySubscription).disable_suggestions().finish()
+    Schema::build(Query { context }, EmptyMutation, EmptySubscription)
+        .disable_suggestions()
+        .finish()
 }
 
 /// The schema as text (schemas/ranking.graphql).
 #[must_use]
 pub fn sdl() -> String {
     let types = Schema::build(
-        Query { desk: Arc::new(Desk::without_data()) },
+        Query { context: Arc::new(QueryContext::without_data()) },
         EmptyMutation,
         EmptySubscription,
     );
@@ -321,7 +305,7 @@ mod tests {
             format!("{} levels", limits.depth),
             format!("{} fields", grouped(limits.fields)),
             format!("{} bytes", grouped(limits.body_bytes)),
-            format!("{} seconds", limits.request_time.as_secs()),
+            format!("{} seconds", limits.request_timeout.as_secs()),
             format!("Rows of each day, 1 to {}.", limits.rank_limit),
             format!("at most {} years", limits.range_years),
             format!("N from 1 to {}", grouped(limits.lag as usize)),

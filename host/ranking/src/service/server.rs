@@ -3,7 +3,6 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
@@ -12,23 +11,24 @@ use hyper_util::service::TowerToHyperService;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+use tokio_io_timeout::TimeoutWriter;
+use tracing::Instrument;
 
-use super::Backend;
+use super::backend::Backend;
+use super::context::QueryContext;
 use super::files::{self, Files};
 use super::graphql::Endpoint;
-use super::http::{self, Site};
+use super::http::{self, AppState};
 use super::limits::ServiceLimits;
-use super::metrics::{Metrics, Up};
-use super::patience::Patient;
-use super::resolve::{Desk, Log};
+use super::metrics::{GaugeGuard, Metrics};
 use super::token::BearerToken;
-use crate::FormulaShelf;
+use crate::FormulaRegistry;
 use crate::store::DataDir;
 
 /// Most bytes of a request's headers.
-const HEADER_BYTES: usize = 32 * 1024;
+const HEADER_BYTES_MAX: usize = 32 * 1024;
 /// Most headers of a request.
-const HEADERS: usize = 64;
+const HEADERS_MAX: usize = 64;
 /// Threads that read and write sockets. The work itself has threads of its own.
 const SOCKET_THREADS: usize = 2;
 /// Pause after the system refuses a new connection, until there is room again.
@@ -44,7 +44,7 @@ pub struct ServiceOptions {
     /// Origins whose pages may ask (CORS); none by default.
     pub origins: Vec<String>,
     /// Formula modules that clients may rank by; none by default.
-    pub formulas: Option<Arc<FormulaShelf>>,
+    pub formulas: Option<Arc<FormulaRegistry>>,
     /// Whether GET /graphql shows a page for trying queries.
     pub graphiql: bool,
     /// Where the stored files are that GET /jp/ hands out; none does without.
@@ -72,7 +72,7 @@ pub enum ServiceError {
 pub struct ServiceStop(Arc<watch::Sender<bool>>);
 
 impl ServiceStop {
-    /// Accepts no more; what runs may end within [`ServiceLimits::shutdown_time`].
+    /// Accepts no more; what runs may end within [`ServiceLimits::shutdown_timeout`].
     pub fn stop(&self) {
         self.0.send_replace(true);
     }
@@ -82,13 +82,12 @@ impl ServiceStop {
 pub struct Service {
     listener: std::net::TcpListener,
     address: SocketAddr,
-    site: Arc<Site>,
+    state: Arc<AppState>,
     stop: ServiceStop,
 }
 
 impl Service {
-    /// Listens on an address; port 0 lets the system choose one. `log` gets what clients are not
-    /// told.
+    /// Listens on an address; port 0 lets the system choose one.
     ///
     /// # Errors
     /// When the address cannot be used.
@@ -96,7 +95,6 @@ impl Service {
         address: SocketAddr,
         backend: Arc<dyn Backend>,
         options: ServiceOptions,
-        log: impl Fn(&str) + Send + Sync + 'static,
     ) -> Result<Self, ServiceError> {
         let listen = || {
             let listener = std::net::TcpListener::bind(address)?;
@@ -106,23 +104,21 @@ impl Service {
         };
         let (listener, address) =
             listen().map_err(|error| ServiceError::Listen { address, error })?;
-        let log: Log = Arc::new(log);
-        let desk = Arc::new(Desk {
+        let context = Arc::new(QueryContext {
             backend,
             formulas: options.formulas,
             limits: options.limits,
             metrics: Metrics::default(),
-            log,
         });
-        let site = Site {
-            files: options.files.map(|data| Files::new(&data, Arc::clone(&desk))),
-            endpoint: Endpoint::new(desk),
+        let state = AppState {
+            files: options.files.map(|data| Files::new(&data, Arc::clone(&context))),
+            endpoint: Endpoint::new(context),
             token: options.token,
             origins: options.origins,
             graphiql: options.graphiql,
         };
         let stop = ServiceStop(Arc::new(watch::Sender::new(false)));
-        Ok(Self { listener, address, site: Arc::new(site), stop })
+        Ok(Self { listener, address, state: Arc::new(state), stop })
     }
 
     /// Where it listens.
@@ -142,7 +138,7 @@ impl Service {
     /// # Errors
     /// When the system has no threads left.
     pub fn run(self) -> Result<(), ServiceError> {
-        let limits = self.site.endpoint.desk.limits.clone();
+        let limits = self.state.endpoint.context.limits.clone();
         // Each answer has a thread for each of its rankings, and one to write it.
         let blocking = limits.concurrent_answers.saturating_mul(limits.aliases.max(1) + 1).max(2);
         let blocking = blocking.saturating_add(files::READING_THREADS);
@@ -152,50 +148,54 @@ impl Service {
             .thread_name("ranking-service")
             .enable_all()
             .build()?;
-        let served = runtime.block_on(self.serve(&limits));
+        let span = tracing::info_span!("ranking_service", address = %self.address);
+        let served = runtime.block_on(self.serve(&limits).instrument(span));
         // Queries that still run were cancelled with their requests.
-        runtime.shutdown_timeout(limits.shutdown_time);
+        runtime.shutdown_timeout(limits.shutdown_timeout);
         served
     }
 
     async fn serve(self, limits: &ServiceLimits) -> Result<(), ServiceError> {
         let listener = TcpListener::from_std(self.listener)?;
-        let room = Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS)));
-        let router = http::router(Arc::clone(&self.site));
+        let permits = Arc::new(Semaphore::new(limits.connections.clamp(1, Semaphore::MAX_PERMITS)));
+        let router = http::router(Arc::clone(&self.state));
         let mut protocol = http1::Builder::new();
         protocol
             .timer(TokioTimer::new())
-            .header_read_timeout(limits.receive_time)
-            .max_buf_size(HEADER_BYTES)
-            .max_headers(HEADERS);
+            .header_read_timeout(limits.receive_timeout)
+            .max_buf_size(HEADER_BYTES_MAX)
+            .max_headers(HEADERS_MAX);
         let graceful = GracefulShutdown::new();
         let mut stopped = self.stop.0.subscribe();
         loop {
             let accepted = tokio::select! {
                 _ = stopped.wait_for(|stop| *stop) => break,
-                accepted = accept(&listener, &room) => accepted,
+                accepted = accept(&listener, &permits) => accepted,
             };
-            let Some((socket, place)) = accepted else { continue };
+            let Some((socket, permit)) = accepted else { continue };
             let service = TowerToHyperService::new(router.clone());
-            let socket = TokioIo::new(Patient::new(socket, limits.send_time));
-            let connection = protocol.serve_connection(socket, service);
+            // An answer must not stay in memory for as long as a client that takes nothing likes.
+            let mut socket = TimeoutWriter::new(socket);
+            socket.set_timeout(Some(limits.write_timeout));
+            let connection = protocol.serve_connection(TokioIo::new(Box::pin(socket)), service);
             let connection = graceful.watch(connection);
-            let site = Arc::clone(&self.site);
-            tokio::spawn(async move {
-                let metrics = &site.endpoint.desk.metrics;
-                let _open = Up::new(&metrics.connections);
+            let state = Arc::clone(&self.state);
+            let served = async move {
+                let metrics = &state.endpoint.context.metrics;
+                let _open = GaugeGuard::new(&metrics.connections);
                 // A client that breaks off is no failure of the service.
                 if let Err(error) = connection.await
                     && is_late(&error)
                 {
-                    metrics.slow.fetch_add(1, Ordering::Relaxed);
+                    metrics.slow.inc();
                 }
-                drop(place);
-            });
+                drop(permit);
+            };
+            tokio::spawn(served.in_current_span());
         }
         drop(listener);
-        if tokio::time::timeout(limits.shutdown_time, graceful.shutdown()).await.is_err() {
-            (self.site.endpoint.desk.log)("some requests did not end in time and were dropped");
+        if tokio::time::timeout(limits.shutdown_timeout, graceful.shutdown()).await.is_err() {
+            tracing::warn!("some requests did not end in time and were dropped");
         }
         Ok(())
     }
@@ -210,16 +210,17 @@ fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
 
 type Accepted = (tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit);
 
-/// The next connection, once there is room for it.
-async fn accept(listener: &TcpListener, room: &Arc<Semaphore>) -> Option<Accepted> {
-    let place = Arc::clone(room).acquire_owned().await.ok()?;
+/// The next connection, once there is a permit for it.
+async fn accept(listener: &TcpListener, permits: &Arc<Semaphore>) -> Option<Accepted> {
+    let permit = Arc::clone(permits).acquire_owned().await.ok()?;
     match listener.accept().await {
         Ok((socket, _)) => {
             // An answer is one write; waiting to join it with another only delays it.
             let _ = socket.set_nodelay(true);
-            Some((socket, place))
+            Some((socket, permit))
         }
-        Err(_) => {
+        Err(error) => {
+            tracing::debug!(cause = %error, "a connection was not accepted");
             tokio::time::sleep(ACCEPT_PAUSE).await;
             None
         }

@@ -166,7 +166,7 @@ fn twice(connection: &Connection) -> PublishError {
                  HAVING count(*) > 1 ORDER BY 1, 2 LIMIT 1";
     let found = connection.query_row(first, [], |row| {
         let (date, code, count): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let code = crate::query::shown(&code);
+        let code = crate::text::excerpt(&code);
         Ok(format!("code {code} has {count} rows on {date} instead of one"))
     });
     found.map_or_else(PublishError::Database, PublishError::Source)

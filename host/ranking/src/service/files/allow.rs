@@ -2,6 +2,8 @@
 //! layout"). A request names one of them or it names nothing; no text of a client is ever part of a
 //! path on disk, other than the digits and letters of an issue code.
 
+use percent_encoding::percent_decode_str;
+
 /// Longest path after `/jp/`. The longest good one has 21 bytes, 63 when each is encoded.
 const PATH_BYTES_MAX: usize = 96;
 /// Places of an issue code.
@@ -11,7 +13,7 @@ const DEVICES: [&str; 2] = ["COM", "LPT"];
 
 /// A file of the data layout.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stored {
+pub(super) enum StoredFile {
     /// `stocks_daily/mother.db`, the combined database.
     Combined,
     /// `stocks_daily/<code>.db`, the daily prices of an issue.
@@ -22,7 +24,7 @@ pub(super) enum Stored {
     Listed,
 }
 
-impl Stored {
+impl StoredFile {
     /// The file that a request names, by its path after `/jp/` as it was sent. Codes may be sent in
     /// either case and are kept in capital letters.
     pub(super) fn named(path: &str) -> Option<Self> {
@@ -63,27 +65,12 @@ impl Stored {
     }
 }
 
-/// A part of a path, decoded once. None where it holds what no name of the layout holds: so
+/// A part of a path, percent-decoded once. None where it holds what no name of the layout holds: so
 /// separators, drives, streams and spaces are out, encoded or not.
 fn decoded(part: &str) -> Option<String> {
-    let mut text = String::new();
-    let mut rest = part.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let (byte, after) = match (first, after) {
-            (b'%', [high, low, after @ ..]) => (16 * digit(*high)? + digit(*low)?, after),
-            _ => (first, after),
-        };
-        if !byte.is_ascii_alphanumeric() && byte != b'.' && byte != b'_' {
-            return None;
-        }
-        text.push(char::from(byte));
-        rest = after;
-    }
-    Some(text)
-}
-
-fn digit(byte: u8) -> Option<u8> {
-    char::from(byte).to_digit(16).and_then(|digit| u8::try_from(digit).ok())
+    let text = percent_decode_str(part).decode_utf8().ok()?;
+    let fits = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'.' || byte == b'_';
+    text.bytes().all(fits).then(|| text.into_owned())
 }
 
 fn code(name: &str) -> Option<String> {
@@ -108,19 +95,19 @@ mod tests {
 
     #[test]
     fn the_layout_is_what_may_be_asked_for() {
-        let daily = |code: &str| Some(Stored::Daily(code.to_owned()));
-        let board = |code: &str| Some(Stored::Board(code.to_owned()));
+        let daily = |code: &str| Some(StoredFile::Daily(code.to_owned()));
+        let board = |code: &str| Some(StoredFile::Board(code.to_owned()));
         for (path, expected) in [
-            ("stocks_daily/mother.db", Some(Stored::Combined)),
-            ("listed_info.db", Some(Stored::Listed)),
+            ("stocks_daily/mother.db", Some(StoredFile::Combined)),
+            ("listed_info.db", Some(StoredFile::Listed)),
             ("stocks_daily/7203.db", daily("7203")),
             ("stocks_daily/130a.db", daily("130A")),
             ("stocks_daily/25935.db", daily("25935")),
             ("stocks_board/130A.db", board("130A")),
             ("stocks_daily/%37203%2edb", daily("7203")),
-            ("stocks%5Fdaily/mother.db", Some(Stored::Combined)),
+            ("stocks%5Fdaily/mother.db", Some(StoredFile::Combined)),
         ] {
-            assert_eq!(Stored::named(path), expected, "{path}");
+            assert_eq!(StoredFile::named(path), expected, "{path}");
         }
         let mother = DataDir::new("d").jp_folder().join("stocks_daily").join("mother.db");
         assert_eq!(mother, DataDir::new("d").mother());
@@ -169,10 +156,10 @@ mod tests {
             "stocks_daily/COM1.db",
             "stocks_board/lpt9.db",
         ] {
-            assert_eq!(Stored::named(path), None, "{path}");
+            assert_eq!(StoredFile::named(path), None, "{path}");
         }
         let long = |dots: usize| format!("stocks_daily/{}", ".".repeat(dots));
-        assert_eq!(Stored::named(&long(PATH_BYTES_MAX)), None);
+        assert_eq!(StoredFile::named(&long(PATH_BYTES_MAX)), None);
     }
 
     #[test]
@@ -180,19 +167,19 @@ mod tests {
         let encoded =
             |part: &str| -> String { part.bytes().map(|byte| format!("%{byte:02x}")).collect() };
         let path = format!("{}/{}", encoded("stocks_daily"), encoded("25935.db"));
-        assert_eq!(Stored::named(&path), Some(Stored::Daily("25935".to_owned())));
+        assert_eq!(StoredFile::named(&path), Some(StoredFile::Daily("25935".to_owned())));
     }
 
     #[test]
     fn a_code_has_a_name_in_either_case() {
-        assert_eq!(Stored::Daily("130A".to_owned()).names(), ["130A.db", "130a.db"]);
-        assert_eq!(Stored::Board("7203".to_owned()).names(), ["7203.db"]);
+        assert_eq!(StoredFile::Daily("130A".to_owned()).names(), ["130A.db", "130a.db"]);
+        assert_eq!(StoredFile::Board("7203".to_owned()).names(), ["7203.db"]);
     }
 
     proptest! {
         #[test]
         fn what_is_named_is_a_plain_name_in_a_known_folder(path in "(stocks_(daily|board)/)?[%/\\\\.:0-9A-Fa-f_ dbmother]{0,24}") {
-            if let Some(stored) = Stored::named(&path) {
+            if let Some(stored) = StoredFile::named(&path) {
                 for name in stored.names() {
                     let stem = name.strip_suffix(".db").unwrap();
                     prop_assert!(stem.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_'));

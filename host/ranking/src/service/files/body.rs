@@ -3,7 +3,6 @@
 use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -13,17 +12,18 @@ use hyper::body::{Frame, SizeHint};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::reader::Reader;
-use crate::service::resolve::Desk;
+use crate::service::context::{QueryContext, spawn_blocking};
+use crate::service::metrics::GaugeGuard;
 
-/// One turn of reading: the reader comes back with what it read.
-type Turn = Pin<Box<dyn Future<Output = io::Result<(Reader, Option<Bytes>)>> + Send>>;
+/// One read: the reader comes back with what it read.
+type ReadFuture = Pin<Box<dyn Future<Output = io::Result<(Reader, Option<Bytes>)>> + Send>>;
 
 /// The bytes of a file, or of a part of it.
 pub(super) struct FileBody {
-    turn: Option<Turn>,
+    read: Option<ReadFuture>,
     readers: Arc<Semaphore>,
     /// Bytes to come, where that is known.
-    left: Option<u64>,
+    remaining: Option<u64>,
     watch: Stopwatch,
     limit: Duration,
     download: Download,
@@ -31,53 +31,48 @@ pub(super) struct FileBody {
 
 /// A download that goes on; ends with its body.
 pub(super) struct Download {
-    desk: Arc<Desk>,
-    _place: OwnedSemaphorePermit,
+    context: Arc<QueryContext>,
+    _running: GaugeGuard,
+    _permit: OwnedSemaphorePermit,
 }
 
 impl Download {
-    pub(super) fn new(desk: Arc<Desk>, place: OwnedSemaphorePermit) -> Self {
-        desk.metrics.downloads.fetch_add(1, Ordering::Relaxed);
-        Self { desk, _place: place }
-    }
-}
-
-impl Drop for Download {
-    fn drop(&mut self) {
-        self.desk.metrics.downloads.fetch_sub(1, Ordering::Relaxed);
+    pub(super) fn new(context: Arc<QueryContext>, permit: OwnedSemaphorePermit) -> Self {
+        Self { _running: GaugeGuard::new(&context.metrics.downloads), context, _permit: permit }
     }
 }
 
 impl FileBody {
-    /// A body that reads with `readers`' leave. `length` is none where packing changes it.
+    /// A body that reads while it holds one of `readers`' permits. `length` is none where
+    /// compression changes it.
     pub(super) fn new(
         reader: Reader,
         length: Option<u64>,
         readers: Arc<Semaphore>,
         download: Download,
     ) -> Self {
-        let limit = download.desk.limits.download_time;
-        let turn = Some(turn(reader, Arc::clone(&readers)));
-        Self { turn, readers, left: length, watch: Stopwatch::start(), limit, download }
+        let limit = download.context.limits.download_timeout;
+        let read = Some(read(reader, Arc::clone(&readers)));
+        Self { read, readers, remaining: length, watch: Stopwatch::start(), limit, download }
     }
 
     fn ended(&mut self, error: io::Error) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        self.turn = None;
-        (self.download.desk.log)(&format!("a file was not sent to its end: {error}"));
+        self.read = None;
+        tracing::warn!(cause = %error, "a file was not sent to its end");
         Poll::Ready(Some(Err(error)))
     }
 }
 
-fn turn(mut reader: Reader, readers: Arc<Semaphore>) -> Turn {
+fn read(mut reader: Reader, readers: Arc<Semaphore>) -> ReadFuture {
     Box::pin(async move {
-        let leave = readers.acquire_owned().await.map_err(io::Error::other)?;
+        let permit = readers.acquire_owned().await.map_err(io::Error::other)?;
         let work = move || {
             // Held by the work itself: it goes on when its client goes away.
-            let _leave = leave;
+            let _permit = permit;
             let bytes = reader.next()?;
             Ok((reader, bytes))
         };
-        tokio::task::spawn_blocking(work).await.map_err(io::Error::other)?
+        spawn_blocking(work).await.map_err(io::Error::other)?
     })
 }
 
@@ -89,11 +84,11 @@ impl HttpBody for FileBody {
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
-        let Some(turn) = self.turn.as_mut() else {
+        let Some(read) = self.read.as_mut() else {
             return Poll::Ready(None);
         };
-        let read = ready!(turn.as_mut().poll(cx));
-        self.turn = None;
+        let read = ready!(read.as_mut().poll(cx));
+        self.read = None;
         let (reader, bytes) = match read {
             Ok(read) => read,
             Err(error) => return self.ended(error),
@@ -106,20 +101,21 @@ impl HttpBody for FileBody {
             let late = format!("the client did not take it within {seconds} seconds");
             return self.ended(io::Error::new(io::ErrorKind::TimedOut, late));
         }
-        self.left = self.left.map(|left| left.saturating_sub(bytes.len() as u64));
-        self.download.desk.metrics.file_bytes.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        if self.left != Some(0) {
-            self.turn = Some(self::turn(reader, Arc::clone(&self.readers)));
+        self.remaining =
+            self.remaining.map(|remaining| remaining.saturating_sub(bytes.len() as u64));
+        self.download.context.metrics.file_bytes.inc_by(bytes.len() as u64);
+        if self.remaining != Some(0) {
+            self.read = Some(self::read(reader, Arc::clone(&self.readers)));
         }
         Poll::Ready(Some(Ok(Frame::data(bytes))))
     }
 
     fn is_end_stream(&self) -> bool {
-        self.turn.is_none()
+        self.read.is_none()
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.left.map_or_else(SizeHint::default, SizeHint::with_exact)
+        self.remaining.map_or_else(SizeHint::default, SizeHint::with_exact)
     }
 }
 

@@ -2,12 +2,12 @@
 //!
 //! - `allow`: which files may be asked for.
 //! - `open`: opens one of them, and nothing behind a link.
-//! - `condition`: whether the client wants it, and which part.
-//! - `reader`, `body`: its bytes, piece by piece.
+//! - `conditional`: whether the client wants it, and which part.
+//! - `reader`, `body`: its bytes, chunk by chunk.
 
 mod allow;
 mod body;
-mod condition;
+mod conditional;
 mod open;
 mod reader;
 
@@ -17,21 +17,23 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::http::header::{
-    ACCEPT_ENCODING, ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE,
-    CONTENT_TYPE, ETAG, LAST_MODIFIED, RANGE, RETRY_AFTER, VARY,
+    ACCEPT_RANGES, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_RANGE, CONTENT_TYPE,
+    ETAG, LAST_MODIFIED, RANGE, RETRY_AFTER, VARY,
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use domain::clock;
 use tokio::sync::Semaphore;
 
-use self::allow::Stored;
+use self::allow::StoredFile;
 use self::body::{Download, FileBody, Unsized};
-use self::condition::{Validators, Verdict, date_text, judge};
+use self::conditional::{Evaluation, Validators, date_text, evaluate};
 use self::open::{OpenError, Opened};
 use self::reader::Reader;
-use super::compress::Encoding;
-use super::resolve::Desk;
+use super::compress::{Encoding, accepted};
+use super::context::{QueryContext, spawn_blocking};
+use super::response::plain;
 use crate::store::DataDir;
+use crate::text::redacted;
 
 /// Threads that read files. Answers have their own, so neither waits for the other.
 pub(super) const READING_THREADS: usize = 2;
@@ -45,56 +47,61 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Hands out the files of a data directory.
 pub(super) struct Files {
     folder: PathBuf,
-    desk: Arc<Desk>,
-    /// One for each thread that reads.
+    context: Arc<QueryContext>,
+    /// A permit for each thread that reads.
     readers: Arc<Semaphore>,
-    /// One for each download that may run.
-    places: Arc<Semaphore>,
+    /// A permit for each download that may run.
+    download_permits: Arc<Semaphore>,
 }
 
-/// What is sent of a file, and how.
-struct Sending {
+/// A file as it is sent: how it is coded, and its validators (RFC 9110, 8).
+struct Representation {
     encoding: Encoding,
     validators: Validators,
     length: u64,
 }
 
 impl Files {
-    pub(super) fn new(data: &DataDir, desk: Arc<Desk>) -> Self {
-        let places = desk.limits.downloads.clamp(1, Semaphore::MAX_PERMITS);
+    pub(super) fn new(data: &DataDir, context: Arc<QueryContext>) -> Self {
+        let download_permits = context.limits.downloads.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             folder: data.jp_folder(),
             readers: Arc::new(Semaphore::new(READING_THREADS)),
-            places: Arc::new(Semaphore::new(places)),
-            desk,
+            download_permits: Arc::new(Semaphore::new(download_permits)),
+            context,
         }
     }
 
     /// Answers GET and HEAD. `path` is the whole path as it was sent.
-    pub(super) async fn answer(
+    pub(super) async fn respond(
         &self,
         method: &Method,
         path: &str,
         headers: &HeaderMap,
     ) -> Response<Body> {
-        let stored = path.strip_prefix(PREFIX).and_then(Stored::named);
-        let response = match stored {
-            Some(stored) => self.opened(method, stored, headers).await,
+        let file = path.strip_prefix(PREFIX).and_then(StoredFile::named);
+        let response = match file {
+            Some(file) => self.opened(method, file, headers).await,
             None => missing(),
         };
-        self.desk.metrics.file_answered(response.status().as_u16());
+        self.context.metrics.file_answered(response.status().as_u16());
         response
     }
 
-    async fn opened(&self, method: &Method, stored: Stored, headers: &HeaderMap) -> Response<Body> {
+    async fn opened(
+        &self,
+        method: &Method,
+        file: StoredFile,
+        headers: &HeaderMap,
+    ) -> Response<Body> {
         let folder = self.folder.clone();
-        let shown = format!("{stored:?}");
-        let found = self.blocking(move || open::open(&folder, &stored)).await;
+        let shown = format!("{file:?}");
+        let found = self.blocking(move || open::open(&folder, &file)).await;
         match found {
-            Some(Ok(Some(opened))) => self.judged(method, opened, headers),
+            Some(Ok(Some(opened))) => self.conditional(method, opened, headers),
             Some(Ok(None)) => missing(),
             Some(Err(error)) => {
-                (self.desk.log)(&format!("a file was asked for and not sent: {shown}: {error}"));
+                tracing::warn!(file = %shown, cause = %error, "a file was asked for and not sent");
                 match error {
                     OpenError::NotPlain => missing(),
                     OpenError::System(_) => failed(),
@@ -104,7 +111,7 @@ impl Files {
         }
     }
 
-    fn judged(&self, method: &Method, opened: Opened, headers: &HeaderMap) -> Response<Body> {
+    fn conditional(&self, method: &Method, opened: Opened, headers: &HeaderMap) -> Response<Body> {
         let is_get = *method == Method::GET;
         let length = opened.stamp.length;
         let encoding = if is_get && headers.contains_key(RANGE) {
@@ -119,40 +126,46 @@ impl Files {
             Some(name) => format!("{}-{name}", opened.stamp.tag()),
             None => opened.stamp.tag(),
         };
-        let sending = Sending { encoding, validators: Validators { tag, modified }, length };
-        match judge(headers, &sending.validators, length, is_get, now) {
-            Verdict::Whole if is_get => self.send(opened, &sending, None),
-            Verdict::Part(range) => self.send(opened, &sending, Some(range)),
-            verdict => sending.without_body(&verdict),
+        let representation =
+            Representation { encoding, validators: Validators { tag, modified }, length };
+        match evaluate(headers, &representation.validators, length, is_get, now) {
+            Evaluation::Whole if is_get => self.send(opened, &representation, None),
+            Evaluation::Part(range) => self.send(opened, &representation, Some(range)),
+            evaluation => representation.without_body(&evaluation),
         }
     }
 
     /// Sends all of a file, or a part of it.
-    fn send(&self, opened: Opened, sending: &Sending, part: Option<Range<u64>>) -> Response<Body> {
-        let Ok(place) = Arc::clone(&self.places).try_acquire_owned() else {
+    fn send(
+        &self,
+        opened: Opened,
+        representation: &Representation,
+        part: Option<Range<u64>>,
+    ) -> Response<Body> {
+        let Ok(permit) = Arc::clone(&self.download_permits).try_acquire_owned() else {
             return busy();
         };
-        let download = Download::new(Arc::clone(&self.desk), place);
-        let range = part.clone().unwrap_or(0..sending.length);
+        let download = Download::new(Arc::clone(&self.context), permit);
+        let range = part.clone().unwrap_or(0..representation.length);
         let length = range.end.saturating_sub(range.start);
-        let known = (sending.encoding == Encoding::Identity).then_some(length);
-        let body = match Reader::new(opened, range, sending.encoding) {
+        let known = (representation.encoding == Encoding::Identity).then_some(length);
+        let body = match Reader::new(opened, range, representation.encoding) {
             Ok(_) if length == 0 => Body::empty(),
             Ok(reader) => {
                 Body::new(FileBody::new(reader, known, Arc::clone(&self.readers), download))
             }
             Err(error) => {
-                (self.desk.log)(&format!("a file cannot be read: {error}"));
+                tracing::error!(cause = %error, "a file cannot be read");
                 return failed();
             }
         };
-        let mut response = sending.described(StatusCode::OK, body);
+        let mut response = representation.described(StatusCode::OK, body);
         if let Some(length) = known {
             set(&mut response, CONTENT_LENGTH, &length.to_string());
         }
         if let Some(part) = part {
             *response.status_mut() = StatusCode::PARTIAL_CONTENT;
-            let (last, all) = (part.end.saturating_sub(1), sending.length);
+            let (last, all) = (part.end.saturating_sub(1), representation.length);
             set(&mut response, CONTENT_RANGE, &format!("bytes {}-{last}/{all}", part.start));
         }
         response
@@ -163,22 +176,23 @@ impl Files {
         &self,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let leave = Arc::clone(&self.readers).acquire_owned().await.ok()?;
+        let permit = Arc::clone(&self.readers).acquire_owned().await.ok()?;
         let work = move || {
-            let _leave = leave;
+            let _permit = permit;
             work()
         };
-        match tokio::task::spawn_blocking(work).await {
+        match spawn_blocking(work).await {
             Ok(done) => Some(done),
             Err(error) => {
-                (self.desk.log)(&format!("opening a file ended by itself: {error}"));
+                let cause = redacted(&error.to_string());
+                tracing::error!(cause, "opening a file ended by itself");
                 None
             }
         }
     }
 }
 
-impl Sending {
+impl Representation {
     /// An answer with the headers that every answer about this file has.
     fn described(&self, status: StatusCode, body: Body) -> Response<Body> {
         let mut response = Response::new(body);
@@ -191,7 +205,7 @@ impl Sending {
         if let Some(modified) = self.validators.modified {
             set(&mut response, LAST_MODIFIED, &date_text(modified));
         }
-        // Parts are of the file as it is, so of a packed one there are none.
+        // Parts are of the file as it is, so of a compressed one there are none.
         let units = if self.encoding == Encoding::Identity { "bytes" } else { "none" };
         set(&mut response, ACCEPT_RANGES, units);
         if let Some(name) = self.encoding.name() {
@@ -201,27 +215,29 @@ impl Sending {
     }
 
     /// What needs no bytes of the file: the answer to HEAD, or why there are none.
-    fn without_body(&self, verdict: &Verdict) -> Response<Body> {
+    fn without_body(&self, evaluation: &Evaluation) -> Response<Body> {
         let refused = |status, text| {
             let mut response = plain(status, text);
             set(&mut response, ETAG, &format!("\"{}\"", self.validators.tag));
             response
         };
-        match verdict {
-            Verdict::NotModified => {
+        match evaluation {
+            Evaluation::NotModified => {
                 let mut response = self.described(StatusCode::NOT_MODIFIED, Body::new(Unsized));
                 response.headers_mut().remove(CONTENT_TYPE);
                 response.headers_mut().remove(CONTENT_ENCODING);
                 response
             }
-            Verdict::Failed => refused(StatusCode::PRECONDITION_FAILED, "Precondition Failed"),
-            Verdict::Unsatisfiable => {
+            Evaluation::PreconditionFailed => {
+                refused(StatusCode::PRECONDITION_FAILED, "Precondition Failed")
+            }
+            Evaluation::RangeNotSatisfiable => {
                 let status = StatusCode::RANGE_NOT_SATISFIABLE;
                 let mut response = refused(status, "Range Not Satisfiable");
                 set(&mut response, CONTENT_RANGE, &format!("bytes */{}", self.length));
                 response
             }
-            Verdict::Whole | Verdict::Part(_) => {
+            Evaluation::Whole | Evaluation::Part(_) => {
                 let mut response = self.described(StatusCode::OK, Body::new(Unsized));
                 if self.encoding == Encoding::Identity {
                     set(&mut response, CONTENT_LENGTH, &self.length.to_string());
@@ -232,11 +248,9 @@ impl Sending {
     }
 }
 
-/// How a whole file is packed for this client.
+/// How a whole file is coded for this client.
 fn chosen(headers: &HeaderMap, length: u64) -> Encoding {
-    let accepted: Vec<&str> =
-        headers.get_all(ACCEPT_ENCODING).iter().filter_map(|value| value.to_str().ok()).collect();
-    let encoding = Encoding::choose_for_file(&accepted.join(","));
+    let encoding = Encoding::choose_for_file(&accepted(headers));
     encoding.for_size(usize::try_from(length).unwrap_or(usize::MAX))
 }
 
@@ -253,13 +267,6 @@ fn busy() -> Response<Body> {
     let mut response =
         plain(StatusCode::SERVICE_UNAVAILABLE, "too many downloads run; try again later");
     set(&mut response, RETRY_AFTER, AGAIN_SECONDS);
-    response
-}
-
-fn plain(status: StatusCode, text: &'static str) -> Response<Body> {
-    let mut response = Response::new(Body::from(text));
-    *response.status_mut() = status;
-    set(&mut response, CONTENT_TYPE, "text/plain");
     response
 }
 

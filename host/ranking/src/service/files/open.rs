@@ -9,9 +9,9 @@ use std::time::{Duration, UNIX_EPOCH};
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::allow::Stored;
+use super::allow::StoredFile;
 
-/// How often a file is opened again that was replaced in just this moment. A publication replaces
+/// How often a file is opened again that was replaced while it was opened. A publication replaces
 /// each file once.
 const TRIES: usize = 4;
 
@@ -25,7 +25,7 @@ pub(super) struct Opened {
 /// What tells one state of a file from another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stamp {
-    /// Bytes.
+    /// Size of the file, in bytes.
     pub(super) length: u64,
     /// Time of the last change, in nanoseconds since 1970; negative before.
     modified_ns: i128,
@@ -76,7 +76,7 @@ pub(super) enum OpenError {
 ///
 /// # Errors
 /// When there is something else than a plain file, or the system refuses to read it.
-pub(super) fn open(folder: &Path, stored: &Stored) -> Result<Option<Opened>, OpenError> {
+pub(super) fn open(folder: &Path, stored: &StoredFile) -> Result<Option<Opened>, OpenError> {
     let mut inside = folder.to_path_buf();
     inside.extend(stored.folder());
     for name in stored.names() {
@@ -180,8 +180,8 @@ mod tests {
         Folder { jp, _all: all }
     }
 
-    fn daily(code: &str) -> Stored {
-        Stored::Daily(code.to_owned())
+    fn daily(code: &str) -> StoredFile {
+        StoredFile::Daily(code.to_owned())
     }
 
     #[test]
@@ -190,15 +190,18 @@ mod tests {
         let opened = open(&folder.jp, &daily("7203")).unwrap().unwrap();
         assert_eq!(io::read_to_string(&opened.file).unwrap(), "seven");
         assert_eq!(opened.stamp.length, 5);
-        for missing in
-            [daily("7204"), Stored::Combined, Stored::Listed, Stored::Board("7203".into())]
-        {
+        for missing in [
+            daily("7204"),
+            StoredFile::Combined,
+            StoredFile::Listed,
+            StoredFile::Board("7203".into()),
+        ] {
             assert!(open(&folder.jp, &missing).unwrap().is_none(), "{missing:?}");
         }
         assert!(open(&folder.jp.join("none"), &daily("7203")).unwrap().is_none());
         // A file where a folder should be hides nothing and breaks nothing.
         fs::write(folder.jp.join("stocks_board"), "").unwrap();
-        assert!(open(&folder.jp, &Stored::Board("7203".into())).is_err());
+        assert!(open(&folder.jp, &StoredFile::Board("7203".into())).is_err());
     }
 
     #[test]
@@ -220,7 +223,7 @@ mod tests {
         fs::create_dir(folder.jp.with_file_name("boards")).unwrap();
         fs::copy(&secret, folder.jp.with_file_name("boards").join("7203.db")).unwrap();
         symlink("../boards", folder.jp.join("stocks_board")).unwrap();
-        for linked in [Stored::Listed, daily("7204"), Stored::Board("7203".into())] {
+        for linked in [StoredFile::Listed, daily("7204"), StoredFile::Board("7203".into())] {
             let refused = open(&folder.jp, &linked);
             assert!(matches!(refused, Err(OpenError::NotPlain)), "{linked:?}: {refused:?}");
         }

@@ -1,4 +1,4 @@
-//! Reads an opened file piece by piece, packed or as it is. Memory does not grow with the file.
+//! Reads an opened file chunk by chunk, compressed or as it is. Memory does not grow with the file.
 
 use std::io::{self, Read, Seek, SeekFrom};
 use std::ops::Range;
@@ -6,18 +6,18 @@ use std::ops::Range;
 use axum::body::Bytes;
 
 use super::open::{Opened, Stamp};
-use crate::service::compress::{Encoding, Packer};
+use crate::service::compress::{Encoding, StreamEncoder};
 
 /// Bytes that are read at once.
-pub(super) const PIECE_BYTES: usize = 256 * 1024;
-/// Pieces that are packed in one turn, where they become so small that nothing can be sent yet.
-const PIECES_A_TURN: usize = 16;
+pub(super) const CHUNK_BYTES: usize = 256 * 1024;
+/// Chunks that are compressed in one read, where they become so small that nothing can be sent yet.
+const CHUNKS_PER_READ: usize = 16;
 
 /// A file on its way.
 pub(super) struct Reader {
     opened: Opened,
-    left: u64,
-    packer: Packer,
+    remaining: u64,
+    encoder: StreamEncoder,
     ended: bool,
 }
 
@@ -32,8 +32,8 @@ impl Reader {
         encoding: Encoding,
     ) -> io::Result<Self> {
         opened.file.seek(SeekFrom::Start(range.start))?;
-        let left = range.end.saturating_sub(range.start);
-        Ok(Self { opened, left, packer: encoding.packer()?, ended: false })
+        let remaining = range.end.saturating_sub(range.start);
+        Ok(Self { opened, remaining, encoder: encoding.encoder()?, ended: false })
     }
 
     /// The next bytes to send; none after the last.
@@ -42,37 +42,37 @@ impl Reader {
     /// When the file cannot be read, or was changed in place since it was opened. Files are
     /// replaced as a whole, so that is somebody's mistake, and the client must not get a mixture.
     pub(super) fn next(&mut self) -> io::Result<Option<Bytes>> {
-        for _ in 0..PIECES_A_TURN {
+        for _ in 0..CHUNKS_PER_READ {
             if self.ended {
                 return Ok(None);
             }
-            let piece = self.read()?;
-            if piece.is_empty() {
+            let chunk = self.read()?;
+            if chunk.is_empty() {
                 self.ended = true;
-                self.packer.finish()?;
+                self.encoder.finish()?;
             } else {
-                self.packer.put(piece)?;
+                self.encoder.put(chunk)?;
             }
-            let bytes = self.packer.take();
+            let bytes = self.encoder.take();
             if !bytes.is_empty() {
                 return Ok(Some(bytes.into()));
             }
         }
         // What packs this well is sent early, so that the client sees that something comes.
-        self.packer.flush()?;
-        Ok(Some(self.packer.take().into()))
+        self.encoder.flush()?;
+        Ok(Some(self.encoder.take().into()))
     }
 
     fn read(&mut self) -> io::Result<Vec<u8>> {
-        let wanted = usize::try_from(self.left).unwrap_or(PIECE_BYTES).min(PIECE_BYTES);
-        let mut piece = vec![0; wanted];
-        self.opened.file.read_exact(&mut piece)?;
+        let wanted = usize::try_from(self.remaining).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
+        let mut chunk = vec![0; wanted];
+        self.opened.file.read_exact(&mut chunk)?;
         let now = Stamp::of(&self.opened.file.metadata()?)?;
         if now != self.opened.stamp {
             return Err(io::Error::other("the file was changed while it was sent"));
         }
-        self.left -= wanted as u64;
-        Ok(piece)
+        self.remaining -= wanted as u64;
+        Ok(chunk)
     }
 }
 
@@ -81,39 +81,39 @@ mod tests {
     use std::fs;
     use std::io::Write;
 
-    use super::super::allow::Stored;
+    use super::super::allow::StoredFile;
     use super::super::open::open;
     use super::*;
 
     fn opened(content: &[u8]) -> (tempfile::TempDir, Opened) {
         let folder = tempfile::tempdir().unwrap();
         fs::write(folder.path().join("listed_info.db"), content).unwrap();
-        let opened = open(folder.path(), &Stored::Listed).unwrap().unwrap();
+        let opened = open(folder.path(), &StoredFile::Listed).unwrap().unwrap();
         (folder, opened)
     }
 
     fn all(reader: &mut Reader) -> io::Result<(Vec<u8>, usize)> {
         let (mut bytes, mut largest) = (Vec::new(), 0);
-        while let Some(piece) = reader.next()? {
-            largest = largest.max(piece.len());
-            bytes.extend_from_slice(&piece);
+        while let Some(chunk) = reader.next()? {
+            largest = largest.max(chunk.len());
+            bytes.extend_from_slice(&chunk);
         }
         Ok((bytes, largest))
     }
 
     fn content() -> Vec<u8> {
-        (0..2 * PIECE_BYTES as u32 + 77).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect()
+        (0..2 * CHUNK_BYTES as u32 + 77).map(|at| (at.wrapping_mul(at) >> 7) as u8).collect()
     }
 
     #[test]
     fn all_bytes_come_in_small_pieces() {
         let content = content();
-        for range in [0..content.len(), 5..6, 7..content.len(), 100..PIECE_BYTES + 100, 9..9] {
+        for range in [0..content.len(), 5..6, 7..content.len(), 100..CHUNK_BYTES + 100, 9..9] {
             let (_folder, opened) = opened(&content);
             let asked = range.start as u64..range.end as u64;
             let mut reader = Reader::new(opened, asked, Encoding::Identity).unwrap();
             let (bytes, largest) = all(&mut reader).unwrap();
-            assert!(bytes == content[range.clone()] && largest <= PIECE_BYTES, "{range:?}");
+            assert!(bytes == content[range.clone()] && largest <= CHUNK_BYTES, "{range:?}");
             assert!(reader.next().unwrap().is_none());
         }
     }
@@ -125,7 +125,7 @@ mod tests {
             let (_folder, opened) = opened(&content);
             let whole = 0..content.len() as u64;
             let (bytes, largest) = all(&mut Reader::new(opened, whole, encoding).unwrap()).unwrap();
-            assert!(bytes.len() < content.len() && largest < 2 * PIECE_BYTES);
+            assert!(bytes.len() < content.len() && largest < 2 * CHUNK_BYTES);
             let mut out = Vec::new();
             match encoding {
                 Encoding::Zstd => out = zstd::decode_all(&bytes[..]).unwrap(),
@@ -138,10 +138,10 @@ mod tests {
     #[test]
     fn long_stretches_of_nothing_are_sent_in_turns() {
         let (folder, _) = opened(b"");
-        let length = (4 * PIECES_A_TURN * PIECE_BYTES) as u64;
+        let length = (4 * CHUNKS_PER_READ * CHUNK_BYTES) as u64;
         let path = folder.path().join("listed_info.db");
         fs::File::options().write(true).open(path).unwrap().set_len(length).unwrap();
-        let opened = open(folder.path(), &Stored::Listed).unwrap().unwrap();
+        let opened = open(folder.path(), &StoredFile::Listed).unwrap().unwrap();
         let mut reader = Reader::new(opened, 0..length, Encoding::Zstd).unwrap();
         let mut turns = 0;
         let mut packed = Vec::new();

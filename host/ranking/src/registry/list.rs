@@ -9,7 +9,7 @@ use domain::limits::FORMULA_NAME_BYTES_MAX;
 use serde::{Deserialize, Serialize};
 
 use crate::error::RankError;
-use crate::query::shown;
+use crate::text::excerpt;
 
 /// The list's file in the folder.
 pub const LIST_FILE: &str = "formulas.toml";
@@ -56,7 +56,7 @@ pub(super) fn read(folder: &Path) -> Result<Vec<ListedFormula>, RankError> {
     if text.len() as u64 > LIST_BYTES_MAX {
         return Err(wrong(format_args!("it has more than {LIST_BYTES_MAX} bytes")));
     }
-    let list: List = toml::from_str(&text).map_err(|error| wrong(shown(error.message())))?;
+    let list: List = toml::from_str(&text).map_err(|error| wrong(excerpt(error.message())))?;
     let mut entries = list.formula;
     if entries.len() > ENTRIES_MAX {
         let found = entries.len();
@@ -87,7 +87,7 @@ fn check(entry: &ListedFormula) -> Result<(), RankError> {
         return Err(wrong(format_args!(
             "`{}` is no name; use 1 to {FORMULA_NAME_BYTES_MAX} of a to z, 0 to 9 and -, beginning \
              with a letter",
-            shown(name)
+            excerpt(name)
         )));
     }
     let plain = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.');

@@ -1,4 +1,5 @@
-//! What a request asks of a file: whether it wants it at all, and which part (RFC 9110, 13 and 14).
+//! Conditional and range requests: whether the client wants the file at all, and which part (RFC
+//! 9110, 13 and 14).
 
 use std::ops::Range;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,7 +21,7 @@ pub(super) struct Validators {
 
 /// What a request gets.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum Evaluation {
     /// All of it.
     Whole,
     /// These bytes; never none of them.
@@ -28,32 +29,32 @@ pub(super) enum Verdict {
     /// Nothing: the client has it already.
     NotModified,
     /// Nothing: the file is not what the client takes it for.
-    Failed,
+    PreconditionFailed,
     /// Nothing: the file has no such bytes.
-    Unsatisfiable,
+    RangeNotSatisfiable,
 }
 
 /// Decides in the order of RFC 9110, 13.2.2. `length` is the file's; `now` in seconds since 1970.
-pub(super) fn judge(
+pub(super) fn evaluate(
     headers: &HeaderMap,
     validators: &Validators,
     length: u64,
     ranges: bool,
     now: u64,
-) -> Verdict {
+) -> Evaluation {
     if fails(headers, validators) {
-        return Verdict::Failed;
+        return Evaluation::PreconditionFailed;
     }
     if is_known(headers, validators) {
-        return Verdict::NotModified;
+        return Evaluation::NotModified;
     }
     if !ranges || !same_as_before(headers, validators, now) {
-        return Verdict::Whole;
+        return Evaluation::Whole;
     }
     match texts(headers, RANGE)[..] {
         [range] => part(range, length),
         // Lines that contradict each other say nothing.
-        _ => Verdict::Whole,
+        _ => Evaluation::Whole,
     }
 }
 
@@ -97,33 +98,33 @@ fn same_as_before(headers: &HeaderMap, validators: &Validators, now: u64) -> boo
 
 /// The one range of a Range header. Several ranges, other units and what cannot be read are
 /// answered with the whole file, as the RFC allows (14.2): nobody needs two pieces of a database.
-fn part(text: &str, length: u64) -> Verdict {
+fn part(text: &str, length: u64) -> Evaluation {
     let text = text.trim();
     let Some(set) = text.get(..6).filter(|unit| unit.eq_ignore_ascii_case("bytes=")) else {
-        return Verdict::Whole;
+        return Evaluation::Whole;
     };
     let mut ranges = text[set.len()..].split(',').map(str::trim).filter(|one| !one.is_empty());
     let (Some(range), None) = (ranges.next(), ranges.next()) else {
-        return Verdict::Whole;
+        return Evaluation::Whole;
     };
     let Some((first, last)) = range.split_once('-') else {
-        return Verdict::Whole;
+        return Evaluation::Whole;
     };
     match (number(first), number(last)) {
-        (Some(first), Some(last)) if first > last => Verdict::Whole,
+        (Some(first), Some(last)) if first > last => Evaluation::Whole,
         (Some(first), last) if last.is_some() || range.ends_with('-') => {
             if first >= length {
-                return Verdict::Unsatisfiable;
+                return Evaluation::RangeNotSatisfiable;
             }
-            Verdict::Part(first..last.map_or(length, |last| last.saturating_add(1).min(length)))
+            Evaluation::Part(first..last.map_or(length, |last| last.saturating_add(1).min(length)))
         }
         (None, Some(count)) if first.is_empty() => match count {
-            0 => Verdict::Unsatisfiable,
+            0 => Evaluation::RangeNotSatisfiable,
             // The last bytes of an empty file are the whole of it.
-            _ if length == 0 => Verdict::Whole,
-            _ => Verdict::Part(length.saturating_sub(count)..length),
+            _ if length == 0 => Evaluation::Whole,
+            _ => Evaluation::Part(length.saturating_sub(count)..length),
         },
-        _ => Verdict::Whole,
+        _ => Evaluation::Whole,
     }
 }
 
@@ -192,17 +193,17 @@ mod tests {
     const BEFORE: &str = "Tue, 14 Nov 2023 22:13:19 GMT";
     const AFTER: &str = "Tue, 14 Nov 2023 22:13:21 GMT";
 
-    fn asked(headers: &[(HeaderName, &str)]) -> Verdict {
+    fn asked(headers: &[(HeaderName, &str)]) -> Evaluation {
         asked_of(headers, 1_000, Some(MODIFIED))
     }
 
-    fn asked_of(headers: &[(HeaderName, &str)], length: u64, modified: Option<u64>) -> Verdict {
+    fn asked_of(headers: &[(HeaderName, &str)], length: u64, modified: Option<u64>) -> Evaluation {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
             map.append(name.clone(), HeaderValue::from_str(value).unwrap());
         }
         let validators = Validators { tag: "ab-gzip".to_owned(), modified };
-        judge(&map, &validators, length, true, NOW)
+        evaluate(&map, &validators, length, true, NOW)
     }
 
     #[test]
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn tags_decide_before_dates() {
-        use Verdict::{Failed, NotModified, Whole};
+        use Evaluation::{NotModified, PreconditionFailed, Whole};
         for (name, value, expected) in [
             (IF_NONE_MATCH, "\"ab-gzip\"", NotModified),
             (IF_NONE_MATCH, "W/\"ab-gzip\"", NotModified),
@@ -225,8 +226,8 @@ mod tests {
             (IF_NONE_MATCH, "", Whole),
             (IF_MATCH, "\"ab-gzip\"", Whole),
             (IF_MATCH, "*", Whole),
-            (IF_MATCH, "W/\"ab-gzip\"", Failed),
-            (IF_MATCH, "\"other\"", Failed),
+            (IF_MATCH, "W/\"ab-gzip\"", PreconditionFailed),
+            (IF_MATCH, "\"other\"", PreconditionFailed),
             (IF_MODIFIED_SINCE, SAME, NotModified),
             (IF_MODIFIED_SINCE, AFTER, NotModified),
             (IF_MODIFIED_SINCE, BEFORE, Whole),
@@ -234,7 +235,7 @@ mod tests {
             (IF_MODIFIED_SINCE, "Tue Nov 14 22:13:20 2023", NotModified),
             (IF_MODIFIED_SINCE, "yesterday", Whole),
             (IF_UNMODIFIED_SINCE, SAME, Whole),
-            (IF_UNMODIFIED_SINCE, BEFORE, Failed),
+            (IF_UNMODIFIED_SINCE, BEFORE, PreconditionFailed),
             (IF_UNMODIFIED_SINCE, "yesterday", Whole),
         ] {
             assert_eq!(asked(&[(name.clone(), value)]), expected, "{name}: {value}");
@@ -250,7 +251,7 @@ mod tests {
 
     #[test]
     fn one_range_is_a_part_and_the_rest_is_the_whole() {
-        use Verdict::{Part, Unsatisfiable, Whole};
+        use Evaluation::{Part, RangeNotSatisfiable, Whole};
         for (text, expected) in [
             ("bytes=0-0", Part(0..1)),
             ("bytes=0-", Part(0..1_000)),
@@ -260,9 +261,9 @@ mod tests {
             ("bytes=-1", Part(999..1_000)),
             ("bytes=-5000", Part(0..1_000)),
             ("bytes=,5-6,", Part(5..7)),
-            ("bytes=1000-", Unsatisfiable),
-            ("bytes=99999999999999999999999-", Unsatisfiable),
-            ("bytes=-0", Unsatisfiable),
+            ("bytes=1000-", RangeNotSatisfiable),
+            ("bytes=99999999999999999999999-", RangeNotSatisfiable),
+            ("bytes=-0", RangeNotSatisfiable),
             ("bytes=20-10", Whole),
             ("bytes=0-1,5-6", Whole),
             ("bytes=-", Whole),
@@ -279,7 +280,7 @@ mod tests {
         }
         assert_eq!(asked(&[(RANGE, "bytes=0-1"), (RANGE, "bytes=0-1")]), Whole);
         assert_eq!(asked_of(&[(RANGE, "bytes=-1")], 0, None), Whole);
-        assert_eq!(asked_of(&[(RANGE, "bytes=0-")], 0, None), Unsatisfiable);
+        assert_eq!(asked_of(&[(RANGE, "bytes=0-")], 0, None), RangeNotSatisfiable);
     }
 
     #[test]
@@ -294,23 +295,23 @@ mod tests {
             (AFTER, false),
             ("yesterday", false),
         ] {
-            let expected = if is_part { Verdict::Part(1..3) } else { Verdict::Whole };
+            let expected = if is_part { Evaluation::Part(1..3) } else { Evaluation::Whole };
             assert_eq!(asked(&[range.clone(), (IF_RANGE, value)]), expected, "{value}");
         }
         // A file of this second may change again within it.
         let fresh = [range.clone(), (IF_RANGE, &*date_text(NOW))];
-        assert_eq!(asked_of(&fresh, 10, Some(NOW)), Verdict::Whole);
-        assert_eq!(asked(&[range.clone(), (IF_NONE_MATCH, "*")]), Verdict::NotModified);
+        assert_eq!(asked_of(&fresh, 10, Some(NOW)), Evaluation::Whole);
+        assert_eq!(asked(&[range.clone(), (IF_NONE_MATCH, "*")]), Evaluation::NotModified);
         let mut map = HeaderMap::new();
         map.insert(RANGE, HeaderValue::from_static("bytes=1-2"));
         let validators = Validators { tag: String::new(), modified: None };
-        assert_eq!(judge(&map, &validators, 10, false, NOW), Verdict::Whole);
+        assert_eq!(evaluate(&map, &validators, 10, false, NOW), Evaluation::Whole);
     }
 
     proptest! {
         #[test]
         fn a_part_is_never_empty_and_never_outside(text in "bytes=[0-9, -]{0,12}", length in 0_u64..50) {
-            if let Verdict::Part(range) = part(&text, length) {
+            if let Evaluation::Part(range) = part(&text, length) {
                 prop_assert!(range.start < range.end && range.end <= length, "{text}: {range:?}");
             }
         }

@@ -70,23 +70,23 @@ fn lists_have_limits() {
 #[test]
 fn what_is_not_listed_or_not_there_is_refused() {
     let folder = folder_with(&entry("listed", "listed.wasm", HASH));
-    let shelf = FormulaShelf::open(folder.path(), None).unwrap();
+    let registry = FormulaRegistry::open(folder.path(), None).unwrap();
     fs::write(folder.path().join("other.wasm"), b"\0asm").unwrap();
-    let error = shelf.bind("other", &[]).unwrap_err();
+    let error = registry.bind("other", &[]).unwrap_err();
     assert_eq!(error.code(), "FORMULA_UNKNOWN");
     assert!(error.to_string().contains("there is no formula `other`; there are: listed"));
-    let error = shelf.bind("listed", &[]).unwrap_err();
+    let error = registry.bind("listed", &[]).unwrap_err();
     assert!(error.to_string().contains("its file is not there"), "{error}");
     fs::write(folder.path().join("listed.wasm"), b"\0asm").unwrap();
-    let error = shelf.bind("listed", &[]).unwrap_err();
+    let error = registry.bind("listed", &[]).unwrap_err();
     assert_eq!(error.code(), "FORMULA_REFUSED");
     assert!(error.to_string().contains("is not what formulas.toml names"), "{error}");
     // The right hash of something that is no module.
     let hash = sandbox::sha256(b"\0asm");
     fs::write(folder.path().join(LIST_FILE), entry("listed", "listed.wasm", &hash)).unwrap();
-    let error = shelf.bind("listed", &[]).unwrap_err();
+    let error = registry.bind("listed", &[]).unwrap_err();
     assert!(error.to_string().starts_with("formula `listed` cannot be used: "), "{error}");
-    let text = shelf.list().unwrap()[0].details.clone().unwrap_err();
+    let text = registry.list().unwrap()[0].details.clone().unwrap_err();
     assert!(!text.contains(&folder.path().display().to_string()), "{text}");
 }
 
@@ -96,8 +96,8 @@ fn a_link_is_no_file() {
     let folder = folder_with(&entry("a", "a.wasm", &sandbox::sha256(b"x")));
     fs::write(folder.path().join("there"), b"x").unwrap();
     std::os::unix::fs::symlink("there", folder.path().join("a.wasm")).unwrap();
-    let shelf = FormulaShelf::open(folder.path(), None).unwrap();
-    assert!(shelf.bind("a", &[]).unwrap_err().to_string().contains("its file is not there"));
+    let registry = FormulaRegistry::open(folder.path(), None).unwrap();
+    assert!(registry.bind("a", &[]).unwrap_err().to_string().contains("its file is not there"));
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Formula modules that queries may use: those in one folder that its list names with their SHA-256.
-//! Whatever else lies in the folder is never loaded.
+//! The registry of formula modules that queries may use: those in one folder that its list names
+//! with their SHA-256. Whatever else lies in the folder is never loaded.
 
 mod add;
 mod bound;
@@ -18,14 +18,14 @@ use domain::limits::COMPONENT_BYTES_MAX;
 use sandbox::{FormulaModule, Limits, Sandbox, SandboxConfig};
 
 use crate::error::RankError;
-use crate::query::shown;
+use crate::text::{excerpt, one_line};
 
-pub use add::ShelfError;
+pub use add::RegistryError;
 pub use bound::BoundFormula;
 pub use list::{LIST_FILE, ListedFormula};
 
 /// A folder of formula modules with its list. Share it between threads by reference.
-pub struct FormulaShelf {
+pub struct FormulaRegistry {
     folder: PathBuf,
     sandbox: Sandbox,
     /// Modules that were used, while the list names them; at most as many as a list may have.
@@ -50,7 +50,7 @@ pub struct FormulaDetails {
     pub inputs: Vec<FormulaInput>,
 }
 
-impl FormulaShelf {
+impl FormulaRegistry {
     /// Opens a folder, which need not be there yet. Compiled modules are kept in `cache`.
     ///
     /// # Errors
@@ -64,7 +64,7 @@ impl FormulaShelf {
         Ok(Self { folder: folder.to_owned(), sandbox, loaded: Mutex::default() })
     }
 
-    /// The folder.
+    /// The folder of the modules and their list, as it was opened.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -131,9 +131,9 @@ impl FormulaShelf {
     }
 }
 
-impl std::fmt::Debug for FormulaShelf {
+impl std::fmt::Debug for FormulaRegistry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("FormulaShelf").field("folder", &self.folder).finish_non_exhaustive()
+        f.debug_struct("FormulaRegistry").field("folder", &self.folder).finish_non_exhaustive()
     }
 }
 
@@ -161,12 +161,6 @@ fn configured(
     })
 }
 
-/// A module's own text, on one line of bounded length.
-fn one_line(text: &str) -> String {
-    const CHARACTERS: usize = 300;
-    text.chars().take(CHARACTERS).map(|c| if c.is_control() { ' ' } else { c }).collect()
-}
-
 fn unknown(name: &str, all: &[ListedFormula]) -> String {
     let names: Vec<&str> = all.iter().map(|one| one.name.as_str()).collect();
     let there = if names.is_empty() {
@@ -177,7 +171,7 @@ fn unknown(name: &str, all: &[ListedFormula]) -> String {
     format!(
         "there is no formula `{}`; {there}. Only what is listed with its SHA-256 is used; \
          `kumiki rank formulas --add FILE` lists a file",
-        shown(name)
+        excerpt(name)
     )
 }
 

@@ -8,7 +8,7 @@ use sandbox::FormulaModule;
 
 use crate::error::RankError;
 use crate::formula::Column;
-use crate::query::shown;
+use crate::text::excerpt;
 
 /// A formula module with values for its parameters: what a query sorts by.
 #[derive(Debug, Clone)]
@@ -116,7 +116,7 @@ pub(super) fn values(
                 [] => "it has none".to_owned(),
                 names => format!("it has: {}", names.join(", ")),
             };
-            let name = shown(name);
+            let name = excerpt(name);
             return refused(format!("formula `{formula}` has no parameter `{name}`; {there}"));
         };
         if given.iter().take(index).any(|(other, _)| other == name) {

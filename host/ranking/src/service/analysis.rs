@@ -1,4 +1,4 @@
-//! A look at a request before anything of it runs: how deep, how wide, which rankings.
+//! What a request would cost, before anything of it runs: how deep, how wide, which rankings.
 
 use std::collections::BTreeMap;
 
@@ -26,7 +26,7 @@ const INTROSPECTION_LIST_FIELDS: [&str; 8] = [
 
 /// What a request asks for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Outline {
+pub(super) struct RequestAnalysis {
     /// Response keys of the root, in the order asked.
     pub(super) keys: Vec<Name>,
     /// Uses of the ranking field.
@@ -96,19 +96,19 @@ fn line_length(text: &[u8]) -> usize {
     text.iter().position(|byte| matches!(byte, b'\n' | b'\r')).unwrap_or(text.len())
 }
 
-/// Looks at the operation that will run. One that cannot be found is left to the library.
-pub(super) fn outline(
+/// Analyzes the operation that will run. One that cannot be found is left to the library.
+pub(super) fn analyze(
     document: &ExecutableDocument,
     operation_name: Option<&str>,
     limits: &ServiceLimits,
-) -> Result<Outline, Failure> {
+) -> Result<RequestAnalysis, Failure> {
     let mut walk =
-        Walk { document, limits, fields_left: limits.fields, outline: Outline::default() };
+        Walk { document, limits, fields_left: limits.fields, analysis: RequestAnalysis::default() };
     let mut seen = BTreeMap::new();
     for operation in operations(document, operation_name) {
         walk.root(&operation.selection_set.node, 1, &mut seen)?;
     }
-    let rankings = walk.outline.rankings;
+    let rankings = walk.analysis.rankings;
     if rankings > limits.aliases {
         return Err(Failure::new(
             "ALIASES_EXCEEDED",
@@ -119,7 +119,7 @@ pub(super) fn outline(
             ),
         ));
     }
-    Ok(walk.outline)
+    Ok(walk.analysis)
 }
 
 fn operations<'a>(
@@ -135,7 +135,7 @@ struct Walk<'a> {
     document: &'a ExecutableDocument,
     limits: &'a ServiceLimits,
     fields_left: usize,
-    outline: Outline,
+    analysis: RequestAnalysis,
 }
 
 impl<'a> Walk<'a> {
@@ -169,11 +169,11 @@ impl<'a> Walk<'a> {
         let times = seen.entry(key.as_str()).or_default();
         *times += 1;
         if *times == 1 {
-            self.outline.keys.push(key.clone());
+            self.analysis.keys.push(key.clone());
         }
         if field.node.name.node == RANKING_FIELD {
-            self.outline.rankings += 1;
-            self.outline.merges |= *times > 1;
+            self.analysis.rankings += 1;
+            self.analysis.merges |= *times > 1;
         }
         self.below(&field.node.selection_set.node, depth + 1, 0)
     }
@@ -242,9 +242,9 @@ mod tests {
 
     use super::*;
 
-    fn look(text: &str) -> Result<Outline, &'static str> {
+    fn look(text: &str) -> Result<RequestAnalysis, &'static str> {
         let document = parse_query(text).unwrap();
-        outline(&document, None, &ServiceLimits::default()).map_err(|failure| failure.code)
+        analyze(&document, None, &ServiceLimits::default()).map_err(|failure| failure.code)
     }
 
     #[test]

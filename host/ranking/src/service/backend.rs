@@ -1,0 +1,28 @@
+//! What computes the rankings that the service answers with.
+
+use crate::{CancelToken, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
+
+/// What the service needs of an engine.
+///
+/// [`RankEngine`] is the one that people use; tests put in others, to hold a query for as long as
+/// they need.
+pub trait Backend: Send + Sync + 'static {
+    /// Ranks; blocks until done, cancelled or out of time.
+    ///
+    /// # Errors
+    /// As [`RankEngine::rank`].
+    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError>;
+
+    /// What the present snapshot holds.
+    fn snapshot(&self) -> SnapshotInfo;
+}
+
+impl Backend for RankEngine {
+    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
+        Self::rank(self, query, cancel)
+    }
+
+    fn snapshot(&self) -> SnapshotInfo {
+        Self::snapshot(self)
+    }
+}

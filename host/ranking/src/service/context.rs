@@ -1,0 +1,71 @@
+//! What all requests of a service share, and the threads in which they may block.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::JstDate;
+use tokio::task::JoinHandle;
+use tracing::Span;
+
+use super::backend::Backend;
+use super::failure::Failure;
+use super::limits::ServiceLimits;
+use super::metrics::Metrics;
+use crate::text::redacted;
+use crate::{CancelToken, FormulaRegistry, RankError, RankQuery, Ranking, SnapshotInfo};
+
+/// What all requests share: data, formula modules, limits and numbers.
+pub(super) struct QueryContext {
+    pub(super) backend: Arc<dyn Backend>,
+    pub(super) formulas: Option<Arc<FormulaRegistry>>,
+    pub(super) limits: ServiceLimits,
+    pub(super) metrics: Metrics,
+}
+
+impl QueryContext {
+    /// A context for printing the schema; it has no data.
+    pub(super) fn without_data() -> Self {
+        struct Nothing;
+        impl Backend for Nothing {
+            fn rank(&self, _: &RankQuery, _: &CancelToken) -> Result<Ranking, RankError> {
+                Err(RankError::NoData("there is no data".to_owned()))
+            }
+            fn snapshot(&self) -> SnapshotInfo {
+                let day = JstDate::default();
+                SnapshotInfo { number: 0, days: 0, codes: 0, first: day, last: day, refused: None }
+            }
+        }
+        Self {
+            backend: Arc::new(Nothing),
+            formulas: None,
+            limits: ServiceLimits::default(),
+            metrics: Metrics::default(),
+        }
+    }
+}
+
+/// A time as events tell it.
+pub(super) fn milliseconds(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
+}
+
+/// Runs work that may block in a thread for such work; its events belong to the present span.
+pub(super) fn spawn_blocking<T: Send + 'static>(
+    work: impl FnOnce() -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let span = Span::current();
+    tokio::task::spawn_blocking(move || span.in_scope(work))
+}
+
+/// Waits for the work of a query, in a thread that may block.
+pub(super) async fn blocking<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, Failure> + Send + 'static,
+) -> Result<T, Failure> {
+    match spawn_blocking(work).await {
+        Ok(outcome) => outcome,
+        Err(error) => {
+            tracing::error!(cause = redacted(&error.to_string()), "a query ended by itself");
+            Err(Failure::new("INTERNAL", "the query failed inside; it is in the service's log"))
+        }
+    }
+}

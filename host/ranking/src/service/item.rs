@@ -1,0 +1,80 @@
+//! The rows of a ranking as GraphQL sees them: written as JSON already, or to be resolved by the
+//! library field by field.
+
+use std::borrow::Cow;
+
+use async_graphql::parser::types::Field;
+use async_graphql::registry::Registry;
+use async_graphql::{
+    ContextSelectionSet, OutputType, Positioned, ServerResult, SimpleObject, Value,
+};
+use axum::body::Bytes;
+
+use crate::{RankRow, Ranking};
+
+/// One issue in the ranking of one day.
+#[derive(Debug, Clone, SimpleObject)]
+pub(super) struct DailyRankingItem {
+    /// Trading day, YYYY-MM-DD.
+    pub(super) date: String,
+    /// Issue code.
+    pub(super) code: String,
+    /// Closing price in yen, as stored. Rows without one are not ranked.
+    pub(super) close: f64,
+    /// Always null.
+    #[graphql(deprecation = "always null; write Close[-1] in the formula instead")]
+    pub(super) prev_close: Option<f64>,
+    /// Result of the formula or module, not rounded. Rows where it is null come last, in both orders.
+    pub(super) sort_value: Option<f64>,
+    /// Volume in shares.
+    pub(super) volume: Option<f64>,
+    /// 1 to limit within each day.
+    pub(super) rank: i32,
+}
+
+/// The value of stockRankingRange; to the schema it is a list of DailyRankingItem.
+pub(super) enum RankedRows {
+    /// JSON, ready to be put into the answer.
+    Written(Bytes),
+    /// Rows that the library resolves field by field.
+    Library(Vec<DailyRankingItem>),
+}
+
+impl OutputType for RankedRows {
+    fn type_name() -> Cow<'static, str> {
+        <Vec<DailyRankingItem> as OutputType>::type_name()
+    }
+
+    fn qualified_type_name() -> String {
+        <Vec<DailyRankingItem> as OutputType>::qualified_type_name()
+    }
+
+    fn create_type_info(registry: &mut Registry) -> String {
+        <Vec<DailyRankingItem> as OutputType>::create_type_info(registry)
+    }
+
+    async fn resolve(
+        &self,
+        ctx: &ContextSelectionSet<'_>,
+        field: &Positioned<Field>,
+    ) -> ServerResult<Value> {
+        match self {
+            Self::Written(json) => Ok(Value::Binary(json.clone())),
+            Self::Library(items) => OutputType::resolve(items, ctx, field).await,
+        }
+    }
+}
+
+/// The rows for the library.
+pub(super) fn items(ranking: &Ranking) -> Vec<DailyRankingItem> {
+    let item = |row: &RankRow| DailyRankingItem {
+        date: ranking.days[row.day as usize].to_string(),
+        code: ranking.codes[row.code as usize].to_string(),
+        close: row.close,
+        prev_close: None,
+        sort_value: row.sort_value,
+        volume: row.volume,
+        rank: row.rank.cast_signed(),
+    };
+    ranking.rows.iter().map(item).collect()
+}
