@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::JstDate;
+pub(crate) use pricestore::shown;
 
 use crate::error::RankError;
 use crate::formula::Formula;
-use crate::limits::SHOWN_CHARS_MAX;
 use crate::shelf::BoundFormula;
 
 /// Which end of the values comes first (specification 3, argument `order`). Rows without a sort
@@ -50,19 +50,6 @@ impl FromStr for RankOrder {
             other => Err(RankError::Order(shown(other))),
         }
     }
-}
-
-/// A client's text as a message may repeat it: short and on one line.
-pub(crate) fn shown(text: &str) -> String {
-    let mut short: String = text
-        .chars()
-        .take(SHOWN_CHARS_MAX)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
-        short.push('…');
-    }
-    short
 }
 
 /// What a query sorts by.
@@ -207,6 +194,8 @@ impl Drop for CancelOnDrop {
 
 #[cfg(test)]
 mod tests {
+    use pricestore::limits::SHOWN_CHARS_MAX;
+
     use super::*;
 
     #[test]

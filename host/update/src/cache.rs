@@ -9,7 +9,6 @@ use domain::{JstDate, Money, Price};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use marketdata::aside::write_whole;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::limits::{ANSWER_ROWS_MAX, CACHE_FILE_BYTES_MAX};
@@ -145,7 +144,7 @@ impl DayCache {
         let head = format!("{FORM} {} {date} {}", self.source, rows.len());
         let mut bytes = format!("{head} {}\n", digest_of(&head, &packed)).into_bytes();
         bytes.extend_from_slice(&packed);
-        write_whole(&self.path(date), &bytes)
+        atomic_file::write(&self.path(date), &bytes)
     }
 }
 

@@ -9,25 +9,25 @@ mod days;
 mod files;
 mod finish;
 mod issues;
-mod ledger;
 mod plan;
 mod report;
 mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use domain::clock::Stopwatch;
 use domain::{JstDate, TsNanos};
-use ranking::store::DataDir;
+use http_client::CancellationToken;
+use pricestore::DataDir;
 
+use crate::fetch_state::FetchState;
 use crate::limits::{BATCH_ISSUES, BATCH_ROWS};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 use crate::shelf::{Known, Shelf};
-use crate::stop::Stop;
 use crate::store::StoreError;
 
-use ledger::Ledger;
 use report::Reason;
 use slots::Slots;
 
@@ -108,10 +108,10 @@ pub fn update_from_sources(
     shelf: &mut dyn Shelf,
     sources: Vec<SourceSlot>,
     options: &JobOptions,
-    stop: &Stop,
+    cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
 ) -> Result<Report, UpdateError> {
-    run(shelf, options, stop, watch, |job| {
+    run(shelf, options, cancel, watch, |job| {
         let mut slots = Slots::new(sources);
         let fetched = job.fetch(&mut slots);
         slots.report(&mut job.report);
@@ -127,10 +127,10 @@ pub fn update_from_files(
     shelf: &mut dyn Shelf,
     folder: &Path,
     options: &JobOptions,
-    stop: &Stop,
+    cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
 ) -> Result<Report, UpdateError> {
-    run(shelf, options, stop, watch, |job| job.read_files(folder))
+    run(shelf, options, cancel, watch, |job| job.read_files(folder))
 }
 
 /// The folder of the job's own files.
@@ -141,12 +141,12 @@ fn own_folder(data: &DataDir) -> PathBuf {
 fn run(
     shelf: &mut dyn Shelf,
     options: &JobOptions,
-    stop: &Stop,
+    cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
     fetch: impl FnOnce(&mut Job<'_>) -> Result<(), UpdateError>,
 ) -> Result<Report, UpdateError> {
     let clock = Stopwatch::start();
-    let mut job = Job::new(shelf, options, stop, watch);
+    let mut job = Job::new(shelf, options, cancel, watch);
     let done = job.prepare().and_then(|()| {
         fetch(&mut job)?;
         job.flush()?;
@@ -169,9 +169,10 @@ fn run(
 struct Job<'a> {
     shelf: &'a mut dyn Shelf,
     options: &'a JobOptions,
-    stop: &'a Stop,
+    cancel: &'a CancellationToken,
     watch: &'a mut dyn JobWatch,
-    ledger: Ledger,
+    /// What earlier runs and this one have fetched.
+    state: FetchState,
     known: Known,
     report: Report,
     /// What happened to each day so far.
@@ -209,37 +210,40 @@ impl<'a> Job<'a> {
     fn new(
         shelf: &'a mut dyn Shelf,
         options: &'a JobOptions,
-        stop: &'a Stop,
+        cancel: &'a CancellationToken,
         watch: &'a mut dyn JobWatch,
     ) -> Self {
-        let (ledger, note) = Ledger::load(&own_folder(&options.data));
         let mut report = Report::new(options.now.to_string());
         let from = Some(options.from).filter(|from| *from > JstDate::MIN);
         (report.from, report.to) = (from, Some(options.to));
-        let changed_from = ledger.unpublished_from;
-        let mut job = Self {
+        Self {
             shelf,
             options,
-            stop,
+            cancel,
             watch,
-            ledger,
+            state: FetchState::default(),
             known: Known::default(),
             report,
             days: BTreeMap::new(),
             seen: BTreeSet::new(),
             batch: Batch::default(),
-            changed_from,
+            changed_from: None,
             cut_short: false,
-        };
-        note.into_iter().for_each(|note| job.note(note));
-        job
+        }
     }
 
     fn prepare(&mut self) -> Result<(), UpdateError> {
+        // Without a place for the report nothing is begun.
+        let folder = own_folder(&self.options.data);
+        fs::create_dir_all(&folder).map_err(|source| UpdateError::Io { path: folder, source })?;
         self.known = self.shelf.known()?;
+        let (state, note) = self.shelf.fetch_state()?;
+        self.changed_from = state.unpublished_from;
+        self.state = state;
+        note.into_iter().for_each(|note| self.note(note));
         // What was fetched is there only as long as the store has it.
         let stored: BTreeSet<JstDate> = self.known.dates.iter().copied().collect();
-        self.ledger.fetched.retain(|date| stored.contains(date));
+        self.state.fetched.retain(|date| stored.contains(date));
         Ok(())
     }
 
@@ -256,9 +260,9 @@ impl<'a> Job<'a> {
         self.days.entry(date).or_default()
     }
 
-    fn save_ledger(&self) -> Result<(), UpdateError> {
-        let failed = |source| UpdateError::Io { path: self.ledger.path().to_owned(), source };
-        self.ledger.save().map_err(failed)
+    fn save_state(&mut self) -> Result<(), UpdateError> {
+        self.shelf.commit(&[], &self.state)?;
+        Ok(())
     }
 
     /// Takes rows of one source.
@@ -282,32 +286,31 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Stores what was collected and remembers that it was.
+    /// Stores what was collected and, in the same transaction, that it was.
     fn flush(&mut self) -> Result<(), UpdateError> {
         let batch = std::mem::take(&mut self.batch);
         let first = batch.rows.values().flatten().map(|row| row.date).min();
-        if let Some(first) = first {
-            // Told before, so that rows are published even if the run ends right after.
-            let before = self.ledger.unpublished_from.unwrap_or(first);
-            self.ledger.unpublished_from = Some(before.min(first));
-            self.save_ledger()?;
-        }
-        for (source, rows) in &batch.rows {
-            for part in rows.chunks(BATCH_ROWS) {
-                let applied = self.shelf.apply(part)?;
-                self.report.source(*source).add(&applied);
-                let changed = [self.changed_from, applied.first_changed];
-                self.changed_from = changed.into_iter().flatten().min();
-            }
-        }
         if first.is_none() && batch.days.is_empty() && batch.issues.is_empty() {
             return Ok(());
         }
-        self.ledger.fetched.extend(batch.days);
-        if let Some(pass) = &mut self.ledger.pass {
+        let unpublished = [self.state.unpublished_from, first];
+        self.state.unpublished_from = unpublished.into_iter().flatten().min();
+        self.state.fetched.extend(batch.days);
+        if let Some(pass) = &mut self.state.pass {
             pass.codes.extend(batch.issues);
         }
-        self.save_ledger()
+        let parts = batch.rows.iter();
+        let parts = parts.flat_map(|(source, rows)| {
+            rows.chunks(BATCH_ROWS).map(move |part| (*source, part))
+        });
+        let (sources, parts): (Vec<SourceKind>, Vec<&[DailyRow]>) = parts.unzip();
+        let applied = self.shelf.commit(&parts, &self.state)?;
+        for (source, applied) in sources.into_iter().zip(applied) {
+            self.report.source(source).add(&applied);
+            let changed = [self.changed_from, applied.first_changed];
+            self.changed_from = changed.into_iter().flatten().min();
+        }
+        Ok(())
     }
 
     /// The report, with the days in order.

@@ -1,8 +1,9 @@
 //! What the job needs from a store, and what it is told back.
 
 use domain::JstDate;
-use ranking::store::Published;
+use pricestore::Published;
 
+use crate::fetch_state::FetchState;
 use crate::row::{DailyRow, IssueCode};
 use crate::store::StoreError;
 
@@ -14,11 +15,23 @@ pub trait Shelf {
     /// When the database cannot be read.
     fn known(&mut self) -> Result<Known, StoreError>;
 
-    /// Inserts or replaces rows of whole days or issues, in one transaction.
+    /// What earlier runs have fetched; and why nothing is known of it, told once.
     ///
     /// # Errors
-    /// When a row cannot be stored; then none is.
-    fn apply(&mut self, rows: &[DailyRow]) -> Result<Applied, StoreError>;
+    /// When the database cannot be read.
+    fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError>;
+
+    /// Inserts or replaces rows of whole days or issues, given in parts of one source each, and
+    /// notes what has been fetched with them: all in one transaction, so that the state never claims
+    /// rows that are not stored, nor the reverse. Tells what became of each part.
+    ///
+    /// # Errors
+    /// When a row cannot be stored; then none is, and the state is the one before.
+    fn commit(
+        &mut self,
+        parts: &[&[DailyRow]],
+        state: &FetchState,
+    ) -> Result<Vec<Applied>, StoreError>;
 
     /// Publishes the combined database and the ranking's snapshot.
     ///

@@ -4,7 +4,6 @@
 mod check;
 mod error;
 mod files;
-mod http;
 mod public;
 mod vendor;
 mod web_broker;
@@ -15,13 +14,12 @@ use crate::row::{DailyRow, IssueCode, SourceKind};
 
 pub use error::{Reach, SourceError};
 pub use files::{FileRows, read_daily_file};
-pub use http::{Network, Patience, checked_address};
 pub use public::{PUBLIC_URL, PublicSource};
 pub use vendor::{VENDOR_URL, VendorSource};
 pub use web_broker::WebBrokerSource;
 
 /// A source of daily prices (specification 3, "Source order"). A call takes as long as the source
-/// needs, pauses and repeated requests included; [`crate::Stop`] ends it early.
+/// needs, pauses and repeated requests included; cancelling its network ends it early.
 pub trait DailySource {
     /// Which one it is.
     fn kind(&self) -> SourceKind;

@@ -6,13 +6,14 @@
 //! the disk and renamed, so each of them is the old state or the new one.
 
 mod apply;
-pub mod baseline;
 mod columns;
 mod durable;
 mod error;
+mod fetch_tables;
 mod issue_file;
 pub mod limits;
 mod lock;
+mod old_state;
 mod opening;
 mod places;
 mod publish;

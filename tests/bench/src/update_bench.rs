@@ -9,14 +9,15 @@ use std::time::Duration;
 use domain::clock::{Stopwatch, sleep};
 use domain::price::UNITS_PER_YEN;
 use domain::{JstDate, Money, Price};
-use ranking::sample::{DailySample, try_each_row};
-use ranking::store::DataDir;
+use marketdata::sample::daily::{DailySample, DailySampleRow, try_each_row};
+use pricestore::DataDir;
 use ranking::{EngineOptions, RankEngine};
 use serde_json::json;
 use update::store::limits::ROWS_AT_ONCE_MAX;
-use update::store::{Workshop, baseline};
+use update::store::Workshop;
 use update::{DailyRow, Shelf, SourceKind};
 
+use crate::baselines::{plain_copy, plain_split};
 use crate::data::scratch;
 use crate::measure::figure;
 use crate::rank_bench::or_stop;
@@ -114,7 +115,7 @@ impl Bench {
         }));
         let snapshot = watch.elapsed().as_secs_f64() - combined;
         let copy = data.path().join("plain.db");
-        let plain = taken(|| or_stop(baseline::plain_copy(&data.mother(), &copy))).0;
+        let plain = taken(|| or_stop(plain_copy(&data.mother(), &copy))).0;
         or_stop(fs::remove_file(copy));
         let size = megabytes(&data.mother());
         let more = json!({
@@ -139,7 +140,7 @@ impl Bench {
         let some: Vec<&str> =
             codes.iter().copied().step_by(codes.len() / BASELINE_ISSUES).collect();
         let (plain, bytes) =
-            taken(|| or_stop(baseline::plain_split(&data.mother(), plain_folder.path(), &some)));
+            taken(|| or_stop(plain_split(&data.mother(), plain_folder.path(), &some)));
         let (each, plain_each) = (seconds / split.written as f64, plain / some.len() as f64);
         let plain_kb = bytes as f64 / 1e3 / some.len() as f64;
         let more = json!({
@@ -201,7 +202,7 @@ impl Bench {
         days.into_iter().skip(self.sample.days - MORE_DAYS).collect()
     }
 
-    fn row(&self, row: &ranking::sample::SampleRow<'_>) -> Result<DailyRow, String> {
+    fn row(&self, row: &DailySampleRow<'_>) -> Result<DailyRow, String> {
         let units = |yen: f64| (yen * UNITS_PER_YEN as f64).round() as i64;
         let [open, high, low, close] = row.prices.map(|yen| yen.map(units).map(Price::from_units));
         let code = row.code.parse().map_err(|error| format!("{error}"))?;

@@ -9,7 +9,7 @@
 use std::ops::ControlFlow;
 
 use domain::{JstDate, Price};
-use ranking::store::DataDir;
+use pricestore::DataDir;
 use tests::market::{CODES, DAYS_BEFORE, code, volume};
 use update::store::Workshop;
 use update::{DailyRow, Shelf, SourceKind};

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
 use ranking::service::{BearerToken, ServiceLimits, ServiceOptions};
-use ranking::store::DataDir;
+use pricestore::DataDir;
 use tests::http::{self, Connection, Reply};
 
 use crate::common::{Served, Steady};

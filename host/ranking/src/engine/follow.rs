@@ -5,11 +5,12 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use pricestore::DataDir;
+
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
 use crate::error::RankError;
 use crate::limits::FOLLOW_INTERVAL_MS;
-use crate::store::DataDir;
 
 #[derive(Debug)]
 struct Shared {

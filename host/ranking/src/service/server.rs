@@ -9,6 +9,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use pricestore::DataDir;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -23,7 +24,6 @@ use super::patience::Patient;
 use super::resolve::{Desk, Log};
 use super::token::BearerToken;
 use crate::FormulaShelf;
-use crate::store::DataDir;
 
 /// Most bytes of a request's headers.
 const HEADER_BYTES: usize = 32 * 1024;

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use domain::JstDate;
 
-use super::ledger::Pass;
 use super::report::{DayOutcome, Reason};
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
+use crate::fetch_state::IssuePass;
 use crate::row::IssueCode;
 
 /// How fetching an issue ended.
@@ -29,7 +29,7 @@ impl Job<'_> {
         without: Option<usize>,
     ) -> Result<(), UpdateError> {
         let places: Vec<usize> = slots.places().filter(|place| Some(*place) != without).collect();
-        if dates.is_empty() || self.stop.is_wanted() {
+        if dates.is_empty() || self.cancel.is_cancelled() {
             return Ok(());
         }
         let out: Vec<Reason> = places.iter().filter_map(|place| slots.out(*place)).collect();
@@ -62,7 +62,7 @@ impl Job<'_> {
                 Issue::Stopped => stopped = true,
             }
             self.flush_if_full()?;
-            if stopped || self.stop.is_wanted() {
+            if stopped || self.cancel.is_cancelled() {
                 self.flush()?;
                 return Ok(());
             }
@@ -76,15 +76,15 @@ impl Job<'_> {
     /// has fetched already.
     fn open_pass(&mut self, dates: &BTreeSet<JstDate>) -> BTreeSet<IssueCode> {
         let made = self.today();
-        let same = |pass: &Pass| pass.made == made && pass.dates.is_superset(dates);
-        let earlier = self.ledger.pass.take().filter(|pass| same(pass) && !self.options.refetch);
+        let same = |pass: &IssuePass| pass.made == made && pass.dates.is_superset(dates);
+        let earlier = self.state.pass.take().filter(|pass| same(pass) && !self.options.refetch);
         let stored: BTreeSet<IssueCode> = self.known.codes.iter().copied().collect();
         let mut pass =
-            earlier.unwrap_or_else(|| Pass { made, dates: dates.clone(), codes: BTreeSet::new() });
+            earlier.unwrap_or_else(|| IssuePass { made, dates: dates.clone(), codes: BTreeSet::new() });
         // Without the store's rows the issue is not fetched, whatever was written down.
         pass.codes.retain(|code| stored.contains(code));
         let done = pass.codes.clone();
-        self.ledger.pass = Some(pass);
+        self.state.pass = Some(pass);
         done
     }
 
@@ -95,7 +95,7 @@ impl Job<'_> {
         out: &[Reason],
     ) -> Result<(), UpdateError> {
         if failed == 0 {
-            self.ledger.pass = None;
+            self.state.pass = None;
         }
         for date in dates {
             let is_stored = self.known.dates.binary_search(date).is_ok();
@@ -107,7 +107,7 @@ impl Job<'_> {
             let reasons = if failed > 0 { out } else { &[] };
             self.end_days(&BTreeSet::from([*date]), outcome, reasons);
         }
-        self.save_ledger()
+        self.save_state()
     }
 
     fn end_days(&mut self, dates: &BTreeSet<JstDate>, outcome: DayOutcome, reasons: &[Reason]) {

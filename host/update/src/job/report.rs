@@ -6,7 +6,6 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use domain::JstDate;
-use marketdata::aside::write_whole;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
@@ -286,7 +285,7 @@ impl Report {
         let mut reports = stored(folder)?;
         self.number = reports.last_key_value().map_or(0, |(number, _)| *number) + 1;
         let path = folder.join(format!("{NAME_START}{}{NAME_END}", self.number));
-        write_whole(&path, self.to_json().as_bytes())?;
+        atomic_file::write(&path, self.to_json().as_bytes())?;
         reports.insert(self.number, path.clone());
         while reports.len() > REPORTS_KEPT {
             if let Some((_, oldest)) = reports.pop_first() {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use domain::JstDate;
-use ranking::store::PublishError;
+use pricestore::PublishError;
 
 use crate::row::IssueCode;
 

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use domain::JstDate;
 use duckdb::Connection;
-use ranking::store::sql::{quoted, quoted_path};
+use pricestore::sql::{quoted, quoted_path};
 
 use super::durable::{clear, put_in_place};
 use super::error::StoreError;

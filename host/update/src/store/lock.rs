@@ -55,7 +55,7 @@ fn read(path: &Path) -> Option<JobHolder> {
 
 #[cfg(test)]
 mod tests {
-    use ranking::store::DataDir;
+    use pricestore::DataDir;
 
     use super::*;
 

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
-use ranking::store::sql::{prepare_inserts, quoted_path};
+use pricestore::sql::{prepare_inserts, quoted_path};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
 use super::error::StoreError;

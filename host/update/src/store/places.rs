@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use ranking::store::DataDir;
+use pricestore::DataDir;
 
 /// Ending of a file that is being written; one that a killed job left is removed at the next start.
 pub(super) const UNFINISHED: &str = "new";
@@ -32,6 +32,11 @@ impl Places {
     /// The job's own combined database.
     pub(super) fn work_database(&self) -> PathBuf {
         self.work_folder().join("mother.db")
+    }
+
+    /// Where earlier versions noted what they had fetched.
+    pub(super) fn old_state(&self) -> PathBuf {
+        self.data.path().join("update").join("days.json")
     }
 
     /// Where DuckDB puts what does not fit into memory.

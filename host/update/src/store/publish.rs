@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use duckdb::Connection;
-use ranking::sample::STORAGE_VERSION;
-use ranking::store::Published;
-use ranking::store::sql::quoted_path;
+use pricestore::STORAGE_VERSION;
+use pricestore::Published;
+use pricestore::sql::quoted_path;
 
 use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
@@ -39,7 +39,7 @@ pub(super) fn publish(
     // From here to the end nobody is asked: the snapshot follows its source at once.
     put_in_place(&aside, &path)?;
     sync_folder(&places.daily_folder())?;
-    let published = ranking::store::publish(places.data())?;
+    let published = pricestore::publish(places.data())?;
     note(connection, generation, &path)?;
     // It is done; a wish to stop is for what comes next.
     let _ = progress(STEPS, STEPS, "published");

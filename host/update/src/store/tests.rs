@@ -10,7 +10,7 @@ use std::path::Path;
 
 use domain::{JstDate, Money, Price};
 use duckdb::{AccessMode, Config, Connection};
-use ranking::store::DataDir;
+use pricestore::DataDir;
 
 use super::Workshop;
 use crate::row::{DailyRow, SourceKind};

@@ -5,15 +5,16 @@ use std::fs;
 
 use domain::JstDate;
 use duckdb::Connection;
-use ranking::store::sql::column;
-use ranking::store::{DataDir, Published};
+use pricestore::sql::column;
+use pricestore::{DataDir, Published};
 
 use super::durable::remove_unfinished;
 use super::error::StoreError;
 use super::lock::JobLock;
 use super::opening::{self, Opening};
 use super::places::Places;
-use super::{apply, publish, split};
+use super::{apply, fetch_tables, publish, split};
+use crate::fetch_state::FetchState;
 use crate::row::{DailyRow, IssueCode};
 use crate::shelf::{Applied, Known, Shelf, Split, StoreProgress};
 
@@ -23,6 +24,8 @@ pub struct Workshop {
     connection: Connection,
     places: Places,
     opening: Opening,
+    /// Why what an earlier version had fetched is not known, until it is told.
+    note: Option<String>,
     _lock: JobLock,
 }
 
@@ -49,15 +52,25 @@ impl Workshop {
         for folder in &folders {
             remove_unfinished(folder)?;
         }
-        ranking::store::remove_leftovers(data)?;
+        pricestore::remove_leftovers(data)?;
         let (connection, opening) = opening::open(&places)?;
-        Ok(Self { connection, places, opening, _lock: lock })
+        let note = fetch_tables::prepare(&connection, &places.old_state())?;
+        Ok(Self { connection, places, opening, note, _lock: lock })
     }
 
     /// Where the job's own database came from; for the job's report.
     #[must_use]
     pub fn opening(&self) -> &Opening {
         &self.opening
+    }
+
+    /// Inserts or replaces rows in one transaction, and leaves what was fetched as it is noted.
+    ///
+    /// # Errors
+    /// When a row cannot be stored; then none is.
+    pub fn apply(&mut self, rows: &[DailyRow]) -> Result<Applied, StoreError> {
+        let applied = apply::commit(&self.connection, &[rows], None)?;
+        Ok(applied.into_iter().next().unwrap_or_default())
     }
 
     /// Whether everything that is stored was published. A job that was killed after it stored rows
@@ -89,8 +102,18 @@ impl Shelf for Workshop {
         })
     }
 
-    fn apply(&mut self, rows: &[DailyRow]) -> Result<Applied, StoreError> {
-        apply::apply(&self.connection, rows)
+    fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError> {
+        let state = fetch_tables::read(&self.connection)
+            .map_err(StoreError::database("look up what was fetched"))?;
+        Ok((state, self.note.take()))
+    }
+
+    fn commit(
+        &mut self,
+        parts: &[&[DailyRow]],
+        state: &FetchState,
+    ) -> Result<Vec<Applied>, StoreError> {
+        apply::commit(&self.connection, parts, Some(state))
     }
 
     fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError> {

@@ -7,12 +7,13 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use domain::{JstDate, Money, Price, TsNanos};
-use ranking::store::{DataDir, Published};
+use http_client::{CancellationToken, HttpError};
+use pricestore::{DataDir, Published};
 use update::source::{Answer, DailySource, SourceError};
 use update::store::StoreError;
 use update::{
-    Applied, DailyRow, IssueCode, JobOptions, JobWatch, Known, Phase, Report, Shelf, SourceKind,
-    SourceSlot, Split, Stop, StoreProgress, UpdateError, last_weekdays, update_from_sources,
+    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, Phase, Report, Shelf, SourceKind,
+    SourceSlot, Split, StoreProgress, UpdateError, last_weekdays, update_from_sources,
 };
 
 pub(crate) fn date(text: &str) -> JstDate {
@@ -49,18 +50,14 @@ pub(crate) struct MemoryShelf {
     pub(crate) applied: Vec<usize>,
     /// The published file.
     mother: PathBuf,
+    /// What was fetched.
+    state: FetchState,
     /// The next publication fails.
     pub(crate) cannot_publish: bool,
 }
 
-impl Shelf for MemoryShelf {
-    fn known(&mut self) -> Result<Known, StoreError> {
-        let dates: BTreeSet<_> = self.rows.keys().map(|(date, _)| *date).collect();
-        let codes: BTreeSet<_> = self.rows.keys().map(|(_, code)| *code).collect();
-        Ok(Known { codes: codes.into_iter().collect(), dates: dates.into_iter().collect() })
-    }
-
-    fn apply(&mut self, rows: &[DailyRow]) -> Result<Applied, StoreError> {
+impl MemoryShelf {
+    fn apply(&mut self, rows: &[DailyRow]) -> Applied {
         self.applied.push(rows.len());
         let mut applied = Applied::default();
         for row in rows {
@@ -75,6 +72,28 @@ impl Shelf for MemoryShelf {
             let first = applied.first_changed.unwrap_or(row.date);
             applied.first_changed = Some(first.min(row.date));
         }
+        applied
+    }
+}
+
+impl Shelf for MemoryShelf {
+    fn known(&mut self) -> Result<Known, StoreError> {
+        let dates: BTreeSet<_> = self.rows.keys().map(|(date, _)| *date).collect();
+        let codes: BTreeSet<_> = self.rows.keys().map(|(_, code)| *code).collect();
+        Ok(Known { codes: codes.into_iter().collect(), dates: dates.into_iter().collect() })
+    }
+
+    fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError> {
+        Ok((self.state.clone(), None))
+    }
+
+    fn commit(
+        &mut self,
+        parts: &[&[DailyRow]],
+        state: &FetchState,
+    ) -> Result<Vec<Applied>, StoreError> {
+        let applied = parts.iter().map(|rows| self.apply(rows)).collect();
+        self.state = state.clone();
         Ok(applied)
     }
 
@@ -171,7 +190,7 @@ impl DailySource for Told {
 }
 
 pub(crate) fn failing<Q>() -> impl FnMut(Q) -> Result<Vec<DailyRow>, SourceError> {
-    |_| Err(SourceError::Unavailable { what: "no route".to_owned(), tries: 3 })
+    |_| Err(HttpError::Unavailable { what: "no route".to_owned(), tries: 3 }.into())
 }
 
 pub(crate) fn nothing<Q>() -> impl FnMut(Q) -> Result<Vec<DailyRow>, SourceError> {
@@ -221,7 +240,7 @@ pub(crate) struct Desk {
     pub(crate) folder: tempfile::TempDir,
     pub(crate) shelf: MemoryShelf,
     pub(crate) options: JobOptions,
-    pub(crate) stop: Stop,
+    pub(crate) cancel: CancellationToken,
     pub(crate) asked: Asked,
     pub(crate) seen: Seen,
 }
@@ -239,7 +258,7 @@ impl Desk {
             folder,
             shelf,
             options,
-            stop: Stop::new(),
+            cancel: CancellationToken::new(),
             asked: Asked::default(),
             seen: Seen::default(),
         }
@@ -253,8 +272,8 @@ impl Desk {
     }
 
     pub(crate) fn run(&mut self, sources: Vec<SourceSlot>) -> Result<Report, UpdateError> {
-        let Self { shelf, options, stop, seen, .. } = self;
-        update_from_sources(shelf, sources, options, stop, seen)
+        let Self { shelf, options, cancel, seen, .. } = self;
+        update_from_sources(shelf, sources, options, cancel, seen)
     }
 
     /// The questions since the last look.

@@ -1,5 +1,6 @@
 //! What happens when a source has nothing or fails.
 
+use http_client::HttpError;
 use update::source::SourceError;
 use update::{DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
 
@@ -146,7 +147,9 @@ fn without_a_list_of_issues_failed_days_stay_failed() {
 #[test]
 fn a_source_that_refuses_the_key_is_asked_once() {
     let mut desk = desk(5);
-    let refuse = || SourceError::Key { status: 401, message: "Unauthorized".to_owned() };
+    let refuse = || -> SourceError {
+        HttpError::Key { status: 401, message: "Unauthorized".to_owned() }.into()
+    };
     let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, failing())
         .with_days(move |_| Err(refuse()));
     let report = desk.run(vec![vendor.slot(), absent(SourceKind::Public)]).unwrap();
@@ -177,7 +180,9 @@ fn a_source_that_fails_again_and_again_is_given_up() {
 #[test]
 fn dates_outside_of_a_subscription_go_to_the_other_sources_only() {
     let mut desk = desk(4);
-    let window = || SourceError::Refused { status: 400, message: "Your subscription".to_owned() };
+    let window = || -> SourceError {
+        HttpError::Refused { status: 400, message: "Your subscription".to_owned() }.into()
+    };
     let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, failing()).with_days(move |day| {
         match day < date("2026-01-08") {
             true => Err(window()),

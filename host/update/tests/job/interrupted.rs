@@ -1,6 +1,7 @@
 //! Runs that end early: by the user's wish, or because something cannot be written.
 
-use update::{DayOutcome, Ending, SourceKind, Stop, UpdateError};
+use http_client::CancellationToken;
+use update::{DayOutcome, Ending, SourceKind, UpdateError};
 
 use crate::desk::{Desk, Told, code, date, every_day, every_issue, failing, nothing, row};
 
@@ -9,10 +10,10 @@ const CODES: &[&str] = &["1301", "7203"];
 #[test]
 fn days_that_were_fetched_are_kept_and_the_next_run_goes_on() {
     let mut desk = Desk::new(5);
-    let stop = desk.stop.clone();
+    let cancel = desk.cancel.clone();
     let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing()).with_days(move |day| {
         if day == date("2026-01-07") {
-            stop.stop();
+            cancel.cancel();
         }
         every_day(SourceKind::Vendor, CODES)(day)
     });
@@ -24,7 +25,7 @@ fn days_that_were_fetched_are_kept_and_the_next_run_goes_on() {
     assert_eq!(desk.stored_report(1)["ending"], "interrupted");
     desk.take_asked();
 
-    desk.stop = Stop::new();
+    desk.cancel = CancellationToken::new();
     let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing())
         .with_days(every_day(SourceKind::Vendor, CODES));
     let report = desk.run(vec![vendor.slot()]).unwrap();
@@ -40,10 +41,10 @@ fn issues_that_were_fetched_are_kept_on_the_same_day() {
         let row = row(date("2026-01-05"), code(&number.to_string()), SourceKind::Files);
         desk.shelf.rows.insert((row.date, row.code), row);
     }
-    let stop = desk.stop.clone();
+    let cancel = desk.cancel.clone();
     let broker = Told::by_issue(SourceKind::WebBroker, &desk.asked, move |(issue, from, to)| {
         if issue == code("1300") {
-            stop.stop();
+            cancel.cancel();
         }
         every_issue(SourceKind::WebBroker)((issue, from, to))
     });
@@ -52,7 +53,7 @@ fn issues_that_were_fetched_are_kept_on_the_same_day() {
     let limit = update::limits::BATCH_ISSUES;
     assert_eq!(desk.shelf.applied, [limit * 2, 101 * 2]);
 
-    desk.stop = Stop::new();
+    desk.cancel = CancellationToken::new();
     let slot = |desk: &Desk| {
         let reply = every_issue(SourceKind::WebBroker);
         vec![Told::by_issue(SourceKind::WebBroker, &desk.asked, reply).slot()]
@@ -71,9 +72,9 @@ fn issues_that_were_fetched_are_kept_on_the_same_day() {
 #[test]
 fn a_wish_to_end_while_holidays_are_found_out_closes_no_day() {
     let mut desk = Desk::new(10);
-    let stop = desk.stop.clone();
+    let cancel = desk.cancel.clone();
     let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, move |_| {
-        stop.stop();
+        cancel.cancel();
         Ok(Vec::new())
     })
     .with_days(|day| match day < date("2026-01-02") {
@@ -82,7 +83,7 @@ fn a_wish_to_end_while_holidays_are_found_out_closes_no_day() {
     });
     assert_eq!(desk.run(vec![vendor.slot()]).unwrap().ending, Ending::Interrupted);
     desk.take_asked();
-    desk.stop = Stop::new();
+    desk.cancel = CancellationToken::new();
     let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing()).with_days(nothing());
     desk.run(vec![vendor.slot()]).unwrap();
     assert_eq!(desk.take_asked()[0], "vendor 2025-12-29");

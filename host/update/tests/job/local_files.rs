@@ -33,8 +33,8 @@ fn files() -> tempfile::TempDir {
 }
 
 fn read(desk: &mut Desk, folder: &Path) -> Result<Report, UpdateError> {
-    let Desk { shelf, options, stop, seen, .. } = desk;
-    update_from_files(shelf, folder, options, stop, seen)
+    let Desk { shelf, options, cancel, seen, .. } = desk;
+    update_from_files(shelf, folder, options, cancel, seen)
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_folder_without_such_files_is_an_error_and_a_wish_to_end_is_none() {
     assert!(error.contains("looked for equities_bars_daily_YYYYMM.csv.gz"), "{error}");
     let error = read(&mut desk, &empty.path().join("missing")).unwrap_err().to_string();
     assert!(error.contains("cannot list the data folder"), "{error}");
-    desk.stop.stop();
+    desk.cancel.cancel();
     let folder = files();
     assert_eq!(read(&mut desk, folder.path()).unwrap().ending, Ending::Interrupted);
     assert_eq!(desk.stored().len(), 0);

@@ -5,6 +5,7 @@
 mod desk;
 mod fall_back;
 mod interrupted;
+mod killed;
 mod local_files;
 mod over_http;
 mod real_store;

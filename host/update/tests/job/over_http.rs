@@ -5,9 +5,8 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use update::source::{
-    Network, Patience, PublicSource, VendorSource, WebBrokerSource, checked_address,
-};
+use http_client::{Network, RequestPolicy, checked_address};
+use update::source::{PublicSource, VendorSource, WebBrokerSource};
 use update::{DayCache, DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
 use wiremock::matchers::{path, path_regex, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
@@ -16,24 +15,24 @@ use crate::desk::{Desk, code};
 
 const KEYS: [&str; 3] = ["vendor-key-47110815", "session-48220926", "public-key-49331037"];
 
-fn patience() -> Patience {
+fn policy() -> RequestPolicy {
     let pause = Duration::from_millis(1);
-    Patience { back_off: pause, back_off_too_many: pause, ..Patience::default() }
+    RequestPolicy { back_off: pause, back_off_too_many: pause, ..RequestPolicy::default() }
 }
 
 fn sources(desk: &Desk, address: &str) -> Vec<SourceSlot> {
-    let network = Network::new(desk.stop.clone()).unwrap();
+    let network = Network::new(desk.cancel.clone()).unwrap();
     let url = |path: &str| checked_address(&format!("{address}{path}")).unwrap();
     let [vendor, session, public] = KEYS;
     let cache = DayCache::new(&desk.folder.path().join("cache"), SourceKind::Vendor);
     let today = desk.options.now.jst_date();
     let key = vendor.to_owned().into();
     let vendor =
-        VendorSource::new(&network, &url("/v2"), &key, 60_000, patience(), Some(cache), today);
+        VendorSource::new(&network, &url("/v2"), &key, 60_000, policy(), Some(cache), today);
     let address = format!("{address}/price/{session}/");
-    let broker = WebBrokerSource::new(&network, address.into(), 60_000, patience());
+    let broker = WebBrokerSource::new(&network, address.into(), 60_000, policy());
     let key = Some(public.to_owned().into());
-    let public = PublicSource::new(&network, &url("/q/"), key, 60_000, patience());
+    let public = PublicSource::new(&network, &url("/q/"), key, 60_000, policy());
     vec![
         SourceSlot::Ready(Box::new(vendor.unwrap())),
         SourceSlot::Ready(Box::new(broker.unwrap())),

@@ -2,7 +2,7 @@
 
 use domain::JstDate;
 use duckdb::{AccessMode, Config, Connection};
-use ranking::store::DataDir;
+use pricestore::DataDir;
 use update::store::{StoreError, Workshop};
 use update::{DailyRow, Ending, Report, SourceKind, SourceSlot, update_from_sources};
 
@@ -33,11 +33,24 @@ fn run(desk: &mut Desk, volume: u64) -> Report {
             })
             .slot(),
     ];
-    let Desk { options, stop, seen, .. } = desk;
+    let Desk { options, cancel, seen, .. } = desk;
     let mut workshop = Workshop::open(&options.data).unwrap();
     let error = Workshop::open(&options.data).unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    update_from_sources(&mut workshop, sources, options, stop, seen).unwrap()
+    update_from_sources(&mut workshop, sources, options, cancel, seen).unwrap()
+}
+
+/// The state file of an earlier version, in a data directory as it left it.
+fn leave_old_state(desk: &Desk, text: &str) -> std::path::PathBuf {
+    let data = desk.options.data.path();
+    let work = Connection::open(data.join("work").join("mother.db")).unwrap();
+    work.execute_batch(
+        "DROP TABLE fetch_state; DROP TABLE fetched_day; DROP TABLE pass_date; DROP TABLE pass_code",
+    )
+    .unwrap();
+    let path = data.join("update").join("days.json");
+    std::fs::write(&path, text).unwrap();
+    path
 }
 
 /// One text for each row of a statement over a published file.
@@ -94,4 +107,39 @@ fn rows_reach_the_published_files() {
     assert_eq!((split.from, split.written), (Some(date("2026-01-07")), 1));
     let volumes = "SELECT DISTINCT volume::VARCHAR FROM daily";
     assert_eq!(ask(&issue(&data, "7203.db"), volumes), ["200.0"]);
+}
+
+#[test]
+fn what_an_earlier_version_has_fetched_is_taken_over_once() {
+    let mut desk = Desk::new(3);
+    run(&mut desk, 100);
+    desk.take_asked();
+    let old = leave_old_state(
+        &desk,
+        r#"{"version":1,"fetched":["2026-01-07","2025-01-06"],"closed":["2026-01-08"],
+            "unpublished_from":null,"split":true,"pass":null}"#,
+    );
+    let report = run(&mut desk, 100);
+    assert_eq!(desk.take_asked(), ["vendor 2026-01-09"]);
+    assert_eq!((report.days_known, report.ending, report.notes), (2, Ending::Done, Vec::new()));
+    assert_eq!(report.published, None);
+    assert!(!old.exists());
+    // Whoever puts one there again changes nothing.
+    std::fs::write(&old, "{").unwrap();
+    let report = run(&mut desk, 100);
+    assert_eq!((desk.take_asked().len(), report.notes, old.exists()), (1, Vec::new(), false));
+}
+
+#[test]
+fn a_damaged_list_of_days_is_told_and_everything_is_fetched_and_published() {
+    let mut desk = Desk::new(2);
+    run(&mut desk, 100);
+    desk.take_asked();
+    leave_old_state(&desk, "{");
+    let report = run(&mut desk, 100);
+    assert_eq!(desk.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
+    assert!(report.notes[0].contains("is not used"), "{:?}", report.notes);
+    assert!(report.published.is_some());
+    assert_eq!(report.split.unwrap().from, None);
+    assert_eq!(run(&mut desk, 100).notes, [""; 0]);
 }

@@ -113,16 +113,3 @@ fn many_rows_are_stored_in_parts() {
     assert!(desk.shelf.applied.len() > 2, "{:?}", desk.shelf.applied);
     assert!(desk.shelf.applied.iter().all(|rows| *rows <= limit), "{:?}", desk.shelf.applied);
 }
-
-#[test]
-fn a_damaged_list_of_days_is_told_and_everything_is_fetched_and_published() {
-    let mut desk = Desk::new(2);
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    desk.take_asked();
-    let path = desk.folder.path().join("update").join("days.json");
-    std::fs::write(path, "{").unwrap();
-    let report = desk.run(vec![vendor(&desk.asked)]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
-    assert!(report.notes[0].contains("is not used"), "{:?}", report.notes);
-    assert_eq!((desk.shelf.published, &*desk.shelf.splits), (2, [None, None].as_slice()));
-}

@@ -22,6 +22,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use domain::clock;
+use pricestore::DataDir;
 use tokio::sync::Semaphore;
 
 use self::allow::Stored;
@@ -31,7 +32,6 @@ use self::open::{OpenError, Opened};
 use self::reader::Reader;
 use super::compress::Encoding;
 use super::resolve::Desk;
-use crate::store::DataDir;
 
 /// Threads that read files. Answers have their own, so neither waits for the other.
 pub(super) const READING_THREADS: usize = 2;

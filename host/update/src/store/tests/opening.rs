@@ -4,7 +4,8 @@ use std::fs;
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
 
-use ranking::sample::{DailySample, make_daily_sample};
+use marketdata::sample::daily::DailySample;
+use pricestore::sample::make_daily_sample;
 
 use super::*;
 use crate::store::{Opening, StoreError};

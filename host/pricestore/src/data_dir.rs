@@ -80,7 +80,11 @@ impl DataDir {
     }
 
     /// The numbers of all snapshots that have a file here, ascending.
-    pub(crate) fn snapshots(&self) -> io::Result<Vec<u64>> {
+    ///
+    /// # Errors
+    ///
+    /// Returns the system's error.
+    pub fn snapshots(&self) -> io::Result<Vec<u64>> {
         let mut numbers = Vec::new();
         for entry in fs::read_dir(self.rank_folder())? {
             let name = entry?.file_name();

@@ -10,8 +10,8 @@ use duckdb::arrow::array::{Array, AsArray, RecordBatch};
 use duckdb::arrow::datatypes::{Date32Type, Float64Type};
 
 use super::error::PublishError;
-use super::sql::column;
 use crate::grid::{COLUMNS, cell};
+use crate::sql::column;
 
 /// The two sides of a grid, both ascending: the distinct dates and codes of the source.
 #[derive(Debug)]
@@ -73,11 +73,11 @@ impl Block {
         let rows =
             format!("SELECT date, code, open, high, low, close, volume FROM mother.daily {span}");
         let mut statement = connection.prepare(&rows)?;
-        let mut places = Places::new(part, &sides.codes);
+        let mut positions = Positions::new(part, &sides.codes);
         let mut of_batch = Vec::new();
         for batch in statement.stream_arrow([])? {
             let batch = batch?;
-            match places.of(&batch, &mut of_batch) {
+            match positions.of(&batch, &mut of_batch) {
                 Ok(()) => block.put(&batch, &of_batch),
                 Err(Misplaced::Moved) => {
                     // The source is opened read-only, so what the first reading has found is here.
@@ -112,7 +112,7 @@ impl Block {
 }
 
 /// Where rows belong in a block.
-struct Places<'a> {
+struct Positions<'a> {
     dates: Vec<i32>,
     day: usize,
     codes: &'a [Box<str>],
@@ -128,7 +128,7 @@ enum Misplaced {
     Twice,
 }
 
-impl<'a> Places<'a> {
+impl<'a> Positions<'a> {
     fn new(days: &[JstDate], codes: &'a [Box<str>]) -> Self {
         let dates = days.iter().map(|day| day.to_epoch_days()).collect();
         Self { dates, day: 0, codes, code: 0, taken: vec![false; days.len() * codes.len()] }
@@ -166,7 +166,7 @@ fn twice(connection: &Connection) -> PublishError {
                  HAVING count(*) > 1 ORDER BY 1, 2 LIMIT 1";
     let found = connection.query_row(first, [], |row| {
         let (date, code, count): (String, String, i64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-        let code = crate::query::shown(&code);
+        let code = crate::shown(&code);
         Ok(format!("code {code} has {count} rows on {date} instead of one"))
     });
     found.map_or_else(PublishError::Database, PublishError::Source)

@@ -1,19 +1,14 @@
-//! Baselines for benches: what the store is measured against. Nothing else uses them.
+//! Databases written as the engine does it by itself.
 
 use std::fs;
 use std::path::Path;
 
 use duckdb::Connection;
-use ranking::store::sql::{quoted, quoted_path};
-
-use super::schema::names;
+use pricestore::sql::{quoted, quoted_path};
 
 /// Writes the databases of these issues as a first attempt would: each opened as a database of its
 /// own with the engine's defaults, and filled from the combined database. Tells the bytes.
-///
-/// # Errors
-/// Returns what DuckDB or the system says.
-pub fn plain_split(
+pub(crate) fn plain_split(
     mother: &Path,
     folder: &Path,
     codes: &[&str],
@@ -24,9 +19,8 @@ pub fn plain_split(
         let connection = Connection::open(&path)?;
         connection.execute_batch(&format!(
             "ATTACH {} AS mother (READ_ONLY);
-             CREATE TABLE daily AS SELECT {} FROM mother.daily WHERE code = {} ORDER BY date",
+             CREATE TABLE daily AS SELECT * FROM mother.daily WHERE code = {} ORDER BY date",
             quoted_path(mother),
-            names(),
             quoted(code)
         ))?;
         connection.close().map_err(|(_, error)| error)?;
@@ -36,10 +30,7 @@ pub fn plain_split(
 }
 
 /// Copies the combined database as the engine itself does it, in the order it has.
-///
-/// # Errors
-/// Returns what DuckDB says.
-pub fn plain_copy(mother: &Path, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
+pub(crate) fn plain_copy(mother: &Path, path: &Path) -> Result<(), Box<dyn std::error::Error>> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(&format!(
         "ATTACH {} AS mother (READ_ONLY); ATTACH {} AS copy;

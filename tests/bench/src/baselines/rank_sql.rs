@@ -1,31 +1,24 @@
-//! Baselines for benches: what the engine is measured against. Nothing else uses them.
+//! The text-book query, as a first attempt would write it.
 
 use std::path::Path;
 
 use duckdb::{Config, Connection};
+use pricestore::DataDir;
+use pricestore::sql::quoted_path;
+use ranking::formula::{Column, Node, Operator};
+use ranking::{Formula, RankOrder};
 
-use crate::error::RankError;
-use crate::formula::{Column, Formula, Node, column_alias, value_sql};
-use crate::grid::Grid;
-use crate::query::RankOrder;
-use crate::store::DataDir;
-use crate::store::sql::quoted_path;
-
-/// The text-book query over the combined database: `LAG` for each code and `row_number` for each
+/// The query over the combined database: `LAG` for each code and `row_number` for each
 /// date, with text keys. It counts rows instead of business days, so with gaps in the data it is
 /// wrong on many days; it is here for its speed only.
 #[derive(Debug)]
-pub struct NaiveSql {
+pub(crate) struct NaiveSql {
     connection: Connection,
 }
 
 impl NaiveSql {
     /// Opens the combined database of a data directory read-only.
-    ///
-    /// # Errors
-    ///
-    /// Returns what DuckDB says.
-    pub fn open(data_dir: &Path, threads: usize) -> duckdb::Result<Self> {
+    pub(crate) fn open(data_dir: &Path, threads: usize) -> duckdb::Result<Self> {
         let config = Config::default().threads(i64::try_from(threads).unwrap_or(1))?;
         let connection = Connection::open_in_memory_with_flags(config)?;
         let path = DataDir::new(data_dir).mother();
@@ -38,11 +31,7 @@ impl NaiveSql {
 
     /// Runs the query for the days `from` to `to` (texts as 2025-01-06) and counts its rows. It
     /// reads from `history` on, the day that the largest lag reaches.
-    ///
-    /// # Errors
-    ///
-    /// Returns what DuckDB says.
-    pub fn rows(
+    pub(crate) fn rows(
         &self,
         formula: &Formula,
         order: RankOrder,
@@ -67,9 +56,9 @@ fn statement(root: &Node, order: RankOrder, limit: u32) -> String {
         .into_iter()
         .filter(|(_, lag)| *lag > 0)
         .map(|(column, lag)| {
-            let name = column_alias(column, 0);
-            let alias = column_alias(column, lag);
-            format!(", lag({name}, {lag}) OVER (PARTITION BY code ORDER BY date) {alias}")
+            let name = alias(column, 0);
+            let lagged = alias(column, lag);
+            format!(", lag({name}, {lag}) OVER (PARTITION BY code ORDER BY date) {lagged}")
         })
         .collect();
     format!(
@@ -83,37 +72,32 @@ fn statement(root: &Node, order: RankOrder, limit: u32) -> String {
              ORDER BY value {order} NULLS LAST, code) rk FROM y)
          SELECT date::VARCHAR, rk, code, value, close, volume FROM z WHERE rk <= {limit}
          ORDER BY date, rk",
-        value_sql(root)
+        value(root)
     )
 }
 
-/// Every column as one matrix in memory, day by day: the least that any engine must read.
-#[derive(Debug)]
-pub struct Matrices {
-    /// Business days.
-    pub days: usize,
-    /// Issues; a column's value of code `c` on day `d` is at `d * codes + c`.
-    pub codes: usize,
-    /// Open, High, Low, Close and Volume; "not a number" for null and 0.
-    pub columns: [Vec<f64>; Column::ALL.len()],
+fn alias(column: Column, lag: u32) -> String {
+    let letter = match column {
+        Column::Open => 'o',
+        Column::High => 'h',
+        Column::Low => 'l',
+        Column::Close => 'c',
+        Column::Volume => 'v',
+    };
+    if lag == 0 { letter.to_string() } else { format!("{letter}_{lag}") }
 }
 
-impl Matrices {
-    /// Copies the current snapshot of a data directory into memory.
-    ///
-    /// # Errors
-    ///
-    /// Returns why there is no snapshot.
-    pub fn open(data_dir: &Path) -> Result<Self, RankError> {
-        let data = DataDir::new(data_dir);
-        let internal = |error: Box<dyn std::error::Error + Send + Sync>| {
-            RankError::internal("reading the grid for a bench", error)
-        };
-        let number = data.current().map_err(|error| internal(error.into()))?.unwrap_or(0);
-        let grid = Grid::open(&data.rank_grid(number), number);
-        let grid = grid.map_err(|fault| internal(fault.into()))?;
-        let days = grid.days().len();
-        let matrix = |column| (0..days).flat_map(|day| grid.stripe(day, column)).copied().collect();
-        Ok(Self { days, codes: grid.codes().len(), columns: Column::ALL.map(matrix) })
+/// The formula over the columns named by [`alias`]; a divisor of 0 gives null.
+fn value(node: &Node) -> String {
+    match node {
+        Node::Number(number) => format!("({number:e}::DOUBLE)"),
+        Node::Value { column, lag } => alias(*column, *lag),
+        Node::Negate(inner) => format!("(-{})", value(inner)),
+        Node::Binary { operator: Operator::Divide, left, right } => {
+            format!("({} / nullif({}, 0.0::DOUBLE))", value(left), value(right))
+        }
+        Node::Binary { operator, left, right } => {
+            format!("({} {} {})", value(left), operator.symbol(), value(right))
+        }
     }
 }

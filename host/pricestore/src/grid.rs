@@ -1,6 +1,6 @@
 //! The dense grid of one snapshot: every column of every issue on every business day, in one
 //! memory-mapped file. A lag on the calendar is a fixed distance in it, whatever rows the source
-//! lacks. DuckDB writes the source; see [`crate::store`].
+//! lacks. Snapshots are made of it and of the same as tables; see [`crate::publish`].
 
 mod format;
 mod writer;
@@ -10,16 +10,16 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::JstDate;
+use domain::formula::Column;
 use mmap_guard::{FileData, map_file};
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::formula::Column;
 use format::{Layout, Tail};
 
-pub(crate) use writer::{GridWriter, TEMPORARY, write_atomically};
+pub use writer::GridWriter;
 
 /// Columns of the grid.
-pub(crate) const COLUMNS: usize = Column::ALL.len();
+pub const COLUMNS: usize = Column::ALL.len();
 
 /// Bits of a cell without a value.
 const NULL_BITS: u64 = 0x7ff8_0000_0000_0000;
@@ -29,7 +29,7 @@ const NULL_BITS: u64 = 0x7ff8_0000_0000_0000;
 const ZERO_BITS: u64 = NULL_BITS | 1;
 
 /// A value as a cell holds it. Only finite values are values.
-pub(crate) fn cell(value: Option<f64>) -> f64 {
+pub fn cell(value: Option<f64>) -> f64 {
     match value {
         Some(0.0) => f64::from_bits(ZERO_BITS),
         Some(value) if value.is_finite() => value,
@@ -38,7 +38,7 @@ pub(crate) fn cell(value: Option<f64>) -> f64 {
 }
 
 /// The value that was stored in a cell, a 0 included.
-pub(crate) fn stored_value(cell: f64) -> Option<f64> {
+pub fn stored_value(cell: f64) -> Option<f64> {
     match cell.to_bits() {
         ZERO_BITS => Some(0.0),
         _ => (!cell.is_nan()).then_some(cell),
@@ -47,7 +47,7 @@ pub(crate) fn stored_value(cell: f64) -> Option<f64> {
 
 /// The grid of one snapshot, mapped into memory. Its file is written once, renamed into place and
 /// never changed, so the mapped bytes stay as they were checked.
-pub(crate) struct Grid {
+pub struct Grid {
     map: FileData,
     layout: Layout,
     days: Vec<JstDate>,
@@ -60,7 +60,7 @@ pub(crate) struct Grid {
 impl Grid {
     /// Maps the file of snapshot `number` and reads its calendar and codes. Stripes are checked
     /// when they are first used, or all at once by [`Grid::check_all`].
-    pub(crate) fn open(path: &Path, number: u64) -> Result<Self, GridFault> {
+    pub fn open(path: &Path, number: u64) -> Result<Self, GridFault> {
         let map = map_file(path).map_err(GridFault::Unreadable)?;
         let layout = Layout::read(&map, number).map_err(GridFault::Damaged)?;
         let Tail { days, codes, digests } =
@@ -70,17 +70,17 @@ impl Grid {
     }
 
     /// The calendar: the distinct dates of the source, ascending.
-    pub(crate) fn days(&self) -> &[JstDate] {
+    pub fn days(&self) -> &[JstDate] {
         &self.days
     }
 
     /// The codes, ascending by their bytes.
-    pub(crate) fn codes(&self) -> &Arc<[Box<str>]> {
+    pub fn codes(&self) -> &Arc<[Box<str>]> {
         &self.codes
     }
 
     /// One column of all codes on one day; empty for days outside the calendar.
-    pub(crate) fn stripe(&self, day: usize, column: Column) -> &[f64] {
+    pub fn stripe(&self, day: usize, column: Column) -> &[f64] {
         if day >= self.days.len() {
             return &[];
         }
@@ -90,7 +90,7 @@ impl Grid {
     }
 
     /// Holds a stripe against its digest, once.
-    pub(crate) fn check(&self, day: usize, column: Column) -> Result<(), GridFault> {
+    pub fn check(&self, day: usize, column: Column) -> Result<(), GridFault> {
         let index = day * COLUMNS + column.index();
         let (Some(flag), Some(&digest)) = (self.checked.get(index), self.digests.get(index)) else {
             return Err(GridFault::Damaged(format!("it has no business day {day}")));
@@ -107,7 +107,7 @@ impl Grid {
     }
 
     /// Holds every stripe against its digest, with so many threads.
-    pub(crate) fn check_all(&self, threads: usize) -> Result<(), GridFault> {
+    pub fn check_all(&self, threads: usize) -> Result<(), GridFault> {
         let part = self.days.len().div_ceil(threads.max(1)).max(1);
         std::thread::scope(|scope| {
             let parts: Vec<_> = (0..self.days.len())
@@ -142,7 +142,7 @@ impl std::fmt::Debug for Grid {
 
 /// Why a grid cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum GridFault {
+pub enum GridFault {
     /// The file cannot be opened or mapped.
     #[error("the grid's file cannot be read: {0}")]
     Unreadable(std::io::Error),

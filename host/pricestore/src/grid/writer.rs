@@ -3,9 +3,8 @@
 use std::io::{self, BufWriter, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use atomic_file::AtomicFile;
 use domain::JstDate;
-use marketdata::aside::sync_folder;
-use tempfile::NamedTempFile;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::format::{HEADER_BYTES, Layout, Tail, within_limits};
@@ -13,8 +12,8 @@ use super::{COLUMNS, cell};
 use crate::limits::CODE_BYTES_MAX;
 
 /// Writes a grid beside its name; only [`GridWriter::finish`] puts it there.
-pub(crate) struct GridWriter {
-    out: BufWriter<NamedTempFile>,
+pub struct GridWriter {
+    out: BufWriter<AtomicFile>,
     layout: Layout,
     tail: Tail,
     /// What follows the cells of a stripe.
@@ -23,7 +22,7 @@ pub(crate) struct GridWriter {
 
 impl GridWriter {
     /// Starts snapshot `number` in `folder`. `days` and `codes` are ascending.
-    pub(crate) fn new(
+    pub fn new(
         folder: &Path,
         number: u64,
         days: Vec<JstDate>,
@@ -36,18 +35,18 @@ impl GridWriter {
         if let Some(code) = codes.iter().find(|code| !is_code(code)) {
             return refuse(format!(
                 "code `{}` must have 1 to {CODE_BYTES_MAX} printable ASCII characters",
-                crate::query::shown(code)
+                crate::shown(code)
             ));
         }
         let layout = Layout { number, days: days.len(), codes: codes.len(), tail_digest: 0 };
-        let mut out = BufWriter::with_capacity(1 << 20, temporary_in(folder)?);
+        let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create_in(folder)?);
         out.write_all(&[0; HEADER_BYTES])?;
         let filling = vec![cell(None); layout.stride() - layout.codes];
         Ok(Self { out, layout, tail: Tail { days, codes, digests: Vec::new() }, filling })
     }
 
     /// Appends the next day: for each column, the cells of all codes; see [`super::cell`].
-    pub(crate) fn day(&mut self, columns: [&[f64]; COLUMNS]) -> io::Result<()> {
+    pub fn day(&mut self, columns: [&[f64]; COLUMNS]) -> io::Result<()> {
         for cells in columns {
             if cells.len() != self.layout.codes {
                 let text = format!("{} values for {} codes", cells.len(), self.layout.codes);
@@ -62,7 +61,7 @@ impl GridWriter {
     }
 
     /// Ends the file, brings it to the disk and renames it to `path`.
-    pub(crate) fn finish(mut self, path: &Path) -> io::Result<()> {
+    pub fn finish(mut self, path: &Path) -> io::Result<()> {
         if self.tail.digests.len() != self.layout.days * COLUMNS {
             let found = self.tail.digests.len() / COLUMNS;
             let text = format!("{found} days were written instead of {}", self.layout.days);
@@ -74,40 +73,10 @@ impl GridWriter {
         self.out.seek(SeekFrom::Start(0))?;
         self.out.write_all(&self.layout.header())?;
         let file = self.out.into_inner().map_err(io::IntoInnerError::into_error)?;
-        persist(file, path)
+        file.commit(path)
     }
 }
 
 fn is_code(code: &str) -> bool {
     (1..=CODE_BYTES_MAX).contains(&code.len()) && code.bytes().all(|byte| byte.is_ascii_graphic())
-}
-
-/// Writes a small file so that readers see the old one or the new one, also after a power cut.
-pub(crate) fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
-    let mut file = temporary_in(folder)?;
-    file.write_all(bytes)?;
-    persist(file, path)
-}
-
-/// Start of the names of temporary files.
-pub(crate) const TEMPORARY: &str = ".tmp";
-
-/// A temporary file that, once renamed, others may read: the job and the service can be different
-/// users.
-fn temporary_in(folder: &Path) -> io::Result<NamedTempFile> {
-    let mut builder = tempfile::Builder::new();
-    builder.prefix(TEMPORARY);
-    #[cfg(unix)]
-    let builder = {
-        use std::os::unix::fs::PermissionsExt;
-        builder.permissions(std::fs::Permissions::from_mode(0o644))
-    };
-    builder.tempfile_in(folder)
-}
-
-fn persist(file: NamedTempFile, path: &Path) -> io::Result<()> {
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    sync_folder(path.parent().unwrap_or(Path::new(".")))
 }

@@ -7,9 +7,9 @@ use duckdb::arrow::array::{
     ArrayBuilder, ArrayRef, BooleanBuilder, Float64Builder, Int16Builder, RecordBatch,
 };
 
-use super::sql;
 use crate::grid::{COLUMNS, stored_value};
 use crate::limits::{SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX};
+use crate::sql;
 
 /// The calendar and the issues, numbered in ascending order.
 pub(super) const SIDES: &str = "

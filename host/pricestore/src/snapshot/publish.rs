@@ -5,26 +5,30 @@ use std::fs::{self, File, TryLockError};
 use std::io;
 use std::sync::mpsc::sync_channel;
 
+use atomic_file::{UNFINISHED_PREFIX, remove_if_there};
 use domain::JstDate;
 use duckdb::{Config, Connection};
-use marketdata::aside;
 
 use super::dense::{Block, Sides};
 use super::error::PublishError;
-use super::layout::DataDir;
-use super::reference::rows_are_in_order;
-use super::sql::{insert, prepare_inserts, quoted_path};
+use super::rows_are_in_order;
 use super::table::{GRID, GridRows, SIDES};
-use crate::grid::{GridWriter, TEMPORARY, write_atomically};
+use crate::data_dir::DataDir;
+use crate::grid::GridWriter;
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT,
 };
+use crate::sql::{insert, prepare_inserts, quoted_path};
 
 /// Batches of rows that wait for the table: those of a block, so that the next one is read while
 /// they are appended.
 const BATCHES_WAITING: usize = 16;
 /// Memory of DuckDB, beside the cells of a block.
 const MEMORY: &str = "2GB";
+
+/// Start of the names under which files are written before they have their own; those of earlier
+/// versions too.
+const OTHER_NAMES: [&str; 2] = [UNFINISHED_PREFIX, ".tmp"];
 
 /// Folder for what does not fit into DuckDB's memory.
 const SPILL: &str = "spill";
@@ -52,11 +56,13 @@ pub fn publish(data: &DataDir) -> Result<Published, PublishError> {
     publish_in_blocks(data, SNAPSHOT_BLOCK_CELLS)
 }
 
-/// The same with so many cells of the grid in memory at a time.
-pub(super) fn publish_in_blocks(
-    data: &DataDir,
-    block_cells: usize,
-) -> Result<Published, PublishError> {
+/// The same with so many cells of the grid in memory at a time; each block of days is one reading of
+/// the source.
+///
+/// # Errors
+///
+/// Returns why nothing was published.
+pub fn publish_in_blocks(data: &DataDir, block_cells: usize) -> Result<Published, PublishError> {
     let mother = data.mother();
     if !mother.is_file() {
         return Err(PublishError::NoSource(mother));
@@ -69,7 +75,7 @@ pub(super) fn publish_in_blocks(
     let newest = data.snapshots().map_err(failed)?.last().copied();
     let number = newest.max(data.current().map_err(failed)?).unwrap_or(0) + 1;
     let published = build(data, number, block_cells)?;
-    write_atomically(&data.current_file(), format!("{number}\n").as_bytes()).map_err(failed)?;
+    atomic_file::write(&data.current_file(), format!("{number}\n").as_bytes()).map_err(failed)?;
     remove_old(data, number).map_err(failed)?;
     Ok(published)
 }
@@ -100,7 +106,8 @@ fn sweep(data: &DataDir) -> io::Result<()> {
         let name = entry.file_name();
         let name = name.to_string_lossy();
         let is_unfinished = name.ends_with(".db.new") || name.ends_with(".db.new.wal");
-        if is_unfinished || name.starts_with(TEMPORARY) {
+        let is_unfinished = is_unfinished || OTHER_NAMES.iter().any(|one| name.starts_with(one));
+        if is_unfinished {
             remove_if_there(&entry.path())?;
         }
     }
@@ -153,8 +160,7 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
     }
     connection.execute_batch("USE memory; DETACH snapshot; DETACH mother")?;
     drop(connection);
-    aside::flush(&unfinished).map_err(failed)?;
-    fs::rename(&unfinished, data.rank_db(number)).map_err(failed)?;
+    atomic_file::replace(&unfinished, &data.rank_db(number)).map_err(failed)?;
     Ok(published)
 }
 
@@ -254,11 +260,4 @@ fn remove_old(data: &DataDir, number: u64) -> io::Result<()> {
         remove_if_there(&data.rank_grid(old))?;
     }
     Ok(())
-}
-
-fn remove_if_there(path: &std::path::Path) -> io::Result<()> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
-        _ => Ok(()),
-    }
 }
