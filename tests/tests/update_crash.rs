@@ -15,9 +15,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use domain::clock::sleep;
+use pricestore::DataDir;
 use ranking::CancelToken;
 use ranking::console::{Console, ConsoleOptions};
-use pricestore::DataDir;
 use serde_json::{Value, json};
 use tests::market::{CODES, code, state_of};
 use tests::{built, http};

@@ -19,7 +19,7 @@ use crate::sql::quoted_path;
 pub struct SampleMade {
     /// The combined database.
     pub path: PathBuf,
-    /// Its rows.
+    /// Rows in the combined database.
     pub rows: u64,
     /// The snapshot that was published from it.
     pub published: Published,
@@ -45,7 +45,7 @@ pub enum SampleError {
     /// A file could not be written.
     #[error("cannot write below {}", path.display())]
     Io {
-        /// The folder.
+        /// The folder of the combined database.
         path: PathBuf,
         /// The system's error.
         source: io::Error,

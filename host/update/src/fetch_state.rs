@@ -25,9 +25,9 @@ pub struct FetchState {
 /// Issues of which these dates were fetched.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IssuePass {
-    /// The day on which that was.
+    /// The day (JST) of the run; on another day everything is asked for again.
     pub made: JstDate,
-    /// The dates.
+    /// Trading dates (JST) that each issue is asked for.
     pub dates: BTreeSet<JstDate>,
     /// The issues that are done.
     pub codes: BTreeSet<IssueCode>,

@@ -25,7 +25,7 @@ use pricestore::DataDir;
 use crate::fetch_state::FetchState;
 use crate::limits::{BATCH_ISSUES, BATCH_ROWS};
 use crate::row::{DailyRow, IssueCode, SourceKind};
-use crate::shelf::{Known, Shelf};
+use crate::shelf::{Applied, Known, Shelf};
 use crate::store::StoreError;
 
 use report::Reason;
@@ -70,20 +70,17 @@ pub enum Phase {
     Split,
 }
 
-/// Is told how a run goes on.
+/// Is told how a run goes on. What is worth knowing besides is an event of [`tracing`].
 pub trait JobWatch {
     /// So much is done of a phase, and a word on where.
     fn progress(&mut self, phase: Phase, done: u64, of: u64, what: &str);
-
-    /// Something worth knowing at once.
-    fn note(&mut self, line: &str);
 }
 
 /// Why a run could not do its work. What was stored and published before stays as it is.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// The databases.
+    /// The databases could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file of the job itself.
@@ -146,6 +143,9 @@ fn run(
     fetch: impl FnOnce(&mut Job<'_>) -> Result<(), UpdateError>,
 ) -> Result<Report, UpdateError> {
     let clock = Stopwatch::start();
+    let (from, to, codes) = (options.from, options.to, options.codes.len());
+    let span = tracing::info_span!("update", %from, %to, codes);
+    let _entered = span.enter();
     let mut job = Job::new(shelf, options, cancel, watch);
     let done = job.prepare().and_then(|()| {
         fetch(&mut job)?;
@@ -160,6 +160,8 @@ fn run(
     report.seconds = clock.elapsed().as_secs_f64();
     let folder = own_folder(&options.data);
     let stored = report.store(&folder);
+    let (number, seconds, fetched) = (report.number, report.seconds, report.rows_fetched());
+    tracing::info!(number, ending = ?report.ending, fetched, seconds, "the run has ended");
     done?;
     stored.map_err(|source| UpdateError::Io { path: folder, source })?;
     Ok(report)
@@ -251,8 +253,9 @@ impl<'a> Job<'a> {
         self.options.now.jst_date()
     }
 
+    /// Something worth knowing at once and later.
     fn note(&mut self, line: String) {
-        self.watch.note(&line);
+        tracing::warn!("{line}");
         self.report.notes.push(line);
     }
 
@@ -300,12 +303,13 @@ impl<'a> Job<'a> {
             pass.codes.extend(batch.issues);
         }
         let parts = batch.rows.iter();
-        let parts = parts.flat_map(|(source, rows)| {
-            rows.chunks(BATCH_ROWS).map(move |part| (*source, part))
-        });
+        let parts = parts
+            .flat_map(|(source, rows)| rows.chunks(BATCH_ROWS).map(move |part| (*source, part)));
         let (sources, parts): (Vec<SourceKind>, Vec<&[DailyRow]>) = parts.unzip();
         let applied = self.shelf.commit(&parts, &self.state)?;
         for (source, applied) in sources.into_iter().zip(applied) {
+            let Applied { inserted, changed, unchanged, .. } = applied;
+            tracing::debug!(%source, inserted, changed, unchanged, "rows are stored");
             self.report.source(source).add(&applied);
             let changed = [self.changed_from, applied.first_changed];
             self.changed_from = changed.into_iter().flatten().min();

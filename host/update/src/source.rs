@@ -50,7 +50,8 @@ pub trait DailySource {
     fn issue(&mut self, code: IssueCode, from: JstDate, to: JstDate)
     -> Result<Answer, SourceError>;
 
-    /// What happened besides, as a damaged cache file; told once.
+    /// What happened besides, as a damaged cache file, for the report; given once. It was an event when
+    /// it happened.
     fn take_notes(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -60,7 +61,7 @@ pub trait DailySource {
 /// code.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// The rows.
+    /// Checked rows by date and code, of one source.
     pub rows: Vec<DailyRow>,
     /// Whether they were kept on this machine by an earlier run.
     pub cached: bool,

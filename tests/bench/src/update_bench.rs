@@ -13,8 +13,8 @@ use marketdata::sample::daily::{DailySample, DailySampleRow, try_each_row};
 use pricestore::DataDir;
 use ranking::{EngineOptions, RankEngine};
 use serde_json::json;
-use update::store::limits::ROWS_AT_ONCE_MAX;
 use update::store::Workshop;
+use update::store::limits::ROWS_AT_ONCE_MAX;
 use update::{DailyRow, Shelf, SourceKind};
 
 use crate::baselines::{plain_copy, plain_split};

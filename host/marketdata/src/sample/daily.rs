@@ -36,13 +36,13 @@ impl Default for DailySample {
 /// One row of a sample.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DailySampleRow<'a> {
-    /// Business day.
+    /// Trading date (JST).
     pub date: JstDate,
-    /// The issue.
+    /// The issue's code, four places.
     pub code: &'a str,
     /// Open, high, low and close in yen, with one decimal at most.
     pub prices: [Option<f64>; 4],
-    /// Shares traded.
+    /// Shares traded on the day, in lots of 100; none where it is not known.
     pub volume: Option<f64>,
 }
 

@@ -36,11 +36,11 @@ const SPILL: &str = "spill";
 /// A snapshot that was published.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Published {
-    /// Its number.
+    /// The snapshot's number, from 1, as `CURRENT` names it.
     pub number: u64,
-    /// Business days.
+    /// Business days that have a row.
     pub days: usize,
-    /// Issues.
+    /// Issues that have a row.
     pub codes: usize,
     /// First and last business day.
     pub range: (JstDate, JstDate),

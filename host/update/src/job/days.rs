@@ -45,9 +45,8 @@ impl Job<'_> {
             self.fetch_issues(slots, &left.failed, None)?;
             self.fetch_issues(slots, &hopeless, with_days)?;
         }
-        for note in slots.take_notes() {
-            self.note(note);
-        }
+        // The sources have told these already, when they happened.
+        self.report.notes.extend(slots.take_notes());
         Ok(())
     }
 
@@ -55,8 +54,7 @@ impl Job<'_> {
     fn wanted(&mut self) -> Vec<JstDate> {
         let today = self.today();
         let is_known = |date: &JstDate| {
-            *date < today
-                && (self.state.fetched.contains(date) || self.state.closed.contains(date))
+            *date < today && (self.state.fetched.contains(date) || self.state.closed.contains(date))
         };
         let all: Vec<JstDate> = weekdays(self.options.from, self.options.to).collect();
         let count = all.len();

@@ -38,6 +38,8 @@ impl Job<'_> {
         let go_on = || {
             if cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
+        let span = tracing::info_span!("publish");
+        let entered = span.enter();
         let watch = &mut *self.watch;
         watch.progress(Phase::Publish, 0, 1, "");
         let published = self.shelf.publish(&mut |done, of, what| {
@@ -51,6 +53,11 @@ impl Job<'_> {
             first: published.range.0,
             last: published.range.1,
         });
+        let (snapshot, days, codes) = (published.number, published.days, published.codes);
+        tracing::info!(snapshot, days, codes, "the combined database is published");
+        drop(entered);
+        let span = tracing::info_span!("split", from = from.map(tracing::field::display));
+        let _entered = span.enter();
         let watch = &mut *self.watch;
         watch.progress(Phase::Split, 0, published.codes as u64, "");
         let split = self.shelf.split_to_individual(from, &mut |done, of, what| {
@@ -58,6 +65,7 @@ impl Job<'_> {
             go_on()
         })?;
         let (written, unchanged, removed) = (split.written, split.unchanged, split.removed);
+        tracing::info!(written, unchanged, removed, "the per-issue databases are written");
         self.report.split = Some(SplitReport { from, written, unchanged, removed });
         (self.state.split, self.state.unpublished_from) = (true, None);
         self.save_state()

@@ -79,8 +79,11 @@ impl Job<'_> {
         let same = |pass: &IssuePass| pass.made == made && pass.dates.is_superset(dates);
         let earlier = self.state.pass.take().filter(|pass| same(pass) && !self.options.refetch);
         let stored: BTreeSet<IssueCode> = self.known.codes.iter().copied().collect();
-        let mut pass =
-            earlier.unwrap_or_else(|| IssuePass { made, dates: dates.clone(), codes: BTreeSet::new() });
+        let mut pass = earlier.unwrap_or_else(|| IssuePass {
+            made,
+            dates: dates.clone(),
+            codes: BTreeSet::new(),
+        });
         // Without the store's rows the issue is not fetched, whatever was written down.
         pass.codes.retain(|code| stored.contains(code));
         let done = pass.codes.clone();

@@ -101,7 +101,7 @@ pub fn report_schema() -> serde_json::Value {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SourceReport {
-    /// Which.
+    /// The source, as rows name it in their column `source`.
     pub source: SourceKind,
     /// Whether it was asked.
     pub state: SourceState,
@@ -141,7 +141,7 @@ pub enum SourceState {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DayReport {
-    /// The day.
+    /// Trading date (JST), as YYYY-MM-DD.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String", extend("format" = "date"))]
     pub date: JstDate,
@@ -175,9 +175,9 @@ pub enum DayOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Reason {
-    /// Which.
+    /// The source that gave nothing, as rows name it in their column `source`.
     pub source: SourceKind,
-    /// Why.
+    /// In words, for people; at most 500 characters, free of keys.
     pub reason: String,
 }
 
@@ -192,15 +192,15 @@ impl Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct IssueReport {
-    /// Which.
+    /// The issue's code as it is stored, four or five places.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String")]
     pub code: IssueCode,
-    /// Why.
+    /// Why each source that was asked gave nothing.
     pub reasons: Vec<Reason>,
 }
 
-/// A publication.
+/// What readers see since this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PublishedReport {

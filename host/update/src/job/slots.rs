@@ -97,6 +97,8 @@ impl Slots {
 
     /// Asks for a whole day.
     pub(super) fn day(&mut self, place: usize, date: JstDate) -> Result<Answer, NoAnswer> {
+        let span = tracing::debug_span!("fetch_day", source = %self.kind(place), %date);
+        let _entered = span.enter();
         self.ask(place, |source| source.day(date))
     }
 
@@ -108,6 +110,9 @@ impl Slots {
         from: JstDate,
         to: JstDate,
     ) -> Result<Answer, NoAnswer> {
+        let span =
+            tracing::debug_span!("fetch_issue", source = %self.kind(place), %code, %from, %to);
+        let _entered = span.enter();
         self.ask(place, |source| source.issue(code, from, to))
     }
 
@@ -126,6 +131,7 @@ impl Slots {
             Ok(answer) => {
                 slot.cached += u64::from(answer.cached);
                 slot.failures_in_a_row = 0;
+                tracing::debug!(rows = answer.rows.len(), cached = answer.cached, "answered");
                 return Ok(answer);
             }
             Err(error) => error,
@@ -137,6 +143,7 @@ impl Slots {
         }
         slot.failed += 1;
         let text = error.to_string();
+        tracing::info!(%error, ?reach, "a source gave nothing");
         match reach {
             Reach::Source => slot.given_up = Some(text.clone()),
             Reach::Request => slot.failures_in_a_row += 1,
@@ -146,7 +153,11 @@ impl Slots {
             slot.given_up =
                 Some(format!("{} failures in a row; last: {text}", slot.failures_in_a_row));
         }
-        let reason = Reason::new(slot.slot.kind(), &text);
+        let source = slot.slot.kind();
+        if let Some(why) = &slot.given_up {
+            tracing::warn!(%source, why, "a source is given up");
+        }
+        let reason = Reason::new(source, &text);
         Err(NoAnswer::Failed { reason, dates_are_hopeless: reach == Reach::Dates })
     }
 

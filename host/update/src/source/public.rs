@@ -8,9 +8,7 @@
 use csv::{ReaderBuilder, StringRecord};
 use domain::JstDate;
 use http_client::limits::SHOWN_CHARS;
-use http_client::{
-    HeaderMap, HttpClient, HttpResponse, Network, RequestPolicy, Url, one_line,
-};
+use http_client::{HeaderMap, HttpClient, HttpResponse, Network, RequestPolicy, Url, one_line};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::check::{Asked, compact, date, rounded_price, rounded_shares};

@@ -102,6 +102,12 @@ impl VendorSource {
         Err(SourceError::TooLarge { what: "pages", limit: PAGES_MAX })
     }
 
+    /// Something worth knowing at once and in the report.
+    fn note(&mut self, line: String) {
+        tracing::warn!("{line}");
+        self.notes.push(line);
+    }
+
     fn keep(&mut self, date: JstDate, rows: &[DailyRow]) {
         let Some(cache) = self.cache.as_ref().filter(|_| date < self.today && !rows.is_empty())
         else {
@@ -109,7 +115,7 @@ impl VendorSource {
         };
         if let Err(error) = cache.store(date, rows) {
             let path = cache.path(date);
-            self.notes.push(format!("cannot keep {date} in {}: {error}", path.display()));
+            self.note(format!("cannot keep {date} in {}: {error}", path.display()));
         }
     }
 }
@@ -150,7 +156,7 @@ impl DailySource for VendorSource {
         match found {
             Ok(answer) => Some(Answer { cached: true, ..answer }),
             Err(what) => {
-                self.notes.push(format!("a damaged cache file is fetched anew: {what}"));
+                self.note(format!("a damaged cache file is fetched anew: {what}"));
                 None
             }
         }
@@ -224,7 +230,8 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> 
 impl RowText {
     fn read(&self) -> Result<DailyRow, String> {
         let at = |name: &str, what: String| {
-            let (code, date) = (one_line(&self.code, SHOWN_CHARS), one_line(&self.date, SHOWN_CHARS));
+            let (code, date) =
+                (one_line(&self.code, SHOWN_CHARS), one_line(&self.date, SHOWN_CHARS));
             format!("row of {code} on {date}, {name}: {what}")
         };
         let date = date(&self.date).ok_or_else(|| at("Date", "no date".to_owned()))?;

@@ -58,8 +58,8 @@ pub(super) fn read(connection: &Connection) -> duckdb::Result<FetchState> {
         dates(connection, &format!("{days}{has_trading}"))
     };
     let state = "SELECT unpublished_from, all_split, pass_made FROM work.fetch_state";
-    let (unpublished_from, split, made): (Value, bool, Value) = connection
-        .query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
+    let (unpublished_from, split, made): (Value, bool, Value) =
+        connection.query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?;
     let pass = date(&made)?.map(|made| -> duckdb::Result<IssuePass> {
         let codes: Vec<String> = column(connection, "SELECT code FROM work.pass_code")?;
         let codes = codes.iter().map(|code| code.parse().map_err(|_| duckdb::Error::InvalidQuery));
@@ -97,7 +97,8 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
         "DELETE FROM work.fetched_day; DELETE FROM work.pass_date; DELETE FROM work.pass_code",
     )?;
     let days = [(&state.fetched, true), (&state.closed, false)];
-    let days = days.into_iter().flat_map(|(days, traded)| days.iter().map(move |day| (day, traded)));
+    let days =
+        days.into_iter().flat_map(|(days, traded)| days.iter().map(move |day| (day, traded)));
     let (days, traded): (Vec<&JstDate>, Vec<bool>) = days.unzip();
     let traded: ArrayRef = Arc::new(BooleanArray::from(traded));
     put(connection, "work.fetched_day", vec![("date", column_of(days)), ("has_trading", traded)])?;
@@ -121,11 +122,7 @@ fn column_of<'a>(dates: impl IntoIterator<Item = &'a JstDate>) -> ArrayRef {
     Arc::new(days.collect::<Date32Array>())
 }
 
-fn put(
-    connection: &Connection,
-    table: &str,
-    columns: Vec<(&str, ArrayRef)>,
-) -> duckdb::Result<()> {
+fn put(connection: &Connection, table: &str, columns: Vec<(&str, ArrayRef)>) -> duckdb::Result<()> {
     let batch = rows(columns)?;
     if batch.num_rows() == 0 { Ok(()) } else { insert(connection, table, &[batch]) }
 }

@@ -6,8 +6,8 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use duckdb::Connection;
-use pricestore::STORAGE_VERSION;
 use pricestore::Published;
+use pricestore::STORAGE_VERSION;
 use pricestore::sql::quoted_path;
 
 use super::durable::{clear, put_in_place, sync_folder};

@@ -54,6 +54,8 @@ impl Workshop {
         }
         pricestore::remove_leftovers(data)?;
         let (connection, opening) = opening::open(&places)?;
+        let folder = data.path().display();
+        tracing::info!(%folder, %opening, "the data directory is open");
         let note = fetch_tables::prepare(&connection, &places.old_state())?;
         Ok(Self { connection, places, opening, note, _lock: lock })
     }

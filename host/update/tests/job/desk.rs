@@ -12,8 +12,8 @@ use pricestore::{DataDir, Published};
 use update::source::{Answer, DailySource, SourceError};
 use update::store::StoreError;
 use update::{
-    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, Phase, Report, Shelf, SourceKind,
-    SourceSlot, Split, StoreProgress, UpdateError, last_weekdays, update_from_sources,
+    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, Phase, Report, Shelf,
+    SourceKind, SourceSlot, Split, StoreProgress, UpdateError, last_weekdays, update_from_sources,
 };
 
 pub(crate) fn date(text: &str) -> JstDate {
@@ -219,7 +219,6 @@ pub(crate) fn every_issue(
 #[derive(Default)]
 pub(crate) struct Seen {
     pub(crate) phases: Vec<Phase>,
-    pub(crate) notes: Vec<String>,
 }
 
 impl JobWatch for Seen {
@@ -228,10 +227,6 @@ impl JobWatch for Seen {
         if self.phases.last() != Some(&phase) {
             self.phases.push(phase);
         }
-    }
-
-    fn note(&mut self, line: &str) {
-        self.notes.push(line.to_owned());
     }
 }
 

@@ -140,7 +140,7 @@ fn without_a_list_of_issues_failed_days_stay_failed() {
     let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, failing()).with_days(failing());
     let report = desk.run(vec![vendor.slot()]).unwrap();
     assert_eq!((report.ending, report.days[0].outcome), (Ending::Incomplete, DayOutcome::Failed));
-    assert!(desk.seen.notes[0].contains("--codes"), "{:?}", desk.seen.notes);
+    assert!(report.notes[0].contains("--codes"), "{:?}", report.notes);
     assert_eq!((desk.shelf.published, desk.shelf.applied.len()), (0, 0));
 }
 

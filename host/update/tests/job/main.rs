@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod desk;
+mod events;
 mod fall_back;
 mod interrupted;
 mod killed;

@@ -4,14 +4,15 @@
 use std::path::Path;
 use std::time::Duration;
 
-use serde_json::json;
 use http_client::{Network, RequestPolicy, checked_address};
+use serde_json::json;
 use update::source::{PublicSource, VendorSource, WebBrokerSource};
 use update::{DayCache, DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
 use wiremock::matchers::{path, path_regex, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use crate::desk::{Desk, code};
+use crate::events;
 
 const KEYS: [&str; 3] = ["vendor-key-47110815", "session-48220926", "public-key-49331037"];
 
@@ -94,7 +95,8 @@ fn each_day_comes_from_the_first_source_that_has_it() {
             .respond_with(ResponseTemplate::new(500).set_body_string(KEYS[2])),
     ]);
     let mut desk = Desk::new(3);
-    let report = desk.run(sources(&desk, &server.uri())).unwrap();
+    let slots = sources(&desk, &server.uri());
+    let (report, told) = events::told(|| desk.run(slots).unwrap());
     let stored = desk.stored();
     assert_eq!(stored.len(), 5);
     assert_eq!(stored[4], "2026-01-09 7203 public");
@@ -110,7 +112,18 @@ fn each_day_comes_from_the_first_source_that_has_it() {
         let mut found = Vec::new();
         files_with(desk.folder.path(), key, &mut found);
         assert!(found.is_empty(), "{found:?}");
-        assert!(!format!("{report:?} {:?}", desk.seen.notes).contains(key));
+        assert!(!format!("{report:?} {told}").contains(key), "{told}");
+    }
+    for part in [
+        "INFO update from=2026-01-07 to=2026-01-09 codes=0",
+        "DEBUG fetch_day source=vendor date=2026-01-08",
+        "DEBUG fetch_issue source=public code=130A from=2026-01-09 to=2026-01-09",
+        "the server failed (HTTP 500): ***",
+        "message=a source is given up source=web_broker",
+        "INFO split",
+        "message=the run has ended number=1 ending=Incomplete fetched=5",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
     }
 }
 

@@ -1,7 +1,7 @@
 //! The vendor: pages, empty days, single issues, the cache.
 
-use serde_json::{Value, json};
 use http_client::{HttpError, checked_address};
+use serde_json::{Value, json};
 use update::source::{DailySource, SourceError, VendorSource};
 use update::{DailyRow, DayCache, SourceKind};
 use wiremock::matchers::{header, method, path, query_param, query_param_is_missing};

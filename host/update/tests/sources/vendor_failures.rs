@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use serde_json::json;
 use http_client::{CancellationToken, HttpError, Network, RequestPolicy, checked_address};
+use serde_json::json;
 use update::source::{DailySource, Reach, SourceError, VendorSource};
 use wiremock::matchers::{any, method};
 use wiremock::{Mock, ResponseTemplate};
@@ -102,7 +102,9 @@ fn too_many_requests_are_followed_by_a_pause() {
     for retry_after in ["6", "Fri, 01 Jan 2100 00:00:00 GMT"] {
         let server = Server::start(vec![busy(retry_after)]);
         let error = failure(&mut vendor(&server.address()));
-        assert!(matches!(error, SourceError::Http(HttpError::TooManyRequests(pause)) if pause.as_secs() >= 6));
+        assert!(
+            matches!(error, SourceError::Http(HttpError::TooManyRequests(pause)) if pause.as_secs() >= 6)
+        );
         assert_eq!((error.reach(), server.asked().len()), (Reach::Source, 1));
     }
 }
@@ -222,7 +224,10 @@ fn broken_connections_are_tried_again_and_told() {
         assert_eq!((answer.rows.len(), server.count()), (1, 3));
         let server = RawServer::start(vec![Act::Send(broken.clone())]);
         let error = failure(&mut vendor(&server.address()));
-        assert!(matches!(error, SourceError::Http(HttpError::Unavailable { tries: 3, .. })), "{error}");
+        assert!(
+            matches!(error, SourceError::Http(HttpError::Unavailable { tries: 3, .. })),
+            "{error}"
+        );
         assert_eq!(server.count(), 3);
     }
 }
