@@ -24,8 +24,8 @@ use pricestore::DataDir;
 
 use crate::fetch_state::FetchState;
 use crate::limits::{BATCH_ISSUES, BATCH_ROWS};
+use crate::price_store::{Applied, Known, PriceStore};
 use crate::row::{DailyRow, IssueCode, SourceKind};
-use crate::shelf::{Applied, Known, Shelf};
 use crate::store::StoreError;
 
 use report::Reason;
@@ -102,13 +102,13 @@ pub enum UpdateError {
 /// [`UpdateError`] when the databases cannot be written. That sources fail is no error but part of
 /// the report.
 pub fn update_from_sources(
-    shelf: &mut dyn Shelf,
+    store: &mut dyn PriceStore,
     sources: Vec<SourceSlot>,
     options: &JobOptions,
     cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
 ) -> Result<Report, UpdateError> {
-    run(shelf, options, cancel, watch, |job| {
+    run(store, options, cancel, watch, |job| {
         let mut slots = Slots::new(sources);
         let fetched = job.fetch(&mut slots);
         slots.report(&mut job.report);
@@ -121,13 +121,13 @@ pub fn update_from_sources(
 /// # Errors
 /// As [`update_from_sources`], and when the folder has no such file.
 pub fn update_from_files(
-    shelf: &mut dyn Shelf,
+    store: &mut dyn PriceStore,
     folder: &Path,
     options: &JobOptions,
     cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
 ) -> Result<Report, UpdateError> {
-    run(shelf, options, cancel, watch, |job| job.read_files(folder))
+    run(store, options, cancel, watch, |job| job.read_files(folder))
 }
 
 /// The folder of the job's own files.
@@ -136,7 +136,7 @@ fn own_folder(data: &DataDir) -> PathBuf {
 }
 
 fn run(
-    shelf: &mut dyn Shelf,
+    store: &mut dyn PriceStore,
     options: &JobOptions,
     cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
@@ -146,7 +146,7 @@ fn run(
     let (from, to, codes) = (options.from, options.to, options.codes.len());
     let span = tracing::info_span!("update", %from, %to, codes);
     let _entered = span.enter();
-    let mut job = Job::new(shelf, options, cancel, watch);
+    let mut job = Job::new(store, options, cancel, watch);
     let done = job.prepare().and_then(|()| {
         fetch(&mut job)?;
         job.flush()?;
@@ -169,7 +169,7 @@ fn run(
 
 /// A run at work.
 struct Job<'a> {
-    shelf: &'a mut dyn Shelf,
+    store: &'a mut dyn PriceStore,
     options: &'a JobOptions,
     cancel: &'a CancellationToken,
     watch: &'a mut dyn JobWatch,
@@ -210,7 +210,7 @@ struct Batch {
 
 impl<'a> Job<'a> {
     fn new(
-        shelf: &'a mut dyn Shelf,
+        store: &'a mut dyn PriceStore,
         options: &'a JobOptions,
         cancel: &'a CancellationToken,
         watch: &'a mut dyn JobWatch,
@@ -219,7 +219,7 @@ impl<'a> Job<'a> {
         let from = Some(options.from).filter(|from| *from > JstDate::MIN);
         (report.from, report.to) = (from, Some(options.to));
         Self {
-            shelf,
+            store,
             options,
             cancel,
             watch,
@@ -238,8 +238,8 @@ impl<'a> Job<'a> {
         // Without a place for the report nothing is begun.
         let folder = own_folder(&self.options.data);
         fs::create_dir_all(&folder).map_err(|source| UpdateError::Io { path: folder, source })?;
-        self.known = self.shelf.known()?;
-        let (state, note) = self.shelf.fetch_state()?;
+        self.known = self.store.known()?;
+        let (state, note) = self.store.fetch_state()?;
         self.changed_from = state.unpublished_from;
         self.state = state;
         note.into_iter().for_each(|note| self.note(note));
@@ -264,7 +264,7 @@ impl<'a> Job<'a> {
     }
 
     fn save_state(&mut self) -> Result<(), UpdateError> {
-        self.shelf.commit(&[], &self.state)?;
+        self.store.commit(&[], &self.state)?;
         Ok(())
     }
 
@@ -306,7 +306,7 @@ impl<'a> Job<'a> {
         let parts = parts
             .flat_map(|(source, rows)| rows.chunks(BATCH_ROWS).map(move |part| (*source, part)));
         let (sources, parts): (Vec<SourceKind>, Vec<&[DailyRow]>) = parts.unzip();
-        let applied = self.shelf.commit(&parts, &self.state)?;
+        let applied = self.store.commit(&parts, &self.state)?;
         for (source, applied) in sources.into_iter().zip(applied) {
             let Applied { inserted, changed, unchanged, .. } = applied;
             tracing::debug!(%source, inserted, changed, unchanged, "rows are stored");

@@ -1,8 +1,8 @@
 //! Daily prices: fetched from sources, stored in the combined and the per-issue databases.
 //!
 //! [`update_from_sources`] and [`update_from_files`] are the update job of specification 3. What it
-//! fetches comes through [`source::DailySource`] and goes into a [`Shelf`], which is
-//! [`store::Workshop`] outside of tests. Its requests follow the rules of
+//! fetches comes through [`source::DailySource`] and goes into a [`PriceStore`], which is
+//! [`store::WorkDatabase`] outside of tests. Its requests follow the rules of
 //! `http_client`; its keys are found by `keys` and never shown.
 
 mod cache;
@@ -10,8 +10,8 @@ mod fetch_state;
 mod job;
 mod key;
 pub mod limits;
+mod price_store;
 mod row;
-mod shelf;
 pub mod source;
 pub mod store;
 
@@ -23,5 +23,5 @@ pub use job::{
     last_weekdays, report_schema, update_from_files, update_from_sources,
 };
 pub use key::{PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
+pub use price_store::{Applied, Known, PriceStore, Split, StoreProgress};
 pub use row::{DailyRow, IssueCode, SourceKind};
-pub use shelf::{Applied, Known, Shelf, Split, StoreProgress};

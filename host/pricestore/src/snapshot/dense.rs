@@ -92,11 +92,11 @@ impl Block {
         Ok(block)
     }
 
-    /// Puts the values of a batch where they belong; `places` are those of the first column.
-    fn put(&mut self, batch: &RecordBatch, places: &[usize]) {
+    /// Puts the values of a batch where they belong; `positions` are those of the first column.
+    fn put(&mut self, batch: &RecordBatch, positions: &[usize]) {
         for (index, values) in batch.columns().iter().skip(2).enumerate() {
             let values = values.as_primitive::<Float64Type>();
-            for (row, place) in places.iter().enumerate() {
+            for (row, place) in positions.iter().enumerate() {
                 let value = values.is_valid(row).then(|| values.value(row));
                 self.cells[place + index * self.codes] = cell(value);
             }
@@ -134,11 +134,11 @@ impl<'a> Positions<'a> {
         Self { dates, day: 0, codes, code: 0, taken: vec![false; days.len() * codes.len()] }
     }
 
-    /// Writes the places of the first column of a batch's rows.
-    fn of(&mut self, batch: &RecordBatch, places: &mut Vec<usize>) -> Result<(), Misplaced> {
+    /// Writes the positions of the first column of a batch's rows.
+    fn of(&mut self, batch: &RecordBatch, positions: &mut Vec<usize>) -> Result<(), Misplaced> {
         let dates = batch.column(0).as_primitive::<Date32Type>();
         let codes = batch.column(1).as_string::<i32>();
-        places.clear();
+        positions.clear();
         for row in 0..batch.num_rows() {
             self.day = near(&self.dates, self.day, &dates.value(row)).ok_or(Misplaced::Moved)?;
             self.code = near(self.codes, self.code, codes.value(row)).ok_or(Misplaced::Moved)?;
@@ -146,7 +146,7 @@ impl<'a> Positions<'a> {
             if taken.is_none_or(|taken| std::mem::replace(taken, true)) {
                 return Err(Misplaced::Twice);
             }
-            places.push(self.day * COLUMNS * self.codes.len() + self.code);
+            positions.push(self.day * COLUMNS * self.codes.len() + self.code);
         }
         Ok(())
     }

@@ -131,7 +131,7 @@ impl Job<'_> {
         };
         let (mut traded, mut answered) = (BTreeSet::new(), false);
         if let Some(code) = self.sure_code() {
-            for place in slots.places() {
+            for place in slots.indices() {
                 if let Ok(answer) = slots.issue(place, code, from, to) {
                     answered = true;
                     let dates = answer.rows.iter().filter(|row| row.close.is_some());

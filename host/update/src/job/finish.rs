@@ -42,7 +42,7 @@ impl Job<'_> {
         let entered = span.enter();
         let watch = &mut *self.watch;
         watch.progress(Phase::Publish, 0, 1, "");
-        let published = self.shelf.publish(&mut |done, of, what| {
+        let published = self.store.publish(&mut |done, of, what| {
             watch.progress(Phase::Publish, done, of, what);
             go_on()
         })?;
@@ -60,7 +60,7 @@ impl Job<'_> {
         let _entered = span.enter();
         let watch = &mut *self.watch;
         watch.progress(Phase::Split, 0, published.codes as u64, "");
-        let split = self.shelf.split_to_individual(from, &mut |done, of, what| {
+        let split = self.store.split_to_individual(from, &mut |done, of, what| {
             watch.progress(Phase::Split, done, of, what);
             go_on()
         })?;

@@ -28,13 +28,13 @@ impl Job<'_> {
         dates: &BTreeSet<JstDate>,
         without: Option<usize>,
     ) -> Result<(), UpdateError> {
-        let places: Vec<usize> = slots.places().filter(|place| Some(*place) != without).collect();
+        let indices: Vec<usize> = slots.indices().filter(|place| Some(*place) != without).collect();
         if dates.is_empty() || self.cancel.is_cancelled() {
             return Ok(());
         }
-        let out: Vec<Reason> = places.iter().filter_map(|place| slots.out(*place)).collect();
+        let out: Vec<Reason> = indices.iter().filter_map(|place| slots.out(*place)).collect();
         let codes = self.codes();
-        if codes.is_empty() || out.len() == places.len() {
+        if codes.is_empty() || out.len() == indices.len() {
             if codes.is_empty() {
                 self.note(
                     "no issue is known yet, so days cannot be fetched issue by issue; name some \
@@ -53,7 +53,7 @@ impl Job<'_> {
             if done.contains(code) {
                 continue;
             }
-            match self.fetch_issue(slots, &places, *code, dates) {
+            match self.fetch_issue(slots, &indices, *code, dates) {
                 Issue::Done => self.batch.issues.push(*code),
                 Issue::Failed(reasons) => {
                     failed += 1;
@@ -128,7 +128,7 @@ impl Job<'_> {
     fn fetch_issue(
         &mut self,
         slots: &mut Slots,
-        places: &[usize],
+        indices: &[usize],
         code: IssueCode,
         dates: &BTreeSet<JstDate>,
     ) -> Issue {
@@ -136,7 +136,7 @@ impl Job<'_> {
             return Issue::Done;
         };
         let (mut reasons, mut answered) = (Vec::new(), false);
-        for place in places {
+        for place in indices {
             match slots.issue(*place, code, from, to) {
                 Ok(answer) => {
                     answered = true;

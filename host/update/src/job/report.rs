@@ -11,8 +11,8 @@ use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
 
 use crate::limits::{REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORTS_KEPT};
+use crate::price_store::Applied;
 use crate::row::{IssueCode, SourceKind};
-use crate::shelf::Applied;
 
 /// The version of the report's form.
 const VERSION: u32 = 1;
@@ -192,7 +192,7 @@ impl Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct IssueReport {
-    /// The issue's code as it is stored, four or five places.
+    /// The issue's code as it is stored, four or five indices.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String")]
     pub code: IssueCode,

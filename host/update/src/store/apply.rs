@@ -11,8 +11,8 @@ use super::fetch_tables;
 use super::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
 use super::schema::{definitions, names};
 use crate::fetch_state::FetchState;
+use crate::price_store::Applied;
 use crate::row::{DailyRow, IssueCode};
-use crate::shelf::Applied;
 
 /// Columns whose values are compared; where a row came from is none of them.
 const COMPARED: [&str; 7] =

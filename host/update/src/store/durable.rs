@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use super::error::StoreError;
-use super::places::{UNFINISHED, log_of};
+use super::paths::{UNFINISHED, log_of};
 
 /// Brings a finished file to the disk and gives it its name. Readers that have the old one open
 /// keep it. The folder still has to be brought to the disk, see [`sync_folder`].

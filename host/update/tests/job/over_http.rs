@@ -11,8 +11,8 @@ use update::{DayCache, DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
 use wiremock::matchers::{path, path_regex, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::desk::{Desk, code};
 use crate::events;
+use crate::fixture::{Fixture, code};
 
 const KEYS: [&str; 3] = ["vendor-key-47110815", "session-48220926", "public-key-49331037"];
 
@@ -21,12 +21,12 @@ fn policy() -> RequestPolicy {
     RequestPolicy { back_off: pause, back_off_too_many: pause, ..RequestPolicy::default() }
 }
 
-fn sources(desk: &Desk, address: &str) -> Vec<SourceSlot> {
-    let network = Network::new(desk.cancel.clone()).unwrap();
+fn sources(fixture: &Fixture, address: &str) -> Vec<SourceSlot> {
+    let network = Network::new(fixture.cancel.clone()).unwrap();
     let url = |path: &str| checked_address(&format!("{address}{path}")).unwrap();
     let [vendor, session, public] = KEYS;
-    let cache = DayCache::new(&desk.folder.path().join("cache"), SourceKind::Vendor);
-    let today = desk.options.now.jst_date();
+    let cache = DayCache::new(&fixture.folder.path().join("cache"), SourceKind::Vendor);
+    let today = fixture.options.now.jst_date();
     let key = vendor.to_owned().into();
     let vendor =
         VendorSource::new(&network, &url("/v2"), &key, 60_000, policy(), Some(cache), today);
@@ -94,10 +94,10 @@ fn each_day_comes_from_the_first_source_that_has_it() {
         Mock::given(query_param("s", "130a.jp"))
             .respond_with(ResponseTemplate::new(500).set_body_string(KEYS[2])),
     ]);
-    let mut desk = Desk::new(3);
-    let slots = sources(&desk, &server.uri());
-    let (report, told) = events::told(|| desk.run(slots).unwrap());
-    let stored = desk.stored();
+    let mut fixture = Fixture::new(3);
+    let slots = sources(&fixture, &server.uri());
+    let (report, told) = events::told(|| fixture.run(slots).unwrap());
+    let stored = fixture.stored();
     assert_eq!(stored.len(), 5);
     assert_eq!(stored[4], "2026-01-09 7203 public");
     assert_eq!((report.ending, report.issues_failed), (Ending::Incomplete, 1));
@@ -110,7 +110,7 @@ fn each_day_comes_from_the_first_source_that_has_it() {
     // No key and no secret address is anywhere, though the servers have repeated them.
     for key in KEYS {
         let mut found = Vec::new();
-        files_with(desk.folder.path(), key, &mut found);
+        files_with(fixture.folder.path(), key, &mut found);
         assert!(found.is_empty(), "{found:?}");
         assert!(!format!("{report:?} {told}").contains(key), "{told}");
     }
@@ -137,17 +137,17 @@ fn a_database_made_anew_comes_out_of_the_cache() {
         )
     });
     let (runtime, server) = start(rows.into());
-    let mut desk = Desk::new(3);
-    desk.options.to = "2026-01-08".parse().unwrap();
-    desk.run(sources(&desk, &server.uri())).unwrap();
-    desk.shelf.rows.clear();
-    std::fs::remove_dir_all(desk.folder.path().join("update")).unwrap();
-    let report = desk.run(sources(&desk, &server.uri())).unwrap();
-    assert_eq!((report.sources[0].cached, desk.stored().len()), (2, 2));
+    let mut fixture = Fixture::new(3);
+    fixture.options.to = "2026-01-08".parse().unwrap();
+    fixture.run(sources(&fixture, &server.uri())).unwrap();
+    fixture.store.rows.clear();
+    std::fs::remove_dir_all(fixture.folder.path().join("update")).unwrap();
+    let report = fixture.run(sources(&fixture, &server.uri())).unwrap();
+    assert_eq!((report.sources[0].cached, fixture.stored().len()), (2, 2));
     let requests = runtime.block_on(server.received_requests()).unwrap();
     assert_eq!(requests.len(), 2);
     // A few named issues come out of it too.
-    desk.options.codes = vec![code("7203")];
-    desk.options.refetch = true;
-    assert_eq!(desk.run(sources(&desk, &server.uri())).unwrap().sources[0].asked, 0);
+    fixture.options.codes = vec![code("7203")];
+    fixture.options.refetch = true;
+    assert_eq!(fixture.run(sources(&fixture, &server.uri())).unwrap().sources[0].asked, 0);
 }

@@ -3,10 +3,10 @@
 use domain::JstDate;
 use duckdb::{AccessMode, Config, Connection};
 use pricestore::DataDir;
-use update::store::{StoreError, Workshop};
+use update::store::{StoreError, WorkDatabase};
 use update::{DailyRow, Ending, Report, SourceKind, SourceSlot, update_from_sources};
 
-use crate::desk::{Desk, Told, code, date, nothing, row};
+use crate::fixture::{Fixture, ScriptedSource, code, date, nothing, row};
 
 /// Two issues a day; one of them is not traded on the 8th and split on the 9th.
 fn rows(day: JstDate) -> Vec<DailyRow> {
@@ -22,8 +22,8 @@ fn rows(day: JstDate) -> Vec<DailyRow> {
     rows.to_vec()
 }
 
-fn run(desk: &mut Desk, volume: u64) -> Report {
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing());
+fn run(fixture: &mut Fixture, volume: u64) -> Report {
+    let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing());
     let sources: Vec<SourceSlot> = vec![
         vendor
             .with_days(move |day| {
@@ -33,16 +33,16 @@ fn run(desk: &mut Desk, volume: u64) -> Report {
             })
             .slot(),
     ];
-    let Desk { options, cancel, seen, .. } = desk;
-    let mut workshop = Workshop::open(&options.data).unwrap();
-    let error = Workshop::open(&options.data).unwrap_err();
+    let Fixture { options, cancel, seen, .. } = fixture;
+    let mut store = WorkDatabase::open(&options.data).unwrap();
+    let error = WorkDatabase::open(&options.data).unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    update_from_sources(&mut workshop, sources, options, cancel, seen).unwrap()
+    update_from_sources(&mut store, sources, options, cancel, seen).unwrap()
 }
 
 /// The state file of an earlier version, in a data directory as it left it.
-fn leave_old_state(desk: &Desk, text: &str) -> std::path::PathBuf {
-    let data = desk.options.data.path();
+fn leave_old_state(fixture: &Fixture, text: &str) -> std::path::PathBuf {
+    let data = fixture.options.data.path();
     let work = Connection::open(data.join("work").join("mother.db")).unwrap();
     work.execute_batch(
         "DROP TABLE fetch_state; DROP TABLE fetched_day; DROP TABLE pass_date; DROP TABLE pass_code",
@@ -72,9 +72,9 @@ const WORDS: &str = "SELECT concat_ws(' ', date, code, coalesce(close::VARCHAR, 
 
 #[test]
 fn rows_reach_the_published_files() {
-    let mut desk = Desk::new(3);
-    let data = desk.options.data.clone();
-    let report = run(&mut desk, 100);
+    let mut fixture = Fixture::new(3);
+    let data = fixture.options.data.clone();
+    let report = run(&mut fixture, 100);
     assert_eq!((report.ending, report.sources[0].inserted), (Ending::Done, 6));
     let published = report.published.unwrap();
     assert_eq!((published.snapshot, published.days, published.codes), (1, 3, 2));
@@ -96,11 +96,11 @@ fn rows_reach_the_published_files() {
     assert_eq!(ask(&data.mother(), adjusted), ["500.0", "1000.0"]);
 
     // Nothing new.
-    desk.options.refetch = true;
-    let report = run(&mut desk, 100);
+    fixture.options.refetch = true;
+    let report = run(&mut fixture, 100);
     assert_eq!((report.sources[0].unchanged, report.published), (6, None));
     // One issue changed, on all days.
-    let report = run(&mut desk, 200);
+    let report = run(&mut fixture, 200);
     assert_eq!((report.sources[0].changed, report.sources[0].unchanged), (3, 3));
     assert_eq!(report.published.unwrap().snapshot, 2);
     let split = report.split.unwrap();
@@ -111,35 +111,35 @@ fn rows_reach_the_published_files() {
 
 #[test]
 fn what_an_earlier_version_has_fetched_is_taken_over_once() {
-    let mut desk = Desk::new(3);
-    run(&mut desk, 100);
-    desk.take_asked();
+    let mut fixture = Fixture::new(3);
+    run(&mut fixture, 100);
+    fixture.take_asked();
     let old = leave_old_state(
-        &desk,
+        &fixture,
         r#"{"version":1,"fetched":["2026-01-07","2025-01-06"],"closed":["2026-01-08"],
             "unpublished_from":null,"split":true,"pass":null}"#,
     );
-    let report = run(&mut desk, 100);
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-09"]);
+    let report = run(&mut fixture, 100);
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-09"]);
     assert_eq!((report.days_known, report.ending, report.notes), (2, Ending::Done, Vec::new()));
     assert_eq!(report.published, None);
     assert!(!old.exists());
     // Whoever puts one there again changes nothing.
     std::fs::write(&old, "{").unwrap();
-    let report = run(&mut desk, 100);
-    assert_eq!((desk.take_asked().len(), report.notes, old.exists()), (1, Vec::new(), false));
+    let report = run(&mut fixture, 100);
+    assert_eq!((fixture.take_asked().len(), report.notes, old.exists()), (1, Vec::new(), false));
 }
 
 #[test]
 fn a_damaged_list_of_days_is_told_and_everything_is_fetched_and_published() {
-    let mut desk = Desk::new(2);
-    run(&mut desk, 100);
-    desk.take_asked();
-    leave_old_state(&desk, "{");
-    let report = run(&mut desk, 100);
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
+    let mut fixture = Fixture::new(2);
+    run(&mut fixture, 100);
+    fixture.take_asked();
+    leave_old_state(&fixture, "{");
+    let report = run(&mut fixture, 100);
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
     assert!(report.notes[0].contains("is not used"), "{:?}", report.notes);
     assert!(report.published.is_some());
     assert_eq!(report.split.unwrap().from, None);
-    assert_eq!(run(&mut desk, 100).notes, [""; 0]);
+    assert_eq!(run(&mut fixture, 100).notes, [""; 0]);
 }

@@ -8,7 +8,7 @@ use crate::row::{DailyRow, IssueCode};
 use crate::store::StoreError;
 
 /// Where the job keeps what it fetched.
-pub trait Shelf {
+pub trait PriceStore {
     /// Codes and the dates that are stored.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ pub trait Shelf {
     ) -> Result<Split, StoreError>;
 }
 
-/// Told (done, of, what); answers Break to stop cleanly -> [`StoreError::Cancelled`].
+/// ScriptedSource (done, of, what); answers Break to stop cleanly -> [`StoreError::Cancelled`].
 pub type StoreProgress<'a> = dyn FnMut(u64, u64, &'static str) -> std::ops::ControlFlow<()> + 'a;
 
 /// What is stored.

@@ -12,52 +12,52 @@ use super::durable::remove_unfinished;
 use super::error::StoreError;
 use super::lock::JobLock;
 use super::opening::{self, Opening};
-use super::places::Places;
+use super::paths::StorePaths;
 use super::{apply, fetch_tables, publish, split};
 use crate::fetch_state::FetchState;
+use crate::price_store::{Applied, Known, PriceStore, Split, StoreProgress};
 use crate::row::{DailyRow, IssueCode};
-use crate::shelf::{Applied, Known, Shelf, Split, StoreProgress};
 
 /// The one writer of a data directory; others are refused as long as it lives.
-pub struct Workshop {
+pub struct WorkDatabase {
     // Closed before the lock is given back.
     connection: Connection,
-    places: Places,
+    paths: StorePaths,
     opening: Opening,
     /// Why what an earlier version had fetched is not known, until it is told.
     note: Option<String>,
     _lock: JobLock,
 }
 
-impl fmt::Debug for Workshop {
+impl fmt::Debug for WorkDatabase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Workshop").field("places", &self.places).finish_non_exhaustive()
+        f.debug_struct("WorkDatabase").field("paths", &self.paths).finish_non_exhaustive()
     }
 }
 
-impl Workshop {
+impl WorkDatabase {
     /// Takes the data directory, removes what a killed job has left, and opens the job's own
     /// database: the one of the last job, else a copy of the published combined database, else an
-    /// empty one. [`Workshop::opening`] tells which.
+    /// empty one. [`WorkDatabase::opening`] tells which.
     ///
     /// # Errors
     /// When another job runs, or the folder or a database in it cannot be used.
     pub fn open(data: &DataDir) -> Result<Self, StoreError> {
-        let places = Places::new(data);
-        let folders = [places.work_folder(), places.daily_folder()];
+        let paths = StorePaths::new(data);
+        let folders = [paths.work_folder(), paths.daily_folder()];
         for folder in &folders {
             fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))?;
         }
-        let lock = JobLock::take(&places)?;
+        let lock = JobLock::take(&paths)?;
         for folder in &folders {
             remove_unfinished(folder)?;
         }
         pricestore::remove_leftovers(data)?;
-        let (connection, opening) = opening::open(&places)?;
+        let (connection, opening) = opening::open(&paths)?;
         let folder = data.path().display();
         tracing::info!(%folder, %opening, "the data directory is open");
-        let note = fetch_tables::prepare(&connection, &places.old_state())?;
-        Ok(Self { connection, places, opening, note, _lock: lock })
+        let note = fetch_tables::prepare(&connection, &paths.old_state())?;
+        Ok(Self { connection, paths, opening, note, _lock: lock })
     }
 
     /// Where the job's own database came from; for the job's report.
@@ -76,16 +76,16 @@ impl Workshop {
     }
 
     /// Whether everything that is stored was published. A job that was killed after it stored rows
-    /// leaves them unpublished; [`Shelf::publish`] does nothing where this is so.
+    /// leaves them unpublished; [`PriceStore::publish`] does nothing where this is so.
     ///
     /// # Errors
     /// When the database cannot be read.
     pub fn is_published(&self) -> Result<bool, StoreError> {
-        publish::is_published(&self.connection, &self.places)
+        publish::is_published(&self.connection, &self.paths)
     }
 }
 
-impl Shelf for Workshop {
+impl PriceStore for WorkDatabase {
     fn known(&mut self) -> Result<Known, StoreError> {
         let failed = |error| StoreError::database("list what is stored")(error);
         let codes = "SELECT DISTINCT code FROM work.daily ORDER BY 1";
@@ -93,7 +93,7 @@ impl Shelf for Workshop {
         let dates = "SELECT DISTINCT date::VARCHAR FROM work.daily ORDER BY 1";
         let dates: Vec<String> = column(&self.connection, dates).map_err(failed)?;
         let foreign = |what: &str| StoreError::Unusable {
-            path: self.places.work_database(),
+            path: self.paths.work_database(),
             what: format!("`{}` in it is no code or date", what.escape_debug()),
         };
         let codes = codes.iter().map(|code| code.parse::<IssueCode>().map_err(|_| foreign(code)));
@@ -119,7 +119,7 @@ impl Shelf for Workshop {
     }
 
     fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError> {
-        publish::publish(&self.connection, &self.places, progress)
+        publish::publish(&self.connection, &self.paths, progress)
     }
 
     fn split_to_individual(
@@ -127,6 +127,6 @@ impl Shelf for Workshop {
         from: Option<JstDate>,
         progress: &mut StoreProgress<'_>,
     ) -> Result<Split, StoreError> {
-        split::split(&self.connection, &self.places, from, progress)
+        split::split(&self.connection, &self.paths, from, progress)
     }
 }

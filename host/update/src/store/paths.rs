@@ -11,11 +11,11 @@ const DATABASE: &str = "db";
 
 /// The files of one data directory.
 #[derive(Debug, Clone)]
-pub(super) struct Places {
+pub(super) struct StorePaths {
     data: DataDir,
 }
 
-impl Places {
+impl StorePaths {
     pub(super) fn new(data: &DataDir) -> Self {
         Self { data: data.clone() }
     }
@@ -99,8 +99,8 @@ mod tests {
         ] {
             assert_eq!(code_of(Path::new(name)), code, "{name}");
         }
-        let places = Places::new(&DataDir::new("data"));
-        assert_eq!(code_of(&places.issue("130A")), Some("130A"));
+        let paths = StorePaths::new(&DataDir::new("data"));
+        assert_eq!(code_of(&paths.issue("130A")), Some("130A"));
         assert_eq!(unfinished(Path::new("a/7203.db")), Path::new("a/7203.db.new"));
         assert_eq!(log_of(Path::new("a/mother.db.new")), Path::new("a/mother.db.new.wal"));
     }

@@ -12,8 +12,9 @@ use pricestore::{DataDir, Published};
 use update::source::{Answer, DailySource, SourceError};
 use update::store::StoreError;
 use update::{
-    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, Phase, Report, Shelf,
-    SourceKind, SourceSlot, Split, StoreProgress, UpdateError, last_weekdays, update_from_sources,
+    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, Phase, PriceStore,
+    Report, SourceKind, SourceSlot, Split, StoreProgress, UpdateError, last_weekdays,
+    update_from_sources,
 };
 
 pub(crate) fn date(text: &str) -> JstDate {
@@ -42,7 +43,7 @@ pub(crate) fn row(date: JstDate, code: IssueCode, source: SourceKind) -> DailyRo
 
 /// A store in memory.
 #[derive(Default)]
-pub(crate) struct MemoryShelf {
+pub(crate) struct MemoryStore {
     pub(crate) rows: BTreeMap<(JstDate, IssueCode), DailyRow>,
     pub(crate) published: u64,
     pub(crate) splits: Vec<Option<JstDate>>,
@@ -56,7 +57,7 @@ pub(crate) struct MemoryShelf {
     pub(crate) cannot_publish: bool,
 }
 
-impl MemoryShelf {
+impl MemoryStore {
     fn apply(&mut self, rows: &[DailyRow]) -> Applied {
         self.applied.push(rows.len());
         let mut applied = Applied::default();
@@ -76,7 +77,7 @@ impl MemoryShelf {
     }
 }
 
-impl Shelf for MemoryShelf {
+impl PriceStore for MemoryStore {
     fn known(&mut self) -> Result<Known, StoreError> {
         let dates: BTreeSet<_> = self.rows.keys().map(|(date, _)| *date).collect();
         let codes: BTreeSet<_> = self.rows.keys().map(|(_, code)| *code).collect();
@@ -129,7 +130,7 @@ impl Shelf for MemoryShelf {
 type Reply<Q> = Box<dyn FnMut(Q) -> Result<Vec<DailyRow>, SourceError>>;
 
 /// A source that answers as it is told, and what it was asked.
-pub(crate) struct Told {
+pub(crate) struct ScriptedSource {
     kind: SourceKind,
     day: Option<Reply<JstDate>>,
     issue: Reply<(IssueCode, JstDate, JstDate)>,
@@ -139,7 +140,7 @@ pub(crate) struct Told {
 /// Questions in the order in which they came, like `vendor 2026-01-05` and `public 7203 a..b`.
 pub(crate) type Asked = Rc<RefCell<Vec<String>>>;
 
-impl Told {
+impl ScriptedSource {
     /// A source that has no whole days.
     pub(crate) fn by_issue(
         kind: SourceKind,
@@ -162,7 +163,7 @@ impl Told {
     }
 }
 
-impl DailySource for Told {
+impl DailySource for ScriptedSource {
     fn kind(&self) -> SourceKind {
         self.kind
     }
@@ -231,27 +232,27 @@ impl JobWatch for Seen {
 }
 
 /// A data directory, a store and the time: Friday, 2026-01-09, 17:00.
-pub(crate) struct Desk {
+pub(crate) struct Fixture {
     pub(crate) folder: tempfile::TempDir,
-    pub(crate) shelf: MemoryShelf,
+    pub(crate) store: MemoryStore,
     pub(crate) options: JobOptions,
     pub(crate) cancel: CancellationToken,
     pub(crate) asked: Asked,
     pub(crate) seen: Seen,
 }
 
-impl Desk {
+impl Fixture {
     pub(crate) fn new(days: u32) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::new(folder.path());
         let today = date("2026-01-09");
         let from = last_weekdays(today, days)[0];
         let now = TsNanos::from_jst(today, 17 * 3_600 * 1_000_000_000).unwrap();
-        let shelf = MemoryShelf { mother: data.mother(), ..MemoryShelf::default() };
+        let store = MemoryStore { mother: data.mother(), ..MemoryStore::default() };
         let options = JobOptions { data, now, from, to: today, codes: Vec::new(), refetch: false };
         Self {
             folder,
-            shelf,
+            store,
             options,
             cancel: CancellationToken::new(),
             asked: Asked::default(),
@@ -267,8 +268,8 @@ impl Desk {
     }
 
     pub(crate) fn run(&mut self, sources: Vec<SourceSlot>) -> Result<Report, UpdateError> {
-        let Self { shelf, options, cancel, seen, .. } = self;
-        update_from_sources(shelf, sources, options, cancel, seen)
+        let Self { store, options, cancel, seen, .. } = self;
+        update_from_sources(store, sources, options, cancel, seen)
     }
 
     /// The questions since the last look.
@@ -279,7 +280,7 @@ impl Desk {
     /// Sources of all stored rows by date and code.
     pub(crate) fn stored(&self) -> Vec<String> {
         let text = |row: &DailyRow| format!("{} {} {}", row.date, row.code, row.source);
-        self.shelf.rows.values().map(text).collect()
+        self.store.rows.values().map(text).collect()
     }
 
     /// The newest report as it was stored.
