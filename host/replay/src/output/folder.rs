@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use atomic_file::AtomicFolder;
 use domain::InstrumentId;
 use serde_json::Value;
-use tempfile::TempDir;
 use thiserror::Error;
 
 use super::cells::{Cell, Names, STREAMED, position_cells, row_of};
@@ -54,7 +54,7 @@ pub enum FolderError {
 /// completes it and puts it in place. Dropped before that, it leaves nothing behind.
 pub struct FolderWriter {
     folder: PathBuf,
-    aside: TempDir,
+    aside: AtomicFolder,
     names: Names,
     tables: Vec<csv::Writer<File>>,
     events: EventLog<BufWriter<File>>,
@@ -72,21 +72,15 @@ impl FolderWriter {
         if occupied && !folder.join(MANIFEST_FILE).is_file() {
             return Err(FolderError::Occupied(folder.to_owned()));
         }
-        let parent = match folder.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
         let failed = |source| FolderError::Write { path: folder.to_owned(), source };
-        fs::create_dir_all(parent).map_err(failed)?;
-        let aside =
-            tempfile::Builder::new().prefix(".kumiki-run-").tempdir_in(parent).map_err(failed)?;
-        let tables = STREAMED.iter().map(|table| begin_table(aside.path(), table));
+        let aside = AtomicFolder::create_beside(folder).map_err(failed)?;
+        let tables = STREAMED.iter().map(|table| begin_table(aside.unfinished_path(), table));
         Ok(Self {
             folder: folder.to_owned(),
             names: Names::new(instruments),
             tables: tables.collect::<Result<_, _>>()?,
-            events: EventLog::new(begin_file(&aside.path().join(EVENTS_FILE))?),
-            audit: AuditLog::new(begin_file(&aside.path().join(AUDIT_FILE))?),
+            events: EventLog::new(begin_file(&aside.unfinished_path().join(EVENTS_FILE))?),
+            audit: AuditLog::new(begin_file(&aside.unfinished_path().join(AUDIT_FILE))?),
             aside,
         })
     }
@@ -97,7 +91,7 @@ impl FolderWriter {
     /// # Errors
     /// [`FolderError`]; the folder is as it was before the run.
     pub fn finish(self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
-        let path = self.aside.path();
+        let path = self.aside.unfinished_path();
         let failed = |path: PathBuf| move |source| FolderError::Write { path, source };
         for (mut table, of) in self.tables.into_iter().zip(STREAMED) {
             table.flush().map_err(failed(path.join(csv_name(&of))))?;
@@ -114,7 +108,7 @@ impl FolderWriter {
             convert::other_forms(path, table)?;
         }
         report::write(path, &path.join(REPORT_FILE))?;
-        put_in_place(self.aside, &self.folder)
+        self.aside.commit(&self.folder).map_err(failed(self.folder))
     }
 }
 
@@ -134,16 +128,6 @@ impl RunSink for FolderWriter {
 /// The name of a table's CSV file.
 pub(crate) fn csv_name(table: &Table) -> String {
     format!("{}.csv", table.name)
-}
-
-fn put_in_place(aside: TempDir, folder: &Path) -> Result<(), FolderError> {
-    let failed = |source| FolderError::Write { path: folder.to_owned(), source };
-    if folder.exists() {
-        // Renaming over a folder is not possible everywhere, so the old run makes room first.
-        fs::remove_dir_all(folder).map_err(failed)?;
-    }
-    let complete = aside.keep();
-    fs::rename(&complete, folder).map_err(failed)
 }
 
 fn begin_file(path: &Path) -> Result<BufWriter<File>, FolderError> {
