@@ -28,10 +28,18 @@ fn only_the_sandbox_knows_wasmtime() {
 }
 
 #[test]
-fn only_ranking_and_update_know_duckdb() {
-    let found = manifests::only_in(&FILES, "duckdb", &["host/ranking", "host/update"]);
+fn only_the_database_crates_know_duckdb() {
+    let found = manifests::only_in(&FILES, "duckdb", &manifests::DATABASE_CRATES);
     let why = "everything else builds without the database's C++ code";
-    hold("only host/ranking and host/update depend on duckdb", why, &found);
+    hold("only the database crates and the benches depend on duckdb", why, &found);
+}
+
+#[test]
+fn only_the_client_and_the_key_store_know_the_outside() {
+    let mut found = manifests::only_in(&FILES, "reqwest", &["host/http-client"]);
+    found.extend(manifests::only_in(&FILES, "keyring", &["host/keys"]));
+    let why = "one place holds the rules about servers, and one finds keys";
+    hold("only host/http-client asks servers, only host/keys asks the key store", why, &found);
 }
 
 #[test]

@@ -165,7 +165,10 @@ fn bars_of_files_and_bars_of_trades_give_the_same_run() {
         assert!(first.fills.len() >= fills_min, "{}", first.fills.len());
         let second = check_all_ways(&made, "trades-at-random", config, 3);
         assert_eq!(first.totals.digest, second.totals.digest);
-        assert_eq!((first.totals.trades_seen, first.totals.span), (second.totals.trades_seen, second.totals.span));
+        assert_eq!(
+            (first.totals.trades_seen, first.totals.span),
+            (second.totals.trades_seen, second.totals.span)
+        );
         let config = r#"{"fast": 1, "slow": 2}"#;
         let sandboxed = check_all_ways(&vendor, "sma-cross", config, 3);
         let mut native = Native::<sma_cross::SmaCross>::default();

@@ -5,7 +5,6 @@ mod update;
 
 use std::path::PathBuf;
 
-
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, VendorCode};
 use replay::Multiplier;

@@ -5,11 +5,12 @@ use std::ops::ControlFlow;
 use anyhow::{Context, Result};
 use domain::VendorCode;
 use domain::clock::Stopwatch;
+use marketdata::sample::daily::DailySample;
 use marketdata::{
     ConvertError, DataError, SampleCodes, SampleSpec, write_sample, write_sample_with_bars,
 };
-use ranking::sample::{DailySample, make_daily_sample};
-use ranking::store::DataDir;
+use pricestore::DataDir;
+use pricestore::sample::make_daily_sample;
 
 use crate::Ending;
 use crate::args::{ConvertArgs, SampleArgs};

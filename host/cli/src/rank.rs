@@ -4,13 +4,13 @@ mod formulas;
 mod serve;
 mod show;
 
-use std::fs::File;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZero;
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use ranking::store::DataDir;
+use atomic_file::{AtomicFile, folder_of};
+use pricestore::DataDir;
 use ranking::{
     CancelToken, EngineOptions, Explanation, RankEngine, RankError, RankQuery, Ranking,
     SnapshotInfo, SortBy, export,
@@ -36,7 +36,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
 
 /// Makes a snapshot.
 fn publish(args: &PublishArgs) -> Result<Ending> {
-    let published = ranking::store::publish(&DataDir::new(&args.data.data_dir))?;
+    let published = pricestore::publish(&DataDir::new(&args.data.data_dir))?;
     println!(
         "snapshot {}: {} issues, {} business days, {} to {}",
         published.number,
@@ -174,35 +174,20 @@ fn write(
             other => other.map(|()| Ending::Done),
         };
     };
-    // Written beside and renamed, so that the file is whole or not there.
-    let folder = path.parent().filter(|parent| !parent.as_os_str().is_empty());
-    let aside = tempfile::Builder::new()
-        .prefix(".kumiki-rank-")
-        .tempfile_in(folder.unwrap_or(Path::new(".")))
-        .with_context(|| format!("cannot write {}", path.display()))?;
+    // The file is whole or not there.
+    let unwritable = || format!("cannot write {}", path.display());
+    let file = AtomicFile::create_in(folder_of(path)).with_context(unwritable)?;
     if format == RowFormat::Parquet {
-        export::write_parquet(ranking, aside.path())?;
+        export::write_parquet(ranking, file.unfinished_path())?;
+        file.commit(path).with_context(unwritable)?;
     } else {
-        let mut file = BufWriter::new(aside.as_file());
-        write_to(ranking, query, format, None, &mut file)?;
-        file.flush()?;
+        let mut out = BufWriter::new(file);
+        write_to(ranking, query, format, None, &mut out)?;
+        let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
+        file.commit(path).with_context(unwritable)?;
     }
-    let file = aside.persist(path).with_context(|| format!("cannot write {}", path.display()))?;
-    share(&file)?;
     eprintln!("{} rows in {}", grouped(&ranking.rows.len().to_string()), path.display());
     Ok(Ending::Done)
-}
-
-/// Gives a file that was made for us alone the rights of a usual one.
-#[cfg(unix)]
-fn share(file: &File) -> io::Result<()> {
-    use std::os::unix::fs::PermissionsExt;
-    file.set_permissions(std::fs::Permissions::from_mode(0o644))
-}
-
-#[cfg(not(unix))]
-fn share(_: &File) -> io::Result<()> {
-    Ok(())
 }
 
 fn write_to(

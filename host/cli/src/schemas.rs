@@ -43,7 +43,8 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         for (name, schema) in &schemas {
             let path = folder.join(name);
-            fs::write(&path, schema).with_context(|| format!("cannot write {}", path.display()))?;
+            atomic_file::write(&path, schema.as_bytes())
+                .with_context(|| format!("cannot write {}", path.display()))?;
         }
     }
     let Some(folder) = &args.check else { return Ok(Ending::Done) };

@@ -6,9 +6,9 @@ use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
+use pricestore::DataDir;
 use ranking::CancelToken;
 use ranking::console::{Console, ConsoleError, ConsoleOptions, SQL_BYTES_MAX, Table as Answer};
-use ranking::store::DataDir;
 
 use crate::Ending;
 use crate::args::{SqlArgs, SqlFormat};

@@ -7,15 +7,17 @@ use std::io::IsTerminal;
 use anyhow::{Context, Result};
 use domain::clock::wall_now;
 use domain::{JstDate, TsNanos};
-use ranking::store::DataDir;
+use http_client::{CancellationToken, Network, RequestPolicy, checked_address};
+use keys::Key;
+use pricestore::DataDir;
+use secrecy::SecretString;
 use update::limits::{DAYS_DEFAULT, DAYS_FIRST_RUN, WEB_BROKER_RATE};
-use update::source::{
-    Network, Patience, PublicSource, VendorSource, WebBrokerSource, checked_address,
-};
-use update::store::Workshop;
+use update::source::{PublicSource, VendorSource, WebBrokerSource};
+use update::store::WorkDatabase;
 use update::{
-    DayCache, Ending as JobEnding, JobOptions, JobWatch, Key, Phase, Shelf, SourceKind, SourceSlot,
-    Stop, last_weekdays, update_from_files, update_from_sources,
+    DayCache, Ending as JobEnding, JobOptions, JobWatch, PUBLIC_KEY, Phase, PriceStore, SourceKind,
+    SourceSlot, VENDOR_KEY, WEB_BROKER_PRICE_URL, last_weekdays, update_from_files,
+    update_from_sources,
 };
 
 use crate::Ending;
@@ -29,24 +31,24 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
     if let Some(problem) = args.problem(now.jst_date()) {
         refuse(&problem);
     }
-    let stop = Stop::new();
-    let wanted = stop.clone();
-    let _interrupt = Interrupt::listen_and(move || wanted.stop())?;
+    let cancel = CancellationToken::new();
+    let wanted = cancel.clone();
+    let _interrupt = Interrupt::listen_and(move || wanted.cancel())?;
     let options = options(args, now);
     let sources = match args.from_files {
         Some(_) => Vec::new(),
-        None => sources(args, &options, &stop)?,
+        None => sources(args, &options, &cancel)?,
     };
-    let mut workshop = Workshop::open(&options.data)?;
+    let mut store = WorkDatabase::open(&options.data)?;
     let mut screen = Screen::new(args.quiet);
-    if args.days.is_none() && args.from_files.is_none() && workshop.known()?.dates.is_empty() {
+    if args.days.is_none() && args.from_files.is_none() && store.known()?.dates.is_empty() {
         tracing::info!(
             "nothing is stored yet; --days {DAYS_FIRST_RUN} loads about four years at once"
         );
     }
     let report = match &args.from_files {
-        Some(folder) => update_from_files(&mut workshop, folder, &options, &stop, &mut screen),
-        None => update_from_sources(&mut workshop, sources, &options, &stop, &mut screen),
+        Some(folder) => update_from_files(&mut store, folder, &options, &cancel, &mut screen),
+        None => update_from_sources(&mut store, sources, &options, &cancel, &mut screen),
     };
     screen.end();
     let report = report?;
@@ -85,30 +87,33 @@ fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
 }
 
 /// The sources that have what they need, and why the others have not.
-fn sources(args: &UpdateArgs, options: &JobOptions, stop: &Stop) -> Result<Vec<SourceSlot>> {
+fn sources(
+    args: &UpdateArgs,
+    options: &JobOptions,
+    cancel: &CancellationToken,
+) -> Result<Vec<SourceSlot>> {
     let address = |name: &str, text: &str| {
         checked_address(text).unwrap_or_else(|problem| refuse(&format!("{name}: {problem}")))
     };
     let vendor_url = address("--vendor-url", &args.vendor_url);
     let public_url = address("--public-url", &args.public_url);
-    let network = Network::new(stop.clone()).context("cannot prepare for the network")?;
-    let patience = Patience::default();
+    let network = Network::new(cancel.clone()).context("cannot prepare for the network")?;
+    let policy = RequestPolicy::default();
     let cache_folder = match &args.cache_dir {
         Some(folder) => folder.clone(),
         None => options.data.path().join("cache"),
     };
     let cache = DayCache::new(&cache_folder, SourceKind::Vendor);
     let (rate, today) = (args.vendor_rate, options.now.jst_date());
-    let vendor = Key::Vendor.find().and_then(|key| {
-        VendorSource::new(&network, &vendor_url, &key, rate, patience, Some(cache), today)
+    let vendor = secret(VENDOR_KEY).and_then(|key| {
+        VendorSource::new(&network, &vendor_url, &key, rate, policy, Some(cache), today)
             .map(|source| source.fresh(options.refetch))
     });
-    let broker = Key::WebBrokerPriceUrl
-        .find()
-        .and_then(|address| WebBrokerSource::new(&network, address, WEB_BROKER_RATE, patience));
+    let broker = secret(WEB_BROKER_PRICE_URL)
+        .and_then(|address| WebBrokerSource::new(&network, address, WEB_BROKER_RATE, policy));
     // The public source may do without a key.
-    let key = Key::Public.find().ok();
-    let public = PublicSource::new(&network, &public_url, key, args.public_rate, patience);
+    let key = PUBLIC_KEY.find().ok();
+    let public = PublicSource::new(&network, &public_url, key, args.public_rate, policy);
     Ok(vec![
         vendor
             .map_or_else(absent(SourceKind::Vendor), |source| SourceSlot::Ready(Box::new(source))),
@@ -118,6 +123,10 @@ fn sources(args: &UpdateArgs, options: &JobOptions, stop: &Stop) -> Result<Vec<S
         public
             .map_or_else(absent(SourceKind::Public), |source| SourceSlot::Ready(Box::new(source))),
     ])
+}
+
+fn secret(key: Key) -> Result<SecretString, String> {
+    key.find().map_err(|error| error.to_string())
 }
 
 fn absent(kind: SourceKind) -> impl FnOnce(String) -> SourceSlot {
@@ -167,9 +176,5 @@ impl JobWatch for Screen {
         if let Some((.., line)) = &mut self.line {
             line.update(done, || what.to_owned());
         }
-    }
-
-    fn note(&mut self, line: &str) {
-        tracing::info!("{line}");
     }
 }

@@ -13,11 +13,10 @@ use std::io::{BufWriter, Read, Write};
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
+use atomic_file::AtomicFile;
 use domain::{TsNanos, VendorCode};
-use tempfile::NamedTempFile;
 use thiserror::Error;
 
-use crate::aside::temporary_in;
 use crate::catalog::{BarFile, TradeFile};
 use crate::error::{DataError, shown};
 use crate::limits::{CONVERT_GROUP_ROWS, LINE_BYTES_MAX};
@@ -153,24 +152,20 @@ pub fn convert(
     if to.exists() && !force {
         return Err(ConvertError::Exists(to.into()));
     }
-    let folder = match to.parent() {
-        Some(folder) if !folder.as_os_str().is_empty() => folder,
-        _ => Path::new("."),
-    };
     let unwritable = |source| DataError::Unwritable { path: to.into(), source };
-    let aside = temporary_in(folder).map_err(unwritable)?;
+    let made = AtomicFile::create_in(atomic_file::folder_of(to)).map_err(unwritable)?;
     let bars = BarFile::from_path(if into_table { from } else { to });
-    let (aside, report) = match (bars, into_table) {
-        (Ok(file), true) => bars::to_table(&file, code, aside, progress)?,
-        (Ok(file), false) => bars::to_text(from, &file, code, aside, progress)?,
-        (Err(_), true) => to_table(from, code, aside, progress)?,
-        (Err(_), false) => to_text(from, &TradeFile::from_path(to)?, code, aside, progress)?,
+    let (made, report) = match (bars, into_table) {
+        (Ok(file), true) => bars::to_table(&file, code, made, progress)?,
+        (Ok(file), false) => bars::to_text(from, &file, code, made, progress)?,
+        (Err(_), true) => to_table(from, code, made, progress)?,
+        (Err(_), false) => to_text(from, &TradeFile::from_path(to)?, code, made, progress)?,
     };
     if report.rows == 0 {
         let of_code = code.map_or(String::new(), |code| format!(" of code {code}"));
         return Err(ConvertError::NoRows { path: from.into(), of_code });
     }
-    aside.persist(to).map_err(|error| unwritable(error.error))?;
+    made.commit(to).map_err(unwritable)?;
     Ok(report)
 }
 
@@ -303,13 +298,13 @@ impl<W: Write + Send> TradeSink for Group<W> {
 fn to_table(
     from: &Path,
     code: Option<VendorCode>,
-    sink: NamedTempFile,
+    sink: AtomicFile,
     progress: &mut ProgressFn<'_>,
-) -> Result<(NamedTempFile, ConvertReport), ConvertError> {
+) -> Result<(AtomicFile, ConvertReport), ConvertError> {
     let file = TradeFile::from_path(from)?;
     refuse_other_headers(from)?;
     let selection = code.map_or(Selection::All, |code| Selection::Codes(vec![code]));
-    let unwritable = |source| DataError::Unwritable { path: sink.path().into(), source };
+    let unwritable = |source| DataError::Unwritable { path: sink.unfinished_path().into(), source };
     let handle = sink.reopen().map_err(unwritable)?;
     let mut group = Group::new(BufWriter::new(handle))?;
     let options = ReadOptions::default();
@@ -370,9 +365,9 @@ fn to_text(
     from: &Path,
     to: &TradeFile,
     code: Option<VendorCode>,
-    sink: NamedTempFile,
+    sink: AtomicFile,
     progress: &mut ProgressFn<'_>,
-) -> Result<(NamedTempFile, ConvertReport), ConvertError> {
+) -> Result<(AtomicFile, ConvertReport), ConvertError> {
     let table = TableReader::open(from)?;
     if table.fields() != trade_fields() {
         return Err(ConvertError::NotTrades { path: from.into() });

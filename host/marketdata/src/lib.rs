@@ -8,7 +8,6 @@
 //! This crate knows nothing of strategies, orders or wasm. Nothing that it reads is trusted: every
 //! length is limited, every value checked, and a file with one fault is refused as a whole.
 
-pub mod aside;
 pub mod audit;
 pub mod bars;
 pub mod catalog;

@@ -4,6 +4,7 @@
 mod bars;
 mod calendar;
 mod clock;
+pub mod daily;
 mod market;
 
 use std::collections::BTreeSet;
@@ -11,14 +12,13 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::path::Path;
 
+use atomic_file::{AtomicFile, CommitNewError};
 use chrono::Datelike;
 use domain::price::UNITS_PER_YEN;
 use domain::{JstDate, VendorCode};
 use flate2::write::GzEncoder;
 use flate2::{Compression, GzBuilder};
-use tempfile::NamedTempFile;
 
-use crate::aside::temporary_in;
 use crate::catalog::{BarFile, TradeFile, month_bar_file_name, month_file_name};
 use crate::error::DataError;
 use crate::limits::{SAMPLE_CODES_MAX, SAMPLE_DAYS_MAX, SAMPLE_TRADES_MAX};
@@ -115,7 +115,7 @@ fn write(folder: &Path, spec: &SampleSpec, with_bars: bool) -> Result<SampleRepo
     {
         let Some(first) = month.first() else { continue };
         let path = folder.join(month_file_name(first.year(), first.month()));
-        let temporary = temporary_in(folder).map_err(unwritable(folder))?;
+        let temporary = AtomicFile::create_in(folder).map_err(unwritable(folder))?;
         let mut bars = if with_bars {
             Some(MonthBars::start(folder).map_err(unwritable(folder))?)
         } else {
@@ -190,12 +190,12 @@ fn number_of(code: VendorCode) -> u64 {
 }
 
 fn write_month(
-    file: NamedTempFile,
+    file: AtomicFile,
     spec: &SampleSpec,
     days: &[JstDate],
     markets: &mut [(VendorCode, Market)],
     bars: &mut Option<MonthBars>,
-) -> io::Result<(NamedTempFile, u64)> {
+) -> io::Result<(AtomicFile, u64)> {
     let mut out = compressed(file);
     out.write_all(HEADER)?;
     let mut text = Vec::new();
@@ -223,7 +223,7 @@ fn write_month(
 }
 
 /// A gzip file with nothing in its header that differs from machine to machine.
-pub(crate) fn compressed(file: NamedTempFile) -> GzEncoder<NamedTempFile> {
+pub(crate) fn compressed(file: AtomicFile) -> GzEncoder<AtomicFile> {
     GzBuilder::new().mtime(0).write(file, Compression::new(COMPRESSION_LEVEL))
 }
 
@@ -262,12 +262,12 @@ fn push_number(text: &mut Vec<u8>, mut number: u64, width: usize) {
 }
 
 /// Gives a finished file its name.
-fn settle(file: NamedTempFile, path: &Path) -> Result<(), DataError> {
+fn settle(file: AtomicFile, path: &Path) -> Result<(), DataError> {
     let unwritable = |source| DataError::Unwritable { path: path.to_path_buf(), source };
-    match file.persist_noclobber(path) {
-        Ok(_) => Ok(()),
-        Err(failed) if failed.error.kind() == io::ErrorKind::AlreadyExists => {
-            if same_content(failed.file.path(), path).map_err(unwritable)? {
+    match file.commit_new(path) {
+        Ok(()) => Ok(()),
+        Err(CommitNewError::Exists(made)) => {
+            if same_content(made.unfinished_path(), path).map_err(unwritable)? {
                 return Ok(());
             }
             Err(bad(format!(
@@ -275,7 +275,7 @@ fn settle(file: NamedTempFile, path: &Path) -> Result<(), DataError> {
                 path.display()
             )))
         }
-        Err(failed) => Err(unwritable(failed.error)),
+        Err(CommitNewError::Io(error)) => Err(unwritable(error)),
     }
 }
 

@@ -15,10 +15,10 @@ use duckdb::arrow::datatypes::DataType;
 use duckdb::arrow::error::ArrowError;
 use duckdb::arrow::util::display::{ArrayFormatter, FormatOptions};
 use duckdb::{Config, Connection};
+use pricestore::DataDir;
 use thiserror::Error;
 
 use crate::CancelToken;
-use crate::store::DataDir;
 
 pub use files::{FILES_MAX, FOLDERS};
 

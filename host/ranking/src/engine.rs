@@ -16,12 +16,13 @@ use std::sync::Arc;
 
 use domain::JstDate;
 use domain::clock::Stopwatch;
+use pricestore::DataDir;
 
 use crate::error::RankError;
 use crate::kernel::{Plan, Program, Values};
 use crate::limits::{CODES_MAX, LIMIT_MAX, RANGE_YEARS_MAX};
 use crate::query::{CancelToken, RankQuery, Ranking, SortBy};
-use crate::store::{DataDir, Statement};
+use crate::store::Statement;
 use crate::text::excerpt;
 
 use cache::{Key, ResultCache};

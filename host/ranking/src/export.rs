@@ -10,6 +10,7 @@ use duckdb::arrow::array::{
 };
 use duckdb::arrow::error::ArrowError;
 use duckdb::{Connection, params};
+use pricestore::sql::quoted_path;
 use thiserror::Error;
 
 use crate::{RankRow, Ranking};
@@ -91,9 +92,9 @@ pub fn write_parquet(ranking: &Ranking, path: &Path) -> Result<(), ExportError> 
     }
     appender.flush()?;
     drop(appender);
-    let path = path.to_string_lossy().replace('\'', "''");
+    let path = quoted_path(path);
     connection
-        .execute_batch(&format!("COPY ranking TO '{path}' (FORMAT parquet, COMPRESSION zstd)"))?;
+        .execute_batch(&format!("COPY ranking TO {path} (FORMAT parquet, COMPRESSION zstd)"))?;
     Ok(())
 }
 

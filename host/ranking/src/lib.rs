@@ -1,21 +1,18 @@
-//! Ranks issues by a formula, day by day (specification 3): formula language, formula modules, store
+//! Ranks issues by a formula, day by day (specification 3): formula language, formula modules,
 //! and queries, and the service that answers them over GraphQL.
 
-pub mod baseline;
 pub mod console;
 mod engine;
 pub mod error;
 pub mod export;
 pub mod formula;
-mod grid;
 mod kernel;
 pub mod limits;
 mod query;
 mod registry;
 mod rows;
-pub mod sample;
 pub mod service;
-pub mod store;
+mod store;
 mod text;
 
 pub use engine::{EngineOptions, Explanation, RankEngine, SnapshotInfo, Verification};

@@ -19,24 +19,6 @@ pub const LIMIT_DEFAULT: u32 = 20;
 pub const RANGE_YEARS_MAX: u32 = 30;
 /// Codes that a query may name.
 pub const CODES_MAX: usize = 20_000;
-/// Characters of a code that a message repeats.
-pub const SHOWN_CHARS_MAX: usize = 32;
-
-/// Business days of a snapshot (forty years).
-pub const SNAPSHOT_DAYS_MAX: usize = 10_000;
-/// Issues of a snapshot.
-pub const SNAPSHOT_CODES_MAX: usize = 20_000;
-/// Cells of a snapshot, days times issues: 4.8 GB of columns.
-pub const SNAPSHOT_CELLS_MAX: usize = 120_000_000;
-/// Cells of a block of days, in which a snapshot is made: 140 MB of columns. Two blocks are in
-/// memory at a time, and the source is read once for each.
-pub const SNAPSHOT_BLOCK_CELLS: usize = 3_500_000;
-/// Bytes of one issue code.
-pub const CODE_BYTES_MAX: usize = 16;
-/// Snapshots that stay on disk: the current one and the one before, for queries that still run.
-pub const SNAPSHOTS_KEPT: u64 = 2;
-/// Bytes of the file that names the current snapshot.
-pub const CURRENT_BYTES_MAX: u64 = 64;
 
 /// Memory of DuckDB while it runs the reference statement, as DuckDB writes it; ten years need a
 /// third of it.

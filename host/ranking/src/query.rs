@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::JstDate;
+pub(crate) use pricestore::excerpt;
 
 use crate::error::RankError;
 use crate::formula::Formula;
@@ -194,6 +195,8 @@ impl Drop for CancelOnDrop {
 
 #[cfg(test)]
 mod tests {
+    use pricestore::limits::SHOWN_CHARS_MAX;
+
     use super::*;
     use crate::limits::SHOWN_CHARS_MAX;
 

@@ -1,26 +1,13 @@
 //! Texts of others as messages and events may repeat them: short, on one line, without paths and
 //! statements.
 
-use crate::limits::SHOWN_CHARS_MAX;
+pub(crate) use pricestore::excerpt;
 
 /// Characters of a module's own text that a message repeats.
 const MODULE_CHARS_MAX: usize = 300;
 
 /// Words that begin a statement of ours.
 const STATEMENTS: [&str; 7] = ["ATTACH", "COPY", "CREATE", "INSERT", "SELECT", "SET", "WITH"];
-
-/// The beginning of a client's text, at most [`SHOWN_CHARS_MAX`] characters.
-pub(crate) fn excerpt(text: &str) -> String {
-    let mut short: String = text
-        .chars()
-        .take(SHOWN_CHARS_MAX)
-        .map(|c| if c.is_control() { '\u{fffd}' } else { c })
-        .collect();
-    if text.chars().nth(SHOWN_CHARS_MAX).is_some() {
-        short.push('…');
-    }
-    short
-}
 
 /// A module's own text, which its author wrote for people.
 pub(crate) fn one_line(text: &str) -> String {

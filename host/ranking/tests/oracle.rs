@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use domain::Random;
 use duckdb::{Connection, params};
-use ranking::store::{DataDir, publish};
+use pricestore::{DataDir, publish};
 use ranking::{CancelToken, EngineOptions, Formula, RankEngine, RankOrder, RankQuery};
 
 const DATA_SETS: u64 = 2;

@@ -6,6 +6,7 @@ use std::hash::{Hash, Hasher};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use atomic_file::{AtomicFile, folder_of};
 use wasmtime::{Engine, Module};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
@@ -88,11 +89,11 @@ fn deserialize(engine: &Engine, bytes: &[u8]) -> Option<Module> {
 
 /// Writes aside and renames, so that no reader ever sees half a file.
 fn write(path: &Path, compiled: &[u8]) -> std::io::Result<()> {
-    let folder = path.parent().unwrap_or(Path::new("."));
+    let folder = folder_of(path);
     fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
+    let mut file = AtomicFile::create_private_in(folder)?;
     file.write_all(&xxh3_128(compiled).to_le_bytes())?;
     file.write_all(compiled)?;
-    file.persist(path)?;
-    Ok(())
+    // The checksum tells what a power cut has left.
+    file.commit_unsynced(path)
 }

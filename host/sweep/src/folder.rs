@@ -4,11 +4,11 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use atomic_file::AtomicFile;
 use marketdata::parquet::ParquetError;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
-use tempfile::NamedTempFile;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_128;
 
@@ -254,19 +254,14 @@ impl SweepFolder {
     fn file(
         &self,
         path: &Path,
-        fill: impl FnOnce(&mut io::BufWriter<fs::File>) -> io::Result<()>,
+        fill: impl FnOnce(&mut io::BufWriter<AtomicFile>) -> io::Result<()>,
     ) -> Result<(), SweepFolderError> {
         let failed = |source| SweepFolderError::Write { path: path.to_owned(), source };
-        let write = || -> io::Result<NamedTempFile> {
-            let aside = tempfile::Builder::new()
-                .prefix(".kumiki-")
-                .make_in(&self.path, |path| fs::File::create_new(path))?;
-            let mut file = io::BufWriter::new(aside.reopen()?);
+        let write = || -> io::Result<()> {
+            let mut file = io::BufWriter::new(AtomicFile::create_in(&self.path)?);
             fill(&mut file)?;
-            file.flush()?;
-            Ok(aside)
+            file.into_inner().map_err(io::IntoInnerError::into_error)?.commit(path)
         };
-        let aside = write().map_err(failed)?;
-        aside.persist(path).map(drop).map_err(|error| failed(error.error))
+        write().map_err(failed)
     }
 }

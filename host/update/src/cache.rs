@@ -2,14 +2,14 @@
 //! anew does not ask for them again. A damaged file is never used and never an error.
 
 use std::fs::File;
-use std::io::{self, Read, Write};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use csv::{ReaderBuilder, StringRecord, Writer};
 use domain::{JstDate, Money, Price};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use marketdata::aside::write_whole;
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::limits::{ANSWER_ROWS_MAX, CACHE_FILE_BYTES_MAX};
@@ -34,7 +34,7 @@ pub struct DayCache {
 pub enum Cached {
     /// All rows of the day, as they came from the source.
     Rows(Vec<DailyRow>),
-    /// Nothing.
+    /// No file of the day.
     Missing,
     /// A file that cannot be used, and why.
     Damaged(String),
@@ -89,18 +89,19 @@ impl DayCache {
         if digest != digest_of(head, packed) {
             return Err("its checksum does not match".to_owned());
         }
-        let mut text = String::new();
         let limit = (count * ROW_BYTES_MAX) as u64;
-        GzDecoder::new(packed).take(limit).read_to_string(&mut text).map_err(told)?;
-        let rows: Vec<DailyRow> = text
-            .lines()
-            .map(|line| self.row(line, date).ok_or_else(|| format!("`{line}` is no row")))
-            .collect::<Result<_, _>>()?;
+        let text = GzDecoder::new(packed).take(limit);
+        let mut lines = ReaderBuilder::new().has_headers(false).from_reader(text);
+        let rows = lines.records().map(|record| {
+            let record = record.map_err(|error| error.to_string())?;
+            self.row(&record, date).ok_or_else(|| format!("`{}` is no row", record.as_slice()))
+        });
+        let rows: Vec<DailyRow> = rows.collect::<Result<_, String>>()?;
         (rows.len() == count).then_some(rows).ok_or_else(|| "rows are missing".to_owned())
     }
 
-    fn row(&self, line: &str, date: JstDate) -> Option<DailyRow> {
-        let cells: Vec<&str> = line.split(',').collect();
+    fn row(&self, record: &StringRecord, date: JstDate) -> Option<DailyRow> {
+        let cells: Vec<&str> = record.iter().collect();
         let &[code, open, high, low, close, volume, turnover, factor] = cells.as_slice() else {
             return None;
         };
@@ -126,26 +127,24 @@ impl DayCache {
     /// # Errors
     /// What the system says; the day is then simply not kept.
     pub fn store(&self, date: JstDate, rows: &[DailyRow]) -> io::Result<()> {
-        let mut packed = GzEncoder::new(Vec::new(), Compression::fast());
+        let mut lines = Writer::from_writer(GzEncoder::new(Vec::new(), Compression::fast()));
         for row in rows {
-            writeln!(
-                packed,
-                "{},{},{},{},{},{},{},{}",
-                row.code,
-                text(row.open),
-                text(row.high),
-                text(row.low),
-                text(row.close),
-                text(row.volume),
-                text(row.turnover),
-                text(row.adjustment_factor)
-            )?;
+            lines.write_record([
+                row.code.as_str(),
+                &text(row.open),
+                &text(row.high),
+                &text(row.low),
+                &text(row.close),
+                &text(row.volume),
+                &text(row.turnover),
+                &text(row.adjustment_factor),
+            ])?;
         }
-        let packed = packed.finish()?;
+        let packed = lines.into_inner().map_err(|error| error.into_error())?.finish()?;
         let head = format!("{FORM} {} {date} {}", self.source, rows.len());
         let mut bytes = format!("{head} {}\n", digest_of(&head, &packed)).into_bytes();
         bytes.extend_from_slice(&packed);
-        write_whole(&self.path(date), &bytes)
+        atomic_file::write(&self.path(date), &bytes)
     }
 }
 

@@ -9,25 +9,25 @@ mod days;
 mod files;
 mod finish;
 mod issues;
-mod ledger;
 mod plan;
 mod report;
 mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
 use std::path::{Path, PathBuf};
 
 use domain::clock::Stopwatch;
 use domain::{JstDate, TsNanos};
-use ranking::store::DataDir;
+use http_client::CancellationToken;
+use pricestore::DataDir;
 
+use crate::fetch_state::FetchState;
 use crate::limits::{BATCH_ISSUES, BATCH_ROWS};
+use crate::price_store::{Applied, Known, PriceStore};
 use crate::row::{DailyRow, IssueCode, SourceKind};
-use crate::shelf::{Known, Shelf};
-use crate::stop::Stop;
 use crate::store::StoreError;
 
-use ledger::Ledger;
 use report::Reason;
 use slots::Slots;
 
@@ -70,20 +70,17 @@ pub enum Phase {
     Split,
 }
 
-/// Is told how a run goes on.
+/// Is told how a run goes on. What is worth knowing besides is an event of [`tracing`].
 pub trait JobWatch {
     /// So much is done of a phase, and a word on where.
     fn progress(&mut self, phase: Phase, done: u64, of: u64, what: &str);
-
-    /// Something worth knowing at once.
-    fn note(&mut self, line: &str);
 }
 
 /// Why a run could not do its work. What was stored and published before stays as it is.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum UpdateError {
-    /// The databases.
+    /// The databases could not be read or written.
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A file of the job itself.
@@ -105,13 +102,13 @@ pub enum UpdateError {
 /// [`UpdateError`] when the databases cannot be written. That sources fail is no error but part of
 /// the report.
 pub fn update_from_sources(
-    shelf: &mut dyn Shelf,
+    store: &mut dyn PriceStore,
     sources: Vec<SourceSlot>,
     options: &JobOptions,
-    stop: &Stop,
+    cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
 ) -> Result<Report, UpdateError> {
-    run(shelf, options, stop, watch, |job| {
+    run(store, options, cancel, watch, |job| {
         let mut slots = Slots::new(sources);
         let fetched = job.fetch(&mut slots);
         slots.report(&mut job.report);
@@ -124,13 +121,13 @@ pub fn update_from_sources(
 /// # Errors
 /// As [`update_from_sources`], and when the folder has no such file.
 pub fn update_from_files(
-    shelf: &mut dyn Shelf,
+    store: &mut dyn PriceStore,
     folder: &Path,
     options: &JobOptions,
-    stop: &Stop,
+    cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
 ) -> Result<Report, UpdateError> {
-    run(shelf, options, stop, watch, |job| job.read_files(folder))
+    run(store, options, cancel, watch, |job| job.read_files(folder))
 }
 
 /// The folder of the job's own files.
@@ -139,14 +136,17 @@ fn own_folder(data: &DataDir) -> PathBuf {
 }
 
 fn run(
-    shelf: &mut dyn Shelf,
+    store: &mut dyn PriceStore,
     options: &JobOptions,
-    stop: &Stop,
+    cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
     fetch: impl FnOnce(&mut Job<'_>) -> Result<(), UpdateError>,
 ) -> Result<Report, UpdateError> {
     let clock = Stopwatch::start();
-    let mut job = Job::new(shelf, options, stop, watch);
+    let (from, to, codes) = (options.from, options.to, options.codes.len());
+    let span = tracing::info_span!("update", %from, %to, codes);
+    let _entered = span.enter();
+    let mut job = Job::new(store, options, cancel, watch);
     let done = job.prepare().and_then(|()| {
         fetch(&mut job)?;
         job.flush()?;
@@ -160,6 +160,8 @@ fn run(
     report.seconds = clock.elapsed().as_secs_f64();
     let folder = own_folder(&options.data);
     let stored = report.store(&folder);
+    let (number, seconds, fetched) = (report.number, report.seconds, report.rows_fetched());
+    tracing::info!(number, ending = ?report.ending, fetched, seconds, "the run has ended");
     done?;
     stored.map_err(|source| UpdateError::Io { path: folder, source })?;
     Ok(report)
@@ -167,11 +169,12 @@ fn run(
 
 /// A run at work.
 struct Job<'a> {
-    shelf: &'a mut dyn Shelf,
+    store: &'a mut dyn PriceStore,
     options: &'a JobOptions,
-    stop: &'a Stop,
+    cancel: &'a CancellationToken,
     watch: &'a mut dyn JobWatch,
-    ledger: Ledger,
+    /// What earlier runs and this one have fetched.
+    state: FetchState,
     known: Known,
     report: Report,
     /// What happened to each day so far.
@@ -207,39 +210,42 @@ struct Batch {
 
 impl<'a> Job<'a> {
     fn new(
-        shelf: &'a mut dyn Shelf,
+        store: &'a mut dyn PriceStore,
         options: &'a JobOptions,
-        stop: &'a Stop,
+        cancel: &'a CancellationToken,
         watch: &'a mut dyn JobWatch,
     ) -> Self {
-        let (ledger, note) = Ledger::load(&own_folder(&options.data));
         let mut report = Report::new(options.now.to_string());
         let from = Some(options.from).filter(|from| *from > JstDate::MIN);
         (report.from, report.to) = (from, Some(options.to));
-        let changed_from = ledger.unpublished_from;
-        let mut job = Self {
-            shelf,
+        Self {
+            store,
             options,
-            stop,
+            cancel,
             watch,
-            ledger,
+            state: FetchState::default(),
             known: Known::default(),
             report,
             days: BTreeMap::new(),
             seen: BTreeSet::new(),
             batch: Batch::default(),
-            changed_from,
+            changed_from: None,
             cut_short: false,
-        };
-        note.into_iter().for_each(|note| job.note(note));
-        job
+        }
     }
 
     fn prepare(&mut self) -> Result<(), UpdateError> {
-        self.known = self.shelf.known()?;
+        // Without a place for the report nothing is begun.
+        let folder = own_folder(&self.options.data);
+        fs::create_dir_all(&folder).map_err(|source| UpdateError::Io { path: folder, source })?;
+        self.known = self.store.known()?;
+        let (state, note) = self.store.fetch_state()?;
+        self.changed_from = state.unpublished_from;
+        self.state = state;
+        note.into_iter().for_each(|note| self.note(note));
         // What was fetched is there only as long as the store has it.
         let stored: BTreeSet<JstDate> = self.known.dates.iter().copied().collect();
-        self.ledger.fetched.retain(|date| stored.contains(date));
+        self.state.fetched.retain(|date| stored.contains(date));
         Ok(())
     }
 
@@ -247,8 +253,9 @@ impl<'a> Job<'a> {
         self.options.now.jst_date()
     }
 
+    /// Something worth knowing at once and later.
     fn note(&mut self, line: String) {
-        self.watch.note(&line);
+        tracing::warn!("{line}");
         self.report.notes.push(line);
     }
 
@@ -256,9 +263,9 @@ impl<'a> Job<'a> {
         self.days.entry(date).or_default()
     }
 
-    fn save_ledger(&self) -> Result<(), UpdateError> {
-        let failed = |source| UpdateError::Io { path: self.ledger.path().to_owned(), source };
-        self.ledger.save().map_err(failed)
+    fn save_state(&mut self) -> Result<(), UpdateError> {
+        self.store.commit(&[], &self.state)?;
+        Ok(())
     }
 
     /// Takes rows of one source.
@@ -282,32 +289,32 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Stores what was collected and remembers that it was.
+    /// Stores what was collected and, in the same transaction, that it was.
     fn flush(&mut self) -> Result<(), UpdateError> {
         let batch = std::mem::take(&mut self.batch);
         let first = batch.rows.values().flatten().map(|row| row.date).min();
-        if let Some(first) = first {
-            // Told before, so that rows are published even if the run ends right after.
-            let before = self.ledger.unpublished_from.unwrap_or(first);
-            self.ledger.unpublished_from = Some(before.min(first));
-            self.save_ledger()?;
-        }
-        for (source, rows) in &batch.rows {
-            for part in rows.chunks(BATCH_ROWS) {
-                let applied = self.shelf.apply(part)?;
-                self.report.source(*source).add(&applied);
-                let changed = [self.changed_from, applied.first_changed];
-                self.changed_from = changed.into_iter().flatten().min();
-            }
-        }
         if first.is_none() && batch.days.is_empty() && batch.issues.is_empty() {
             return Ok(());
         }
-        self.ledger.fetched.extend(batch.days);
-        if let Some(pass) = &mut self.ledger.pass {
+        let unpublished = [self.state.unpublished_from, first];
+        self.state.unpublished_from = unpublished.into_iter().flatten().min();
+        self.state.fetched.extend(batch.days);
+        if let Some(pass) = &mut self.state.pass {
             pass.codes.extend(batch.issues);
         }
-        self.save_ledger()
+        let parts = batch.rows.iter();
+        let parts = parts
+            .flat_map(|(source, rows)| rows.chunks(BATCH_ROWS).map(move |part| (*source, part)));
+        let (sources, parts): (Vec<SourceKind>, Vec<&[DailyRow]>) = parts.unzip();
+        let applied = self.store.commit(&parts, &self.state)?;
+        for (source, applied) in sources.into_iter().zip(applied) {
+            let Applied { inserted, changed, unchanged, .. } = applied;
+            tracing::debug!(%source, inserted, changed, unchanged, "rows are stored");
+            self.report.source(source).add(&applied);
+            let changed = [self.changed_from, applied.first_changed];
+            self.changed_from = changed.into_iter().flatten().min();
+        }
+        Ok(())
     }
 
     /// The report, with the days in order.

@@ -1,7 +1,5 @@
 //! Every limit of the update job. What exceeds one is refused with an error that names it.
 
-use std::time::Duration;
-
 /// Weekdays that a run looks back by default.
 pub const DAYS_DEFAULT: u32 = 7;
 /// Weekdays that a first run should look back (specification 3, "First run on a new environment").
@@ -11,12 +9,6 @@ pub const DAYS_MAX: u32 = 10_400;
 /// Codes that a user may name. Tokyo lists about 4,400.
 pub const CODES_MAX: usize = 20_000;
 
-/// Bytes of one answer, after unpacking. A day of all issues has about 2 MB.
-pub const BODY_BYTES_MAX: usize = 64 << 20;
-/// Bytes of an answer that says what went wrong.
-pub const ERROR_BODY_BYTES_MAX: usize = 64 << 10;
-/// Characters of a server's words that a message shows.
-pub const SHOWN_CHARS: usize = 300;
 /// Pages of one answer.
 pub const PAGES_MAX: usize = 100;
 /// Characters of the key that leads to the next page.
@@ -30,21 +22,6 @@ pub const VOLUME_MAX: u64 = 1_000_000_000_000;
 /// Highest adjustment factor; splits and reverse splits stay far inside.
 pub const FACTOR_MAX: f64 = 100_000.0;
 
-/// How often a request that failed for the moment is sent.
-pub const TRIES: u32 = 3;
-/// How often a request is sent that was too many at its time.
-pub const TRIES_TOO_MANY: u32 = 5;
-/// The first pause before a request is sent again; each further one is twice as long.
-pub const BACK_OFF: Duration = Duration::from_secs(1);
-/// The first pause after too many requests where the server does not say how long; the vendor
-/// blocks for about five minutes when the rate stays too high.
-pub const BACK_OFF_TOO_MANY: Duration = Duration::from_secs(20);
-/// The longest pause that a server may ask for.
-pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
-/// Time for one answer, from the connection to the last byte.
-pub const REQUEST_TIME: Duration = Duration::from_secs(120);
-/// Time to reach a server.
-pub const CONNECT_TIME: Duration = Duration::from_secs(15);
 /// Failures of one source in a row after which it is not asked any more in this run.
 pub const FAILURES_IN_A_ROW_MAX: u32 = 5;
 /// Requests a minute to the vendor by default; its cheapest paid plan allows as many.
@@ -57,8 +34,6 @@ pub const PUBLIC_RATE: u32 = 30;
 /// The highest rate that can be set.
 pub const RATE_MAX: u32 = 60_000;
 
-/// Bytes of a key or a secret address.
-pub const KEY_BYTES_MAX: usize = 2_048;
 /// Bytes of one cached answer, packed; a day has about 100 KB.
 pub const CACHE_FILE_BYTES_MAX: u64 = 16 << 20;
 /// Bytes of a header line of the vendor's files.
@@ -72,8 +47,9 @@ pub const BATCH_ROWS: usize = 100_000;
 pub const BATCH_ISSUES: usize = 200;
 /// Calendar days after which an empty day stays empty: nobody publishes prices that late.
 pub const EMPTY_FINAL_DAYS: u64 = 7;
-/// Bytes of the file of fetched days; forty years take 130 KB, an open pass 100 KB.
-pub const LEDGER_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of the file of fetched days that earlier versions wrote; forty years take 130 KB, an open
+/// pass 100 KB.
+pub const OLD_STATE_BYTES_MAX: u64 = 4 << 20;
 /// Reports that are kept.
 pub const REPORTS_KEPT: usize = 30;
 /// Issues that a report names as failed; all are counted.

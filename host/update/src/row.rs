@@ -94,17 +94,17 @@ impl fmt::Display for SourceKind {
 pub struct DailyRow {
     /// Trading date (JST).
     pub date: JstDate,
-    /// The issue.
+    /// The issue's code as it is stored.
     pub code: IssueCode,
     /// First price of the day; no price is there when nothing was traded.
     pub open: Option<Price>,
-    /// Highest price.
+    /// Highest price of the day, in yen, raw.
     pub high: Option<Price>,
-    /// Lowest price.
+    /// Lowest price of the day, in yen, raw.
     pub low: Option<Price>,
-    /// Last price.
+    /// Last price of the day, in yen, raw.
     pub close: Option<Price>,
-    /// Shares traded.
+    /// Shares traded on the day; 0 is a day without a trade.
     pub volume: Option<u64>,
     /// Value traded, in yen.
     pub turnover: Option<Money>,

@@ -4,7 +4,6 @@
 mod check;
 mod error;
 mod files;
-mod http;
 mod public;
 mod vendor;
 mod web_broker;
@@ -15,13 +14,12 @@ use crate::row::{DailyRow, IssueCode, SourceKind};
 
 pub use error::{Reach, SourceError};
 pub use files::{FileRows, read_daily_file};
-pub use http::{Network, Patience, checked_address};
 pub use public::{PUBLIC_URL, PublicSource};
 pub use vendor::{VENDOR_URL, VendorSource};
 pub use web_broker::WebBrokerSource;
 
 /// A source of daily prices (specification 3, "Source order"). A call takes as long as the source
-/// needs, pauses and repeated requests included; [`crate::Stop`] ends it early.
+/// needs, pauses and repeated requests included; cancelling its network ends it early.
 pub trait DailySource {
     /// Which one it is.
     fn kind(&self) -> SourceKind;
@@ -52,7 +50,8 @@ pub trait DailySource {
     fn issue(&mut self, code: IssueCode, from: JstDate, to: JstDate)
     -> Result<Answer, SourceError>;
 
-    /// What happened besides, as a damaged cache file; told once.
+    /// What happened besides, as a damaged cache file, for the report; given once. It was an event when
+    /// it happened.
     fn take_notes(&mut self) -> Vec<String> {
         Vec::new()
     }
@@ -62,7 +61,7 @@ pub trait DailySource {
 /// code.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
-    /// The rows.
+    /// Checked rows by date and code, of one source.
     pub rows: Vec<DailyRow>,
     /// Whether they were kept on this machine by an earlier run.
     pub cached: bool,

@@ -1,28 +1,29 @@
 //! The databases of daily prices: the job's own one, the published ones, and the way from one to
 //! the others (specification 3, "Data layout" and "Update job").
 //!
-//! A [`Workshop`] is the one writer of a data directory. What it fetches goes into
+//! A [`WorkDatabase`] is the one writer of a data directory. What it fetches goes into
 //! `work/mother.db`, which nobody else opens; readers see files that were written aside, brought to
 //! the disk and renamed, so each of them is the old state or the new one.
 
 mod apply;
-pub mod baseline;
 mod columns;
 mod durable;
 mod error;
+mod fetch_tables;
 mod issue_file;
 pub mod limits;
 mod lock;
+mod old_state;
 mod opening;
-mod places;
+mod paths;
 mod publish;
 mod schema;
 mod split;
-mod workshop;
+mod work_database;
 
 #[cfg(test)]
 mod tests;
 
 pub use error::{JobHolder, StoreError};
 pub use opening::Opening;
-pub use workshop::Workshop;
+pub use work_database::WorkDatabase;

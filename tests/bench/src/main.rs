@@ -3,6 +3,7 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program that prints figures")]
 
+mod baselines;
 mod data;
 mod measure;
 mod memory;

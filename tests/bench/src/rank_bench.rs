@@ -5,9 +5,9 @@
 use std::path::Path;
 
 use domain::clock::Stopwatch;
-use ranking::baseline::{Matrices, NaiveSql};
-use ranking::sample::{DailySample, make_daily_sample};
-use ranking::store::DataDir;
+use marketdata::sample::daily::DailySample;
+use pricestore::DataDir;
+use pricestore::sample::make_daily_sample;
 use ranking::{
     CancelToken, EngineOptions, Formula, FormulaRegistry, RankEngine, RankOrder, RankQuery, Ranking,
 };

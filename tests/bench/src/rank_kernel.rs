@@ -3,7 +3,7 @@
 
 use std::ops::Range;
 
-use ranking::baseline::Matrices;
+use crate::baselines::Matrices;
 
 /// Code and value of each ranked row, by day and rank.
 pub(crate) type Rows = Vec<(u32, f64)>;

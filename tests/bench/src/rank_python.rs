@@ -6,10 +6,10 @@ use std::io::{BufRead, BufReader, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
-use ranking::baseline::Matrices;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
+use crate::baselines::Matrices;
 use crate::rank_bench::or_stop;
 use crate::rank_kernel::Case;
 

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
-use ranking::sample::{DailySample, make_daily_sample};
+use marketdata::sample::daily::DailySample;
+use pricestore::DataDir;
+use pricestore::sample::make_daily_sample;
 use ranking::service::{Service, ServiceOptions};
-use ranking::store::DataDir;
 use ranking::{EngineOptions, RankEngine};
 use serde_json::json;
 use tests::http::{Connection, JSON};

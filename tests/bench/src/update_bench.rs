@@ -9,14 +9,15 @@ use std::time::Duration;
 use domain::clock::{Stopwatch, sleep};
 use domain::price::UNITS_PER_YEN;
 use domain::{JstDate, Money, Price};
-use ranking::sample::{DailySample, try_each_row};
-use ranking::store::DataDir;
+use marketdata::sample::daily::{DailySample, DailySampleRow, try_each_row};
+use pricestore::DataDir;
 use ranking::{EngineOptions, RankEngine};
 use serde_json::json;
+use update::store::WorkDatabase;
 use update::store::limits::ROWS_AT_ONCE_MAX;
-use update::store::{Workshop, baseline};
-use update::{DailyRow, Shelf, SourceKind};
+use update::{DailyRow, PriceStore, SourceKind};
 
+use crate::baselines::{plain_copy, plain_split};
 use crate::data::scratch;
 use crate::measure::figure;
 use crate::rank_bench::or_stop;
@@ -67,11 +68,11 @@ impl Bench {
     fn run(&self) {
         let folder = scratch();
         let data = DataDir::new(folder.path());
-        let mut shelf = or_stop(Workshop::open(&data));
-        let held_back = self.load(&mut shelf, &data);
-        self.split(&mut shelf, &data);
-        self.more_days(&mut shelf, &data, &held_back);
-        self.open_again(shelf, &data);
+        let mut store = or_stop(WorkDatabase::open(&data));
+        let held_back = self.load(&mut store, &data);
+        self.split(&mut store, &data);
+        self.more_days(&mut store, &data, &held_back);
+        self.open_again(store, &data);
     }
 
     fn figure(&self, what: &str, unit: &str, value: f64, more: &serde_json::Value) {
@@ -79,12 +80,12 @@ impl Bench {
     }
 
     /// Stores and publishes all days but the last ones, which are given back.
-    fn load(&self, shelf: &mut Workshop, data: &DataDir) -> Vec<Vec<DailyRow>> {
+    fn load(&self, store: &mut WorkDatabase, data: &DataDir) -> Vec<Vec<DailyRow>> {
         let last: Vec<JstDate> = self.last_days();
         let mut held_back = vec![Vec::new(); MORE_DAYS];
         let (mut part, mut load, mut count) = (Vec::new(), 0.0, 0);
         let mut store = |part: &mut Vec<DailyRow>| {
-            load += taken(|| or_stop(shelf.apply(part))).0;
+            load += taken(|| or_stop(store.apply(part))).0;
             count += part.len();
             part.clear();
         };
@@ -106,7 +107,7 @@ impl Bench {
         store(&mut part);
         let watch = Stopwatch::start();
         let mut combined = 0.0;
-        or_stop(shelf.publish(&mut |done, _, _| {
+        or_stop(store.publish(&mut |done, _, _| {
             if done == 1 {
                 combined = watch.elapsed().as_secs_f64();
             }
@@ -114,7 +115,7 @@ impl Bench {
         }));
         let snapshot = watch.elapsed().as_secs_f64() - combined;
         let copy = data.path().join("plain.db");
-        let plain = taken(|| or_stop(baseline::plain_copy(&data.mother(), &copy))).0;
+        let plain = taken(|| or_stop(plain_copy(&data.mother(), &copy))).0;
         or_stop(fs::remove_file(copy));
         let size = megabytes(&data.mother());
         let more = json!({
@@ -129,17 +130,17 @@ impl Bench {
         held_back
     }
 
-    fn split(&self, shelf: &mut Workshop, data: &DataDir) {
-        let (seconds, split) = taken(|| or_stop(shelf.split_to_individual(None, &mut go_on)));
+    fn split(&self, store: &mut WorkDatabase, data: &DataDir) {
+        let (seconds, split) = taken(|| or_stop(store.split_to_individual(None, &mut go_on)));
         let daily = data.path().join("jp").join("stocks_daily");
-        let known = or_stop(shelf.known()).codes;
+        let known = or_stop(store.known()).codes;
         let codes: Vec<&str> = known.iter().map(update::IssueCode::as_str).collect();
         let size: f64 = codes.iter().map(|code| megabytes(&daily.join(format!("{code}.db")))).sum();
         let plain_folder = scratch();
         let some: Vec<&str> =
             codes.iter().copied().step_by(codes.len() / BASELINE_ISSUES).collect();
         let (plain, bytes) =
-            taken(|| or_stop(baseline::plain_split(&data.mother(), plain_folder.path(), &some)));
+            taken(|| or_stop(plain_split(&data.mother(), plain_folder.path(), &some)));
         let (each, plain_each) = (seconds / split.written as f64, plain / some.len() as f64);
         let plain_kb = bytes as f64 / 1e3 / some.len() as f64;
         let more = json!({
@@ -149,25 +150,25 @@ impl Bench {
             "goal_max": GOAL_SPLIT_S,
         });
         self.figure("split_all", "s", seconds, &more);
-        let (seconds, split) = taken(|| or_stop(shelf.split_to_individual(None, &mut go_on)));
+        let (seconds, split) = taken(|| or_stop(store.split_to_individual(None, &mut go_on)));
         let more = json!({ "written": split.written, "unchanged": split.unchanged });
         self.figure("split_again", "s", seconds, &more);
     }
 
     /// One more day after the other: stored, published, split; and taken up by a service.
-    fn more_days(&self, shelf: &mut Workshop, data: &DataDir, days: &[Vec<DailyRow>]) {
+    fn more_days(&self, store: &mut WorkDatabase, data: &DataDir, days: &[Vec<DailyRow>]) {
         let options = EngineOptions { threads: 1, ..EngineOptions::default() };
         let engine = or_stop(RankEngine::open(data.path(), options));
         for day in days {
-            let (store, applied) = taken(|| or_stop(shelf.apply(day)));
-            let (publish, published) = taken(|| or_stop(shelf.publish(&mut go_on)));
+            let (store, applied) = taken(|| or_stop(store.apply(day)));
+            let (publish, published) = taken(|| or_stop(store.publish(&mut go_on)));
             let watch = Stopwatch::start();
             while engine.snapshot().number != published.number {
                 sleep(Duration::from_millis(1));
             }
             let take_up = watch.elapsed().as_secs_f64() * 1e3;
             let from = applied.first_changed;
-            let (split, files) = taken(|| or_stop(shelf.split_to_individual(from, &mut go_on)));
+            let (split, files) = taken(|| or_stop(store.split_to_individual(from, &mut go_on)));
             let more = json!({
                 "rows": applied.inserted, "store_s": store, "publish_s": publish, "split_s": split,
                 "files": files.written, "goal_max": GOAL_DAY_S,
@@ -178,12 +179,12 @@ impl Bench {
     }
 
     /// A job that finds nothing new.
-    fn open_again(&self, shelf: Workshop, data: &DataDir) {
-        drop(shelf);
+    fn open_again(&self, store: WorkDatabase, data: &DataDir) {
+        drop(store);
         let (seconds, files) = taken(|| {
-            let mut shelf = or_stop(Workshop::open(data));
-            or_stop(shelf.publish(&mut go_on));
-            or_stop(shelf.split_to_individual(None, &mut go_on))
+            let mut store = or_stop(WorkDatabase::open(data));
+            or_stop(store.publish(&mut go_on));
+            or_stop(store.split_to_individual(None, &mut go_on))
         });
         let more = json!({ "written": files.written, "unchanged": files.unchanged });
         self.figure("nothing_new", "s", seconds, &more);
@@ -201,7 +202,7 @@ impl Bench {
         days.into_iter().skip(self.sample.days - MORE_DAYS).collect()
     }
 
-    fn row(&self, row: &ranking::sample::SampleRow<'_>) -> Result<DailyRow, String> {
+    fn row(&self, row: &DailySampleRow<'_>) -> Result<DailyRow, String> {
         let units = |yen: f64| (yen * UNITS_PER_YEN as f64).round() as i64;
         let [open, high, low, close] = row.prices.map(|yen| yen.map(units).map(Price::from_units));
         let code = row.code.parse().map_err(|error| format!("{error}"))?;

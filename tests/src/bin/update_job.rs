@@ -9,25 +9,25 @@
 use std::ops::ControlFlow;
 
 use domain::{JstDate, Price};
-use ranking::store::DataDir;
+use pricestore::DataDir;
 use tests::market::{CODES, DAYS_BEFORE, code, volume};
-use update::store::Workshop;
-use update::{DailyRow, Shelf, SourceKind};
+use update::store::WorkDatabase;
+use update::{DailyRow, PriceStore, SourceKind};
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args_os().skip(1);
     let folder = arguments.next().ok_or("which data directory?")?;
     let rounds = arguments.next().ok_or("how many rounds?")?;
     let rounds: u64 = rounds.to_string_lossy().parse()?;
-    let mut shelf = Workshop::open(&DataDir::new(folder))?;
-    println!("opened {}", shelf.opening());
+    let mut store = WorkDatabase::open(&DataDir::new(folder))?;
+    println!("opened {}", store.opening());
     let mut go_on = |_, _, _| ControlFlow::Continue(());
     for _ in 0..rounds {
-        let state = (shelf.known()?.dates.len() as u64).saturating_sub(DAYS_BEFORE) + 1;
-        let applied = shelf.apply(&rows(state))?;
-        let published = shelf.publish(&mut go_on)?;
+        let state = (store.known()?.dates.len() as u64).saturating_sub(DAYS_BEFORE) + 1;
+        let applied = store.apply(&rows(state))?;
+        let published = store.publish(&mut go_on)?;
         println!("published {}", published.number);
-        let split = shelf.split_to_individual(applied.first_changed, &mut go_on)?;
+        let split = store.split_to_individual(applied.first_changed, &mut go_on)?;
         println!("split {}", split.written);
     }
     Ok(())

@@ -12,10 +12,15 @@ pub const LAYERS: [&[&str]; 8] = [
     &["orders", "sim", "sweep", "update"],
     &["venues", "replay", "ranking"],
     &["results"],
-    &["exchange", "ipc", "marketdata", "sandbox"],
-    &["floor"],
+    &["exchange", "ipc", "marketdata", "pricestore", "sandbox"],
+    &["atomic-file", "http-client", "keys"],
     &["domain"],
 ];
+
+/// Who may depend on DuckDB: the crates of the price store, and the benches that measure against
+/// plain statements.
+pub const DATABASE_CRATES: [&str; 4] =
+    ["host/pricestore", "host/ranking", "host/update", "tests/bench"];
 
 /// Where a guest could get the time or randomness from.
 const NOT_FOR_GUESTS: [&str; 10] = [

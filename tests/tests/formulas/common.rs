@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::LazyLock;
 
-use ranking::sample::{DailySample, make_daily_sample};
-use ranking::store::DataDir;
+use marketdata::sample::daily::DailySample;
+use pricestore::DataDir;
+use pricestore::sample::make_daily_sample;
 use ranking::{
     CancelToken, EngineOptions, Formula, FormulaRegistry, RankEngine, RankOrder, RankQuery, SortBy,
 };

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, UNIX_EPOCH};
 
+use pricestore::DataDir;
 use ranking::service::{BearerToken, ServiceLimits, ServiceOptions};
-use ranking::store::DataDir;
 use tests::http::{self, Connection, Reply};
 
 use crate::common::{Served, Steady};

@@ -133,7 +133,7 @@ fn parse_code(text: &str) -> Result<IssueCode, String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use update::Key;
+    use update::{PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
 
     use super::*;
 
@@ -179,10 +179,10 @@ mod tests {
 
     #[test]
     fn the_help_names_every_key() {
-        for key in [Key::Vendor, Key::WebBrokerPriceUrl, Key::Public] {
+        for key in [VENDOR_KEY, WEB_BROKER_PRICE_URL, PUBLIC_KEY] {
             assert!(EXAMPLES.contains(key.variable()), "{key:?}");
             assert!(EXAMPLES.contains(key.entry()), "{key:?}");
         }
-        assert!(EXAMPLES.contains(&format!("service {}", update::KEY_SERVICE)));
+        assert!(EXAMPLES.contains(&format!("service {}", keys::KEY_SERVICE)));
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
+use pricestore::DataDir;
 use ranking::console::{Console, ConsoleError, ConsoleOptions, View};
-use ranking::store::DataDir;
 use ranking::{CancelToken, EngineOptions, RankEngine, RankError, SnapshotInfo};
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
+use pricestore::DataDir;
 use ranking::service::{self, BearerToken, Service, ServiceLimits, ServiceOptions};
-use ranking::store::DataDir;
 use ranking::{EngineOptions, RankEngine, limits};
 
 use crate::Ending;

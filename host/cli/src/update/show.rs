@@ -1,6 +1,6 @@
 //! A report of the update job for people.
 
-use ranking::store::DataDir;
+use pricestore::DataDir;
 use update::{DayOutcome, Ending, FailureReason, Report, SourceReport, SourceState};
 
 use crate::terminal::{columns, grouped, pairs};

@@ -5,10 +5,10 @@
 use std::io::{BufWriter, Write};
 use std::path::Path;
 
+use atomic_file::AtomicFile;
 use csv::{ReaderBuilder, StringRecord};
 use domain::market::BarGranularity;
 use domain::{TsNanos, VendorCode};
-use tempfile::NamedTempFile;
 
 use crate::catalog::BarFile;
 use crate::error::{DataError, shown};
@@ -138,11 +138,11 @@ impl<W: Write + Send> BarSink for Group<W> {
 pub(super) fn to_table(
     file: &BarFile,
     code: Option<VendorCode>,
-    sink: NamedTempFile,
+    sink: AtomicFile,
     progress: &mut ProgressFn<'_>,
-) -> Result<(NamedTempFile, ConvertReport), ConvertError> {
+) -> Result<(AtomicFile, ConvertReport), ConvertError> {
     let selection = code.map_or(Selection::All, |code| Selection::Codes(vec![code]));
-    let unwritable = |source| DataError::Unwritable { path: sink.path().into(), source };
+    let unwritable = |source| DataError::Unwritable { path: sink.unfinished_path().into(), source };
     let handle = sink.reopen().map_err(unwritable)?;
     let mut group = Group::new(BufWriter::new(handle), &column_names(&file.path)?)?;
     let summary = read_bars(file, &selection, &ReadOptions::default(), progress, &mut group);
@@ -183,9 +183,9 @@ pub(super) fn to_text(
     from: &Path,
     to: &BarFile,
     code: Option<VendorCode>,
-    sink: NamedTempFile,
+    sink: AtomicFile,
     progress: &mut ProgressFn<'_>,
-) -> Result<(NamedTempFile, ConvertReport), ConvertError> {
+) -> Result<(AtomicFile, ConvertReport), ConvertError> {
     let table = TableReader::open(from)?;
     let not_bars = || ConvertError::NotBars { path: from.into() };
     let names: Vec<&str> =

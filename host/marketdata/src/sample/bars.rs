@@ -3,13 +3,12 @@
 use std::io::{self, Write};
 use std::path::Path;
 
+use atomic_file::AtomicFile;
 use domain::market::BarGranularity;
 use domain::time::NANOS_PER_MINUTE;
 use domain::{InstrumentIx, JstDate, TsNanos, VendorCode};
 use flate2::write::GzEncoder;
-use tempfile::NamedTempFile;
 
-use crate::aside::temporary_in;
 use crate::bars::{MadeBar, make_bars};
 
 use super::compressed;
@@ -21,19 +20,19 @@ const NANOS_PER_MICRO: u64 = 1_000;
 
 /// The two bar files of one month, while they are written.
 pub(super) struct MonthBars {
-    minute: GzEncoder<NamedTempFile>,
-    day: GzEncoder<NamedTempFile>,
+    minute: GzEncoder<AtomicFile>,
+    day: GzEncoder<AtomicFile>,
 }
 
 /// A finished file under its temporary name, or why it could not be written.
-type Finished = (BarGranularity, io::Result<NamedTempFile>);
+type Finished = (BarGranularity, io::Result<AtomicFile>);
 
 impl MonthBars {
     /// Starts both files in `folder`.
     pub(super) fn start(folder: &Path) -> io::Result<Self> {
-        let mut minute = compressed(temporary_in(folder)?);
+        let mut minute = compressed(AtomicFile::create_in(folder)?);
         minute.write_all(MINUTE_HEADER)?;
-        let mut day = compressed(temporary_in(folder)?);
+        let mut day = compressed(AtomicFile::create_in(folder)?);
         day.write_all(DAY_HEADER)?;
         Ok(Self { minute, day })
     }

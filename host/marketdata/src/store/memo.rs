@@ -9,10 +9,9 @@ use std::io::{self, Read, Write};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+use atomic_file::AtomicFile;
 use domain::clock;
 use xxhash_rust::xxh3::{Xxh3, xxh3_64, xxh3_128};
-
-use crate::aside::temporary_in;
 
 const MAGIC: &[u8; 8] = b"KMKMEMO1";
 const MEMO_BYTES: usize = 64;
@@ -116,10 +115,10 @@ fn trusted(bytes: &[u8], state: State) -> Option<u128> {
 
 fn save(folder: &Path, memo: &Path, bytes: &[u8]) -> io::Result<()> {
     std::fs::create_dir_all(folder)?;
-    let mut file = temporary_in(folder)?;
+    let mut file = AtomicFile::create_in(folder)?;
     file.write_all(bytes)?;
-    file.persist(memo)?;
-    Ok(())
+    // It carries a digest, and without it the file is hashed again.
+    file.commit_unsynced(memo)
 }
 
 #[cfg(test)]

@@ -9,7 +9,8 @@ use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
-use crate::aside::temporary_in;
+use atomic_file::AtomicFile;
+
 use crate::limits::SPILL_ROWS;
 use crate::reader::{BarRow, BarSink, TradeRow, TradeSink};
 
@@ -149,14 +150,14 @@ impl<const N: usize> Spill<N> {
     /// nothing.
     pub(super) fn save(&mut self, index: usize, key: &Key) -> io::Result<()> {
         std::fs::create_dir_all(&self.folder)?;
-        let mut out = Writer::new(BufWriter::new(temporary_in(&self.folder)?), *key)?;
+        let mut out = Writer::new(BufWriter::new(AtomicFile::create_in(&self.folder)?), *key)?;
         for column in 0..N {
             self.each_part(index, column, &mut |part| out.append(part))?;
             out.end_column()?;
         }
         let file = out.finish()?.into_inner().map_err(io::IntoInnerError::into_error)?;
-        file.persist(self.folder.join(key.file_name()))?;
-        Ok(())
+        // It carries its digest, and without it the source is read again.
+        file.commit_unsynced(&self.folder.join(key.file_name()))
     }
 
     /// All rows of a code in memory, for when there can be no cache file.

@@ -7,11 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use pricestore::DataDir;
+
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
 use crate::error::RankError;
 use crate::limits::SNAPSHOT_POLL_INTERVAL_MS;
-use crate::store::DataDir;
 use crate::text::redacted;
 
 #[derive(Debug)]

@@ -3,11 +3,12 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::JstDate;
+use pricestore::DataDir;
+use pricestore::grid::{Grid, GridFault};
 
 use super::options::{EngineOptions, Verification};
 use crate::error::RankError;
-use crate::grid::{Grid, GridFault};
-use crate::store::{DataDir, Reference};
+use crate::store::Reference;
 
 /// What a snapshot holds.
 #[derive(Debug, Clone, PartialEq, Eq)]

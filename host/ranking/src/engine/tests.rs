@@ -3,11 +3,11 @@
 use std::fs;
 use std::time::Duration;
 
+use pricestore::grid::{COLUMNS, GridWriter, cell};
 use tempfile::TempDir;
 
 use super::*;
 use crate::formula::Formula;
-use crate::grid::{COLUMNS, GridWriter, cell, write_atomically};
 use crate::limits::SLICE_DAYS;
 use crate::query::{RankOrder, RankRow};
 
@@ -39,7 +39,7 @@ fn put_grid(data: &DataDir, number: u64, base: f64) {
 }
 
 fn make_current(data: &DataDir, number: u64) {
-    write_atomically(&data.current_file(), format!("{number}\n").as_bytes()).unwrap();
+    atomic_file::write(&data.current_file(), format!("{number}\n").as_bytes()).unwrap();
 }
 
 fn options() -> EngineOptions {

@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
+use pricestore::grid::{Grid, GridFault, stored_value};
+
 use crate::formula::Column;
-use crate::grid::{Grid, GridFault, stored_value};
 use crate::query::{RankOrder, RankRow};
 use crate::registry::BoundFormula;
 

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use super::list::{self, ENTRIES_MAX, LIST_FILE, ListedFormula};
 use super::{FormulaListing, FormulaRegistry, details, read};
 use crate::error::RankError;
-use crate::grid::write_atomically;
 
 /// Held while the list changes.
 const LOCK_FILE: &str = ".formulas.lock";
@@ -73,9 +72,9 @@ impl FormulaRegistry {
         entries.insert(index, listed.clone());
         let text = list::text(entries)?;
         let target = self.folder.join(&listed.file);
-        write_atomically(&target, &bytes).map_err(file("write", &target))?;
+        atomic_file::write(&target, &bytes).map_err(file("write", &target))?;
         let target = self.folder.join(LIST_FILE);
-        write_atomically(&target, text.as_bytes()).map_err(file("write", &target))?;
+        atomic_file::write(&target, text.as_bytes()).map_err(file("write", &target))?;
         Ok(FormulaListing { listed, details: Ok(details) })
     }
 

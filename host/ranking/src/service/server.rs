@@ -8,6 +8,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::server::graceful::GracefulShutdown;
 use hyper_util::service::TowerToHyperService;
+use pricestore::DataDir;
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
@@ -23,7 +24,6 @@ use super::limits::ServiceLimits;
 use super::metrics::{GaugeGuard, Metrics};
 use super::token::BearerToken;
 use crate::FormulaRegistry;
-use crate::store::DataDir;
 
 /// Most bytes of a request's headers.
 const HEADER_BYTES_MAX: usize = 32 * 1024;

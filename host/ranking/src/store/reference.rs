@@ -6,8 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use duckdb::{Config, Connection};
+use pricestore::rows_are_in_order;
+use pricestore::sql::quoted_path;
 
-use super::sql::quoted_path;
 use super::statement::Statement;
 use crate::error::RankError;
 use crate::limits::REFERENCE_MEMORY;
@@ -129,12 +130,4 @@ impl Reference {
             }
         })
     }
-}
-
-/// The rule behind the positional join.
-pub(super) fn rows_are_in_order(connection: &Connection) -> duckdb::Result<bool> {
-    let sql = "SELECT count(*) = (SELECT count(*) FROM cal) * (SELECT count(*) FROM issue)
-                 AND coalesce(bool_and(g.rowid = g.day_no::BIGINT
-                       * (SELECT count(*) FROM issue) + g.code_id), true) FROM g";
-    connection.query_row(sql, [], |row| row.get(0))
 }

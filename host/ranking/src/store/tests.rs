@@ -1,8 +1,8 @@
-//! Publishing, the guard of the positional join, and what is refused.
+//! Snapshots as statements and the kernel read them, and the guard of the positional join.
 
 use duckdb::Connection;
+use pricestore::{DataDir, publish, publish_in_blocks, rows_are_in_order, sql};
 
-use super::reference::rows_are_in_order;
 use super::*;
 use crate::engine::{EngineOptions, RankEngine};
 use crate::formula::Formula;
@@ -103,7 +103,7 @@ fn the_grid_is_what_a_join_gives() {
         [(gaps(), usize::MAX), (gaps(), 37 * 7 + 5), (shuffled.clone(), usize::MAX), (shuffled, 1)]
     {
         let (_folder, data) = data_with(&source);
-        publish::publish_in_blocks(&data, block_cells).unwrap();
+        publish_in_blocks(&data, block_cells).unwrap();
         let connection = Connection::open(data.rank_db(1)).unwrap();
         assert!(rows_are_in_order(&connection).unwrap());
         let mother = sql::quoted_path(&data.mother());
@@ -238,70 +238,6 @@ fn the_statement_can_be_cancelled_and_takes_no_other_files() {
 }
 
 #[test]
-fn snapshots_are_numbered_and_old_ones_removed() {
-    let (_folder, data) = data_with(&gaps());
-    for number in 1..=4 {
-        let published = publish(&data).unwrap();
-        assert_eq!((published.number, published.days, published.codes), (number, 300, 37));
-        assert_eq!(published.range.0.to_string(), "2023-01-02");
-        assert_eq!(data.current().unwrap(), Some(number));
-    }
-    assert_eq!(data.snapshots().unwrap(), [3, 4]);
-    let mut names: Vec<String> = std::fs::read_dir(data.rank_folder())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .collect();
-    names.sort();
-    assert_eq!(names, ["CURRENT", "LOCK", "rank-3.db", "rank-3.grid", "rank-4.db", "rank-4.grid"]);
-}
-
-#[test]
-fn two_publications_do_not_meet() {
-    let (_folder, data) = data_with(&gaps());
-    publish(&data).unwrap();
-    let file = std::fs::File::create(data.rank_folder().join("LOCK")).unwrap();
-    file.lock().unwrap();
-    assert!(matches!(publish(&data), Err(PublishError::Locked(_))));
-    file.unlock().unwrap();
-    publish(&data).unwrap();
-}
-
-#[test]
-fn a_source_that_cannot_be_ranked_is_refused_with_an_example() {
-    let refused = |sql: &str| {
-        let (_folder, data) = data_with(sql);
-        let error = publish(&data).unwrap_err().to_string();
-        assert_eq!(data.current().unwrap(), None);
-        error.strip_prefix("the combined database cannot be published: ").unwrap().to_owned()
-    };
-    assert_eq!(refused(TABLE), "table daily has no rows");
-    let row = "INSERT INTO daily VALUES ('2025-01-06', '1301', 1, 1, 1, 1, 1);";
-    assert_eq!(
-        refused(&format!("{TABLE}{row}{row}")),
-        "code 1301 has 2 rows on 2025-01-06 instead of one"
-    );
-    assert_eq!(
-        refused(&format!("{TABLE} INSERT INTO daily (code) VALUES ('1301');")),
-        "1 rows have no date or no code"
-    );
-    assert_eq!(
-        refused(&format!("{TABLE} INSERT INTO daily (date, code) VALUES ('2025-01-06', '1 2');")),
-        "code `1 2` must have 1 to 16 printable ASCII characters"
-    );
-    assert!(
-        refused("CREATE TABLE daily (date DATE, code INTEGER);").starts_with("table daily must")
-    );
-    let many = format!(
-        "{TABLE} INSERT INTO daily (date, code) SELECT DATE '1900-01-01' + d::INTEGER, '1301'
-         FROM range(10001) r(d);"
-    );
-    assert_eq!(refused(&many), "10001 days of 1 codes are more than a snapshot may hold");
-    let folder = tempfile::tempdir().unwrap();
-    let error = publish(&DataDir::new(folder.path())).unwrap_err();
-    assert!(matches!(error, PublishError::NoSource(_)), "{error}");
-}
-
-#[test]
 fn what_is_not_finite_is_no_value() {
     let (_folder, data) = data_with(&format!(
         "{TABLE} INSERT INTO daily VALUES
@@ -317,31 +253,4 @@ fn what_is_not_finite_is_no_value() {
     let row = ranking.rows[0];
     assert_eq!((row.close, row.volume, row.sort_value, row.rank), (5.0, None, None, 1));
     assert_eq!(engine.rank_by_sql(&year, &CancelToken::new()).unwrap(), ranking);
-}
-
-#[test]
-fn what_a_killed_publication_has_left_is_removed() {
-    let (_folder, data) = data_with(&gaps());
-    remove_leftovers(&data).unwrap();
-    publish(&data).unwrap();
-    let spill = data.rank_folder().join("spill");
-    std::fs::create_dir(&spill).unwrap();
-    let left = [
-        data.rank_db(2).with_extension("db.new"),
-        data.rank_db(2).with_extension("db.new.wal"),
-        data.rank_db(2),
-        data.rank_grid(3),
-        data.rank_folder().join(".tmpAbCdEf"),
-        spill.join("duckdb_temp_storage-0.tmp"),
-    ];
-    let write = || left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
-    write();
-    remove_leftovers(&data).unwrap();
-    assert!(left.iter().all(|path| !path.exists()) && !spill.exists());
-    assert!(data.rank_db(1).is_file() && data.rank_grid(1).is_file());
-    // A publication does the same before it begins, and takes the number that nobody has used.
-    std::fs::create_dir(&spill).unwrap();
-    write();
-    assert_eq!(publish(&data).unwrap().number, 2);
-    assert!([0, 1, 3, 4, 5].iter().all(|place| !left[*place].exists()));
 }

@@ -4,9 +4,9 @@ use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
+use atomic_file::AtomicFolder;
 use domain::InstrumentId;
 use serde_json::Value;
-use tempfile::TempDir;
 use thiserror::Error;
 
 use super::cells::{Cell, Names, STREAMED, position_cells, row_of};
@@ -53,7 +53,7 @@ pub enum FolderError {
 /// complete it is put in place. Dropped before that, it leaves nothing behind.
 pub(crate) struct FolderWriter {
     folder: PathBuf,
-    aside: TempDir,
+    aside: AtomicFolder,
     names: Names,
     tables: Vec<csv::Writer<File>>,
     events: EventLog<BufWriter<File>>,
@@ -71,21 +71,15 @@ impl FolderWriter {
         if occupied && !folder.join(MANIFEST_FILE).is_file() {
             return Err(FolderError::Occupied(folder.to_owned()));
         }
-        let parent = match folder.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
         let failed = |source| FolderError::Write { path: folder.to_owned(), source };
-        fs::create_dir_all(parent).map_err(failed)?;
-        let aside =
-            tempfile::Builder::new().prefix(".kumiki-run-").tempdir_in(parent).map_err(failed)?;
-        let tables = STREAMED.iter().map(|table| begin_table(aside.path(), table));
+        let aside = AtomicFolder::create_beside(folder).map_err(failed)?;
+        let tables = STREAMED.iter().map(|table| begin_table(aside.unfinished_path(), table));
         Ok(Self {
             folder: folder.to_owned(),
             names: Names::new(instruments),
             tables: tables.collect::<Result<_, _>>()?,
-            events: EventLog::new(begin_file(&aside.path().join(EVENTS_FILE))?),
-            audit: AuditLog::new(begin_file(&aside.path().join(AUDIT_FILE))?),
+            events: EventLog::new(begin_file(&aside.unfinished_path().join(EVENTS_FILE))?),
+            audit: AuditLog::new(begin_file(&aside.unfinished_path().join(AUDIT_FILE))?),
             aside,
         })
     }
@@ -99,7 +93,7 @@ impl FolderWriter {
         manifest: &Manifest,
         totals: &RunTotals,
     ) -> Result<CompleteFolder, FolderError> {
-        let path = self.aside.path();
+        let path = self.aside.unfinished_path();
         let failed = |path: PathBuf| move |source| FolderError::Write { path, source };
         for (mut table, of) in self.tables.into_iter().zip(STREAMED) {
             table.flush().map_err(failed(path.join(csv_name(&of))))?;
@@ -121,25 +115,20 @@ impl FolderWriter {
 
 /// All files of a run but the page, still aside.
 pub(crate) struct CompleteFolder {
-    aside: TempDir,
+    aside: AtomicFolder,
     folder: PathBuf,
 }
 
 impl CompleteFolder {
     /// Where the files are now.
     pub(crate) fn path(&self) -> &Path {
-        self.aside.path()
+        self.aside.unfinished_path()
     }
 
     /// Puts them where they belong, in place of an earlier run.
     pub(crate) fn put_in_place(self) -> Result<(), FolderError> {
-        let failed = |source| FolderError::Write { path: self.folder.clone(), source };
-        if self.folder.exists() {
-            // Renaming over a folder is not possible everywhere, so the old run makes room first.
-            fs::remove_dir_all(&self.folder).map_err(failed)?;
-        }
-        let complete = self.aside.keep();
-        fs::rename(&complete, &self.folder).map_err(failed)
+        let path = self.folder;
+        self.aside.commit(&path).map_err(|source| FolderError::Write { path, source })
     }
 }
 

@@ -35,7 +35,7 @@ impl Job<'_> {
             self.day(*date);
         }
         let mut left = self.fetch_days(slots, &wanted)?;
-        if !self.stop.is_wanted() {
+        if !self.cancel.is_cancelled() {
             let open = self.days_without_trading(slots, &left.empty);
             left.failed.extend(open);
             self.flush()?;
@@ -45,9 +45,8 @@ impl Job<'_> {
             self.fetch_issues(slots, &left.failed, None)?;
             self.fetch_issues(slots, &hopeless, with_days)?;
         }
-        for note in slots.take_notes() {
-            self.note(note);
-        }
+        // The sources have told these already, when they happened.
+        self.report.notes.extend(slots.take_notes());
         Ok(())
     }
 
@@ -55,8 +54,7 @@ impl Job<'_> {
     fn wanted(&mut self) -> Vec<JstDate> {
         let today = self.today();
         let is_known = |date: &JstDate| {
-            *date < today
-                && (self.ledger.fetched.contains(date) || self.ledger.closed.contains(date))
+            *date < today && (self.state.fetched.contains(date) || self.state.closed.contains(date))
         };
         let all: Vec<JstDate> = weekdays(self.options.from, self.options.to).collect();
         let count = all.len();
@@ -77,7 +75,7 @@ impl Job<'_> {
         let by_issue = !self.options.codes.is_empty() && self.options.codes.len() < wanted.len();
         let of = wanted.len() as u64;
         for (done, date) in wanted.iter().enumerate() {
-            if self.stop.is_wanted() {
+            if self.cancel.is_cancelled() {
                 break;
             }
             self.watch.progress(Phase::Days, done as u64, of, &date.to_string());
@@ -133,7 +131,7 @@ impl Job<'_> {
         };
         let (mut traded, mut answered) = (BTreeSet::new(), false);
         if let Some(code) = self.sure_code() {
-            for place in slots.places() {
+            for place in slots.indices() {
                 if let Ok(answer) = slots.issue(place, code, from, to) {
                     answered = true;
                     let dates = answer.rows.iter().filter(|row| row.close.is_some());
@@ -141,7 +139,7 @@ impl Job<'_> {
                 }
             }
         }
-        if self.stop.is_wanted() {
+        if self.cancel.is_cancelled() {
             return BTreeSet::new();
         }
         // Prices of a young day may still come.
@@ -149,7 +147,7 @@ impl Job<'_> {
         for date in empty.difference(&traded).copied() {
             self.day(date).outcome = Some(DayOutcome::NoData);
             if answered && last_final.is_some_and(|last| date <= last) {
-                self.ledger.closed.insert(date);
+                self.state.closed.insert(date);
             }
         }
         empty.intersection(&traded).copied().collect()

@@ -34,7 +34,7 @@ impl Job<'_> {
         let mut done = 0;
         self.report.source(SourceKind::Files).state = SourceState::Asked;
         for file in &files {
-            if self.stop.is_wanted() {
+            if self.cancel.is_cancelled() {
                 self.cut_short = true;
                 break;
             }
@@ -46,13 +46,13 @@ impl Job<'_> {
     }
 
     fn read_file(&mut self, file: &BarFile, done: u64, of: u64) -> Result<(), UpdateError> {
-        let (watch, stop) = (&mut *self.watch, self.stop);
+        let (watch, cancel) = (&mut *self.watch, self.cancel);
         let read = read_daily_file(file, self.options.from, self.options.to, &mut |progress| {
             let what = file.period.to_string();
             watch.progress(Phase::Files, done + progress.compressed_bytes, of, &what);
-            if stop.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         });
-        if self.stop.is_wanted() {
+        if self.cancel.is_cancelled() {
             self.cut_short = true;
             return Ok(());
         }

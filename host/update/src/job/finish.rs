@@ -10,15 +10,15 @@ impl Job<'_> {
     /// Publishes what changed, unless the user wants the run to end.
     pub(super) fn finish(&mut self) -> Result<(), UpdateError> {
         let is_due = self.is_publication_due();
-        if is_due && !self.stop.is_wanted() {
+        if is_due && !self.cancel.is_cancelled() {
             match self.publish_and_split() {
                 Err(UpdateError::Store(StoreError::Cancelled)) => {}
                 other => other?,
             }
-        } else if self.changed_from.is_none() && self.ledger.unpublished_from.is_some() {
+        } else if self.changed_from.is_none() && self.state.unpublished_from.is_some() {
             // All rows were there with the same values.
-            self.ledger.unpublished_from = None;
-            self.save_ledger()?;
+            self.state.unpublished_from = None;
+            self.save_state()?;
         }
         self.report.ending = self.ending(is_due);
         Ok(())
@@ -32,15 +32,17 @@ impl Job<'_> {
     }
 
     fn publish_and_split(&mut self) -> Result<(), UpdateError> {
-        let first_split = !self.ledger.split || !self.options.data.mother().is_file();
+        let first_split = !self.state.split || !self.options.data.mother().is_file();
         let from = self.changed_from.filter(|_| !first_split);
-        let stop = self.stop;
+        let cancel = self.cancel;
         let go_on = || {
-            if stop.is_wanted() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            if cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
+        let span = tracing::info_span!("publish");
+        let entered = span.enter();
         let watch = &mut *self.watch;
         watch.progress(Phase::Publish, 0, 1, "");
-        let published = self.shelf.publish(&mut |done, of, what| {
+        let published = self.store.publish(&mut |done, of, what| {
             watch.progress(Phase::Publish, done, of, what);
             go_on()
         })?;
@@ -51,16 +53,22 @@ impl Job<'_> {
             first: published.range.0,
             last: published.range.1,
         });
+        let (snapshot, days, codes) = (published.number, published.days, published.codes);
+        tracing::info!(snapshot, days, codes, "the combined database is published");
+        drop(entered);
+        let span = tracing::info_span!("split", from = from.map(tracing::field::display));
+        let _entered = span.enter();
         let watch = &mut *self.watch;
         watch.progress(Phase::Split, 0, published.codes as u64, "");
-        let split = self.shelf.split_to_individual(from, &mut |done, of, what| {
+        let split = self.store.split_to_individual(from, &mut |done, of, what| {
             watch.progress(Phase::Split, done, of, what);
             go_on()
         })?;
         let (written, unchanged, removed) = (split.written, split.unchanged, split.removed);
+        tracing::info!(written, unchanged, removed, "the per-issue databases are written");
         self.report.split = Some(SplitReport { from, written, unchanged, removed });
-        (self.ledger.split, self.ledger.unpublished_from) = (true, None);
-        self.save_ledger()
+        (self.state.split, self.state.unpublished_from) = (true, None);
+        self.save_state()
     }
 
     fn ending(&self, publication_was_due: bool) -> Ending {
@@ -68,7 +76,7 @@ impl Job<'_> {
         let is_bad = |day: &DayState| is_open(day) || day.outcome == Some(DayOutcome::Failed);
         let is_published = self.report.split.is_some() || !publication_was_due;
         let is_undone = self.cut_short || !is_published || self.days.values().any(is_open);
-        if self.stop.is_wanted() && is_undone {
+        if self.cancel.is_cancelled() && is_undone {
             Ending::Interrupted
         } else if self.report.issues_failed > 0 || self.days.values().any(is_bad) {
             Ending::Incomplete

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use domain::JstDate;
 
-use super::ledger::Pass;
 use super::report::{DayOutcome, Reason};
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
+use crate::fetch_state::IssuePass;
 use crate::row::IssueCode;
 
 /// How fetching an issue ended.
@@ -28,13 +28,13 @@ impl Job<'_> {
         dates: &BTreeSet<JstDate>,
         without: Option<usize>,
     ) -> Result<(), UpdateError> {
-        let places: Vec<usize> = slots.places().filter(|place| Some(*place) != without).collect();
-        if dates.is_empty() || self.stop.is_wanted() {
+        let indices: Vec<usize> = slots.indices().filter(|place| Some(*place) != without).collect();
+        if dates.is_empty() || self.cancel.is_cancelled() {
             return Ok(());
         }
-        let out: Vec<Reason> = places.iter().filter_map(|place| slots.out(*place)).collect();
+        let out: Vec<Reason> = indices.iter().filter_map(|place| slots.out(*place)).collect();
         let codes = self.codes();
-        if codes.is_empty() || out.len() == places.len() {
+        if codes.is_empty() || out.len() == indices.len() {
             if codes.is_empty() {
                 self.note(
                     "no issue is known yet, so days cannot be fetched issue by issue; name some \
@@ -53,7 +53,7 @@ impl Job<'_> {
             if done.contains(code) {
                 continue;
             }
-            match self.fetch_issue(slots, &places, *code, dates) {
+            match self.fetch_issue(slots, &indices, *code, dates) {
                 Issue::Done => self.batch.issues.push(*code),
                 Issue::Failed(reasons) => {
                     failed += 1;
@@ -62,7 +62,7 @@ impl Job<'_> {
                 Issue::Stopped => stopped = true,
             }
             self.flush_if_full()?;
-            if stopped || self.stop.is_wanted() {
+            if stopped || self.cancel.is_cancelled() {
                 self.flush()?;
                 return Ok(());
             }
@@ -76,15 +76,18 @@ impl Job<'_> {
     /// has fetched already.
     fn open_pass(&mut self, dates: &BTreeSet<JstDate>) -> BTreeSet<IssueCode> {
         let made = self.today();
-        let same = |pass: &Pass| pass.made == made && pass.dates.is_superset(dates);
-        let earlier = self.ledger.pass.take().filter(|pass| same(pass) && !self.options.refetch);
+        let same = |pass: &IssuePass| pass.made == made && pass.dates.is_superset(dates);
+        let earlier = self.state.pass.take().filter(|pass| same(pass) && !self.options.refetch);
         let stored: BTreeSet<IssueCode> = self.known.codes.iter().copied().collect();
-        let mut pass =
-            earlier.unwrap_or_else(|| Pass { made, dates: dates.clone(), codes: BTreeSet::new() });
+        let mut pass = earlier.unwrap_or_else(|| IssuePass {
+            made,
+            dates: dates.clone(),
+            codes: BTreeSet::new(),
+        });
         // Without the store's rows the issue is not fetched, whatever was written down.
         pass.codes.retain(|code| stored.contains(code));
         let done = pass.codes.clone();
-        self.ledger.pass = Some(pass);
+        self.state.pass = Some(pass);
         done
     }
 
@@ -95,7 +98,7 @@ impl Job<'_> {
         out: &[Reason],
     ) -> Result<(), UpdateError> {
         if failed == 0 {
-            self.ledger.pass = None;
+            self.state.pass = None;
         }
         for date in dates {
             let is_stored = self.known.dates.binary_search(date).is_ok();
@@ -107,7 +110,7 @@ impl Job<'_> {
             let reasons = if failed > 0 { out } else { &[] };
             self.end_days(&BTreeSet::from([*date]), outcome, reasons);
         }
-        self.save_ledger()
+        self.save_state()
     }
 
     fn end_days(&mut self, dates: &BTreeSet<JstDate>, outcome: DayOutcome, reasons: &[Reason]) {
@@ -125,7 +128,7 @@ impl Job<'_> {
     fn fetch_issue(
         &mut self,
         slots: &mut Slots,
-        places: &[usize],
+        indices: &[usize],
         code: IssueCode,
         dates: &BTreeSet<JstDate>,
     ) -> Issue {
@@ -133,7 +136,7 @@ impl Job<'_> {
             return Issue::Done;
         };
         let (mut reasons, mut answered) = (Vec::new(), false);
-        for place in places {
+        for place in indices {
             match slots.issue(*place, code, from, to) {
                 Ok(answer) => {
                     answered = true;

@@ -6,14 +6,13 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use domain::JstDate;
-use marketdata::aside::write_whole;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
 
 use crate::limits::{REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORTS_KEPT};
+use crate::price_store::Applied;
 use crate::row::{IssueCode, SourceKind};
-use crate::shelf::Applied;
 
 /// The version of the report's form.
 const VERSION: u32 = 1;
@@ -102,7 +101,7 @@ pub fn report_schema() -> serde_json::Value {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SourceReport {
-    /// Which.
+    /// The source, as rows name it in their column `source`.
     pub source: SourceKind,
     /// Whether it was asked.
     pub state: SourceState,
@@ -142,7 +141,7 @@ pub enum SourceState {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct DayReport {
-    /// The day.
+    /// Trading date (JST), as YYYY-MM-DD.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String", extend("format" = "date"))]
     pub date: JstDate,
@@ -176,9 +175,9 @@ pub enum DayOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Reason {
-    /// Which.
+    /// The source that gave nothing, as rows name it in their column `source`.
     pub source: SourceKind,
-    /// Why.
+    /// In words, for people; at most 500 characters, free of keys.
     pub reason: String,
 }
 
@@ -193,15 +192,15 @@ impl Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct IssueReport {
-    /// Which.
+    /// The issue's code as it is stored, four or five indices.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String")]
     pub code: IssueCode,
-    /// Why.
+    /// Why each source that was asked gave nothing.
     pub reasons: Vec<Reason>,
 }
 
-/// A publication.
+/// What readers see since this run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PublishedReport {
@@ -286,7 +285,7 @@ impl Report {
         let mut reports = stored(folder)?;
         self.number = reports.last_key_value().map_or(0, |(number, _)| *number) + 1;
         let path = folder.join(format!("{NAME_START}{}{NAME_END}", self.number));
-        write_whole(&path, self.to_json().as_bytes())?;
+        atomic_file::write(&path, self.to_json().as_bytes())?;
         reports.insert(self.number, path.clone());
         while reports.len() > REPORTS_KEPT {
             if let Some((_, oldest)) = reports.pop_first() {

@@ -59,14 +59,14 @@ impl Slots {
         Self(sources.into_iter().map(slot).collect())
     }
 
-    /// The places of all sources.
-    pub(super) fn places(&self) -> std::ops::Range<usize> {
+    /// The indices of all sources, in the order in which they are asked.
+    pub(super) fn indices(&self) -> std::ops::Range<usize> {
         0..self.0.len()
     }
 
     /// Which source stands there.
-    pub(super) fn kind(&self, place: usize) -> SourceKind {
-        self.0[place].slot.kind()
+    pub(super) fn kind(&self, index: usize) -> SourceKind {
+        self.0[index].slot.kind()
     }
 
     /// The source that can give whole days.
@@ -77,8 +77,8 @@ impl Slots {
     }
 
     /// Why a source is not asked; `None` where it can be.
-    pub(super) fn out(&self, place: usize) -> Option<Reason> {
-        let slot = &self.0[place];
+    pub(super) fn out(&self, index: usize) -> Option<Reason> {
+        let slot = &self.0[index];
         let why = match &slot.slot {
             SourceSlot::NotConfigured(_, why) => Some(why),
             SourceSlot::Ready(_) => slot.given_up.as_ref(),
@@ -87,8 +87,8 @@ impl Slots {
     }
 
     /// A day that is kept on this machine.
-    pub(super) fn kept_day(&mut self, place: usize, date: JstDate) -> Option<Answer> {
-        let slot = &mut self.0[place];
+    pub(super) fn kept_day(&mut self, index: usize, date: JstDate) -> Option<Answer> {
+        let slot = &mut self.0[index];
         let SourceSlot::Ready(source) = &mut slot.slot else { return None };
         let answer = source.kept_day(date)?;
         slot.cached += 1;
@@ -96,36 +96,42 @@ impl Slots {
     }
 
     /// Asks for a whole day.
-    pub(super) fn day(&mut self, place: usize, date: JstDate) -> Result<Answer, NoAnswer> {
-        self.ask(place, |source| source.day(date))
+    pub(super) fn day(&mut self, index: usize, date: JstDate) -> Result<Answer, NoAnswer> {
+        let span = tracing::debug_span!("fetch_day", source = %self.kind(index), %date);
+        let _entered = span.enter();
+        self.ask(index, |source| source.day(date))
     }
 
     /// Asks for an issue.
     pub(super) fn issue(
         &mut self,
-        place: usize,
+        index: usize,
         code: IssueCode,
         from: JstDate,
         to: JstDate,
     ) -> Result<Answer, NoAnswer> {
-        self.ask(place, |source| source.issue(code, from, to))
+        let span =
+            tracing::debug_span!("fetch_issue", source = %self.kind(index), %code, %from, %to);
+        let _entered = span.enter();
+        self.ask(index, |source| source.issue(code, from, to))
     }
 
     fn ask(
         &mut self,
-        place: usize,
+        index: usize,
         ask: impl FnOnce(&mut dyn DailySource) -> Result<Answer, SourceError>,
     ) -> Result<Answer, NoAnswer> {
-        if let Some(reason) = self.out(place) {
+        if let Some(reason) = self.out(index) {
             return Err(NoAnswer::Failed { reason, dates_are_hopeless: false });
         }
-        let slot = &mut self.0[place];
+        let slot = &mut self.0[index];
         let SourceSlot::Ready(source) = &mut slot.slot else { return Err(NoAnswer::Stopped) };
         slot.asked += 1;
         let error = match ask(source.as_mut()) {
             Ok(answer) => {
                 slot.cached += u64::from(answer.cached);
                 slot.failures_in_a_row = 0;
+                tracing::debug!(rows = answer.rows.len(), cached = answer.cached, "answered");
                 return Ok(answer);
             }
             Err(error) => error,
@@ -137,6 +143,7 @@ impl Slots {
         }
         slot.failed += 1;
         let text = error.to_string();
+        tracing::info!(%error, ?reach, "a source gave nothing");
         match reach {
             Reach::Source => slot.given_up = Some(text.clone()),
             Reach::Request => slot.failures_in_a_row += 1,
@@ -146,7 +153,11 @@ impl Slots {
             slot.given_up =
                 Some(format!("{} failures in a row; last: {text}", slot.failures_in_a_row));
         }
-        let reason = Reason::new(slot.slot.kind(), &text);
+        let source = slot.slot.kind();
+        if let Some(why) = &slot.given_up {
+            tracing::warn!(%source, why, "a source is given up");
+        }
+        let reason = Reason::new(source, &text);
         Err(NoAnswer::Failed { reason, dates_are_hopeless: reach == Reach::Dates })
     }
 

@@ -12,9 +12,9 @@ use crate::row::{DailyRow, IssueCode};
 pub(super) struct Asked {
     /// The one issue; any where none is named.
     pub(super) code: Option<IssueCode>,
-    /// First date.
+    /// First trading date (JST).
     pub(super) from: JstDate,
-    /// Last date, included.
+    /// Last trading date, included.
     pub(super) to: JstDate,
 }
 

@@ -5,16 +5,15 @@
 //! yen; these are rounded away. It tells no turnover and no adjustment factors. It wants a key since
 //! 2026, as the query parameter `apikey`, which is sent where one is configured.
 
+use csv::{ReaderBuilder, StringRecord};
 use domain::JstDate;
-use reqwest::Url;
-use reqwest::header::HeaderMap;
+use http_client::limits::SHOWN_CHARS;
+use http_client::{HeaderMap, HttpClient, HttpResponse, Network, RequestPolicy, Url, one_line};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::check::{Asked, compact, date, rounded_price, rounded_shares};
-use super::error::shown;
-use super::http::{Client, Network, Page, Patience};
 use super::{Answer, DailySource, SourceError};
-use crate::limits::{ANSWER_ROWS_MAX, SHOWN_CHARS};
+use crate::limits::ANSWER_ROWS_MAX;
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Where the public source is.
@@ -29,7 +28,8 @@ const USED_UP: &str = "Exceeded the daily hits limit";
 
 /// The public source.
 pub struct PublicSource {
-    client: Client,
+    network: Network,
+    client: HttpClient,
     base: Url,
     key: Option<SecretString>,
 }
@@ -44,13 +44,13 @@ impl PublicSource {
         base: &Url,
         key: Option<SecretString>,
         rate: u32,
-        patience: Patience,
+        policy: RequestPolicy,
     ) -> Result<Self, String> {
-        let mut client = Client::new(network, base, patience, rate)?;
+        let mut client = HttpClient::new(base, policy, rate)?;
         if let Some(key) = &key {
             client.hide(key);
         }
-        Ok(Self { client, base: base.clone(), key })
+        Ok(Self { network: network.clone(), client, base: base.clone(), key })
     }
 
     fn address(&self, code: IssueCode, from: JstDate, to: JstDate) -> Url {
@@ -81,16 +81,17 @@ impl DailySource for PublicSource {
         to: JstDate,
     ) -> Result<Answer, SourceError> {
         let url = self.address(code, from, to);
-        let page = self.client.get(&HeaderMap::new(), || Ok(url.clone()))?;
+        let prepare = || -> Result<Url, SourceError> { Ok(url.clone()) };
+        let page = self.network.get(&mut self.client, &HeaderMap::new(), prepare)?;
         let asked = Asked { code: Some(code), from, to };
         read(&page, code)
             .and_then(|rows| asked.accept(rows))
-            .map_err(|error| self.client.cleaned(error))
+            .map_err(|error| error.redacted(&self.client))
     }
 }
 
 /// The rows of an answer; every line must be one.
-fn read(page: &Page, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
+fn read(page: &HttpResponse, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
     let text = str::from_utf8(&page.body)
         .map_err(|_| SourceError::Malformed("not UTF-8 text".to_owned()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -105,10 +106,9 @@ fn read(page: &Page, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
     if start.starts_with(USED_UP) {
         return Err(SourceError::Closed("the day's allowance of requests is used up".to_owned()));
     }
-    let mut lines = text.split('\n').map(|line| line.strip_suffix('\r').unwrap_or(line));
-    let header = lines.next().unwrap_or_default();
+    let header = text.lines().next().unwrap_or_default();
     if header != HEADER {
-        let found = shown(header, SHOWN_CHARS);
+        let found = one_line(header, SHOWN_CHARS);
         let what = format!("expected the header {HEADER}, found `{found}`");
         return Err(SourceError::Malformed(what));
     }
@@ -117,23 +117,26 @@ fn read(page: &Page, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
         return Err(SourceError::Malformed("it ends in the middle of a line".to_owned()));
     }
     let mut rows = Vec::new();
-    for (index, line) in lines.enumerate() {
-        if line.is_empty() {
-            continue;
-        }
+    // The source quotes nothing, so a quote is a wrong character as any other.
+    let mut lines = ReaderBuilder::new().quoting(false).flexible(true).from_reader(text.as_bytes());
+    for record in lines.records() {
+        // The text is UTF-8 and in memory.
+        let record = record.map_err(|error| SourceError::Malformed(error.to_string()))?;
         if rows.len() >= ANSWER_ROWS_MAX {
             return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
         }
-        rows.push(read_line(line, code).map_err(|what| {
-            let found = shown(line, SHOWN_CHARS);
-            SourceError::Malformed(format!("line {}, `{found}`: {what}", index + 2))
+        rows.push(read_record(&record, code).map_err(|what| {
+            let cells: Vec<&str> = record.iter().collect();
+            let found = one_line(&cells.join(","), SHOWN_CHARS);
+            let line = record.position().map_or(0, csv::Position::line);
+            SourceError::Malformed(format!("line {line}, `{found}`: {what}"))
         })?);
     }
     Ok(rows)
 }
 
-fn read_line(line: &str, code: IssueCode) -> Result<DailyRow, String> {
-    let cells: Vec<&str> = line.split(',').collect();
+fn read_record(record: &StringRecord, code: IssueCode) -> Result<DailyRow, String> {
+    let cells: Vec<&str> = record.iter().collect();
     let &[at, open, high, low, close, volume] = cells.as_slice() else {
         return Err(format!("expected 6 cells, found {}", cells.len()));
     };

@@ -2,17 +2,18 @@
 //! or one issue over a range.
 
 use domain::JstDate;
-use reqwest::Url;
-use reqwest::header::{HeaderMap, HeaderName};
+use http_client::limits::SHOWN_CHARS;
+use http_client::{
+    HeaderMap, HeaderName, HttpClient, Network, RequestPolicy, Url, one_line, secret_header,
+};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 
 use super::check::{Asked, compact, date, decimal, money, price, shares};
-use super::error::shown;
-use super::http::{Client, Network, Patience, secret_header};
+use super::error::malformed;
 use super::{Answer, DailySource, SourceError};
 use crate::cache::{Cached, DayCache};
-use crate::limits::{ANSWER_ROWS_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX, SHOWN_CHARS};
+use crate::limits::{ANSWER_ROWS_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Where the vendor is.
@@ -25,7 +26,8 @@ const NO_DATA: u16 = 210;
 
 /// The market-data vendor.
 pub struct VendorSource {
-    client: Client,
+    network: Network,
+    client: HttpClient,
     base: Url,
     headers: HeaderMap,
     cache: Option<DayCache>,
@@ -45,16 +47,16 @@ impl VendorSource {
         base: &Url,
         key: &SecretString,
         rate: u32,
-        patience: Patience,
+        policy: RequestPolicy,
         cache: Option<DayCache>,
         today: JstDate,
     ) -> Result<Self, String> {
-        let mut client = Client::new(network, base, patience, rate)?;
+        let mut client = HttpClient::new(base, policy, rate)?;
         client.hide(key);
         let mut headers = HeaderMap::new();
         headers.insert(KEY_HEADER, secret_header(key)?);
-        let notes = Vec::new();
-        Ok(Self { client, base: base.clone(), headers, cache, fresh: false, today, notes })
+        let (network, base, notes) = (network.clone(), base.clone(), Vec::new());
+        Ok(Self { network, client, base, headers, cache, fresh: false, today, notes })
     }
 
     /// Asks anew for days that are kept already.
@@ -69,21 +71,22 @@ impl VendorSource {
         let mut page_key: Option<String> = None;
         for _ in 0..PAGES_MAX {
             let (base, key) = (&self.base, page_key.as_deref());
-            let page = self.client.get(&self.headers, || address(base, query, key))?;
+            let prepare = || -> Result<Url, SourceError> { Ok(address(base, query, key)) };
+            let page = self.network.get(&mut self.client, &self.headers, prepare)?;
             if page.status == NO_DATA {
                 return asked.accept(rows);
             }
             let page: PageText = serde_json::from_slice(&page.body)
-                .map_err(|error| self.client.malformed(format!("as JSON: {error}")))?;
+                .map_err(|error| malformed(&self.client, format!("as JSON: {error}")))?;
             if rows.len() + page.data.len() > ANSWER_ROWS_MAX {
                 return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
             }
             for row in &page.data {
-                rows.push(row.read().map_err(|problem| self.client.malformed(problem))?);
+                rows.push(row.read().map_err(|problem| malformed(&self.client, problem))?);
             }
             match page.pagination_key.filter(|key| !key.is_empty()) {
                 None => {
-                    return asked.accept(rows).map_err(|error| self.client.cleaned(error));
+                    return asked.accept(rows).map_err(|error| error.redacted(&self.client));
                 }
                 Some(key) if key.len() > PAGE_KEY_CHARS_MAX => {
                     let what = format!("a pagination key of more than {PAGE_KEY_CHARS_MAX} bytes");
@@ -99,6 +102,12 @@ impl VendorSource {
         Err(SourceError::TooLarge { what: "pages", limit: PAGES_MAX })
     }
 
+    /// Something worth knowing at once and in the report.
+    fn note(&mut self, line: String) {
+        tracing::warn!("{line}");
+        self.notes.push(line);
+    }
+
     fn keep(&mut self, date: JstDate, rows: &[DailyRow]) {
         let Some(cache) = self.cache.as_ref().filter(|_| date < self.today && !rows.is_empty())
         else {
@@ -106,17 +115,13 @@ impl VendorSource {
         };
         if let Err(error) = cache.store(date, rows) {
             let path = cache.path(date);
-            self.notes.push(format!("cannot keep {date} in {}: {error}", path.display()));
+            self.note(format!("cannot keep {date} in {}: {error}", path.display()));
         }
     }
 }
 
 /// The address of a page.
-fn address(
-    base: &Url,
-    query: &[(&str, String)],
-    page_key: Option<&str>,
-) -> Result<Url, SourceError> {
+fn address(base: &Url, query: &[(&str, String)], page_key: Option<&str>) -> Url {
     let mut url = base.clone();
     let path = format!("{}/equities/bars/daily", base.path().trim_end_matches('/'));
     url.set_path(&path);
@@ -126,7 +131,7 @@ fn address(
         pairs.append_pair("pagination_key", key);
     }
     drop(pairs);
-    Ok(url)
+    url
 }
 
 impl DailySource for VendorSource {
@@ -151,7 +156,7 @@ impl DailySource for VendorSource {
         match found {
             Ok(answer) => Some(Answer { cached: true, ..answer }),
             Err(what) => {
-                self.notes.push(format!("a damaged cache file is fetched anew: {what}"));
+                self.note(format!("a damaged cache file is fetched anew: {what}"));
                 None
             }
         }
@@ -225,7 +230,8 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> 
 impl RowText {
     fn read(&self) -> Result<DailyRow, String> {
         let at = |name: &str, what: String| {
-            let (code, date) = (shown(&self.code, SHOWN_CHARS), shown(&self.date, SHOWN_CHARS));
+            let (code, date) =
+                (one_line(&self.code, SHOWN_CHARS), one_line(&self.date, SHOWN_CHARS));
             format!("row of {code} on {date}, {name}: {what}")
         };
         let date = date(&self.date).ok_or_else(|| at("Date", "no date".to_owned()))?;

@@ -10,15 +10,16 @@ use domain::clock::wall_now;
 use domain::time::NANOS_PER_SECOND;
 use domain::{JstDate, TsNanos};
 use encoding_rs::SHIFT_JIS;
-use reqwest::header::HeaderMap;
+use http_client::limits::{SHOWN_CHARS, TRIES};
+use http_client::{HeaderMap, HttpClient, Network, RequestPolicy, checked_address, one_line};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
 
 use super::check::{Asked, price, shares};
-use super::error::shown;
-use super::http::{Client, Network, Patience, checked_address};
+use super::error::malformed;
 use super::{Answer, DailySource, SourceError};
-use crate::limits::{ANSWER_ROWS_MAX, SHOWN_CHARS, TRIES};
+use crate::limits::ANSWER_ROWS_MAX;
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// The array of rows: the name that the service uses, and the one that its manual gives.
@@ -28,13 +29,17 @@ const BUSY: [&str; 2] = ["-2", "-3"];
 /// The Tokyo exchange.
 const MARKET: &str = "00";
 
+/// What is encoded in a query: every character but letters, digits and `-._`.
+const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
+
 /// Bytes of the shortest part of an address that is kept out of texts; shorter ones are words like
 /// `price`, without which a text would lose its sense.
 const SECRET_BYTES_MIN: usize = 12;
 
 /// The web broker's daily history.
 pub struct WebBrokerSource {
-    client: Client,
+    network: Network,
+    client: HttpClient,
     address: SecretString,
     /// Number of the last request; it must rise from login to login, so it follows the clock.
     number: u64,
@@ -49,33 +54,34 @@ impl WebBrokerSource {
         network: &Network,
         address: SecretString,
         rate: u32,
-        patience: Patience,
+        policy: RequestPolicy,
     ) -> Result<Self, String> {
         let url = checked_address(address.expose_secret())?;
         if url.query().is_some() {
             return Err("the price address must not have a query".to_owned());
         }
-        let mut client = Client::new(network, &url, patience, rate)?;
+        let mut client = HttpClient::new(&url, policy, rate)?;
         client.hide(&address);
         // The secret is one part of the path.
         let parts = url.path().split('/').filter(|part| part.len() >= SECRET_BYTES_MIN);
         parts.for_each(|part| client.hide(&SecretString::from(part.to_owned())));
-        Ok(Self { client, address, number: 0 })
+        Ok(Self { network: network.clone(), client, address, number: 0 })
     }
 
     fn ask(&mut self, code: IssueCode) -> Result<Value, SourceError> {
         let (address, number) = (&self.address, &mut self.number);
-        let page = self.client.get(&HeaderMap::new(), || {
+        let prepare = || -> Result<_, SourceError> {
             let now = wall_now();
             *number = (*number + 1).max(now.nanos() / NANOS_PER_SECOND);
             let mut url = checked_address(address.expose_secret()).map_err(SourceError::Closed)?;
             url.set_query(Some(&query(code, *number, now)));
             Ok(url)
-        })?;
+        };
+        let page = self.network.get(&mut self.client, &HeaderMap::new(), prepare)?;
         let text = SHIFT_JIS.decode_without_bom_handling_and_without_replacement(&page.body);
-        let text = text.ok_or_else(|| self.client.malformed("not Shift-JIS text"))?;
+        let text = text.ok_or_else(|| malformed(&self.client, "not Shift-JIS text"))?;
         serde_json::from_str(&text)
-            .map_err(|error| self.client.malformed(format!("as JSON: {error}")))
+            .map_err(|error| malformed(&self.client, format!("as JSON: {error}")))
     }
 }
 
@@ -104,16 +110,15 @@ impl DailySource for WebBrokerSource {
             answer.rows.retain(|row| (from..=to).contains(&row.date));
             Ok(answer)
         });
-        found.map_err(|error| self.client.cleaned(error))
+        found.map_err(|error| error.redacted(&self.client))
     }
 }
 
-/// The query: a whole JSON object, every character but letters, digits and `-._` encoded. All of it
-/// is ASCII, which is the same in Shift-JIS.
+/// The query: a whole encoded JSON object. All of it is ASCII, which is the same in Shift-JIS.
 fn query(code: IssueCode, number: u64, now: TsNanos) -> String {
     let of_day = now.jst_nanos_of_day() / 1_000_000;
     let (seconds, millis) = (of_day / 1_000, of_day % 1_000);
-    let moment = format!(
+    let timestamp = format!(
         "{}-{:02}:{:02}:{:02}.{millis:03}",
         now.jst_date().format("%Y.%m.%d"),
         seconds / 3_600,
@@ -122,20 +127,13 @@ fn query(code: IssueCode, number: u64, now: TsNanos) -> String {
     );
     let json = serde_json::json!({
         "p_no": number.to_string(),
-        "p_sd_date": moment,
+        "p_sd_date": timestamp,
         "sCLMID": "CLMMfdsGetMarketPriceHistory",
         "sIssueCode": code.as_str(),
         "sSizyouC": MARKET,
         "sJsonOfmt": "5",
     });
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
-    json.to_string().bytes().fold(String::new(), |mut text, byte| {
-        match plain(byte) {
-            true => text.push(char::from(byte)),
-            false => text.push_str(&format!("%{byte:02X}")),
-        }
-        text
-    })
+    utf8_percent_encode(&json.to_string(), ENCODED).to_string()
 }
 
 fn field<'a>(answer: &'a Value, name: &str) -> &'a str {
@@ -147,7 +145,7 @@ fn refusal(answer: &Value) -> Option<SourceError> {
     if !answer.is_object() {
         return Some(SourceError::Malformed("no JSON object".to_owned()));
     }
-    let (number, words) = (field(answer, "p_errno"), shown(field(answer, "p_err"), SHOWN_CHARS));
+    let (number, words) = (field(answer, "p_errno"), one_line(field(answer, "p_err"), SHOWN_CHARS));
     match number {
         "" | "0" | "1" => {}
         "2" => {
@@ -161,15 +159,15 @@ fn refusal(answer: &Value) -> Option<SourceError> {
         _ => {
             let message = format!("p_errno {number}: {words}");
             // An answer of this kind tells nothing about other issues.
-            return Some(SourceError::Unavailable { what: message, tries: 1 });
+            return Some(SourceError::Busy { what: message });
         }
     }
     let result = field(answer, "sResultCode");
     if matches!(result, "" | "0") {
         return None;
     }
-    let words = shown(field(answer, "sResultText"), SHOWN_CHARS);
-    Some(SourceError::Unavailable { what: format!("sResultCode {result}: {words}"), tries: 1 })
+    let words = one_line(field(answer, "sResultText"), SHOWN_CHARS);
+    Some(SourceError::Busy { what: format!("sResultCode {result}: {words}") })
 }
 
 fn rows(answer: &Value, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
@@ -183,7 +181,7 @@ fn rows(answer: &Value, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
     };
     let of = field(answer, "sIssueCode");
     if !of.is_empty() && of != code.as_str() {
-        let of = shown(of, SHOWN_CHARS);
+        let of = one_line(of, SHOWN_CHARS);
         return Err(malformed(format!("asked for {code}, found {of}")));
     }
     if list.len() > ANSWER_ROWS_MAX {
@@ -214,7 +212,7 @@ fn read(row: &Value, code: IssueCode) -> Result<DailyRow, String> {
         text => Some(shares(text).map_err(|what| format!("pDV: {what}"))?),
     };
     Ok(DailyRow {
-        date: compact_date(date).ok_or_else(|| format!("`{}` is no date", shown(date, 20)))?,
+        date: compact_date(date).ok_or_else(|| format!("`{}` is no date", one_line(date, 20)))?,
         code,
         open: price_of("pDOP")?,
         high: price_of("pDHP")?,

@@ -3,22 +3,48 @@
 use domain::JstDate;
 use duckdb::Connection;
 use duckdb::arrow::array::RecordBatch;
-use ranking::store::sql::{insert, quoted};
+use pricestore::sql::{insert, quoted};
 
 use super::columns::columns;
 use super::error::StoreError;
+use super::fetch_tables;
 use super::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
 use super::schema::{definitions, names};
+use crate::fetch_state::FetchState;
+use crate::price_store::Applied;
 use crate::row::{DailyRow, IssueCode};
-use crate::shelf::Applied;
 
 /// Columns whose values are compared; where a row came from is none of them.
 const COMPARED: [&str; 7] =
     ["open", "high", "low", "close", "volume", "turnover", "adjustment_factor"];
 
-/// Inserts or replaces rows in one transaction. Rows with the values that are stored already are
-/// left alone.
-pub(super) fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applied, StoreError> {
+/// Inserts or replaces rows and notes the state of fetching, all in one transaction. Rows with the
+/// values that are stored already are left alone.
+pub(super) fn commit(
+    connection: &Connection,
+    parts: &[&[DailyRow]],
+    state: Option<&FetchState>,
+) -> Result<Vec<Applied>, StoreError> {
+    let failed = |error| StoreError::database("store rows")(error);
+    // Rolled back when it is dropped.
+    let transaction = connection.unchecked_transaction().map_err(failed)?;
+    let applied: Result<Vec<_>, _> = parts.iter().map(|rows| apply(&transaction, rows)).collect();
+    let applied = applied?;
+    if applied.iter().any(|part| part.inserted + part.changed > 0) {
+        // A new state of the rows.
+        let next = "UPDATE work.state SET generation = generation + 1";
+        transaction.execute_batch(next).map_err(failed)?;
+    }
+    if let Some(state) = state {
+        fetch_tables::write(&transaction, state)
+            .map_err(StoreError::database("note what was fetched"))?;
+    }
+    transaction.commit().map_err(failed)?;
+    Ok(applied)
+}
+
+/// Inserts or replaces rows, inside of a transaction.
+fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applied, StoreError> {
     if rows.len() > ROWS_AT_ONCE_MAX {
         return Err(StoreError::TooManyRows { asked: rows.len(), max: ROWS_AT_ONCE_MAX });
     }
@@ -29,20 +55,19 @@ pub(super) fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applie
     let is_new = format!("SELECT count(*) = 0 FROM ({old} LIMIT 1)");
     if connection.query_row(&is_new, [], |row| row.get(0)).map_err(failed)? {
         // New days or new issues: there is nothing to compare with.
-        store(connection, |all| bring_in(all, "work.daily", &received)).map_err(failed)?;
+        bring_in(connection, "work.daily", &received).map_err(failed)?;
         let inserted = rows.len() as u64;
         return Ok(Applied { inserted, first_changed: Some(extent.dates.0), ..Applied::default() });
     }
     let outcome = compare(connection, &received, &old).and_then(|applied| {
         if applied.inserted + applied.changed > 0 {
-            store(connection, |all| put_in(all, applied.changed > 0))?;
+            put_in(connection, applied.changed > 0)?;
         }
         Ok(applied)
     });
-    // Memory only; the next call makes them anew.
-    let dropped = "DROP TABLE IF EXISTS memory.incoming; DROP TABLE IF EXISTS temp.judged";
-    let _ = connection.execute_batch(dropped);
-    outcome.map_err(failed)
+    let dropped = "DROP TABLE IF EXISTS temp.incoming; DROP TABLE IF EXISTS temp.judged";
+    let dropped = connection.execute_batch(dropped);
+    outcome.and_then(|applied| dropped.map(|()| applied)).map_err(failed)
 }
 
 /// First and last of the dates and codes of rows.
@@ -69,7 +94,7 @@ fn look_at(rows: &[DailyRow]) -> Result<Option<Extent>, StoreError> {
     }
     // Rows in order have no two for one issue and day.
     if !by_code && !by_date {
-        refuse_twice(rows)?;
+        check_once(rows)?;
     }
     Ok(Some(Extent { dates, codes }))
 }
@@ -84,7 +109,7 @@ fn check(row: &DailyRow) -> Result<(), StoreError> {
     }
 }
 
-fn refuse_twice(rows: &[DailyRow]) -> Result<(), StoreError> {
+fn check_once(rows: &[DailyRow]) -> Result<(), StoreError> {
     let mut keys: Vec<_> = rows.iter().map(|row| (row.code, row.date)).collect();
     keys.sort_unstable();
     match keys.array_windows().find(|[one, next]| one == next) {
@@ -136,9 +161,10 @@ fn compare(
     received: &[RecordBatch],
     old: &str,
 ) -> duckdb::Result<Applied> {
-    let create = format!("CREATE OR REPLACE TABLE memory.incoming ({})", definitions());
+    // A transaction may change one database and temporary tables.
+    let create = format!("CREATE OR REPLACE TEMP TABLE incoming ({})", definitions());
     connection.execute_batch(&create)?;
-    bring_in(connection, "memory.incoming", received)?;
+    bring_in(connection, "temp.incoming", received)?;
     let same: Vec<String> = COMPARED
         .iter()
         .map(|column| format!("old.{column} IS NOT DISTINCT FROM incoming.{column}"))
@@ -146,14 +172,14 @@ fn compare(
     connection.execute_batch(&format!(
         "CREATE OR REPLACE TEMP TABLE judged AS
            SELECT incoming.*, old.code IS NOT NULL AS known
-             FROM memory.incoming LEFT JOIN ({old}) old
+             FROM temp.incoming LEFT JOIN ({old}) old
              ON old.date = incoming.date AND old.code = incoming.code
              WHERE old.code IS NULL OR NOT ({})",
         same.join(" AND ")
     ))?;
     connection.query_row(
         "SELECT count(*) FILTER (NOT known), count(*) FILTER (known), min(date)::VARCHAR,
-             (SELECT count(*) FROM memory.incoming) FROM temp.judged",
+             (SELECT count(*) FROM temp.incoming) FROM temp.judged",
         [],
         |row| {
             let (inserted, changed, all): (u64, u64, u64) = (row.get(0)?, row.get(1)?, row.get(3)?);
@@ -164,18 +190,6 @@ fn compare(
             Ok(Applied { inserted, changed, unchanged, first_changed })
         },
     )
-}
-
-/// Changes the stored rows in one transaction, which makes a new generation of them.
-fn store(
-    connection: &Connection,
-    change: impl FnOnce(&Connection) -> duckdb::Result<()>,
-) -> duckdb::Result<()> {
-    // Rolled back when it is dropped.
-    let transaction = connection.unchecked_transaction()?;
-    change(&transaction)?;
-    transaction.execute_batch("UPDATE work.state SET generation = generation + 1")?;
-    transaction.commit()
 }
 
 /// Puts the judged rows in, where some are there already in the place of those.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::price::UNITS_PER_YEN;
 use duckdb::arrow::array::{ArrayRef, Date32Builder, Float64Builder, RecordBatch, StringBuilder};
-use ranking::store::sql;
+use pricestore::sql;
 
 use super::schema::COLUMNS;
 use crate::row::DailyRow;

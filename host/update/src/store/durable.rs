@@ -1,34 +1,26 @@
 //! Files that are there as a whole or not at all, also after a power cut.
 
 use std::fs;
-use std::io;
 use std::path::Path;
 
-use marketdata::aside;
-
 use super::error::StoreError;
-use super::places::{UNFINISHED, log_of};
+use super::paths::{UNFINISHED, log_of};
 
 /// Brings a finished file to the disk and gives it its name. Readers that have the old one open
 /// keep it. The folder still has to be brought to the disk, see [`sync_folder`].
 pub(super) fn put_in_place(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
-    aside::flush(unfinished).map_err(StoreError::io("bring to the disk", unfinished))?;
+    atomic_file::sync_file(unfinished).map_err(StoreError::io("bring to the disk", unfinished))?;
     fs::rename(unfinished, path).map_err(StoreError::io("replace", path))
 }
 
 /// Makes renames in a folder last, where the system can.
 pub(super) fn sync_folder(folder: &Path) -> Result<(), StoreError> {
-    aside::sync_folder(folder).map_err(StoreError::io("bring to the disk", folder))
+    atomic_file::sync_folder(folder).map_err(StoreError::io("bring to the disk", folder))
 }
 
 /// Removes a file; it need not be there.
 pub(super) fn remove(path: &Path) -> Result<(), StoreError> {
-    match fs::remove_file(path) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(StoreError::io("remove", path)(error))
-        }
-        _ => Ok(()),
-    }
+    atomic_file::remove_if_there(path).map_err(StoreError::io("remove", path))
 }
 
 /// Makes room for a database that is to be written aside.

@@ -5,7 +5,7 @@ use std::io;
 use std::path::PathBuf;
 
 use domain::JstDate;
-use ranking::store::PublishError;
+use pricestore::PublishError;
 
 use crate::row::IssueCode;
 
@@ -47,15 +47,15 @@ pub enum StoreError {
     TooManyRows {
         /// Rows that were given.
         asked: usize,
-        /// The most.
+        /// Rows that one transaction takes.
         max: usize,
     },
     /// A row cannot be stored.
     #[error("the row of {code} on {date} cannot be stored: {what}")]
     Row {
-        /// Its issue.
+        /// The row's issue.
         code: IssueCode,
-        /// Its date.
+        /// The row's trading date (JST).
         date: JstDate,
         /// What is wrong with it.
         what: String,
@@ -63,7 +63,7 @@ pub enum StoreError {
     /// A database holds something that no job has written.
     #[error("{} cannot be used: {what}", path.display())]
     Unusable {
-        /// The database.
+        /// The database's file.
         path: PathBuf,
         /// What is wrong with it, and what to do.
         what: String,
@@ -89,7 +89,7 @@ pub enum StoreError {
     Database {
         /// What was being done.
         doing: &'static str,
-        /// The cause.
+        /// What DuckDB says.
         source: duckdb::Error,
     },
     /// The ranking's snapshot could not be published; the combined database was.

@@ -8,12 +8,12 @@ use std::path::Path;
 
 use domain::JstDate;
 use duckdb::Connection;
-use ranking::store::sql::{quoted, quoted_path};
+use pricestore::sql::{quoted, quoted_path};
 
 use super::durable::{clear, put_in_place};
 use super::error::StoreError;
 use super::opening::connect;
-use super::places::{Places, unfinished};
+use super::paths::{StorePaths, unfinished};
 use super::schema::{ADJUSTED, definitions, names};
 
 /// What the files are written with: the smallest blocks, because each file has about 30 KB of
@@ -31,7 +31,7 @@ pub(super) struct Issue {
     pub(super) code: String,
     pub(super) content: Content,
     /// Between these row numbers are all its rows.
-    pub(super) places: (u64, u64),
+    pub(super) row_numbers: (u64, u64),
     pub(super) last: JstDate,
 }
 
@@ -44,8 +44,8 @@ pub(super) struct Content {
 
 /// The published combined database, in an instance of its own: what [`EmptyFile::make`] sets must
 /// not hold for the job's own one.
-pub(super) fn open_published(places: &Places, mother: &Path) -> Result<Connection, StoreError> {
-    let connection = connect(places)?;
+pub(super) fn open_published(paths: &StorePaths, mother: &Path) -> Result<Connection, StoreError> {
+    let connection = connect(paths)?;
     let attach = format!("ATTACH {} AS published (READ_ONLY)", quoted_path(mother));
     connection.execute_batch(&attach).map_err(StoreError::database("open what was published"))?;
     Ok(connection)
@@ -56,9 +56,9 @@ pub(super) struct EmptyFile(Vec<u8>);
 
 impl EmptyFile {
     /// Makes it, and sets the instance up for writing files, each with one thread.
-    pub(super) fn make(published: &Connection, places: &Places) -> Result<Self, StoreError> {
+    pub(super) fn make(published: &Connection, paths: &StorePaths) -> Result<Self, StoreError> {
         let failed = |error| StoreError::database("make an empty per-issue database")(error);
-        let path = unfinished(&places.work_folder().join("empty.db"));
+        let path = unfinished(&paths.work_folder().join("empty.db"));
         clear(&path)?;
         let make = format!(
             "SET threads = 1; {ONE_STEP} ATTACH {} AS empty ({OPTIONS}); USE empty;
@@ -79,7 +79,7 @@ pub(super) struct IssueWriter<'a> {
     /// What the file is called while it is open.
     name: String,
     empty: &'a EmptyFile,
-    places: &'a Places,
+    paths: &'a StorePaths,
 }
 
 impl<'a> IssueWriter<'a> {
@@ -88,18 +88,18 @@ impl<'a> IssueWriter<'a> {
         published: &Connection,
         number: usize,
         empty: &'a EmptyFile,
-        places: &'a Places,
+        paths: &'a StorePaths,
     ) -> Result<Self, StoreError> {
         let connection = published.try_clone();
         let connection = connection.map_err(StoreError::database("start the threads"))?;
-        Ok(Self { connection, name: format!("issue_{number}"), empty, places })
+        Ok(Self { connection, name: format!("issue_{number}"), empty, paths })
     }
 
     /// Writes the file of one issue and tells its size.
     pub(super) fn write(&self, issue: &Issue) -> Result<u64, StoreError> {
         let failed = |error| StoreError::database("write a per-issue database")(error);
-        let Self { connection, name, empty, places } = self;
-        let path = places.issue(&issue.code);
+        let Self { connection, name, empty, paths } = self;
+        let path = paths.issue(&issue.code);
         let aside = unfinished(&path);
         clear(&aside)?;
         fs::write(&aside, &empty.0).map_err(StoreError::io("write", &aside))?;
@@ -121,7 +121,7 @@ impl<'a> IssueWriter<'a> {
 
 /// The statement that fills the file. Rows come in the order that they have, which is by date.
 fn fill(name: &str, issue: &Issue) -> String {
-    let (first, last) = issue.places;
+    let (first, last) = issue.row_numbers;
     format!(
         "INSERT INTO {name}.daily SELECT {} FROM published.daily
            WHERE rowid BETWEEN {first} AND {last} AND code = {}",

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::error::{JobHolder, StoreError};
 use super::limits::HOLDER_BYTES_MAX;
-use super::places::Places;
+use super::paths::StorePaths;
 
 /// Held by the one job of a data directory; the system frees it when the process ends, however it
 /// ends. Who holds it stands in a file of its own, because some systems let nobody else read a
@@ -19,15 +19,15 @@ pub(super) struct JobLock {
 
 impl JobLock {
     /// Takes the lock of a data directory, whose work folder must be there.
-    pub(super) fn take(places: &Places) -> Result<Self, StoreError> {
-        let path = places.work_folder().join("LOCK");
-        let holder = places.work_folder().join("HOLDER");
+    pub(super) fn take(paths: &StorePaths) -> Result<Self, StoreError> {
+        let path = paths.work_folder().join("LOCK");
+        let holder = paths.work_folder().join("HOLDER");
         let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
         let file = file.map_err(StoreError::io("open", &path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
-                let folder = places.data().path().to_owned();
+                let folder = paths.data().path().to_owned();
                 return Err(StoreError::Locked { folder, holder: read(&holder) });
             }
             Err(TryLockError::Error(source)) => return Err(StoreError::io("lock", path)(source)),
@@ -55,25 +55,25 @@ fn read(path: &Path) -> Option<JobHolder> {
 
 #[cfg(test)]
 mod tests {
-    use ranking::store::DataDir;
+    use pricestore::DataDir;
 
     use super::*;
 
     #[test]
     fn a_second_job_is_told_who_holds_the_directory() {
         let folder = tempfile::tempdir().unwrap();
-        let places = Places::new(&DataDir::new(folder.path()));
-        fs::create_dir(places.work_folder()).unwrap();
-        let first = JobLock::take(&places).unwrap();
-        let text = JobLock::take(&places).unwrap_err().to_string();
+        let paths = StorePaths::new(&DataDir::new(folder.path()));
+        fs::create_dir(paths.work_folder()).unwrap();
+        let first = JobLock::take(&paths).unwrap();
+        let text = JobLock::take(&paths).unwrap_err().to_string();
         let process = std::process::id();
         assert!(text.contains(&format!("is running (process {process} since 2")), "{text}");
         assert!(text.ends_with("JST); wait for it to end"), "{text}");
         fs::write(&first.holder, "x").unwrap();
-        let text = JobLock::take(&places).unwrap_err().to_string();
+        let text = JobLock::take(&paths).unwrap_err().to_string();
         assert!(text.contains("(it does not say which process)"), "{text}");
         drop(first);
-        JobLock::take(&places).unwrap();
+        JobLock::take(&paths).unwrap();
     }
 
     #[test]

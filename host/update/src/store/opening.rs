@@ -6,12 +6,12 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
-use ranking::store::sql::{prepare_inserts, quoted_path};
+use pricestore::sql::{prepare_inserts, quoted_path};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
 use super::error::StoreError;
 use super::limits::ENGINE_MEMORY;
-use super::places::{Places, log_of, unfinished};
+use super::paths::{StorePaths, log_of, unfinished};
 use super::schema::{COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code, names};
 
 /// Where the job's own database came from.
@@ -53,26 +53,26 @@ impl fmt::Display for Opening {
 }
 
 /// Opens the job's own database under the name `work`; makes it where there is none.
-pub(super) fn open(places: &Places) -> Result<(Connection, Opening), StoreError> {
-    let path = places.work_database();
+pub(super) fn open(paths: &StorePaths) -> Result<(Connection, Opening), StoreError> {
+    let path = paths.work_database();
     let exists = path.try_exists().map_err(StoreError::io("look for", &path))?;
     if !exists {
         // A log without its database belongs to nothing.
         remove(&log_of(&path))?;
-        let copied = make(places)?;
-        let connection = connect(places)?;
+        let copied = make(paths)?;
+        let connection = connect(paths)?;
         attach(&connection, &path)?;
         return Ok((connection, if copied { Opening::Copied } else { Opening::Empty }));
     }
     let was_interrupted = log_of(&path).exists();
-    match reopen(places, &path) {
+    match reopen(paths, &path) {
         Ok(connection) if was_interrupted => Ok((connection, Opening::Recovered)),
         Ok(connection) => Ok((connection, Opening::Kept)),
         Err(Trouble::Refused(error)) => Err(error),
         Err(Trouble::Damaged(why)) => {
             let aside = set_aside(&path)?;
-            make(places)?;
-            let connection = connect(places)?;
+            make(paths)?;
+            let connection = connect(paths)?;
             attach(&connection, &path)?;
             Ok((connection, Opening::Rebuilt { why, aside }))
         }
@@ -80,11 +80,11 @@ pub(super) fn open(places: &Places) -> Result<(Connection, Opening), StoreError>
 }
 
 /// An instance of the database engine in memory; files are attached to it.
-pub(super) fn connect(places: &Places) -> Result<Connection, StoreError> {
+pub(super) fn connect(paths: &StorePaths) -> Result<Connection, StoreError> {
     let failed = StoreError::database("start");
     let config = Config::default().max_memory(ENGINE_MEMORY);
     let connection = config.and_then(Connection::open_in_memory_with_flags).map_err(failed)?;
-    let spill = quoted_path(&places.spill_folder());
+    let spill = quoted_path(&paths.spill_folder());
     let prepare = format!("SET temp_directory = {spill}; SET enable_progress_bar = false");
     connection.execute_batch(&prepare).map_err(StoreError::database("start"))?;
     prepare_inserts(&connection).map_err(StoreError::database("start"))?;
@@ -110,11 +110,11 @@ impl From<StoreError> for Trouble {
     }
 }
 
-fn reopen(places: &Places, path: &Path) -> Result<Connection, Trouble> {
+fn reopen(paths: &StorePaths, path: &Path) -> Result<Connection, Trouble> {
     // What the system does not let us read or write is not damaged.
     let access = fs::OpenOptions::new().read(true).write(true).open(path);
     drop(access.map_err(StoreError::io("open", path))?);
-    let connection = connect(places)?;
+    let connection = connect(paths)?;
     let attached = connection.execute_batch(&format!("ATTACH {} AS work", quoted_path(path)));
     attached.map_err(|error| judge(path, &error))?;
     let columns = columns_of(&connection, "work").map_err(|error| judge(path, &error))?;
@@ -163,11 +163,11 @@ fn set_aside(path: &Path) -> Result<PathBuf, StoreError> {
 }
 
 /// Makes the job's own database; tells whether the published one could be copied.
-fn make(places: &Places) -> Result<bool, StoreError> {
-    let path = places.work_database();
+fn make(paths: &StorePaths) -> Result<bool, StoreError> {
+    let path = paths.work_database();
     let aside = unfinished(&path);
     clear(&aside)?;
-    let connection = connect(places)?;
+    let connection = connect(paths)?;
     let failed = |error| StoreError::database("make the job's own database")(error);
     let create = format!(
         "ATTACH {} AS work; USE work; CREATE TABLE daily ({}); {NOTES} USE memory",
@@ -175,10 +175,10 @@ fn make(places: &Places) -> Result<bool, StoreError> {
         definitions()
     );
     connection.execute_batch(&create).map_err(failed)?;
-    let copied = copy_published(&connection, &places.data().mother())?;
+    let copied = copy_published(&connection, &paths.data().mother())?;
     connection.execute_batch("CHECKPOINT work; DETACH work").map_err(failed)?;
     put_in_place(&aside, &path)?;
-    sync_folder(&places.work_folder())?;
+    sync_folder(&paths.work_folder())?;
     Ok(copied)
 }
 

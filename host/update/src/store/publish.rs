@@ -6,15 +6,15 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use duckdb::Connection;
-use ranking::sample::STORAGE_VERSION;
-use ranking::store::Published;
-use ranking::store::sql::quoted_path;
+use pricestore::Published;
+use pricestore::STORAGE_VERSION;
+use pricestore::sql::quoted_path;
 
 use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
-use super::places::{Places, unfinished};
+use super::paths::{StorePaths, unfinished};
 use super::schema::{ADJUSTED, names};
-use crate::shelf::StoreProgress;
+use crate::price_store::StoreProgress;
 
 /// Steps of a publication, for its progress.
 const STEPS: u64 = 2;
@@ -23,23 +23,23 @@ const STEPS: u64 = 2;
 /// already, nothing is written.
 pub(super) fn publish(
     connection: &Connection,
-    places: &Places,
+    paths: &StorePaths,
     progress: &mut StoreProgress<'_>,
 ) -> Result<Published, StoreError> {
-    if let Some(published) = standing(connection, places)? {
+    if let Some(published) = standing(connection, paths)? {
         return Ok(published);
     }
     step(progress, 0, "combined database")?;
-    let (path, aside) = (places.data().mother(), unfinished(&places.data().mother()));
-    let generation = write(connection, &aside, places)?;
+    let (path, aside) = (paths.data().mother(), unfinished(&paths.data().mother()));
+    let generation = write(connection, &aside, paths)?;
     if let Err(cancelled) = step(progress, 1, "snapshot for rankings") {
         clear(&aside)?;
         return Err(cancelled);
     }
     // From here to the end nobody is asked: the snapshot follows its source at once.
     put_in_place(&aside, &path)?;
-    sync_folder(&places.daily_folder())?;
-    let published = ranking::store::publish(places.data())?;
+    sync_folder(&paths.daily_folder())?;
+    let published = pricestore::publish(paths.data())?;
     note(connection, generation, &path)?;
     // It is done; a wish to stop is for what comes next.
     let _ = progress(STEPS, STEPS, "published");
@@ -54,14 +54,14 @@ fn step(progress: &mut StoreProgress<'_>, done: u64, what: &'static str) -> Resu
 }
 
 /// Writes all rows, ordered by issue and date, so that one issue is read from few blocks.
-fn write(connection: &Connection, aside: &Path, places: &Places) -> Result<u64, StoreError> {
+fn write(connection: &Connection, aside: &Path, paths: &StorePaths) -> Result<u64, StoreError> {
     let failed = |error| StoreError::database("write the combined database")(error);
     clear(aside)?;
     let state = "SELECT generation, (SELECT count(*) FROM work.daily) FROM work.state";
     let (generation, rows): (u64, u64) =
         connection.query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
     if rows == 0 {
-        return Err(StoreError::Empty(places.data().path().to_owned()));
+        return Err(StoreError::Empty(paths.data().path().to_owned()));
     }
     let write = format!(
         "CHECKPOINT work;
@@ -102,25 +102,28 @@ fn identity(path: &Path) -> Result<String, StoreError> {
 }
 
 /// Whether the published combined database holds what is stored.
-pub(super) fn is_published(connection: &Connection, places: &Places) -> Result<bool, StoreError> {
+pub(super) fn is_published(
+    connection: &Connection,
+    paths: &StorePaths,
+) -> Result<bool, StoreError> {
     let failed = StoreError::database("look up what was published");
     let state = "SELECT coalesce(published = generation, false), coalesce(published_file, '')
         FROM work.state";
     let (same, file): (bool, String) =
         connection.query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
-    let path = places.data().mother();
+    let path = paths.data().mother();
     Ok(same && path.is_file() && identity(&path)? == file)
 }
 
 /// What is published, where that is everything.
-fn standing(connection: &Connection, places: &Places) -> Result<Option<Published>, StoreError> {
-    if !is_published(connection, places)? {
+fn standing(connection: &Connection, paths: &StorePaths) -> Result<Option<Published>, StoreError> {
+    if !is_published(connection, paths)? {
         return Ok(None);
     }
-    let folder = places.data().rank_folder();
-    let current = places.data().current().map_err(StoreError::io("look into", folder))?;
+    let folder = paths.data().rank_folder();
+    let current = paths.data().current().map_err(StoreError::io("look into", folder))?;
     let Some(number) = current else { return Ok(None) };
-    let files = [places.data().rank_db(number), places.data().rank_grid(number)];
+    let files = [paths.data().rank_db(number), paths.data().rank_grid(number)];
     if !files.iter().all(|file| file.is_file()) {
         return Ok(None);
     }

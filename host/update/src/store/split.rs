@@ -16,10 +16,10 @@ use super::durable::{remove, sync_folder};
 use super::error::StoreError;
 use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, open_published};
 use super::limits::{SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
-use super::places::{Places, code_of};
+use super::paths::{StorePaths, code_of};
 use super::publish::is_published;
 use super::schema::digest;
-use crate::shelf::{Split, StoreProgress};
+use crate::price_store::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
@@ -34,27 +34,27 @@ struct Written<'a> {
     bytes: u64,
 }
 
-/// Writes what changed; see [`crate::Shelf::split_to_individual`]. Content is compared for every
+/// Writes what changed; see [`crate::PriceStore::split_to_individual`]. Content is compared for every
 /// issue, so a file that an earlier job should have written is written too; `from` only says which
 /// of the others count as looked at.
 pub(super) fn split(
     connection: &Connection,
-    places: &Places,
+    paths: &StorePaths,
     from: Option<JstDate>,
     progress: &mut StoreProgress<'_>,
 ) -> Result<Split, StoreError> {
-    let mother = places.data().mother();
-    if !is_published(connection, places)? {
+    let mother = paths.data().mother();
+    if !is_published(connection, paths)? {
         return Err(StoreError::NotPublished(mother));
     }
-    let published = open_published(places, &mother)?;
+    let published = open_published(paths, &mother)?;
     let failed = |error| StoreError::database("compare the per-issue databases")(error);
     let issues = issues(&published).map_err(failed)?;
     let noted = noted(connection).map_err(failed)?;
     let mut split = Split::default();
     let mut wanted = Vec::new();
     for issue in &issues {
-        let length = fs::metadata(places.issue(&issue.code)).ok().map(|file| file.len());
+        let length = fs::metadata(paths.issue(&issue.code)).ok().map(|file| file.len());
         let is_same = noted
             .get(&issue.code)
             .is_some_and(|(content, bytes)| (*content, Some(*bytes)) == (issue.content, length));
@@ -65,15 +65,15 @@ pub(super) fn split(
         }
     }
     if !wanted.is_empty() {
-        let empty = EmptyFile::make(&published, places)?;
+        let empty = EmptyFile::make(&published, paths)?;
         let threads = SPLIT_THREADS_MAX.min(wanted.len());
         let writers =
-            (0..threads).map(|number| IssueWriter::new(&published, number, &empty, places));
+            (0..threads).map(|number| IssueWriter::new(&published, number, &empty, paths));
         let writers = writers.collect::<Result<_, _>>()?;
-        split.written = write_all(connection, places, writers, &wanted, progress)?;
+        split.written = write_all(connection, paths, writers, &wanted, progress)?;
     }
-    split.removed = remove_others(connection, places, &issues, &noted)?;
-    sync_folder(&places.daily_folder())?;
+    split.removed = remove_others(connection, paths, &issues, &noted)?;
+    sync_folder(&paths.daily_folder())?;
     Ok(split)
 }
 
@@ -90,7 +90,7 @@ fn issues(connection: &Connection) -> duckdb::Result<Vec<Issue>> {
         Ok(Issue {
             code: row.get(0)?,
             content: Content { rows: row.get(1)?, digest: row.get(2)? },
-            places: (row.get(3)?, row.get(4)?),
+            row_numbers: (row.get(3)?, row.get(4)?),
             last: last.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
         })
     })?;
@@ -115,7 +115,7 @@ fn noted(connection: &Connection) -> duckdb::Result<BTreeMap<String, (Content, u
 /// Writes the files of these issues with a few threads, and notes what is in them.
 fn write_all(
     connection: &Connection,
-    places: &Places,
+    paths: &StorePaths,
     writers: Vec<IssueWriter<'_>>,
     issues: &[&Issue],
     progress: &mut StoreProgress<'_>,
@@ -142,7 +142,7 @@ fn write_all(
             }
             done += 1;
             if fault.is_none() && batch.len() >= SPLIT_NOTE_EVERY {
-                fault = note(connection, places, &mut batch).err();
+                fault = note(connection, paths, &mut batch).err();
             }
             if fault.is_none() && progress(done, all, WHAT) == ControlFlow::Break(()) && done < all
             {
@@ -153,7 +153,7 @@ fn write_all(
             }
         }
         // What was written is noted even when the rest was not.
-        let last = note(connection, places, &mut batch);
+        let last = note(connection, paths, &mut batch);
         fault.map_or(last, Err).map(|()| done)
     })
 }
@@ -183,13 +183,13 @@ fn work<'a>(writer: &IssueWriter<'_>, shared: Shared<'a>, answers: &SyncSender<A
 /// Notes what was written, once it is sure to be on the disk.
 fn note(
     connection: &Connection,
-    places: &Places,
+    paths: &StorePaths,
     batch: &mut Vec<Written<'_>>,
 ) -> Result<(), StoreError> {
     if batch.is_empty() {
         return Ok(());
     }
-    sync_folder(&places.daily_folder())?;
+    sync_folder(&paths.daily_folder())?;
     let noted = note_rows(connection, batch);
     batch.clear();
     noted.map_err(StoreError::database("note what was written"))
@@ -217,12 +217,12 @@ fn note_rows(connection: &Connection, batch: &[Written<'_>]) -> duckdb::Result<(
 /// Removes the files of issues that the combined database does not have.
 fn remove_others(
     connection: &Connection,
-    places: &Places,
+    paths: &StorePaths,
     issues: &[Issue],
     noted: &BTreeMap<String, (Content, u64)>,
 ) -> Result<u64, StoreError> {
     let kept: BTreeSet<&str> = issues.iter().map(|issue| issue.code.as_str()).collect();
-    let folder = places.daily_folder();
+    let folder = paths.daily_folder();
     let mut removed = 0;
     for entry in fs::read_dir(&folder).map_err(StoreError::io("list", &folder))? {
         let path = entry.map_err(StoreError::io("list", &folder))?.path();

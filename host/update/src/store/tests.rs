@@ -10,27 +10,27 @@ use std::path::Path;
 
 use domain::{JstDate, Money, Price};
 use duckdb::{AccessMode, Config, Connection};
-use ranking::store::DataDir;
+use pricestore::DataDir;
 
-use super::Workshop;
+use super::WorkDatabase;
+use crate::price_store::PriceStore;
 use crate::row::{DailyRow, SourceKind};
-use crate::shelf::Shelf;
 
 /// A data directory of a test.
-struct Desk {
+struct Fixture {
     folder: tempfile::TempDir,
     data: DataDir,
 }
 
-impl Desk {
+impl Fixture {
     fn new() -> Self {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::new(folder.path());
         Self { folder, data }
     }
 
-    fn open(&self) -> Workshop {
-        Workshop::open(&self.data).unwrap()
+    fn open(&self) -> WorkDatabase {
+        WorkDatabase::open(&self.data).unwrap()
     }
 
     fn work(&self) -> std::path::PathBuf {
@@ -77,9 +77,9 @@ fn go_on(_: u64, _: u64, _: &'static str) -> ControlFlow<()> {
     ControlFlow::Continue(())
 }
 
-fn publish_and_split(workshop: &mut Workshop) {
-    workshop.publish(&mut go_on).unwrap();
-    workshop.split_to_individual(None, &mut go_on).unwrap();
+fn publish_and_split(store: &mut WorkDatabase) {
+    store.publish(&mut go_on).unwrap();
+    store.split_to_individual(None, &mut go_on).unwrap();
 }
 
 /// Opens a published database as any reader does.

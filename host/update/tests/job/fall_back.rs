@@ -1,20 +1,23 @@
 //! What happens when a source has nothing or fails.
 
+use http_client::HttpError;
 use update::source::SourceError;
 use update::{DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
 
-use crate::desk::{Desk, Told, code, date, every_day, every_issue, failing, nothing, row};
+use crate::fixture::{
+    Fixture, ScriptedSource, code, date, every_day, every_issue, failing, nothing, row,
+};
 
 const CODES: &[&str] = &["1301", "7203"];
 
-/// A desk whose store has the two issues on 2026-01-05.
-fn desk(days: u32) -> Desk {
-    let mut desk = Desk::new(days);
+/// A fixture whose store has the two issues on 2026-01-05.
+fn fixture(days: u32) -> Fixture {
+    let mut fixture = Fixture::new(days);
     for text in CODES {
         let row = row(date("2026-01-05"), code(text), SourceKind::Files);
-        desk.shelf.rows.insert((row.date, row.code), row);
+        fixture.store.rows.insert((row.date, row.code), row);
     }
-    desk
+    fixture
 }
 
 fn absent(kind: SourceKind) -> SourceSlot {
@@ -23,14 +26,18 @@ fn absent(kind: SourceKind) -> SourceSlot {
 
 #[test]
 fn failed_days_come_issue_by_issue_and_whole_days_are_left_alone() {
-    let mut desk = desk(3);
+    let mut fixture = fixture(3);
     let middle = date("2026-01-08");
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, every_issue(SourceKind::Vendor))
-        .with_days(move |day| match day == middle {
-            true => failing()(day),
-            false => every_day(SourceKind::Vendor, &["1301", "7203", "9984"])(day),
-        });
-    let report = desk.run(vec![vendor.slot()]).unwrap();
+    let vendor = ScriptedSource::by_issue(
+        SourceKind::Vendor,
+        &fixture.asked,
+        every_issue(SourceKind::Vendor),
+    )
+    .with_days(move |day| match day == middle {
+        true => failing()(day),
+        false => every_day(SourceKind::Vendor, &["1301", "7203", "9984"])(day),
+    });
+    let report = fixture.run(vec![vendor.slot()]).unwrap();
     // The issue that only this run has seen is asked for too.
     let expected = [
         "vendor 2026-01-07",
@@ -40,37 +47,44 @@ fn failed_days_come_issue_by_issue_and_whole_days_are_left_alone() {
         "vendor 7203 2026-01-08..2026-01-08",
         "vendor 9984 2026-01-08..2026-01-08",
     ];
-    assert_eq!(desk.take_asked(), expected);
+    assert_eq!(fixture.take_asked(), expected);
     assert_eq!((report.ending, report.rows_fetched()), (Ending::Done, 9));
     assert_eq!(report.days[1].outcome, DayOutcome::FetchedByIssue);
     assert_eq!(report.days[1].reasons[0].reason, "no route (3 tries)");
     // It did not come whole, so the next run asks for it again.
-    desk.run(vec![
-        Told::by_issue(SourceKind::Vendor, &desk.asked, failing())
-            .with_days(every_day(SourceKind::Vendor, CODES))
-            .slot(),
-    ])
-    .unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
+    fixture
+        .run(vec![
+            ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing())
+                .with_days(every_day(SourceKind::Vendor, CODES))
+                .slot(),
+        ])
+        .unwrap();
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
 }
 
 #[test]
 fn the_first_source_with_rows_is_used_for_an_issue_and_none_is_mixed() {
-    let mut desk = desk(2);
+    let mut fixture = fixture(2);
     // The broker knows one issue, on one of the days.
-    let broker = Told::by_issue(SourceKind::WebBroker, &desk.asked, |(issue, _, to)| {
-        let known = issue == code("1301");
-        Ok(known.then(|| row(to, issue, SourceKind::WebBroker)).into_iter().collect())
-    });
-    let public = Told::by_issue(SourceKind::Public, &desk.asked, every_issue(SourceKind::Public));
-    let report = desk.run(vec![public.slot(), absent(SourceKind::Vendor), broker.slot()]).unwrap();
+    let broker =
+        ScriptedSource::by_issue(SourceKind::WebBroker, &fixture.asked, |(issue, _, to)| {
+            let known = issue == code("1301");
+            Ok(known.then(|| row(to, issue, SourceKind::WebBroker)).into_iter().collect())
+        });
+    let public = ScriptedSource::by_issue(
+        SourceKind::Public,
+        &fixture.asked,
+        every_issue(SourceKind::Public),
+    );
+    let report =
+        fixture.run(vec![public.slot(), absent(SourceKind::Vendor), broker.slot()]).unwrap();
     let expected = [
         "web_broker 1301 2026-01-08..2026-01-09",
         "web_broker 7203 2026-01-08..2026-01-09",
         "public 7203 2026-01-08..2026-01-09",
     ];
-    assert_eq!(desk.take_asked(), expected);
-    let stored = desk.stored();
+    assert_eq!(fixture.take_asked(), expected);
+    let stored = fixture.stored();
     assert_eq!(
         stored[2..],
         ["2026-01-08 7203 public", "2026-01-09 1301 web_broker", "2026-01-09 7203 public"]
@@ -92,28 +106,28 @@ fn the_first_source_with_rows_is_used_for_an_issue_and_none_is_mixed() {
 
 #[test]
 fn a_day_without_data_anywhere_is_a_holiday_and_not_asked_for_again() {
-    let mut desk = desk(10);
+    let mut fixture = fixture(10);
     let holidays = [date("2025-12-31"), date("2026-01-01"), date("2026-01-08")];
-    let sources = |desk: &Desk| {
+    let sources = |fixture: &Fixture| {
         let days = move |day| match holidays.contains(&day) {
             true => Ok(Vec::new()),
             false => every_day(SourceKind::Vendor, CODES)(day),
         };
-        let nothing = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing());
-        let broker = Told::by_issue(SourceKind::WebBroker, &desk.asked, failing());
+        let nothing = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing());
+        let broker = ScriptedSource::by_issue(SourceKind::WebBroker, &fixture.asked, failing());
         vec![nothing.with_days(days).slot(), broker.slot(), absent(SourceKind::Public)]
     };
-    let report = desk.run(sources(&desk)).unwrap();
+    let report = fixture.run(sources(&fixture)).unwrap();
     assert_eq!(report.days_with(DayOutcome::NoData), 3);
     assert_eq!(report.ending, Ending::Done);
     // One question about all of them, for an issue that trades every day.
-    let asked = desk.take_asked();
+    let asked = fixture.take_asked();
     assert_eq!(
         asked[10..],
         ["vendor 7203 2025-12-31..2026-01-08", "web_broker 7203 2025-12-31..2026-01-08"]
     );
-    let report = desk.run(sources(&desk)).unwrap();
-    let asked = desk.take_asked();
+    let report = fixture.run(sources(&fixture)).unwrap();
+    let asked = fixture.take_asked();
     // The young one may still get data.
     assert_eq!(asked[..2], ["vendor 2026-01-08", "vendor 2026-01-09"]);
     assert_eq!(report.days_known, 8);
@@ -121,36 +135,40 @@ fn a_day_without_data_anywhere_is_a_holiday_and_not_asked_for_again() {
 
 #[test]
 fn a_day_that_is_empty_in_one_piece_but_has_data_comes_issue_by_issue() {
-    let mut desk = desk(2);
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing()).with_days(nothing());
-    let public = Told::by_issue(SourceKind::Public, &desk.asked, |(issue, _, to)| {
+    let mut fixture = fixture(2);
+    let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing())
+        .with_days(nothing());
+    let public = ScriptedSource::by_issue(SourceKind::Public, &fixture.asked, |(issue, _, to)| {
         Ok(vec![row(to, issue, SourceKind::Public)])
     });
-    let report = desk.run(vec![vendor.slot(), public.slot()]).unwrap();
+    let report = fixture.run(vec![vendor.slot(), public.slot()]).unwrap();
     let outcomes: Vec<_> = report.days.iter().map(|day| day.outcome).collect();
     assert_eq!(outcomes, [DayOutcome::NoData, DayOutcome::FetchedByIssue]);
-    assert_eq!(desk.stored()[2..], ["2026-01-09 1301 public", "2026-01-09 7203 public"]);
+    assert_eq!(fixture.stored()[2..], ["2026-01-09 1301 public", "2026-01-09 7203 public"]);
     assert_eq!(report.ending, Ending::Done);
 }
 
 #[test]
 fn without_a_list_of_issues_failed_days_stay_failed() {
-    let mut desk = Desk::new(1);
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, failing()).with_days(failing());
-    let report = desk.run(vec![vendor.slot()]).unwrap();
+    let mut fixture = Fixture::new(1);
+    let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing())
+        .with_days(failing());
+    let report = fixture.run(vec![vendor.slot()]).unwrap();
     assert_eq!((report.ending, report.days[0].outcome), (Ending::Incomplete, DayOutcome::Failed));
-    assert!(desk.seen.notes[0].contains("--codes"), "{:?}", desk.seen.notes);
-    assert_eq!((desk.shelf.published, desk.shelf.applied.len()), (0, 0));
+    assert!(report.notes[0].contains("--codes"), "{:?}", report.notes);
+    assert_eq!((fixture.store.published, fixture.store.applied.len()), (0, 0));
 }
 
 #[test]
 fn a_source_that_refuses_the_key_is_asked_once() {
-    let mut desk = desk(5);
-    let refuse = || SourceError::Key { status: 401, message: "Unauthorized".to_owned() };
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, failing())
+    let mut fixture = fixture(5);
+    let refuse = || -> SourceError {
+        HttpError::Key { status: 401, message: "Unauthorized".to_owned() }.into()
+    };
+    let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing())
         .with_days(move |_| Err(refuse()));
-    let report = desk.run(vec![vendor.slot(), absent(SourceKind::Public)]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-05"]);
+    let report = fixture.run(vec![vendor.slot(), absent(SourceKind::Public)]).unwrap();
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-05"]);
     assert_eq!(report.sources[0].state, SourceState::GivenUp);
     let reason = report.sources[0].reason.as_deref().unwrap();
     assert_eq!(reason, "the key or its plan was refused (HTTP 401): Unauthorized");
@@ -161,12 +179,17 @@ fn a_source_that_refuses_the_key_is_asked_once() {
 
 #[test]
 fn a_source_that_fails_again_and_again_is_given_up() {
-    let mut desk = desk(8);
+    let mut fixture = fixture(8);
     let limit = update::limits::FAILURES_IN_A_ROW_MAX as usize;
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, failing()).with_days(failing());
-    let public = Told::by_issue(SourceKind::Public, &desk.asked, every_issue(SourceKind::Public));
-    let report = desk.run(vec![vendor.slot(), public.slot()]).unwrap();
-    let asked = desk.take_asked();
+    let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing())
+        .with_days(failing());
+    let public = ScriptedSource::by_issue(
+        SourceKind::Public,
+        &fixture.asked,
+        every_issue(SourceKind::Public),
+    );
+    let report = fixture.run(vec![vendor.slot(), public.slot()]).unwrap();
+    let asked = fixture.take_asked();
     assert_eq!(asked.iter().filter(|text| text.starts_with("vendor")).count(), limit);
     let reason = report.sources[0].reason.clone().unwrap();
     assert_eq!(reason, "5 failures in a row; last: no route (3 tries)");
@@ -176,17 +199,23 @@ fn a_source_that_fails_again_and_again_is_given_up() {
 
 #[test]
 fn dates_outside_of_a_subscription_go_to_the_other_sources_only() {
-    let mut desk = desk(4);
-    let window = || SourceError::Refused { status: 400, message: "Your subscription".to_owned() };
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, failing()).with_days(move |day| {
-        match day < date("2026-01-08") {
+    let mut fixture = fixture(4);
+    let window = || -> SourceError {
+        HttpError::Refused { status: 400, message: "Your subscription".to_owned() }.into()
+    };
+    let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing()).with_days(
+        move |day| match day < date("2026-01-08") {
             true => Err(window()),
             false => every_day(SourceKind::Vendor, CODES)(day),
-        }
-    });
-    let public = Told::by_issue(SourceKind::Public, &desk.asked, every_issue(SourceKind::Public));
-    let report = desk.run(vec![vendor.slot(), public.slot()]).unwrap();
-    let asked = desk.take_asked();
+        },
+    );
+    let public = ScriptedSource::by_issue(
+        SourceKind::Public,
+        &fixture.asked,
+        every_issue(SourceKind::Public),
+    );
+    let report = fixture.run(vec![vendor.slot(), public.slot()]).unwrap();
+    let asked = fixture.take_asked();
     assert_eq!(
         asked[4..],
         ["public 1301 2026-01-06..2026-01-07", "public 7203 2026-01-06..2026-01-07"]
@@ -197,37 +226,46 @@ fn dates_outside_of_a_subscription_go_to_the_other_sources_only() {
 
 #[test]
 fn an_issue_that_all_sources_fail_for_is_named() {
-    let mut desk = desk(1);
+    let mut fixture = fixture(1);
     let mut vendor_fails = failing();
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, move |(issue, from, to)| {
-        match issue == code("7203") {
-            true => vendor_fails(issue),
-            false => every_issue(SourceKind::Vendor)((issue, from, to)),
-        }
-    })
-    .with_days(failing());
-    let public = Told::by_issue(SourceKind::Public, &desk.asked, failing());
-    let report = desk.run(vec![vendor.slot(), public.slot()]).unwrap();
+    let vendor =
+        ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, move |(issue, from, to)| {
+            match issue == code("7203") {
+                true => vendor_fails(issue),
+                false => every_issue(SourceKind::Vendor)((issue, from, to)),
+            }
+        })
+        .with_days(failing());
+    let public = ScriptedSource::by_issue(SourceKind::Public, &fixture.asked, failing());
+    let report = fixture.run(vec![vendor.slot(), public.slot()]).unwrap();
     assert_eq!((report.ending, report.issues_failed), (Ending::Incomplete, 1));
     let issue = &report.issues[0];
     assert_eq!((issue.code, issue.reasons.len()), (code("7203"), 2));
     // What came is stored and published all the same.
-    assert_eq!((desk.shelf.published, desk.stored().len()), (1, 3));
+    assert_eq!((fixture.store.published, fixture.stored().len()), (1, 3));
     // The next run of the day asks for what is missing only.
-    desk.take_asked();
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, every_issue(SourceKind::Vendor))
-        .with_days(failing());
-    assert_eq!(desk.run(vec![vendor.slot()]).unwrap().ending, Ending::Done);
-    assert_eq!(desk.take_asked()[1..], ["vendor 7203 2026-01-09..2026-01-09"]);
+    fixture.take_asked();
+    let vendor = ScriptedSource::by_issue(
+        SourceKind::Vendor,
+        &fixture.asked,
+        every_issue(SourceKind::Vendor),
+    )
+    .with_days(failing());
+    assert_eq!(fixture.run(vec![vendor.slot()]).unwrap().ending, Ending::Done);
+    assert_eq!(fixture.take_asked()[1..], ["vendor 7203 2026-01-09..2026-01-09"]);
 }
 
 #[test]
 fn a_few_issues_over_many_days_are_asked_for_one_by_one() {
-    let mut desk = Desk::new(4);
-    desk.options.codes = vec![code("7203")];
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, every_issue(SourceKind::Vendor))
-        .with_days(every_day(SourceKind::Vendor, CODES));
-    desk.run(vec![vendor.slot()]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 7203 2026-01-06..2026-01-09"]);
-    assert_eq!(desk.stored().len(), 4);
+    let mut fixture = Fixture::new(4);
+    fixture.options.codes = vec![code("7203")];
+    let vendor = ScriptedSource::by_issue(
+        SourceKind::Vendor,
+        &fixture.asked,
+        every_issue(SourceKind::Vendor),
+    )
+    .with_days(every_day(SourceKind::Vendor, CODES));
+    fixture.run(vec![vendor.slot()]).unwrap();
+    assert_eq!(fixture.take_asked(), ["vendor 7203 2026-01-06..2026-01-09"]);
+    assert_eq!(fixture.stored().len(), 4);
 }

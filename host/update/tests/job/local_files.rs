@@ -7,7 +7,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use update::{DayOutcome, Ending, Phase, Report, SourceKind, UpdateError, update_from_files};
 
-use crate::desk::{Desk, Told, code, date, every_day, nothing};
+use crate::fixture::{Fixture, ScriptedSource, code, date, every_day, nothing};
 
 fn file(folder: &Path, name: &str, rows: &str) {
     let file = std::fs::File::create(folder.join(name)).unwrap();
@@ -32,72 +32,72 @@ fn files() -> tempfile::TempDir {
     folder
 }
 
-fn read(desk: &mut Desk, folder: &Path) -> Result<Report, UpdateError> {
-    let Desk { shelf, options, stop, seen, .. } = desk;
-    update_from_files(shelf, folder, options, stop, seen)
+fn read(fixture: &mut Fixture, folder: &Path) -> Result<Report, UpdateError> {
+    let Fixture { store, options, cancel, seen, .. } = fixture;
+    update_from_files(store, folder, options, cancel, seen)
 }
 
 #[test]
 fn all_files_are_read_and_their_days_are_not_asked_for_again() {
-    let mut desk = Desk::new(10);
+    let mut fixture = Fixture::new(10);
     let folder = files();
-    let report = read(&mut desk, folder.path()).unwrap();
+    let report = read(&mut fixture, folder.path()).unwrap();
     let stored = ["2025-12-29 1301", "2025-12-30 130A", "2026-01-05 1301", "2026-01-05 7203"];
-    assert_eq!(desk.stored(), stored.map(|row| format!("{row} files")));
+    assert_eq!(fixture.stored(), stored.map(|row| format!("{row} files")));
     assert_eq!(
-        (report.ending, desk.shelf.published, desk.shelf.splits.len()),
+        (report.ending, fixture.store.published, fixture.store.splits.len()),
         (Ending::Done, 1, 1)
     );
     assert_eq!(report.days_with(DayOutcome::Fetched), 3);
     assert_eq!((report.sources[0].source, report.sources[0].inserted), (SourceKind::Files, 4));
-    assert_eq!(desk.seen.phases, [Phase::Files, Phase::Publish, Phase::Split]);
+    assert_eq!(fixture.seen.phases, [Phase::Files, Phase::Publish, Phase::Split]);
 
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing())
+    let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing())
         .with_days(every_day(SourceKind::Vendor, &["7203"]));
-    let report = desk.run(vec![vendor.slot()]).unwrap();
-    assert_eq!((report.days_known, desk.take_asked().len()), (3, 7));
+    let report = fixture.run(vec![vendor.slot()]).unwrap();
+    assert_eq!((report.days_known, fixture.take_asked().len()), (3, 7));
     // The same files again are no news.
-    let report = read(&mut desk, folder.path()).unwrap();
-    assert_eq!((report.sources[0].unchanged, desk.shelf.published), (4, 2));
+    let report = read(&mut fixture, folder.path()).unwrap();
+    assert_eq!((report.sources[0].unchanged, fixture.store.published), (4, 2));
 }
 
 #[test]
 fn dates_and_issues_can_be_chosen() {
-    let mut desk = Desk::new(8);
-    desk.options.codes = vec![code("1301")];
+    let mut fixture = Fixture::new(8);
+    fixture.options.codes = vec![code("1301")];
     let folder = files();
-    read(&mut desk, folder.path()).unwrap();
-    assert_eq!(desk.stored(), ["2026-01-05 1301 files"]);
-    assert!(desk.options.from > date("2025-12-30"));
+    read(&mut fixture, folder.path()).unwrap();
+    assert_eq!(fixture.stored(), ["2026-01-05 1301 files"]);
+    assert!(fixture.options.from > date("2025-12-30"));
 }
 
 #[test]
 fn a_damaged_file_is_left_out_and_told() {
-    let mut desk = Desk::new(10);
+    let mut fixture = Fixture::new(10);
     let folder = files();
     file(
         folder.path(),
         "equities_bars_daily_20260106.csv.gz",
         "2026-01-06,13010,3,2,3,3,0,0,1,3,1\n",
     );
-    let report = read(&mut desk, folder.path()).unwrap();
+    let report = read(&mut fixture, folder.path()).unwrap();
     assert_eq!((report.ending, report.sources[0].failed), (Ending::Incomplete, 1));
     let day = report.days.last().unwrap();
     assert_eq!((day.date, day.outcome), (date("2026-01-06"), DayOutcome::Failed));
     assert!(day.reasons[0].reason.contains("equities_bars_daily_20260106.csv.gz, line 2"));
-    assert_eq!(desk.stored().len(), 4);
+    assert_eq!(fixture.stored().len(), 4);
 }
 
 #[test]
 fn a_folder_without_such_files_is_an_error_and_a_wish_to_end_is_none() {
-    let mut desk = Desk::new(10);
+    let mut fixture = Fixture::new(10);
     let empty = tempfile::tempdir().unwrap();
-    let error = read(&mut desk, empty.path()).unwrap_err().to_string();
+    let error = read(&mut fixture, empty.path()).unwrap_err().to_string();
     assert!(error.contains("looked for equities_bars_daily_YYYYMM.csv.gz"), "{error}");
-    let error = read(&mut desk, &empty.path().join("missing")).unwrap_err().to_string();
+    let error = read(&mut fixture, &empty.path().join("missing")).unwrap_err().to_string();
     assert!(error.contains("cannot list the data folder"), "{error}");
-    desk.stop.stop();
+    fixture.cancel.cancel();
     let folder = files();
-    assert_eq!(read(&mut desk, folder.path()).unwrap().ending, Ending::Interrupted);
-    assert_eq!(desk.stored().len(), 0);
+    assert_eq!(read(&mut fixture, folder.path()).unwrap().ending, Ending::Interrupted);
+    assert_eq!(fixture.stored().len(), 0);
 }

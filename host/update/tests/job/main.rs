@@ -2,9 +2,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
-mod desk;
+mod events;
 mod fall_back;
+mod fixture;
 mod interrupted;
+mod killed;
 mod local_files;
 mod over_http;
 mod real_store;

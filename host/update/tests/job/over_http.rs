@@ -4,36 +4,36 @@
 use std::path::Path;
 use std::time::Duration;
 
+use http_client::{Network, RequestPolicy, checked_address};
 use serde_json::json;
-use update::source::{
-    Network, Patience, PublicSource, VendorSource, WebBrokerSource, checked_address,
-};
+use update::source::{PublicSource, VendorSource, WebBrokerSource};
 use update::{DayCache, DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
 use wiremock::matchers::{path, path_regex, query_param};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
-use crate::desk::{Desk, code};
+use crate::events;
+use crate::fixture::{Fixture, code};
 
 const KEYS: [&str; 3] = ["vendor-key-47110815", "session-48220926", "public-key-49331037"];
 
-fn patience() -> Patience {
+fn policy() -> RequestPolicy {
     let pause = Duration::from_millis(1);
-    Patience { back_off: pause, back_off_too_many: pause, ..Patience::default() }
+    RequestPolicy { back_off: pause, back_off_too_many: pause, ..RequestPolicy::default() }
 }
 
-fn sources(desk: &Desk, address: &str) -> Vec<SourceSlot> {
-    let network = Network::new(desk.stop.clone()).unwrap();
+fn sources(fixture: &Fixture, address: &str) -> Vec<SourceSlot> {
+    let network = Network::new(fixture.cancel.clone()).unwrap();
     let url = |path: &str| checked_address(&format!("{address}{path}")).unwrap();
     let [vendor, session, public] = KEYS;
-    let cache = DayCache::new(&desk.folder.path().join("cache"), SourceKind::Vendor);
-    let today = desk.options.now.jst_date();
+    let cache = DayCache::new(&fixture.folder.path().join("cache"), SourceKind::Vendor);
+    let today = fixture.options.now.jst_date();
     let key = vendor.to_owned().into();
     let vendor =
-        VendorSource::new(&network, &url("/v2"), &key, 60_000, patience(), Some(cache), today);
+        VendorSource::new(&network, &url("/v2"), &key, 60_000, policy(), Some(cache), today);
     let address = format!("{address}/price/{session}/");
-    let broker = WebBrokerSource::new(&network, address.into(), 60_000, patience());
+    let broker = WebBrokerSource::new(&network, address.into(), 60_000, policy());
     let key = Some(public.to_owned().into());
-    let public = PublicSource::new(&network, &url("/q/"), key, 60_000, patience());
+    let public = PublicSource::new(&network, &url("/q/"), key, 60_000, policy());
     vec![
         SourceSlot::Ready(Box::new(vendor.unwrap())),
         SourceSlot::Ready(Box::new(broker.unwrap())),
@@ -94,9 +94,10 @@ fn each_day_comes_from_the_first_source_that_has_it() {
         Mock::given(query_param("s", "130a.jp"))
             .respond_with(ResponseTemplate::new(500).set_body_string(KEYS[2])),
     ]);
-    let mut desk = Desk::new(3);
-    let report = desk.run(sources(&desk, &server.uri())).unwrap();
-    let stored = desk.stored();
+    let mut fixture = Fixture::new(3);
+    let slots = sources(&fixture, &server.uri());
+    let (report, told) = events::told(|| fixture.run(slots).unwrap());
+    let stored = fixture.stored();
     assert_eq!(stored.len(), 5);
     assert_eq!(stored[4], "2026-01-09 7203 public");
     assert_eq!((report.ending, report.issues_failed), (Ending::Incomplete, 1));
@@ -109,9 +110,20 @@ fn each_day_comes_from_the_first_source_that_has_it() {
     // No key and no secret address is anywhere, though the servers have repeated them.
     for key in KEYS {
         let mut found = Vec::new();
-        files_with(desk.folder.path(), key, &mut found);
+        files_with(fixture.folder.path(), key, &mut found);
         assert!(found.is_empty(), "{found:?}");
-        assert!(!format!("{report:?} {:?}", desk.seen.notes).contains(key));
+        assert!(!format!("{report:?} {told}").contains(key), "{told}");
+    }
+    for part in [
+        "INFO update from=2026-01-07 to=2026-01-09 codes=0",
+        "DEBUG fetch_day source=vendor date=2026-01-08",
+        "DEBUG fetch_issue source=public code=130A from=2026-01-09 to=2026-01-09",
+        "the server failed (HTTP 500): ***",
+        "message=a source is given up source=web_broker",
+        "INFO split",
+        "message=the run has ended number=1 ending=Incomplete fetched=5",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
     }
 }
 
@@ -125,17 +137,17 @@ fn a_database_made_anew_comes_out_of_the_cache() {
         )
     });
     let (runtime, server) = start(rows.into());
-    let mut desk = Desk::new(3);
-    desk.options.to = "2026-01-08".parse().unwrap();
-    desk.run(sources(&desk, &server.uri())).unwrap();
-    desk.shelf.rows.clear();
-    std::fs::remove_dir_all(desk.folder.path().join("update")).unwrap();
-    let report = desk.run(sources(&desk, &server.uri())).unwrap();
-    assert_eq!((report.sources[0].cached, desk.stored().len()), (2, 2));
+    let mut fixture = Fixture::new(3);
+    fixture.options.to = "2026-01-08".parse().unwrap();
+    fixture.run(sources(&fixture, &server.uri())).unwrap();
+    fixture.store.rows.clear();
+    std::fs::remove_dir_all(fixture.folder.path().join("update")).unwrap();
+    let report = fixture.run(sources(&fixture, &server.uri())).unwrap();
+    assert_eq!((report.sources[0].cached, fixture.stored().len()), (2, 2));
     let requests = runtime.block_on(server.received_requests()).unwrap();
     assert_eq!(requests.len(), 2);
     // A few named issues come out of it too.
-    desk.options.codes = vec![code("7203")];
-    desk.options.refetch = true;
-    assert_eq!(desk.run(sources(&desk, &server.uri())).unwrap().sources[0].asked, 0);
+    fixture.options.codes = vec![code("7203")];
+    fixture.options.refetch = true;
+    assert_eq!(fixture.run(sources(&fixture, &server.uri())).unwrap().sources[0].asked, 0);
 }

@@ -2,11 +2,11 @@
 
 use domain::JstDate;
 use duckdb::{AccessMode, Config, Connection};
-use ranking::store::DataDir;
-use update::store::{StoreError, Workshop};
+use pricestore::DataDir;
+use update::store::{StoreError, WorkDatabase};
 use update::{DailyRow, Ending, Report, SourceKind, SourceSlot, update_from_sources};
 
-use crate::desk::{Desk, Told, code, date, nothing, row};
+use crate::fixture::{Fixture, ScriptedSource, code, date, nothing, row};
 
 /// Two issues a day; one of them is not traded on the 8th and split on the 9th.
 fn rows(day: JstDate) -> Vec<DailyRow> {
@@ -22,8 +22,8 @@ fn rows(day: JstDate) -> Vec<DailyRow> {
     rows.to_vec()
 }
 
-fn run(desk: &mut Desk, volume: u64) -> Report {
-    let vendor = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing());
+fn run(fixture: &mut Fixture, volume: u64) -> Report {
+    let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing());
     let sources: Vec<SourceSlot> = vec![
         vendor
             .with_days(move |day| {
@@ -33,11 +33,24 @@ fn run(desk: &mut Desk, volume: u64) -> Report {
             })
             .slot(),
     ];
-    let Desk { options, stop, seen, .. } = desk;
-    let mut workshop = Workshop::open(&options.data).unwrap();
-    let error = Workshop::open(&options.data).unwrap_err();
+    let Fixture { options, cancel, seen, .. } = fixture;
+    let mut store = WorkDatabase::open(&options.data).unwrap();
+    let error = WorkDatabase::open(&options.data).unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error}");
-    update_from_sources(&mut workshop, sources, options, stop, seen).unwrap()
+    update_from_sources(&mut store, sources, options, cancel, seen).unwrap()
+}
+
+/// The state file of an earlier version, in a data directory as it left it.
+fn leave_old_state(fixture: &Fixture, text: &str) -> std::path::PathBuf {
+    let data = fixture.options.data.path();
+    let work = Connection::open(data.join("work").join("mother.db")).unwrap();
+    work.execute_batch(
+        "DROP TABLE fetch_state; DROP TABLE fetched_day; DROP TABLE pass_date; DROP TABLE pass_code",
+    )
+    .unwrap();
+    let path = data.join("update").join("days.json");
+    std::fs::write(&path, text).unwrap();
+    path
 }
 
 /// One text for each row of a statement over a published file.
@@ -59,9 +72,9 @@ const WORDS: &str = "SELECT concat_ws(' ', date, code, coalesce(close::VARCHAR, 
 
 #[test]
 fn rows_reach_the_published_files() {
-    let mut desk = Desk::new(3);
-    let data = desk.options.data.clone();
-    let report = run(&mut desk, 100);
+    let mut fixture = Fixture::new(3);
+    let data = fixture.options.data.clone();
+    let report = run(&mut fixture, 100);
     assert_eq!((report.ending, report.sources[0].inserted), (Ending::Done, 6));
     let published = report.published.unwrap();
     assert_eq!((published.snapshot, published.days, published.codes), (1, 3, 2));
@@ -83,15 +96,50 @@ fn rows_reach_the_published_files() {
     assert_eq!(ask(&data.mother(), adjusted), ["500.0", "1000.0"]);
 
     // Nothing new.
-    desk.options.refetch = true;
-    let report = run(&mut desk, 100);
+    fixture.options.refetch = true;
+    let report = run(&mut fixture, 100);
     assert_eq!((report.sources[0].unchanged, report.published), (6, None));
     // One issue changed, on all days.
-    let report = run(&mut desk, 200);
+    let report = run(&mut fixture, 200);
     assert_eq!((report.sources[0].changed, report.sources[0].unchanged), (3, 3));
     assert_eq!(report.published.unwrap().snapshot, 2);
     let split = report.split.unwrap();
     assert_eq!((split.from, split.written), (Some(date("2026-01-07")), 1));
     let volumes = "SELECT DISTINCT volume::VARCHAR FROM daily";
     assert_eq!(ask(&issue(&data, "7203.db"), volumes), ["200.0"]);
+}
+
+#[test]
+fn what_an_earlier_version_has_fetched_is_taken_over_once() {
+    let mut fixture = Fixture::new(3);
+    run(&mut fixture, 100);
+    fixture.take_asked();
+    let old = leave_old_state(
+        &fixture,
+        r#"{"version":1,"fetched":["2026-01-07","2025-01-06"],"closed":["2026-01-08"],
+            "unpublished_from":null,"split":true,"pass":null}"#,
+    );
+    let report = run(&mut fixture, 100);
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-09"]);
+    assert_eq!((report.days_known, report.ending, report.notes), (2, Ending::Done, Vec::new()));
+    assert_eq!(report.published, None);
+    assert!(!old.exists());
+    // Whoever puts one there again changes nothing.
+    std::fs::write(&old, "{").unwrap();
+    let report = run(&mut fixture, 100);
+    assert_eq!((fixture.take_asked().len(), report.notes, old.exists()), (1, Vec::new(), false));
+}
+
+#[test]
+fn a_damaged_list_of_days_is_told_and_everything_is_fetched_and_published() {
+    let mut fixture = Fixture::new(2);
+    run(&mut fixture, 100);
+    fixture.take_asked();
+    leave_old_state(&fixture, "{");
+    let report = run(&mut fixture, 100);
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
+    assert!(report.notes[0].contains("is not used"), "{:?}", report.notes);
+    assert!(report.published.is_some());
+    assert_eq!(report.split.unwrap().from, None);
+    assert_eq!(run(&mut fixture, 100).notes, [""; 0]);
 }

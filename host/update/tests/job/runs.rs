@@ -2,28 +2,33 @@
 
 use update::{DayOutcome, Ending, Phase, SourceKind, SourceSlot, SourceState};
 
-use crate::desk::{Asked, Desk, Told, code, date, every_day, failing, nothing, row};
+use crate::fixture::{
+    Asked, Fixture, ScriptedSource, code, date, every_day, failing, nothing, row,
+};
 
 fn vendor(asked: &Asked) -> SourceSlot {
     let codes = &["1301", "130A", "7203"];
     let days = every_day(SourceKind::Vendor, codes);
-    Told::by_issue(SourceKind::Vendor, asked, failing()).with_days(days).slot()
+    ScriptedSource::by_issue(SourceKind::Vendor, asked, failing()).with_days(days).slot()
 }
 
 #[test]
 fn a_first_run_fetches_every_day_and_splits_everything() {
-    let mut desk = Desk::new(3);
-    let report = desk.run(vec![vendor(&desk.asked)]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-07", "vendor 2026-01-08", "vendor 2026-01-09"]);
+    let mut fixture = Fixture::new(3);
+    let report = fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    assert_eq!(
+        fixture.take_asked(),
+        ["vendor 2026-01-07", "vendor 2026-01-08", "vendor 2026-01-09"]
+    );
     assert_eq!((report.ending, report.number, report.rows_fetched()), (Ending::Done, 1, 9));
     assert_eq!(report.days_with(DayOutcome::Fetched), 3);
-    assert_eq!((desk.shelf.published, &*desk.shelf.splits), (1, [None].as_slice()));
-    assert_eq!(desk.seen.phases, [Phase::Days, Phase::Publish, Phase::Split]);
-    assert_eq!(desk.stored().len(), 9);
+    assert_eq!((fixture.store.published, &*fixture.store.splits), (1, [None].as_slice()));
+    assert_eq!(fixture.seen.phases, [Phase::Days, Phase::Publish, Phase::Split]);
+    assert_eq!(fixture.stored().len(), 9);
     let part = &report.sources[0];
     assert_eq!((part.state, part.asked, part.inserted), (SourceState::Asked, 3, 9));
     // The report is stored as it was given.
-    let stored = desk.stored_report(1);
+    let stored = fixture.stored_report(1);
     assert_eq!(stored, serde_json::from_str::<serde_json::Value>(&report.to_json()).unwrap());
     assert_eq!(stored["sources"][0]["source"], "vendor");
     assert_eq!(stored["days"][0]["outcome"], "fetched");
@@ -33,96 +38,88 @@ fn a_first_run_fetches_every_day_and_splits_everything() {
 
 #[test]
 fn the_next_run_fetches_what_is_new_and_the_day_that_was_not_over() {
-    let mut desk = Desk::new(3);
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    desk.take_asked();
-    desk.sleep_until("2026-01-13", 5);
-    let report = desk.run(vec![vendor(&desk.asked)]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-09", "vendor 2026-01-12", "vendor 2026-01-13"]);
+    let mut fixture = Fixture::new(3);
+    fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    fixture.take_asked();
+    fixture.sleep_until("2026-01-13", 5);
+    let report = fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    assert_eq!(
+        fixture.take_asked(),
+        ["vendor 2026-01-09", "vendor 2026-01-12", "vendor 2026-01-13"]
+    );
     assert_eq!((report.days_known, report.ending), (2, Ending::Done));
     let part = &report.sources[0];
     assert_eq!((part.fetched, part.inserted, part.unchanged), (9, 6, 3));
-    assert_eq!(desk.shelf.splits, [None, Some(date("2026-01-12"))]);
+    assert_eq!(fixture.store.splits, [None, Some(date("2026-01-12"))]);
 }
 
 #[test]
 fn without_news_nothing_is_published() {
-    let mut desk = Desk::new(3);
+    let mut fixture = Fixture::new(3);
     for expected in ["vendor 2026-01-07", "vendor 2026-01-09"] {
-        let report = desk.run(vec![vendor(&desk.asked)]).unwrap();
-        assert_eq!(desk.take_asked()[0], expected);
+        let report = fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+        assert_eq!(fixture.take_asked()[0], expected);
         assert_eq!(report.ending, Ending::Done);
     }
-    assert_eq!((desk.shelf.published, desk.shelf.splits.len()), (1, 1));
-    assert_eq!(desk.stored_report(2)["published"], serde_json::Value::Null);
+    assert_eq!((fixture.store.published, fixture.store.splits.len()), (1, 1));
+    assert_eq!(fixture.stored_report(2)["published"], serde_json::Value::Null);
     // Unless the published file is gone.
-    std::fs::remove_file(desk.options.data.mother()).unwrap();
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    assert_eq!((desk.shelf.published, &*desk.shelf.splits), (2, [None, None].as_slice()));
+    std::fs::remove_file(fixture.options.data.mother()).unwrap();
+    fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    assert_eq!((fixture.store.published, &*fixture.store.splits), (2, [None, None].as_slice()));
 }
 
 #[test]
 fn a_change_of_the_past_is_split_from_its_date() {
-    let mut desk = Desk::new(3);
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    desk.options.refetch = true;
-    let changed = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing()).with_days(|day| {
-        let mut row = row(day, code("7203"), SourceKind::Vendor);
-        row.volume = Some(if day == date("2026-01-08") { 200 } else { 100 });
-        Ok(vec![row])
-    });
-    let report = desk.run(vec![changed.slot()]).unwrap();
+    let mut fixture = Fixture::new(3);
+    fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    fixture.options.refetch = true;
+    let changed = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing())
+        .with_days(|day| {
+            let mut row = row(day, code("7203"), SourceKind::Vendor);
+            row.volume = Some(if day == date("2026-01-08") { 200 } else { 100 });
+            Ok(vec![row])
+        });
+    let report = fixture.run(vec![changed.slot()]).unwrap();
     let part = &report.sources[0];
     assert_eq!((part.changed, part.unchanged, part.asked), (1, 2, 3));
-    assert_eq!(desk.shelf.splits, [None, Some(date("2026-01-08"))]);
+    assert_eq!(fixture.store.splits, [None, Some(date("2026-01-08"))]);
 }
 
 #[test]
 fn only_the_named_issues_are_stored_and_the_day_stays_open() {
-    let mut desk = Desk::new(2);
-    desk.options.codes = vec![code("130A"), code("7203")];
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
-    assert_eq!(desk.stored().len(), 4);
-    desk.options.codes.clear();
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
-    assert_eq!(desk.stored().len(), 6);
+    let mut fixture = Fixture::new(2);
+    fixture.options.codes = vec![code("130A"), code("7203")];
+    fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
+    assert_eq!(fixture.stored().len(), 4);
+    fixture.options.codes.clear();
+    fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
+    assert_eq!(fixture.stored().len(), 6);
 }
 
 #[test]
 fn what_the_store_has_lost_is_fetched_again() {
-    let mut desk = Desk::new(3);
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    desk.take_asked();
-    desk.shelf.rows.retain(|(day, _), _| *day != date("2026-01-07"));
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-07", "vendor 2026-01-09"]);
+    let mut fixture = Fixture::new(3);
+    fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    fixture.take_asked();
+    fixture.store.rows.retain(|(day, _), _| *day != date("2026-01-07"));
+    fixture.run(vec![vendor(&fixture.asked)]).unwrap();
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-07", "vendor 2026-01-09"]);
 }
 
 #[test]
 fn many_rows_are_stored_in_parts() {
-    let mut desk = Desk::new(30);
-    let many = Told::by_issue(SourceKind::Vendor, &desk.asked, nothing()).with_days(|day| {
-        let codes = (1_000..9_000).map(|number| code(&number.to_string()));
-        Ok(codes.map(|code| row(day, code, SourceKind::Vendor)).collect())
-    });
-    desk.run(vec![many.slot()]).unwrap();
-    assert_eq!(desk.shelf.applied.iter().sum::<usize>(), 240_000);
+    let mut fixture = Fixture::new(30);
+    let many =
+        ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing()).with_days(|day| {
+            let codes = (1_000..9_000).map(|number| code(&number.to_string()));
+            Ok(codes.map(|code| row(day, code, SourceKind::Vendor)).collect())
+        });
+    fixture.run(vec![many.slot()]).unwrap();
+    assert_eq!(fixture.store.applied.iter().sum::<usize>(), 240_000);
     let limit = update::limits::BATCH_ROWS;
-    assert!(desk.shelf.applied.len() > 2, "{:?}", desk.shelf.applied);
-    assert!(desk.shelf.applied.iter().all(|rows| *rows <= limit), "{:?}", desk.shelf.applied);
-}
-
-#[test]
-fn a_damaged_list_of_days_is_told_and_everything_is_fetched_and_published() {
-    let mut desk = Desk::new(2);
-    desk.run(vec![vendor(&desk.asked)]).unwrap();
-    desk.take_asked();
-    let path = desk.folder.path().join("update").join("days.json");
-    std::fs::write(path, "{").unwrap();
-    let report = desk.run(vec![vendor(&desk.asked)]).unwrap();
-    assert_eq!(desk.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
-    assert!(report.notes[0].contains("is not used"), "{:?}", report.notes);
-    assert_eq!((desk.shelf.published, &*desk.shelf.splits), (2, [None, None].as_slice()));
+    assert!(fixture.store.applied.len() > 2, "{:?}", fixture.store.applied);
+    assert!(fixture.store.applied.iter().all(|rows| *rows <= limit), "{:?}", fixture.store.applied);
 }

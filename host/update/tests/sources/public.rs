@@ -1,18 +1,19 @@
 //! The public source: CSV of one issue, and everything that may come instead.
 
-use update::source::{DailySource, PublicSource, Reach, SourceError, checked_address};
+use http_client::checked_address;
+use update::source::{DailySource, PublicSource, Reach, SourceError};
 use update::{DailyRow, SourceKind};
 use wiremock::matchers::{any, query_param, query_param_is_missing};
 use wiremock::{Mock, ResponseTemplate};
 
-use crate::servers::{FAST, KEY, RawServer, Server, code, date, network, patience};
+use crate::servers::{FAST, KEY, RawServer, Server, code, date, network, policy};
 
 const HEADER: &str = "Date,Open,High,Low,Close,Volume";
 
 fn source(address: &str, key: Option<&str>) -> PublicSource {
     let base = checked_address(&format!("{address}/q/d/l/")).unwrap();
     let key = key.map(|key| key.to_owned().into());
-    PublicSource::new(&network(), &base, key, FAST, patience()).unwrap()
+    PublicSource::new(&network(), &base, key, FAST, policy()).unwrap()
 }
 
 fn ask(address: &str) -> Result<Vec<DailyRow>, SourceError> {

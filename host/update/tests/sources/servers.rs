@@ -6,9 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
+use http_client::{CancellationToken, Network, RequestPolicy};
 use tokio::runtime::Runtime;
-use update::source::{Network, Patience};
-use update::{IssueCode, Stop};
+use update::IssueCode;
 use wiremock::{Mock, MockServer, Request};
 
 /// The key of all tests; no text may ever show it.
@@ -18,8 +18,8 @@ pub(crate) const KEY: &str = "very-secret-key-0123456789";
 pub(crate) const FAST: u32 = 60_000;
 
 /// Short pauses and a short time for answers.
-pub(crate) fn patience() -> Patience {
-    Patience {
+pub(crate) fn policy() -> RequestPolicy {
+    RequestPolicy {
         request_time: Duration::from_secs(20),
         back_off: Duration::from_millis(1),
         back_off_too_many: Duration::from_millis(1),
@@ -29,7 +29,7 @@ pub(crate) fn patience() -> Patience {
 }
 
 pub(crate) fn network() -> Network {
-    Network::new(Stop::new()).unwrap()
+    Network::new(CancellationToken::new()).unwrap()
 }
 
 pub(crate) fn date(text: &str) -> domain::JstDate {

@@ -1,12 +1,13 @@
 //! The vendor: pages, empty days, single issues, the cache.
 
+use http_client::{HttpError, checked_address};
 use serde_json::{Value, json};
-use update::source::{DailySource, SourceError, VendorSource, checked_address};
+use update::source::{DailySource, SourceError, VendorSource};
 use update::{DailyRow, DayCache, SourceKind};
 use wiremock::matchers::{header, method, path, query_param, query_param_is_missing};
 use wiremock::{Mock, ResponseTemplate};
 
-use crate::servers::{FAST, KEY, Server, code, date, network, patience};
+use crate::servers::{FAST, KEY, Server, code, date, network, policy};
 
 /// A source that asks at `address`, without a cache.
 pub(crate) fn vendor(address: &str) -> VendorSource {
@@ -17,7 +18,7 @@ pub(crate) fn cached(address: &str, cache: Option<DayCache>) -> VendorSource {
     let base = checked_address(address).unwrap();
     let key = KEY.to_owned().into();
     let today = date("2026-01-09");
-    VendorSource::new(&network(), &base, &key, FAST, patience(), cache, today).unwrap()
+    VendorSource::new(&network(), &base, &key, FAST, policy(), cache, today).unwrap()
 }
 
 /// A row as the vendor writes it, with the columns of the paid plans too.
@@ -195,5 +196,5 @@ fn answers_may_be_packed() {
     let mut source = vendor(&format!("{}/v2", server.address()));
     assert_eq!(source.day(date("2026-01-05")).unwrap().rows.len(), 1);
     let error = source.day(date("2026-01-06")).unwrap_err();
-    assert!(matches!(error, SourceError::Unavailable { tries: 3, .. }), "{error}");
+    assert!(matches!(error, SourceError::Http(HttpError::Unavailable { tries: 3, .. })), "{error}");
 }

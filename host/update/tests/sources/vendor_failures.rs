@@ -2,15 +2,13 @@
 
 use std::time::Duration;
 
+use http_client::{CancellationToken, HttpError, Network, RequestPolicy, checked_address};
 use serde_json::json;
-use update::Stop;
-use update::source::{
-    DailySource, Network, Patience, Reach, SourceError, VendorSource, checked_address,
-};
+use update::source::{DailySource, Reach, SourceError, VendorSource};
 use wiremock::matchers::{any, method};
 use wiremock::{Mock, ResponseTemplate};
 
-use crate::servers::{Act, FAST, KEY, RawServer, Server, code, date, nobody, patience};
+use crate::servers::{Act, FAST, KEY, RawServer, Server, code, date, nobody, policy};
 use crate::vendor::{page, quiet, row, vendor};
 
 const DAY: &str = "2026-01-05";
@@ -104,7 +102,9 @@ fn too_many_requests_are_followed_by_a_pause() {
     for retry_after in ["6", "Fri, 01 Jan 2100 00:00:00 GMT"] {
         let server = Server::start(vec![busy(retry_after)]);
         let error = failure(&mut vendor(&server.address()));
-        assert!(matches!(error, SourceError::TooManyRequests(pause) if pause.as_secs() >= 6));
+        assert!(
+            matches!(error, SourceError::Http(HttpError::TooManyRequests(pause)) if pause.as_secs() >= 6)
+        );
         assert_eq!((error.reach(), server.asked().len()), (Reach::Source, 1));
     }
 }
@@ -194,7 +194,7 @@ fn a_large_body_is_not_read_to_its_end() {
     let answer = ResponseTemplate::new(200).set_body_bytes(vec![b' '; (1 << 20) + 1]);
     let server = Server::start(vec![Mock::given(any()).respond_with(answer)]);
     let error = failure(&mut vendor(&server.address()));
-    assert_eq!(error, SourceError::TooLarge { what: "bytes", limit: 1 << 20 });
+    assert_eq!(error, HttpError::TooLarge { limit: 1 << 20 }.into());
     assert_eq!(server.asked().len(), 1);
 }
 
@@ -224,7 +224,10 @@ fn broken_connections_are_tried_again_and_told() {
         assert_eq!((answer.rows.len(), server.count()), (1, 3));
         let server = RawServer::start(vec![Act::Send(broken.clone())]);
         let error = failure(&mut vendor(&server.address()));
-        assert!(matches!(error, SourceError::Unavailable { tries: 3, .. }), "{error}");
+        assert!(
+            matches!(error, SourceError::Http(HttpError::Unavailable { tries: 3, .. })),
+            "{error}"
+        );
         assert_eq!(server.count(), 3);
     }
 }
@@ -252,9 +255,9 @@ fn nobody_there_is_told() {
 
 fn slow(address: &str, network: &Network, request_time: Duration) -> VendorSource {
     let base = checked_address(address).unwrap();
-    let patience = Patience { request_time, ..patience() };
+    let policy = RequestPolicy { request_time, ..policy() };
     let key = KEY.to_owned().into();
-    VendorSource::new(network, &base, &key, FAST, patience, None, date("2026-01-09")).unwrap()
+    VendorSource::new(network, &base, &key, FAST, policy, None, date("2026-01-09")).unwrap()
 }
 
 #[test]
@@ -267,7 +270,7 @@ fn slow_servers_are_left() {
         Act::Drip([head, vec![b' '; 9_000]].concat(), Duration::from_millis(20)),
     ] {
         let server = RawServer::start(vec![act]);
-        let network = Network::new(Stop::new()).unwrap();
+        let network = Network::new(CancellationToken::new()).unwrap();
         let error = failure(&mut slow(&server.address(), &network, Duration::from_millis(150)));
         assert_eq!(error.to_string(), "no whole answer within 0.15 s (3 tries)");
     }
@@ -275,8 +278,8 @@ fn slow_servers_are_left() {
 
 #[test]
 fn the_wish_to_end_ends_requests_and_pauses() {
-    let stop = Stop::new();
-    let network = Network::new(stop.clone()).unwrap();
+    let cancel = CancellationToken::new();
+    let network = Network::new(cancel.clone()).unwrap();
     let server = RawServer::start(vec![Act::Hang(Vec::new())]);
     let mut source = slow(&server.address(), &network, Duration::from_secs(3_600));
     let waiting = std::thread::scope(|scope| {
@@ -284,12 +287,12 @@ fn the_wish_to_end_ends_requests_and_pauses() {
             while server.count() == 0 {
                 std::thread::yield_now();
             }
-            stop.stop();
+            cancel.cancel();
         });
         source.day(date(DAY)).unwrap_err()
     });
-    assert_eq!((waiting.clone(), waiting.reach()), (SourceError::Stopped, Reach::Run));
+    assert_eq!((waiting.clone(), waiting.reach()), (HttpError::Stopped.into(), Reach::Run));
     // It stays so, and nothing is sent any more.
-    assert_eq!(source.day(date(DAY)).unwrap_err(), SourceError::Stopped);
+    assert_eq!(source.day(date(DAY)).unwrap_err(), HttpError::Stopped.into());
     assert_eq!(server.count(), 1);
 }

@@ -7,14 +7,14 @@ use update::source::{Answer, DailySource, Reach, SourceError, WebBrokerSource};
 use wiremock::matchers::any;
 use wiremock::{Mock, Request, ResponseTemplate};
 
-use crate::servers::{FAST, Server, code, date, network, patience};
+use crate::servers::{FAST, Server, code, date, network, policy};
 
 /// The secret part of the virtual address.
 const PATH: &str = "/e_api_v4r8/price/SECRETSECRETSECRET/";
 
 fn source(server: &Server) -> WebBrokerSource {
     let address = format!("{}{PATH}", server.address());
-    WebBrokerSource::new(&network(), address.into(), FAST, patience()).unwrap()
+    WebBrokerSource::new(&network(), address.into(), FAST, policy()).unwrap()
 }
 
 fn row(date: &str, close: &str) -> Value {
@@ -189,7 +189,7 @@ fn wrong_answers_are_refused() {
 fn an_address_that_is_none_is_not_shown() {
     for wrong in ["http://kabuka.example.com/SECRET/", "SECRET", "https://x.example.com/SECRET?a=b"]
     {
-        let made = WebBrokerSource::new(&network(), wrong.to_owned().into(), FAST, patience());
+        let made = WebBrokerSource::new(&network(), wrong.to_owned().into(), FAST, policy());
         let message = made.err().unwrap();
         assert!(!message.contains("SECRET"), "{message}");
     }

@@ -91,7 +91,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::store::DataDir;
+    use pricestore::DataDir;
 
     #[test]
     fn the_layout_is_what_may_be_asked_for() {

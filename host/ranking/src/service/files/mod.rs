@@ -22,6 +22,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use domain::clock;
+use pricestore::DataDir;
 use tokio::sync::Semaphore;
 
 use self::allow::StoredFile;
@@ -32,7 +33,6 @@ use self::reader::Reader;
 use super::compress::{Encoding, accepted};
 use super::context::{QueryContext, spawn_blocking};
 use super::response::plain;
-use crate::store::DataDir;
 use crate::text::redacted;
 
 /// Threads that read files. Answers have their own, so neither waits for the other.

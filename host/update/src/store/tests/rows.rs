@@ -11,11 +11,11 @@ use crate::{Applied, IssueCode};
 
 #[test]
 fn rows_are_counted_by_their_values() {
-    let desk = Desk::new();
-    let mut workshop = desk.open();
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
     let january = days(3);
     let mut rows = market(&["1301", "130A", "25935"], &january);
-    let applied = workshop.apply(&rows).unwrap();
+    let applied = store.apply(&rows).unwrap();
     assert_eq!((applied.inserted, applied.changed, applied.unchanged), (9, 0, 0));
     assert_eq!(applied.first_changed, Some(january[0]));
 
@@ -23,18 +23,18 @@ fn rows_are_counted_by_their_values() {
         row.source = SourceKind::Public;
     }
     let same = Applied { unchanged: 9, ..Applied::default() };
-    assert_eq!(workshop.apply(&rows).unwrap(), same, "another source of the same values");
+    assert_eq!(store.apply(&rows).unwrap(), same, "another source of the same values");
 
     rows[4].close = Some(Price::from_units(16_741_001));
     rows[7].adjustment_factor = None;
     rows.push(row("7203", january[2], 900));
-    let applied = workshop.apply(&rows).unwrap();
+    let applied = store.apply(&rows).unwrap();
     let expected =
         Applied { inserted: 1, changed: 2, unchanged: 7, first_changed: Some(january[1]) };
     assert_eq!(applied, expected);
-    assert_eq!(workshop.apply(&[]).unwrap(), Applied::default());
+    assert_eq!(store.apply(&[]).unwrap(), Applied::default());
 
-    let known = workshop.known().unwrap();
+    let known = store.known().unwrap();
     let codes: Vec<&str> = known.codes.iter().map(IssueCode::as_str).collect();
     assert_eq!(codes, ["1301", "130A", "25935", "7203"]);
     assert_eq!(known.dates, january);
@@ -42,43 +42,43 @@ fn rows_are_counted_by_their_values() {
 
 #[test]
 fn nothing_of_a_wrong_delivery_is_stored() {
-    let desk = Desk::new();
-    let mut workshop = desk.open();
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
     let good = market(&["1301", "7203"], &days(2));
-    let refused = |workshop: &mut Workshop, rows: &[DailyRow]| {
-        let error = workshop.apply(rows).unwrap_err();
-        assert_eq!(workshop.known().unwrap().dates, []);
+    let refused = |store: &mut WorkDatabase, rows: &[DailyRow]| {
+        let error = store.apply(rows).unwrap_err();
+        assert_eq!(store.known().unwrap().dates, []);
         error.to_string()
     };
     let twice: Vec<_> = good.iter().chain(&good[1..2]).copied().collect();
     assert_eq!(
-        refused(&mut workshop, &twice),
+        refused(&mut store, &twice),
         "the row of 7203 on 2025-01-01 cannot be stored: it was given twice"
     );
     for factor in [0.0, -1.0, f64::NAN, f64::INFINITY] {
         let mut rows = good.clone();
         rows[3].adjustment_factor = Some(factor);
-        let text = refused(&mut workshop, &rows);
+        let text = refused(&mut store, &rows);
         assert!(text.contains("7203 on 2025-01-02") && text.contains("factor"), "{text}");
     }
     let many = vec![good[0]; ROWS_AT_ONCE_MAX + 1];
-    let error = workshop.apply(&many).unwrap_err();
+    let error = store.apply(&many).unwrap_err();
     assert!(matches!(error, StoreError::TooManyRows { asked: 1_000_001, max: 1_000_000 }));
 }
 
 #[test]
 fn null_stays_null_and_prices_stay_exact() {
-    let desk = Desk::new();
-    let mut workshop = desk.open();
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
     let date = days(1)[0];
     let silent = DailyRow {
         volume: Some(0),
         ..DailyRow::bare(date, "7203".parse().unwrap(), SourceKind::Files)
     };
     let fine = DailyRow { close: Some("1674.1".parse().unwrap()), ..row("130A", date, 5) };
-    workshop.apply(&[silent, fine]).unwrap();
-    workshop.publish(&mut go_on).unwrap();
-    let mother = reader(&desk.data.mother());
+    store.apply(&[silent, fine]).unwrap();
+    store.publish(&mut go_on).unwrap();
+    let mother = reader(&fixture.data.mother());
     let all = "SELECT coalesce(COLUMNS(*)::VARCHAR, '-') FROM daily";
     assert_eq!(
         lines(&mother, all),
@@ -94,17 +94,17 @@ fn null_stays_null_and_prices_stay_exact() {
 
 #[test]
 fn a_large_delivery_is_stored_by_several_threads() {
-    let desk = Desk::new();
-    let mut workshop = desk.open();
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
     let codes: Vec<String> = (0..60).map(|place| (1301 + place).to_string()).collect();
     let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
     let rows = market(&codes, &days(2_000));
     assert!(rows.len() > LOAD_THREADS * LOAD_ROWS_MIN);
-    let applied = workshop.apply(&rows).unwrap();
+    let applied = store.apply(&rows).unwrap();
     assert_eq!((applied.inserted, applied.first_changed), (120_000, Some(days(1)[0])));
     let same = Applied { unchanged: 120_000, ..Applied::default() };
-    assert_eq!(workshop.apply(&rows).unwrap(), same);
-    assert_eq!(workshop.publish(&mut go_on).unwrap().days, 2_000);
+    assert_eq!(store.apply(&rows).unwrap(), same);
+    assert_eq!(store.publish(&mut go_on).unwrap().days, 2_000);
 }
 
 /// What a delivery of the property test holds: place of the code and the day, close, factor.
@@ -124,8 +124,8 @@ proptest! {
     fn the_store_is_a_map(deliveries in proptest::collection::vec(delivery(), 1..5)) {
         let codes = ["1301", "130A", "25935", "7203"];
         let january = days(6);
-        let desk = Desk::new();
-        let mut workshop = desk.open();
+        let fixture = Fixture::new();
+        let mut store = fixture.open();
         let mut map: BTreeMap<(IssueCode, JstDate), (i64, Option<f64>)> = BTreeMap::new();
         for delivery in deliveries {
             let mut rows: BTreeMap<_, DailyRow> = BTreeMap::new();
@@ -149,13 +149,13 @@ proptest! {
                 }
             }
             let rows: Vec<_> = rows.into_values().collect();
-            prop_assert_eq!(workshop.apply(&rows).unwrap(), expected);
+            prop_assert_eq!(store.apply(&rows).unwrap(), expected);
         }
         if map.is_empty() {
             return Ok(());
         }
-        workshop.publish(&mut go_on).unwrap();
-        let mother = reader(&desk.data.mother());
+        store.publish(&mut go_on).unwrap();
+        let mother = reader(&fixture.data.mother());
         let sql = "SELECT daily.code, daily.date, daily.close::INT, adjusted.close, adjusted.volume
             FROM daily JOIN adjusted USING (code, date) ORDER BY ALL";
         let expected: Vec<String> = map.iter().map(|((code, date), (close, _))| {

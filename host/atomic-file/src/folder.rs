@@ -1,0 +1,43 @@
+//! What files need of the folder they are in.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::Path;
+
+/// The folder of a file; the current one for a bare name.
+#[must_use]
+pub fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+/// Brings a file to the disk.
+///
+/// # Errors
+/// What the system says.
+pub fn sync_file(path: &Path) -> io::Result<()> {
+    // Some systems only flush a file that was opened for writing.
+    File::options().write(true).open(path)?.sync_all()
+}
+
+/// Makes what was renamed in a folder last through a power cut, where the system does not do so by
+/// itself.
+///
+/// # Errors
+/// What the system says.
+pub fn sync_folder(folder: &Path) -> io::Result<()> {
+    if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
+}
+
+/// Removes a file, which need not be there.
+///
+/// # Errors
+/// What the system says.
+pub fn remove_if_there(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}

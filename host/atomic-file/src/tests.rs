@@ -1,0 +1,128 @@
+//! Whole files or none, over a real folder.
+
+use super::*;
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let mut names: Vec<String> =
+        entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_written_file_takes_the_place_of_the_old_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("deep").join("er").join("a.json");
+    write(&path, b"old, and longer").unwrap();
+    let mut reader = File::open(&path).unwrap();
+    write(&path, b"new").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"new");
+    assert_eq!(io::read_to_string(&mut reader).unwrap(), "old, and longer");
+    assert_eq!(names(folder_of(&path)), ["a.json"]);
+}
+
+#[test]
+fn what_is_not_committed_is_not_there() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let mut file = AtomicFile::create_in(folder.path()).unwrap();
+    file.write_all(b"half").unwrap();
+    assert!(names(folder.path())[0].starts_with(UNFINISHED_PREFIX));
+    assert!(!path.exists());
+    drop(file);
+    assert_eq!(names(folder.path()), [""; 0]);
+    // A file cannot take the place of a folder; nothing is left beside.
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("b"), "b").unwrap();
+    write(&path, b"new").unwrap_err();
+    assert_eq!(
+        (names(folder.path()), fs::read(path.join("b")).unwrap()),
+        (vec!["a".into()], b"b".into())
+    );
+}
+
+#[test]
+fn a_file_can_be_written_by_its_other_name() {
+    let folder = tempfile::tempdir().unwrap();
+    for unsynced in [false, true] {
+        let path = folder.path().join(format!("a-{unsynced}"));
+        let file = AtomicFile::create_in(folder.path()).unwrap();
+        fs::remove_file(file.unfinished_path()).unwrap();
+        fs::write(file.unfinished_path(), "by name").unwrap();
+        let commit = if unsynced { AtomicFile::commit_unsynced } else { AtomicFile::commit };
+        commit(file, &path).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"by name");
+    }
+}
+
+#[test]
+fn a_new_file_does_not_replace_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("a");
+    let make = |text: &str| {
+        let mut file = AtomicFile::create_in(folder.path()).unwrap();
+        file.write_all(text.as_bytes()).unwrap();
+        file.commit_new(&path)
+    };
+    make("first").unwrap();
+    let Err(CommitNewError::Exists(second)) = make("second") else { panic!("it was replaced") };
+    assert_eq!(fs::read(second.unfinished_path()).unwrap(), b"second");
+    drop(second);
+    assert_eq!(fs::read(&path).unwrap(), b"first");
+    assert_eq!(names(folder.path()), ["a"]);
+}
+
+#[test]
+fn a_finished_file_replaces_another() {
+    let folder = tempfile::tempdir().unwrap();
+    let (old, new) = (folder.path().join("a"), folder.path().join("a.new"));
+    fs::write(&old, "old").unwrap();
+    fs::write(&new, "new").unwrap();
+    replace(&new, &old).unwrap();
+    sync_folder(folder.path()).unwrap();
+    assert_eq!((fs::read(&old).unwrap(), new.exists()), (b"new".to_vec(), false));
+    replace(&new, &old).unwrap_err();
+    assert_eq!(fs::read(&old).unwrap(), b"new");
+    remove_if_there(&old).unwrap();
+    remove_if_there(&old).unwrap();
+    remove_if_there(folder.path()).unwrap_err();
+}
+
+#[cfg(unix)]
+#[test]
+fn a_private_file_is_for_its_user() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let folder = tempfile::tempdir().unwrap();
+    let mode = |file: AtomicFile, name: &str| {
+        let path = folder.path().join(name);
+        file.commit(&path).unwrap();
+        path.metadata().unwrap().permissions().mode() & 0o777
+    };
+    let usual = folder.path().join("usual");
+    fs::write(&usual, "").unwrap();
+    let usual = usual.metadata().unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode(AtomicFile::create_in(folder.path()).unwrap(), "a"), usual);
+    assert_eq!(mode(AtomicFile::create_private_in(folder.path()).unwrap(), "b"), 0o600);
+}
+
+#[test]
+fn a_folder_is_whole_or_not_there() {
+    let around = tempfile::tempdir().unwrap();
+    let path = around.path().join("runs").join("a");
+    for text in ["old", "new"] {
+        let folder = AtomicFolder::create_beside(&path).unwrap();
+        fs::write(folder.unfinished_path().join(text), text).unwrap();
+        folder.commit(&path).unwrap();
+        assert_eq!(names(&path), [text]);
+    }
+    let folder = AtomicFolder::create_beside(&path).unwrap();
+    fs::write(folder.unfinished_path().join("half"), "half").unwrap();
+    assert_eq!(names(&around.path().join("runs")).len(), 2);
+    drop(folder);
+    assert_eq!(
+        (names(&around.path().join("runs")), names(&path)),
+        (vec!["a".into()], vec!["new".into()])
+    );
+}

@@ -1,0 +1,68 @@
+//! The rules against a server on this machine.
+
+use wiremock::matchers::{header, method};
+use wiremock::{Mock, MockServer, ResponseTemplate};
+
+use super::*;
+use crate::{CancellationToken, Network, checked_address};
+
+const KEY: &str = "very-secret-key-0123456789";
+
+fn policy() -> RequestPolicy {
+    RequestPolicy {
+        back_off: Duration::from_millis(1),
+        back_off_too_many: Duration::from_millis(1),
+        retry_after_max: Duration::from_secs(5),
+        ..RequestPolicy::default()
+    }
+}
+
+/// A server that answers everything so, and how often it was asked in the end.
+fn asked(answer: ResponseTemplate) -> (Result<HttpResponse, HttpError>, usize) {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        let rule = Mock::given(method("GET")).and(header("x-key", KEY)).respond_with(answer);
+        server.register(rule).await;
+        server
+    });
+    let url = checked_address(&server.uri()).unwrap();
+    let mut client = HttpClient::new(&url, policy(), 60_000).unwrap();
+    let secret = SecretString::from(KEY.to_owned());
+    client.hide(&secret);
+    let mut headers = HeaderMap::new();
+    headers.insert("x-key", secret_header(&secret).unwrap());
+    assert!(!format!("{headers:?}{client:?}").contains(KEY));
+    let network = Network::new(CancellationToken::new()).unwrap();
+    let found = network.get(&mut client, &headers, || Ok(url.clone()));
+    (found, runtime.block_on(server.received_requests()).unwrap().len())
+}
+
+#[test]
+fn what_may_go_well_is_asked_again_and_no_answer_shows_the_key() {
+    let (found, count) = asked(ResponseTemplate::new(503).set_body_string(format!("busy {KEY}")));
+    let what = "the server failed (HTTP 503): busy ***".to_owned();
+    assert_eq!((found, count), (Err(HttpError::Unavailable { what, tries: 3 }), 3));
+    let (found, count) = asked(ResponseTemplate::new(401).set_body_string(format!("not {KEY}")));
+    let message = "not ***".to_owned();
+    assert_eq!((found, count), (Err(HttpError::Key { status: 401, message }), 1));
+    let (found, count) = asked(ResponseTemplate::new(429).insert_header("Retry-After", "6"));
+    assert_eq!((found, count), (Err(HttpError::TooManyRequests(Duration::from_secs(6))), 1));
+    let (found, count) = asked(ResponseTemplate::new(302).insert_header("Location", "/other"));
+    assert!(matches!(found, Err(HttpError::Refused { status: 302, .. })), "{found:?}");
+    assert_eq!(count, 1, "a key does not follow");
+    let (found, _) = asked(ResponseTemplate::new(200).set_body_string("yes"));
+    assert_eq!(found.unwrap().body, b"yes");
+}
+
+#[test]
+fn a_cancelled_network_asks_nobody() {
+    let cancel = CancellationToken::new();
+    let network = Network::new(cancel.clone()).unwrap();
+    cancel.cancel();
+    let url = checked_address("http://127.0.0.1:9").unwrap();
+    let mut client = HttpClient::new(&url, policy(), 1).unwrap();
+    let found: Result<_, HttpError> =
+        network.get(&mut client, &HeaderMap::new(), || panic!("no address is needed"));
+    assert_eq!(found, Err(HttpError::Stopped));
+}

@@ -1,0 +1,25 @@
+//! The rules by which Kumiki asks servers, in one place: one question after the other, at most so
+//! many a minute, with limits on size and time, and another try where that can help.
+//!
+//! Secrets are [`secrecy::SecretString`]s: they go into a header by [`secret_header`], and what
+//! [`HttpClient::hide`] was told stands in no error and no event, even where a server repeats it.
+//! Addresses are https, or http to this machine ([`checked_address`]); no redirect is followed, so
+//! a key never goes to another server.
+
+mod address;
+mod client;
+mod error;
+pub mod limits;
+mod network;
+mod policy;
+mod response;
+
+pub use address::checked_address;
+pub use client::{HttpClient, secret_header};
+pub use error::{HttpError, one_line};
+pub use network::Network;
+pub use policy::RequestPolicy;
+pub use reqwest::Url;
+pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
+pub use response::HttpResponse;
+pub use tokio_util::sync::CancellationToken;

@@ -1,0 +1,25 @@
+//! The price store: where its files are, what all statements about them need, and the snapshots that
+//! rankings read.
+//!
+//! `jp/stocks_daily/mother.db` of a [`DataDir`] is the combined database and holds the truth:
+//! `daily(date, code, open, high, low, close, volume)`. [`publish`] makes a private snapshot of it in
+//! `rank/`: `rank-<n>.db` for SQL and `rank-<n>.grid` for the ranking's kernel; the file `CURRENT`
+//! names the snapshot to use. The update job writes here, rankings read.
+
+mod data_dir;
+pub mod grid;
+pub mod limits;
+pub mod sample;
+mod snapshot;
+pub mod sql;
+mod text;
+
+pub use data_dir::DataDir;
+pub use snapshot::{
+    PublishError, Published, publish, publish_in_blocks, remove_leftovers, rows_are_in_order,
+};
+pub use text::excerpt;
+
+/// Version of DuckDB's file format in which the combined database is written; older programs can
+/// open it too.
+pub const STORAGE_VERSION: &str = "v1.2.0";

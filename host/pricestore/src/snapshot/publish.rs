@@ -1,0 +1,263 @@
+//! Makes a snapshot from the combined database. Every step can be repeated: files are written
+//! aside and renamed, and the file `CURRENT` is changed last.
+
+use std::fs::{self, File, TryLockError};
+use std::io;
+use std::sync::mpsc::sync_channel;
+
+use atomic_file::{UNFINISHED_PREFIX, remove_if_there};
+use domain::JstDate;
+use duckdb::{Config, Connection};
+
+use super::dense::{Block, Sides};
+use super::error::PublishError;
+use super::rows_are_in_order;
+use super::table::{GRID, GridRows, SIDES};
+use crate::data_dir::DataDir;
+use crate::grid::GridWriter;
+use crate::limits::{
+    SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT,
+};
+use crate::sql::{insert, prepare_inserts, quoted_path};
+
+/// Batches of rows that wait for the table: those of a block, so that the next one is read while
+/// they are appended.
+const BATCHES_WAITING: usize = 16;
+/// Memory of DuckDB, beside the cells of a block.
+const MEMORY: &str = "2GB";
+
+/// Start of the names under which files are written before they have their own; those of earlier
+/// versions too.
+const OTHER_NAMES: [&str; 2] = [UNFINISHED_PREFIX, ".tmp"];
+
+/// Folder for what does not fit into DuckDB's memory.
+const SPILL: &str = "spill";
+
+/// A snapshot that was published.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Published {
+    /// The snapshot's number, from 1, as `CURRENT` names it.
+    pub number: u64,
+    /// Business days that have a row.
+    pub days: usize,
+    /// Issues that have a row.
+    pub codes: usize,
+    /// First and last business day.
+    pub range: (JstDate, JstDate),
+}
+
+/// Publishes a new snapshot of the combined database and removes those before the last one. The
+/// combined database is opened read-only; its writer must have closed it.
+///
+/// # Errors
+///
+/// Returns why nothing was published.
+pub fn publish(data: &DataDir) -> Result<Published, PublishError> {
+    publish_in_blocks(data, SNAPSHOT_BLOCK_CELLS)
+}
+
+/// The same with so many cells of the grid in memory at a time; each block of days is one reading of
+/// the source.
+///
+/// # Errors
+///
+/// Returns why nothing was published.
+pub fn publish_in_blocks(data: &DataDir, block_cells: usize) -> Result<Published, PublishError> {
+    let mother = data.mother();
+    if !mother.is_file() {
+        return Err(PublishError::NoSource(mother));
+    }
+    let folder = data.rank_folder();
+    let failed = |source| PublishError::Io { path: folder.clone(), source };
+    fs::create_dir_all(&folder).map_err(failed)?;
+    let _lock = lock(data)?;
+    sweep(data).map_err(failed)?;
+    let newest = data.snapshots().map_err(failed)?.last().copied();
+    let number = newest.max(data.current().map_err(failed)?).unwrap_or(0) + 1;
+    let published = build(data, number, block_cells)?;
+    atomic_file::write(&data.current_file(), format!("{number}\n").as_bytes()).map_err(failed)?;
+    remove_old(data, number).map_err(failed)?;
+    Ok(published)
+}
+
+/// Removes what a publication that was killed has left. While another one runs, nothing is done:
+/// it removes such files itself before it begins.
+///
+/// # Errors
+///
+/// Returns why files could not be removed.
+pub fn remove_leftovers(data: &DataDir) -> Result<(), PublishError> {
+    let folder = data.rank_folder();
+    if !folder.is_dir() {
+        return Ok(());
+    }
+    let _lock = match lock(data) {
+        Err(PublishError::Locked(_)) => return Ok(()),
+        lock => lock?,
+    };
+    sweep(data).map_err(|source| PublishError::Io { path: folder, source })
+}
+
+/// Removes unfinished files, and snapshots after the current one, which nobody has ever used. The
+/// lock must be held.
+fn sweep(data: &DataDir) -> io::Result<()> {
+    for entry in fs::read_dir(data.rank_folder())? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_unfinished = name.ends_with(".db.new") || name.ends_with(".db.new.wal");
+        let is_unfinished = is_unfinished || OTHER_NAMES.iter().any(|one| name.starts_with(one));
+        if is_unfinished {
+            remove_if_there(&entry.path())?;
+        }
+    }
+    let spill = data.rank_folder().join(SPILL);
+    if spill.is_dir() {
+        fs::remove_dir_all(spill)?;
+    }
+    let current = data.current()?.unwrap_or(0);
+    for unused in data.snapshots()?.into_iter().filter(|number| *number > current) {
+        remove_if_there(&data.rank_db(unused))?;
+        remove_if_there(&data.rank_grid(unused))?;
+    }
+    Ok(())
+}
+
+/// Held while one publication runs; the system frees it when the process ends.
+fn lock(data: &DataDir) -> Result<File, PublishError> {
+    let path = data.rank_folder().join("LOCK");
+    let failed = |source| PublishError::Io { path: path.clone(), source };
+    let file = File::create(&path).map_err(failed)?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(PublishError::Locked(data.rank_folder())),
+        Err(TryLockError::Error(source)) => Err(failed(source)),
+    }
+}
+
+/// Makes the files of a snapshot. Nobody looks at them before `CURRENT` names it.
+fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, PublishError> {
+    let folder = data.rank_folder();
+    let failed = |source| PublishError::Io { path: folder.clone(), source };
+    let unfinished = folder.join(format!("rank-{number}.db.new"));
+    remove_if_there(&unfinished).map_err(failed)?;
+    remove_if_there(&unfinished.with_extension("new.wal")).map_err(failed)?;
+    let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
+    // The file is brought to the disk once, when it is finished.
+    connection.execute_batch(&format!(
+        "SET temp_directory = {}; SET fsync_mode = 'none'; ATTACH {} AS mother (READ_ONLY);
+         ATTACH {} AS snapshot (RECOVERY_MODE no_wal_writes); USE snapshot;",
+        quoted_path(&folder.join(SPILL)),
+        quoted_path(&data.mother()),
+        quoted_path(&unfinished),
+    ))?;
+    check_source(&connection)?;
+    prepare_inserts(&connection)?;
+    connection.execute_batch(&format!("{SIDES}{GRID}"))?;
+    let published = write_grid(&connection, data, number, block_cells)?;
+    if !rows_are_in_order(&connection)? {
+        return Err(PublishError::Source("the grid's rows are not in order".to_owned()));
+    }
+    connection.execute_batch("USE memory; DETACH snapshot; DETACH mother")?;
+    drop(connection);
+    atomic_file::replace(&unfinished, &data.rank_db(number)).map_err(failed)?;
+    Ok(published)
+}
+
+/// Refuses what the grid cannot hold, with the first example.
+fn check_source(connection: &Connection) -> Result<(), PublishError> {
+    let refuse = |text: String| Err(PublishError::Source(text));
+    let columns = "SELECT count(*) FROM (DESCRIBE mother.daily) WHERE
+        (column_name = 'date' AND column_type = 'DATE')
+        OR (column_name = 'code' AND column_type = 'VARCHAR')
+        OR (column_name IN ('open', 'high', 'low', 'close', 'volume') AND column_type = 'DOUBLE')";
+    if connection.query_row(columns, [], |row| row.get::<_, i64>(0))? != 7 {
+        return refuse(
+            "table daily must have the columns date DATE, code VARCHAR and open, high, low, \
+             close, volume DOUBLE"
+                .to_owned(),
+        );
+    }
+    let nameless = "SELECT count(*) FROM mother.daily WHERE date IS NULL OR code IS NULL";
+    let nameless: i64 = connection.query_row(nameless, [], |row| row.get(0))?;
+    if nameless > 0 {
+        return refuse(format!("{nameless} rows have no date or no code"));
+    }
+    let (days, codes): (usize, usize) = connection.query_row(
+        "SELECT count(DISTINCT date), count(DISTINCT code) FROM mother.daily",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?)),
+    )?;
+    if days == 0 {
+        return refuse("table daily has no rows".to_owned());
+    }
+    let cells = days.saturating_mul(codes);
+    if days > SNAPSHOT_DAYS_MAX || codes > SNAPSHOT_CODES_MAX || cells > SNAPSHOT_CELLS_MAX {
+        return refuse(format!("{days} days of {codes} codes are more than a snapshot may hold"));
+    }
+    Ok(())
+}
+
+/// Fills the grid's file and its table, a block of days after the other. A thread reads and writes
+/// the file while the engine packs the table's rows.
+fn write_grid(
+    connection: &Connection,
+    data: &DataDir,
+    number: u64,
+    block_cells: usize,
+) -> Result<Published, PublishError> {
+    let sides = Sides::read(connection)?;
+    let (Some(first), Some(last)) = (sides.days.first().copied(), sides.days.last().copied())
+    else {
+        return Err(PublishError::Source("table daily has no rows".to_owned()));
+    };
+    let (days, codes) = (sides.days.len(), sides.codes.len());
+    let path = &data.rank_grid(number);
+    let failed = |source: io::Error| match source.kind() {
+        io::ErrorKind::InvalidInput => PublishError::Source(source.to_string()),
+        _ => PublishError::Io { path: path.clone(), source },
+    };
+    let folder = data.rank_folder();
+    let writer = GridWriter::new(&folder, number, sides.days.clone(), sides.codes.clone());
+    let mut writer = writer.map_err(failed)?;
+    let source = connection.try_clone()?;
+    // Rolled back when it is dropped.
+    let transaction = connection.unchecked_transaction()?;
+    std::thread::scope(|scope| {
+        let (sender, batches) = sync_channel(BATCHES_WAITING);
+        let file = scope.spawn(move || {
+            let mut rows = GridRows::new(codes);
+            for days in sides.blocks(block_cells) {
+                let block = Block::read(&source, &sides, days)?;
+                for (number, day) in block.days() {
+                    writer.day(day).map_err(failed)?;
+                    if rows.day(number, day)?.is_some_and(|rows| sender.send(rows).is_err()) {
+                        // The table has failed, which is told in its place.
+                        return Ok(());
+                    }
+                }
+            }
+            // Nobody waits for what the table has failed to take.
+            let _ = sender.send(rows.rest()?);
+            drop(sender);
+            writer.finish(path).map_err(failed)
+        });
+        let appended =
+            batches.into_iter().try_for_each(|rows| insert(connection, "snapshot.g", &[rows]));
+        let stored = appended.and_then(|()| transaction.commit());
+        let stored = stored.and_then(|()| connection.execute_batch("CHECKPOINT snapshot"));
+        file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
+        stored.map_err(PublishError::from)
+    })?;
+    Ok(Published { number, days, codes, range: (first, last) })
+}
+
+/// Removes the snapshots before the last one. Engines that still use one keep its bytes until
+/// their last query ends.
+fn remove_old(data: &DataDir, number: u64) -> io::Result<()> {
+    for old in data.snapshots()?.into_iter().filter(|old| *old + SNAPSHOTS_KEPT <= number) {
+        remove_if_there(&data.rank_db(old))?;
+        remove_if_there(&data.rank_grid(old))?;
+    }
+    Ok(())
+}

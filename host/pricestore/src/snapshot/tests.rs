@@ -1,0 +1,119 @@
+//! Publishing, what is refused, and what is cleaned up.
+
+use duckdb::Connection;
+
+use super::*;
+use crate::data_dir::DataDir;
+
+const TABLE: &str = "CREATE TABLE daily (date DATE, code VARCHAR, open DOUBLE, high DOUBLE,
+    low DOUBLE, close DOUBLE, volume DOUBLE);";
+
+/// A data directory whose combined database was filled by `sql`.
+fn data_with(sql: &str) -> (tempfile::TempDir, DataDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let data = DataDir::new(folder.path());
+    let path = data.mother();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    Connection::open(path).unwrap().execute_batch(sql).unwrap();
+    (folder, data)
+}
+
+/// 37 codes on 300 days.
+fn market() -> String {
+    format!(
+        "{TABLE} INSERT INTO daily SELECT DATE '2023-01-02' + d::INTEGER, (1300 + c)::VARCHAR,
+           10, 12, 9, 11, d * c FROM range(300) days(d), range(37) codes(c);"
+    )
+}
+
+#[test]
+fn snapshots_are_numbered_and_old_ones_removed() {
+    let (_folder, data) = data_with(&market());
+    for number in 1..=4 {
+        let published = publish(&data).unwrap();
+        assert_eq!((published.number, published.days, published.codes), (number, 300, 37));
+        assert_eq!(published.range.0.to_string(), "2023-01-02");
+        assert_eq!(data.current().unwrap(), Some(number));
+    }
+    assert_eq!(data.snapshots().unwrap(), [3, 4]);
+    let mut names: Vec<String> = std::fs::read_dir(data.rank_folder())
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!(names, ["CURRENT", "LOCK", "rank-3.db", "rank-3.grid", "rank-4.db", "rank-4.grid"]);
+}
+
+#[test]
+fn two_publications_do_not_meet() {
+    let (_folder, data) = data_with(&market());
+    publish(&data).unwrap();
+    let file = std::fs::File::create(data.rank_folder().join("LOCK")).unwrap();
+    file.lock().unwrap();
+    assert!(matches!(publish(&data), Err(PublishError::Locked(_))));
+    file.unlock().unwrap();
+    publish(&data).unwrap();
+}
+
+#[test]
+fn a_source_that_cannot_be_ranked_is_refused_with_an_example() {
+    let refused = |sql: &str| {
+        let (_folder, data) = data_with(sql);
+        let error = publish(&data).unwrap_err().to_string();
+        assert_eq!(data.current().unwrap(), None);
+        error.strip_prefix("the combined database cannot be published: ").unwrap().to_owned()
+    };
+    assert_eq!(refused(TABLE), "table daily has no rows");
+    let row = "INSERT INTO daily VALUES ('2025-01-06', '1301', 1, 1, 1, 1, 1);";
+    assert_eq!(
+        refused(&format!("{TABLE}{row}{row}")),
+        "code 1301 has 2 rows on 2025-01-06 instead of one"
+    );
+    assert_eq!(
+        refused(&format!("{TABLE} INSERT INTO daily (code) VALUES ('1301');")),
+        "1 rows have no date or no code"
+    );
+    assert_eq!(
+        refused(&format!("{TABLE} INSERT INTO daily (date, code) VALUES ('2025-01-06', '1 2');")),
+        "code `1 2` must have 1 to 16 printable ASCII characters"
+    );
+    assert!(
+        refused("CREATE TABLE daily (date DATE, code INTEGER);").starts_with("table daily must")
+    );
+    let many = format!(
+        "{TABLE} INSERT INTO daily (date, code) SELECT DATE '1900-01-01' + d::INTEGER, '1301'
+         FROM range(10001) r(d);"
+    );
+    assert_eq!(refused(&many), "10001 days of 1 codes are more than a snapshot may hold");
+    let folder = tempfile::tempdir().unwrap();
+    let error = publish(&DataDir::new(folder.path())).unwrap_err();
+    assert!(matches!(error, PublishError::NoSource(_)), "{error}");
+}
+
+#[test]
+fn what_a_killed_publication_has_left_is_removed() {
+    let (_folder, data) = data_with(&market());
+    remove_leftovers(&data).unwrap();
+    publish(&data).unwrap();
+    let spill = data.rank_folder().join("spill");
+    std::fs::create_dir(&spill).unwrap();
+    let left = [
+        data.rank_db(2).with_extension("db.new"),
+        data.rank_db(2).with_extension("db.new.wal"),
+        data.rank_db(2),
+        data.rank_grid(3),
+        data.rank_folder().join(".tmpAbCdEf"),
+        data.rank_folder().join(".kumiki-AbCdEf"),
+        spill.join("duckdb_temp_storage-0.tmp"),
+    ];
+    let write = || left.iter().for_each(|path| std::fs::write(path, "half").unwrap());
+    write();
+    remove_leftovers(&data).unwrap();
+    assert!(left.iter().all(|path| !path.exists()) && !spill.exists());
+    assert!(data.rank_db(1).is_file() && data.rank_grid(1).is_file());
+    // A publication does the same before it begins, and takes the number that nobody has used.
+    std::fs::create_dir(&spill).unwrap();
+    write();
+    assert_eq!(publish(&data).unwrap().number, 2);
+    assert!([0, 1, 3, 4, 5, 6].iter().all(|place| !left[*place].exists()));
+}

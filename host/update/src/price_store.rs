@@ -1,0 +1,87 @@
+//! What the job needs from a store, and what it is told back.
+
+use domain::JstDate;
+use pricestore::Published;
+
+use crate::fetch_state::FetchState;
+use crate::row::{DailyRow, IssueCode};
+use crate::store::StoreError;
+
+/// Where the job keeps what it fetched.
+pub trait PriceStore {
+    /// Codes and the dates that are stored.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn known(&mut self) -> Result<Known, StoreError>;
+
+    /// What earlier runs have fetched; and why nothing is known of it, told once.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError>;
+
+    /// Inserts or replaces rows of whole days or issues, given in parts of one source each, and
+    /// notes what has been fetched with them: all in one transaction, so that the state never claims
+    /// rows that are not stored, nor the reverse. Tells what became of each part.
+    ///
+    /// # Errors
+    /// When a row cannot be stored; then none is, and the state is the one before.
+    fn commit(
+        &mut self,
+        parts: &[&[DailyRow]],
+        state: &FetchState,
+    ) -> Result<Vec<Applied>, StoreError>;
+
+    /// Publishes the combined database and the ranking's snapshot.
+    ///
+    /// # Errors
+    /// When that fails or was cancelled; readers keep what was published before.
+    fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError>;
+
+    /// Writes the per-issue databases: all, or what changed since a date.
+    ///
+    /// # Errors
+    /// When that fails or was cancelled; each file is the old or the new one.
+    fn split_to_individual(
+        &mut self,
+        from: Option<JstDate>,
+        progress: &mut StoreProgress<'_>,
+    ) -> Result<Split, StoreError>;
+}
+
+/// ScriptedSource (done, of, what); answers Break to stop cleanly -> [`StoreError::Cancelled`].
+pub type StoreProgress<'a> = dyn FnMut(u64, u64, &'static str) -> std::ops::ControlFlow<()> + 'a;
+
+/// What is stored.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Known {
+    /// Every issue that has a row, ascending.
+    pub codes: Vec<IssueCode>,
+    /// Every date that has a row, ascending.
+    pub dates: Vec<JstDate>,
+}
+
+/// What became of rows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Applied {
+    /// Rows that were not there.
+    pub inserted: u64,
+    /// Rows that were there with other values.
+    pub changed: u64,
+    /// Rows that were there with the same values; where they came from does not count.
+    pub unchanged: u64,
+    /// The first date of an inserted or changed row.
+    pub first_changed: Option<JstDate>,
+}
+
+/// What became of the per-issue databases.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Split {
+    /// Files that were written.
+    pub written: u64,
+    /// Files that were looked at and had the same content already.
+    pub unchanged: u64,
+    /// Files of issues that are no longer in the combined database.
+    pub removed: u64,
+}

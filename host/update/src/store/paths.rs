@@ -1,0 +1,107 @@
+//! Where the store's files are.
+
+use std::path::{Path, PathBuf};
+
+use pricestore::DataDir;
+
+/// Ending of a file that is being written; one that a killed job left is removed at the next start.
+pub(super) const UNFINISHED: &str = "new";
+/// Ending of the per-issue databases.
+const DATABASE: &str = "db";
+
+/// The files of one data directory.
+#[derive(Debug, Clone)]
+pub(super) struct StorePaths {
+    data: DataDir,
+}
+
+impl StorePaths {
+    pub(super) fn new(data: &DataDir) -> Self {
+        Self { data: data.clone() }
+    }
+
+    pub(super) fn data(&self) -> &DataDir {
+        &self.data
+    }
+
+    /// The job's own folder; nothing in it is ever served.
+    pub(super) fn work_folder(&self) -> PathBuf {
+        self.data.path().join("work")
+    }
+
+    /// The job's own combined database.
+    pub(super) fn work_database(&self) -> PathBuf {
+        self.work_folder().join("mother.db")
+    }
+
+    /// Where earlier versions noted what they had fetched.
+    pub(super) fn old_state(&self) -> PathBuf {
+        self.data.path().join("update").join("days.json")
+    }
+
+    /// Where DuckDB puts what does not fit into memory.
+    pub(super) fn spill_folder(&self) -> PathBuf {
+        self.work_folder().join("spill")
+    }
+
+    /// The folder of the published databases.
+    pub(super) fn daily_folder(&self) -> PathBuf {
+        self.data.path().join("jp").join("stocks_daily")
+    }
+
+    /// The published database of one issue.
+    pub(super) fn issue(&self, code: &str) -> PathBuf {
+        self.daily_folder().join(format!("{code}.{DATABASE}"))
+    }
+}
+
+/// The name under which a file is written before it is renamed.
+pub(super) fn unfinished(path: &Path) -> PathBuf {
+    ending(path, UNFINISHED)
+}
+
+/// DuckDB's log of what is not in a database's file yet.
+pub(super) fn log_of(path: &Path) -> PathBuf {
+    ending(path, "wal")
+}
+
+fn ending(path: &Path, more: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".");
+    name.push(more);
+    PathBuf::from(name)
+}
+
+/// The code in the name of a per-issue database; none for other files.
+pub(super) fn code_of(path: &Path) -> Option<&str> {
+    if path.extension()? != DATABASE {
+        return None;
+    }
+    let code = path.file_stem()?.to_str()?;
+    super::schema::is_stored_code(code).then_some(code)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn per_issue_files_are_told_from_others() {
+        for (name, code) in [
+            ("7203.db", Some("7203")),
+            ("130A.db", Some("130A")),
+            ("25935.db", Some("25935")),
+            ("72030.db", None),
+            ("130a.db", None),
+            ("mother.db", None),
+            ("7203.db.new", None),
+            ("7203", None),
+        ] {
+            assert_eq!(code_of(Path::new(name)), code, "{name}");
+        }
+        let paths = StorePaths::new(&DataDir::new("data"));
+        assert_eq!(code_of(&paths.issue("130A")), Some("130A"));
+        assert_eq!(unfinished(Path::new("a/7203.db")), Path::new("a/7203.db.new"));
+        assert_eq!(log_of(Path::new("a/mother.db.new")), Path::new("a/mother.db.new.wal"));
+    }
+}

@@ -1,0 +1,291 @@
+//! A store in memory, sources that answer as they are told, and a run over both.
+
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use domain::{JstDate, Money, Price, TsNanos};
+use http_client::{CancellationToken, HttpError};
+use pricestore::{DataDir, Published};
+use update::source::{Answer, DailySource, SourceError};
+use update::store::StoreError;
+use update::{
+    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, Phase, PriceStore,
+    Report, SourceKind, SourceSlot, Split, StoreProgress, UpdateError, last_weekdays,
+    update_from_sources,
+};
+
+pub(crate) fn date(text: &str) -> JstDate {
+    text.parse().unwrap()
+}
+
+pub(crate) fn code(text: &str) -> IssueCode {
+    text.parse().unwrap()
+}
+
+pub(crate) fn row(date: JstDate, code: IssueCode, source: SourceKind) -> DailyRow {
+    let price = Some(Price::from_yen(1_000));
+    DailyRow {
+        date,
+        code,
+        open: price,
+        high: price,
+        low: price,
+        close: price,
+        volume: Some(100),
+        turnover: Some(Money::from_yen(100_000)),
+        adjustment_factor: Some(1.0),
+        source,
+    }
+}
+
+/// A store in memory.
+#[derive(Default)]
+pub(crate) struct MemoryStore {
+    pub(crate) rows: BTreeMap<(JstDate, IssueCode), DailyRow>,
+    pub(crate) published: u64,
+    pub(crate) splits: Vec<Option<JstDate>>,
+    /// How many rows each call stored.
+    pub(crate) applied: Vec<usize>,
+    /// The published file.
+    mother: PathBuf,
+    /// What was fetched.
+    state: FetchState,
+    /// The next publication fails.
+    pub(crate) cannot_publish: bool,
+}
+
+impl MemoryStore {
+    fn apply(&mut self, rows: &[DailyRow]) -> Applied {
+        self.applied.push(rows.len());
+        let mut applied = Applied::default();
+        for row in rows {
+            match self.rows.insert((row.date, row.code), *row) {
+                None => applied.inserted += 1,
+                Some(old) if DailyRow { source: row.source, ..old } == *row => {
+                    applied.unchanged += 1;
+                    continue;
+                }
+                Some(_) => applied.changed += 1,
+            }
+            let first = applied.first_changed.unwrap_or(row.date);
+            applied.first_changed = Some(first.min(row.date));
+        }
+        applied
+    }
+}
+
+impl PriceStore for MemoryStore {
+    fn known(&mut self) -> Result<Known, StoreError> {
+        let dates: BTreeSet<_> = self.rows.keys().map(|(date, _)| *date).collect();
+        let codes: BTreeSet<_> = self.rows.keys().map(|(_, code)| *code).collect();
+        Ok(Known { codes: codes.into_iter().collect(), dates: dates.into_iter().collect() })
+    }
+
+    fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError> {
+        Ok((self.state.clone(), None))
+    }
+
+    fn commit(
+        &mut self,
+        parts: &[&[DailyRow]],
+        state: &FetchState,
+    ) -> Result<Vec<Applied>, StoreError> {
+        let applied = parts.iter().map(|rows| self.apply(rows)).collect();
+        self.state = state.clone();
+        Ok(applied)
+    }
+
+    fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError> {
+        if self.cannot_publish {
+            return Err(StoreError::NotPublished(self.mother.clone()));
+        }
+        if progress(0, 1, "publishing").is_break() {
+            return Err(StoreError::Cancelled);
+        }
+        std::fs::create_dir_all(self.mother.parent().unwrap()).unwrap();
+        std::fs::write(&self.mother, "").unwrap();
+        self.published += 1;
+        let known = self.known()?;
+        let range = (known.dates[0], *known.dates.last().unwrap());
+        let (days, codes) = (known.dates.len(), known.codes.len());
+        Ok(Published { number: self.published, days, codes, range })
+    }
+
+    fn split_to_individual(
+        &mut self,
+        from: Option<JstDate>,
+        progress: &mut StoreProgress<'_>,
+    ) -> Result<Split, StoreError> {
+        if let ControlFlow::Break(()) = progress(0, 1, "splitting") {
+            return Err(StoreError::Cancelled);
+        }
+        self.splits.push(from);
+        Ok(Split { written: self.known()?.codes.len() as u64, ..Split::default() })
+    }
+}
+
+type Reply<Q> = Box<dyn FnMut(Q) -> Result<Vec<DailyRow>, SourceError>>;
+
+/// A source that answers as it is told, and what it was asked.
+pub(crate) struct ScriptedSource {
+    kind: SourceKind,
+    day: Option<Reply<JstDate>>,
+    issue: Reply<(IssueCode, JstDate, JstDate)>,
+    asked: Asked,
+}
+
+/// Questions in the order in which they came, like `vendor 2026-01-05` and `public 7203 a..b`.
+pub(crate) type Asked = Rc<RefCell<Vec<String>>>;
+
+impl ScriptedSource {
+    /// A source that has no whole days.
+    pub(crate) fn by_issue(
+        kind: SourceKind,
+        asked: &Asked,
+        issue: impl FnMut((IssueCode, JstDate, JstDate)) -> Result<Vec<DailyRow>, SourceError> + 'static,
+    ) -> Self {
+        Self { kind, day: None, issue: Box::new(issue), asked: Rc::clone(asked) }
+    }
+
+    /// With an answer to questions for whole days.
+    pub(crate) fn with_days(
+        self,
+        day: impl FnMut(JstDate) -> Result<Vec<DailyRow>, SourceError> + 'static,
+    ) -> Self {
+        Self { day: Some(Box::new(day)), ..self }
+    }
+
+    pub(crate) fn slot(self) -> SourceSlot {
+        SourceSlot::Ready(Box::new(self))
+    }
+}
+
+impl DailySource for ScriptedSource {
+    fn kind(&self) -> SourceKind {
+        self.kind
+    }
+
+    fn has_days(&self) -> bool {
+        self.day.is_some()
+    }
+
+    fn day(&mut self, date: JstDate) -> Result<Answer, SourceError> {
+        self.asked.borrow_mut().push(format!("{} {date}", self.kind));
+        let rows = (self.day.as_mut().unwrap())(date)?;
+        Ok(Answer { rows, cached: false })
+    }
+
+    fn issue(
+        &mut self,
+        code: IssueCode,
+        from: JstDate,
+        to: JstDate,
+    ) -> Result<Answer, SourceError> {
+        self.asked.borrow_mut().push(format!("{} {code} {from}..{to}", self.kind));
+        let rows = (self.issue)((code, from, to))?;
+        Ok(Answer { rows, cached: false })
+    }
+}
+
+pub(crate) fn failing<Q>() -> impl FnMut(Q) -> Result<Vec<DailyRow>, SourceError> {
+    |_| Err(HttpError::Unavailable { what: "no route".to_owned(), tries: 3 }.into())
+}
+
+pub(crate) fn nothing<Q>() -> impl FnMut(Q) -> Result<Vec<DailyRow>, SourceError> {
+    |_| Ok(Vec::new())
+}
+
+/// Rows of these issues on every weekday that was asked for.
+pub(crate) fn every_day(
+    kind: SourceKind,
+    codes: &'static [&'static str],
+) -> impl FnMut(JstDate) -> Result<Vec<DailyRow>, SourceError> {
+    move |date| Ok(codes.iter().map(|text| row(date, code(text), kind)).collect())
+}
+
+/// Rows of the issue on every weekday that was asked for.
+pub(crate) fn every_issue(
+    kind: SourceKind,
+) -> impl FnMut((IssueCode, JstDate, JstDate)) -> Result<Vec<DailyRow>, SourceError> {
+    move |(code, from, to)| {
+        let days = last_weekdays(to, 1_000).into_iter().filter(|date| *date >= from);
+        Ok(days.map(|date| row(date, code, kind)).collect())
+    }
+}
+
+/// Watches and remembers.
+#[derive(Default)]
+pub(crate) struct Seen {
+    pub(crate) phases: Vec<Phase>,
+}
+
+impl JobWatch for Seen {
+    fn progress(&mut self, phase: Phase, done: u64, of: u64, _: &str) {
+        assert!(done <= of, "{phase:?} {done} of {of}");
+        if self.phases.last() != Some(&phase) {
+            self.phases.push(phase);
+        }
+    }
+}
+
+/// A data directory, a store and the time: Friday, 2026-01-09, 17:00.
+pub(crate) struct Fixture {
+    pub(crate) folder: tempfile::TempDir,
+    pub(crate) store: MemoryStore,
+    pub(crate) options: JobOptions,
+    pub(crate) cancel: CancellationToken,
+    pub(crate) asked: Asked,
+    pub(crate) seen: Seen,
+}
+
+impl Fixture {
+    pub(crate) fn new(days: u32) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::new(folder.path());
+        let today = date("2026-01-09");
+        let from = last_weekdays(today, days)[0];
+        let now = TsNanos::from_jst(today, 17 * 3_600 * 1_000_000_000).unwrap();
+        let store = MemoryStore { mother: data.mother(), ..MemoryStore::default() };
+        let options = JobOptions { data, now, from, to: today, codes: Vec::new(), refetch: false };
+        Self {
+            folder,
+            store,
+            options,
+            cancel: CancellationToken::new(),
+            asked: Asked::default(),
+            seen: Seen::default(),
+        }
+    }
+
+    /// Makes tomorrow today, and looks as many days back.
+    pub(crate) fn sleep_until(&mut self, today: &str, days: u32) {
+        let today = date(today);
+        self.options.now = TsNanos::from_jst(today, 17 * 3_600 * 1_000_000_000).unwrap();
+        (self.options.from, self.options.to) = (last_weekdays(today, days)[0], today);
+    }
+
+    pub(crate) fn run(&mut self, sources: Vec<SourceSlot>) -> Result<Report, UpdateError> {
+        let Self { store, options, cancel, seen, .. } = self;
+        update_from_sources(store, sources, options, cancel, seen)
+    }
+
+    /// The questions since the last look.
+    pub(crate) fn take_asked(&self) -> Vec<String> {
+        std::mem::take(&mut self.asked.borrow_mut())
+    }
+
+    /// Sources of all stored rows by date and code.
+    pub(crate) fn stored(&self) -> Vec<String> {
+        let text = |row: &DailyRow| format!("{} {} {}", row.date, row.code, row.source);
+        self.store.rows.values().map(text).collect()
+    }
+
+    /// The newest report as it was stored.
+    pub(crate) fn stored_report(&self, number: u64) -> serde_json::Value {
+        let path = self.folder.path().join("update").join(format!("report-{number}.json"));
+        serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap()
+    }
+}
