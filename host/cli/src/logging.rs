@@ -25,7 +25,23 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use crate::progress;
 
 /// The crates whose events are shown: all of host/, as targets name them.
-const OWN: [&str; 7] = ["cli", "domain", "marketdata", "ranking", "replay", "sandbox", "update"];
+const OWN: [&str; 15] = [
+    "atomic_file",
+    "cli",
+    "domain",
+    "exchange",
+    "http_client",
+    "ipc",
+    "keys",
+    "marketdata",
+    "pricestore",
+    "ranking",
+    "replay",
+    "results",
+    "sandbox",
+    "sweep",
+    "update",
+];
 
 /// Whether standard error is for scripts.
 static JSON: AtomicBool = AtomicBool::new(false);

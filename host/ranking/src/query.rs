@@ -6,7 +6,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::JstDate;
-pub(crate) use pricestore::excerpt;
 
 use crate::error::RankError;
 use crate::formula::Formula;
@@ -198,7 +197,6 @@ mod tests {
     use pricestore::limits::SHOWN_CHARS_MAX;
 
     use super::*;
-    use crate::limits::SHOWN_CHARS_MAX;
 
     #[test]
     fn orders_are_the_two_words_of_the_contract() {

@@ -13,6 +13,7 @@ use ranking::{
 };
 use serde_json::{Value, json};
 
+use crate::baselines::{Matrices, NaiveSql};
 use crate::measure::figure;
 use crate::rank_kernel::{self, CASES, Case};
 use crate::rank_memory;

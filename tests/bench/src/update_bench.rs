@@ -84,7 +84,7 @@ impl Bench {
         let last: Vec<JstDate> = self.last_days();
         let mut held_back = vec![Vec::new(); MORE_DAYS];
         let (mut part, mut load, mut count) = (Vec::new(), 0.0, 0);
-        let mut store = |part: &mut Vec<DailyRow>| {
+        let mut apply = |part: &mut Vec<DailyRow>| {
             load += taken(|| or_stop(store.apply(part))).0;
             count += part.len();
             part.clear();
@@ -95,7 +95,7 @@ impl Bench {
             // A part holds whole issues, as one that is fetched holds whole days.
             let is_next = part.last().is_some_and(|last: &DailyRow| last.code != row.code);
             if is_next && part.len() + self.sample.days > ROWS_AT_ONCE_MAX {
-                store(&mut part);
+                apply(&mut part);
             }
             match place {
                 Some(place) => held_back[place].push(row),
@@ -104,7 +104,7 @@ impl Bench {
             Ok(())
         });
         or_stop(outcome);
-        store(&mut part);
+        apply(&mut part);
         let watch = Stopwatch::start();
         let mut combined = 0.0;
         or_stop(store.publish(&mut |done, _, _| {
@@ -160,7 +160,7 @@ impl Bench {
         let options = EngineOptions { threads: 1, ..EngineOptions::default() };
         let engine = or_stop(RankEngine::open(data.path(), options));
         for day in days {
-            let (store, applied) = taken(|| or_stop(store.apply(day)));
+            let (apply, applied) = taken(|| or_stop(store.apply(day)));
             let (publish, published) = taken(|| or_stop(store.publish(&mut go_on)));
             let watch = Stopwatch::start();
             while engine.snapshot().number != published.number {
@@ -170,7 +170,7 @@ impl Bench {
             let from = applied.first_changed;
             let (split, files) = taken(|| or_stop(store.split_to_individual(from, &mut go_on)));
             let more = json!({
-                "rows": applied.inserted, "store_s": store, "publish_s": publish, "split_s": split,
+                "rows": applied.inserted, "store_s": apply, "publish_s": publish, "split_s": split,
                 "files": files.written, "goal_max": GOAL_DAY_S,
             });
             self.figure("one_more_day", "s", store + publish + split, &more);

@@ -11,8 +11,8 @@ pub const LAYERS: [&[&str]; 8] = [
     &["engine"],
     &["orders", "sim", "sweep", "update"],
     &["venues", "replay", "ranking"],
-    &["results"],
-    &["exchange", "ipc", "marketdata", "pricestore", "sandbox"],
+    &["results", "pricestore"],
+    &["exchange", "ipc", "marketdata", "sandbox"],
     &["atomic-file", "http-client", "keys"],
     &["domain"],
 ];

@@ -275,8 +275,11 @@ fn actions_are_read_as_the_contract_says() {
             },
         }),
         Action::Order(OrderCommand::Cancel { client_order_id: Arc::from("O-4") }),
-        Action::Order(OrderCommand::CancelAll { instrument: Option::None, side: None }),
-        Action::Order(OrderCommand::CancelAll { instrument: Some(InstrumentIx(2)), side: None }),
+        Action::Order(OrderCommand::CancelAll { instrument: Option::None, side: Option::None }),
+        Action::Order(OrderCommand::CancelAll {
+            instrument: Some(InstrumentIx(2)),
+            side: Option::None,
+        }),
         Action::Signal(Signal {
             instrument: InstrumentIx(1),
             kind: SignalKind::Annotate,
