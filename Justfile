@@ -20,6 +20,10 @@ guests *arguments:
 bench name *arguments:
     cargo xtask bench {{name}} {{arguments}}
 
+# Run the seeded tests with all their seeds.
+soak *arguments:
+    cargo xtask soak {{arguments}}
+
 # Write the generated schemas anew.
 schemas:
     cargo xtask schemas

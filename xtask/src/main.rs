@@ -15,6 +15,7 @@ mod process;
 mod project;
 mod python;
 mod schemas;
+mod soak;
 mod steps;
 mod test;
 mod toolchain;
@@ -92,6 +93,15 @@ enum Task {
     /// Write the generated schemas anew into schemas/.
     Schemas,
 
+    /// Run the seeded tests with all their seeds; `test` takes a twentieth of them.
+    ///
+    /// A failure names the seed that it came with.
+    Soak {
+        /// Sessions of clients' orders in paced replays. Default: 200.
+        #[arg(long, value_name = "N")]
+        sessions: Option<u64>,
+    },
+
     /// Say what is there, what is missing and what to do about it.
     Doctor,
 }
@@ -115,6 +125,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Task::Guests { check_sdk } => guests::run(&project, check_sdk),
         Task::Bench { name, arguments } => bench::run(&project, &name, &arguments),
         Task::Schemas => schemas::write(&project),
+        Task::Soak { sessions } => soak::run(&project, sessions),
         Task::Doctor => doctor::run(&project),
     }
 }
