@@ -11,20 +11,20 @@ use crate::time::TsNanos;
 /// Cash and results of the account.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Account {
-    /// Money in the account.
+    /// Money in the account, 1/10,000 yen.
     pub cash: Money,
-    /// Money kept back for working buy orders.
+    /// Money reserved for working orders, 1/10,000 yen; part of the cash.
     pub reserved: Money,
-    /// Profit and loss of closed positions, before fees.
+    /// Profit and loss of shares sold, 1/10,000 yen, before fees.
     pub realised_pnl: Money,
-    /// Fees paid.
+    /// Fees paid so far, 1/10,000 yen.
     pub commission: Money,
 }
 
 /// What is held of one instrument.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Position {
-    /// The instrument.
+    /// The instrument, by its position in the list given at init.
     pub instrument: InstrumentIx,
     /// Shares; never negative on a cash account.
     pub quantity: i64,
@@ -41,18 +41,18 @@ pub struct WorkingOrder {
     pub request: Arc<OrderRequest>,
     /// The venue's number, once there is one.
     pub venue_order_id: Option<Arc<str>>,
-    /// Where it stands.
+    /// Its state; never a final one.
     pub status: OrderStatus,
-    /// Shares done.
+    /// Shares filled so far.
     pub filled_quantity: Quantity,
-    /// When it was sent.
+    /// Time of its sending, UTC nanoseconds.
     pub ts_submitted: TsNanos,
 }
 
 /// What the portfolio queries of a strategy answer.
 #[derive(Debug, Clone, Default)]
 pub struct PortfolioView {
-    /// The account.
+    /// Cash, what of it is reserved, and results.
     pub account: Account,
     /// One entry for each instrument, by its position in the list.
     pub positions: Vec<Position>,

@@ -47,22 +47,22 @@ impl TradingCalendar {
     }
 }
 
-/// The first moment that lies behind the next pause of the market after `moment`: the opening of the
-/// afternoon for a moment before it; just after the last moment of the closing auction (15:35, and
-/// 15:05 before 2024-11-05) for a moment of the afternoon; the next moment after the close. Two
-/// moments are separated by a pause when the later one is not before this of the earlier one.
+/// The first timestamp that lies behind the next pause of the market after `timestamp`: the opening of the
+/// afternoon for a timestamp before it; just after the last timestamp of the closing auction (15:35, and
+/// 15:05 before 2024-11-05) for a timestamp of the afternoon; the next timestamp after the close. Two
+/// timestamps are separated by a pause when the later one is not before this of the earlier one.
 #[must_use]
-pub fn next_pause_end(moment: TsNanos) -> TsNanos {
-    let of_day = moment.jst_nanos_of_day();
-    let midnight = (moment.jst_day() * NANOS_PER_DAY).saturating_sub(JST_OFFSET_NANOS);
+pub fn next_pause_end(timestamp: TsNanos) -> TsNanos {
+    let of_day = timestamp.jst_nanos_of_day();
+    let midnight = (timestamp.jst_day() * NANOS_PER_DAY).saturating_sub(JST_OFFSET_NANOS);
     if of_day < AFTERNOON_OPEN {
         return TsNanos::from_nanos(midnight).plus_nanos(AFTERNOON_OPEN);
     }
-    let last_of_day = close_of(moment.jst_date()) + AUCTION_SLACK;
+    let last_of_day = close_of(timestamp.jst_date()) + AUCTION_SLACK;
     if of_day <= last_of_day {
         return TsNanos::from_nanos(midnight).plus_nanos(last_of_day + 1);
     }
-    moment
+    timestamp
 }
 
 #[cfg(test)]

@@ -92,7 +92,7 @@ impl EventLogDigest {
                 self.optional_u64(change.quantity.map(|quantity| quantity.shares()));
                 self.optional_i64(change.price.map(|price| price.units()));
                 self.optional_i64(change.trigger_price.map(|price| price.units()));
-                self.optional_u64(change.expire_time.map(|moment| moment.nanos()));
+                self.optional_u64(change.expire_time.map(|timestamp| timestamp.nanos()));
             }
             OrderEventKind::Expired(reason) => self.text(reason),
             OrderEventKind::Filled(fill) => self.fill(fill),
@@ -105,8 +105,8 @@ impl EventLogDigest {
     }
 
     /// Takes in a signal of the strategy.
-    pub fn signal(&mut self, moment: TsNanos, signal: &Signal) {
-        self.begin(tag::SIGNAL, moment);
+    pub fn signal(&mut self, timestamp: TsNanos, signal: &Signal) {
+        self.begin(tag::SIGNAL, timestamp);
         self.u16(signal.instrument.0);
         self.text(signal.kind.as_str());
         self.optional_text(signal.side.map(|side| side.as_str()));
@@ -117,8 +117,8 @@ impl EventLogDigest {
     }
 
     /// Takes in a reasoned decision of the strategy.
-    pub fn narrative(&mut self, moment: TsNanos, record: &NarrativeRecord) {
-        self.begin(tag::NARRATIVE, moment);
+    pub fn narrative(&mut self, timestamp: TsNanos, record: &NarrativeRecord) {
+        self.begin(tag::NARRATIVE, timestamp);
         self.optional_text(record.client_order_id.as_deref());
         self.text(&record.title);
         self.text(&record.body);
@@ -126,8 +126,8 @@ impl EventLogDigest {
     }
 
     /// Takes in the state at the end of the run.
-    pub fn end_of_run(&mut self, moment: TsNanos, cash: Money, equity: Money) {
-        self.begin(tag::END, moment);
+    pub fn end_of_run(&mut self, timestamp: TsNanos, cash: Money, equity: Money) {
+        self.begin(tag::END, timestamp);
         self.i64(cash.units());
         self.i64(equity.units());
         self.end();
@@ -153,7 +153,7 @@ impl EventLogDigest {
         self.optional_i64(request.trigger_price.map(|price| price.units()));
         self.optional_text(request.trigger_type.map(|kind| kind.as_str()));
         self.text(request.time_in_force.as_str());
-        self.optional_u64(request.expire_time.map(|moment| moment.nanos()));
+        self.optional_u64(request.expire_time.map(|timestamp| timestamp.nanos()));
         self.record.push(u8::from(request.post_only));
         self.record.push(u8::from(request.reduce_only));
         self.u64(request.tags.len() as u64);
@@ -171,10 +171,10 @@ impl EventLogDigest {
         self.i64(fill.commission.units());
     }
 
-    fn begin(&mut self, tag: u8, moment: TsNanos) {
+    fn begin(&mut self, tag: u8, timestamp: TsNanos) {
         self.record.clear();
         self.record.push(tag);
-        self.u64(moment.nanos());
+        self.u64(timestamp.nanos());
     }
 
     fn end(&mut self) {

@@ -15,9 +15,9 @@ pub struct Fill {
     pub side: OrderSide,
     /// Unique together with the venue's order number.
     pub trade_id: Arc<str>,
-    /// Shares of this fill.
+    /// Shares of this fill, at least 1.
     pub last_quantity: Quantity,
-    /// Price of this fill.
+    /// Price of this fill, 1/10,000 yen.
     pub last_price: Price,
     /// Price of the market's trade (in a bar: of the place in it) that the fill comes from, before
     /// slippage; where it is not known, the price of this fill.
@@ -26,7 +26,7 @@ pub struct Fill {
     pub cumulative_quantity: Quantity,
     /// Shares still open.
     pub leaves_quantity: Quantity,
-    /// Fee of this fill.
+    /// Fee of this fill, 1/10,000 yen.
     pub commission: Money,
 }
 
@@ -37,7 +37,7 @@ pub enum OrderEventKind {
     Submitted(Arc<OrderRequest>),
     /// The venue gave it a number.
     Accepted,
-    /// Refused, by the engine or by the venue.
+    /// Rejected, by the engine or by the venue.
     Rejected(Rejection),
     /// A change was sent.
     PendingUpdate(OrderModify),
@@ -45,7 +45,7 @@ pub enum OrderEventKind {
     Updated,
     /// A cancel was sent.
     PendingCancel,
-    /// Cancelled.
+    /// The venue has cancelled it.
     Canceled,
     /// Its time ran out; the text says why: its time in force (`DAY`, `GTD`, `AT_THE_OPEN`,
     /// `AT_THE_CLOSE`), `PRICE_LIMIT` (outside a new day's range) or `END_OF_DATA`.
@@ -57,7 +57,7 @@ pub enum OrderEventKind {
 /// One event of one order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OrderEvent {
-    /// When it happened.
+    /// Time of the event, UTC nanoseconds; virtual in a replay.
     pub ts_event: TsNanos,
     /// Who the order belongs to.
     pub origin: Origin,
@@ -69,6 +69,6 @@ pub struct OrderEvent {
     pub instrument: InstrumentIx,
     /// The state after the event.
     pub status: OrderStatus,
-    /// What happened.
+    /// The kind of event with what belongs to it.
     pub kind: OrderEventKind,
 }

@@ -86,8 +86,8 @@ impl fmt::Display for Fault {
         write!(f, "strategy `{}` ({short_hash})", self.component)?;
         if !matches!(self.kind, FaultKind::Refused(_)) {
             write!(f, ", in `{}`", self.export)?;
-            if let Some(moment) = self.ts_event {
-                write!(f, " at {moment}")?;
+            if let Some(timestamp) = self.ts_event {
+                write!(f, " at {timestamp}")?;
             }
             write!(f, ",")?;
         }

@@ -8,34 +8,34 @@ use crate::time::TsNanos;
 /// One execution seen on the market.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trade {
-    /// When it happened.
+    /// Time of the execution, UTC nanoseconds, as the market's data give it.
     pub ts_event: TsNanos,
-    /// What traded.
+    /// The instrument, by its position in the list given at init.
     pub instrument: InstrumentIx,
-    /// At which price.
+    /// Price in 1/10,000 yen.
     pub price: Price,
-    /// How many shares.
+    /// Shares, at least 1.
     pub quantity: Quantity,
 }
 
-/// One bar.
+/// Prices and volume of one instrument over a span of time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bar {
-    /// The end of the bar's span.
+    /// End of the bar's span, UTC nanoseconds.
     pub ts_event: TsNanos,
-    /// What traded.
+    /// The instrument, by its position in the list given at init.
     pub instrument: InstrumentIx,
-    /// The bar's span.
+    /// The bar's span: a minute or a trading day.
     pub granularity: BarGranularity,
-    /// First price.
+    /// First price in the span, 1/10,000 yen.
     pub open: Price,
-    /// Highest price.
+    /// Highest price in the span, 1/10,000 yen.
     pub high: Price,
-    /// Lowest price.
+    /// Lowest price in the span, 1/10,000 yen.
     pub low: Price,
-    /// Last price.
+    /// Last price in the span, 1/10,000 yen.
     pub close: Price,
-    /// Shares traded.
+    /// Shares traded in the span.
     pub volume: Quantity,
 }
 
@@ -57,7 +57,7 @@ pub struct TradeColumns<'a> {
     pub instrument: &'a [u16],
     /// 1/10,000 yen.
     pub price: &'a [i64],
-    /// Shares.
+    /// Shares, at least 1 each.
     pub quantity: &'a [u64],
 }
 
@@ -85,10 +85,10 @@ pub enum Window<'a> {
     Resume,
     /// One trade; live trading and the strict replay use nothing else.
     OneTrade(Trade),
-    /// One bar.
+    /// A single bar.
     OneBar(Bar),
-    /// Many trades.
+    /// Up to 65,536 trades in time order.
     Trades(TradeColumns<'a>),
-    /// Many bars.
+    /// Up to 65,536 bars in the order of their ends.
     Bars(&'a [Bar]),
 }

@@ -131,17 +131,17 @@ wire_enum! {
         PendingUpdate = "PENDING_UPDATE",
         /// A cancel is under way.
         PendingCancel = "PENDING_CANCEL",
-        /// Cancelled.
+        /// Cancelled by its owner.
         Canceled = "CANCELED",
         /// Its time ran out.
         Expired = "EXPIRED",
-        /// Refused.
+        /// Rejected by the engine or the venue.
         Rejected = "REJECTED",
     }
 }
 
 wire_enum! {
-    /// Why an order was refused. A new code needs a change of the specification.
+    /// Why an order was rejected. A new code needs a change of the specification.
     ReasonCode {
         /// The request breaks the schema.
         ValidationError = "VALIDATION_ERROR",
@@ -193,17 +193,17 @@ impl OrderStatus {
     }
 }
 
-/// A refusal: a code of the closed list and one line of text for people.
+/// A rejection: a code of the closed list and one line of text for people.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Rejection {
-    /// The code.
+    /// Why, from the closed list of the specification.
     pub code: ReasonCode,
     /// One line, at most 512 characters, in the specification's form `<TAG or field>: <reason>`.
     pub text: String,
 }
 
 impl Rejection {
-    /// A refusal. Line breaks and control characters become spaces; longer text is cut off.
+    /// A rejection. Line breaks and control characters become spaces; longer text is cut off.
     #[must_use]
     pub fn new(code: ReasonCode, text: impl AsRef<str>) -> Self {
         let text = text
@@ -229,7 +229,7 @@ pub struct OrderRequest {
     pub client_order_id: Arc<str>,
     /// What to trade.
     pub instrument: InstrumentIx,
-    /// Which way.
+    /// Buy or sell.
     pub side: OrderSide,
     /// How it finds its price.
     pub order_type: OrderType,
@@ -259,33 +259,33 @@ impl OrderRequest {
     /// # Errors
     /// A [`Rejection`] with `VALIDATION_ERROR` whose text names the field.
     pub fn validate_shape(&self) -> Result<(), Rejection> {
-        let refuse = |text: &str| Err(Rejection::new(ReasonCode::ValidationError, text));
+        let reject = |text: &str| Err(Rejection::new(ReasonCode::ValidationError, text));
         let id = self.client_order_id.as_bytes();
         let printable = id.iter().all(|byte| (0x20..0x7f).contains(byte));
         if id.is_empty() || id.len() > CLIENT_ORDER_ID_MAX || !printable {
-            return refuse("CLIENT_ORDER_ID: must be 1 to 36 printable ASCII characters");
+            return reject("CLIENT_ORDER_ID: must be 1 to 36 printable ASCII characters");
         }
         if self.quantity.is_zero() {
-            return refuse("QUANTITY: must be a positive number of shares");
+            return reject("QUANTITY: must be a positive number of shares");
         }
         let wants_price = matches!(self.order_type, OrderType::Limit | OrderType::StopLimit);
         if wants_price != self.price.is_some() {
-            return refuse("PRICE: is needed for LIMIT and STOP_LIMIT and for nothing else");
+            return reject("PRICE: is needed for LIMIT and STOP_LIMIT and for nothing else");
         }
         let wants_trigger = matches!(self.order_type, OrderType::StopMarket | OrderType::StopLimit);
         if wants_trigger != self.trigger_price.is_some() {
-            return refuse("TRIGGER_PRICE: is needed for stop orders and for nothing else");
+            return reject("TRIGGER_PRICE: is needed for stop orders and for nothing else");
         }
         if [self.price, self.trigger_price].iter().flatten().any(|price| price.units() <= 0) {
-            return refuse("PRICE: must be above zero");
+            return reject("PRICE: must be above zero");
         }
         if (self.time_in_force == TimeInForce::Gtd) != self.expire_time.is_some() {
-            return refuse("EXPIRE_TIME_NS: is needed for GTD and for nothing else");
+            return reject("EXPIRE_TIME_NS: is needed for GTD and for nothing else");
         }
         for tag in &self.tags {
             let printable = tag.bytes().all(|byte| (0x20..0x7f).contains(&byte));
             if !printable || tag.matches('=').count() != 1 {
-                return refuse("TAGS: each must be `key=value` in printable ASCII");
+                return reject("TAGS: each must be `key=value` in printable ASCII");
             }
         }
         Ok(())
@@ -312,8 +312,8 @@ pub enum OrderTrigger {
     Send,
     /// The venue gives it a number.
     VenueAccepts,
-    /// The venue or the engine refuses it.
-    Refuse,
+    /// The venue or the engine rejects it.
+    Reject,
     /// Some of it is done; `done` when nothing is left.
     Fill {
         /// Whether nothing is left.
@@ -338,9 +338,9 @@ pub enum OrderTrigger {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an order that is {from} cannot take {trigger:?}")]
 pub struct TransitionError {
-    /// The state.
+    /// The order's state before it.
     pub from: OrderStatus,
-    /// What happened.
+    /// What was to happen.
     pub trigger: OrderTrigger,
 }
 
@@ -360,7 +360,7 @@ impl OrderStatus {
         match trigger {
             T::Send if self == Self::Initialized => Ok(Self::Submitted),
             T::VenueAccepts if self == Self::Submitted => Ok(Self::Accepted),
-            T::Refuse if !self.is_final() => Ok(Self::Rejected),
+            T::Reject if !self.is_final() => Ok(Self::Rejected),
             T::Fill { done: true } if working || pending => Ok(Self::Filled),
             T::Fill { done: false } if working => Ok(Self::PartiallyFilled),
             T::Fill { done: false } if pending => Ok(self),
@@ -404,18 +404,18 @@ mod tests {
     fn every_row_of_the_specification_holds() {
         for (from, trigger, to) in [
             (S::Initialized, T::Send, S::Submitted),
-            (S::Submitted, T::Refuse, S::Rejected),
+            (S::Submitted, T::Reject, S::Rejected),
             (S::Submitted, T::VenueAccepts, S::Accepted),
             (S::Accepted, T::Fill { done: true }, S::Filled),
             (S::Accepted, T::Fill { done: false }, S::PartiallyFilled),
             (S::PartiallyFilled, T::Fill { done: true }, S::Filled),
             (S::Accepted, T::SendModify, S::PendingUpdate),
             (S::PendingUpdate, T::ModifyDone { partly_filled: false }, S::Accepted),
-            (S::PendingUpdate, T::Refuse, S::Rejected),
+            (S::PendingUpdate, T::Reject, S::Rejected),
             (S::Accepted, T::SendCancel, S::PendingCancel),
             (S::PendingCancel, T::CancelDone, S::Canceled),
             (S::Accepted, T::Expire, S::Expired),
-            (S::Accepted, T::Refuse, S::Rejected),
+            (S::Accepted, T::Reject, S::Rejected),
         ] {
             assert_eq!(from.next(trigger), Ok(to), "{from} {trigger:?}");
         }
@@ -426,7 +426,7 @@ mod tests {
         let triggers = [
             T::Send,
             T::VenueAccepts,
-            T::Refuse,
+            T::Reject,
             T::Fill { done: true },
             T::Fill { done: false },
             T::SendModify,
@@ -459,9 +459,9 @@ mod tests {
         let check = |change: fn(&mut OrderRequest), field: &str| {
             let mut request = market_buy();
             change(&mut request);
-            let refusal = request.validate_shape().unwrap_err();
-            assert_eq!(refusal.code, ReasonCode::ValidationError);
-            assert!(refusal.text.starts_with(field), "{refusal}");
+            let rejection = request.validate_shape().unwrap_err();
+            assert_eq!(rejection.code, ReasonCode::ValidationError);
+            assert!(rejection.text.starts_with(field), "{rejection}");
         };
         assert_eq!(market_buy().validate_shape(), Ok(()));
         check(|order| order.client_order_id = "".into(), "CLIENT_ORDER_ID");
@@ -482,9 +482,9 @@ mod tests {
     }
 
     #[test]
-    fn refusal_text_is_one_short_line() {
-        let refusal = Rejection::new(ReasonCode::InternalError, "a\nb".repeat(400));
-        assert_eq!(refusal.text.chars().count(), REASON_TEXT_MAX);
-        assert!(!refusal.text.contains('\n'));
+    fn rejection_text_is_one_short_line() {
+        let rejection = Rejection::new(ReasonCode::InternalError, "a\nb".repeat(400));
+        assert_eq!(rejection.text.chars().count(), REASON_TEXT_MAX);
+        assert!(!rejection.text.contains('\n'));
     }
 }

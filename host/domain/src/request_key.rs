@@ -90,7 +90,7 @@ pub fn request_key(request: &OrderRequest, instrument_id: &str) -> u64 {
     let quantity = request.quantity.shares().to_string();
     let price = request.price.map(|price| price.to_string());
     let trigger_price = request.trigger_price.map(|price| price.to_string());
-    let expire_time = request.expire_time.map(|moment| moment.nanos().to_string());
+    let expire_time = request.expire_time.map(|timestamp| timestamp.nanos().to_string());
     RequestShape {
         instrument_id,
         order_side: request.side.as_str(),

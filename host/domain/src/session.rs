@@ -31,10 +31,10 @@ pub fn close_of(date: JstDate) -> u64 {
     if longer_hours.is_some_and(|first| date >= first) { CLOSE } else { CLOSE_BEFORE_2024_11_05 }
 }
 
-/// The official close of the Japanese day that `moment` falls on.
+/// The official close of the Japanese day that `timestamp` falls on.
 #[must_use]
-pub fn close_after(moment: TsNanos) -> TsNanos {
-    TsNanos::from_jst(moment.jst_date(), close_of(moment.jst_date())).unwrap_or(TsNanos::MAX)
+pub fn close_after(timestamp: TsNanos) -> TsNanos {
+    TsNanos::from_jst(timestamp.jst_date(), close_of(timestamp.jst_date())).unwrap_or(TsNanos::MAX)
 }
 
 /// Whether the exchange may be open on a date as far as the week tells. Public holidays are not
@@ -78,7 +78,7 @@ pub fn weekdays_between(from: JstDate, to: JstDate) -> u32 {
     whole_weeks + rest.filter(|date| is_weekday(*date)).count() as u32
 }
 
-/// The sessions of one trading day, as moments.
+/// The sessions of one trading day, as timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TradingHours {
     /// The date in Japan.
@@ -130,38 +130,38 @@ impl TradingHours {
     }
 
     fn closing_at(date: JstDate, close: u64) -> Self {
-        let moment = |of_day| TsNanos::from_jst(date, of_day).unwrap_or(TsNanos::MAX);
+        let timestamp = |of_day| TsNanos::from_jst(date, of_day).unwrap_or(TsNanos::MAX);
         Self {
             date,
-            start: moment(0),
-            morning_open: moment(MORNING_OPEN),
-            morning_close: moment(MORNING_CLOSE),
-            afternoon_open: moment(AFTERNOON_OPEN),
-            close: moment(close),
+            start: timestamp(0),
+            morning_open: timestamp(MORNING_OPEN),
+            morning_close: timestamp(MORNING_CLOSE),
+            afternoon_open: timestamp(AFTERNOON_OPEN),
+            close: timestamp(close),
         }
     }
 
-    /// The next opening auction that an order arriving at `moment` can still reach, if there is one
+    /// The next opening auction that an order arriving at `timestamp` can still reach, if there is one
     /// on this day: the morning's before 09:00, the afternoon's before 12:30.
     #[must_use]
-    pub fn next_open(&self, moment: TsNanos) -> Option<TsNanos> {
-        [self.morning_open, self.afternoon_open].into_iter().find(|open| moment < *open)
+    pub fn next_open(&self, timestamp: TsNanos) -> Option<TsNanos> {
+        [self.morning_open, self.afternoon_open].into_iter().find(|open| timestamp < *open)
     }
 
-    /// The next closing auction that an order arriving at `moment` can still reach, if there is one
+    /// The next closing auction that an order arriving at `timestamp` can still reach, if there is one
     /// on this day: the morning's before 11:30, the day's before the close.
     #[must_use]
-    pub fn next_close(&self, moment: TsNanos) -> Option<TsNanos> {
-        [self.morning_close, self.close].into_iter().find(|close| moment < *close)
+    pub fn next_close(&self, timestamp: TsNanos) -> Option<TsNanos> {
+        [self.morning_close, self.close].into_iter().find(|close| timestamp < *close)
     }
 
-    /// When an order that arrives at `moment` can match first: at once, except that an order that
+    /// When an order that arrives at `timestamp` can match first: at once, except that an order that
     /// comes after a session's close is too late for prints of its closing auction, which may be
     /// stamped up to [`AUCTION_SLACK`] later.
     #[must_use]
-    pub fn not_before(&self, moment: TsNanos) -> TsNanos {
+    pub fn not_before(&self, timestamp: TsNanos) -> TsNanos {
         let slack_end = self.morning_close.plus_nanos(AUCTION_SLACK);
-        if (self.morning_close..slack_end).contains(&moment) { slack_end } else { moment }
+        if (self.morning_close..slack_end).contains(&timestamp) { slack_end } else { timestamp }
     }
 }
 
@@ -173,7 +173,7 @@ mod tests {
         JstDate::from_ymd_opt(year, month, day).unwrap()
     }
 
-    fn moment(hour: u64, minute: u64) -> TsNanos {
+    fn timestamp(hour: u64, minute: u64) -> TsNanos {
         TsNanos::from_jst(date(2025, 1, 6), at(hour, minute)).unwrap()
     }
 
@@ -181,7 +181,7 @@ mod tests {
     fn the_day_got_longer_in_november_2024() {
         assert_eq!(close_of(date(2024, 11, 4)), CLOSE_BEFORE_2024_11_05);
         assert_eq!(close_of(date(2024, 11, 5)), CLOSE);
-        assert_eq!(close_after(moment(12, 0)).to_string(), "2025-01-06 15:30:00.000000 JST");
+        assert_eq!(close_after(timestamp(12, 0)).to_string(), "2025-01-06 15:30:00.000000 JST");
     }
 
     #[test]
@@ -200,25 +200,25 @@ mod tests {
     #[test]
     fn auctions_are_found_by_the_clock() {
         let hours = TradingHours::of(date(2025, 1, 6));
-        assert_eq!(hours.next_open(moment(8, 59)), Some(moment(9, 0)));
-        assert_eq!(hours.next_open(moment(9, 0)), Some(moment(12, 30)));
-        assert_eq!(hours.next_open(moment(12, 30)), None);
-        assert_eq!(hours.next_close(moment(8, 0)), Some(moment(11, 30)));
-        assert_eq!(hours.next_close(moment(11, 30)), Some(moment(15, 30)));
-        assert_eq!(hours.next_close(moment(15, 30)), None);
-        assert_eq!(hours.not_before(moment(11, 29)), moment(11, 29));
-        assert_eq!(hours.not_before(moment(11, 31)), moment(11, 35));
-        assert_eq!(hours.not_before(moment(11, 35)), moment(11, 35));
+        assert_eq!(hours.next_open(timestamp(8, 59)), Some(timestamp(9, 0)));
+        assert_eq!(hours.next_open(timestamp(9, 0)), Some(timestamp(12, 30)));
+        assert_eq!(hours.next_open(timestamp(12, 30)), None);
+        assert_eq!(hours.next_close(timestamp(8, 0)), Some(timestamp(11, 30)));
+        assert_eq!(hours.next_close(timestamp(11, 30)), Some(timestamp(15, 30)));
+        assert_eq!(hours.next_close(timestamp(15, 30)), None);
+        assert_eq!(hours.not_before(timestamp(11, 29)), timestamp(11, 29));
+        assert_eq!(hours.not_before(timestamp(11, 31)), timestamp(11, 35));
+        assert_eq!(hours.not_before(timestamp(11, 35)), timestamp(11, 35));
     }
 
     #[test]
     fn a_day_s_bar_has_one_opening_and_one_closing_auction() {
         let hours = TradingHours::of(date(2025, 1, 6)).in_one_session();
         assert!(hours.is_one_session() && !TradingHours::of(hours.date).is_one_session());
-        assert_eq!(hours.next_open(moment(8, 59)), Some(moment(9, 0)));
-        assert_eq!(hours.next_open(moment(9, 0)), None);
-        assert_eq!(hours.next_close(moment(9, 0)), Some(moment(15, 30)));
-        assert_eq!(hours.not_before(moment(11, 31)), moment(11, 31));
+        assert_eq!(hours.next_open(timestamp(8, 59)), Some(timestamp(9, 0)));
+        assert_eq!(hours.next_open(timestamp(9, 0)), None);
+        assert_eq!(hours.next_close(timestamp(9, 0)), Some(timestamp(15, 30)));
+        assert_eq!(hours.not_before(timestamp(11, 31)), timestamp(11, 31));
     }
 
     #[test]

@@ -23,9 +23,9 @@ pub enum SignalKind {
     EntryLong,
     /// A short entry.
     EntryShort,
-    /// An exit.
+    /// An exit from a position.
     Exit,
-    /// A remark.
+    /// A remark without a trade.
     Annotate,
 }
 
@@ -45,9 +45,9 @@ impl SignalKind {
 /// A mark that the strategy sets (specification 2, `StrategySignal`).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Signal {
-    /// What traded.
+    /// The instrument, by its position in the list given at init.
     pub instrument: InstrumentIx,
-    /// What it says.
+    /// Entry, exit or remark.
     pub kind: SignalKind,
     /// Which way, where that makes sense.
     pub side: Option<OrderSide>,
@@ -55,7 +55,7 @@ pub struct Signal {
     pub price: Option<Price>,
     /// A short name to group by.
     pub tag: Option<String>,
-    /// Free text.
+    /// Free text for people.
     pub note: Option<String>,
 }
 
@@ -106,11 +106,11 @@ pub struct Capabilities {
 pub enum LogLevel {
     /// Details for the author.
     Debug,
-    /// News.
+    /// What a user wants to know.
     Info,
-    /// Something odd.
+    /// Something odd that stops nothing.
     Warn,
-    /// Something failed.
+    /// Something failed; the run may go on.
     Error,
     /// The last words of a panic.
     Panic,
@@ -135,9 +135,9 @@ impl LogLevel {
 pub struct LogLine {
     /// The event that the strategy was handling, once there was one.
     pub ts_event: Option<TsNanos>,
-    /// How grave.
+    /// How grave it is, by the writer's own judgment.
     pub level: LogLevel,
-    /// The text.
+    /// The line without its end.
     pub message: String,
 }
 

@@ -53,7 +53,7 @@ impl TsNanos {
         Self(self.0.saturating_add(nanos))
     }
 
-    /// The moment `nanos_of_day` after midnight in Japan on `date`, or `None` for dates before 1970
+    /// The timestamp `nanos_of_day` after midnight in Japan on `date`, or `None` for dates before 1970
     /// or after 2553.
     #[must_use]
     pub fn from_jst(date: JstDate, nanos_of_day: u64) -> Option<Self> {
@@ -66,7 +66,7 @@ impl TsNanos {
     #[must_use]
     pub fn jst_date(self) -> JstDate {
         DateTime::<Utc>::from_timestamp((self.jst_nanos() / NANOS_PER_SECOND).cast_signed(), 0)
-            .map_or(NaiveDate::MAX, |moment| moment.date_naive())
+            .map_or(NaiveDate::MAX, |timestamp| timestamp.date_naive())
     }
 
     /// Days since 1970-01-01 of the calendar date in Japan; cheap, for comparing days.

@@ -4,14 +4,14 @@ use domain::market::Trade;
 use domain::{Quantity, TimeInForce, TsNanos};
 
 use crate::Exchange;
-use crate::book::Budget;
+use crate::book::ParticipationBudget;
 use crate::matching::FillPrices;
-use crate::order::{OrderIx, Place};
+use crate::order::{OrderIx, Standing};
 
 impl Exchange {
     /// The trade is an auction that some orders wait for: they and the orders that take liquidity
     /// share it, oldest first. What is left of those that waited expires.
-    pub(crate) fn match_auction(&mut self, print: Trade, budget: &mut Budget) {
+    pub(crate) fn match_auction(&mut self, print: Trade, budget: &mut ParticipationBudget) {
         let book = &self.markets[usize::from(print.instrument.0)].book;
         let waited: Vec<OrderIx> =
             book.waiting().filter(|number| self.is_its_auction(*number, print)).collect();
@@ -38,7 +38,12 @@ impl Exchange {
 
     /// Fills an order at the auction's own price. A limit must be better than that price, or at it
     /// with the whole queue ahead inside the auction's volume.
-    pub(crate) fn fill_in_auction(&mut self, number: OrderIx, print: Trade, budget: &mut Budget) {
+    pub(crate) fn fill_in_auction(
+        &mut self,
+        number: OrderIx,
+        print: Trade,
+        budget: &mut ParticipationBudget,
+    ) {
         let lot = self.market_of(number).instrument.lot;
         let order = &self.orders[number];
         let side = order.record.request.side;
@@ -63,7 +68,7 @@ impl Exchange {
     /// What is left of orders whose auction is over expires.
     pub(crate) fn expire_rests(&mut self, waited: &[OrderIx], now: TsNanos) {
         for number in waited {
-            if self.orders[*number].place != Place::Nowhere {
+            if self.orders[*number].standing != Standing::Nowhere {
                 self.expire(*number, now, None);
             }
         }

@@ -6,9 +6,9 @@ use domain::time::NANOS_PER_MINUTE;
 use domain::{InstrumentIx, OrderSide, Price, Quantity, TimeInForce, TsNanos};
 
 use crate::Exchange;
-use crate::book::Budget;
+use crate::book::ParticipationBudget;
 use crate::matching::FillPrices;
-use crate::order::{OrderIx, Place};
+use crate::order::{OrderIx, Standing};
 
 /// A bar, as the exchange matches it.
 #[derive(Debug, Clone, Copy)]
@@ -52,7 +52,8 @@ impl Exchange {
         if market.book.is_empty() || !is_known {
             return;
         }
-        let mut budget = Budget::new(self.model.budget(bar.volume, market.instrument.lot));
+        let mut budget =
+            ParticipationBudget::new(self.model.budget(bar.volume, market.instrument.lot));
         let span = Span { bar: Bar { instrument, ..*bar }, start: self.start_of(bar) };
         self.bar_auction(span, TimeInForce::AtTheOpen, &mut budget);
         self.bar_takers(span, &mut budget);
@@ -75,7 +76,7 @@ impl Exchange {
     }
 
     /// Orders whose auction opens or closes this bar.
-    fn bar_auction(&mut self, span: Span, life: TimeInForce, budget: &mut Budget) {
+    fn bar_auction(&mut self, span: Span, life: TimeInForce, budget: &mut ParticipationBudget) {
         // A minute's bar is the auction when it begins with it; a day's bar has all of them.
         let last_auction = match span.bar.granularity {
             BarGranularity::Minute => span.start,
@@ -92,7 +93,7 @@ impl Exchange {
         let print = Trade { instrument, ts_event, price, quantity };
         for number in &waited {
             // A limit order that turned market may be done by now.
-            if self.orders[*number].place != Place::Nowhere {
+            if self.orders[*number].standing != Standing::Nowhere {
                 self.fill_in_auction(*number, print, budget);
             }
         }
@@ -105,9 +106,9 @@ impl Exchange {
     }
 
     /// Orders that take liquidity fill at the open plus slippage, inside the bar's range.
-    fn bar_takers(&mut self, span: Span, budget: &mut Budget) {
-        let mut place = 0;
-        while let Some(number) = self.markets[usize::from(span.bar.instrument.0)].book.taker(place)
+    fn bar_takers(&mut self, span: Span, budget: &mut ParticipationBudget) {
+        let mut index = 0;
+        while let Some(number) = self.markets[usize::from(span.bar.instrument.0)].book.taker(index)
         {
             if self.takes_part(number, span) {
                 match self.taker_price(number, span.bar.open) {
@@ -118,19 +119,19 @@ impl Exchange {
                     None => self.rest_instead(number),
                 }
             }
-            if self.orders[number].place == Place::Taker {
-                place += 1;
+            if self.orders[number].standing == Standing::Taker {
+                index += 1;
             }
         }
     }
 
     /// Stops that the bar reaches fill at the worse of trigger and open plus slippage.
-    fn bar_stops(&mut self, span: Span, side: OrderSide, budget: &mut Budget) {
-        let mut place = 0;
+    fn bar_stops(&mut self, span: Span, side: OrderSide, budget: &mut ParticipationBudget) {
+        let mut index = 0;
         loop {
             let book = &self.markets[usize::from(span.bar.instrument.0)].book;
-            let ladder = if side == OrderSide::Buy { &book.stop_buys } else { &book.stop_sells };
-            let Some(number) = ladder.get(place).map(|rung| rung.order) else { break };
+            let levels = if side == OrderSide::Buy { &book.stop_buys } else { &book.stop_sells };
+            let Some(number) = levels.get(index).map(|entry| entry.order) else { break };
             let trigger = self.orders[number].record.request.trigger_price.unwrap_or_default();
             let farthest = if side == OrderSide::Buy { span.bar.high } else { span.bar.low };
             if (farthest.units() - trigger.units()) * side.sign() < 0 {
@@ -140,12 +141,18 @@ impl Exchange {
                 self.trigger(number, span.bar.ts_event);
                 self.fill_triggered(number, span, trigger, budget);
             } else {
-                place += 1;
+                index += 1;
             }
         }
     }
 
-    fn fill_triggered(&mut self, number: OrderIx, span: Span, trigger: Price, budget: &mut Budget) {
+    fn fill_triggered(
+        &mut self,
+        number: OrderIx,
+        span: Span,
+        trigger: Price,
+        budget: &mut ParticipationBudget,
+    ) {
         let side = self.orders[number].record.request.side;
         let base = Span::worse(trigger, span.bar.open, side);
         if let Some(price) = self.taker_price(number, base) {
@@ -161,12 +168,12 @@ impl Exchange {
     }
 
     /// Resting orders fill when the bar trades through them, at their price or at a better open.
-    fn bar_resting(&mut self, span: Span, side: OrderSide, budget: &mut Budget) {
-        let mut place = 0;
+    fn bar_resting(&mut self, span: Span, side: OrderSide, budget: &mut ParticipationBudget) {
+        let mut index = 0;
         while !budget.is_used_up() {
             let book = &self.markets[usize::from(span.bar.instrument.0)].book;
-            let ladder = if side == OrderSide::Buy { &book.buys } else { &book.sells };
-            let Some(number) = ladder.get(place).map(|rung| rung.order) else { break };
+            let levels = if side == OrderSide::Buy { &book.buys } else { &book.sells };
+            let Some(number) = levels.get(index).map(|entry| entry.order) else { break };
             let limit = self.orders[number].record.request.price.unwrap_or_default();
             let beyond = span.beyond(limit, side);
             if beyond < 0 || beyond == 0 && self.model.queue_ahead != Some(0) {
@@ -177,8 +184,8 @@ impl Exchange {
                 let price = if opens_beyond { span.bar.open } else { limit };
                 self.fill_in_bar(number, span, FillPrices { last: price, market: price }, budget);
             }
-            if self.orders[number].place == Place::Resting {
-                place += 1;
+            if self.orders[number].standing == Standing::Resting {
+                index += 1;
             }
         }
     }
@@ -188,7 +195,7 @@ impl Exchange {
         number: OrderIx,
         span: Span,
         prices: FillPrices,
-        budget: &mut Budget,
+        budget: &mut ParticipationBudget,
     ) {
         let quantity = budget.take(self.orders[number].record.leaves());
         if !quantity.is_zero() {

@@ -4,10 +4,10 @@ use domain::{Price, Quantity, TsNanos};
 
 use crate::order::OrderIx;
 
-/// An order's place on a ladder.
+/// An order among the price levels of a side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Rung {
-    /// The price, times the ladder's sign: the smallest is reached first.
+pub(crate) struct LevelOrder {
+    /// The price, times the levels's sign: the smallest is reached first.
     key: i64,
     sequence: u64,
     pub(crate) order: OrderIx,
@@ -16,45 +16,45 @@ pub(crate) struct Rung {
 /// Orders sorted by price, the one that the market reaches first in front; at the same price the
 /// older one.
 #[derive(Debug, Clone)]
-pub(crate) struct Ladder {
+pub(crate) struct PriceLevels {
     sign: i64,
-    rungs: Vec<Rung>,
+    orders: Vec<LevelOrder>,
 }
 
-impl Ladder {
+impl PriceLevels {
     const fn new(sign: i64) -> Self {
-        Self { sign, rungs: Vec::new() }
+        Self { sign, orders: Vec::new() }
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.rungs.len()
+        self.orders.len()
     }
 
-    pub(crate) fn get(&self, place: usize) -> Option<Rung> {
-        self.rungs.get(place).copied()
+    pub(crate) fn get(&self, index: usize) -> Option<LevelOrder> {
+        self.orders.get(index).copied()
     }
 
     /// The price that the market reaches first.
     #[inline]
     pub(crate) fn first_price(&self) -> Option<i64> {
-        self.rungs.first().map(|rung| rung.key * self.sign)
+        self.orders.first().map(|entry| entry.key * self.sign)
     }
 
-    fn place_of(&self, price: Price, sequence: u64) -> usize {
+    fn index_of(&self, price: Price, sequence: u64) -> usize {
         let wanted = (price.units() * self.sign, sequence);
-        self.rungs.partition_point(|rung| (rung.key, rung.sequence) < wanted)
+        self.orders.partition_point(|entry| (entry.key, entry.sequence) < wanted)
     }
 
     pub(crate) fn add(&mut self, price: Price, sequence: u64, order: OrderIx) {
-        let place = self.place_of(price, sequence);
-        self.rungs.insert(place, Rung { key: price.units() * self.sign, sequence, order });
+        let index = self.index_of(price, sequence);
+        self.orders.insert(index, LevelOrder { key: price.units() * self.sign, sequence, order });
     }
 
     pub(crate) fn remove(&mut self, price: Price, sequence: u64, order: OrderIx) {
-        let place = self.place_of(price, sequence);
-        let found = self.rungs.get(place).map(|rung| rung.order);
+        let index = self.index_of(price, sequence);
+        let found = self.orders.get(index).map(|entry| entry.order);
         assert!(found == Some(order), "order {order} stood elsewhere than at {price}");
-        self.rungs.remove(place);
+        self.orders.remove(index);
     }
 }
 
@@ -81,11 +81,11 @@ pub(crate) struct Book {
     /// No taker matches before this.
     pub(crate) takers_after: TsNanos,
     /// Resting limit orders.
-    pub(crate) buys: Ladder,
-    pub(crate) sells: Ladder,
+    pub(crate) buys: PriceLevels,
+    pub(crate) sells: PriceLevels,
     /// Stops that wait for their trigger.
-    pub(crate) stop_buys: Ladder,
-    pub(crate) stop_sells: Ladder,
+    pub(crate) stop_buys: PriceLevels,
+    pub(crate) stop_sells: PriceLevels,
     /// Oldest first. An order that also rests (funari) stands on both lists.
     auctions: Vec<Waiting>,
     /// No auction comes before this.
@@ -97,10 +97,10 @@ impl Default for Book {
         Self {
             takers: Vec::new(),
             takers_after: TsNanos::MAX,
-            buys: Ladder::new(-1),
-            sells: Ladder::new(1),
-            stop_buys: Ladder::new(1),
-            stop_sells: Ladder::new(-1),
+            buys: PriceLevels::new(-1),
+            sells: PriceLevels::new(1),
+            stop_buys: PriceLevels::new(1),
+            stop_sells: PriceLevels::new(-1),
             auctions: Vec::new(),
             auction_from: TsNanos::MAX,
         }
@@ -109,14 +109,14 @@ impl Default for Book {
 
 impl Book {
     pub(crate) fn is_empty(&self) -> bool {
-        let ladders = [&self.buys, &self.sells, &self.stop_buys, &self.stop_sells];
+        let levels = [&self.buys, &self.sells, &self.stop_buys, &self.stop_sells];
         self.takers.is_empty()
             && self.auctions.is_empty()
-            && ladders.iter().all(|ladder| ladder.len() == 0)
+            && levels.iter().all(|levels| levels.len() == 0)
     }
 
-    pub(crate) fn taker(&self, place: usize) -> Option<OrderIx> {
-        self.takers.get(place).map(|taker| taker.order)
+    pub(crate) fn taker(&self, index: usize) -> Option<OrderIx> {
+        self.takers.get(index).map(|taker| taker.order)
     }
 
     pub(crate) fn takers(&self) -> impl Iterator<Item = OrderIx> {
@@ -124,8 +124,8 @@ impl Book {
     }
 
     pub(crate) fn add_taker(&mut self, sequence: u64, order: OrderIx, after: TsNanos) {
-        let place = self.takers.partition_point(|other| other.sequence < sequence);
-        self.takers.insert(place, Taker { sequence, order, after });
+        let index = self.takers.partition_point(|other| other.sequence < sequence);
+        self.takers.insert(index, Taker { sequence, order, after });
         self.takers_after = self.takers_after.min(after);
     }
 
@@ -160,12 +160,12 @@ impl Book {
 
 /// What is left of one trade for our orders (F3).
 #[derive(Debug, Clone)]
-pub(crate) struct Budget {
+pub(crate) struct ParticipationBudget {
     left: Quantity,
     taken: Quantity,
 }
 
-impl Budget {
+impl ParticipationBudget {
     pub(crate) const fn new(shares: Quantity) -> Self {
         Self { left: shares, taken: Quantity::ZERO }
     }
@@ -192,7 +192,7 @@ impl Budget {
 mod tests {
     use super::*;
 
-    fn ladders() -> (Ladder, Ladder) {
+    fn levels() -> (PriceLevels, PriceLevels) {
         let mut book = Book::default();
         for (price, sequence) in [(10, 1), (12, 2), (11, 3), (12, 4)] {
             book.buys.add(Price::from_yen(price), sequence, sequence as OrderIx);
@@ -201,13 +201,13 @@ mod tests {
         (book.buys, book.sells)
     }
 
-    fn order(ladder: &Ladder) -> Vec<OrderIx> {
-        ladder.rungs.iter().map(|rung| rung.order).collect()
+    fn order(levels: &PriceLevels) -> Vec<OrderIx> {
+        levels.orders.iter().map(|entry| entry.order).collect()
     }
 
     #[test]
     fn the_best_price_stands_first_and_the_older_at_equal_price() {
-        let (mut buys, sells) = ladders();
+        let (mut buys, sells) = levels();
         assert_eq!(order(&buys), [2, 4, 3, 1]);
         assert_eq!(order(&sells), [1, 3, 2, 4]);
         buys.remove(Price::from_yen(12), 4, 4);
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "stood elsewhere")]
     fn an_order_is_never_taken_from_another_s_place() {
-        let (mut buys, _) = ladders();
+        let (mut buys, _) = levels();
         buys.remove(Price::from_yen(11), 4, 4);
     }
 }

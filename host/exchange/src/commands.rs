@@ -8,9 +8,9 @@ use domain::{
     OrderSide, OrderStatus, Origin, Quantity, ReasonCode, Rejection, TsNanos,
 };
 
-use crate::order::{Order, OrderIx, Place};
-use crate::store::{Known, origin_of};
-use crate::{Due, Exchange, checks, numbered};
+use crate::order::{Order, OrderIx, Standing};
+use crate::store::{IdState, origin_of};
+use crate::{Exchange, Scheduled, checks, numbered};
 
 /// A command that came to nothing although nothing is wrong with its order: the order is done, or was
 /// never sent. A fill may always come first.
@@ -73,7 +73,7 @@ impl Exchange {
         if let Err(rejection) = self.venue_rejection_of(number) {
             self.reject(number, now, rejection);
         } else {
-            self.after_latency(now, Due::Arrival(number));
+            self.after_latency(now, Scheduled::Arrival(number));
         }
     }
 
@@ -122,7 +122,7 @@ impl Exchange {
             self.transition(number, OrderTrigger::SendModify, now, |_| {
                 OrderEventKind::PendingUpdate(change)
             });
-            self.after_latency(now, Due::Modify(number, change));
+            self.after_latency(now, Scheduled::Modify(number, change));
         }
     }
 
@@ -130,31 +130,31 @@ impl Exchange {
     pub fn run_due(&mut self) {
         let Some(now) = self.next_due() else { return };
         while self.next_due() == Some(now) {
-            if let Some((_, due)) = self.due.pop_first() {
-                self.do_due(now, due);
+            if let Some((_, event)) = self.schedule.pop_first() {
+                self.execute_scheduled(now, event);
             }
         }
     }
 
     /// Lets something happen when it arrives at the exchange: now, or later where there is latency.
-    fn after_latency(&mut self, now: TsNanos, due: Due) {
+    fn after_latency(&mut self, now: TsNanos, event: Scheduled) {
         if self.model.latency_ns == 0 {
-            self.do_due(now, due);
+            self.execute_scheduled(now, event);
         } else {
-            self.put_due(now.plus_nanos(self.model.latency_ns), due);
+            self.schedule_at(now.plus_nanos(self.model.latency_ns), event);
         }
     }
 
-    fn do_due(&mut self, now: TsNanos, due: Due) {
-        match due {
-            Due::Arrival(number) => self.arrive(number, now),
-            Due::Cancel(number) => self.finish_cancel(number, now),
-            Due::Modify(number, change) => self.finish_modify(number, now, change),
-            Due::Lapse(number) => {
-                self.orders[number].lapse = None;
+    fn execute_scheduled(&mut self, now: TsNanos, event: Scheduled) {
+        match event {
+            Scheduled::Arrival(number) => self.arrive(number, now),
+            Scheduled::Cancel(number) => self.finish_cancel(number, now),
+            Scheduled::Modify(number, change) => self.finish_modify(number, now, change),
+            Scheduled::Expiry(number) => {
+                self.orders[number].expiry = None;
                 self.expire(number, now, None);
             }
-            Due::CarryOver => self.carry_over(now),
+            Scheduled::CarryOver => self.carry_over(now),
         }
     }
 
@@ -177,7 +177,7 @@ impl Exchange {
             self.transition(number, OrderTrigger::SendCancel, now, |_| {
                 OrderEventKind::PendingCancel
             });
-            self.after_latency(now, Due::Cancel(number));
+            self.after_latency(now, Scheduled::Cancel(number));
         }
     }
 
@@ -203,10 +203,10 @@ impl Exchange {
         let keeps_place = changed.price == before.price
             && changed.trigger_price == before.trigger_price
             && changed.quantity <= before.quantity;
-        let is_at_exchange = self.orders[number].place != Place::Nowhere;
+        let is_at_exchange = self.orders[number].standing != Standing::Nowhere;
         let must_move = is_at_exchange && (!keeps_place || change.expire_time.is_some());
         if must_move {
-            self.leave_place(number);
+            self.leave_book(number);
         }
         let (sequence, queue) = (self.next_sequence(), self.model.queue_ahead.unwrap_or_default());
         let order = &mut self.orders[number];
@@ -229,7 +229,7 @@ impl Exchange {
     /// Refuses an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
         self.orders[number].record.rejection = Some(rejection.clone());
-        self.transition(number, OrderTrigger::Refuse, now, |_| OrderEventKind::Rejected(rejection));
+        self.transition(number, OrderTrigger::Reject, now, |_| OrderEventKind::Rejected(rejection));
         self.close(number);
     }
 
@@ -238,7 +238,7 @@ impl Exchange {
         if self.open.remove(&number) {
             *self.orders.open_mut(origin_of(number)) -= 1;
             self.release(number);
-            self.leave_place(number);
+            self.leave_book(number);
         }
         self.orders.finish(number);
     }
@@ -251,9 +251,11 @@ impl Exchange {
     /// may always come first.
     fn find(&mut self, origin: Origin, client_order_id: &str, command: &str) -> Option<OrderIx> {
         match self.orders.find(origin, client_order_id) {
-            Known::Here(number) => return Some(number),
-            Known::Gone(status) => self.warn_too_late(origin, command, client_order_id, status),
-            Known::Never => {
+            IdState::Held(number) => return Some(number),
+            IdState::Retired(status) => {
+                self.warn_too_late(origin, command, client_order_id, status)
+            }
+            IdState::Unused => {
                 let code = ReasonCode::OrderStatusUnknown;
                 let shown: String = client_order_id.chars().take(40).collect();
                 let text = format!("{code}: {command} of `{shown}`, which was never sent");

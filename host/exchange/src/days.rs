@@ -6,8 +6,8 @@ use domain::session::{AUCTION_SLACK, TradingHours};
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
 use domain::{InstrumentIx, OrderEventKind, Price, TimeInForce, TsNanos};
 
-use crate::order::{OrderIx, Place};
-use crate::{Due, Exchange};
+use crate::order::{OrderIx, Standing};
+use crate::{Exchange, Scheduled};
 
 impl Exchange {
     /// A trading day with the sessions `hours` begins for an instrument, whose previous close is
@@ -17,7 +17,7 @@ impl Exchange {
         let is_new = self.hours.is_none_or(|present| present.date != hours.date);
         self.hours = Some(hours);
         if is_new && !self.open.is_empty() {
-            self.put_due(hours.start, Due::CarryOver);
+            self.schedule_at(hours.start, Scheduled::CarryOver);
         }
     }
 
@@ -50,7 +50,7 @@ impl Exchange {
         for number in all {
             let order = &mut self.orders[number];
             order.next_day = false;
-            let waits = order.place == Place::Parked;
+            let waits = order.standing == Standing::Parked;
             if self.check_range(&self.orders[number].record.request).is_err() {
                 self.expire(number, now, Some("PRICE_LIMIT"));
             } else if let Err(rejection) = self.check_cash_again(number) {
@@ -71,7 +71,7 @@ impl Exchange {
         let order = &mut self.orders[number];
         let Some(hours) = self.hours else { return self.enter_book(number) };
         if order.next_day || now >= hours.close {
-            order.place = Place::Parked;
+            order.standing = Standing::Parked;
             return;
         }
         let auction = match order.record.request.time_in_force {
@@ -85,32 +85,32 @@ impl Exchange {
         let Some(auction) = auction else {
             // The day has no such auction any more.
             order.next_day = true;
-            order.place = Place::Parked;
+            order.standing = Standing::Parked;
             return;
         };
         order.auction = Some(auction);
         let works_before = order.funari;
         self.market_mut(number).book.add_to_auction(number, auction);
-        if auction <= hours.morning_close && self.orders[number].lapse.is_none() {
+        if auction <= hours.morning_close && self.orders[number].expiry.is_none() {
             // Where a session ends without the auction; the day's end sees to the afternoon.
             let end = hours.morning_close.plus_nanos(AUCTION_SLACK);
-            self.orders[number].lapse = Some(self.put_due(end, Due::Lapse(number)));
+            self.orders[number].expiry = Some(self.schedule_at(end, Scheduled::Expiry(number)));
         }
         if works_before {
             self.orders[number].miss_late_prints(hours, now);
             self.enter_book(number);
         } else {
-            self.orders[number].place = Place::Auction;
+            self.orders[number].standing = Standing::Auction;
         }
     }
 
     /// A GTD order ends with its date even when nothing is traded then.
     fn schedule_end_of_date(&mut self, number: OrderIx) {
         let order = &self.orders[number];
-        let Some(last) = order.last_day().filter(|_| order.lapse.is_none()) else { return };
+        let Some(last) = order.last_day().filter(|_| order.expiry.is_none()) else { return };
         let midnight = (last + 1).saturating_mul(NANOS_PER_DAY).saturating_sub(JST_OFFSET_NANOS);
-        let key = self.put_due(TsNanos::from_nanos(midnight), Due::Lapse(number));
-        self.orders[number].lapse = Some(key);
+        let key = self.schedule_at(TsNanos::from_nanos(midnight), Scheduled::Expiry(number));
+        self.orders[number].expiry = Some(key);
     }
 
     /// Ends an order whose time is over; the reason is its time in force unless another is given.
@@ -121,31 +121,31 @@ impl Exchange {
     }
 
     /// Takes an order from where it stands.
-    pub(crate) fn leave_place(&mut self, number: OrderIx) {
+    pub(crate) fn leave_book(&mut self, number: OrderIx) {
         let order = &mut self.orders[number];
-        let lapse = order.lapse.take();
+        let expiry = order.expiry.take();
         let auction = order.auction.take();
-        let place = std::mem::replace(&mut order.place, Place::Nowhere);
+        let standing = std::mem::replace(&mut order.standing, Standing::Nowhere);
         let (sequence, is_buy) = (order.sequence, order.is_buy());
         let (price, trigger) = (order.record.request.price, order.record.request.trigger_price);
         let book = &mut self.market_mut(number).book;
-        match place {
-            Place::Nowhere | Place::Parked | Place::Auction => {}
-            Place::Taker => book.remove_taker(sequence),
-            Place::Resting => {
-                let ladder = if is_buy { &mut book.buys } else { &mut book.sells };
-                ladder.remove(price.unwrap_or_default(), sequence, number);
+        match standing {
+            Standing::Nowhere | Standing::Parked | Standing::Auction => {}
+            Standing::Taker => book.remove_taker(sequence),
+            Standing::Resting => {
+                let levels = if is_buy { &mut book.buys } else { &mut book.sells };
+                levels.remove(price.unwrap_or_default(), sequence, number);
             }
-            Place::Stop => {
-                let ladder = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
-                ladder.remove(trigger.unwrap_or_default(), sequence, number);
+            Standing::Stop => {
+                let levels = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
+                levels.remove(trigger.unwrap_or_default(), sequence, number);
             }
         }
         if auction.is_some() {
             book.remove_from_auction(number);
         }
-        if let Some(lapse) = lapse {
-            self.due.remove(&lapse);
+        if let Some(expiry) = expiry {
+            self.schedule.remove(&expiry);
         }
     }
 }

@@ -38,17 +38,17 @@ pub use model::{ExecutionModel, ModelError, Preset};
 pub use rules::RULES;
 
 use book::Book;
-use order::{DueKey, OrderIx};
+use order::{OrderIx, ScheduleKey};
 use store::Orders;
 
 /// What becomes due at a time of its own.
 #[derive(Debug, Clone, Copy)]
-enum Due {
+enum Scheduled {
     Arrival(OrderIx),
     Cancel(OrderIx),
     Modify(OrderIx, OrderModify),
     /// The order's own end.
-    Lapse(OrderIx),
+    Expiry(OrderIx),
     /// Orders go on into a new trading day.
     CarryOver,
 }
@@ -77,7 +77,7 @@ pub struct Exchange {
     open: BTreeSet<OrderIx>,
     /// At most one command under way and one end for each open order, and what was under way for
     /// orders that ended meanwhile.
-    due: BTreeMap<DueKey, Due>,
+    schedule: BTreeMap<ScheduleKey, Scheduled>,
     /// The present trading day, or the last one.
     hours: Option<TradingHours>,
     events: Vec<OrderEvent>,
@@ -108,7 +108,7 @@ impl Exchange {
             account: CashAccount::new(cash, instruments.len()),
             orders: Orders::default(),
             open: BTreeSet::new(),
-            due: BTreeMap::new(),
+            schedule: BTreeMap::new(),
             hours: None,
             events: Vec::new(),
             warnings: Vec::new(),
@@ -185,7 +185,7 @@ impl Exchange {
     /// When the next thing becomes due by itself, if anything does.
     #[must_use]
     pub fn next_due(&self) -> Option<TsNanos> {
-        self.due.first_key_value().map(|((due, _), _)| *due)
+        self.schedule.first_key_value().map(|((due, _), _)| *due)
     }
 
     fn market_of(&self, number: OrderIx) -> &Market {
@@ -202,9 +202,9 @@ impl Exchange {
     }
 
     /// Puts down what becomes due.
-    fn put_due(&mut self, when: TsNanos, due: Due) -> DueKey {
+    fn schedule_at(&mut self, when: TsNanos, event: Scheduled) -> ScheduleKey {
         let key = (when, self.next_sequence());
-        self.due.insert(key, due);
+        self.schedule.insert(key, event);
         key
     }
 

@@ -10,8 +10,8 @@ use domain::market::Trade;
 use domain::order::OrderTrigger;
 use domain::{Fill, Money, OrderEventKind, OrderSide, Price, Quantity, TsNanos};
 
-use crate::book::Budget;
-use crate::order::{Order, OrderIx, Place};
+use crate::book::ParticipationBudget;
+use crate::order::{Order, OrderIx, Standing};
 use crate::{Exchange, numbered};
 
 /// The price of a fill, and that of the market before slippage.
@@ -31,7 +31,8 @@ impl Exchange {
             return;
         }
         let print = *trade;
-        let mut budget = Budget::new(self.model.budget(quantity, market.instrument.lot));
+        let mut budget =
+            ParticipationBudget::new(self.model.budget(quantity, market.instrument.lot));
         if market.book.is_auction(ts_event) {
             self.match_auction(print, &mut budget);
         }
@@ -45,21 +46,26 @@ impl Exchange {
         self.trigger_stops(print, OrderSide::Sell);
     }
 
-    fn match_takers(&mut self, print: Trade, budget: &mut Budget) {
-        let mut place = 0;
-        while let Some(number) = self.markets[usize::from(print.instrument.0)].book.taker(place) {
+    fn match_takers(&mut self, print: Trade, budget: &mut ParticipationBudget) {
+        let mut index = 0;
+        while let Some(number) = self.markets[usize::from(print.instrument.0)].book.taker(index) {
             if self.orders[number].may_match_at(print.ts_event) {
                 self.match_taker(number, print, budget);
             }
             // A taker that is done or rests now is gone from the list.
-            if self.orders[number].place == Place::Taker {
-                place += 1;
+            if self.orders[number].standing == Standing::Taker {
+                index += 1;
             }
         }
     }
 
     /// Fills an order that takes liquidity, or lets it rest when the price has left it (F4).
-    pub(crate) fn match_taker(&mut self, number: OrderIx, print: Trade, budget: &mut Budget) {
+    pub(crate) fn match_taker(
+        &mut self,
+        number: OrderIx,
+        print: Trade,
+        budget: &mut ParticipationBudget,
+    ) {
         match self.taker_price(number, print.price) {
             Some(_) if budget.is_used_up() => {}
             Some(price) => {
@@ -71,13 +77,13 @@ impl Exchange {
         }
     }
 
-    fn match_resting(&mut self, print: Trade, side: OrderSide, budget: &mut Budget) {
+    fn match_resting(&mut self, print: Trade, side: OrderSide, budget: &mut ParticipationBudget) {
         let counts_touches = self.model.queue_ahead.is_some();
-        let mut place = 0;
+        let mut index = 0;
         while counts_touches || !budget.is_used_up() {
             let book = &self.markets[usize::from(print.instrument.0)].book;
-            let ladder = if side == OrderSide::Buy { &book.buys } else { &book.sells };
-            let Some(number) = ladder.get(place).map(|rung| rung.order) else { break };
+            let levels = if side == OrderSide::Buy { &book.buys } else { &book.sells };
+            let Some(number) = levels.get(index).map(|entry| entry.order) else { break };
             let limit = self.orders[number].record.request.price.unwrap_or_default();
             // Above zero where the trade is through the limit.
             let beyond = (limit.units() - print.price.units()) * side.sign();
@@ -92,8 +98,8 @@ impl Exchange {
                     self.fill(number, print.ts_event, prices, quantity);
                 }
             }
-            if self.orders[number].place == Place::Resting {
-                place += 1;
+            if self.orders[number].standing == Standing::Resting {
+                index += 1;
             }
         }
     }
@@ -105,7 +111,7 @@ impl Exchange {
         number: OrderIx,
         print: Trade,
         is_touch: bool,
-        budget: &Budget,
+        budget: &ParticipationBudget,
     ) -> Quantity {
         let lot = self.market_of(number).instrument.lot;
         let order = &mut self.orders[number];
@@ -121,11 +127,11 @@ impl Exchange {
 
     /// Stops that the trade has reached become new orders at its time (F5).
     fn trigger_stops(&mut self, print: Trade, side: OrderSide) {
-        let mut place = 0;
+        let mut index = 0;
         loop {
             let book = &self.markets[usize::from(print.instrument.0)].book;
-            let ladder = if side == OrderSide::Buy { &book.stop_buys } else { &book.stop_sells };
-            let Some(number) = ladder.get(place).map(|rung| rung.order) else { break };
+            let levels = if side == OrderSide::Buy { &book.stop_buys } else { &book.stop_sells };
+            let Some(number) = levels.get(index).map(|entry| entry.order) else { break };
             let trigger = self.orders[number].record.request.trigger_price.unwrap_or_default();
             if (print.price.units() - trigger.units()) * side.sign() < 0 {
                 break;
@@ -133,7 +139,7 @@ impl Exchange {
             if self.orders[number].may_match_at(print.ts_event) {
                 self.trigger(number, print.ts_event);
             } else {
-                place += 1;
+                index += 1;
             }
         }
     }
@@ -144,8 +150,8 @@ impl Exchange {
         let trigger = order.record.request.trigger_price.unwrap_or_default();
         let (before, is_buy) = (order.sequence, order.is_buy());
         let book = &mut self.market_mut(number).book;
-        let ladder = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
-        ladder.remove(trigger, before, number);
+        let levels = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
+        levels.remove(trigger, before, number);
         let sequence = self.next_sequence();
         let order = &mut self.orders[number];
         order.record.ts_triggered = Some(now);
@@ -177,12 +183,12 @@ impl Exchange {
         if order.waits_for_trigger() {
             let trigger = order.record.request.trigger_price.unwrap_or_default();
             let book = &mut self.market_mut(number).book;
-            let ladder = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
-            ladder.add(trigger, sequence, number);
-            self.orders[number].place = Place::Stop;
+            let levels = if is_buy { &mut book.stop_buys } else { &mut book.stop_sells };
+            levels.add(trigger, sequence, number);
+            self.orders[number].standing = Standing::Stop;
         } else if self.is_marketable(order) {
             self.market_mut(number).book.add_taker(sequence, number, after);
-            self.orders[number].place = Place::Taker;
+            self.orders[number].standing = Standing::Taker;
         } else {
             self.rest(number);
         }
@@ -207,13 +213,13 @@ impl Exchange {
 
     fn rest(&mut self, number: OrderIx) {
         let order = &mut self.orders[number];
-        order.place = Place::Resting;
+        order.standing = Standing::Resting;
         let (sequence, is_buy) = (order.sequence, order.is_buy());
         // Only orders with a limit come here: the others are always marketable.
         let price = order.record.request.price.unwrap_or_default();
         let book = &mut self.market_mut(number).book;
-        let ladder = if is_buy { &mut book.buys } else { &mut book.sells };
-        ladder.add(price, sequence, number);
+        let levels = if is_buy { &mut book.buys } else { &mut book.sells };
+        levels.add(price, sequence, number);
     }
 
     pub(crate) fn fill(

@@ -11,11 +11,11 @@ use domain::{
 pub(crate) type OrderIx = u32;
 
 /// A key of what becomes due by itself.
-pub(crate) type DueKey = (TsNanos, u64);
+pub(crate) type ScheduleKey = (TsNanos, u64);
 
 /// Where an order stands at the exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum Standing {
     /// Not there: on its way, or done.
     Nowhere,
     /// It waits for the next trading day.
@@ -44,7 +44,7 @@ pub(crate) struct Order {
     /// Place in time: smaller is older. A change that loses its place gets a new one.
     pub(crate) sequence: u64,
     /// Where it stands at the exchange.
-    pub(crate) place: Place,
+    pub(crate) standing: Standing,
     /// Shares that must trade at its price before it has its turn at a touch (F4).
     pub(crate) queue_left: Quantity,
     /// The auction that it waits for (F6).
@@ -54,7 +54,7 @@ pub(crate) struct Order {
     /// Sent for the next trading day, because the present one was over (F6).
     pub(crate) next_day: bool,
     /// When it lapses by itself, if it does so before the day's end.
-    pub(crate) lapse: Option<DueKey>,
+    pub(crate) expiry: Option<ScheduleKey>,
 }
 
 impl Order {
@@ -65,12 +65,12 @@ impl Order {
             arrival,
             reserved: Money::ZERO,
             sequence: 0,
-            place: Place::Nowhere,
+            standing: Standing::Nowhere,
             queue_left: Quantity::ZERO,
             auction: None,
             funari: false,
             next_day: false,
-            lapse: None,
+            expiry: None,
         }
     }
 

@@ -33,9 +33,9 @@ impl std::hash::Hash for IdHash {
 
 /// The key is a hash already.
 #[derive(Debug, Clone, Default)]
-struct Already(u64);
+struct PrehashedHasher(u64);
 
-impl Hasher for Already {
+impl Hasher for PrehashedHasher {
     fn finish(&self) -> u64 {
         self.0
     }
@@ -61,13 +61,13 @@ struct Holder {
 
 /// What is known of an id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Known {
+pub(crate) enum IdState {
     /// It was never used.
-    Never,
+    Unused,
     /// Its order is here.
-    Here(OrderIx),
+    Held(OrderIx),
     /// Its order ended so and was taken out.
-    Gone(OrderStatus),
+    Retired(OrderStatus),
 }
 
 /// The bit that tells the keys of clients' orders from those of the strategy's.
@@ -91,7 +91,7 @@ struct Store {
     /// Orders that are not done.
     open: usize,
     /// Lookup only: its order is never seen.
-    ids: HashMap<IdHash, Holder, BuildHasherDefault<Already>>, // lookup only
+    ids: HashMap<IdHash, Holder, BuildHasherDefault<PrehashedHasher>>, // lookup only
 }
 
 impl Store {
@@ -117,11 +117,11 @@ impl Store {
     }
 
     /// What is known of an id.
-    fn find(&self, client_order_id: &str) -> Known {
+    fn find(&self, client_order_id: &str) -> IdState {
         match self.ids.get(&IdHash::of(client_order_id)) {
-            None => Known::Never,
-            Some(holder) if self.get(holder.order).is_some() => Known::Here(holder.order),
-            Some(holder) => Known::Gone(holder.ended),
+            None => IdState::Unused,
+            Some(holder) if self.get(holder.order).is_some() => IdState::Held(holder.order),
+            Some(holder) => IdState::Retired(holder.ended),
         }
     }
 
@@ -204,7 +204,7 @@ impl Orders {
     }
 
     /// What is known of an id of an origin.
-    pub(crate) fn find(&self, origin: Origin, client_order_id: &str) -> Known {
+    pub(crate) fn find(&self, origin: Origin, client_order_id: &str) -> IdState {
         self.of(origin).find(client_order_id)
     }
 

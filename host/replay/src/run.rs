@@ -183,7 +183,7 @@ impl Run<'_> {
             return Ok(());
         }
         self.started = true;
-        // The day's first moment: before every trade, so nothing is known of it.
+        // The day's first timestamp: before every trade, so nothing is known of it.
         self.now = hours.start;
         self.push_portfolio();
         let actions = self.strategy.start(self.now)?;

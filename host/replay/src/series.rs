@@ -23,7 +23,7 @@ struct DayRows {
     rows: Range<usize>,
 }
 
-/// The dates of the rows `range` of moments in time order.
+/// The dates of the rows `range` of timestamps in time order.
 fn day_rows(ts_event: &[u64], range: Range<usize>, piece: usize) -> Vec<DayRows> {
     let mut days = Vec::new();
     let mut from = range.start;

@@ -256,7 +256,7 @@ proptest! {
             let now = fill.ts_event;
             prop_assert!(now > order.ts_submitted);
             prop_assert!(now >= order.ts_submitted.plus_nanos(options.model.latency_ns));
-            prop_assert!(order.ts_triggered.is_none_or(|moment| now > moment));
+            prop_assert!(order.ts_triggered.is_none_or(|timestamp| now > timestamp));
             let is_stop = matches!(order.request.order_type, OrderType::StopMarket | OrderType::StopLimit);
             prop_assert_eq!(is_stop, order.ts_triggered.is_some());
             let slip = i64::from(options.model.slippage_ticks) * tick;

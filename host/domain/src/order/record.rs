@@ -18,9 +18,9 @@ pub struct OrderRecord {
     pub request: Arc<OrderRequest>,
     /// The venue's number, once there is one.
     pub venue_order_id: Option<Arc<str>>,
-    /// Its state.
+    /// Its state; a final one once it is done.
     pub status: OrderStatus,
-    /// Shares filled.
+    /// Shares filled so far.
     pub filled: Quantity,
     /// Value of the shares filled, in 1/10,000 yen, fees not counted.
     pub filled_value: Money,

@@ -21,7 +21,7 @@ impl Exchange {
     #[must_use]
     #[inline]
     pub fn next_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.due.is_empty() {
+        if self.open.is_empty() && self.schedule.is_empty() {
             return to;
         }
         let stop = self.find_stop(rows, from, to);
@@ -70,7 +70,7 @@ impl Exchange {
     /// The first bar of `from..to` before which or at which something can happen here. Only looks.
     #[must_use]
     pub fn next_bar_stop(&self, bars: &[Bar], from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.due.is_empty() {
+        if self.open.is_empty() && self.schedule.is_empty() {
             return to;
         }
         let due = self.next_due().unwrap_or(TsNanos::MAX);

@@ -61,7 +61,7 @@ impl MarketDay<'_> {
         }
     }
 
-    /// The moment of the first row; none without rows.
+    /// The timestamp of the first row; none without rows.
     #[must_use]
     pub fn first_moment(&self) -> Option<TsNanos> {
         match self {
@@ -86,7 +86,7 @@ impl MarketDay<'_> {
         bars.first().is_some_and(|bar| bar.granularity == BarGranularity::Day)
     }
 
-    /// The moment of the last row; none without rows.
+    /// The timestamp of the last row; none without rows.
     fn last_moment(&self) -> Option<TsNanos> {
         match self {
             Self::Trades(parts) => {
