@@ -5,9 +5,9 @@ use std::sync::mpsc::channel;
 
 use anyhow::Result;
 use domain::Quantity;
-use replay::data_set::{DataRequest, DataSet};
-use replay::request::{FinishedRun, Pace, RequestError, RequestOutcome, RunObserver, RunRequest};
-use replay::{RunCommand, RunPosition};
+use replay::data_set::DataRequest;
+use replay::request::{FinishedRun, Pace, RequestOutcome, RunRequest};
+use replay::{RequestError, RunCommand, RunObserver, RunPosition};
 use results::output::{Manifest, REPORT_FILE};
 use results::{RunStatus, RunTotals, Summary};
 
@@ -134,9 +134,9 @@ impl RunObserver for Screen<'_> {
         self.end_line();
     }
 
-    fn run_begins(&mut self, data: &DataSet) {
-        self.by_days = data.bars_from.is_some();
-        self.line = Some(ProgressLine::start("replaying", data.total, false, self.quiet));
+    fn run_begins(&mut self, total: u64, counts_days: bool) {
+        self.by_days = counts_days;
+        self.line = Some(ProgressLine::start("replaying", total, false, self.quiet));
     }
 
     fn run_goes_on(&mut self, position: RunPosition) {

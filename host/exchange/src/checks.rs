@@ -10,13 +10,8 @@ use domain::{
 
 use crate::Exchange;
 use crate::order::{OrderIx, is_stop};
+use crate::rejection::{Check, reject};
 use crate::reserve::OpenPart;
-
-pub(crate) type Check = Result<(), Rejection>;
-
-pub(crate) fn reject(code: ReasonCode, text: impl AsRef<str>) -> Check {
-    Err(Rejection::new(code, text))
-}
 
 /// Moves prices off the grid onto it, away from the market (specification 2: "tick rounding is done
 /// by the engine"): limits of buys and triggers of sells down, the others up.

@@ -15,6 +15,7 @@ mod days;
 mod matching;
 mod model;
 mod order;
+mod rejection;
 mod reserve;
 mod rules;
 mod store;

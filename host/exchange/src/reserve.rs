@@ -2,9 +2,9 @@
 
 use domain::{Money, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection};
 
-use super::checks::{Check, reject};
 use crate::Exchange;
 use crate::order::{Order, OrderIx};
+use crate::rejection::{Check, reject};
 
 /// What is still open of an order, for counting what it may cost.
 #[derive(Debug, Clone, Copy)]

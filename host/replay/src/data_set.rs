@@ -13,8 +13,9 @@ use marketdata::{
 };
 use results::output::InputFile;
 
+use crate::error::RequestError;
+use crate::observer::RunObserver;
 use crate::options::check_instruments;
-use crate::request::{RequestError, RunObserver};
 use crate::series::{BarSeries, MarketSeries, TradeSeries};
 
 /// What the strategy sees.

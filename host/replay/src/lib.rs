@@ -12,8 +12,10 @@
 
 pub mod data_set;
 pub mod driver;
+pub mod error;
 mod manifest;
 mod merge;
+pub mod observer;
 pub mod options;
 pub mod request;
 mod rows;
@@ -22,8 +24,10 @@ pub mod series;
 pub mod strategies;
 
 pub use driver::{Multiplier, RunCommand, RunDriver, RunPosition, Unpaced};
+pub use error::RequestError;
 pub use manifest::manifest;
+pub use observer::RunObserver;
 pub use options::{OptionsError, ReplayOptions, check_instruments};
-pub use request::{RequestError, RunRequest};
+pub use request::RunRequest;
 pub use run::{ReplayError, replay};
 pub use series::{BarSeries, MarketDay, MarketSeries, TradeSeries, TradingDay};

@@ -8,25 +8,24 @@ use std::time::Duration;
 
 use domain::clock::Stopwatch;
 use domain::fault::{Fault, FaultKind};
-use domain::instrument::InstrumentError;
-use domain::{Instrument, InstrumentId, JstDate, Money, Quantity, TickTable};
+use domain::{Instrument, InstrumentId, Money, Quantity, TickTable};
 use exchange::ExecutionModel;
-use marketdata::DataError;
-use results::output::{ComponentIdentity, FolderError, Manifest};
+use results::output::{ComponentIdentity, Manifest};
 use results::sink::{RunSink, TotalsOnly};
 use results::{RunFolder, RunStatus, RunTotals};
-use sandbox::{Limits, SandboxError, StrategyModule};
+use sandbox::{Limits, StrategyModule};
 use serde_json::Value;
-use thiserror::Error;
 
 use crate::data_set::{DataRequest, DataSet};
 use crate::driver::{
     Multiplier, Paced, RunCommand, RunDriver, RunPosition, SystemClock, Unpaced, Watched,
 };
+use crate::error::RequestError;
 use crate::manifest::manifest;
-use crate::options::{OptionsError, ReplayOptions};
-use crate::run::{ReplayError, replay};
-use crate::strategies::{Strategies, StrategyError};
+use crate::observer::RunObserver;
+use crate::options::ReplayOptions;
+use crate::run::replay;
+use crate::strategies::Strategies;
 
 /// How often an observer is told of a run's progress at most.
 pub const PROGRESS_EVERY: Duration = Duration::from_millis(50);
@@ -61,99 +60,6 @@ pub enum Pace {
     Unpaced,
     /// At a multiple of the market's speed, with commands from a channel.
     Paced(Multiplier, Receiver<RunCommand>),
-}
-
-/// Is told how far a request is, and may end it. Every method does nothing unless it is written.
-pub trait RunObserver {
-    /// A file is about to be read; its size in bytes.
-    fn file_begins(&mut self, name: &str, bytes: u64) {
-        let _ = (name, bytes);
-    }
-
-    /// So many bytes of the file are read, and so many rows of all codes.
-    fn file_read(&mut self, bytes: u64, rows: u64) {
-        let _ = (bytes, rows);
-    }
-
-    /// The file is done with.
-    fn file_ends(&mut self) {}
-
-    /// The run is about to begin over data with so many rows, or days where bars are replayed.
-    fn run_begins(&mut self, data: &DataSet) {
-        let _ = data;
-    }
-
-    /// How far the run is; at most every [`PROGRESS_EVERY`], and at the end of each day.
-    fn run_goes_on(&mut self, position: RunPosition) {
-        let _ = position;
-    }
-
-    /// The run is over; its results may still be written.
-    fn run_ends(&mut self) {}
-
-    /// Whether the request should end; asked often.
-    fn is_cancelled(&self) -> bool {
-        false
-    }
-}
-
-/// Why a request came to nothing.
-#[derive(Debug, Error)]
-pub enum RequestError {
-    /// It was ended while data were read.
-    #[error("interrupted while reading {file}; nothing was run")]
-    Cancelled {
-        /// The file.
-        file: String,
-    },
-    /// The dates are in the wrong order.
-    #[error("--start {first} is after --end {last}")]
-    Dates {
-        /// First date asked for.
-        first: JstDate,
-        /// Last date asked for.
-        last: JstDate,
-    },
-    /// No rows of an instrument.
-    #[error(
-        "{folder} has no {what} of {instrument} (vendor code {code}) from {first} to {last}; look at \
-         the names of its files and at the dates"
-    )]
-    NoData {
-        /// The data folder.
-        folder: PathBuf,
-        /// Trades, or bars or trades.
-        what: &'static str,
-        /// The instrument.
-        instrument: InstrumentId,
-        /// Its code in the vendor's files.
-        code: String,
-        /// First date asked for, in words.
-        first: String,
-        /// Last date asked for, in words.
-        last: String,
-    },
-    /// An instrument that the vendor cannot have.
-    #[error(transparent)]
-    Instrument(#[from] InstrumentError),
-    /// An option makes no sense.
-    #[error(transparent)]
-    Options(#[from] OptionsError),
-    /// The data cannot be read.
-    #[error(transparent)]
-    Data(#[from] DataError),
-    /// The strategy cannot be loaded.
-    #[error(transparent)]
-    Strategy(#[from] StrategyError),
-    /// The strategy cannot be started by the sandbox.
-    #[error(transparent)]
-    Sandbox(#[from] SandboxError),
-    /// The folder of the results cannot be written.
-    #[error(transparent)]
-    Folder(#[from] FolderError),
-    /// The run was stopped by its results.
-    #[error(transparent)]
-    Replay(#[from] ReplayError),
 }
 
 /// A run that began, whatever its end; its folder is complete.
@@ -252,7 +158,7 @@ impl RunRequest {
                 Box::new(Paced::new(multiplier, commands, &mut clock))
             }
         };
-        observer.run_begins(data);
+        observer.run_begins(data.total, data.bars_from.is_some());
         let mut since_progress = Stopwatch::start();
         let watch = |position: RunPosition| {
             if position.next_row.is_none() || since_progress.elapsed() >= PROGRESS_EVERY {

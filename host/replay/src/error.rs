@@ -1,0 +1,73 @@
+//! Why a request for a replay comes to nothing.
+
+use std::path::PathBuf;
+
+use domain::instrument::InstrumentError;
+use domain::{InstrumentId, JstDate};
+use marketdata::DataError;
+use results::output::FolderError;
+use sandbox::SandboxError;
+use thiserror::Error;
+
+use crate::options::OptionsError;
+use crate::run::ReplayError;
+use crate::strategies::StrategyError;
+
+/// Why a request came to nothing.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// It was ended while data were read.
+    #[error("interrupted while reading {file}; nothing was run")]
+    Cancelled {
+        /// The file.
+        file: String,
+    },
+    /// The dates are in the wrong order.
+    #[error("--start {first} is after --end {last}")]
+    Dates {
+        /// First date asked for.
+        first: JstDate,
+        /// Last date asked for.
+        last: JstDate,
+    },
+    /// No rows of an instrument.
+    #[error(
+        "{folder} has no {what} of {instrument} (vendor code {code}) from {first} to {last}; look at \
+         the names of its files and at the dates"
+    )]
+    NoData {
+        /// The data folder.
+        folder: PathBuf,
+        /// Trades, or bars or trades.
+        what: &'static str,
+        /// The instrument.
+        instrument: InstrumentId,
+        /// Its code in the vendor's files.
+        code: String,
+        /// First date asked for, in words.
+        first: String,
+        /// Last date asked for, in words.
+        last: String,
+    },
+    /// An instrument that the vendor cannot have.
+    #[error(transparent)]
+    Instrument(#[from] InstrumentError),
+    /// An option makes no sense.
+    #[error(transparent)]
+    Options(#[from] OptionsError),
+    /// The data cannot be read.
+    #[error(transparent)]
+    Data(#[from] DataError),
+    /// The strategy cannot be loaded.
+    #[error(transparent)]
+    Strategy(#[from] StrategyError),
+    /// The strategy cannot be started by the sandbox.
+    #[error(transparent)]
+    Sandbox(#[from] SandboxError),
+    /// The folder of the results cannot be written.
+    #[error(transparent)]
+    Folder(#[from] FolderError),
+    /// The run was stopped by its results.
+    #[error(transparent)]
+    Replay(#[from] ReplayError),
+}

@@ -1,0 +1,37 @@
+//! Who watches a request.
+
+use crate::driver::RunPosition;
+
+/// Is told how far a request is, and may end it. Every method does nothing unless it is written.
+pub trait RunObserver {
+    /// A file is about to be read; its size in bytes.
+    fn file_begins(&mut self, name: &str, bytes: u64) {
+        let _ = (name, bytes);
+    }
+
+    /// So many bytes of the file are read, and so many rows of all codes.
+    fn file_read(&mut self, bytes: u64, rows: u64) {
+        let _ = (bytes, rows);
+    }
+
+    /// The file is done with.
+    fn file_ends(&mut self) {}
+
+    /// The run is about to begin over so many rows, or days where bars are replayed.
+    fn run_begins(&mut self, total: u64, counts_days: bool) {
+        let _ = (total, counts_days);
+    }
+
+    /// How far the run is; at most every [`crate::request::PROGRESS_EVERY`], and at the end of each day.
+    fn run_goes_on(&mut self, position: RunPosition) {
+        let _ = position;
+    }
+
+    /// The run is over; its results may still be written.
+    fn run_ends(&mut self) {}
+
+    /// Whether the request should end; asked often.
+    fn is_cancelled(&self) -> bool {
+        false
+    }
+}
