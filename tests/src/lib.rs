@@ -2,7 +2,6 @@
 
 pub mod built;
 pub mod code;
-pub mod desk;
 pub mod events;
 pub mod files;
 pub mod http;
@@ -12,5 +11,6 @@ pub mod rules;
 pub mod runs;
 pub mod sample;
 pub mod schema;
+pub mod user_folder;
 
 pub use files::{File, workspace_root};

@@ -7,12 +7,12 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tests::desk::{Desk, Said};
+use tests::user_folder::{Said, UserFolder};
 use tests::{built, sample, schema};
 
 /// A folder with two days of sample data of 7203.TSE.
-fn desk() -> Desk {
-    Desk::with_sample(2, 3_000)
+fn user() -> UserFolder {
+    UserFolder::with_sample(2, 3_000)
 }
 
 const RUN: &str = "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 \
@@ -28,12 +28,12 @@ fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
 
 #[test]
 fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
-    let desk = desk();
-    let table = desk.good(&format!("{RUN} --out a"));
+    let user = user();
+    let table = user.good(&format!("{RUN} --out a"));
     for word in ["sma-cross on 7203.TSE", "completed", "orders", "max drawdown", "report: a"] {
         assert!(table.contains(word), "{word} is missing in\n{table}");
     }
-    let first = files(&desk.path("a"));
+    let first = files(&user.path("a"));
     let names: Vec<&str> = first.keys().map(String::as_str).collect();
     for table in results::output::TABLES {
         for form in ["csv", "json", "parquet"] {
@@ -45,10 +45,10 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
         assert!(names.contains(&file), "{names:?}");
     }
 
-    desk.good(&format!("{RUN} --out b"));
-    assert!(files(&desk.path("b")) == first, "the same run wrote other bytes");
-    desk.good(&format!("{RUN} --out a"));
-    assert!(files(&desk.path("a")) == first, "an earlier run is replaced");
+    user.good(&format!("{RUN} --out b"));
+    assert!(files(&user.path("b")) == first, "the same run wrote other bytes");
+    user.good(&format!("{RUN} --out a"));
+    assert!(files(&user.path("a")) == first, "an earlier run is replaced");
 
     let fills = String::from_utf8(first["fills.csv"].clone()).unwrap();
     let mut lines = fills.lines();
@@ -62,8 +62,8 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
 
 #[test]
 fn what_a_run_leaves_fits_the_schemas() {
-    let desk = desk();
-    desk.good(&format!("{RUN} --out a"));
+    let user = user();
+    user.good(&format!("{RUN} --out a"));
     for (file, schema) in [
         ("a/manifest.json", "run-manifest"),
         ("a/summary.json", "run-summary"),
@@ -71,68 +71,68 @@ fn what_a_run_leaves_fits_the_schemas() {
         ("a/events.jsonl", "run-events"),
         ("a/web_broker_orders_replay.jsonl", "audit-log"),
     ] {
-        assert!(schema::checked_values(&desk.path(file), schema) > 0, "{file} is empty");
+        assert!(schema::checked_values(&user.path(file), schema) > 0, "{file} is empty");
     }
 }
 
 #[test]
 fn a_report_can_be_made_again_from_the_folder() {
-    let desk = desk();
-    desk.good(&format!("{RUN} --out a"));
-    let first = files(&desk.path("a"));
-    fs::remove_file(desk.path("a/report.html")).unwrap();
-    assert!(desk.good("replay report a").starts_with("report: a"));
-    assert!(files(&desk.path("a")) == first);
-    desk.good("replay report a --out elsewhere.html");
-    assert!(fs::read(desk.path("elsewhere.html")).unwrap() == first["report.html"]);
-    let (code, errors) = desk.bad("replay report data");
+    let user = user();
+    user.good(&format!("{RUN} --out a"));
+    let first = files(&user.path("a"));
+    fs::remove_file(user.path("a/report.html")).unwrap();
+    assert!(user.good("replay report a").starts_with("report: a"));
+    assert!(files(&user.path("a")) == first);
+    user.good("replay report a --out elsewhere.html");
+    assert!(fs::read(user.path("elsewhere.html")).unwrap() == first["report.html"]);
+    let (code, errors) = user.bad("replay report data");
     assert_eq!(code, 1);
     assert!(errors.contains("holds no run"), "{errors}");
 }
 
 #[test]
 fn runs_are_compared() {
-    let desk = desk();
-    desk.good(&format!("{RUN} --out a"));
+    let user = user();
+    user.good(&format!("{RUN} --out a"));
     let slower = RUN.replace("slow=20", "slow=40");
-    desk.good(&format!("{slower} --slippage-ticks 0 --out b"));
-    let table = desk.good("replay compare a b --out both.html");
+    user.good(&format!("{slower} --slippage-ticks 0 --out b"));
+    let table = user.good("replay compare a b --out both.html");
     for word in ["parameters.slow", "Sharpe ratio", "b: OPTIMISTIC EXECUTION", "page: both.html"] {
         assert!(table.contains(word), "{word} is missing in\n{table}");
     }
     assert!(!table.contains("parameters.fast"), "only what differs is told: {table}");
-    let json = desk.good("replay compare a b --format json");
+    let json = user.good("replay compare a b --format json");
     let json: serde_json::Value = serde_json::from_str(&json).unwrap();
     let slow = json["differences"].as_array().unwrap().iter();
     let slow = slow.clone().find(|line| line["name"] == "parameters.slow").unwrap();
     assert_eq!(slow["values"], serde_json::json!([20, 40]));
-    assert!(fs::read_to_string(desk.path("both.html")).unwrap().contains("<title>Kumiki"));
-    let (code, _) = desk.bad("replay compare a");
+    assert!(fs::read_to_string(user.path("both.html")).unwrap().contains("<title>Kumiki"));
+    let (code, _) = user.bad("replay compare a");
     assert_eq!(code, 2);
-    let (code, errors) = desk.bad("replay compare a a a a a a a a a");
+    let (code, errors) = user.bad("replay compare a a a a a a a a a");
     assert_eq!(code, 2, "{errors}");
 }
 
 #[test]
 fn a_run_without_decisions_says_so() {
-    let desk = desk();
-    desk.good(&format!("{RUN} --out a"));
-    assert!(desk.good("replay narrative a").contains("no decisions"));
-    assert!(desk.good("replay narrative a --order O-1").contains("no decision explains"));
-    assert_eq!(desk.good("replay narrative a --format json"), "[]\n");
+    let user = user();
+    user.good(&format!("{RUN} --out a"));
+    assert!(user.good("replay narrative a").contains("no decisions"));
+    assert!(user.good("replay narrative a --order O-1").contains("no decision explains"));
+    assert_eq!(user.good("replay narrative a --format json"), "[]\n");
 }
 
 #[test]
 fn a_run_without_round_trips_says_so() {
-    let desk = desk();
-    let table = desk.good("replay run buy-and-hold --data data --instrument 7203.TSE");
+    let user = user();
+    let table = user.good("replay run buy-and-hold --data data --instrument 7203.TSE");
     assert!(table.contains("none: no position went back to flat"), "{table}");
 }
 
 #[test]
 fn json_is_for_scripts() {
-    let desk = desk();
-    let text = desk.good(&format!("{RUN} --format json --cash 5000000 --latency 250us"));
+    let user = user();
+    let text = user.good(&format!("{RUN} --format json --cash 5000000 --latency 250us"));
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["summary"]["status"], "completed");
     assert_eq!(value["summary"]["cash_start"], "5000000");
@@ -144,9 +144,9 @@ fn json_is_for_scripts() {
 
 #[test]
 fn a_range_of_dates_is_respected() {
-    let desk = desk();
+    let user = user();
     let rows = |range: &str| {
-        let text = desk.good(&format!("{RUN} --format json {range}"));
+        let text = user.good(&format!("{RUN} --format json {range}"));
         let value: serde_json::Value = serde_json::from_str(&text).unwrap();
         value["summary"]["trades_seen"].as_u64().unwrap()
     };
@@ -154,14 +154,14 @@ fn a_range_of_dates_is_respected() {
     let (first, second) = (rows("--end 2025-01-06"), rows("--start 2025-01-07"));
     assert!(first > 1_000 && second > 1_000);
     assert_eq!(first + second, all);
-    let (code, errors) = desk.bad(&format!("{RUN} --start 2025-02-01"));
+    let (code, errors) = user.bad(&format!("{RUN} --start 2025-02-01"));
     assert_eq!(code, 1);
     assert!(errors.contains("has no trades"), "{errors}");
 }
 
 #[test]
 fn wrong_words_get_an_answer_that_helps() {
-    let desk = desk();
+    let user = user();
     for (arguments, code, wanted) in [
         (
             "replay run smacross --data data --instrument 7203.TSE",
@@ -201,7 +201,7 @@ fn wrong_words_get_an_answer_that_helps() {
             "write YYYY-MM-DD",
         ),
     ] {
-        let (found, errors) = desk.bad(arguments);
+        let (found, errors) = user.bad(arguments);
         assert_eq!(found, code, "{arguments}: {errors}");
         assert!(errors.contains(wanted), "{arguments}: {errors}");
         assert!(!errors.contains("panicked"), "{errors}");
@@ -210,48 +210,48 @@ fn wrong_words_get_an_answer_that_helps() {
 
 #[test]
 fn a_folder_with_something_else_is_left_alone() {
-    let desk = desk();
-    fs::create_dir(desk.path("mine")).unwrap();
-    fs::write(desk.path("mine/thesis.txt"), "years of work").unwrap();
-    let (code, errors) = desk.bad(&format!("{RUN} --out mine"));
+    let user = user();
+    fs::create_dir(user.path("mine")).unwrap();
+    fs::write(user.path("mine/thesis.txt"), "years of work").unwrap();
+    let (code, errors) = user.bad(&format!("{RUN} --out mine"));
     assert_eq!(code, 1);
     assert!(errors.contains("holds no earlier run"), "{errors}");
-    assert_eq!(files(&desk.path("mine")).len(), 1);
+    assert_eq!(files(&user.path("mine")).len(), 1);
 }
 
 #[test]
 fn a_refused_configuration_leaves_the_earlier_run() {
-    let desk = desk();
-    desk.good(&format!("{RUN} --out a"));
-    let before = files(&desk.path("a"));
-    let (code, errors) = desk.bad(&format!("{RUN} --param fats=1 --out a"));
+    let user = user();
+    user.good(&format!("{RUN} --out a"));
+    let before = files(&user.path("a"));
+    let (code, errors) = user.bad(&format!("{RUN} --param fats=1 --out a"));
     assert_eq!(code, 3);
     assert!(errors.contains("unknown parameter `fats`"), "{errors}");
-    assert!(files(&desk.path("a")) == before);
+    assert!(files(&user.path("a")) == before);
 }
 
 #[test]
 fn a_strategy_that_fails_leaves_what_happened_before() {
-    let desk = desk();
+    let user = user();
     let guest = built::test_guest("panics-in-event");
     let arguments = "--data data --instrument 7203.TSE --param at=500 --out out";
-    let output = desk.command("replay run").arg(guest).args(arguments.split(' ')).output().unwrap();
+    let output = user.command("replay run").arg(guest).args(arguments.split(' ')).output().unwrap();
     assert_eq!(output.status.code(), Some(3));
     let errors = String::from_utf8(output.stderr).unwrap();
     assert!(errors.contains("strategy `panics-in-event`"), "{errors}");
     assert!(errors.contains("was too much for me"), "{errors}");
-    let manifest = fs::read_to_string(desk.path("out/manifest.json")).unwrap();
+    let manifest = fs::read_to_string(user.path("out/manifest.json")).unwrap();
     let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
     assert_eq!(manifest["status"], "failed");
-    let fills = fs::read_to_string(desk.path("out/fills.csv")).unwrap();
+    let fills = fs::read_to_string(user.path("out/fills.csv")).unwrap();
     assert_eq!(fills.lines().count(), 2, "the order before the fault is filled: {fills}");
 }
 
 #[test]
 fn the_example_of_the_readme_trades() {
-    let desk = desk();
+    let user = user();
     let arguments = "--data data --instrument 7203.TSE --format json --param below=1000000000";
-    let output = desk
+    let output = user
         .command("replay run")
         .arg(built::example("first-strategy"))
         .args(arguments.split(' '))
@@ -264,28 +264,28 @@ fn the_example_of_the_readme_trades() {
 
 #[test]
 fn strategies_can_be_looked_at() {
-    let desk = desk();
-    assert_eq!(desk.good("strategy list"), "buy-and-hold\nsma-cross\n");
-    let text = desk.good("strategy check sma-cross --format json");
+    let user = user();
+    assert_eq!(user.good("strategy list"), "buy-and-hold\nsma-cross\n");
+    let text = user.good("strategy check sma-cross --format json");
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["uses_aggressor"], false);
     assert_eq!(value["sha256"].as_str().unwrap().len(), 64);
-    let (code, _) = desk.bad("strategy check sma-cross --param fast=0");
+    let (code, _) = user.bad("strategy check sma-cross --param fast=0");
     assert_eq!(code, 3);
 }
 
 #[test]
 fn data_is_made_and_checked() {
-    let desk = desk();
+    let user = user();
     let sample = "data sample --out more --days 1 --trades-per-day 500 --instrument 130A.TSE";
-    desk.good(sample);
-    let first = files(&desk.path("more"));
-    desk.good(sample);
-    assert!(files(&desk.path("more")) == first);
-    assert!(desk.good("data check more data").lines().all(|line| line.starts_with("ok ")));
+    user.good(sample);
+    let first = files(&user.path("more"));
+    user.good(sample);
+    assert!(files(&user.path("more")) == first);
+    assert!(user.good("data check more data").lines().all(|line| line.starts_with("ok ")));
     let (name, bytes) = first.iter().next().unwrap();
-    fs::write(desk.path("more").join(name), &bytes[..bytes.len() / 2]).unwrap();
-    let output = desk.run("data check more");
+    fs::write(user.path("more").join(name), &bytes[..bytes.len() / 2]).unwrap();
+    let output = user.run("data check more");
     assert_eq!(output.status.code(), Some(1));
     let text = String::from_utf8(output.stdout).unwrap();
     assert!(text.contains("the gzip data ends too early"), "{text}");
@@ -293,17 +293,17 @@ fn data_is_made_and_checked() {
 
 #[test]
 fn help_teaches() {
-    let desk = desk();
-    let help = desk.good("replay run --help");
+    let user = user();
+    let help = user.good("replay run --help");
     for word in ["Examples:", "--slippage-ticks", "default: 1", "equities_trades_YYYYMM.csv.gz"] {
         assert!(help.contains(word), "{word} is missing in\n{help}");
     }
 }
 
 /// A command that warns: its cache is a file, so nothing can be kept there.
-fn warning(desk: &Desk, log: &[&str], variable: Option<&str>) -> Said {
-    fs::write(desk.path("file"), "no folder").unwrap();
-    let mut command = desk.command("strategy check sma-cross --cache file");
+fn warning(user: &UserFolder, log: &[&str], variable: Option<&str>) -> Said {
+    fs::write(user.path("file"), "no folder").unwrap();
+    let mut command = user.command("strategy check sma-cross --cache file");
     command.args(log).envs(variable.map(|level| ("KUMIKI_LOG", level)));
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -313,8 +313,8 @@ fn warning(desk: &Desk, log: &[&str], variable: Option<&str>) -> Said {
 
 #[test]
 fn the_log_has_a_level() {
-    let desk = Desk::empty();
-    let usual = warning(&desk, &[], None);
+    let user = UserFolder::empty();
+    let usual = warning(&user, &[], None);
     assert!(usual.errors.starts_with("warning: the compiled strategy could not be kept: "));
     assert_eq!(usual.errors.lines().count(), 1, "{}", usual.errors);
     for (log, variable, lines) in [
@@ -323,23 +323,23 @@ fn the_log_has_a_level() {
         (&["--log", "warn"], Some("off"), 1),
         (&["--log=info"], None, 1),
     ] {
-        let said = warning(&desk, log, variable);
+        let said = warning(&user, log, variable);
         assert_eq!(said.errors.lines().count(), lines, "{log:?} {variable:?}: {}", said.errors);
         assert_eq!((said.code, &said.out), (0, &usual.out), "the log changes no result");
     }
-    let debug = desk.said("--log debug strategy check sma-cross").errors;
+    let debug = user.said("--log debug strategy check sma-cross").errors;
     assert_eq!(debug, "debug: the strategy was compiled name=\"sma-cross\"\n");
-    let debug = desk.said("strategy check sma-cross --log debug").errors;
+    let debug = user.said("strategy check sma-cross --log debug").errors;
     assert_eq!(debug, "debug: the compiled strategy came from the cache name=\"sma-cross\"\n");
 }
 
 #[test]
 fn the_log_can_be_json_lines() {
-    let desk = Desk::empty();
+    let user = UserFolder::empty();
     let lines = |said: &Said| -> Vec<serde_json::Value> {
         said.errors.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
-    let said = warning(&desk, &["--log-format", "json"], None);
+    let said = warning(&user, &["--log-format", "json"], None);
     let [line] = &lines(&said)[..] else { panic!("{}", said.errors) };
     assert_eq!((&line["level"], &line["target"]), (&"WARN".into(), &"sandbox::engine".into()));
     assert_eq!(line["name"], "sma-cross");
@@ -347,7 +347,7 @@ fn the_log_can_be_json_lines() {
     assert!(line["timestamp"].as_str().unwrap().ends_with('Z'), "{line}");
 
     // What the command itself says is JSON too, whatever the level.
-    let said = desk.said("data check nowhere --log-format json --log off");
+    let said = user.said("data check nowhere --log-format json --log off");
     let [line] = &lines(&said)[..] else { panic!("{}", said.errors) };
     assert_eq!((said.code, &line["level"]), (1, &"ERROR".into()));
     assert!(line["message"].as_str().unwrap().contains("nowhere"), "{line}");
@@ -355,29 +355,29 @@ fn the_log_can_be_json_lines() {
 
 #[test]
 fn a_wrong_level_of_the_log_is_a_wrong_argument() {
-    let desk = Desk::empty();
-    let by_variable = warning(&desk, &[], Some("loud"));
-    let by_argument = warning(&desk, &["--log", "loud"], None);
+    let user = UserFolder::empty();
+    let by_variable = warning(&user, &[], Some("loud"));
+    let by_argument = warning(&user, &["--log", "loud"], None);
     for said in [by_variable, by_argument] {
         assert_eq!(said.code, 2);
         let message = "invalid value 'loud' for '--log <LEVEL>'";
         assert!(said.errors.contains(message), "{}", said.errors);
         assert!(said.errors.contains("off, error, warn, info, debug, trace"), "{}", said.errors);
     }
-    let (code, errors) = desk.bad("strategy list --log-format xml");
+    let (code, errors) = user.bad("strategy list --log-format xml");
     assert_eq!(code, 2);
     assert!(errors.contains("human, json"), "{errors}");
-    assert!(desk.good("rank serve --help").contains("KUMIKI_LOG"));
+    assert!(user.good("rank serve --help").contains("KUMIKI_LOG"));
 }
 
 /// Ctrl-C, as a terminal sends it.
 #[cfg(unix)]
 #[test]
 fn an_interrupted_run_keeps_what_it_has() {
-    let desk = desk();
-    sample::write(&desk.path("long"), "72030", 60, 30_000, 7);
+    let user = user();
+    sample::write(&user.path("long"), "72030", 60, 30_000, 7);
     let guest = built::test_guest("orders-every-tick");
-    let mut command = desk.command("replay run");
+    let mut command = user.command("replay run");
     command.arg(guest).args("--data long --instrument 7203.TSE --quiet --out out".split(' '));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // Give it time to get past the loading; how far it is does not matter.

@@ -8,18 +8,18 @@ use std::path::Path;
 use std::process::{Output, Stdio};
 use std::time::Duration;
 
-use tests::desk::Desk;
+use tests::user_folder::UserFolder;
 
 const FILE: &str = "data/equities_trades_202501.csv.gz";
 
 /// A folder with two days of sample data of 7203.TSE.
-fn desk() -> Desk {
-    Desk::with_sample(2, 2_000)
+fn user() -> UserFolder {
+    UserFolder::with_sample(2, 2_000)
 }
 
 /// What must fail; gives its exit code, standard output and standard error.
-fn bad(desk: &Desk, arguments: &str) -> (i32, String, String) {
-    let said = desk.said(arguments);
+fn bad(user: &UserFolder, arguments: &str) -> (i32, String, String) {
+    let said = user.said(arguments);
     assert!(said.code != 0, "{arguments} succeeded");
     (said.code, said.out, said.errors)
 }
@@ -40,21 +40,21 @@ fn write_gzip(path: &Path, text: &str) {
 
 #[test]
 fn a_check_counts_and_goes_on() {
-    let desk = desk();
-    let text = text_of(&desk.path(FILE));
+    let user = user();
+    let text = text_of(&user.path(FILE));
     let good_rows = text.lines().count() - 1;
     let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
     lines.insert(10, lines[9].clone());
     lines.insert(100, lines[5].clone());
     lines.insert(200, "damaged".to_owned());
-    write_gzip(&desk.path(FILE), &(lines.join("\n") + "\n"));
-    let (code, table, _) = bad(&desk, "data check data --per-code");
+    write_gzip(&user.path(FILE), &(lines.join("\n") + "\n"));
+    let (code, table, _) = bad(&user, "data check data --per-code");
     assert_eq!(code, 1);
     assert!(table.starts_with("wrong data/"), "{table}");
     assert!(table.contains("3 bad rows: 1 duplicate, 1 out of order, 1 bad layout"), "{table}");
     assert!(table.contains("line 11, column TransactionId"), "{table}");
     assert!(table.lines().any(|line| line.trim_start().starts_with("72030")), "{table}");
-    let (_, json, _) = bad(&desk, "data check data --per-code --format json");
+    let (_, json, _) = bad(&user, "data check data --per-code --format json");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!(value[0]["ok"], false);
     assert_eq!(value[0]["rows"], good_rows);
@@ -65,119 +65,119 @@ fn a_check_counts_and_goes_on() {
 
 #[test]
 fn a_conversion_comes_back_byte_for_byte() {
-    let desk = desk();
-    let before = text_of(&desk.path(FILE));
+    let user = user();
+    let before = text_of(&user.path(FILE));
     let rows = before.lines().count() - 1;
-    let said = desk.good(&format!("data convert {FILE} table.parquet"));
+    let said = user.good(&format!("data convert {FILE} table.parquet"));
     assert_eq!(said.replace(',', ""), format!("{rows} rows in table.parquet\n"));
-    fs::create_dir(desk.path("back")).unwrap();
-    desk.good("data convert table.parquet back/equities_trades_202501.csv.gz");
-    assert!(text_of(&desk.path("back/equities_trades_202501.csv.gz")) == before);
+    fs::create_dir(user.path("back")).unwrap();
+    user.good("data convert table.parquet back/equities_trades_202501.csv.gz");
+    assert!(text_of(&user.path("back/equities_trades_202501.csv.gz")) == before);
 
-    let (code, _, errors) = bad(&desk, &format!("data convert {FILE} table.parquet"));
+    let (code, _, errors) = bad(&user, &format!("data convert {FILE} table.parquet"));
     assert_eq!(code, 1);
     assert!(errors.contains("replace it with --force"), "{errors}");
-    desk.good(&format!("data convert {FILE} table.parquet --force --code 72030"));
-    let (_, _, errors) = bad(&desk, &format!("data convert {FILE} other.parquet --code 13010"));
+    user.good(&format!("data convert {FILE} table.parquet --force --code 72030"));
+    let (_, _, errors) = bad(&user, &format!("data convert {FILE} other.parquet --code 13010"));
     assert!(errors.contains("has no rows of code 13010"), "{errors}");
-    let (code, _, errors) = bad(&desk, &format!("data convert {FILE} other.parquet --code 1301"));
+    let (code, _, errors) = bad(&user, &format!("data convert {FILE} other.parquet --code 1301"));
     assert_eq!(code, 2);
     assert!(errors.contains("five places, like 13060"), "{errors}");
 }
 
 #[test]
 fn a_folder_is_described() {
-    let desk = desk();
-    let table = desk.good("data info data");
+    let user = user();
+    let table = user.good("data info data");
     assert!(table.contains("1 files") && table.contains("2025-01"), "{table}");
     assert!(table.contains("--scan reads the trades files"), "{table}");
-    let rows = text_of(&desk.path(FILE)).lines().count() - 1;
+    let rows = text_of(&user.path(FILE)).lines().count() - 1;
     let json: serde_json::Value =
-        serde_json::from_str(&desk.good("data info data --scan --format json")).unwrap();
+        serde_json::from_str(&user.good("data info data --scan --format json")).unwrap();
     assert_eq!(json["files"][0]["rows"], rows);
     assert_eq!(json["files"][0]["codes"][0], "72030");
     assert_eq!(json["files"][0]["known_from"], "scan");
     assert_eq!(json["files"][0]["last_day"], "2025-01-31");
     // After a replay the cache knows the code's rows without reading the file.
-    let file = fs::File::options().append(true).open(desk.path(FILE)).unwrap();
+    let file = fs::File::options().append(true).open(user.path(FILE)).unwrap();
     let settled = file.metadata().unwrap().modified().unwrap() - Duration::from_secs(60);
     file.set_modified(settled).unwrap();
-    desk.good("replay run buy-and-hold --data data --instrument 7203.TSE --quiet");
+    user.good("replay run buy-and-hold --data data --instrument 7203.TSE --quiet");
     let json: serde_json::Value =
-        serde_json::from_str(&desk.good("data info data --format json")).unwrap();
+        serde_json::from_str(&user.good("data info data --format json")).unwrap();
     assert_eq!(
         (&json["files"][0]["rows"], &json["files"][0]["known_from"]),
         (&rows.into(), &"cache".into())
     );
 
-    fs::copy(desk.path(FILE), desk.path("data/equities_trades_20250106.csv.gz")).unwrap();
-    fs::write(desk.path("data/equities_trades_2025.csv.gz"), b"x").unwrap();
-    fs::write(desk.path("data/notes.txt"), b"x").unwrap();
-    let (code, table, _) = bad(&desk, "data info data");
+    fs::copy(user.path(FILE), user.path("data/equities_trades_20250106.csv.gz")).unwrap();
+    fs::write(user.path("data/equities_trades_2025.csv.gz"), b"x").unwrap();
+    fs::write(user.path("data/notes.txt"), b"x").unwrap();
+    let (code, table, _) = bad(&user, "data info data");
     assert_eq!(code, 1);
     assert!(table.contains("overlap; the monthly file counts"), "{table}");
     assert!(table.contains("equities_trades_2025.csv.gz is named like a vendor's file"), "{table}");
-    let (_, _, errors) = bad(&desk, "data info nowhere");
+    let (_, _, errors) = bad(&user, "data info nowhere");
     assert!(errors.contains("cannot list the data folder nowhere"), "{errors}");
 }
 
 #[test]
 fn bar_files_are_checked_and_converted_too() {
-    let desk = desk();
-    desk.good("data sample --out bars --bars --days 2 --trades-per-day 500");
-    let table = desk.good("data check bars --per-code");
+    let user = user();
+    user.good("data sample --out bars --bars --days 2 --trades-per-day 500");
+    let table = user.good("data check bars --per-code");
     for what in [" trades, 1 codes", " minute bars, 1 codes", " 2 daily bars, 1 codes"] {
         assert!(table.contains(what), "{table}");
     }
     let name = "bars/equities_bars_minute_202501.csv.gz";
-    let before = text_of(&desk.path(name));
-    desk.good(&format!("data convert {name} minutes.parquet"));
-    desk.good(&format!("data convert minutes.parquet {name} --force"));
-    assert!(text_of(&desk.path(name)) == before);
+    let before = text_of(&user.path(name));
+    user.good(&format!("data convert {name} minutes.parquet"));
+    user.good(&format!("data convert minutes.parquet {name} --force"));
+    assert!(text_of(&user.path(name)) == before);
     let mut lines: Vec<&str> = before.lines().collect();
     lines.insert(2, lines[1]);
-    write_gzip(&desk.path(name), &(lines.join("\n") + "\n"));
-    let (code, json, _) = bad(&desk, "data check bars --format json");
+    write_gzip(&user.path(name), &(lines.join("\n") + "\n"));
+    let (code, json, _) = bad(&user, "data check bars --format json");
     let value: serde_json::Value = serde_json::from_str(&json).unwrap();
     assert_eq!((code, &value[1]["kind"]), (1, &serde_json::json!("minute_bars")));
     assert_eq!(value[1]["defects"]["duplicate"], 1);
 }
 
 /// A command whose output nobody reads, as with `kumiki ... | head` after its last line.
-fn unread(desk: &Desk, arguments: &str, errors: Stdio) -> Output {
+fn unread(user: &UserFolder, arguments: &str, errors: Stdio) -> Output {
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let mut command = desk.command(arguments);
+    let mut command = user.command(arguments);
     command.stdout(writer).stderr(errors).spawn().unwrap().wait_with_output().unwrap()
 }
 
 #[test]
 fn commands_end_quietly_when_nobody_reads_their_output() {
-    let desk = desk();
+    let user = user();
     let run = "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 \
                --param slow=20 --quiet --out run";
     for arguments in
         ["strategy list", "data check data --per-code", "data info data", run, "replay report run"]
     {
-        let output = unread(&desk, arguments, Stdio::piped());
+        let output = unread(&user, arguments, Stdio::piped());
         let errors = String::from_utf8(output.stderr).unwrap();
         assert_eq!((output.status.code(), errors.as_str()), (Some(0), ""), "{arguments}");
     }
     // What it was for is there.
-    assert!(desk.path("run/manifest.json").exists());
+    assert!(user.path("run/manifest.json").exists());
     // An error stays an error, even if nobody can be told.
     let (reader, writer) = std::io::pipe().unwrap();
     drop(reader);
-    let output = unread(&desk, "data check missing", writer.into());
+    let output = unread(&user, "data check missing", writer.into());
     assert_eq!(output.status.code(), Some(1));
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn output_that_cannot_be_written_is_an_error() {
-    let desk = desk();
+    let user = user();
     let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
-    let mut command = desk.command("strategy list");
+    let mut command = user.command("strategy list");
     command.stdout(full).stderr(Stdio::piped());
     let output = command.spawn().unwrap().wait_with_output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();

@@ -10,7 +10,7 @@ use std::path::PathBuf;
 
 use domain::Random;
 use serde_json::Value;
-use tests::desk::Desk;
+use tests::user_folder::UserFolder;
 use tests::{built, workspace_root};
 
 const RUNS: u64 = 50;
@@ -61,8 +61,8 @@ fn recorded_in() -> PathBuf {
 
 #[test]
 fn seeded_runs_have_the_digests_that_were_recorded() {
-    let desk = Desk::empty();
-    desk.good(
+    let user = UserFolder::empty();
+    user.good(
         "data sample --out data --instrument 7203.TSE --instrument 9984.TSE --days 4 --seed 101 \
          --trades-per-day 2000",
     );
@@ -70,7 +70,7 @@ fn seeded_runs_have_the_digests_that_were_recorded() {
     let (mut fills, mut rejected) = (0, 0);
     for seed in 0..RUNS {
         let arguments = arguments(seed);
-        let said = desk.said(&arguments);
+        let said = user.said(&arguments);
         assert!(matches!(said.code, 0 | 3), "seed {seed}: {arguments}\n{}", said.errors);
         let whole: Value = serde_json::from_str(&said.out).unwrap();
         fills += whole["summary"]["fills"].as_u64().unwrap();

@@ -20,8 +20,8 @@ use marketdata::{
 use replay::{BarSeries, MarketSeries, ReplayOptions, TradeSeries};
 use results::{RunResult, RunStatus};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
-use tests::desk::Desk;
 use tests::native::Native;
+use tests::user_folder::UserFolder;
 use tests::{built, runs, sample};
 
 const CODES: [&str; 3] = ["72030", "130A0", "99840"];
@@ -202,22 +202,22 @@ fn a_deleted_cache_does_not_disturb_a_run() {
 }
 
 /// A folder with sample trades and bars.
-fn desk() -> Desk {
-    let desk = Desk::empty();
-    let report = write_sample_with_bars(desk.path("data"), &spec(3, 600)).unwrap();
+fn user() -> UserFolder {
+    let user = UserFolder::empty();
+    let report = write_sample_with_bars(user.path("data"), &spec(3, 600)).unwrap();
     assert_eq!(report.bar_files.len(), 4);
-    desk
+    user
 }
 
 /// The JSON summary of a run that must succeed.
-fn summary(desk: &Desk, arguments: &str) -> serde_json::Value {
+fn summary(user: &UserFolder, arguments: &str) -> serde_json::Value {
     let common = "replay run sma-cross --data data --param fast=2 --param slow=5 --quiet";
-    let text = desk.good(&format!("{common} --format json {arguments}"));
+    let text = user.good(&format!("{common} --format json {arguments}"));
     serde_json::from_str(&text).unwrap()
 }
 
-fn refused(desk: &Desk, arguments: &str) -> String {
-    desk.bad(&format!("replay run sma-cross --data data {arguments}")).1
+fn refused(user: &UserFolder, arguments: &str) -> String {
+    user.bad(&format!("replay run sma-cross --data data {arguments}")).1
 }
 
 fn ids(count: usize) -> String {
@@ -227,25 +227,25 @@ fn ids(count: usize) -> String {
 
 #[test]
 fn the_program_replays_several_instruments_and_bars() {
-    let desk = desk();
-    let both = summary(&desk, &ids(2));
+    let user = user();
+    let both = summary(&user, &ids(2));
     assert_eq!(both["manifest"]["instrument_id"], "7203.TSE,130A.TSE");
     assert_eq!(both["manifest"]["granularity"], "trade");
     assert!(both["manifest"].get("bars_from").is_none());
     for (granularity, bars) in [("minute", 1_000), ("day", 6)] {
         let arguments = format!("{} --granularity {granularity}", ids(2));
-        let vendor = summary(&desk, &arguments);
+        let vendor = summary(&user, &arguments);
         assert_eq!(vendor["manifest"]["granularity"], granularity);
         assert_eq!(vendor["manifest"]["bars_from"], "vendor");
         assert!(vendor["summary"]["trades_seen"].as_u64().unwrap() >= bars, "{vendor}");
         let digest = &vendor["summary"]["event_log_digest"];
         // Without the bar files of one month, then of both.
-        let data = desk.path("data");
+        let data = user.path("data");
         let kind = if granularity == "day" { "daily" } else { "minute" };
         for (month, from) in [("202410", "vendor and trades"), ("202411", "trades")] {
             let name = format!("equities_bars_{kind}_{month}.csv.gz");
             std::fs::remove_file(data.join(name)).unwrap();
-            let made = summary(&desk, &arguments);
+            let made = summary(&user, &arguments);
             assert_eq!(made["manifest"]["bars_from"], from);
             assert_eq!(&made["summary"]["event_log_digest"], digest, "{granularity}");
         }
@@ -273,42 +273,42 @@ fn keep_minutes_of(data: &Path, day: &str) -> String {
 #[test]
 fn days_without_a_bar_file_are_made_from_trades() {
     for day in ["2024-10-30", "2024-10-31", "2024-11-01"] {
-        let desk = desk();
+        let user = user();
         let arguments = format!("{} --granularity minute", ids(2));
-        let vendor = summary(&desk, &arguments);
-        let name = keep_minutes_of(&desk.path("data"), day);
-        let mixed = summary(&desk, &arguments);
+        let vendor = summary(&user, &arguments);
+        let name = keep_minutes_of(&user.path("data"), day);
+        let mixed = summary(&user, &arguments);
         assert_eq!(mixed["summary"], vendor["summary"], "{day}");
         assert_eq!(mixed["manifest"]["bars_from"], "vendor and trades");
         let inputs = mixed["manifest"]["inputs"].as_array().unwrap();
         assert!(inputs.iter().any(|input| input["file"] == name.as_str()), "{inputs:?}");
-        let only = summary(&desk, &format!("{arguments} --start {day} --end {day}"));
+        let only = summary(&user, &format!("{arguments} --start {day} --end {day}"));
         assert_eq!(only["manifest"]["bars_from"], "vendor");
     }
 }
 
 #[test]
 fn the_program_streams_with_the_same_result() {
-    let desk = desk();
+    let user = user();
     let arguments = format!("{} --end 2024-10-30", ids(2));
-    let at_once = summary(&desk, &arguments);
-    let streamed = summary(&desk, &format!("{arguments} --speed max"));
+    let at_once = summary(&user, &arguments);
+    let streamed = summary(&user, &format!("{arguments} --speed max"));
     assert_eq!(at_once["summary"], streamed["summary"]);
     assert_eq!(at_once["manifest"], streamed["manifest"]);
-    let message = refused(&desk, &format!("{arguments} --speed 0"));
+    let message = refused(&user, &format!("{arguments} --speed 0"));
     assert!(message.contains("how many times faster than the market"), "{message}");
 }
 
 #[test]
 fn the_program_refuses_a_fifth_instrument_and_names_the_one_without_data() {
-    let desk = desk();
+    let user = user();
     let five = format!("{} --instrument 6758.TSE --instrument 6501.TSE", ids(3));
-    let message = refused(&desk, &five);
+    let message = refused(&user, &five);
     assert_eq!(message, "error: 5 instruments asked for; one replay takes 1 to 4\n");
-    let twice = refused(&desk, &format!("{} --instrument 7203.TSE", ids(2)));
+    let twice = refused(&user, &format!("{} --instrument 7203.TSE", ids(2)));
     assert!(twice.contains("7203.TSE is given twice"), "{twice}");
-    let missing = refused(&desk, &format!("{} --instrument 25935.TSE -q", ids(1)));
+    let missing = refused(&user, &format!("{} --instrument 25935.TSE -q", ids(1)));
     assert!(missing.contains("has no trades of 25935.TSE (vendor code 25935)"), "{missing}");
-    let missing = refused(&desk, "--instrument 25935.TSE -q --granularity day");
+    let missing = refused(&user, "--instrument 25935.TSE -q --granularity day");
     assert!(missing.contains("has no bars or trades of 25935.TSE"), "{missing}");
 }

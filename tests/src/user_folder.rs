@@ -18,11 +18,11 @@ pub struct Said {
 
 /// A folder of its own, with a cache in it; removed at the end.
 #[derive(Debug)]
-pub struct Desk {
+pub struct UserFolder {
     folder: tempfile::TempDir,
 }
 
-impl Desk {
+impl UserFolder {
     /// An empty folder.
     ///
     /// # Panics
@@ -38,9 +38,9 @@ impl Desk {
     /// When it cannot be written.
     #[must_use]
     pub fn with_sample(days: u32, trades_per_day: u32) -> Self {
-        let desk = Self::empty();
-        sample::write(&desk.path("data"), "72030", days, trades_per_day, 7);
-        desk
+        let user = Self::empty();
+        sample::write(&user.path("data"), "72030", days, trades_per_day, 7);
+        user
     }
 
     /// The folder itself.
