@@ -59,8 +59,8 @@ fn field(column: &Column) -> Field {
         Kind::Whole => Field::optional(name, parquet::Kind::Int),
         Kind::Yen if column.optional => Field::optional(name, parquet::Kind::Yen),
         Kind::Yen => Field::required(name, parquet::Kind::Yen),
-        Kind::Moment if column.optional => Field::optional(name, parquet::Kind::Timestamp),
-        Kind::Moment => Field::required(name, parquet::Kind::Timestamp),
+        Kind::Timestamp if column.optional => Field::optional(name, parquet::Kind::Timestamp),
+        Kind::Timestamp => Field::required(name, parquet::Kind::Timestamp),
         Kind::Date => Field::required(name, parquet::Kind::Date),
     }
 }
@@ -99,7 +99,7 @@ impl Group {
 /// A cell as the integer of its kind; none where it does not fit.
 fn whole_of(kind: Kind, row: &Row<'_>, text: &str) -> Result<Option<i64>, ReadError> {
     Ok(match kind {
-        Kind::Whole | Kind::Moment => i64::try_from(row.parse_whole(text)?).ok(),
+        Kind::Whole | Kind::Timestamp => i64::try_from(row.parse_whole(text)?).ok(),
         Kind::Yen => Some(row.parse_units(text)?),
         Kind::Date => {
             let since = row.parse_date(text)?.signed_duration_since(JstDate::default());
@@ -149,7 +149,7 @@ fn json_cell(
         return Ok(());
     }
     match column.kind {
-        Kind::Whole | Kind::Moment => {
+        Kind::Whole | Kind::Timestamp => {
             row.parse_whole(text)?;
             line.extend_from_slice(text.as_bytes());
         }

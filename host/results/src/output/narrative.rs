@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::folder::MANIFEST_FILE;
 use super::read::{ReadError, TableReader, read_json};
-use super::tables::{FILLS, NARRATIVE, ORDERS};
+use super::tables::{Fills, Narrative, Orders};
 
 /// A decision of a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -65,7 +65,7 @@ pub fn decisions(folder: &Path, order: Option<&str>) -> Result<Vec<Decision>, Re
     read_json(folder, MANIFEST_FILE)?;
     let mut decisions = Vec::new();
     let mut wanted: BTreeMap<String, Option<OrderOutcome>> = BTreeMap::new();
-    let mut rows = TableReader::open(folder, &NARRATIVE)?;
+    let mut rows = TableReader::open(folder, &Narrative::TABLE)?;
     while let Some(row) = rows.next_row()? {
         let client_order_id = row.optional_text("client_order_id");
         if order.is_some() && order != client_order_id {
@@ -95,7 +95,7 @@ fn add_orders(
     folder: &Path,
     wanted: &mut BTreeMap<String, Option<OrderOutcome>>,
 ) -> Result<(), ReadError> {
-    let mut rows = TableReader::open(folder, &ORDERS)?;
+    let mut rows = TableReader::open(folder, &Orders::TABLE)?;
     while let Some(row) = rows.next_row()? {
         let Some(outcome) = wanted.get_mut(row.text("client_order_id")) else { continue };
         // A second order with the same id was refused; the one that was sent counts.
@@ -120,7 +120,7 @@ fn add_fills(
     folder: &Path,
     wanted: &mut BTreeMap<String, Option<OrderOutcome>>,
 ) -> Result<(), ReadError> {
-    let mut rows = TableReader::open(folder, &FILLS)?;
+    let mut rows = TableReader::open(folder, &Fills::TABLE)?;
     while let Some(row) = rows.next_row()? {
         if let Some(Some(outcome)) = wanted.get_mut(row.text("client_order_id")) {
             outcome.fills.push(FillOutcome {

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::output::ReadError;
 use crate::output::read::TableReader;
-use crate::output::tables::DAYS;
+use crate::output::tables::Days;
 use crate::statistics::{Returns, sharpe_of};
 
 /// Bars that a histogram has at most.
@@ -50,7 +50,7 @@ impl Calendar {
     /// Reads the days of a run's folder.
     pub(super) fn read(folder: &Path, cash_start: Money) -> Result<Self, ReadError> {
         let (mut dates, mut equity) = (Vec::new(), Vec::new());
-        let mut rows = TableReader::open(folder, &DAYS)?;
+        let mut rows = TableReader::open(folder, &Days::TABLE)?;
         while let Some(row) = rows.next_row()? {
             dates.push(row.parse_date(row.text("date"))?);
             equity.push(Money::from_units(row.units("equity")?));

@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::columns::{Amounts, Exact, differences};
 use crate::output::ReadError;
 use crate::output::read::TableReader;
-use crate::output::tables::{EQUITY, MARKS};
+use crate::output::tables::{Equity, Marks};
 
 /// The account over time: one point for each span of minutes, with the values at the span's end.
 #[derive(Debug, Serialize)]
@@ -51,7 +51,7 @@ struct Fall {
 
 /// Reads a column of moments and one of amounts, row by row.
 fn each_minute(folder: &Path, mut take: impl FnMut(TsNanos, Money)) -> Result<(), ReadError> {
-    let mut rows = TableReader::open(folder, &EQUITY)?;
+    let mut rows = TableReader::open(folder, &Equity::TABLE)?;
     while let Some(row) = rows.next_row()? {
         let moment = TsNanos::from_nanos(row.moment("ts_event_ns")?);
         take(moment, Money::from_units(row.units("equity")?));
@@ -103,7 +103,7 @@ impl Curve {
         let mut prices = vec![Vec::with_capacity(points); ids.len()];
         let mut quantities = vec![Vec::with_capacity(points); ids.len()];
         let mut last = vec![(None, 0_i128); ids.len()];
-        let mut rows = TableReader::open(folder, &MARKS)?;
+        let mut rows = TableReader::open(folder, &Marks::TABLE)?;
         let mut end_points_before = |moment: u64, last: &[(Option<i64>, i128)]| {
             for (index, (price, quantity)) in last.iter().enumerate() {
                 let done = prices[index].len();

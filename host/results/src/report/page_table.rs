@@ -85,7 +85,7 @@ impl PageTable {
 impl PageColumn {
     fn new(column: &Column) -> Self {
         match column.kind {
-            Kind::Moment => Self::Moments { last: 0, values: JsonArray::default() },
+            Kind::Timestamp => Self::Moments { last: 0, values: JsonArray::default() },
             Kind::Whole => Self::Wholes(JsonArray::default()),
             Kind::Yen => Self::Amounts(Vec::new()),
             Kind::Date => Self::Texts(JsonArray::default()),
