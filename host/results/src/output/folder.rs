@@ -41,7 +41,7 @@ pub enum FolderError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The failure of the disk.
         source: io::Error,
     },
     /// What was just written cannot be read again.

@@ -92,12 +92,12 @@ fn histogram(daily: &[f64]) -> Option<Histogram> {
     let low = daily.iter().copied().reduce(f64::min)?;
     let high = daily.iter().copied().reduce(f64::max)?;
     let width = bar_width(high - low);
-    let place = |value: f64| (value / width).floor();
-    let first = place(low);
+    let bar = |value: f64| (value / width).floor();
+    let first = bar(low);
     // Both are whole numbers and few apart.
-    let mut days = vec![0; (place(high) - first) as usize + 1];
+    let mut days = vec![0; (bar(high) - first) as usize + 1];
     for value in daily {
-        days[(place(*value) - first) as usize] += 1;
+        days[(bar(*value) - first) as usize] += 1;
     }
     Some(Histogram { from: first * width, width, days })
 }
