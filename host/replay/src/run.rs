@@ -352,7 +352,7 @@ impl Run<'_> {
             let volume = part.quantity()[..seen].iter().map(|shares| u128::from(*shares));
             self.market_volume += volume.sum::<u128>();
         }
-        self.note_slices(&slices, RowTimes::Moments);
+        self.note_slices(&slices, RowTimes::Events);
     }
 
     fn note_bars(&mut self, bars: &[Bar]) {
@@ -365,7 +365,7 @@ impl Run<'_> {
         }
         let slices: Vec<_> =
             columns.iter().map(|(ts_event, price)| DaySlice { ts_event, price }).collect();
-        self.note_slices(&slices, RowTimes::Ends);
+        self.note_slices(&slices, RowTimes::SpanEnds);
     }
 
     fn note_slices(&mut self, slices: &[DaySlice<'_>], times: RowTimes) {

@@ -58,7 +58,7 @@ pub struct Recorded {
     pub performance: Performance,
     /// Orders by how they ended.
     pub order_counts: OrderCounts,
-    /// Fills.
+    /// Fills of all orders.
     pub fill_count: u64,
     /// Each instrument at the end.
     pub positions: Vec<PositionEnd>,
@@ -135,15 +135,15 @@ impl<'s> Recorder<'s> {
     }
 
     /// Notes a mark of the strategy.
-    pub fn signal(&mut self, moment: TsNanos, signal: &Signal) {
-        self.digest.signal(moment, signal);
-        self.sink.take(Record::Signal(moment, signal));
+    pub fn signal(&mut self, ts_event: TsNanos, signal: &Signal) {
+        self.digest.signal(ts_event, signal);
+        self.sink.take(Record::Signal(ts_event, signal));
     }
 
     /// Notes a decision of the strategy.
-    pub fn narrative(&mut self, moment: TsNanos, record: &NarrativeRecord) {
-        self.digest.narrative(moment, record);
-        self.sink.take(Record::Narrative(moment, record));
+    pub fn narrative(&mut self, ts_event: TsNanos, record: &NarrativeRecord) {
+        self.digest.narrative(ts_event, record);
+        self.sink.take(Record::Narrative(ts_event, record));
     }
 
     /// Notes lines of the strategy.

@@ -7,9 +7,9 @@ use domain::{InstrumentIx, Money, OrderSide, Price, Quantity, TsNanos};
 /// One fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FillRow {
-    /// When.
+    /// Virtual time of the fill.
     pub ts_event: TsNanos,
-    /// What.
+    /// Its instrument, as an index in the run's list.
     pub instrument: InstrumentIx,
     /// The caller's id of the order.
     pub client_order_id: Arc<str>,
@@ -17,22 +17,22 @@ pub struct FillRow {
     pub venue_order_id: Arc<str>,
     /// The fill's own number.
     pub trade_id: Arc<str>,
-    /// Which way.
+    /// Bought or sold.
     pub side: OrderSide,
-    /// At which price.
+    /// Yen per share.
     pub price: Price,
-    /// How many shares.
+    /// Shares of this fill, above zero.
     pub quantity: Quantity,
     /// Shares of the order done so far.
     pub cumulative_quantity: Quantity,
     /// Shares of the order still open.
     pub leaves_quantity: Quantity,
-    /// Fee.
+    /// Fee in yen.
     pub commission: Money,
-    /// Price of the market's trade that filled it.
+    /// Price of the market's trade that filled it, yen per share.
     pub market_price: Price,
-    /// What it cost against the price of that trade. Zero where a limit order was filled at its own
-    /// limit: that price was asked for.
+    /// What it cost against the price of that trade, yen. Zero where a limit order was filled
+    /// at its own limit: that price was asked for.
     pub slippage: Money,
 }
 
@@ -41,7 +41,7 @@ pub struct FillRow {
 pub struct EquityRow {
     /// End of the minute.
     pub ts_event: TsNanos,
-    /// Money.
+    /// Money in the account, yen.
     pub cash: Money,
     /// Money and the value of the shares at the last prices.
     pub equity: Money,
@@ -66,7 +66,7 @@ pub struct BuyingPowerRow {
 pub struct MarkRow {
     /// End of the minute.
     pub ts_event: TsNanos,
-    /// What.
+    /// Its instrument, as an index in the run's list.
     pub instrument: InstrumentIx,
     /// Its last price.
     pub price: Price,
@@ -79,7 +79,7 @@ pub struct MarkRow {
 pub struct DayRow {
     /// End of the day's last minute with trades.
     pub ts_event: TsNanos,
-    /// Money.
+    /// Money in the account, yen.
     pub cash: Money,
     /// Money and the value of the shares at the last prices.
     pub equity: Money,
@@ -88,9 +88,9 @@ pub struct DayRow {
 /// A position was opened from flat, or went back to flat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PositionEvent {
-    /// When.
+    /// Virtual time of the fill that did it.
     pub ts_event: TsNanos,
-    /// What.
+    /// Its instrument, as an index in the run's list.
     pub instrument: InstrumentIx,
     /// Whether it was opened; else closed.
     pub opened: bool,
@@ -109,7 +109,7 @@ pub struct PositionEvent {
 /// One way from flat to flat.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RoundTrip {
-    /// What.
+    /// Its instrument, as an index in the run's list.
     pub instrument: InstrumentIx,
     /// Bought first (long), or sold first (short).
     pub entry_side: OrderSide,
@@ -129,9 +129,9 @@ pub struct RoundTrip {
     pub buy_price: Price,
     /// Average price of what was sold, cut off at 1/10,000 yen.
     pub sell_price: Price,
-    /// Fills.
+    /// Fills on the way.
     pub fills: u32,
-    /// Fees.
+    /// Fees of these fills, yen.
     pub commission: Money,
     /// Profit or loss, fees taken off.
     pub pnl: Money,
@@ -145,7 +145,7 @@ pub struct RoundTrip {
 /// One instrument when the run ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PositionEnd {
-    /// What.
+    /// Its instrument, as an index in the run's list.
     pub instrument: InstrumentIx,
     /// Shares held.
     pub quantity: i64,

@@ -16,9 +16,9 @@ use crate::totals::{RunResult, RunTotals};
 pub enum Record<'a> {
     /// Something happened to an order.
     OrderEvent {
-        /// What.
+        /// The event with the state of its order after it.
         event: &'a OrderEvent,
-        /// Whether the order had been sent: false for orders that were refused before.
+        /// Whether the order had been sent: false for orders that were rejected before.
         sent: bool,
     },
     /// An order that is done, or that the end of the run left open.
@@ -118,8 +118,8 @@ impl RunSink for InMemory {
             Record::Equity(row) => self.equity.push(*row),
             Record::Mark(row) => self.marks.push(*row),
             Record::Day(row) => self.days.push(*row),
-            Record::Signal(moment, signal) => self.signals.push((moment, signal.clone())),
-            Record::Narrative(moment, record) => self.narrative.push((moment, record.clone())),
+            Record::Signal(ts_event, signal) => self.signals.push((ts_event, signal.clone())),
+            Record::Narrative(ts_event, record) => self.narrative.push((ts_event, record.clone())),
             Record::Log(line) => self.log.push(line.clone()),
             Record::ClientWarning { .. }
             | Record::Trade(_)

@@ -11,8 +11,8 @@ use crate::totals::RunTotals;
 pub enum Unit {
     /// Words.
     Text,
-    /// A moment in Japan time.
-    Moment,
+    /// A timestamp in Japan time.
+    Timestamp,
     /// A whole number of things.
     Count,
     /// Shares.
@@ -31,7 +31,7 @@ impl Unit {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
-            Self::Moment => "moment",
+            Self::Timestamp => "moment",
             Self::Count => "count",
             Self::Shares => "shares",
             Self::Yen => "yen",
@@ -83,8 +83,8 @@ macro_rules! summary {
 summary! {
     "Run" {
         status: String, Text, "Status", "`completed`, `interrupted` or `failed`.";
-        first_trade: String, Moment, "First trade", "The first trade that the strategy has seen, in Japan time.";
-        last_trade: String, Moment, "Last trade", "The last trade that the strategy has seen, in Japan time.";
+        first_trade: String, Timestamp, "First trade", "The first trade that the strategy has seen, in Japan time.";
+        last_trade: String, Timestamp, "Last trade", "The last trade that the strategy has seen, in Japan time.";
         days: u64, Count, "Trading days", "Days with trades that the strategy has seen.";
         trades_seen: u64, Count, "Trades seen", "Trades of the market that the strategy has seen.";
         event_log_digest: String, Text, "Event-log digest", "xxh3-128 of the event log: equal for runs in which the same happened.";
@@ -109,9 +109,9 @@ summary! {
         calmar: Option<f64>, Number, "Calmar ratio", "Return per year / maximum drawdown.";
         max_drawdown_ratio: f64, Ratio, "Maximum drawdown", "The largest fall of the equity below its highest value so far, per that value, at the ends of minutes with trades.";
         max_drawdown: String, Yen, "Maximum drawdown in yen", "The depth of the same fall in yen.";
-        max_drawdown_start: Option<String>, Moment, "Drawdown from", "When the highest value before that fall was reached; missing when it was the cash at the start.";
-        max_drawdown_trough: Option<String>, Moment, "Drawdown trough", "When the lowest value of that fall was reached.";
-        max_drawdown_recovery: Option<String>, Moment, "Drawdown recovered", "When the equity was back at the highest value; missing while it is not.";
+        max_drawdown_start: Option<String>, Timestamp, "Drawdown from", "When the highest value before that fall was reached; missing when it was the cash at the start.";
+        max_drawdown_trough: Option<String>, Timestamp, "Drawdown trough", "When the lowest value of that fall was reached.";
+        max_drawdown_recovery: Option<String>, Timestamp, "Drawdown recovered", "When the equity was back at the highest value; missing while it is not.";
         exposure: Option<f64>, Ratio, "Exposure time", "Minutes with trades at whose end shares were held / minutes with trades.";
     }
     "Round trips" {
@@ -148,14 +148,14 @@ impl Summary {
         let profit = totals.equity_end - totals.cash_start;
         let returns = performance.returns();
         let days = returns.best_and_worst();
-        let fall = performance.falls.deepest();
-        let fall_ratio = fall.map_or(0.0, |fall| fall.ratio());
+        let drawdown = performance.drawdown.deepest();
+        let drawdown_ratio = drawdown.map_or(0.0, |drawdown| drawdown.ratio());
         let cagr = returns.cagr();
         let unrealised: Money = totals.positions.iter().map(|one| one.unrealised_pnl()).sum();
         let trips = &performance.trips;
-        let text = |moment: Option<TsNanos>| moment.map(|moment| moment.to_string());
+        let text = |at: Option<TsNanos>| at.map(|at| at.to_string());
         let yen = |amount: Option<Money>| amount.map(|amount| amount.to_string());
-        let seen = |moment: Option<TsNanos>| text(moment).unwrap_or_else(|| "none".to_owned());
+        let seen = |at: Option<TsNanos>| text(at).unwrap_or_else(|| "none".to_owned());
         let per = |part: f64, whole: f64| (whole > 0.0).then(|| part / whole);
         let cash = totals.cash_start.approximate_yen();
         Self {
@@ -179,12 +179,12 @@ impl Summary {
             volatility: returns.volatility(),
             sharpe: returns.sharpe(),
             sortino: returns.sortino(),
-            calmar: cagr.and_then(|cagr| (fall_ratio > 0.0).then(|| cagr / fall_ratio)),
-            max_drawdown_ratio: fall_ratio,
-            max_drawdown: fall.map_or(Money::ZERO, |fall| fall.depth()).to_string(),
-            max_drawdown_start: text(fall.and_then(|fall| fall.start)),
-            max_drawdown_trough: text(fall.map(|fall| fall.trough)),
-            max_drawdown_recovery: text(fall.and_then(|fall| fall.recovery)),
+            calmar: cagr.and_then(|cagr| (drawdown_ratio > 0.0).then(|| cagr / drawdown_ratio)),
+            max_drawdown_ratio: drawdown_ratio,
+            max_drawdown: drawdown.map_or(Money::ZERO, |one| one.depth()).to_string(),
+            max_drawdown_start: text(drawdown.and_then(|one| one.start)),
+            max_drawdown_trough: text(drawdown.map(|one| one.trough)),
+            max_drawdown_recovery: text(drawdown.and_then(|one| one.recovery)),
             exposure: per(performance.minutes_held as f64, performance.minutes as f64),
             round_trips: trips.count,
             win_rate: trips.win_rate(),

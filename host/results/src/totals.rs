@@ -34,11 +34,11 @@ impl RunStatus {
 /// How many orders there were, by how they ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct OrderCounts {
-    /// All.
+    /// Orders of the run, of every origin.
     pub all: u64,
     /// Filled wholly.
     pub filled: u64,
-    /// Refused.
+    /// Rejected, by the checks or by the exchange.
     pub rejected: u64,
     /// Their time ran out.
     pub expired: u64,
@@ -77,11 +77,11 @@ pub struct RunTotals {
     pub positions: Vec<PositionEnd>,
     /// Profit and loss of sold shares, fees not counted.
     pub realised_pnl: Money,
-    /// Fees.
+    /// Fees of all fills, in yen.
     pub commission: Money,
     /// First and last trade seen.
     pub span: Option<(TsNanos, TsNanos)>,
-    /// Days, falls, round trips: what the statistics are made of.
+    /// Days, drawdown, round trips: what the statistics are made of.
     pub performance: Performance,
 }
 

@@ -34,7 +34,7 @@ pub enum SweepError {
     Host {
         /// The run.
         row: usize,
-        /// Why.
+        /// The failure beneath.
         reason: String,
     },
     /// The journal failed.

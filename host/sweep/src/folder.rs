@@ -39,7 +39,7 @@ pub enum SweepFolderError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The failure beneath.
         source: io::Error,
     },
     /// The Parquet file cannot be written.
@@ -47,7 +47,7 @@ pub enum SweepFolderError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The failure beneath.
         source: ParquetError,
     },
 }

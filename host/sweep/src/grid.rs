@@ -279,25 +279,25 @@ impl Grid {
         self.combinations
     }
 
-    /// For each axis, the place of its value in the combination with this number (from 0).
+    /// For each axis, the index of its value in the combination with this number (from 0).
     #[must_use]
-    pub fn places(&self, mut combination: u64) -> Vec<usize> {
-        let mut places = vec![0; self.axes.len()];
-        for (place, axis) in places.iter_mut().zip(&self.axes).rev() {
+    pub fn value_indexes(&self, mut combination: u64) -> Vec<usize> {
+        let mut indexes = vec![0; self.axes.len()];
+        for (index, axis) in indexes.iter_mut().zip(&self.axes).rev() {
             let values = axis.values.len() as u64;
-            // A remainder below a length is a place.
-            *place = (combination % values) as usize;
+            // A remainder below a length is an index.
+            *index = (combination % values) as usize;
             combination /= values;
         }
-        places
+        indexes
     }
 
     /// The values of the combination with this number, in the order of the axes.
     #[must_use]
     pub fn values(&self, combination: u64) -> Vec<&str> {
-        let places = self.places(combination);
-        let pairs = self.axes.iter().zip(places);
-        pairs.map(|(axis, place)| axis.values[place].as_str()).collect()
+        let indexes = self.value_indexes(combination);
+        let pairs = self.axes.iter().zip(indexes);
+        pairs.map(|(axis, index)| axis.values[index].as_str()).collect()
     }
 
     /// The JSON object that the strategy's init gets in the run of this combination; the same as
@@ -377,7 +377,7 @@ mod tests {
         assert_eq!(grid.values(0), ["1", "x"]);
         assert_eq!(grid.values(1), ["1", "y"]);
         assert_eq!(grid.values(3), ["2", "x"]);
-        assert_eq!(grid.places(5), [1, 2]);
+        assert_eq!(grid.value_indexes(5), [1, 2]);
         assert_eq!(grid.config_json(4), r#"{"a":2,"b":"y","quantity":100}"#);
     }
 

@@ -67,7 +67,7 @@ pub enum JournalError {
     Io {
         /// The journal.
         path: PathBuf,
-        /// Why.
+        /// The failure of the disk.
         source: io::Error,
     },
     /// Another process sweeps into the folder.
@@ -258,14 +258,14 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// The first place at which two headers differ, in words.
-fn difference(place: &str, found: &Value, wanted: &Value) -> Option<String> {
+/// The first path at which two headers differ, in words.
+fn difference(path: &str, found: &Value, wanted: &Value) -> Option<String> {
     if found == wanted {
         return None;
     }
     if let (Value::Object(found), Value::Object(wanted)) = (found, wanted) {
         for name in wanted.keys().chain(found.keys()) {
-            let inside = if place.is_empty() { name.clone() } else { format!("{place}.{name}") };
+            let inside = if path.is_empty() { name.clone() } else { format!("{path}.{name}") };
             let missing = &Value::Null;
             let pair = (found.get(name).unwrap_or(missing), wanted.get(name).unwrap_or(missing));
             if let Some(difference) = difference(&inside, pair.0, pair.1) {
@@ -280,7 +280,7 @@ fn difference(place: &str, found: &Value, wanted: &Value) -> Option<String> {
         return pairs.find_map(|(index, (found, wanted))| {
             let named = wanted.get("name").and_then(Value::as_str);
             let step = named.map_or_else(|| index.to_string(), str::to_owned);
-            difference(&format!("{place}[{step}]"), found, wanted)
+            difference(&format!("{path}[{step}]"), found, wanted)
         });
     }
     let shown = |value: &Value| -> String {
@@ -291,7 +291,7 @@ fn difference(place: &str, found: &Value, wanted: &Value) -> Option<String> {
         }
         text.chars().take(SHOWN).chain("...".chars()).collect()
     };
-    Some(format!("{place} is {} there and {} here", shown(found), shown(wanted)))
+    Some(format!("{path} is {} there and {} here", shown(found), shown(wanted)))
 }
 
 #[cfg(test)]

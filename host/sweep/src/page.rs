@@ -116,7 +116,7 @@ const fn shown_as(statistic: Statistic) -> (&'static str, &'static str) {
 
 /// The runs column by column, which is a third of the bytes of an object for each run.
 fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
-    let mut places = vec![Vec::new(); plan.grid().axes().len()];
+    let mut indexes = vec![Vec::new(); plan.grid().axes().len()];
     let mut numbers: Map<String, Value> = Map::new();
     let (mut folds, mut tests, mut failures) = (Vec::new(), Vec::new(), Vec::new());
     let (mut errors, mut known) = (Vec::new(), BTreeMap::new());
@@ -125,9 +125,9 @@ fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
         let planned = plan.run(run.row);
         folds.push(planned.fold);
         tests.push(u8::from(planned.phase == Phase::Test));
-        let found = run.combination.map(|combination| plan.grid().places(combination));
-        for (axis, column) in places.iter_mut().enumerate() {
-            column.push(found.as_ref().map(|places| places[axis]));
+        let found = run.combination.map(|combination| plan.grid().value_indexes(combination));
+        for (axis, column) in indexes.iter_mut().enumerate() {
+            column.push(found.as_ref().map(|found| found[axis]));
         }
         failures.push(run.error.as_ref().map(|error| {
             let short: String = error.chars().take(ERROR_CHARS).collect();
@@ -151,7 +151,7 @@ fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
     }
     let row: Vec<usize> = runs.iter().map(|run| run.row).collect();
     json!({
-        "row": row, "places": places, "fold": folds, "test": tests,
+        "row": row, "places": indexes, "fold": folds, "test": tests,
         "failure": failures, "errors": errors, "numbers": numbers,
     })
 }

@@ -50,7 +50,7 @@ impl Phase {
 /// A run of the plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedRun {
-    /// Its place in the table, from 0.
+    /// Its row in the table, from 0.
     pub row: usize,
     /// Its fold, from 0; none without walk-forward.
     pub fold: Option<usize>,
@@ -58,7 +58,7 @@ pub struct PlannedRun {
     pub phase: Phase,
     /// The combination of the grid; none for a test run, which takes the best of its fold.
     pub combination: Option<u64>,
-    /// The trading days, as places in the list of days.
+    /// The trading days, as indexes in the list of days.
     pub days: Range<usize>,
 }
 
@@ -138,7 +138,7 @@ impl Plan {
         if self.folds.is_empty() { chosen } else { self.folds.len() * (chosen + 1) }
     }
 
-    /// First and last date of the trading days at these places, `YYYY-MM-DD`.
+    /// First and last date of the trading days at these indexes, `YYYY-MM-DD`.
     #[must_use]
     pub fn period(&self, days: &Range<usize>) -> Option<(String, String)> {
         let first = self.days.get(days.start)?;
@@ -152,11 +152,11 @@ impl Plan {
     pub fn run(&self, row: usize) -> PlannedRun {
         let chosen = self.combinations.len();
         let block = chosen + usize::from(!self.folds.is_empty());
-        let (fold, place) = (row / block, row % block);
-        let combination = self.combinations.get(place).copied();
+        let (fold, index) = (row / block, row % block);
+        let combination = self.combinations.get(index).copied();
         let (phase, days) = match self.folds.get(fold) {
             None => (Phase::Whole, 0..self.days.len()),
-            Some(fold) if place < chosen => (Phase::Train, fold.train.clone()),
+            Some(fold) if index < chosen => (Phase::Train, fold.train.clone()),
             Some(fold) => (Phase::Test, fold.test.clone()),
         };
         let fold = (phase != Phase::Whole).then_some(fold);

@@ -29,7 +29,7 @@ pub enum Outcome {
 
 /// Runs single runs. Threads share one: the data is read-only, each run has its own strategy.
 pub trait Runner: Sync {
-    /// Runs the strategy with these parameters over the trading days at these places.
+    /// Runs the strategy with these parameters over the trading days at these indexes.
     ///
     /// # Errors
     /// When the host fails; the sweep ends then.

@@ -62,7 +62,7 @@ pub struct Score {
 #[must_use]
 pub fn score(totals: &RunTotals) -> Score {
     let summary = Summary::new(totals);
-    let fall = totals.performance.falls.deepest();
+    let drawdown = totals.performance.drawdown.deepest();
     Score {
         trades_seen: totals.trades_seen,
         orders: totals.order_counts.all,
@@ -72,7 +72,7 @@ pub fn score(totals: &RunTotals) -> Score {
         win_rate: summary.win_rate,
         equity_end: totals.equity_end,
         return_ratio: summary.return_ratio,
-        max_drawdown: fall.map_or(Money::ZERO, |fall| fall.depth()),
+        max_drawdown: drawdown.map_or(Money::ZERO, |one| one.depth()),
         max_drawdown_ratio: Some(summary.max_drawdown_ratio),
         sharpe: summary.sharpe,
         turnover: totals.performance.turnover,

@@ -1,4 +1,5 @@
-//! The table of a sweep: one row for each run, as CSV and as Parquet, from one list of columns.
+//! The table of a sweep: one row for each run, as CSV and as Parquet, from one list of columns
+//! that holds for each its name, its kind, its meaning and its cell in a row.
 
 use std::io::Write;
 
@@ -9,19 +10,29 @@ use serde_json::Value;
 use crate::execute::Results;
 use crate::grid::param_value;
 use crate::journal::Finished;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedRun};
 use crate::score::Score;
 
 /// Rows of one row group of the Parquet file.
 const GROUP_ROWS: usize = 65_536;
 
 /// A column of the table.
-#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Column {
     /// Name, kind, and whether it may be empty.
     pub field: Field,
     /// What it holds, with its unit.
     pub meaning: String,
+    /// Its cell in a row.
+    cell: Box<dyn Fn(&Row<'_>) -> Cell>,
+}
+
+/// A finished run with what its plan says of it.
+struct Row<'a> {
+    plan: &'a Plan,
+    planned: PlannedRun,
+    /// The values of the swept parameters, in the order of the axes; none where no combination ran.
+    values: Vec<&'a str>,
+    run: &'a Finished,
 }
 
 /// One value of a row.
@@ -36,103 +47,140 @@ enum Cell {
     Date(JstDate),
 }
 
-const NUMBERS: [(&str, Kind, &str); 14] = [
-    ("trades_seen", Kind::Int, "trades that the strategy has seen"),
-    ("orders", Kind::Int, "orders sent"),
-    ("orders_rejected", Kind::Int, "orders refused"),
-    ("fills", Kind::Int, "fills"),
-    ("round_trips", Kind::Int, "times the position went from held to flat"),
-    ("win_rate", Kind::Double, "round trips with a profit, per round trip"),
-    ("equity_end", Kind::Yen, "money and value of shares at the end, yen"),
-    ("return", Kind::Double, "profit per cash at the start"),
-    ("max_drawdown_yen", Kind::Yen, "largest fall of the equity, at the end of minutes, yen"),
-    ("max_drawdown", Kind::Double, "the same, per highest point so far"),
-    ("sharpe", Kind::Double, "mean per deviation of the daily returns, times the root of 252"),
-    ("turnover", Kind::Yen, "value of everything bought and sold, yen"),
-    ("commission", Kind::Yen, "fees, yen"),
-    ("digest", Kind::Text, "xxh3-128 of the event log"),
-];
+macro_rules! cells_from {
+    ($($value:ty, $cell:expr;)+) => {
+        $(impl From<$value> for Cell {
+            fn from(value: $value) -> Self {
+                $cell(value)
+            }
+        })+
+    };
+}
 
-fn numbers(score: &Score) -> [Cell; 14] {
-    let count = |count: u64| Cell::Int(count.cast_signed());
-    let ratio = |ratio: Option<f64>| ratio.map_or(Cell::None, Cell::Ratio);
-    [
-        count(score.trades_seen),
-        count(score.orders),
-        count(score.orders_rejected),
-        count(score.fills),
-        count(score.round_trips),
-        ratio(score.win_rate),
-        Cell::Yen(score.equity_end),
-        ratio(score.return_ratio),
-        Cell::Yen(score.max_drawdown),
-        ratio(score.max_drawdown_ratio),
-        ratio(score.sharpe),
-        Cell::Yen(score.turnover),
-        Cell::Yen(score.commission),
-        Cell::Text(score.digest.clone()),
-    ]
+cells_from! {
+    u64, |count: u64| Self::Int(count.cast_signed());
+    usize, |index| Self::Int(index as i64);
+    Money, Self::Yen;
+    f64, Self::Ratio;
+    String, Self::Text;
+    &str, |text: &str| Self::Text(text.to_owned());
+    JstDate, Self::Date;
+}
+
+impl<T: Into<Self>> From<Option<T>> for Cell {
+    fn from(value: Option<T>) -> Self {
+        value.map_or(Self::None, Into::into)
+    }
+}
+
+impl Row<'_> {
+    fn day(&self, index: usize) -> Cell {
+        self.plan.days().get(index).copied().into()
+    }
+
+    /// A number of the run, which a failed run does not have.
+    fn number<C: Into<Cell>>(&self, of: impl Fn(&Score) -> C) -> Cell {
+        self.run.score.as_ref().map(of).into()
+    }
+}
+
+/// Columns, each with its name, kind, meaning and cell in a row.
+macro_rules! columns {
+    (|$row:ident| $($need:ident $name:literal: $kind:ident, $meaning:literal, $cell:expr;)+) => {
+        vec![$(Column {
+            field: Field::$need($name, Kind::$kind),
+            meaning: $meaning.to_owned(),
+            cell: Box::new(|$row: &Row<'_>| $cell.into()),
+        }),+]
+    };
 }
 
 /// The columns before the parameters.
 #[must_use]
 pub fn head_columns() -> Vec<Column> {
-    let column = |field: Field, meaning: &str| Column { field, meaning: meaning.to_owned() };
-    vec![
-        column(Field::required("run", Kind::Int), "number of the run, from 0, in grid order"),
-        column(
-            Field::required("phase", Kind::Text),
-            "whole; with walk-forward train, or test for out of sample",
-        ),
-        column(Field::optional("fold", Kind::Int), "number of the walk-forward fold, from 0"),
-        column(Field::required("start", Kind::Date), "first trading day of the run, JST"),
-        column(Field::required("end", Kind::Date), "last trading day of the run, JST"),
-    ]
+    columns! { |row|
+        required "run": Int, "number of the run, from 0, in grid order", row.run.row;
+        required "phase": Text, "whole; with walk-forward train, or test for out of sample",
+            row.planned.phase.as_str();
+        optional "fold": Int, "number of the walk-forward fold, from 0", row.planned.fold;
+        required "start": Date, "first trading day of the run, JST",
+            row.day(row.planned.days.start);
+        required "end": Date, "last trading day of the run, JST",
+            row.day(row.planned.days.end.saturating_sub(1));
+    }
 }
 
 /// The columns after the parameters.
 #[must_use]
 pub fn tail_columns() -> Vec<Column> {
-    let column = |field: Field, meaning: &str| Column { field, meaning: meaning.to_owned() };
-    let mut all = vec![
-        column(Field::required("status", Kind::Text), "completed or failed"),
-        column(Field::optional("error", Kind::Text), "why the run failed"),
-    ];
-    for (name, kind, meaning) in NUMBERS {
-        all.push(column(Field::optional(name, kind), meaning));
+    columns! { |row|
+        required "status": Text, "completed or failed",
+            if row.run.score.is_some() { "completed" } else { "failed" };
+        optional "error": Text, "why the run failed", row.run.error.clone();
+        optional "trades_seen": Int, "trades that the strategy has seen",
+            row.number(|score| score.trades_seen);
+        optional "orders": Int, "orders sent", row.number(|score| score.orders);
+        optional "orders_rejected": Int, "orders refused",
+            row.number(|score| score.orders_rejected);
+        optional "fills": Int, "fills", row.number(|score| score.fills);
+        optional "round_trips": Int, "times the position went from held to flat",
+            row.number(|score| score.round_trips);
+        optional "win_rate": Double, "round trips with a profit, per round trip",
+            row.number(|score| score.win_rate);
+        optional "equity_end": Yen, "money and value of shares at the end, yen",
+            row.number(|score| score.equity_end);
+        optional "return": Double, "profit per cash at the start",
+            row.number(|score| score.return_ratio);
+        optional "max_drawdown_yen": Yen, "largest fall of the equity, at the end of minutes, yen",
+            row.number(|score| score.max_drawdown);
+        optional "max_drawdown": Double, "the same, per highest point so far",
+            row.number(|score| score.max_drawdown_ratio);
+        optional "sharpe": Double, "mean per deviation of the daily returns, times the root of 252",
+            row.number(|score| score.sharpe);
+        optional "turnover": Yen, "value of everything bought and sold, yen",
+            row.number(|score| score.turnover);
+        optional "commission": Yen, "fees, yen", row.number(|score| score.commission);
+        optional "digest": Text, "xxh3-128 of the event log",
+            row.number(|score| score.digest.clone());
     }
-    all
 }
 
 /// The columns of a plan's table.
 #[must_use]
 pub fn columns(plan: &Plan) -> Vec<Column> {
-    let mut all = head_columns();
-    for axis in plan.grid().axes() {
+    let swept = plan.grid().axes().iter().enumerate().map(|(index, axis)| {
         let kind = kind_of(axis.values.iter().map(|value| param_value(value)));
-        let field = Field::optional(format!("param_{}", axis.name), kind);
-        let meaning = format!("the parameter `{}`, swept", axis.name);
-        all.push(Column { field, meaning });
-    }
-    for (name, value) in plan.grid().fixed() {
+        Column {
+            field: Field::optional(format!("param_{}", axis.name), kind),
+            meaning: format!("the parameter `{}`, swept", axis.name),
+            cell: Box::new(move |row| match (row.values.get(index), kind) {
+                // A text that looks like a number stays as it was written in a column of texts.
+                (Some(value), Kind::Text) => Cell::from(*value),
+                (value, kind) => value.map(|value| parameter(&param_value(value), kind)).into(),
+            }),
+        }
+    });
+    let fixed = plan.grid().fixed().iter().map(|(name, value)| {
         let kind = kind_of(std::iter::once(value.clone()));
-        let field = Field::optional(format!("param_{name}"), kind);
-        let meaning = format!("the parameter `{name}`, the same in every run");
-        all.push(Column { field, meaning });
-    }
-    all.extend(tail_columns());
-    all
+        let cell = parameter(value, kind);
+        Column {
+            field: Field::optional(format!("param_{name}"), kind),
+            meaning: format!("the parameter `{name}`, the same in every run"),
+            cell: Box::new(move |_| cell.clone()),
+        }
+    });
+    head_columns().into_iter().chain(swept).chain(fixed).chain(tail_columns()).collect()
 }
 
 /// The kind of column that holds all of these parameters' values exactly.
 fn kind_of(values: impl Iterator<Item = Value>) -> Kind {
-    let all = |values: &[Value], test: fn(&Value) -> bool| values.iter().all(test);
     let values: Vec<Value> = values.collect();
-    if all(&values, Value::is_i64) {
+    let all = |test: fn(&Value) -> bool| values.iter().all(test);
+    if all(Value::is_i64) {
         Kind::Int
-    } else if all(&values, Value::is_number) {
+    } else if all(Value::is_number) {
         Kind::Double
-    } else if all(&values, Value::is_boolean) {
+    } else if all(Value::is_boolean) {
         Kind::Bool
     } else {
         Kind::Text
@@ -152,41 +200,15 @@ fn parameter(value: &Value, kind: Kind) -> Cell {
     })
 }
 
-/// The cells of a finished run, in the order of [`columns`].
-fn cells(plan: &Plan, columns: &[Column], run: &Finished) -> Vec<Cell> {
-    let planned = plan.run(run.row);
-    let date = |place: usize| plan.days().get(place).map_or(Cell::None, |day| Cell::Date(*day));
-    let mut row = vec![
-        Cell::Int(run.row as i64),
-        Cell::Text(planned.phase.as_str().to_owned()),
-        planned.fold.map_or(Cell::None, |fold| Cell::Int(fold as i64)),
-        date(planned.days.start),
-        date(planned.days.end.saturating_sub(1)),
-    ];
-    match run.combination {
-        Some(combination) => {
-            for value in plan.grid().values(combination) {
-                let kind = columns[row.len()].field.kind;
-                // A text that looks like a number stays as it was written in a column of texts.
-                row.push(match kind {
-                    Kind::Text => Cell::Text(value.to_owned()),
-                    kind => parameter(&param_value(value), kind),
-                });
-            }
-        }
-        None => row.extend(plan.grid().axes().iter().map(|_| Cell::None)),
-    }
-    for value in plan.grid().fixed().values() {
-        row.push(parameter(value, columns[row.len()].field.kind));
-    }
-    let status = if run.score.is_some() { "completed" } else { "failed" };
-    row.push(Cell::Text(status.to_owned()));
-    row.push(run.error.clone().map_or(Cell::None, Cell::Text));
-    match &run.score {
-        Some(score) => row.extend(numbers(score)),
-        None => row.extend(NUMBERS.map(|_| Cell::None)),
-    }
-    row
+/// The cells of a finished run, in the order of the columns.
+fn cells<'a>(
+    plan: &'a Plan,
+    columns: &'a [Column],
+    run: &'a Finished,
+) -> impl Iterator<Item = Cell> + 'a {
+    let values = run.combination.map(|combination| plan.grid().values(combination));
+    let row = Row { plan, planned: plan.run(run.row), values: values.unwrap_or_default(), run };
+    columns.iter().map(move |column| (column.cell)(&row))
 }
 
 /// Writes the runs that are done as CSV: a header line, one line for each run, empty for no value.
@@ -198,18 +220,18 @@ pub fn write_csv(plan: &Plan, results: &Results, sink: impl Write) -> std::io::R
     let mut writer = csv::WriterBuilder::new().from_writer(sink);
     writer.write_record(columns.iter().map(|column| &column.field.name))?;
     for run in results.rows.iter().flatten() {
-        writer.write_record(cells(plan, &columns, run).iter().map(text))?;
+        writer.write_record(cells(plan, &columns, run).map(text))?;
     }
     writer.flush()
 }
 
-fn text(cell: &Cell) -> String {
+fn text(cell: Cell) -> String {
     match cell {
         Cell::None => String::new(),
         Cell::Int(number) => number.to_string(),
         Cell::Yen(money) => money.to_string(),
         Cell::Ratio(ratio) => ratio.to_string(),
-        Cell::Text(text) => text.clone(),
+        Cell::Text(text) => text,
         Cell::Bool(truth) => truth.to_string(),
         Cell::Date(date) => date.to_string(),
     }

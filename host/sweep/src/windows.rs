@@ -93,7 +93,7 @@ impl fmt::Display for WalkForward {
     }
 }
 
-/// One step of a walk forward, as places in the list of trading days.
+/// One step of a walk forward, as indexes in the list of trading days.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fold {
     /// The days to choose on.
@@ -114,9 +114,9 @@ impl WalkForward {
         for step in 0..=u32::try_from(days.len()).unwrap_or(u32::MAX) {
             let start = step.saturating_mul(self.test);
             let train_end = start.saturating_add(self.train);
-            let place = |length: u32| self.place_after(days, length);
-            let (from, middle) = (place(start), place(train_end));
-            let to = place(train_end.saturating_add(self.test));
+            let index = |length: u32| self.index_after(days, length);
+            let (from, middle) = (index(start), index(train_end));
+            let to = index(train_end.saturating_add(self.test));
             if from < middle && middle < to {
                 folds.push(Fold { train: from..middle, test: middle..to });
             }
@@ -135,8 +135,8 @@ impl WalkForward {
         }
     }
 
-    /// The place of the first day that is `length` months or days after the start.
-    fn place_after(self, days: &[JstDate], length: u32) -> usize {
+    /// The index of the first day that is `length` months or days after the start.
+    fn index_after(self, days: &[JstDate], length: u32) -> usize {
         match self.unit {
             Unit::Days => days.len().min(length as usize),
             Unit::Months => {

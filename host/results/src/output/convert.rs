@@ -29,8 +29,8 @@ fn parquet_form(folder: &Path, table: &'static Table) -> Result<(), FolderError>
     let mut reader = TableReader::open(folder, table)?;
     let mut group = Group::new(&fields);
     while let Some(row) = reader.next_row()? {
-        for (place, column) in table.columns.iter().enumerate() {
-            group.push(place, column, &row)?;
+        for (index, column) in table.columns.iter().enumerate() {
+            group.push(index, column, &row)?;
         }
         group.rows += 1;
         if group.rows == GROUP_ROWS || group.text_bytes >= GROUP_TEXT_BYTES {
@@ -55,12 +55,12 @@ fn field(column: &Column) -> Field {
     match column.kind {
         Kind::Text if column.optional => Field::optional(name, parquet::Kind::Text),
         Kind::Text => Field::required(name, parquet::Kind::Text),
-        // A refused order may ask for more shares than 63 bits hold.
+        // A rejected order may ask for more shares than 63 bits hold.
         Kind::Whole => Field::optional(name, parquet::Kind::Int),
         Kind::Yen if column.optional => Field::optional(name, parquet::Kind::Yen),
         Kind::Yen => Field::required(name, parquet::Kind::Yen),
-        Kind::Moment if column.optional => Field::optional(name, parquet::Kind::Timestamp),
-        Kind::Moment => Field::required(name, parquet::Kind::Timestamp),
+        Kind::Timestamp if column.optional => Field::optional(name, parquet::Kind::Timestamp),
+        Kind::Timestamp => Field::required(name, parquet::Kind::Timestamp),
         Kind::Date => Field::required(name, parquet::Kind::Date),
     }
 }
@@ -78,10 +78,10 @@ impl Group {
         Self { columns, rows: 0, text_bytes: 0 }
     }
 
-    fn push(&mut self, place: usize, column: &Column, row: &Row<'_>) -> Result<(), ReadError> {
-        let text = row.cell(place);
+    fn push(&mut self, index: usize, column: &Column, row: &Row<'_>) -> Result<(), ReadError> {
+        let text = row.cell(index);
         let there = !(column.optional && text.is_empty());
-        match &mut self.columns[place] {
+        match &mut self.columns[index] {
             Values::Text(texts) => {
                 self.text_bytes += text.len();
                 texts.push(there.then(|| text.to_owned()));
@@ -99,7 +99,7 @@ impl Group {
 /// A cell as the integer of its kind; none where it does not fit.
 fn whole_of(kind: Kind, row: &Row<'_>, text: &str) -> Result<Option<i64>, ReadError> {
     Ok(match kind {
-        Kind::Whole | Kind::Moment => i64::try_from(row.parse_whole(text)?).ok(),
+        Kind::Whole | Kind::Timestamp => i64::try_from(row.parse_whole(text)?).ok(),
         Kind::Yen => Some(row.parse_units(text)?),
         Kind::Date => {
             let since = row.parse_date(text)?.signed_duration_since(JstDate::default());
@@ -128,11 +128,11 @@ fn json_form(folder: &Path, table: &'static Table) -> Result<(), FolderError> {
 }
 
 fn json_row(line: &mut Vec<u8>, table: &Table, row: &Row<'_>) -> Result<(), FolderError> {
-    for (place, column) in table.columns.iter().enumerate() {
-        line.push(if place == 0 { b'{' } else { b',' });
+    for (index, column) in table.columns.iter().enumerate() {
+        line.push(if index == 0 { b'{' } else { b',' });
         json_text(line, column.name);
         line.push(b':');
-        json_cell(line, column, row, row.cell(place))?;
+        json_cell(line, column, row, row.cell(index))?;
     }
     line.push(b'}');
     Ok(())
@@ -149,7 +149,7 @@ fn json_cell(
         return Ok(());
     }
     match column.kind {
-        Kind::Whole | Kind::Moment => {
+        Kind::Whole | Kind::Timestamp => {
             row.parse_whole(text)?;
             line.extend_from_slice(text.as_bytes());
         }

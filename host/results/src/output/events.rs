@@ -51,7 +51,7 @@ impl<W: Write> EventLog<W> {
             Record::OrderEvent { event, .. } => order_line(event),
             Record::Fill(fill) => Some(marker_line(fill, names)),
             Record::Position(event) => Some(position_line(event, names)),
-            Record::Signal(moment, signal) => Some(signal_line(moment, signal, names)),
+            Record::Signal(ts_event, signal) => Some(signal_line(ts_event, signal, names)),
             _ => None,
         };
         line.map_or(Ok(()), |line| self.0.write(&line))
@@ -167,7 +167,7 @@ fn position_line<'a>(event: &'a PositionEvent, names: &'a Names) -> EventLine<'a
     }
 }
 
-fn signal_line<'a>(moment: TsNanos, signal: &'a Signal, names: &'a Names) -> EventLine<'a> {
+fn signal_line<'a>(ts_event: TsNanos, signal: &'a Signal, names: &'a Names) -> EventLine<'a> {
     EventLine::StrategySignal(StrategySignal {
         strategy_id: None,
         instrument_id: Text::Borrowed(names.of(signal.instrument)),
@@ -176,7 +176,7 @@ fn signal_line<'a>(moment: TsNanos, signal: &'a Signal, names: &'a Names) -> Eve
         price: signal.price.map(Into::into),
         tag: signal.tag.as_deref().map(Text::Borrowed),
         note: signal.note.as_deref().map(Text::Borrowed),
-        ts_event_ms: moment.millis(),
+        ts_event_ms: ts_event.millis(),
     })
 }
 
@@ -196,7 +196,7 @@ impl<W: Write> AuditLog<W> {
         Self { lines, requests: 0, in_flight: BTreeMap::new() }
     }
 
-    /// Writes the line of an event, if it has one. Orders that were refused before they were sent
+    /// Writes the line of an event, if it has one. Orders that were rejected before they were sent
     /// have none.
     pub(super) fn take(&mut self, event: &OrderEvent, sent: bool, names: &Names) -> io::Result<()> {
         let id = &event.client_order_id;

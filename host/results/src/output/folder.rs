@@ -9,12 +9,12 @@ use domain::InstrumentId;
 use serde_json::Value;
 use thiserror::Error;
 
-use super::cells::{Cell, Names, STREAMED, position_cells, row_of};
+use super::cells::{Names, TableFile};
 use super::convert;
 use super::events::{AuditLog, EventLog};
 use super::manifest::Manifest;
 use super::read::ReadError;
-use super::tables::{POSITIONS, SUMMARY, TABLES, Table};
+use super::tables::{Positions, StreamedTables, SummaryNumbers, TABLES, Table};
 use crate::sink::{Record, RunSink};
 use crate::summary::Summary;
 use crate::totals::RunTotals;
@@ -41,12 +41,19 @@ pub enum FolderError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// Why.
+        /// The failure of the disk.
         source: io::Error,
     },
     /// What was just written cannot be read again.
     #[error(transparent)]
     Read(#[from] ReadError),
+}
+
+impl FolderError {
+    /// What a failure of the disk at a file or folder is.
+    pub(super) fn at(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
 }
 
 /// Writes the folder of one run. Rows are appended to files in a folder aside; once
@@ -55,7 +62,7 @@ pub(crate) struct FolderWriter {
     folder: PathBuf,
     aside: AtomicFolder,
     names: Names,
-    tables: Vec<csv::Writer<File>>,
+    tables: StreamedTables,
     events: EventLog<BufWriter<File>>,
     audit: AuditLog<BufWriter<File>>,
 }
@@ -71,15 +78,14 @@ impl FolderWriter {
         if occupied && !folder.join(MANIFEST_FILE).is_file() {
             return Err(FolderError::Occupied(folder.to_owned()));
         }
-        let failed = |source| FolderError::Write { path: folder.to_owned(), source };
-        let aside = AtomicFolder::create_beside(folder).map_err(failed)?;
-        let tables = STREAMED.iter().map(|table| begin_table(aside.unfinished_path(), table));
+        let aside = AtomicFolder::create_beside(folder).map_err(FolderError::at(folder))?;
+        let path = aside.unfinished_path();
         Ok(Self {
             folder: folder.to_owned(),
             names: Names::new(instruments),
-            tables: tables.collect::<Result<_, _>>()?,
-            events: EventLog::new(begin_file(&aside.unfinished_path().join(EVENTS_FILE))?),
-            audit: AuditLog::new(begin_file(&aside.unfinished_path().join(AUDIT_FILE))?),
+            tables: StreamedTables::create(path)?,
+            events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
+            audit: AuditLog::new(begin_file(&path.join(AUDIT_FILE))?),
             aside,
         })
     }
@@ -94,19 +100,16 @@ impl FolderWriter {
         totals: &RunTotals,
     ) -> Result<CompleteFolder, FolderError> {
         let path = self.aside.unfinished_path();
-        let failed = |path: PathBuf| move |source| FolderError::Write { path, source };
-        for (mut table, of) in self.tables.into_iter().zip(STREAMED) {
-            table.flush().map_err(failed(path.join(csv_name(&of))))?;
-        }
+        self.tables.finish()?;
         for (mut lines, name) in
             [(self.events.into_inner(), EVENTS_FILE), (self.audit.into_inner(), AUDIT_FILE)]
         {
-            lines.flush().map_err(failed(path.join(name)))?;
+            lines.flush().map_err(FolderError::at(&path.join(name)))?;
         }
-        write_positions(path, totals, &self.names)?;
-        write_summary(path, &Summary::new(totals))?;
+        TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
+        write_summary(path, &Summary::new(totals), &self.names)?;
         write_json(&path.join(MANIFEST_FILE), manifest)?;
-        for table in TABLES.iter().filter(|table| table.name != SUMMARY.name) {
+        for table in TABLES.iter().filter(|table| table.name != SummaryNumbers::TABLE.name) {
             convert::other_forms(path, table)?;
         }
         Ok(CompleteFolder { aside: self.aside, folder: self.folder })
@@ -127,8 +130,7 @@ impl CompleteFolder {
 
     /// Puts them where they belong, in place of an earlier run.
     pub(crate) fn put_in_place(self) -> Result<(), FolderError> {
-        let path = self.folder;
-        self.aside.commit(&path).map_err(|source| FolderError::Write { path, source })
+        self.aside.commit(&self.folder).map_err(FolderError::at(&self.folder))
     }
 }
 
@@ -138,10 +140,7 @@ impl RunSink for FolderWriter {
         if let Record::OrderEvent { event, sent } = record {
             self.audit.take(event, sent, &self.names)?;
         }
-        match row_of(record, &self.names) {
-            Some((table, cells)) => write_row(&mut self.tables[table], &cells),
-            None => Ok(()),
-        }
+        self.tables.take(record, &self.names)
     }
 }
 
@@ -151,68 +150,23 @@ pub(crate) fn csv_name(table: &Table) -> String {
 }
 
 fn begin_file(path: &Path) -> Result<BufWriter<File>, FolderError> {
-    let file = File::create(path)
-        .map_err(|source| FolderError::Write { path: path.to_owned(), source })?;
-    Ok(BufWriter::new(file))
-}
-
-fn begin_table(folder: &Path, table: &Table) -> Result<csv::Writer<File>, FolderError> {
-    let path = folder.join(csv_name(table));
-    let begin = || -> io::Result<_> {
-        let mut writer = csv::Writer::from_path(&path)?;
-        writer.write_record(table.columns.iter().map(|column| column.name))?;
-        Ok(writer)
-    };
-    begin().map_err(|source| FolderError::Write { path: path.clone(), source })
-}
-
-fn write_row(writer: &mut csv::Writer<File>, cells: &[Cell<'_>]) -> io::Result<()> {
-    for cell in cells {
-        match cell {
-            Cell::Empty => writer.write_field("")?,
-            Cell::Whole(number) => writer.write_field(number.to_string())?,
-            Cell::Units(units) => {
-                writer.write_field(domain::Money::from_units(*units).to_string())?;
-            }
-            Cell::Text(text) => writer.write_field(text)?,
-            Cell::Date(date) => writer.write_field(date.to_string())?,
-        }
-    }
-    Ok(writer.write_record(None::<&[u8]>)?)
-}
-
-fn write_positions(folder: &Path, totals: &RunTotals, names: &Names) -> Result<(), FolderError> {
-    let mut writer = begin_table(folder, &POSITIONS)?;
-    let path = folder.join(csv_name(&POSITIONS));
-    let write = |writer: &mut csv::Writer<File>| -> io::Result<()> {
-        for position in &totals.positions {
-            write_row(writer, &position_cells(position, names))?;
-        }
-        writer.flush()
-    };
-    write(&mut writer).map_err(|source| FolderError::Write { path, source })
+    File::create(path).map(BufWriter::new).map_err(FolderError::at(path))
 }
 
 /// The summary: `name,value` as CSV, one object as JSON.
-fn write_summary(folder: &Path, summary: &Summary) -> Result<(), FolderError> {
+fn write_summary(folder: &Path, summary: &Summary, names: &Names) -> Result<(), FolderError> {
     let path = folder.join("summary.json");
     write_json(&path, summary)?;
     let value = serde_json::to_value(summary)
         .map_err(|error| FolderError::Write { path, source: error.into() })?;
-    let mut writer = begin_table(folder, &SUMMARY)?;
-    let path = folder.join(csv_name(&SUMMARY));
-    let write = |writer: &mut csv::Writer<File>| -> io::Result<()> {
-        for (name, value) in value.as_object().into_iter().flatten() {
-            let text = match value {
-                Value::Null => String::new(),
-                Value::String(text) => text.clone(),
-                other => other.to_string(),
-            };
-            writer.write_record([name, &text])?;
-        }
-        writer.flush()
+    let text = |value: &Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
     };
-    write(&mut writer).map_err(|source| FolderError::Write { path, source })
+    let numbers = value.as_object().into_iter().flatten();
+    let rows = numbers.map(|(name, value)| (name.as_str(), text(value)));
+    TableFile::<SummaryNumbers>::write_all(folder, rows, names)
 }
 
 fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderError> {
@@ -222,5 +176,5 @@ fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderEr
         writer.write_all(b"\n")?;
         writer.flush()
     };
-    write().map_err(|source| FolderError::Write { path: path.to_owned(), source })
+    write().map_err(FolderError::at(path))
 }

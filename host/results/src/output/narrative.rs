@@ -7,16 +7,16 @@ use serde::Serialize;
 
 use super::folder::MANIFEST_FILE;
 use super::read::{ReadError, TableReader, read_json};
-use super::tables::{FILLS, NARRATIVE, ORDERS};
+use super::tables::{Fills, Narrative, Orders};
 
 /// A decision of a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Decision {
-    /// When, in nanoseconds since 1970, UTC.
+    /// Virtual time in nanoseconds since 1970, UTC.
     pub ts_event_ns: u64,
     /// What was decided.
     pub title: String,
-    /// Why.
+    /// The reasons for it, as the strategy gave them.
     pub body: String,
     /// The order that it explains, if any.
     pub client_order_id: Option<String>,
@@ -37,7 +37,7 @@ pub struct OrderOutcome {
     pub quantity: String,
     /// State at the end.
     pub status: String,
-    /// Why it was refused.
+    /// Why it was rejected.
     pub reason_text: Option<String>,
     /// Its fills in order.
     pub fills: Vec<FillOutcome>,
@@ -46,7 +46,7 @@ pub struct OrderOutcome {
 /// A fill of an order.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct FillOutcome {
-    /// When, in nanoseconds since 1970, UTC.
+    /// Virtual time in nanoseconds since 1970, UTC.
     pub ts_event_ns: u64,
     /// The fill's own number.
     pub trade_id: String,
@@ -65,7 +65,7 @@ pub fn decisions(folder: &Path, order: Option<&str>) -> Result<Vec<Decision>, Re
     read_json(folder, MANIFEST_FILE)?;
     let mut decisions = Vec::new();
     let mut wanted: BTreeMap<String, Option<OrderOutcome>> = BTreeMap::new();
-    let mut rows = TableReader::open(folder, &NARRATIVE)?;
+    let mut rows = TableReader::open(folder, &Narrative::TABLE)?;
     while let Some(row) = rows.next_row()? {
         let client_order_id = row.optional_text("client_order_id");
         if order.is_some() && order != client_order_id {
@@ -75,7 +75,7 @@ pub fn decisions(folder: &Path, order: Option<&str>) -> Result<Vec<Decision>, Re
             wanted.entry(id.to_owned()).or_default();
         }
         decisions.push(Decision {
-            ts_event_ns: row.moment("ts_event_ns")?,
+            ts_event_ns: row.timestamp("ts_event_ns")?,
             title: row.text("title").to_owned(),
             body: row.text("body").to_owned(),
             client_order_id: client_order_id.map(str::to_owned),
@@ -95,10 +95,10 @@ fn add_orders(
     folder: &Path,
     wanted: &mut BTreeMap<String, Option<OrderOutcome>>,
 ) -> Result<(), ReadError> {
-    let mut rows = TableReader::open(folder, &ORDERS)?;
+    let mut rows = TableReader::open(folder, &Orders::TABLE)?;
     while let Some(row) = rows.next_row()? {
         let Some(outcome) = wanted.get_mut(row.text("client_order_id")) else { continue };
-        // A second order with the same id was refused; the one that was sent counts.
+        // A second order with the same id was rejected; the one that was sent counts.
         if outcome.is_some() && row.optional_text("venue_order_id").is_none() {
             continue;
         }
@@ -120,11 +120,11 @@ fn add_fills(
     folder: &Path,
     wanted: &mut BTreeMap<String, Option<OrderOutcome>>,
 ) -> Result<(), ReadError> {
-    let mut rows = TableReader::open(folder, &FILLS)?;
+    let mut rows = TableReader::open(folder, &Fills::TABLE)?;
     while let Some(row) = rows.next_row()? {
         if let Some(Some(outcome)) = wanted.get_mut(row.text("client_order_id")) {
             outcome.fills.push(FillOutcome {
-                ts_event_ns: row.moment("ts_event_ns")?,
+                ts_event_ns: row.timestamp("ts_event_ns")?,
                 trade_id: row.text("trade_id").to_owned(),
                 price: row.text("price").to_owned(),
                 quantity: row.text("quantity").to_owned(),

@@ -21,7 +21,7 @@ pub enum ReadError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The failure of the disk.
         source: std::io::Error,
     },
     /// A file is not what a run writes.
@@ -91,15 +91,15 @@ impl TableReader {
 }
 
 impl<'a> Row<'a> {
-    /// The text of a column by its place; empty for none.
-    pub(crate) fn cell(&self, place: usize) -> &'a str {
-        self.0.record.get(place).unwrap_or_default()
+    /// The text of a column by its index; empty for none.
+    pub(crate) fn cell(&self, index: usize) -> &'a str {
+        self.0.record.get(index).unwrap_or_default()
     }
 
     /// The text of a column; empty for none.
     pub(crate) fn text(&self, column: &str) -> &'a str {
-        let place = self.0.table.columns.iter().position(|one| one.name == column);
-        place.map_or("", |place| self.cell(place))
+        let index = self.0.table.columns.iter().position(|one| one.name == column);
+        index.map_or("", |index| self.cell(index))
     }
 
     /// The text of a column that may be empty.
@@ -112,8 +112,8 @@ impl<'a> Row<'a> {
         self.parse_whole(self.text(column))
     }
 
-    /// A moment.
-    pub(crate) fn moment(&self, column: &str) -> Result<u64, ReadError> {
+    /// A timestamp in nanoseconds since 1970, UTC.
+    pub(crate) fn timestamp(&self, column: &str) -> Result<u64, ReadError> {
         let text = self.text(column);
         text.parse().map_err(|_| self.0.wrong("nanoseconds since 1970", text))
     }

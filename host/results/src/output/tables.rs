@@ -1,4 +1,16 @@
-//! The tables of a run: one closed list of columns for CSV, JSON, Parquet and the schemas.
+//! The tables of a run: each column once, with its name, its type, what it holds in words and its
+//! cell in a row. CSV, JSON, Parquet, the page and the schemas come from here.
+
+use std::io;
+use std::path::Path;
+
+use domain::strategy::{LogLine, NarrativeRecord, Signal};
+use domain::{JstDate, Money, OrderRecord, Price, Quantity, TsNanos};
+
+use super::cells::{Cell, CellWriter, Names, Rows, TableFile};
+use super::folder::FolderError;
+use crate::rows::{DayRow, EquityRow, FillRow, MarkRow, PositionEnd, RoundTrip};
+use crate::sink::Record;
 
 /// What a column holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -9,8 +21,8 @@ pub enum Kind {
     Whole,
     /// Exact yen.
     Yen,
-    /// A moment: nanoseconds since 1970, UTC.
-    Moment,
+    /// A timestamp: nanoseconds since 1970, UTC.
+    Timestamp,
     /// A date in Japan, `YYYY-MM-DD`.
     Date,
 }
@@ -23,7 +35,7 @@ impl Kind {
             Self::Text => "string",
             Self::Whole => "integer",
             Self::Yen => "decimal",
-            Self::Moment => "timestamp",
+            Self::Timestamp => "timestamp",
             Self::Date => "date",
         }
     }
@@ -42,14 +54,6 @@ pub struct Column {
     pub meaning: &'static str,
 }
 
-const fn column(name: &'static str, kind: Kind, meaning: &'static str) -> Column {
-    Column { name, kind, optional: false, meaning }
-}
-
-const fn optional(name: &'static str, kind: Kind, meaning: &'static str) -> Column {
-    Column { name, kind, optional: true, meaning }
-}
-
 /// One table: `<name>.csv`, `<name>.json` and `<name>.parquet`.
 #[derive(Debug, Clone, Copy)]
 pub struct Table {
@@ -61,201 +65,251 @@ pub struct Table {
     pub columns: &'static [Column],
 }
 
+/// Declares tables: for each column its name, the type of its cells, which gives its kind, its
+/// meaning, and its cell in a row.
+macro_rules! tables {
+    ($($table:ident: $name:literal, $meaning:literal,
+       $type:ty => |$row:pat_param, $names:pat_param| {
+        $($column:literal: $cell:ty, $what:expr, $value:expr;)+
+    })+) => {
+        /// Every table of a run.
+        pub const TABLES: &[Table] = &[$($table::TABLE),+];
+
+        $(
+            #[doc = concat!("`", $name, "`: a row is ", $meaning, ".")]
+            pub(crate) struct $table;
+
+            impl $table {
+                pub(crate) const TABLE: Table = Table {
+                    name: $name,
+                    row: $meaning,
+                    columns: &[$(Column {
+                        name: $column,
+                        kind: <$cell as Cell>::KIND,
+                        optional: <$cell as Cell>::OPTIONAL,
+                        meaning: $what,
+                    }),+],
+                };
+            }
+
+            impl Rows for $table {
+                type Row<'a> = $type;
+                const TABLE: Table = Self::TABLE;
+
+                fn write(
+                    $row: Self::Row<'_>,
+                    $names: &Names,
+                    cells: &mut CellWriter,
+                ) -> io::Result<()> {
+                    $({
+                        let value: $cell = $value;
+                        cells.cell(&value)?;
+                    })+
+                    Ok(())
+                }
+            }
+        )+
+    };
+}
+
 const NANOS: &str = "when; nanoseconds since 1970, UTC";
-const TS_EVENT: Column = column("ts_event_ns", Kind::Moment, NANOS);
-const INSTRUMENT: Column = column("instrument_id", Kind::Text, "`<symbol>.TSE`");
-const CLIENT_ORDER: Column =
-    column("client_order_id", Kind::Text, "the strategy's id of the order");
+const INSTRUMENT: &str = "`<symbol>.TSE`";
+const CLIENT_ORDER: &str = "the strategy's id of the order";
 
-/// Fills.
-pub(crate) const FILLS: Table = Table {
-    name: "fills",
-    row: "a fill",
-    columns: &[
-        TS_EVENT,
-        INSTRUMENT,
-        CLIENT_ORDER,
-        column("venue_order_id", Kind::Text, "the exchange's number of the order"),
-        column("trade_id", Kind::Text, "the fill's own number"),
-        column("side", Kind::Text, "BUY or SELL"),
-        column("price", Kind::Yen, "yen per share"),
-        column("quantity", Kind::Whole, "shares of this fill"),
-        column("cumulative_quantity", Kind::Whole, "shares of the order done so far"),
-        column("leaves_quantity", Kind::Whole, "shares of the order still open"),
-        column("commission", Kind::Yen, "fee in yen"),
-        column("market_price", Kind::Yen, "price of the market's trade that filled it, yen"),
-        column(
-            "slippage",
-            Kind::Yen,
+tables! {
+    SummaryNumbers: "summary", "a number of the run",
+    (&'a str, Option<String>) => |(name, value), _| {
+        "name": &str, "which number; each is defined in statistics.md", name;
+        "value": Option<&str>, "the number; money in yen", value.as_deref();
+    }
+
+    Orders: "orders", "an order, told when it is done", &'a OrderRecord => |order, names| {
+        "ts_submitted_ns": TsNanos, "when it was sent; nanoseconds since 1970, UTC",
+            order.ts_submitted;
+        "instrument_id": &str, INSTRUMENT, names.of(order.request.instrument);
+        "client_order_id": &str, CLIENT_ORDER, &order.request.client_order_id;
+        "venue_order_id": Option<&str>, "the exchange's number of the order",
+            order.venue_order_id.as_deref();
+        "side": &str, "BUY or SELL", order.request.side.as_str();
+        "order_type": &str, "MARKET, LIMIT, ...", order.request.order_type.as_str();
+        "time_in_force": &str, "DAY, ...", order.request.time_in_force.as_str();
+        "quantity": Quantity, "shares asked for", order.request.quantity;
+        "price": Option<Price>, "limit price in yen", order.request.price;
+        "trigger_price": Option<Price>, "trigger price in yen", order.request.trigger_price;
+        "filled_quantity": Quantity, "shares done", order.filled;
+        "leaves_quantity": Quantity, "shares not done", order.leaves();
+        "average_price": Option<Price>, "yen per share done, cut off at 1/10,000 yen",
+            order.average_price();
+        "status": &str, "state at the end", order.status.as_str();
+        "ts_last_ns": TsNanos, "when something last happened to it", order.ts_last;
+        "reason_code": Option<&str>, "why it was refused",
+            order.rejection.as_ref().map(|why| why.code.as_str());
+        "reason_text": Option<&str>, "the same for people",
+            order.rejection.as_ref().map(|why| why.text.as_str());
+        "commission": Money, "fees in yen", order.commission;
+        "expire_time_ns": Option<TsNanos>, "end of life, for GTD orders", order.request.expire_time;
+        "ts_triggered_ns": Option<TsNanos>, "when its stop was triggered", order.ts_triggered;
+    }
+
+    Fills: "fills", "a fill", &'a FillRow => |fill, names| {
+        "ts_event_ns": TsNanos, NANOS, fill.ts_event;
+        "instrument_id": &str, INSTRUMENT, names.of(fill.instrument);
+        "client_order_id": &str, CLIENT_ORDER, &fill.client_order_id;
+        "venue_order_id": &str, "the exchange's number of the order", &fill.venue_order_id;
+        "trade_id": &str, "the fill's own number", &fill.trade_id;
+        "side": &str, "BUY or SELL", fill.side.as_str();
+        "price": Price, "yen per share", fill.price;
+        "quantity": Quantity, "shares of this fill", fill.quantity;
+        "cumulative_quantity": Quantity, "shares of the order done so far",
+            fill.cumulative_quantity;
+        "leaves_quantity": Quantity, "shares of the order still open", fill.leaves_quantity;
+        "commission": Money, "fee in yen", fill.commission;
+        "market_price": Price, "price of the market's trade that filled it, yen",
+            fill.market_price;
+        "slippage": Money,
             "what it cost against that price, yen; 0 for a limit order filled at its own limit",
-        ),
-    ],
-};
+            fill.slippage;
+    }
 
-/// Orders.
-pub(crate) const ORDERS: Table = Table {
-    name: "orders",
-    row: "an order, told when it is done",
-    columns: &[
-        column("ts_submitted_ns", Kind::Moment, "when it was sent; nanoseconds since 1970, UTC"),
-        INSTRUMENT,
-        CLIENT_ORDER,
-        optional("venue_order_id", Kind::Text, "the exchange's number of the order"),
-        column("side", Kind::Text, "BUY or SELL"),
-        column("order_type", Kind::Text, "MARKET, LIMIT, ..."),
-        column("time_in_force", Kind::Text, "DAY, ..."),
-        column("quantity", Kind::Whole, "shares asked for"),
-        optional("price", Kind::Yen, "limit price in yen"),
-        optional("trigger_price", Kind::Yen, "trigger price in yen"),
-        column("filled_quantity", Kind::Whole, "shares done"),
-        column("leaves_quantity", Kind::Whole, "shares not done"),
-        optional("average_price", Kind::Yen, "yen per share done, cut off at 1/10,000 yen"),
-        column("status", Kind::Text, "state at the end"),
-        column("ts_last_ns", Kind::Moment, "when something last happened to it"),
-        optional("reason_code", Kind::Text, "why it was refused"),
-        optional("reason_text", Kind::Text, "the same for people"),
-        column("commission", Kind::Yen, "fees in yen"),
-        optional("expire_time_ns", Kind::Moment, "end of life, for GTD orders"),
-        optional("ts_triggered_ns", Kind::Moment, "when its stop was triggered"),
-    ],
-};
-
-/// Round trips.
-pub(crate) const ROUND_TRIPS: Table = Table {
-    name: "round_trips",
-    row: "a way from flat to flat, told at the end of its last day",
-    columns: &[
-        column("ts_entry_ns", Kind::Moment, "when the position was opened"),
-        column("ts_exit_ns", Kind::Moment, "when it was flat again"),
-        INSTRUMENT,
-        column("entry_side", Kind::Text, "BUY for a long position, SELL for a short one"),
-        column("entry_order_id", Kind::Text, "the order that opened it"),
-        column("exit_order_id", Kind::Text, "the order that closed it"),
-        column("quantity", Kind::Whole, "shares bought, which are as many as were sold"),
-        column("quantity_max", Kind::Whole, "most shares held at the same time"),
-        column("buy_price", Kind::Yen, "average price bought at, cut off at 1/10,000 yen"),
-        column("sell_price", Kind::Yen, "average price sold at, cut off at 1/10,000 yen"),
-        column("fills", Kind::Whole, "fills"),
-        column("commission", Kind::Yen, "fees in yen"),
-        column("pnl", Kind::Yen, "profit or loss in yen, fees taken off"),
-        column(
-            "mae",
-            Kind::Yen,
+    RoundTrips: "round_trips", "a way from flat to flat, told at the end of its last day",
+    &'a RoundTrip => |trip, names| {
+        "ts_entry_ns": TsNanos, "when the position was opened", trip.ts_entry;
+        "ts_exit_ns": TsNanos, "when it was flat again", trip.ts_exit;
+        "instrument_id": &str, INSTRUMENT, names.of(trip.instrument);
+        "entry_side": &str, "BUY for a long position, SELL for a short one",
+            trip.entry_side.as_str();
+        "entry_order_id": &str, "the order that opened it", &trip.entry_order;
+        "exit_order_id": &str, "the order that closed it", &trip.exit_order;
+        "quantity": u64, "shares bought, which are as many as were sold", trip.quantity;
+        "quantity_max": u64, "most shares held at the same time", trip.quantity_max;
+        "buy_price": Price, "average price bought at, cut off at 1/10,000 yen", trip.buy_price;
+        "sell_price": Price, "average price sold at, cut off at 1/10,000 yen", trip.sell_price;
+        "fills": u32, "fills", trip.fills;
+        "commission": Money, "fees in yen", trip.commission;
+        "pnl": Money, "profit or loss in yen, fees taken off", trip.pnl;
+        "mae": Money,
             "lowest profit or loss on the way at the price of any trade, at most 0 (maximum \
              adverse excursion)",
-        ),
-        column(
-            "mfe",
-            Kind::Yen,
-            "the highest of the same, at least 0 (maximum favourable excursion)",
-        ),
-        column("duration_ns", Kind::Whole, "from entry to exit, nanoseconds"),
-    ],
-};
+            trip.mae;
+        "mfe": Money, "the highest of the same, at least 0 (maximum favourable excursion)",
+            trip.mfe;
+        "duration_ns": u64, "from entry to exit, nanoseconds",
+            trip.ts_exit.nanos().saturating_sub(trip.ts_entry.nanos());
+    }
 
-/// Positions.
-pub(crate) const POSITIONS: Table = Table {
-    name: "positions",
-    row: "an instrument at the end of the run",
-    columns: &[
-        INSTRUMENT,
-        column("quantity", Kind::Whole, "shares held"),
-        column("cost", Kind::Yen, "what the shares held did cost, yen, fees not counted"),
-        optional("average_cost", Kind::Yen, "cost of a share held, cut off at 1/10,000 yen"),
-        optional("last_price", Kind::Yen, "last price in yen"),
-        column("value", Kind::Yen, "shares at the last price, yen"),
-        column("realised_pnl", Kind::Yen, "profit and loss of shares sold, yen, before fees"),
-        column("unrealised_pnl", Kind::Yen, "value - cost, yen"),
-    ],
-};
+    Positions: "positions", "an instrument at the end of the run",
+    &'a PositionEnd => |position, names| {
+        "instrument_id": &str, INSTRUMENT, names.of(position.instrument);
+        "quantity": i64, "shares held", position.quantity;
+        "cost": Money, "what the shares held did cost, yen, fees not counted", position.cost;
+        "average_cost": Option<Price>, "cost of a share held, cut off at 1/10,000 yen",
+            position.average_cost();
+        "last_price": Option<Price>, "last price in yen", position.last_price;
+        "value": Money, "shares at the last price, yen", position.value();
+        "realised_pnl": Money, "profit and loss of shares sold, yen, before fees",
+            position.realised_pnl;
+        "unrealised_pnl": Money, "value - cost, yen", position.unrealised_pnl();
+    }
 
-/// Equity.
-pub(crate) const EQUITY: Table = Table {
-    name: "equity",
-    row: "the end of a minute in which any instrument had trades",
-    columns: &[
-        TS_EVENT,
-        column("cash", Kind::Yen, "money in yen"),
-        column("position_value", Kind::Yen, "shares at the last prices, yen"),
-        column("equity", Kind::Yen, "cash and position value, yen"),
-    ],
-};
+    Equity: "equity", "the end of a minute in which any instrument had trades",
+    &'a EquityRow => |row, _| {
+        "ts_event_ns": TsNanos, NANOS, row.ts_event;
+        "cash": Money, "money in yen", row.cash;
+        "position_value": Money, "shares at the last prices, yen", row.equity - row.cash;
+        "equity": Money, "cash and position value, yen", row.equity;
+    }
 
-/// Marks.
-pub(crate) const MARKS: Table = Table {
-    name: "marks",
-    row: "an instrument at the end of a minute in which it had trades",
-    columns: &[
-        TS_EVENT,
-        INSTRUMENT,
-        column("price", Kind::Yen, "last price in yen"),
-        column("quantity", Kind::Whole, "shares held"),
-    ],
-};
+    Marks: "marks", "an instrument at the end of a minute in which it had trades",
+    &'a MarkRow => |row, names| {
+        "ts_event_ns": TsNanos, NANOS, row.ts_event;
+        "instrument_id": &str, INSTRUMENT, names.of(row.instrument);
+        "price": Price, "last price in yen", row.price;
+        "quantity": i64, "shares held", row.quantity;
+    }
 
-/// Days.
-pub(crate) const DAYS: Table = Table {
-    name: "days",
-    row: "the end of a trading day",
-    columns: &[
-        column("date", Kind::Date, "the date in Japan"),
-        TS_EVENT,
-        column("cash", Kind::Yen, "money in yen"),
-        column("equity", Kind::Yen, "cash and shares at the last prices, yen"),
-    ],
-};
+    Days: "days", "the end of a trading day", &'a DayRow => |row, _| {
+        // The end of a minute with trades is no other day.
+        "date": JstDate, "the date in Japan", row.ts_event.jst_date();
+        "ts_event_ns": TsNanos, NANOS, row.ts_event;
+        "cash": Money, "money in yen", row.cash;
+        "equity": Money, "cash and shares at the last prices, yen", row.equity;
+    }
 
-/// Signals.
-pub(crate) const SIGNALS: Table = Table {
-    name: "signals",
-    row: "a mark that the strategy has set",
-    columns: &[
-        TS_EVENT,
-        INSTRUMENT,
-        column("signal_kind", Kind::Text, "EntryLong, EntryShort, Exit or Annotate"),
-        optional("side", Kind::Text, "BUY or SELL"),
-        optional("price", Kind::Yen, "yen"),
-        optional("tag", Kind::Text, "short name to group by"),
-        optional("note", Kind::Text, "free text"),
-    ],
-};
+    Signals: "signals", "a mark that the strategy has set",
+    (TsNanos, &'a Signal) => |(ts_event, signal), names| {
+        "ts_event_ns": TsNanos, NANOS, ts_event;
+        "instrument_id": &str, INSTRUMENT, names.of(signal.instrument);
+        "signal_kind": &str, "EntryLong, EntryShort, Exit or Annotate", signal.kind.as_str();
+        "side": Option<&str>, "BUY or SELL", signal.side.map(|side| side.as_str());
+        "price": Option<Price>, "yen", signal.price;
+        "tag": Option<&str>, "short name to group by", signal.tag.as_deref();
+        "note": Option<&str>, "free text", signal.note.as_deref();
+    }
 
-/// Narrative.
-pub(crate) const NARRATIVE: Table = Table {
-    name: "narrative",
-    row: "a decision of the strategy with its reasons",
-    columns: &[
-        TS_EVENT,
-        optional("client_order_id", Kind::Text, "the order that it explains"),
-        column("title", Kind::Text, "what was decided"),
-        column("body", Kind::Text, "why"),
-    ],
-};
+    Narrative: "narrative", "a decision of the strategy with its reasons",
+    (TsNanos, &'a NarrativeRecord) => |(ts_event, record), _| {
+        "ts_event_ns": TsNanos, NANOS, ts_event;
+        "client_order_id": Option<&str>, "the order that it explains",
+            record.client_order_id.as_deref();
+        "title": &str, "what was decided", &record.title;
+        "body": &str, "why", &record.body;
+    }
 
-/// Log.
-pub(crate) const LOG: Table = Table {
-    name: "log",
-    row: "a line of the strategy, or a warning of the host",
-    columns: &[
-        optional("ts_event_ns", Kind::Moment, "the event being handled; empty before the first"),
-        column("level", Kind::Text, "DEBUG, INFO, WARN or ERROR"),
-        column("message", Kind::Text, "the text"),
-    ],
-};
+    Log: "log", "a line of the strategy, or a warning of the host", &'a LogLine => |line, _| {
+        "ts_event_ns": Option<TsNanos>, "the event being handled; empty before the first",
+            line.ts_event;
+        "level": &str, "DEBUG, INFO, WARN or ERROR", line.level.as_str();
+        "message": &str, "the text", &line.message;
+    }
+}
 
-/// The summary.
-pub(crate) const SUMMARY: Table = Table {
-    name: "summary",
-    row: "a number of the run",
-    columns: &[
-        column("name", Kind::Text, "which number; each is defined in statistics.md"),
-        optional("value", Kind::Text, "the number; money in yen"),
-    ],
-};
+/// Declares where each record of a run goes.
+macro_rules! streamed_tables {
+    ($($field:ident: $table:ident, $record:pat => $row:expr;)+) => {
+        /// The CSV files of the tables that grow while a run goes on.
+        pub(super) struct StreamedTables {
+            $($field: TableFile<$table>,)+
+        }
 
-/// Every table of a run.
-pub const TABLES: [Table; 11] =
-    [SUMMARY, ORDERS, FILLS, ROUND_TRIPS, POSITIONS, EQUITY, MARKS, DAYS, SIGNALS, NARRATIVE, LOG];
+        impl StreamedTables {
+            /// Begins the files in a folder.
+            pub(super) fn create(folder: &Path) -> Result<Self, FolderError> {
+                Ok(Self { $($field: TableFile::create(folder)?,)+ })
+            }
+
+            /// Writes a record into its table, if it is a row of one.
+            pub(super) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
+                match record {
+                    $($record => self.$field.write($row, names),)+
+                    Record::OrderEvent { .. }
+                    | Record::Position(_)
+                    | Record::ClientWarning { .. }
+                    | Record::Trade(_)
+                    | Record::Bar(_)
+                    | Record::BuyingPower(_) => Ok(()),
+                }
+            }
+
+            /// Completes the files.
+            pub(super) fn finish(self) -> Result<(), FolderError> {
+                $(self.$field.finish()?;)+
+                Ok(())
+            }
+        }
+    };
+}
+
+streamed_tables! {
+    orders: Orders, Record::Order(order) => order;
+    fills: Fills, Record::Fill(fill) => fill;
+    round_trips: RoundTrips, Record::RoundTrip(trip) => trip;
+    equity: Equity, Record::Equity(row) => row;
+    marks: Marks, Record::Mark(row) => row;
+    days: Days, Record::Day(row) => row;
+    signals: Signals, Record::Signal(ts_event, signal) => (ts_event, signal);
+    narrative: Narrative, Record::Narrative(ts_event, record) => (ts_event, record);
+    log: Log, Record::Log(line) => line;
+}
 
 #[cfg(test)]
 mod tests {
@@ -263,7 +317,7 @@ mod tests {
 
     #[test]
     fn fills_have_the_promised_columns() {
-        let names: Vec<_> = FILLS.columns.iter().map(|column| column.name).collect();
+        let names: Vec<_> = Fills::TABLE.columns.iter().map(|column| column.name).collect();
         assert_eq!(
             names.join(","),
             "ts_event_ns,instrument_id,client_order_id,venue_order_id,trade_id,side,price,\

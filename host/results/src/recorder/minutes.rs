@@ -13,24 +13,24 @@ use crate::statistics::Performance;
 /// What the times of rows, and of the fills that come from them, say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RowTimes {
-    /// When something happened: a trade at 09:01:00 is the first of the minute that ends at 09:02.
-    Moments,
+    /// When an event was: a trade at 09:01:00 is the first of the minute that ends at 09:02.
+    Events,
     /// The end of a span: a bar at 09:01:00 is the minute that ends then.
-    Ends,
+    SpanEnds,
 }
 
 impl RowTimes {
-    fn minute_end(self, moment: u64) -> u64 {
+    fn minute_end(self, ts_event: u64) -> u64 {
         match self {
-            Self::Moments => (moment / NANOS_PER_MINUTE + 1) * NANOS_PER_MINUTE,
-            Self::Ends => moment.div_ceil(NANOS_PER_MINUTE) * NANOS_PER_MINUTE,
+            Self::Events => (ts_event / NANOS_PER_MINUTE + 1) * NANOS_PER_MINUTE,
+            Self::SpanEnds => ts_event.div_ceil(NANOS_PER_MINUTE) * NANOS_PER_MINUTE,
         }
     }
 
-    fn is_in_minute(self, moment: u64, minute_end: u64) -> bool {
+    fn is_in_minute(self, ts_event: u64, minute_end: u64) -> bool {
         match self {
-            Self::Moments => moment < minute_end,
-            Self::Ends => moment <= minute_end,
+            Self::Events => ts_event < minute_end,
+            Self::SpanEnds => ts_event <= minute_end,
         }
     }
 }
@@ -44,7 +44,7 @@ pub struct DaySlice<'a> {
     pub price: &'a [i64],
 }
 
-/// The account at the last valued moment, and what has changed since.
+/// The account at the end of the last valued minute, and what has changed since.
 #[derive(Debug)]
 pub(super) struct Minutes {
     cash: Money,
@@ -131,7 +131,7 @@ impl Minutes {
         let mut changes = changes.iter().peekable();
         let mut last = None;
         while let Some(minute_end) = next_minute_end(day, &rows, times) {
-            let is_in = |moment: u64| times.is_in_minute(moment, minute_end);
+            let is_in = |ts_event: u64| times.is_in_minute(ts_event, minute_end);
             while let Some(change) = changes.next_if(|change| is_in(change.ts_event)) {
                 self.apply(change);
             }

@@ -36,8 +36,8 @@ impl WorkingOrders {
                 working.limit = working.wanted.take().or(working.limit);
             }
             OrderEventKind::Rejected(rejection) => {
-                // A second order with the id of one that works is refused before it is sent. It has
-                // no number of the venue, and its fault is one of form.
+                // A second order with the id of one that works is rejected before it is sent. It
+                // has no number of the venue, and its fault is one of form.
                 let in_flight = event.venue_order_id.is_none() && !working.accepted;
                 let of_form = rejection.code == ReasonCode::ValidationError;
                 return event.venue_order_id.is_some() || (in_flight && !of_form);

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use crate::output::ReadError;
 use crate::output::read::TableReader;
-use crate::output::tables::DAYS;
+use crate::output::tables::Days;
 use crate::statistics::{Returns, sharpe_of};
 
 /// Bars that a histogram has at most.
@@ -50,7 +50,7 @@ impl Calendar {
     /// Reads the days of a run's folder.
     pub(super) fn read(folder: &Path, cash_start: Money) -> Result<Self, ReadError> {
         let (mut dates, mut equity) = (Vec::new(), Vec::new());
-        let mut rows = TableReader::open(folder, &DAYS)?;
+        let mut rows = TableReader::open(folder, &Days::TABLE)?;
         while let Some(row) = rows.next_row()? {
             dates.push(row.parse_date(row.text("date"))?);
             equity.push(Money::from_units(row.units("equity")?));
@@ -92,12 +92,12 @@ fn histogram(daily: &[f64]) -> Option<Histogram> {
     let low = daily.iter().copied().reduce(f64::min)?;
     let high = daily.iter().copied().reduce(f64::max)?;
     let width = bar_width(high - low);
-    let place = |value: f64| (value / width).floor();
-    let first = place(low);
+    let bar = |value: f64| (value / width).floor();
+    let first = bar(low);
     // Both are whole numbers and few apart.
-    let mut days = vec![0; (place(high) - first) as usize + 1];
+    let mut days = vec![0; (bar(high) - first) as usize + 1];
     for value in daily {
-        days[(place(*value) - first) as usize] += 1;
+        days[(bar(*value) - first) as usize] += 1;
     }
     Some(Histogram { from: first * width, width, days })
 }

@@ -59,22 +59,22 @@ impl Amounts {
     }
 }
 
-/// Texts that repeat: each one once, and its place for every row.
+/// Texts that repeat: each one once, and its index for every row.
 #[derive(Debug, Default)]
 pub(super) struct Words {
-    places: BTreeMap<String, u32>,
+    indexes: BTreeMap<String, u32>,
     rows: Vec<Option<u32>>,
 }
 
 impl Words {
     pub(super) fn push(&mut self, text: Option<&str>) {
-        let row = text.map(|text| match self.places.get(text) {
-            Some(place) => *place,
+        let row = text.map(|text| match self.indexes.get(text) {
+            Some(index) => *index,
             None => {
                 // A page holds far fewer rows than fit.
-                let place = self.places.len() as u32;
-                self.places.insert(text.to_owned(), place);
-                place
+                let index = self.indexes.len() as u32;
+                self.indexes.insert(text.to_owned(), index);
+                index
             }
         });
         self.rows.push(row);
@@ -83,8 +83,8 @@ impl Words {
 
 impl Serialize for Words {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut words: Vec<(&String, &u32)> = self.places.iter().collect();
-        words.sort_unstable_by_key(|(_, place)| **place);
+        let mut words: Vec<(&String, &u32)> = self.indexes.iter().collect();
+        words.sort_unstable_by_key(|(_, index)| **index);
         let words: Vec<&String> = words.into_iter().map(|(word, _)| word).collect();
         #[derive(Serialize)]
         struct Form<'a> {

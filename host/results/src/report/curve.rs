@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::columns::{Amounts, Exact, differences};
 use crate::output::ReadError;
 use crate::output::read::TableReader;
-use crate::output::tables::{EQUITY, MARKS};
+use crate::output::tables::{Equity, Marks};
 
 /// The account over time: one point for each span of minutes, with the values at the span's end.
 #[derive(Debug, Serialize)]
@@ -22,8 +22,8 @@ pub(super) struct Curve {
     /// Ends of the spans in minutes since 1970, each as the difference from the one before.
     end: Vec<i64>,
     equity: Amounts,
-    /// The deepest fall below the highest equity so far inside the span, so that thinning out hides
-    /// none. Negative or zero.
+    /// The deepest drawdown from the highest equity so far inside the span, so that thinning out
+    /// hides none. Negative or zero.
     drawdown: Amounts,
     /// The same in millionths of that highest equity.
     drawdown_ppm: Vec<i64>,
@@ -42,19 +42,20 @@ pub(super) struct InstrumentCurve {
     quantity: Vec<Exact>,
 }
 
-/// A fall below the highest equity so far.
+/// How far the equity is below its highest value so far, in 1/10,000 yen and in millionths of that
+/// value.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-struct Fall {
+struct Drawdown {
     units: i64,
     ppm: i64,
 }
 
-/// Reads a column of moments and one of amounts, row by row.
+/// Reads a column of timestamps and one of amounts, row by row.
 fn each_minute(folder: &Path, mut take: impl FnMut(TsNanos, Money)) -> Result<(), ReadError> {
-    let mut rows = TableReader::open(folder, &EQUITY)?;
+    let mut rows = TableReader::open(folder, &Equity::TABLE)?;
     while let Some(row) = rows.next_row()? {
-        let moment = TsNanos::from_nanos(row.moment("ts_event_ns")?);
-        take(moment, Money::from_units(row.units("equity")?));
+        let timestamp = TsNanos::from_nanos(row.timestamp("ts_event_ns")?);
+        take(timestamp, Money::from_units(row.units("equity")?));
     }
     Ok(())
 }
@@ -64,9 +65,9 @@ impl Curve {
     /// one for each day.
     pub(super) fn step_of(folder: &Path, points_max: usize) -> Result<usize, ReadError> {
         let mut days: Vec<(u64, usize)> = Vec::new();
-        each_minute(folder, |moment, _| match days.last_mut() {
-            Some((day, minutes)) if *day == moment.jst_day() => *minutes += 1,
-            _ => days.push((moment.jst_day(), 1)),
+        each_minute(folder, |timestamp, _| match days.last_mut() {
+            Some((day, minutes)) if *day == timestamp.jst_day() => *minutes += 1,
+            _ => days.push((timestamp.jst_day(), 1)),
         })?;
         let lengths: Vec<usize> = days.iter().map(|(_, minutes)| *minutes).collect();
         Ok(step_for(&lengths, points_max))
@@ -76,9 +77,9 @@ impl Curve {
     pub(super) fn read(folder: &Path, cash_start: Money, step: usize) -> Result<Self, ReadError> {
         let mut minutes = 0;
         let mut points = Points::new(cash_start, step);
-        each_minute(folder, |moment, equity| {
+        each_minute(folder, |timestamp, equity| {
             minutes += 1;
-            points.take(moment, equity);
+            points.take(timestamp, equity);
         })?;
         points.end_span();
         let minute = |end: &u64| (end / NANOS_PER_MINUTE).cast_signed();
@@ -87,8 +88,8 @@ impl Curve {
             minutes,
             end: differences(points.ends.iter().map(minute)),
             equity: Amounts::all(points.equity),
-            drawdown: Amounts::all(points.falls.iter().map(|fall| -fall.units)),
-            drawdown_ppm: points.falls.iter().map(|fall| -fall.ppm).collect(),
+            drawdown: Amounts::all(points.drawdowns.iter().map(|one| -one.units)),
+            drawdown_ppm: points.drawdowns.iter().map(|one| -one.ppm).collect(),
             ends: points.ends,
         })
     }
@@ -103,17 +104,17 @@ impl Curve {
         let mut prices = vec![Vec::with_capacity(points); ids.len()];
         let mut quantities = vec![Vec::with_capacity(points); ids.len()];
         let mut last = vec![(None, 0_i128); ids.len()];
-        let mut rows = TableReader::open(folder, &MARKS)?;
-        let mut end_points_before = |moment: u64, last: &[(Option<i64>, i128)]| {
+        let mut rows = TableReader::open(folder, &Marks::TABLE)?;
+        let mut end_points_before = |timestamp: u64, last: &[(Option<i64>, i128)]| {
             for (index, (price, quantity)) in last.iter().enumerate() {
                 let done = prices[index].len();
-                let ended = self.ends[done..].partition_point(|end| *end < moment);
+                let ended = self.ends[done..].partition_point(|end| *end < timestamp);
                 prices[index].extend(std::iter::repeat_n(*price, ended));
                 quantities[index].extend(std::iter::repeat_n(Exact(*quantity), ended));
             }
         };
         while let Some(row) = rows.next_row()? {
-            end_points_before(row.moment("ts_event_ns")?, &last);
+            end_points_before(row.timestamp("ts_event_ns")?, &last);
             if let Some(index) = ids.iter().position(|id| id == row.text("instrument_id")) {
                 last[index] = (Some(row.units("price")?), row.whole("quantity")?);
             }
@@ -130,14 +131,14 @@ impl Curve {
 struct Points {
     step: usize,
     peak: Money,
-    /// The present span: its day, its minutes so far, its last values, its deepest fall.
+    /// The present span: its day, its minutes so far, its last values, its deepest drawdown.
     day: u64,
     minutes: usize,
     last: (u64, i64),
-    deepest: Fall,
+    deepest: Drawdown,
     ends: Vec<u64>,
     equity: Vec<i64>,
-    falls: Vec<Fall>,
+    drawdowns: Vec<Drawdown>,
 }
 
 impl Points {
@@ -148,43 +149,43 @@ impl Points {
             day: 0,
             minutes: 0,
             last: (0, 0),
-            deepest: Fall { units: 0, ppm: 0 },
+            deepest: Drawdown { units: 0, ppm: 0 },
             ends: Vec::new(),
             equity: Vec::new(),
-            falls: Vec::new(),
+            drawdowns: Vec::new(),
         }
     }
 
-    fn take(&mut self, moment: TsNanos, equity: Money) {
+    fn take(&mut self, timestamp: TsNanos, equity: Money) {
         // Spans end with their day, so a point never mixes two days.
-        if self.minutes == self.step || moment.jst_day() != self.day {
+        if self.minutes == self.step || timestamp.jst_day() != self.day {
             self.end_span();
-            self.day = moment.jst_day();
+            self.day = timestamp.jst_day();
         }
-        let fall = self.fall_to(equity);
-        if self.minutes == 0 || fall.units > self.deepest.units {
-            self.deepest = fall;
+        let drawdown = self.drawdown_at(equity);
+        if self.minutes == 0 || drawdown.units > self.deepest.units {
+            self.deepest = drawdown;
         }
         self.minutes += 1;
-        self.last = (moment.nanos(), equity.units());
+        self.last = (timestamp.nanos(), equity.units());
     }
 
     /// How far a value is below the highest so far.
-    fn fall_to(&mut self, equity: Money) -> Fall {
+    fn drawdown_at(&mut self, equity: Money) -> Drawdown {
         self.peak = self.peak.max(equity);
         let units = (self.peak - equity).units();
         let ppm = i128::from(units) * 1_000_000 / i128::from(self.peak.units().max(1));
-        Fall { units, ppm: i64::try_from(ppm).unwrap_or(i64::MAX) }
+        Drawdown { units, ppm: i64::try_from(ppm).unwrap_or(i64::MAX) }
     }
 
     fn end_span(&mut self) {
         if self.minutes > 0 {
             self.ends.push(self.last.0);
             self.equity.push(self.last.1);
-            self.falls.push(self.deepest);
+            self.drawdowns.push(self.deepest);
         }
         self.minutes = 0;
-        self.deepest = Fall::default();
+        self.deepest = Drawdown::default();
     }
 }
 
@@ -236,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn thinning_keeps_days_apart_and_the_deepest_fall() {
+    fn thinning_keeps_days_apart_and_the_deepest_drawdown() {
         let rows: Vec<_> = [6, 7]
             .into_iter()
             .flat_map(|day| [(541, 100), (542, 60), (543, 90)].map(|(at, yen)| (day, at, yen)))

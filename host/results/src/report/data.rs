@@ -12,7 +12,7 @@ use super::curve::{Curve, InstrumentCurve};
 use super::page_table::PageTable;
 use super::{POINTS_MAX, written};
 use crate::output::read::{TableReader, read_json};
-use crate::output::tables::{FILLS, LOG, NARRATIVE, ORDERS, POSITIONS, ROUND_TRIPS, SIGNALS};
+use crate::output::tables::{Fills, Log, Narrative, Orders, Positions, RoundTrips, Signals};
 use crate::output::{MANIFEST_FILE, ReadError, Table};
 use crate::summary::{DEFINITIONS, Definition};
 
@@ -78,7 +78,14 @@ impl PageData {
 }
 
 /// The tables of the page, by their names there.
-const PAGE_TABLES: [&Table; 6] = [&ORDERS, &FILLS, &ROUND_TRIPS, &SIGNALS, &NARRATIVE, &LOG];
+const PAGE_TABLES: [&Table; 6] = [
+    &Orders::TABLE,
+    &Fills::TABLE,
+    &RoundTrips::TABLE,
+    &Signals::TABLE,
+    &Narrative::TABLE,
+    &Log::TABLE,
+];
 
 pub(super) fn definitions() -> Vec<DefinitionView> {
     let view = |one: &Definition| DefinitionView {
@@ -105,7 +112,7 @@ pub(super) fn cash_start(folder: &Path, summary: &Value) -> Result<Money, ReadEr
 /// The instruments of a run in their order, from the table that has a row for each.
 fn instrument_ids(folder: &Path) -> Result<Vec<String>, ReadError> {
     let mut ids = Vec::new();
-    let mut rows = TableReader::open(folder, &POSITIONS)?;
+    let mut rows = TableReader::open(folder, &Positions::TABLE)?;
     while let Some(row) = rows.next_row()? {
         ids.push(row.text("instrument_id").to_owned());
     }

@@ -35,8 +35,8 @@ impl Formatter for InScript {
         fragment: &str,
     ) -> io::Result<()> {
         let mut rest = fragment;
-        while let Some(place) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
-            let (before, after) = rest.split_at(place);
+        while let Some(index) = rest.find(['<', '>', '&', '\u{2028}', '\u{2029}']) {
+            let (before, after) = rest.split_at(index);
             writer.write_all(before.as_bytes())?;
             let mut letters = after.chars();
             if let Some(letter) = letters.next() {

@@ -22,7 +22,7 @@ pub(super) struct PageTable {
 /// A column by its kind.
 enum PageColumn {
     /// Microseconds since 1970, each as the difference from the one before; or null.
-    Moments { last: i64, values: JsonArray },
+    Timestamps { last: i64, values: JsonArray },
     /// Whole numbers.
     Wholes(JsonArray),
     /// Exact amounts.
@@ -53,14 +53,14 @@ impl PageTable {
         }
         let texts = self.table.columns.iter().enumerate();
         let texts = texts.filter(|(_, column)| column.kind == Kind::Text);
-        self.text_bytes += texts.map(|(place, _)| row.cell(place).len()).sum::<usize>();
+        self.text_bytes += texts.map(|(index, _)| row.cell(index).len()).sum::<usize>();
         if self.text_bytes > TEXT_BYTES_MAX {
             return Ok(());
         }
         self.rows += 1;
-        for ((place, column), page) in self.table.columns.iter().enumerate().zip(&mut self.columns)
+        for ((index, column), page) in self.table.columns.iter().enumerate().zip(&mut self.columns)
         {
-            let text = Some(row.cell(place)).filter(|text| !(column.optional && text.is_empty()));
+            let text = Some(row.cell(index)).filter(|text| !(column.optional && text.is_empty()));
             page.push(row, text)?;
         }
         Ok(())
@@ -72,7 +72,7 @@ impl PageTable {
         for (column, page) in self.table.columns.iter().zip(&self.columns) {
             write!(out, ",\"{}\":", column.name)?;
             match page {
-                PageColumn::Moments { values, .. } => values.write(out)?,
+                PageColumn::Timestamps { values, .. } => values.write(out)?,
                 PageColumn::Wholes(values) | PageColumn::Texts(values) => values.write(out)?,
                 PageColumn::Amounts(units) => written(out, &Amounts::new(units))?,
                 PageColumn::Words(words) => written(out, words)?,
@@ -85,7 +85,7 @@ impl PageTable {
 impl PageColumn {
     fn new(column: &Column) -> Self {
         match column.kind {
-            Kind::Moment => Self::Moments { last: 0, values: JsonArray::default() },
+            Kind::Timestamp => Self::Timestamps { last: 0, values: JsonArray::default() },
             Kind::Whole => Self::Wholes(JsonArray::default()),
             Kind::Yen => Self::Amounts(Vec::new()),
             Kind::Date => Self::Texts(JsonArray::default()),
@@ -99,7 +99,7 @@ impl PageColumn {
 
     fn push(&mut self, row: &Row<'_>, text: Option<&str>) -> Result<(), ReadError> {
         let pushed = match self {
-            Self::Moments { last, values } => match text {
+            Self::Timestamps { last, values } => match text {
                 Some(text) => {
                     // Nanoseconds of 64 bits without their last three digits fit.
                     let micros = (row.parse_whole(text)? / 1_000) as i64;

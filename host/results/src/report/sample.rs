@@ -85,9 +85,9 @@ fn feed(result: &RunResult, sink: &mut dyn RunSink) {
     result.equity.iter().for_each(|row| take(Record::Equity(row)));
     result.marks.iter().for_each(|row| take(Record::Mark(row)));
     result.days.iter().for_each(|row| take(Record::Day(row)));
-    result.signals.iter().for_each(|(moment, signal)| take(Record::Signal(*moment, signal)));
-    for (moment, record) in &result.narrative {
-        take(Record::Narrative(*moment, record));
+    result.signals.iter().for_each(|(ts_event, signal)| take(Record::Signal(*ts_event, signal)));
+    for (ts_event, record) in &result.narrative {
+        take(Record::Narrative(*ts_event, record));
     }
     result.log.iter().for_each(|line| take(Record::Log(line)));
 }
@@ -200,7 +200,7 @@ pub(crate) fn run(days: u64, every: u64) -> RunResult {
         }
         maker.recorder.end_day(
             &[0, 1].map(|index: usize| DaySlice { ts_event: &ts, price: &prices[index] }),
-            RowTimes::Moments,
+            RowTimes::Events,
         );
         let first = span.map_or(ts[0], |(first, _)| first);
         span = Some((first, *ts.last().unwrap()));
@@ -222,7 +222,7 @@ struct Maker<'s> {
 
 impl Maker<'_> {
     fn send(&mut self, open: TsNanos, instrument: usize, price: Price) {
-        let moment = open.plus_nanos(self.dice.roll(50_000_000) * 1_000);
+        let ts_event = open.plus_nanos(self.dice.roll(50_000_000) * 1_000);
         self.orders += 1;
         let number = self.orders;
         let side = if self.held[instrument] > 0 { OrderSide::Sell } else { OrderSide::Buy };
@@ -235,7 +235,8 @@ impl Maker<'_> {
         let mut order = self.model.clone();
         order.request = Arc::new(wanted);
         order.venue_order_id = Some(format!("V-{number}").into());
-        (order.ts_submitted, order.ts_last, order.status) = (moment, moment, OrderStatus::Filled);
+        (order.ts_submitted, order.ts_last, order.status) =
+            (ts_event, ts_event, OrderStatus::Filled);
         order.rejection = None;
         self.tell(&order, OrderStatus::Submitted, OrderEventKind::Submitted(order.request.clone()));
         match number % 40 {
@@ -253,7 +254,7 @@ impl Maker<'_> {
             }
             _ => self.fill(&mut order, price),
         }
-        self.mark(moment, price, side, number, instrument);
+        self.mark(ts_event, price, side, number, instrument);
         self.recorder.orders([&order]);
     }
 
@@ -275,7 +276,7 @@ impl Maker<'_> {
         let side = order.request.side;
         let instrument = usize::from(order.request.instrument.0);
         self.tell(order, OrderStatus::Accepted, OrderEventKind::Accepted);
-        for (place, part) in parts.iter().enumerate() {
+        for (index, part) in parts.iter().enumerate() {
             order.ts_last = order.ts_last.plus_nanos(1_000 + self.dice.roll(90_000_000));
             let paid = Price::from_units(price.units() + side.sign() * 5_000);
             let value = Money::checked_notional(paid, Quantity::new(*part)).unwrap();
@@ -286,7 +287,7 @@ impl Maker<'_> {
             self.our_volume += Quantity::new(*part);
             let fill = Fill {
                 side,
-                trade_id: format!("T-{}-{place}", self.orders).into(),
+                trade_id: format!("T-{}-{index}", self.orders).into(),
                 last_quantity: Quantity::new(*part),
                 last_price: paid,
                 market_price: price,
@@ -294,7 +295,7 @@ impl Maker<'_> {
                 leaves_quantity: order.leaves(),
                 commission: Money::ZERO,
             };
-            let done = place + 1 == parts.len();
+            let done = index + 1 == parts.len();
             let status = if done { OrderStatus::Filled } else { OrderStatus::PartiallyFilled };
             self.tell(order, status, OrderEventKind::Filled(fill));
         }
@@ -302,7 +303,7 @@ impl Maker<'_> {
 
     fn mark(
         &mut self,
-        moment: TsNanos,
+        ts_event: TsNanos,
         price: Price,
         side: OrderSide,
         number: usize,
@@ -319,7 +320,7 @@ impl Maker<'_> {
                 tag: Some("cross".to_owned()),
                 note: Some(format!("the fast average crossed the slow one at {price}")),
             };
-            self.recorder.signal(moment, &signal);
+            self.recorder.signal(ts_event, &signal);
         }
         if number.is_multiple_of(50) {
             let record = NarrativeRecord {
@@ -327,9 +328,9 @@ impl Maker<'_> {
                 title: "Trend turned".to_owned(),
                 body: "The short average left the long one behind. ".repeat(9),
             };
-            self.recorder.narrative(moment, &record);
+            self.recorder.narrative(ts_event, &record);
             self.recorder.log([LogLine {
-                ts_event: Some(moment),
+                ts_event: Some(ts_event),
                 level: if number.is_multiple_of(100) { LogLevel::Warn } else { LogLevel::Info },
                 message: format!("order {number} sent at {price}"),
             }]);

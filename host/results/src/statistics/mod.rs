@@ -9,11 +9,11 @@
 //! the next (the first day: from the cash at the start); 252 trading days make a year; the risk-free
 //! rate is 0.
 
-mod fall;
+mod drawdown;
 mod returns;
 mod trips;
 
-pub use fall::{Fall, FallFinder};
+pub use drawdown::{Drawdown, DrawdownTracker};
 pub use returns::{DAYS_PER_YEAR, Returns, sharpe_of};
 pub use trips::TripTotals;
 
@@ -28,8 +28,8 @@ pub struct Performance {
     pub cash_start: Money,
     /// Equity at the end of each trading day.
     pub days: Vec<DayRow>,
-    /// The deepest fall of the equity, by minutes.
-    pub falls: FallFinder,
+    /// The deepest drawdown of the equity, at the ends of minutes with trades.
+    pub drawdown: DrawdownTracker,
     /// Minutes with trades.
     pub minutes: u64,
     /// Those at whose end shares were held.
@@ -49,7 +49,7 @@ impl Performance {
         Self {
             cash_start,
             days: Vec::new(),
-            falls: FallFinder::new(cash_start),
+            drawdown: DrawdownTracker::new(cash_start),
             minutes: 0,
             minutes_held: 0,
             trips: TripTotals::default(),
@@ -69,7 +69,7 @@ impl Performance {
     pub fn minute(&mut self, row: &EquityRow, holds_shares: bool) {
         self.minutes += 1;
         self.minutes_held += u64::from(holds_shares);
-        self.falls.take(row.ts_event, row.equity);
+        self.drawdown.take(row.ts_event, row.equity);
     }
 
     /// Takes in the end of a day.

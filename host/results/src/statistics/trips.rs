@@ -6,7 +6,7 @@ use domain::Money;
 /// and loses when it is below.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TripTotals {
-    /// All.
+    /// Round trips of the run that ended, those without profit or loss too.
     pub count: u64,
     /// Those that won.
     pub wins: u64,

@@ -13,7 +13,7 @@ use crate::plan::Choice;
 use crate::score::scored;
 use crate::windows::WalkForward;
 
-/// The Sharpe ratio of a run is minus its distance from 7, plus the place of its first day.
+/// The Sharpe ratio of a run is minus its distance from 7, plus the index of its first day.
 /// 13 fails, 17 is a failure of the host.
 #[derive(Default)]
 struct Distance {
