@@ -13,7 +13,7 @@ use marketdata::{
 };
 use results::output::InputFile;
 
-use crate::error::RequestError;
+use crate::error::{NoData, RequestError};
 use crate::observer::RunObserver;
 use crate::options::check_instruments;
 use crate::series::{BarSeries, MarketSeries, TradeSeries};
@@ -203,14 +203,14 @@ impl DataRequest {
     }
 
     fn no_data(&self, instrument: &InstrumentId) -> RequestError {
-        RequestError::NoData {
+        RequestError::from(Box::new(NoData {
             folder: self.folder.clone(),
             what: if self.granularity == Granularity::Trade { "trades" } else { "bars or trades" },
             instrument: instrument.clone(),
             code: instrument.vendor_code().map_or_else(|_| String::new(), |code| code.to_string()),
             first: self.start.map_or("the beginning".to_owned(), |date| date.to_string()),
             last: self.end.map_or("the end".to_owned(), |date| date.to_string()),
-        }
+        }))
     }
 
     /// The files of the run in time order. Bars of a day come from the bar file that covers it, and only

@@ -31,24 +31,8 @@ pub enum RequestError {
         last: JstDate,
     },
     /// No rows of an instrument.
-    #[error(
-        "{folder} has no {what} of {instrument} (vendor code {code}) from {first} to {last}; look at \
-         the names of its files and at the dates"
-    )]
-    NoData {
-        /// The data folder.
-        folder: PathBuf,
-        /// Trades, or bars or trades.
-        what: &'static str,
-        /// The instrument.
-        instrument: InstrumentId,
-        /// Its code in the vendor's files.
-        code: String,
-        /// First date asked for, in words.
-        first: String,
-        /// Last date asked for, in words.
-        last: String,
-    },
+    #[error(transparent)]
+    NoData(#[from] Box<NoData>),
     /// An instrument that the vendor cannot have.
     #[error(transparent)]
     Instrument(#[from] InstrumentError),
@@ -70,4 +54,25 @@ pub enum RequestError {
     /// The run was stopped by its results.
     #[error(transparent)]
     Replay(#[from] ReplayError),
+}
+
+/// A data folder has no rows of an instrument in the range asked for.
+#[derive(Debug, Error)]
+#[error(
+    "{folder} has no {what} of {instrument} (vendor code {code}) from {first} to {last}; look at the \
+     names of its files and at the dates"
+)]
+pub struct NoData {
+    /// The data folder.
+    pub folder: PathBuf,
+    /// `trades`, or `bars or trades`.
+    pub what: &'static str,
+    /// The instrument.
+    pub instrument: InstrumentId,
+    /// Its code in the vendor's files.
+    pub code: String,
+    /// First date asked for, in words.
+    pub first: String,
+    /// Last date asked for, in words.
+    pub last: String,
 }

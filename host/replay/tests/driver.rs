@@ -4,6 +4,7 @@
 
 mod common;
 
+use std::cmp::Reverse;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
@@ -402,7 +403,7 @@ impl Session {
         if random.below(5) == 0 {
             commands.push((Duration::from_micros(random.below(20_000_000)), RunCommand::Stop));
         }
-        commands.sort_by(|one, other| other.0.cmp(&one.0));
+        commands.sort_by_key(|(time, _)| Reverse(*time));
         commands
     }
 
