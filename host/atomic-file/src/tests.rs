@@ -126,3 +126,19 @@ fn a_folder_is_whole_or_not_there() {
         (vec!["a".into()], vec!["new".into()])
     );
 }
+
+/// A folder that is somebody's working directory under this name cannot be renamed.
+#[cfg(unix)]
+#[test]
+fn a_folder_that_cannot_have_its_name_is_kept_beside_the_old_one() {
+    let around = tempfile::tempdir().unwrap();
+    let path = around.path().join("run");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("old"), "old").unwrap();
+    let folder = AtomicFolder::create_beside(&path).unwrap();
+    fs::write(folder.unfinished_path().join("new"), "new").unwrap();
+    let complete = folder.unfinished_path().to_owned();
+    let error = folder.commit(&path.join(".")).unwrap_err().to_string();
+    assert!(error.contains("what is complete is in"), "{error}");
+    assert_eq!((names(&path), names(&complete)), (vec!["old".into()], vec!["new".into()]));
+}

@@ -32,18 +32,36 @@ impl AtomicFolder {
     }
 
     /// Gives the folder the name `path`, beside which it was made, in the place of the folder that
-    /// has it. That one is gone for the instant between, as folders cannot be renamed over each
+    /// has it. That one is away for the instant between, as folders cannot be renamed over each
     /// other everywhere; what is in the folder is brought to the disk when the system likes.
     ///
     /// # Errors
-    /// What the system says; the complete folder is there under its other name then.
+    /// What the system says, with the name under which the complete folder is there; the folder that
+    /// had the name keeps it then.
     pub fn commit(self, path: &Path) -> io::Result<()> {
-        if path.exists() {
-            fs::remove_dir_all(path)?;
-        }
         // What is complete is not removed, even where it cannot have its name.
         let complete = self.0.keep();
-        fs::rename(complete, path)?;
+        replace_folder(&complete, path).map_err(|error| {
+            let text = format!("{error}; what is complete is in {}", complete.display());
+            io::Error::new(error.kind(), text)
+        })?;
         sync_folder(folder_of(path))
     }
+}
+
+/// Renames a folder to `path`; one that has this name makes room first, and is removed at last.
+fn replace_folder(complete: &Path, path: &Path) -> io::Result<()> {
+    if fs::symlink_metadata(path).is_err() {
+        return fs::rename(complete, path);
+    }
+    let aside = Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(folder_of(path))?;
+    let old = aside.path().join("old");
+    fs::rename(path, &old)?;
+    if let Err(error) = fs::rename(complete, path) {
+        fs::rename(&old, path)?;
+        return Err(error);
+    }
+    // What cannot be removed of the old folder is no harm to the new one.
+    let _ = aside.close();
+    Ok(())
 }

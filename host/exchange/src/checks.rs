@@ -13,6 +13,12 @@ use crate::order::{OrderIx, is_stop};
 use crate::rejection::{Check, reject};
 use crate::reserve::OpenPart;
 
+/// What an order is told whose id another order of its origin has.
+pub(crate) const USED_BEFORE: &str = "CLIENT_ORDER_ID: was used before in this run";
+
+/// Shares of one sell: as many orders as may work at the same time can be added up.
+const SELL_SHARES_MAX: u64 = 1_000_000_000_000;
+
 /// Moves prices off the grid onto it, away from the market (specification 2: "tick rounding is done
 /// by the engine"): limits of buys and triggers of sells down, the others up.
 pub(crate) fn round_to_tick(request: &mut OrderRequest, ticks: TickTable) {
@@ -41,8 +47,7 @@ impl Exchange {
         let request = std::sync::Arc::clone(&self.orders[number].record.request);
         request.validate_shape()?;
         if !is_new {
-            let text = "CLIENT_ORDER_ID: was used before in this run";
-            return reject(ReasonCode::ValidationError, text);
+            return reject(ReasonCode::ValidationError, USED_BEFORE);
         }
         let Some(market) = self.markets.get(usize::from(request.instrument.0)) else {
             let text = format!(
@@ -54,6 +59,10 @@ impl Exchange {
         };
         supported(&request)?;
         check_lot(request.quantity, market.instrument.lot)?;
+        if request.side == OrderSide::Sell && request.quantity.shares() > SELL_SHARES_MAX {
+            let text = format!("QUANTITY: {SELL_SHARES_MAX} shares are the most of a sell");
+            return reject(ReasonCode::ValidationError, text);
+        }
         if let Some(end) = request.expire_time {
             self.check_expiry(end, now)?;
         }

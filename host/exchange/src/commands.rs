@@ -84,7 +84,14 @@ impl Exchange {
             self.exhausted = true;
             return;
         }
-        let text = format!("TOO_MANY_ORDERS: a run takes {} orders", self.model.orders_max);
+        let is_new = self.orders.find(origin, &request.client_order_id) == IdState::Unused;
+        let rejection = if is_new {
+            let text = format!("TOO_MANY_ORDERS: a run takes {} orders", self.model.orders_max);
+            Rejection::new(ReasonCode::VenueRejected, text)
+        } else {
+            // The order that has the id goes on.
+            Rejection::new(ReasonCode::ValidationError, checks::USED_BEFORE)
+        };
         self.events.push(OrderEvent {
             ts_event: now,
             origin,
@@ -92,7 +99,7 @@ impl Exchange {
             venue_order_id: None,
             instrument: request.instrument,
             status: OrderStatus::Rejected,
-            kind: OrderEventKind::Rejected(Rejection::new(ReasonCode::VenueRejected, text)),
+            kind: OrderEventKind::Rejected(rejection),
         });
     }
 

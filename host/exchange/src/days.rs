@@ -46,7 +46,9 @@ impl Exchange {
     /// Orders go on into a new day: they are checked against its limits, and those that were sent
     /// for it enter the market.
     pub(crate) fn carry_over(&mut self, now: TsNanos) {
-        let all: Vec<OrderIx> = self.open.iter().copied().collect();
+        let mut all: Vec<OrderIx> = self.open.iter().copied().collect();
+        // By their sending, whoever they belong to.
+        all.sort_by_key(|number| self.orders[*number].record.ts_submitted);
         for number in all {
             let order = &mut self.orders[number];
             order.next_day = false;

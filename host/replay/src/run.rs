@@ -17,7 +17,9 @@ use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
 use domain::{InstrumentIx, OrderEvent, OrderEventKind, Origin, TsNanos};
 use thiserror::Error;
 
-use crate::driver::{COMMANDS_PER_POSITION_MAX, RunCommand, RunDriver, RunPosition};
+use crate::driver::{
+    COMMANDS_PER_POSITION_MAX, ROWS_BETWEEN_POLLS_MAX, RunCommand, RunDriver, RunPosition,
+};
 use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions};
 use crate::rows::LastPrices;
@@ -230,7 +232,8 @@ impl Run<'_> {
             }
         }
         // The first row of a day is a position of its own, whatever the end of the day before was.
-        self.rows_until_poll = next_row.map_or(0, |_| self.driver.rows_until_poll(position).max(1));
+        let rows = |_| self.driver.rows_until_poll(position).clamp(1, ROWS_BETWEEN_POLLS_MAX);
+        self.rows_until_poll = next_row.map_or(0, rows);
         Ok(Control::Continue)
     }
 

@@ -216,7 +216,7 @@ impl Summary {
 #[must_use]
 pub fn definitions_markdown() -> String {
     let mut page = String::from(
-        "# Statistics of a replay\n\nGenerated from `host/replay/src/statistics` by `cargo xtask \
+        "# Statistics of a replay\n\nGenerated from `host/results/src/summary.rs` by `cargo xtask \
          schemas`; the report shows the same words.\n\nDaily returns run from one trading day's last \
          minute to the next, the first from the cash at the start. A year has 252 trading days. The \
          risk-free rate is 0. Ratios are written as numbers: 0.01 is one percent. Money is exact \

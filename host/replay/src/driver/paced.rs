@@ -27,8 +27,6 @@ pub const CATCH_UP_MAX: Duration = Duration::from_millis(200);
 pub const BUYING_POWER_EVERY: Duration = Duration::from_secs(1);
 /// Rows without a wait between two readings of the wall clock.
 const ROWS_BETWEEN_READINGS: u32 = 1_024;
-/// Rows without a wait between two looks at the channel: microseconds at any speed that does not wait.
-const ROWS_BETWEEN_LOOKS: u32 = 16;
 
 /// The time of the outside.
 pub trait WallClock {
@@ -89,7 +87,6 @@ pub struct Paced<'c> {
     /// The last reading of the clock; it may be later by now.
     now: Duration,
     rows_since_reading: u32,
-    rows_since_look: u32,
     reported_buying_power: Duration,
 }
 
@@ -113,7 +110,6 @@ impl<'c> Paced<'c> {
             pause_end: 0,
             now,
             rows_since_reading: 0,
-            rows_since_look: ROWS_BETWEEN_LOOKS,
             reported_buying_power: now,
         }
     }
@@ -128,9 +124,10 @@ impl<'c> Paced<'c> {
         if self.gap_nanos.is_none() {
             self.pause_end = next_pause_end(row).nanos();
         }
-        self.turn_before = self.turn.max(self.now.saturating_sub(CATCH_UP_MAX));
+        // Rows that a flood of commands let through early do not put the schedule off.
+        let (earliest, latest) = (self.now.saturating_sub(CATCH_UP_MAX), self.now + SLEEP_CAP);
+        self.turn_before = self.turn.clamp(earliest, latest);
         self.set_turn();
-        self.rows_since_look += 1;
         self.rows_since_reading += 1;
         if self.rows_since_reading >= ROWS_BETWEEN_READINGS {
             self.read_clock();
@@ -149,11 +146,9 @@ impl<'c> Paced<'c> {
 
     /// A command that is there, or that comes before the row has its turn.
     fn next_command(&mut self) -> Option<RunCommand> {
-        if self.rows_since_look >= ROWS_BETWEEN_LOOKS {
-            match self.commands.try_recv() {
-                Ok(command) => return Some(command),
-                Err(TryRecvError::Empty | TryRecvError::Disconnected) => self.rows_since_look = 0,
-            }
+        match self.commands.try_recv() {
+            Ok(command) => return Some(command),
+            Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
         }
         if self.turn < self.now + SHORTEST_SLEEP {
             return None;

@@ -192,7 +192,7 @@ impl Reason {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct IssueReport {
-    /// The issue's code as it is stored, four or five indices.
+    /// The issue's code as it is stored, four or five characters.
     #[serde(serialize_with = "as_text")]
     #[schemars(with = "String")]
     pub code: IssueCode,

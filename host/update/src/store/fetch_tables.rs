@@ -46,6 +46,13 @@ pub(super) fn prepare(
         transaction.execute_batch(TABLES).map_err(failed)?;
         write(&transaction, &state.unwrap_or_default()).map_err(failed)?;
         transaction.commit().map_err(failed)?;
+    } else if old_file.exists() {
+        // An earlier version ran meanwhile and may have left rows that are not published.
+        let transaction = connection.unchecked_transaction().map_err(failed)?;
+        let state = read(&transaction).map_err(failed)?;
+        let state = FetchState { unpublished_from: Some(JstDate::MIN), ..state };
+        write(&transaction, &state).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
     }
     atomic_file::remove_if_there(old_file).map_err(StoreError::io("remove", old_file))?;
     Ok(note)

@@ -219,3 +219,18 @@ fn the_system_s_clock_hears_a_command_in_the_middle_of_a_wait() {
     assert_eq!(clock.wait(&commands, soon), None, "nobody is left to send");
     assert!(clock.elapsed() >= soon);
 }
+
+#[test]
+fn a_flood_of_commands_does_not_put_the_schedule_off() {
+    let mut clock = TestClock::default();
+    let (sender, commands) = channel();
+    let mut paced = Paced::new(Multiplier::REAL_TIME, commands, &mut clock);
+    for row in 0..100 {
+        // The run goes on with the next row while commands are left.
+        sender.send(RunCommand::ReportBuyingPower).unwrap();
+        assert!(paced.poll(before_row(row, at(0, 9, 0, 0) + row * NANOS_PER_SECOND)).is_some());
+    }
+    while let Ok(_command) = paced.commands.try_recv() {}
+    pass(&mut paced, 100, at(0, 9, 0, 0) + 100 * NANOS_PER_SECOND);
+    assert!(paced.now <= 2 * SLEEP_CAP, "{:?}", paced.now);
+}
