@@ -87,9 +87,6 @@ impl Table {
 
     /// Arranges the columns for a width and gives the number of those that are left out.
     fn fit(&mut self, width: usize) -> usize {
-        // The padding after the last column is trimmed.
-        let whole = u16::try_from(width + 1).unwrap_or(u16::MAX);
-        self.cells.set_content_arrangement(ContentArrangement::Dynamic).set_width(whole);
         let narrowest: Vec<usize> = self
             .cells
             .column_max_content_widths()
@@ -100,6 +97,11 @@ impl Table {
                 Align::Right => usize::from(widest),
             })
             .collect();
+        // The first column is always there.
+        let width = width.max(narrowest.first().copied().unwrap_or(0));
+        // The padding after the last column is trimmed.
+        let whole = u16::try_from(width + 1).unwrap_or(u16::MAX);
+        self.cells.set_content_arrangement(ContentArrangement::Dynamic).set_width(whole);
         let needed = |shown: usize| narrowest[..shown].iter().sum::<usize>() + GAP * (shown - 1);
         let count = self.columns.len();
         let shown = (1..=count).rev().find(|shown| needed(*shown) <= width).unwrap_or(1);
