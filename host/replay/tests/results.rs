@@ -292,7 +292,7 @@ fn every_table_has_its_forms_and_they_agree() {
         let count = json.as_array().map_or_else(|| json.as_object().unwrap().len(), Vec::len);
         assert_eq!(count, rows.len(), "{}", table.name);
         if table.name != "summary" {
-            parquet_agrees(&folder, &table, &rows);
+            parquet_agrees(&folder, table, &rows);
         }
         for (row, object) in rows.iter().zip(json.as_array().into_iter().flatten()) {
             for (cell, column) in row.iter().zip(table.columns) {
