@@ -1,7 +1,7 @@
 //! Files that are there as a whole or not at all: written under another name in the same folder,
 //! brought to the disk, renamed, and the folder brought to the disk.
 //!
-//! [`write`] is for bytes in memory, [`AtomicFile`] for what is written piece by piece,
+//! [`write()`] is for bytes in memory, [`AtomicFile`] for what is written piece by piece,
 //! [`AtomicFolder`] for many files together, and [`replace`] for a file that another program (as a
 //! database engine) has written under a name of its own. Readers that have the old file open keep it.
 

@@ -152,7 +152,8 @@ pub trait StrategyRuntime {
     /// Hands over the configuration (a JSON object) and the instruments.
     ///
     /// # Errors
-    /// A fault; [`FaultKind::Refused`] when the strategy does not accept its configuration.
+    /// A fault; [`crate::fault::FaultKind::Refused`] when the strategy does not accept its
+    /// configuration.
     fn init(&mut self, config_json: &str, instruments: &[Instrument]) -> Result<(), Box<Fault>>;
 
     /// Says that events follow.
