@@ -59,15 +59,18 @@ impl CashAccount {
         self.account.cash - self.account.reserved
     }
 
-    /// Keeps money back for a buy order.
+    /// Reserves money, in 1/10,000 yen, for an open order.
     pub fn reserve(&mut self, amount: Money) {
         self.account.reserved += amount;
     }
 
-    /// Gives kept money free again.
+    /// Releases reserved money.
+    ///
+    /// # Panics
+    /// When more is released than is reserved.
     pub fn release(&mut self, amount: Money) {
         self.account.reserved -= amount;
-        assert!(self.account.reserved >= Money::ZERO, "more money was released than kept back");
+        assert!(self.account.reserved >= Money::ZERO, "more money was released than reserved");
     }
 
     /// Books a fill.

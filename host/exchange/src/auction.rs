@@ -1,4 +1,8 @@
 //! Auctions: orders that wait for one take part in its trade only (F6).
+//!
+//! The rule between this file and `look_ahead`: a trade is an auction from the book's `auction_from`
+//! on, whatever its price and size, and `look_ahead` stops at each such trade, also where it fills
+//! nothing, because what waited expires. Code here that acts earlier is a change there.
 
 use domain::market::Trade;
 use domain::{Quantity, TimeInForce, TsNanos};

@@ -1,5 +1,9 @@
 //! Fills on bars (F10). The path of prices inside a bar is unknown: where it matters, the worse one
 //! is taken.
+//!
+//! The rule between this file and `look_ahead`: a bar of a market whose book is empty does nothing
+//! here, so `next_bar_stop` may skip it and nothing else. Code here that moves something of an empty
+//! book is a change there; debug builds hold every bar that was skipped against this code.
 
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::time::NANOS_PER_MINUTE;

@@ -7,7 +7,7 @@ use crate::order::OrderIx;
 /// An order among the price levels of a side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LevelOrder {
-    /// The price, times the levels's sign: the smallest is reached first.
+    /// The price, times the levels' sign: the smallest is reached first.
     key: i64,
     sequence: u64,
     pub(crate) order: OrderIx,
@@ -217,7 +217,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "stood elsewhere")]
-    fn an_order_is_never_taken_from_another_s_place() {
+    fn an_order_is_never_taken_from_another_level() {
         let (mut buys, _) = levels();
         buys.remove(Price::from_yen(11), 4, 4);
     }

@@ -38,7 +38,7 @@ fn rounded(price: Price, up: bool, ticks: TickTable) -> Price {
 }
 
 impl Exchange {
-    /// Checks an order that was just put down: the engine's own refusals, before anything is sent.
+    /// Checks an order that was just put down: the engine's own rejections, before anything is sent.
     /// Notes what its tags say.
     pub(crate) fn rejection_of(&mut self, number: OrderIx, now: TsNanos, is_new: bool) -> Check {
         if self.closed {
@@ -110,7 +110,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// The venue's refusals: the order was sent and is among the open ones.
+    /// The venue's rejections: the order was sent and is among the open ones.
     pub(crate) fn venue_rejection_of(&self, number: OrderIx) -> Check {
         let order = &self.orders[number];
         // The newest is among them already.
@@ -212,7 +212,7 @@ impl Exchange {
     }
 }
 
-/// What this exchange does not model is refused by name.
+/// An order that asks for what this exchange does not model is rejected by name.
 fn supported(request: &OrderRequest) -> Check {
     let unsupported = |text: String| reject(ReasonCode::VenueUnsupported, text);
     let kind = request.order_type;

@@ -143,7 +143,7 @@ impl Exchange {
         }
     }
 
-    /// Lets something happen when it arrives at the exchange: now, or later where there is latency.
+    /// Executes what arrives at the exchange: now, or later where there is latency.
     fn after_latency(&mut self, now: TsNanos, event: Scheduled) {
         if self.model.latency_ns == 0 {
             self.execute_scheduled(now, event);
@@ -233,7 +233,7 @@ impl Exchange {
         }
     }
 
-    /// Refuses an order that is not done.
+    /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
         self.orders[number].record.rejection = Some(rejection.clone());
         self.transition(number, OrderTrigger::Reject, now, |_| OrderEventKind::Rejected(rejection));

@@ -67,7 +67,7 @@ struct Market {
     smallest_print: u64,
 }
 
-/// The exchange: takes commands, takes trades of the market, tells what happened.
+/// The exchange: takes commands, takes trades of the market, tells the events of orders.
 #[derive(Debug, Clone)]
 pub struct Exchange {
     model: ExecutionModel,
@@ -141,7 +141,7 @@ impl Exchange {
         self.exhausted
     }
 
-    /// What happened since the last call, in order and all at one instant.
+    /// Events since the last call, in order and all at one instant.
     pub fn take_events(&mut self) -> Vec<OrderEvent> {
         std::mem::take(&mut self.events)
     }
@@ -183,7 +183,7 @@ impl Exchange {
         self.markets[usize::from(instrument.0)].last_price = Some(price);
     }
 
-    /// When the next thing becomes due by itself, if anything does.
+    /// When the next scheduled thing is due, if anything is.
     #[must_use]
     pub fn next_due(&self) -> Option<TsNanos> {
         self.schedule.first_key_value().map(|((due, _), _)| *due)

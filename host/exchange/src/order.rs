@@ -39,7 +39,7 @@ pub(crate) struct Order {
     pub(crate) after: TsNanos,
     /// When it can be filled first (F1).
     pub(crate) arrival: TsNanos,
-    /// Money kept back for it.
+    /// Money reserved for it.
     pub(crate) reserved: Money,
     /// Place in time: smaller is older. A change that loses its place gets a new one.
     pub(crate) sequence: u64,
@@ -53,7 +53,7 @@ pub(crate) struct Order {
     pub(crate) funari: bool,
     /// Sent for the next trading day, because the present one was over (F6).
     pub(crate) next_day: bool,
-    /// When it lapses by itself, if it does so before the day's end.
+    /// When it expires by itself, if it does so before the day's end.
     pub(crate) expiry: Option<ScheduleKey>,
 }
 
@@ -102,7 +102,7 @@ impl Order {
         self.record.request.expire_time.filter(|_| is_gtd).map(TsNanos::jst_day)
     }
 
-    /// Lets something happen to it, at a time.
+    /// Moves it to its next state, at a time.
     pub(crate) fn take(
         &mut self,
         trigger: OrderTrigger,

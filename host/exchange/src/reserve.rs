@@ -1,4 +1,4 @@
-//! Money and shares that are held back for open orders, so that cash never goes below zero.
+//! Money and shares that are reserved for open orders, so that cash never goes below zero.
 
 use domain::{Money, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection};
 
@@ -88,7 +88,7 @@ impl Exchange {
         self.check_cash(OpenPart::of(order), order.reserved)
     }
 
-    /// Holds back money or shares for an open order.
+    /// Reserves money or shares for an open order.
     pub(crate) fn reserve(&mut self, number: OrderIx) {
         let part = OpenPart::of(&self.orders[number]);
         // The cash check has shown that it can be counted.
@@ -103,7 +103,7 @@ impl Exchange {
         }
     }
 
-    /// Lets go of everything that is still held back for an order.
+    /// Releases everything that is still reserved for an order.
     pub(crate) fn release(&mut self, number: OrderIx) {
         let order = &mut self.orders[number];
         let leaves = order.record.leaves();
@@ -111,12 +111,12 @@ impl Exchange {
         self.account.release(std::mem::take(&mut order.reserved));
         if is_sell {
             let market = self.market_mut(number);
-            assert!(market.selling >= leaves, "more shares were let go than held back");
+            assert!(market.selling >= leaves, "more shares were released than reserved");
             market.selling = market.selling.saturating_sub(leaves);
         }
     }
 
-    /// Lets go of what was held back for `quantity` shares that are done now.
+    /// Releases what was reserved for `quantity` shares that are done now.
     pub(crate) fn release_filled(&mut self, number: OrderIx, quantity: Quantity) {
         let amount = self.money_needed(OpenPart::of(&self.orders[number])).unwrap_or_default();
         let order = &mut self.orders[number];

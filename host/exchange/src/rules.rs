@@ -35,7 +35,7 @@ pub const RULES: [(&str, &str); 16] = [
         "A trade at or past the trigger of a stop triggers it, whatever its size; the order is \
          then a new market or limit order that arrives at that trade's time, so it fills on a \
          later trade at a price that was traded, gaps included. A stop whose trigger is already \
-         reached by the last price when it arrives is refused with VENUE_REJECTED, as Tokyo \
+         reached by the last price when it arrives is rejected with VENUE_REJECTED, as Tokyo \
          brokers do. After the trigger it cannot be changed any more.",
     ),
     (
@@ -67,7 +67,7 @@ pub const RULES: [(&str, &str); 16] = [
          (around the previous close; on the first day around its first trade), cash at the worst \
          possible price and fee, no short sale. Limit prices off the tick grid are rounded to it, \
          away from the market; triggers likewise. On each further day orders are checked again: a \
-         price outside the new day's limits expires (PRICE_LIMIT), missing cash is refused.",
+         price outside the new day's limits expires (PRICE_LIMIT), without the cash it is rejected.",
     ),
     (
         "F8",
@@ -98,13 +98,13 @@ pub const RULES: [(&str, &str); 16] = [
     (
         "TAGS",
         "cash_margin=cash and account_type are taken and have no effect; NISA buys (closed in 2024), \
-         the NISA growth account and every margin tag are refused, because this account has cash \
+         the NISA growth account and every margin tag are rejected, because this account has cash \
          only. Tags outside the registry are ignored with a warning.",
     ),
     (
         "NOT MODELLED",
         "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, FOK, post_only and stops with an auction \
-         are refused with VENUE_UNSUPPORTED. Our own orders do not move the market.",
+         are rejected with VENUE_UNSUPPORTED. Our own orders do not move the market.",
     ),
     (
         "FEE",
@@ -113,7 +113,7 @@ pub const RULES: [(&str, &str); 16] = [
     ),
     (
         "LIMITS",
-        "10,000 orders may work at the same time; more are refused. A run that sends more orders \
+        "10,000 orders may work at the same time; more are rejected. A run that sends more orders \
          than its limit ends with a fault.",
     ),
 ];

@@ -2,7 +2,7 @@
 //! used there.
 //!
 //! Finished orders may be taken out; their ids stay known as 128-bit hashes, 25 bytes each (about
-//! 200 MB at the limit of 4,000,000 orders, with the free places of the table).
+//! 200 MB at the limit of 4,000,000 orders, with the free slots of the table).
 
 use std::collections::{HashMap, VecDeque}; // lookup only: the map of ids
 use std::hash::{BuildHasherDefault, Hasher};
@@ -213,7 +213,7 @@ impl Orders {
         self.of(origin_of(number)).get(number)
     }
 
-    /// Notes that nothing can happen to an order any more.
+    /// Notes that an order takes no transition any more.
     pub(crate) fn finish(&mut self, number: OrderIx) {
         self.of_mut(origin_of(number)).done.push(number);
     }

@@ -1,9 +1,8 @@
-//! Look-ahead: the first row at which something can happen at the exchange, so that a strategy gets many
-//! rows in one call.
-//!
-//! The rule between this file and the code that matches (`matching`, `auction`, `bars`): a row that is
-//! skipped here would have changed nothing there. It may stop too often, never too late. Debug builds
-//! try skipped rows on a copy.
+//! Look-ahead: the first row at which the exchange may act, so that a strategy gets many rows in one
+//! call. The rule between this file and the code that matches (`matching`, `auction`, `bars`): a row
+//! that is skipped here would have changed nothing there. It may stop too often, never too late. So
+//! trades are skipped while they reach no price of the book and no auction, bars only while the book
+//! is empty, and nothing that is due is passed. Debug builds try skipped rows on a copy.
 
 use domain::TsNanos;
 use domain::market::{Bar, TradeColumns};
@@ -16,7 +15,7 @@ use crate::book::Book;
 const ROWS_CHECKED_MAX: usize = 64;
 
 impl Exchange {
-    /// The first row of `from..to` before which or at which something can happen here. Only looks;
+    /// The first row of `from..to` before which or at which the exchange may act. Only looks;
     /// changes nothing, so it may be asked for any part of the rows, in any pieces.
     #[must_use]
     #[inline]
@@ -67,7 +66,7 @@ impl Exchange {
         matters.position(|matters| matters).map_or(to, |found| from + found)
     }
 
-    /// The first bar of `from..to` before which or at which something can happen here. Only looks.
+    /// The first bar of `from..to` before which or at which the exchange may act. Only looks.
     #[must_use]
     pub fn next_bar_stop(&self, bars: &[Bar], from: usize, to: usize) -> usize {
         if self.open.is_empty() && self.schedule.is_empty() {
@@ -165,134 +164,4 @@ impl Reach {
 }
 
 #[cfg(test)]
-mod tests {
-    use domain::session::TradingHours;
-    use domain::{
-        Instrument, InstrumentIx, JstDate, Money, OrderCommand, OrderRequest, OrderSide, OrderType,
-        Origin, Price, Quantity, TickTable, TimeInForce,
-    };
-    use proptest::prelude::*;
-
-    use super::*;
-    use crate::ExecutionModel;
-
-    /// A small exchange with orders of every kind at prices near 1,000 yen.
-    fn busy(orders: &[(u8, i64, u64)], queue_ahead: Option<u64>, latency_ns: u64) -> Exchange {
-        let instrument = Instrument {
-            id: "7203.TSE".parse().unwrap(),
-            lot: Quantity::new(100),
-            ticks: TickTable::Fixed(Price::from_yen(1)),
-        };
-        let model = ExecutionModel { queue_ahead, latency_ns, ..ExecutionModel::default() };
-        let cash = Money::from_yen(1_000_000_000);
-        let mut exchange = Exchange::new(model, &[instrument], cash);
-        let date = JstDate::from_ymd_opt(2025, 1, 6).unwrap();
-        exchange.begin_day(TradingHours::of(date), InstrumentIx(0), Price::from_yen(1_000));
-        exchange.set_last_price(InstrumentIx(0), Price::from_yen(1_000));
-        let now = at(0);
-        for (number, (kind, yen, lots)) in orders.iter().enumerate() {
-            let (order_type, time_in_force) = [
-                (OrderType::Market, TimeInForce::Day),
-                (OrderType::Limit, TimeInForce::Day),
-                (OrderType::StopMarket, TimeInForce::Day),
-                (OrderType::StopLimit, TimeInForce::Day),
-                (OrderType::Limit, TimeInForce::AtTheClose),
-            ][usize::from(*kind) % 5];
-            let price = Price::from_yen(*yen);
-            let is_stop = matches!(order_type, OrderType::StopMarket | OrderType::StopLimit);
-            let has_limit = matches!(order_type, OrderType::Limit | OrderType::StopLimit);
-            let request = OrderRequest {
-                client_order_id: format!("O-{number}").into(),
-                instrument: InstrumentIx(0),
-                side: OrderSide::Buy,
-                order_type,
-                quantity: Quantity::new(lots * 100),
-                price: has_limit.then_some(price),
-                trigger_price: is_stop.then_some(price),
-                trigger_type: None,
-                time_in_force,
-                expire_time: None,
-                post_only: false,
-                reduce_only: false,
-                tags: Vec::new(),
-            };
-            let origin = if number % 3 == 0 { Origin::Client } else { Origin::Strategy };
-            exchange.execute(now, origin, OrderCommand::Submit(request));
-        }
-        exchange.take_events();
-        exchange
-    }
-
-    /// A time so many milliseconds after 09:30.
-    fn at(ms: u64) -> TsNanos {
-        let date = JstDate::from_ymd_opt(2025, 1, 6).unwrap();
-        TsNanos::from_jst(date, 34_200_000_000_000 + ms * 1_000_000).unwrap()
-    }
-
-    proptest! {
-        /// The rule of this module, also where debug assertions are off.
-        #[test]
-        fn a_skipped_row_would_have_changed_nothing(
-            orders in prop::collection::vec((any::<u8>(), 990..1_010_i64, 1..5_u64), 1..8),
-            queue_ahead in prop::sample::select(vec![None, Some(0), Some(300)]),
-            latency_ns in prop::sample::select(vec![0, 3_000_000]),
-            rows in prop::collection::vec((0..4_u64, 985..1_015_i64, 1..9_u64), 1..40),
-        ) {
-            let exchange = busy(&orders, queue_ahead, latency_ns);
-            let mut now = 0;
-            let (mut ts_event, mut price, mut quantity) = (Vec::new(), Vec::new(), Vec::new());
-            for (step, yen, half_lots) in rows {
-                now += step;
-                ts_event.push(at(now).nanos());
-                price.push(Price::from_yen(yen).units());
-                quantity.push(half_lots * 50);
-            }
-            let instrument = vec![0; ts_event.len()];
-            let columns = TradeColumns {
-                ts_event: &ts_event,
-                instrument: &instrument,
-                price: &price,
-                quantity: &quantity,
-            };
-            for from in 0..ts_event.len() {
-                let stop = exchange.next_stop(columns, from, ts_event.len());
-                exchange.assert_unmoved_by(columns, from, stop);
-            }
-        }
-    }
-
-    #[test]
-    #[should_panic(expected = "was skipped and moves something")]
-    fn a_row_that_moves_something_is_seen() {
-        let exchange = busy(&[(1, 1_000, 1)], None, 0);
-        let columns = TradeColumns {
-            ts_event: &[at(5).nanos()],
-            instrument: &[0],
-            price: &[Price::from_yen(990).units()],
-            quantity: &[100],
-        };
-        exchange.assert_unmoved_by(columns, 0, 1);
-    }
-
-    #[test]
-    fn what_matters_depends_on_the_kind_of_order() {
-        let mut book = Book::default();
-        let hit = |book: &Book, touches, price: i64, quantity| {
-            reach(book, touches).is_hit_by(5, Price::from_yen(price).units(), quantity, 100)
-        };
-        assert!(!hit(&book, false, 10, 100), "nobody is there");
-        book.buys.add(Price::from_yen(10), 1, 1);
-        assert!(!hit(&book, false, 10, 100) && hit(&book, true, 10, 100));
-        assert!(hit(&book, false, 9, 100) && !hit(&book, false, 9, 99));
-        book.stop_buys.add(Price::from_yen(20), 2, 2);
-        assert!(hit(&book, false, 20, 1), "a stop needs no volume");
-        book.add_taker(3, 3, TsNanos::from_nanos(5));
-        assert!(!hit(&book, false, 15, 100), "the same instant");
-        book.add_taker(4, 4, TsNanos::from_nanos(4));
-        assert!(hit(&book, false, 15, 100));
-        book.remove_taker(4);
-        assert!(!hit(&book, false, 15, 100));
-        book.add_to_auction(5, TsNanos::from_nanos(5));
-        assert!(hit(&book, false, 15, 1));
-    }
-}
+mod tests;
