@@ -105,13 +105,13 @@ fn origin(number: usize) -> Origin {
     if number.is_multiple_of(3) { Origin::Client } else { Origin::Strategy }
 }
 
-/// Sends what is drawn for a step: orders, and from the first half of the draws a change each.
+/// Sends what is drawn for a step: orders, and a change of an earlier order for each but the first.
 fn send(exchange: &mut Exchange, now: TsNanos, draws: &[Draw], step: usize) {
     for (number, draw) in draws.iter().enumerate() {
         if draw.4 == step {
             exchange.execute(now, origin(number), submit(number, *draw));
         }
-        if draw.4 + usize::from(draw.0) % 4 == step {
+        if number > 0 && draw.4 + usize::from(draw.0) % 4 == step {
             exchange.execute(now, origin(number / 2), change(number, *draw));
         }
     }
@@ -274,6 +274,63 @@ proptest! {
     ) {
         walk_bars(&mut quiet(queue_ahead, latency_ns), &bars, &draws);
     }
+}
+
+/// Prices that swing around 1,000 yen by ten, a millisecond or a bar each.
+fn swings() -> impl Iterator<Item = i64> {
+    (0..60_i64).map(|step| 1_000 + [0, 4, 8, 10, 6, 2, -2, -6, -10, -8, -4][step as usize % 11])
+}
+
+/// An order of a kind that the swings fill.
+fn fillable(kind: u8, sells: bool) -> Draw {
+    let away = match kind {
+        1..=3 => 5,
+        _ => -15,
+    };
+    // A limit waits on the one side of the price, a stop on the other.
+    let is_above = sells != matches!(kind, 2 | 3);
+    (kind, sells, if is_above { 1_000 + away } else { 1_000 - away }, 1, 0)
+}
+
+/// The walks meet what they are for: every kind of order fills, on both sides, on trades and on
+/// bars, and trades are skipped while orders are open.
+#[test]
+fn every_kind_of_order_fills_and_trades_are_skipped_meanwhile() {
+    let mut skipped = 0;
+    for (kind, sells) in (0..8).flat_map(|kind| [(kind, false), (kind, true)]) {
+        let start = STARTS[match kind {
+            5 | 6 => 0,
+            4 => 2,
+            _ => 1,
+        }];
+        let rows: Vec<_> = swings().map(|yen| (1, yen, 4)).collect();
+        let trades = Trades::of(start, &rows);
+        let mut exchange = quiet(None, 0);
+        let draw = fillable(kind, sells);
+        skipped += walk_trades(&mut exchange, start, &trades, &[draw]);
+        assert!(has_filled(exchange), "{draw:?} on trades");
+
+        let bar = |(row, yen): (usize, i64)| Bar {
+            ts_event: at(row as u32, 55_800_000),
+            instrument: TOYOTA,
+            granularity: BarGranularity::Day,
+            open: Price::from_yen(yen),
+            high: Price::from_yen(yen + 3),
+            low: Price::from_yen(yen - 3),
+            close: Price::from_yen(yen),
+            volume: Quantity::new(1_000),
+        };
+        let days: Vec<Bar> = swings().take(20).enumerate().map(bar).collect();
+        let again: Vec<Draw> = (0..20).map(|step| (kind, sells, draw.2, 1, step)).collect();
+        let mut exchange = quiet(None, 0);
+        walk_bars(&mut exchange, &days, &again);
+        assert!(has_filled(exchange), "{draw:?} on bars");
+    }
+    assert!(skipped > 100, "{skipped} trades were skipped");
+}
+
+fn has_filled(exchange: Exchange) -> bool {
+    exchange.into_orders().iter().any(|order| !order.filled.is_zero())
 }
 
 #[test]
