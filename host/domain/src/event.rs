@@ -1,4 +1,4 @@
-//! What happens to orders, as events (specification 2, "Events").
+//! Events of orders (specification 2, "Events").
 
 use std::sync::Arc;
 
@@ -19,7 +19,7 @@ pub struct Fill {
     pub last_quantity: Quantity,
     /// Price of this fill, 1/10,000 yen.
     pub last_price: Price,
-    /// Price of the market's trade (in a bar: of the place in it) that the fill comes from, before
+    /// Price of the market's trade (in a bar: of the part of it) that the fill comes from, before
     /// slippage; where it is not known, the price of this fill.
     pub market_price: Price,
     /// Shares done so far, this fill included.
@@ -30,7 +30,7 @@ pub struct Fill {
     pub commission: Money,
 }
 
-/// What happened to an order.
+/// The kinds of an order's events.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrderEventKind {
     /// Taken by the engine and sent; carries the whole request.

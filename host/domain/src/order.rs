@@ -69,9 +69,9 @@ wire_enum! {
         StopMarket = "STOP_MARKET",
         /// A limit order once the trigger price has traded.
         StopLimit = "STOP_LIMIT",
-        /// No venue takes it; kept so that it can be refused by name.
+        /// No venue takes it; kept so that it can be rejected by name.
         MarketIfTouched = "MARKET_IF_TOUCHED",
-        /// No venue takes it; kept so that it can be refused by name.
+        /// No venue takes it; kept so that it can be rejected by name.
         LimitIfTouched = "LIMIT_IF_TOUCHED",
     }
 }
@@ -165,7 +165,7 @@ wire_enum! {
         MarketClosed = "MARKET_CLOSED",
         /// Not enough money.
         InsufficientFunds = "INSUFFICIENT_FUNDS",
-        /// The broker refused for a business reason.
+        /// The broker rejected it for a business reason.
         VenueRejected = "VENUE_REJECTED",
         /// The venue's number of the order is unknown.
         OrderStatusUnknown = "ORDER_STATUS_UNKNOWN",
@@ -186,7 +186,7 @@ impl OrderSide {
 }
 
 impl OrderStatus {
-    /// Whether nothing can happen to the order any more.
+    /// Whether the state is final: no transition leads out of it.
     #[must_use]
     pub const fn is_final(self) -> bool {
         matches!(self, Self::Filled | Self::Canceled | Self::Expired | Self::Rejected)
@@ -245,9 +245,9 @@ pub struct OrderRequest {
     pub time_in_force: TimeInForce,
     /// End of life, for `GTD`.
     pub expire_time: Option<TsNanos>,
-    /// Refuse instead of taking liquidity.
+    /// Reject it instead of taking liquidity.
     pub post_only: bool,
-    /// Refuse instead of opening or turning a position.
+    /// Reject it instead of opening or turning a position.
     pub reduce_only: bool,
     /// `key=value` texts for the venue.
     pub tags: Vec<String>,
@@ -305,7 +305,7 @@ pub struct OrderModify {
     pub expire_time: Option<TsNanos>,
 }
 
-/// What can happen to an order.
+/// What moves an order to its next state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OrderTrigger {
     /// The engine takes the order and is about to send it.
@@ -334,13 +334,13 @@ pub enum OrderTrigger {
     Expire,
 }
 
-/// A thing happened that cannot happen in that state.
+/// A trigger that the state does not take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an order that is {from} cannot take {trigger:?}")]
 pub struct TransitionError {
     /// The order's state before it.
     pub from: OrderStatus,
-    /// What was to happen.
+    /// The trigger that was not taken.
     pub trigger: OrderTrigger,
 }
 
@@ -348,11 +348,11 @@ impl OrderStatus {
     /// The next state. This is the only place that decides it, for live trading and for replay.
     ///
     /// Beyond the specification's table: a fill may cross a change or a cancel under way (the
-    /// state stays pending until nothing is left), and an order may expire or be refused from every
+    /// state stays pending until nothing is left), and an order may expire or be rejected from every
     /// state that is not final.
     ///
     /// # Errors
-    /// [`TransitionError`] when that cannot happen in this state; the order is unchanged.
+    /// [`TransitionError`] when the state does not take the trigger; the order is unchanged.
     pub fn next(self, trigger: OrderTrigger) -> Result<Self, TransitionError> {
         use OrderTrigger as T;
         let working = matches!(self, Self::Accepted | Self::PartiallyFilled);

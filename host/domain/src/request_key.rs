@@ -41,9 +41,9 @@ pub struct RequestShape<'a> {
     pub time_in_force: &'a str,
     /// End of life in nanoseconds UTC, as text.
     pub expire_time_ns: Option<&'a str>,
-    /// Refuse instead of taking liquidity.
+    /// Reject it instead of taking liquidity.
     pub post_only: bool,
-    /// Refuse instead of opening a position.
+    /// Reject it instead of opening a position.
     pub reduce_only: bool,
     /// `key=value` texts, in any order.
     pub tags: Vec<&'a str>,

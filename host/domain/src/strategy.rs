@@ -169,7 +169,7 @@ pub trait StrategyRuntime {
     /// A fault.
     fn advance(&mut self, window: Window<'_>, limit: u32) -> Result<Outcome, Box<Fault>>;
 
-    /// Tells what happened to its orders, all at the same instant.
+    /// Tells the events of its orders, all at the same instant.
     ///
     /// # Errors
     /// A fault.

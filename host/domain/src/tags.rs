@@ -1,5 +1,5 @@
 //! The registry of venue tags on orders (specification 2, "Venue tag registry"): what each tag
-//! means, which of them exclude each other. Unknown tags are told, not refused.
+//! means, which of them exclude each other. Unknown tags are told, not rejected.
 
 use crate::order::{ReasonCode, Rejection, TimeInForce};
 
@@ -132,7 +132,7 @@ mod tests {
 
     fn parse(tags: &[&str], time_in_force: TimeInForce) -> Result<OrderTags, String> {
         let tags: Vec<String> = tags.iter().map(|tag| (*tag).to_owned()).collect();
-        OrderTags::parse(&tags, time_in_force).map_err(|refusal| refusal.to_string())
+        OrderTags::parse(&tags, time_in_force).map_err(|rejection| rejection.to_string())
     }
 
     #[test]
@@ -165,18 +165,18 @@ mod tests {
     }
 
     #[test]
-    fn conflicts_are_refused() {
-        let refusal = |tags: &[&str]| parse(tags, TimeInForce::Day).unwrap_err();
+    fn conflicts_are_rejected() {
+        let rejection = |tags: &[&str]| parse(tags, TimeInForce::Day).unwrap_err();
         assert_eq!(
-            refusal(&["cash_margin=cash", "cash_margin=margin_credit_new"]),
+            rejection(&["cash_margin=cash", "cash_margin=margin_credit_new"]),
             "VENUE_UNSUPPORTED: CONFLICTING_TAGS: `cash_margin` is given twice; give it once"
         );
         assert_eq!(
-            refusal(&["account_type=specific", "account_type=specific"]),
+            rejection(&["account_type=specific", "account_type=specific"]),
             "VENUE_UNSUPPORTED: CONFLICTING_TAGS: `account_type` is given twice; give it once"
         );
         assert_eq!(
-            refusal(&["close_strategy=funari"]),
+            rejection(&["close_strategy=funari"]),
             "VENUE_UNSUPPORTED: CONFLICTING_TAGS: `close_strategy=funari` needs AT_THE_CLOSE, not \
              DAY"
         );

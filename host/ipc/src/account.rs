@@ -11,9 +11,9 @@ use crate::{Decimal, RequestId, ShareCount, Text};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetBuyingPower {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: String,
 }
 
@@ -21,9 +21,9 @@ pub struct GetBuyingPower {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetPositions {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: String,
 }
 
@@ -33,15 +33,15 @@ pub struct GetPositions {
 pub struct BuyingPowerUpdated<'a> {
     /// The command's id; null when nobody asked.
     pub request_id: Option<Text<'a>>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// What cash orders may spend.
+    /// Yen that cash orders may spend (specification 4, P57); null as the broker tells it.
     pub cash_available: Option<Decimal>,
-    /// What is missing to settle.
+    /// Yen that are missing to settle; null as the broker tells it.
     pub cash_shortfall: Option<Decimal>,
-    /// What margin orders may spend.
+    /// Yen that margin orders may spend (specification 4, P57); null as the broker tells it.
     pub credit_available: Option<Decimal>,
-    /// When, in milliseconds UTC.
+    /// Time of the message in milliseconds since 1970 UTC.
     pub ts_ms: u64,
 }
 
@@ -52,17 +52,17 @@ pub struct ReplayBuyingPower<'a> {
     /// The command's id, when somebody asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Text<'a>>,
-    /// The strategy that runs.
+    /// Name of the run's strategy, as it was started.
     pub strategy_id: Text<'a>,
     /// `replay`.
     pub venue: Text<'a>,
-    /// Cash.
+    /// Cash in yen, exact to 1/10,000; money reserved for open orders is part of it.
     pub cash: Decimal,
     /// The same: only cash is modelled.
     pub buying_power: Decimal,
-    /// Cash and the positions at their last trade.
+    /// Cash and the positions at their last trade, in yen, exact to 1/10,000.
     pub equity: Decimal,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
 
@@ -72,11 +72,11 @@ pub struct ReplayBuyingPower<'a> {
 pub struct PositionsUpdated<'a> {
     /// The command's id; null when nobody asked.
     pub request_id: Option<Text<'a>>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
     /// The positions.
     pub positions: Vec<PositionRow<'a>>,
-    /// When, in milliseconds UTC.
+    /// Time of the message in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_ms: u64,
 }
 
@@ -84,26 +84,26 @@ pub struct PositionsUpdated<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PositionRow<'a> {
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
-    /// Shares.
+    /// Shares held, a whole number.
     pub qty: ShareCount,
     /// Average price of the shares that are held; told by a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub avg_open_price: Option<Decimal>,
-    /// Value at the last price.
+    /// Value of the shares in yen at the last price.
     pub market_value: Option<Decimal>,
-    /// Profit or loss at the last price.
+    /// Profit or loss in yen at the last price.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrealized_pnl: Option<Decimal>,
-    /// Which way it goes.
+    /// Side that the position is held on: `BUY` for shares held (specification 4, P74).
     pub side: OrderSide,
     /// `cash`, `margin_credit` or `margin_general`.
     pub position_type: Text<'a>,
     /// The broker's number of a margin position.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tategyoku_id: Option<Text<'a>>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
 }
 
@@ -111,21 +111,21 @@ pub struct PositionRow<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PositionOpened<'a> {
-    /// The strategy that runs.
+    /// Name of the run's strategy, as it was started.
     pub strategy_id: Text<'a>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
     /// `<instrument_id>-<n>`.
     pub position_id: Text<'a>,
-    /// Which way it goes.
+    /// Side that the position is held on: `BUY` for shares held (specification 4, P74).
     pub side: OrderSide,
     /// Shares of the fill that opened it.
     pub opened_qty: ShareCount,
-    /// Average price, rounded half to even at 4 decimals.
+    /// Average price in yen per share, rounded half to even at 4 decimals.
     pub avg_open_price: Decimal,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
 
@@ -133,24 +133,24 @@ pub struct PositionOpened<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PositionClosed<'a> {
-    /// The strategy that runs.
+    /// Name of the run's strategy, as it was started.
     pub strategy_id: Text<'a>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
     /// `<instrument_id>-<n>`.
     pub position_id: Text<'a>,
-    /// Which way it went.
+    /// Side that the position was held on: `BUY` for shares held (specification 4, P74).
     pub side: OrderSide,
     /// Shares bought over its life.
     pub opened_qty: ShareCount,
-    /// Average price of what was bought.
+    /// Average price of what was bought in yen per share.
     pub avg_open_price: Decimal,
-    /// Average price of what was sold.
+    /// Average price of what was sold in yen per share.
     pub avg_close_price: Decimal,
-    /// Profit or loss, commission taken off.
+    /// Profit or loss in yen, commission taken off.
     pub realized_pnl: Decimal,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }

@@ -16,9 +16,9 @@ pub enum AuditLine<'a> {
     Submit(AuditSubmit<'a>),
     /// The venue gave an order its number.
     Accepted(AuditAccepted<'a>),
-    /// An order that had been sent was refused.
+    /// An order that had been sent was rejected.
     Rejected(AuditRejected<'a>),
-    /// The session at the broker is gone.
+    /// The session at the broker has expired.
     SessionExpired(AuditSessionExpired),
 }
 
@@ -37,19 +37,19 @@ pub struct AuditContext {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AuditSubmit<'a> {
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts: u64,
     /// The caller's id of the order.
     pub client_order_id: Text<'a>,
     /// The key of what is asked for; see specification 2, "request_key rules".
     pub request_key: u64,
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
-    /// Which way.
+    /// Side of the order, `BUY` or `SELL` (specification 2, "Side mapping").
     pub order_side: OrderSide,
-    /// How it finds its price.
+    /// `MARKET`, `LIMIT`, `STOP_MARKET` and so on (specification 2, "Order type mapping").
     pub order_type: OrderType,
-    /// Shares.
+    /// Shares that the order asks for, a whole number.
     pub quantity: ShareCount,
     /// Limit price in yen; this and the next three find the order again in the broker's list.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -57,7 +57,7 @@ pub struct AuditSubmit<'a> {
     /// Trigger price in yen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trigger_price: Option<Decimal>,
-    /// How long it lives.
+    /// `DAY`, `GTD`, `AT_THE_OPEN` and so on (specification 2, "Time in force mapping").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time_in_force: Option<TimeInForce>,
     /// End of life in nanoseconds UTC.
@@ -75,44 +75,44 @@ pub struct AuditSubmit<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AuditAccepted<'a> {
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts: u64,
     /// The caller's id of the order.
     pub client_order_id: Text<'a>,
-    /// The venue's number.
+    /// The venue's number of the order, unique at the venue.
     pub venue_order_id: Option<Text<'a>>,
     /// Number of the request that told it.
     pub p_no: u64,
     /// A warning of the venue.
     pub warning_code: Option<Text<'a>>,
-    /// The warning in words.
+    /// The warning in words, for people.
     pub warning_text: Option<Text<'a>>,
     /// What only a replay session tells.
     #[serde(flatten)]
     pub context: AuditContext,
 }
 
-/// An order that had been sent was refused.
+/// An order that had been sent was rejected.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AuditRejected<'a> {
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts: u64,
     /// The caller's id of the order.
     pub client_order_id: Text<'a>,
-    /// Why, as a code.
+    /// Why, as a code of the closed list (specification 2, "Errors").
     pub reason_code: ReasonCode,
-    /// Why, in one line.
+    /// Why, in one line of at most 512 characters (specification 2, "Errors").
     pub reason_text: Text<'a>,
     /// What only a replay session tells.
     #[serde(flatten)]
     pub context: AuditContext,
 }
 
-/// The session at the broker is gone; written once, before the orders that it rejects.
+/// The session at the broker has expired; written once, before the orders that it rejects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct AuditSessionExpired {
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts: u64,
 }

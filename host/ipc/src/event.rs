@@ -34,7 +34,7 @@ pub enum Event<'a> {
     OrderSubmitted(OrderSubmitted<'a>),
     /// An order has a number.
     OrderAccepted(OrderAccepted<'a>),
-    /// An order, a change or a cancel was refused.
+    /// An order, a change or a cancel was rejected.
     OrderRejected(OrderRejected<'a>),
     /// A change was sent.
     OrderPendingUpdate(OrderPendingUpdate<'a>),
@@ -154,7 +154,7 @@ pub struct EngineError<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EngineBusy<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Text<'a>>,
     /// Where the session stands.
@@ -163,7 +163,7 @@ pub struct EngineBusy<'a> {
     pub attempted_command: Text<'a>,
     /// Why they do not fit.
     pub reason: Text<'a>,
-    /// The command's venue.
+    /// The venue that the command named, as it was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub venue: Option<Text<'a>>,
 }
@@ -174,11 +174,11 @@ pub struct EngineBusy<'a> {
 pub struct Progress<'a> {
     /// The command that began it.
     pub request_id: Text<'a>,
-    /// What.
+    /// What is counted: the data that is loaded, or the rows of a run.
     pub kind: ProgressKind,
-    /// Done so far.
+    /// Units done so far, at most `total`.
     pub done: u64,
-    /// All of it.
+    /// Units that there are in all.
     pub total: u64,
     /// What is counted, like `rows`.
     pub unit: Text<'a>,

@@ -10,7 +10,7 @@ use crate::{
     OrderPendingUpdate, OrderRejected, OrderSubmitted, ShareCount, StrategySignal, Text,
 };
 
-/// One line, told apart by `event`, in the order in which things happened. A change that was taken
+/// One line, told apart by `event`, in the order of their events. A change that was taken
 /// has no event in the specification and so no line.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event")]
@@ -19,7 +19,7 @@ pub enum EventLine<'a> {
     OrderSubmitted(OrderSubmitted<'a>),
     /// An order has a number.
     OrderAccepted(OrderAccepted<'a>),
-    /// An order, a change or a cancel was refused.
+    /// An order, a change or a cancel was rejected.
     OrderRejected(OrderRejected<'a>),
     /// A change was sent.
     OrderPendingUpdate(OrderPendingUpdate<'a>),
@@ -45,21 +45,21 @@ pub enum EventLine<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExecutionMarkerLine<'a> {
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
     /// The caller's id of the order.
     pub client_order_id: Text<'a>,
     /// The venue's number of the order.
     pub venue_order_id: Text<'a>,
-    /// The fill's number.
+    /// The fill's number, unique together with the venue's number of the order.
     pub trade_id: Text<'a>,
-    /// Which way.
+    /// Side of the order, `BUY` or `SELL` (specification 2, "Side mapping").
     pub order_side: OrderSide,
-    /// Shares.
+    /// Shares of this fill, a whole number.
     pub quantity: ShareCount,
-    /// Yen per share.
+    /// Price of this fill in yen per share, exact to 1/10,000.
     pub price: Decimal,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
 
@@ -67,7 +67,7 @@ pub struct ExecutionMarkerLine<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PositionOpenedLine<'a> {
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
     /// The order whose fill did it.
     pub client_order_id: Text<'a>,
@@ -79,7 +79,7 @@ pub struct PositionOpenedLine<'a> {
     pub quantity: i64,
     /// Yen per share of the fill.
     pub price: Decimal,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
 
@@ -87,7 +87,7 @@ pub struct PositionOpenedLine<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct PositionClosedLine<'a> {
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
     /// The order whose fill did it.
     pub client_order_id: Text<'a>,
@@ -97,6 +97,6 @@ pub struct PositionClosedLine<'a> {
     pub price: Decimal,
     /// Profit or loss of the whole position in yen, fees taken off.
     pub realised_pnl: Option<Decimal>,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }

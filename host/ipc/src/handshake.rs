@@ -58,7 +58,7 @@ pub struct Ready<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Capabilities {
-    /// Strategies.
+    /// Where strategies can run.
     pub strategy_engine: StrategyEngineCapabilities,
 }
 
@@ -66,9 +66,9 @@ pub struct Capabilities {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct StrategyEngineCapabilities {
-    /// In live trading.
+    /// Whether strategies can run in live trading.
     pub live: bool,
-    /// In replays.
+    /// Whether strategies can run in replays.
     pub replay: bool,
 }
 

@@ -3,11 +3,13 @@
 //! (specification 2, "Endpoints", "Events" and "Audit log"; specification 4, pins P9 to P79).
 //!
 //! Types only: no sockets, no files, no decisions. What comes in refuses unknown fields; what goes
-//! out borrows its texts, so that a hot writer copies none. [`schema`] makes JSON schemas of all.
+//! out borrows its texts, so that a hot writer copies none. How orders of the host map onto them stands
+//! in `command_mapping` and `order_mapping`. [`schema`] makes JSON schemas of all.
 
 mod account;
 mod audit;
 mod command;
+mod command_mapping;
 mod decimal;
 mod event;
 mod event_log;
@@ -16,6 +18,7 @@ mod market;
 mod narrative;
 mod order_commands;
 mod order_events;
+mod order_mapping;
 mod order_record;
 mod replay_commands;
 mod replay_events;
@@ -32,6 +35,7 @@ pub use audit::{
     AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSessionExpired, AuditSubmit,
 };
 pub use command::{Command, CommandHead, Shutdown};
+pub use command_mapping::OrderNames;
 pub use decimal::{Decimal, ShareCount};
 pub use domain::Origin;
 pub use event::{ClientConnected, EngineBusy, EngineError, Error, Event, Progress, error_code};

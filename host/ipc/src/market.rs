@@ -13,9 +13,9 @@ macro_rules! ticker_command {
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[serde(deny_unknown_fields)]
         pub struct $name {
-            /// The command's id.
+            /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
             pub request_id: RequestId,
-            /// Where.
+            /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
             pub venue: String,
             /// The symbol, like `7203`; `7203.TSE` is taken too.
             pub ticker: String,
@@ -42,9 +42,9 @@ ticker_command! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct EvictLru {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: String,
 }
 
@@ -52,11 +52,11 @@ pub struct EvictLru {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Subscribed<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// The symbol.
+    /// The exchange's code without a suffix, like `7203`.
     pub ticker: Text<'a>,
     /// What is known of it.
     pub ticker_info: TickerInfo<'a>,
@@ -66,7 +66,7 @@ pub struct Subscribed<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TickerInfo<'a> {
-    /// The symbol.
+    /// The exchange's code without a suffix, like `7203`.
     pub symbol: Text<'a>,
     /// The market, like `LocalBrokerStock`.
     pub exchange: Text<'a>,
@@ -80,11 +80,11 @@ pub struct TickerInfo<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Unsubscribed<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// The symbol.
+    /// The exchange's code without a suffix, like `7203`.
     pub ticker: Text<'a>,
 }
 
@@ -92,7 +92,7 @@ pub struct Unsubscribed<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SubscriptionEvicted<'a> {
-    /// The symbol.
+    /// The exchange's code without a suffix, like `7203`.
     pub symbol: Text<'a>,
 }
 
@@ -100,18 +100,18 @@ pub struct SubscriptionEvicted<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Trades<'a> {
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// The market.
+    /// The market as clients know it, like `LocalBrokerStock`.
     pub exchange: Text<'a>,
-    /// The symbol.
+    /// The exchange's code without a suffix, like `7203`.
     pub ticker: Text<'a>,
     /// The instrument; told by a replay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrument_id: Option<Text<'a>>,
     /// The session whose numbers the rows have: a login and a day, or a run.
     pub stream_session_id: Text<'a>,
-    /// The trades.
+    /// The trades in the order of the stream.
     pub trades: Vec<TradeRow>,
 }
 
@@ -151,17 +151,17 @@ pub enum SideRule {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct TradeRow {
-    /// Yen per share.
+    /// Price of the trade in yen per share.
     pub price: Decimal,
-    /// Shares.
+    /// Shares of the trade.
     pub qty: Decimal,
     /// Who was the aggressor.
     pub side: TradeSide,
     /// Why; null in a replay, which knows no quotes.
     pub side_rule: Option<SideRule>,
-    /// When, in milliseconds UTC.
+    /// Time of the trade in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_ms: u64,
-    /// When, in nanoseconds UTC; told by a replay.
+    /// The same time in nanoseconds since 1970 UTC; told by a replay only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ts_ns: Option<u64>,
     /// Its number in the session.
@@ -190,11 +190,11 @@ pub struct DepthSnapshot<'a> {
     /// The command's id, when it answers a [`GetBoard`].
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Text<'a>>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// The market.
+    /// The market as clients know it, like `LocalBrokerStock`.
     pub exchange: Text<'a>,
-    /// The symbol.
+    /// The exchange's code without a suffix, like `7203`.
     pub ticker: Text<'a>,
     /// The session whose number it has: a login and a day.
     pub stream_session_id: Text<'a>,
@@ -218,9 +218,9 @@ pub struct DepthSnapshot<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct BookLevel {
-    /// Yen per share.
+    /// Price of the level in yen per share.
     pub price: Decimal,
-    /// Shares.
+    /// Shares that rest at this price.
     pub qty: Decimal,
 }
 
@@ -239,15 +239,15 @@ pub enum KlineInterval {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct KlineUpdate<'a> {
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
-    /// The symbol.
+    /// The exchange's code without a suffix, like `7203`.
     pub ticker: Text<'a>,
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
     /// How long each bar is.
     pub interval: KlineInterval,
-    /// The bars.
+    /// The bars, each of the length of `interval`.
     pub klines: Vec<Kline>,
 }
 
@@ -259,17 +259,17 @@ pub struct Kline {
     pub open_time_ms: u64,
     /// Its end in milliseconds UTC.
     pub close_time_ms: u64,
-    /// Price of its first trade in yen.
+    /// Price of its first trade in yen per share.
     pub open: Decimal,
-    /// Highest price.
+    /// Highest price of the bar in yen per share.
     pub high: Decimal,
-    /// Lowest price.
+    /// Lowest price of the bar in yen per share.
     pub low: Decimal,
-    /// Price of its last trade.
+    /// Price of its last trade in yen per share.
     pub close: Decimal,
-    /// Shares.
+    /// Shares traded in the bar.
     pub volume: Decimal,
-    /// Yen; null where it is not known.
+    /// Value of the trades of the bar in yen; null where it is not known.
     pub turnover: Option<Decimal>,
     /// Whether it will not change any more.
     pub is_final: bool,

@@ -9,12 +9,12 @@ use crate::Text;
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct NarrativeRow<'a> {
-    /// When, in nanoseconds UTC.
+    /// Virtual time of the decision in nanoseconds since 1970 UTC.
     pub ts_event_ns: u64,
     /// The order that it explains.
     pub client_order_id: Option<Text<'a>>,
-    /// What was decided.
+    /// What was decided, in the strategy's own words.
     pub title: Text<'a>,
-    /// Why.
+    /// Why, in the strategy's own words.
     pub body: Text<'a>,
 }

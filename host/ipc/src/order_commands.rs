@@ -11,9 +11,9 @@ use crate::{RequestId, Secret};
 #[derive(Debug, Clone, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetSecondPassword {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// The password.
+    /// The second password; it is never written or shown.
     pub value: Secret,
 }
 
@@ -30,11 +30,11 @@ pub struct ForgetSecondPassword {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SubmitOrder {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
     /// `web_broker`, `local_broker` or `replay`.
     pub venue: String,
-    /// The order.
+    /// The order that is to be sent.
     pub order: SubmitOrderRequest,
 }
 
@@ -47,9 +47,9 @@ pub struct SubmitOrderRequest {
     pub client_order_id: String,
     /// `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: String,
-    /// Which way.
+    /// Side of the order, `BUY` or `SELL` (specification 2, "Side mapping").
     pub order_side: OrderSide,
-    /// How it finds its price.
+    /// `MARKET`, `LIMIT`, `STOP_MARKET` and so on (specification 2, "Order type mapping").
     pub order_type: OrderType,
     /// Shares: a positive whole number.
     pub quantity: String,
@@ -59,17 +59,17 @@ pub struct SubmitOrderRequest {
     /// Trigger price in yen, for `STOP_MARKET` and `STOP_LIMIT`.
     #[serde(default)]
     pub trigger_price: Option<String>,
-    /// Which price triggers.
+    /// Price that triggers a stop: `LAST`, or null (specification 2, "Resources and their fields").
     #[serde(default)]
     pub trigger_type: Option<TriggerType>,
-    /// How long it lives.
+    /// `DAY`, `GTD`, `AT_THE_OPEN` and so on (specification 2, "Time in force mapping").
     pub time_in_force: TimeInForce,
     /// End of life in nanoseconds UTC, for `GTD`.
     #[serde(default)]
     pub expire_time_ns: Option<u64>,
-    /// Refuse instead of taking liquidity.
+    /// Reject it instead of taking liquidity.
     pub post_only: bool,
-    /// Refuse instead of opening or turning a position.
+    /// Reject it instead of opening or turning a position.
     pub reduce_only: bool,
     /// `key=value` texts for the venue.
     #[serde(default)]
@@ -103,9 +103,9 @@ impl SubmitOrderRequest {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ModifyOrder {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Where the order is.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: String,
     /// The caller's id of the order.
     #[serde(default)]
@@ -113,7 +113,7 @@ pub struct ModifyOrder {
     /// The venue's number, for an order placed elsewhere.
     #[serde(default)]
     pub venue_order_id: Option<String>,
-    /// What changes.
+    /// The fields that change; at least one (specification 4, P16).
     pub change: OrderModifyChange,
 }
 
@@ -139,9 +139,9 @@ pub struct OrderModifyChange {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelOrder {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Where the order is.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: String,
     /// The caller's id of the order.
     #[serde(default)]
@@ -155,14 +155,14 @@ pub struct CancelOrder {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct CancelAllOrders {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: String,
-    /// Only this instrument.
+    /// Only orders of this instrument (`7203.TSE`); null for all.
     #[serde(default)]
     pub instrument_id: Option<String>,
-    /// Only this side.
+    /// Only orders of this side, `BUY` or `SELL`; null for both.
     #[serde(default)]
     pub order_side: Option<OrderSide>,
 }
@@ -171,9 +171,9 @@ pub struct CancelAllOrders {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetOrderList {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: String,
     /// Which orders; missing means all.
     #[serde(default)]
@@ -187,7 +187,7 @@ pub struct OrderListFilter {
     /// An order status, by its name.
     #[serde(default)]
     pub status: Option<String>,
-    /// One instrument.
+    /// Only orders of this instrument (`7203.TSE`); null for all.
     #[serde(default)]
     pub instrument_id: Option<String>,
     /// A date in Japan, `YYYYMMDD`; null means the current day, in a replay the whole run.

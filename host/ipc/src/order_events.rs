@@ -15,7 +15,7 @@ pub struct OrderContext<'a> {
     /// The command that led to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<Text<'a>>,
-    /// Where the order is.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub venue: Option<Text<'a>>,
     /// Who sent the order.
@@ -24,10 +24,10 @@ pub struct OrderContext<'a> {
     /// The strategy that sent it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy_id: Option<Text<'a>>,
-    /// The order's instrument.
+    /// The order's instrument as `<symbol>.<venue>`, like `7203.TSE`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrument_id: Option<Text<'a>>,
-    /// Which way the order goes.
+    /// Side of the order, `BUY` or `SELL` (specification 2, "Side mapping").
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub order_side: Option<OrderSide>,
 }
@@ -42,7 +42,7 @@ macro_rules! order_event {
             /// The caller's id of the order; null for an order placed elsewhere.
             pub client_order_id: Option<Text<'a>>,
             $($(#[$field_meta])* pub $field: $type,)*
-            /// When, in milliseconds UTC.
+            /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
             pub ts_event_ms: u64,
             /// Which order and command it belongs to.
             #[serde(flatten)]
@@ -59,18 +59,18 @@ order_event! {
 order_event! {
     /// The venue gave it a number.
     OrderAccepted {
-        /// The venue's number.
+        /// The venue's number of the order, unique at the venue.
         venue_order_id: Option<Text<'a>>,
     }
 }
 
 order_event! {
-    /// Refused, by the engine or by the venue. Without a `client_order_id` a command without an order
+    /// Rejected, by the engine or by the venue. Without a `client_order_id` a command without an order
     /// was refused.
     OrderRejected {
-        /// Why, as a code.
+        /// Why, as a code of the closed list (specification 2, "Errors").
         reason_code: ReasonCode,
-        /// Why, in one line of at most 512 characters.
+        /// Why, in one line of at most 512 characters (specification 2, "Errors").
         reason_text: Text<'a>,
     }
 }
@@ -88,7 +88,7 @@ order_event! {
 order_event! {
     /// Cancelled.
     OrderCanceled {
-        /// The venue's number.
+        /// The venue's number of the order, unique at the venue.
         venue_order_id: Option<Text<'a>>,
     }
 }
@@ -96,7 +96,7 @@ order_event! {
 order_event! {
     /// Its time ran out.
     OrderExpired {
-        /// The venue's number.
+        /// The venue's number of the order, unique at the venue.
         venue_order_id: Option<Text<'a>>,
     }
 }
@@ -104,7 +104,7 @@ order_event! {
 order_event! {
     /// Filled, wholly or, with `leaves_qty` above 0, partly.
     OrderFilled {
-        /// The venue's number.
+        /// The venue's number of the order, unique at the venue.
         venue_order_id: Option<Text<'a>>,
         /// The fill's number, unique together with the venue's.
         trade_id: Text<'a>,
@@ -114,9 +114,9 @@ order_event! {
         last_price: Decimal,
         /// Shares done so far, this fill included.
         cumulative_qty: ShareCount,
-        /// Shares still open.
+        /// Shares still open, a whole number.
         leaves_qty: ShareCount,
-        /// When, in nanoseconds UTC; told by a replay.
+        /// The same time in nanoseconds since 1970 UTC; told by a replay only.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         ts_event_ns: Option<u64>,
     }
@@ -125,9 +125,9 @@ order_event! {
 order_event! {
     /// A change was taken; the order is now this.
     OrderUpdated {
-        /// The venue's number.
+        /// The venue's number of the order, unique at the venue.
         venue_order_id: Option<Text<'a>>,
-        /// Shares.
+        /// Shares that the order asks for after the change, those done included.
         quantity: ShareCount,
         /// Limit price in yen.
         price: Option<Decimal>,
@@ -151,7 +151,7 @@ pub enum SubmitOutcome {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SubmitOrderResult<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
     /// The caller's id of the order.
     pub client_order_id: Text<'a>,
@@ -163,7 +163,7 @@ pub struct SubmitOrderResult<'a> {
     pub venue_order_id: Option<Text<'a>>,
     /// A warning, like `order_status_unknown` or `unknown_tag`.
     pub warning_code: Option<Text<'a>>,
-    /// The warning in words.
+    /// The warning in words, for people.
     pub warning_text: Option<Text<'a>>,
 }
 
@@ -171,7 +171,7 @@ pub struct SubmitOrderResult<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CancelAllResult<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
     /// Orders that were cancelled.
     pub canceled_count: u64,
@@ -183,7 +183,7 @@ pub struct CancelAllResult<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct OrderListUpdated<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
     /// The orders, as they came in.
     pub orders: Vec<OrderRecordWire<'a>>,
@@ -207,7 +207,7 @@ pub struct SecondPasswordRequired<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SecondPasswordSet<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
 }
 
@@ -215,23 +215,23 @@ pub struct SecondPasswordSet<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExecutionMarker<'a> {
-    /// The strategy that runs.
+    /// Name of the run's strategy, as it was started.
     pub strategy_id: Text<'a>,
     /// Who sent the order.
     pub origin: Origin,
     /// The caller's id of the order.
     pub client_order_id: Text<'a>,
-    /// The fill's number.
+    /// The fill's number, unique together with the venue's number of the order.
     pub trade_id: Text<'a>,
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
-    /// Which way.
+    /// Side of the order, `BUY` or `SELL` (specification 2, "Side mapping").
     pub side: OrderSide,
-    /// Yen per share.
+    /// Price of this fill in yen per share, exact to 1/10,000.
     pub price: Decimal,
-    /// Shares.
+    /// Shares of this fill, a whole number.
     pub qty: ShareCount,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
 
@@ -242,11 +242,11 @@ pub struct StrategySignal<'a> {
     /// The strategy; absent in a run's log, which has one strategy only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy_id: Option<Text<'a>>,
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
     /// What it says.
     pub signal_kind: SignalKind,
-    /// Which way.
+    /// Side that the strategy means, `BUY` or `SELL`; null where it gives none.
     pub side: Option<OrderSide>,
     /// A price in yen.
     pub price: Option<Decimal>,
@@ -254,6 +254,6 @@ pub struct StrategySignal<'a> {
     pub tag: Option<Text<'a>>,
     /// A longer text.
     pub note: Option<Text<'a>>,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }

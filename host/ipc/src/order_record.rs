@@ -14,33 +14,33 @@ use crate::{Decimal, ShareCount, Text};
 pub struct OrderRecordWire<'a> {
     /// The caller's id; null for an order placed elsewhere.
     pub client_order_id: Option<Text<'a>>,
-    /// The venue's number.
+    /// The venue's number of the order, unique at the venue.
     pub venue_order_id: Text<'a>,
-    /// `<symbol>.TSE`.
+    /// The instrument, `<symbol>.TSE`.
     pub instrument_id: Text<'a>,
-    /// Which way.
+    /// Side of the order, `BUY` or `SELL` (specification 2, "Side mapping").
     pub order_side: OrderSide,
-    /// How it finds its price.
+    /// `MARKET`, `LIMIT`, `STOP_MARKET` and so on (specification 2, "Order type mapping").
     pub order_type: OrderType,
-    /// Shares asked for.
+    /// Shares asked for, those filled included; a whole number.
     pub quantity: ShareCount,
-    /// Shares done.
+    /// Shares filled so far, a whole number.
     pub filled_qty: ShareCount,
-    /// Shares still open.
+    /// Shares still open, a whole number.
     pub leaves_qty: ShareCount,
     /// Limit price in yen.
     pub price: Option<Decimal>,
     /// Trigger price in yen.
     pub trigger_price: Option<Decimal>,
-    /// How long it lives.
+    /// `DAY`, `GTD`, `AT_THE_OPEN` and so on (specification 2, "Time in force mapping").
     pub time_in_force: TimeInForce,
     /// End of life in nanoseconds UTC.
     pub expire_time_ns: Option<u64>,
-    /// Where it stands.
+    /// Name of its status (specification 2, "Order status mapping").
     pub status: OrderStatus,
     /// The venue's time of the order in milliseconds UTC.
     pub ts_event_ms: u64,
-    /// Official fields that have no place of their own; rows of `local_broker` only.
+    /// Official fields that have no field of their own; rows of `local_broker` only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extra: Option<Map<String, Value>>,
     /// Who sent it; rows of a replay only.

@@ -24,11 +24,11 @@ pub enum Granularity {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct LoadReplayData {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
     /// The instrument; the first of several.
     pub instrument_id: String,
-    /// All instruments.
+    /// All instruments, 1 to 4, like `7203.TSE`; only `instrument_id` when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrument_ids: Option<Vec<String>>,
     /// First date in Japan, `YYYY-MM-DD`.
@@ -52,13 +52,13 @@ pub enum EngineKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StartEngine {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
     /// Which engine; it must be that of the process.
     pub engine: EngineKind,
     /// Name of the run's strategy, 1 to 64 characters.
     pub strategy_id: String,
-    /// With what.
+    /// What it is started with.
     pub config: EngineStartConfig,
 }
 
@@ -69,7 +69,7 @@ pub struct StartEngine {
 pub struct EngineStartConfig {
     /// The instrument; the first of several.
     pub instrument_id: String,
-    /// All instruments.
+    /// All instruments, 1 to 4, like `7203.TSE`; only `instrument_id` when it is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrument_ids: Option<Vec<String>>,
     /// First date in Japan, `YYYY-MM-DD`.
@@ -143,9 +143,9 @@ pub struct ExecutionConfig {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StopEngine {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// The strategy that runs.
+    /// Name of the run's strategy, as it was started.
     pub strategy_id: String,
 }
 
@@ -153,9 +153,9 @@ pub struct StopEngine {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SetReplaySpeed {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Times real time.
+    /// Speed in times real time, or `max`.
     pub multiplier: Multiplier,
 }
 
@@ -163,7 +163,7 @@ pub struct SetReplaySpeed {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetSession {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
 }
 

@@ -25,7 +25,7 @@ pub enum SessionState {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ReplayDataLoaded<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
     /// The first instrument that was asked for.
     pub instrument_id: Text<'a>,
@@ -33,21 +33,21 @@ pub struct ReplayDataLoaded<'a> {
     pub instrument_ids: Vec<Text<'a>>,
     /// What was loaded.
     pub granularity: Granularity,
-    /// First date in Japan.
+    /// First date in Japan, `YYYY-MM-DD`.
     pub start_date: Text<'a>,
-    /// Last date in Japan.
+    /// Last date in Japan, `YYYY-MM-DD`.
     pub end_date: Text<'a>,
     /// Trades in the range.
     pub trades_loaded: u64,
     /// Bars in the range.
     pub bars_loaded: u64,
-    /// Days with data.
+    /// Dates in Japan with data.
     pub days: u64,
-    /// Business days without.
+    /// Business days in the range without data.
     pub days_missing: u64,
     /// Number of loads in this session.
     pub session_epoch: u64,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
 
@@ -65,19 +65,19 @@ pub enum ProgressKind {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EngineStarted<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Option<Text<'a>>,
-    /// The strategy.
+    /// Name of the run's strategy, as it was started.
     pub strategy_id: Text<'a>,
     /// `REPLAY`, or the broker's account.
     pub account_id: Text<'a>,
     /// The run's name, that of its folder.
     pub run_id: Text<'a>,
-    /// Its speed.
+    /// Its speed in times real time, or `max`.
     pub multiplier: Multiplier,
     /// How orders are filled, with the values that are used.
     pub execution: ExecutionConfig,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
 
@@ -85,9 +85,9 @@ pub struct EngineStarted<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ReplayStopped<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
-    /// The run.
+    /// Name of the run.
     pub run_id: Text<'a>,
     /// Equity at the end in yen.
     pub final_equity: Decimal,
@@ -109,9 +109,9 @@ pub enum RunEnd {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct RunFault<'a> {
-    /// As a code.
+    /// What failed, as a code.
     pub code: Text<'a>,
-    /// In words.
+    /// What failed, in words.
     pub message: Text<'a>,
 }
 
@@ -119,9 +119,9 @@ pub struct RunFault<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct EngineStopped<'a> {
-    /// The strategy.
+    /// Name of the run's strategy, as it was started.
     pub strategy_id: Text<'a>,
-    /// The run.
+    /// Name of the run.
     pub run_id: Text<'a>,
     /// Equity at the end in yen.
     pub final_equity: Decimal,
@@ -130,11 +130,11 @@ pub struct EngineStopped<'a> {
     /// Why the strategy failed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fault: Option<RunFault<'a>>,
-    /// The run's folder.
+    /// Path of the folder of the run's results.
     pub run_dir: Text<'a>,
-    /// Rows that were handled.
+    /// Trades or bars that were handled.
     pub rows_done: u64,
-    /// When, in milliseconds UTC.
+    /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
 
@@ -142,42 +142,42 @@ pub struct EngineStopped<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ReplaySpeedChanged<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
-    /// The new speed.
+    /// The new speed in times real time, or `max`.
     pub multiplier: Multiplier,
 }
 
-/// The whole state of a session: every later event of the connection happened after it.
+/// The whole state of a session: every later event of the connection comes after it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct Session<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
     /// Where it stands.
     pub state: SessionState,
-    /// The run.
+    /// Name of the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub run_id: Option<Text<'a>>,
-    /// The strategy.
+    /// Name of the run's strategy, as it was started.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy_id: Option<Text<'a>>,
-    /// The account.
+    /// `REPLAY`, or the broker's account.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub account_id: Option<Text<'a>>,
     /// What is loaded.
     pub instruments: Vec<LoadedInstrument<'a>>,
-    /// The speed.
+    /// The speed in times real time, or `max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiplier: Option<Multiplier>,
     /// Time of the row handled last, in milliseconds UTC.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ts_event_ms: Option<u64>,
-    /// Rows handled.
+    /// Trades or bars handled so far.
     pub rows_done: u64,
-    /// Rows of the run.
+    /// Trades or bars of the whole run.
     pub rows_total: u64,
-    /// Cash in yen.
+    /// Cash in yen, exact to 1/10,000; money reserved for open orders is part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cash: Option<Decimal>,
     /// The same: only cash is modelled.
@@ -188,7 +188,7 @@ pub struct Session<'a> {
     pub equity: Option<Decimal>,
     /// Orders of the run.
     pub orders: Vec<OrderRecordWire<'a>>,
-    /// Positions.
+    /// What is held at the last row handled.
     pub positions: Vec<PositionRow<'a>>,
     /// The last bar of each instrument.
     pub last_bars: Vec<KlineUpdate<'a>>,
@@ -205,11 +205,11 @@ pub struct Session<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LoadedInstrument<'a> {
-    /// The instrument.
+    /// The instrument as `<symbol>.<venue>`, like `7203.TSE`.
     pub instrument_id: Text<'a>,
-    /// First date in Japan.
+    /// First date in Japan, `YYYY-MM-DD`.
     pub start_date: Text<'a>,
-    /// Last date in Japan.
+    /// Last date in Japan, `YYYY-MM-DD`.
     pub end_date: Text<'a>,
     /// What was loaded.
     pub granularity: Granularity,
@@ -223,9 +223,9 @@ pub struct LoadedInstrument<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct LastRun<'a> {
-    /// Its name.
+    /// Name of the run.
     pub run_id: Text<'a>,
-    /// Its folder.
+    /// Path of the folder of its results.
     pub run_dir: Text<'a>,
     /// Equity at its end in yen.
     pub final_equity: Decimal,

@@ -12,7 +12,7 @@ pub struct RequestVenueLogin {
     /// The command's id; it may be missing here.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request_id: Option<RequestId>,
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: String,
 }
 
@@ -20,9 +20,9 @@ pub struct RequestVenueLogin {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct GetVenueState {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
-    /// Only this venue.
+    /// Only this venue, by its name; null for all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub venue: Option<String>,
 }
@@ -34,7 +34,7 @@ macro_rules! login_step {
         #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
         #[schemars(deny_unknown_fields)]
         pub struct $name<'a> {
-            /// Where.
+            /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
             pub venue: Text<'a>,
             /// The command's id, when somebody asked.
             #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -62,7 +62,7 @@ login_step! {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct VenueError<'a> {
-    /// Where.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
     /// Why, as a code: `token_expired`, `local_app_down`, `login_failed`.
     pub code: Text<'a>,
@@ -89,9 +89,9 @@ pub enum VenueLifecycle {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct VenueState<'a> {
-    /// The command's id.
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: Text<'a>,
-    /// Which venue.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
     /// Where it stands.
     pub state: VenueLifecycle,
@@ -107,12 +107,12 @@ pub struct VenueState<'a> {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct VenueCredentialsRefreshed<'a> {
-    /// Which venue.
+    /// The venue: `web_broker`, `local_broker` or `replay` (specification 2, "Endpoints").
     pub venue: Text<'a>,
     /// Number of the login in this process.
     pub session_epoch: u64,
     /// Names of what changed.
     pub changed: Vec<Text<'a>>,
-    /// When, in milliseconds UTC.
+    /// Time of the message in milliseconds since 1970 UTC.
     pub ts_ms: u64,
 }

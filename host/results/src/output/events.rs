@@ -1,5 +1,5 @@
-//! `events.jsonl` and the audit log of a run: what happened, as the lines of [`ipc::EventLine`] and
-//! [`ipc::AuditLine`], in the order in which it happened.
+//! `events.jsonl` and the audit log of a run: its events as the lines of [`ipc::EventLine`] and
+//! [`ipc::AuditLine`], in their order.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -10,9 +10,8 @@ use domain::strategy::Signal;
 use domain::{OrderEvent, OrderEventKind, Origin, TsNanos};
 use ipc::{
     AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSubmit, EventLine,
-    ExecutionMarkerLine, OrderAccepted, OrderCanceled, OrderContext, OrderExpired, OrderFilled,
-    OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSubmitted, PositionClosedLine,
-    PositionOpenedLine, StrategySignal, Text,
+    ExecutionMarkerLine, OrderContext, PositionClosedLine, PositionOpenedLine, StrategySignal,
+    Text,
 };
 use serde::Serialize;
 
@@ -69,63 +68,8 @@ fn told_origin(origin: Origin) -> Option<Origin> {
 
 /// The line of an order's event. A change that was taken has none.
 fn order_line(event: &OrderEvent) -> Option<EventLine<'_>> {
-    let client_order_id = Some(Text::Borrowed(&*event.client_order_id));
-    let venue_order_id = event.venue_order_id.as_deref().map(Text::Borrowed);
-    let ts_event_ms = event.ts_event.millis();
     let context = OrderContext { origin: told_origin(event.origin), ..OrderContext::default() };
-    Some(match &event.kind {
-        OrderEventKind::Submitted(_) => {
-            EventLine::OrderSubmitted(OrderSubmitted { client_order_id, ts_event_ms, context })
-        }
-        OrderEventKind::Accepted => EventLine::OrderAccepted(OrderAccepted {
-            client_order_id,
-            venue_order_id,
-            ts_event_ms,
-            context,
-        }),
-        OrderEventKind::Rejected(rejection) => EventLine::OrderRejected(OrderRejected {
-            client_order_id,
-            reason_code: rejection.code,
-            reason_text: Text::Borrowed(&rejection.text),
-            ts_event_ms,
-            context,
-        }),
-        OrderEventKind::PendingUpdate(_) => EventLine::OrderPendingUpdate(OrderPendingUpdate {
-            client_order_id,
-            ts_event_ms,
-            context,
-        }),
-        OrderEventKind::Updated => return None,
-        OrderEventKind::PendingCancel => EventLine::OrderPendingCancel(OrderPendingCancel {
-            client_order_id,
-            ts_event_ms,
-            context,
-        }),
-        OrderEventKind::Canceled => EventLine::OrderCanceled(OrderCanceled {
-            client_order_id,
-            venue_order_id,
-            ts_event_ms,
-            context,
-        }),
-        OrderEventKind::Expired(_) => EventLine::OrderExpired(OrderExpired {
-            client_order_id,
-            venue_order_id,
-            ts_event_ms,
-            context,
-        }),
-        OrderEventKind::Filled(fill) => EventLine::OrderFilled(OrderFilled {
-            client_order_id,
-            venue_order_id,
-            trade_id: Text::Borrowed(&fill.trade_id),
-            last_qty: fill.last_quantity.into(),
-            last_price: fill.last_price.into(),
-            cumulative_qty: fill.cumulative_quantity.into(),
-            leaves_qty: fill.leaves_quantity.into(),
-            ts_event_ns: None,
-            ts_event_ms,
-            context,
-        }),
-    })
+    EventLine::of_order(event, context)
 }
 
 fn marker_line<'a>(fill: &'a FillRow, names: &'a Names) -> EventLine<'a> {
