@@ -12,7 +12,7 @@ const SESSIONS: u64 = 200;
 /// Runs every seeded test with all its seeds and prints what each says of itself.
 pub(crate) fn run(project: &Project, sessions: Option<u64>) -> Result<()> {
     let mut command = project.cargo();
-    command.args(["test", "--release", "--package", "replay", "--test", "driver"]);
+    command.args(["test", "--release", "--package", "replay", "--test", "driver_sessions"]);
     command.args(["--", "--nocapture", "a_script_of_a_paced_session"]);
     command.env("KUMIKI_SOAK_SESSIONS", sessions.unwrap_or(SESSIONS).to_string());
     process::run(&mut command)

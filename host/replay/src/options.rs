@@ -34,7 +34,7 @@ pub fn check_instruments<'a>(
     if !(1..=INSTRUMENTS_MAX).contains(&ids.len()) {
         return Err(OptionsError::Instruments(ids.len()));
     }
-    let twice = ids.iter().enumerate().find(|(place, id)| ids[..*place].contains(id));
+    let twice = ids.iter().enumerate().find(|(index, id)| ids[..*index].contains(id));
     match twice {
         Some((_, id)) => Err(OptionsError::InstrumentTwice((*id).clone())),
         None => Ok(()),

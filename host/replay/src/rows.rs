@@ -174,7 +174,7 @@ impl<'w> Rows<'w> for &'w [Bar] {
     }
 }
 
-/// Bars that our orders were matched against before the strategy sees the first of them.
+/// Bars that were told and that our orders were matched against before the strategy sees the first.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct MatchedBars<'w>(pub(crate) &'w [Bar]);
 
@@ -205,7 +205,6 @@ impl<'w> Rows<'w> for MatchedBars<'w> {
         self.0.note_last(rows, last);
     }
 
-    fn tell(self, row: usize, recorder: &mut Recorder<'_>) {
-        self.0.tell(row, recorder);
-    }
+    /// They were told before they were matched.
+    fn tell(self, _: usize, _: &mut Recorder<'_>) {}
 }

@@ -1,5 +1,5 @@
-//! The loop: hands market events to the strategy, its commands to the exchange, and what happened
-//! back to the strategy.
+//! The loop: hands market events to the strategy, its commands to the exchange, and the events of its
+//! orders back to the strategy.
 //!
 //! At each instant the order is: what is due by itself (arrivals, cancels under way, the end of the
 //! day), then our orders against the trade, then the strategy sees the trade. What the strategy asks
@@ -30,7 +30,7 @@ use results::rows::BuyingPowerRow;
 use results::sink::{LiveRecords, RunSink};
 use results::{RunStatus, RunTotals};
 
-/// Rounds of events and commands at one instant; a strategy that answers every refusal with a new
+/// Rounds of events and commands at one instant; a strategy that answers every rejection with a new
 /// order would never let time go on.
 const ROUNDS_PER_INSTANT_MAX: u64 = 1_000;
 
@@ -54,10 +54,11 @@ enum Control {
 }
 
 /// Replays days of the market through a strategy: trades ([`crate::TradingDay`]) of one instrument, or
-/// trades or bars of all instruments of the options ([`MarketDay`]). Everything that happens goes to
+/// trades or bars of all instruments of the options ([`MarketDay`]). Every record goes to
 /// `sink` in order; `driver` paces the run, gives the commands of clients and may end it.
 ///
-/// A fault of the strategy ends the run but not this function: what happened up to there was told.
+/// A fault of the strategy ends the run but not this function: what came before it was told. A stop
+/// at the end of the last day ends nothing: such a run is complete.
 ///
 /// # Errors
 /// [`ReplayError::Options`] when an option makes no sense, and nothing was run; or
@@ -141,8 +142,8 @@ impl Run<'_> {
         // The end of the day before, which is due once it is known that another day follows.
         let mut end_before = None;
         let mut control = Control::Continue;
-        for day in days {
-            let day: MarketDay<'a> = day.into();
+        let mut days = days.into_iter().map(Into::<MarketDay<'a>>::into);
+        while let Some(day) = days.next() {
             let Some(end) = day.end() else { continue };
             let end = (!day.is_of_daily_bars()).then_some(end);
             if let Some(end_before) = std::mem::replace(&mut end_before, end) {
@@ -155,6 +156,10 @@ impl Run<'_> {
             control = ended?;
             if control == Control::Continue {
                 control = self.poll(None)?;
+                if control == Control::Stop && days.all(|day| day.is_empty()) {
+                    // Nothing was left to do.
+                    control = Control::Continue;
+                }
             }
             if control == Control::Stop {
                 break;
@@ -163,7 +168,7 @@ impl Run<'_> {
         self.exchange.end_of_data(self.now);
         self.deliver()?;
         let actions = self.strategy.stop(self.now)?;
-        // Orders sent now are refused, and there is nobody left to tell.
+        // Orders sent now are rejected, and there is nobody left to tell.
         self.execute(actions);
         self.note_events();
         Ok(control)
@@ -250,8 +255,8 @@ impl Run<'_> {
         }
     }
 
-    /// Tells the strategy what happened to its orders, does what it asks for then, until nothing
-    /// happens any more.
+    /// Tells the strategy the events of its orders, does what it asks for then, until there are no
+    /// events any more.
     fn deliver(&mut self) -> Result<(), Box<Fault>> {
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
             if self.exchange.is_exhausted() {

@@ -1,6 +1,6 @@
 //! What is replayed: the trades or bars of up to four instruments, day by day.
 //!
-//! Rows stay in the cache files until their day comes. Each day maps its file anew and lets go of it
+//! Rows stay in the cache files until their day comes. Each day maps its file anew and unmaps it
 //! afterwards, so the memory of a run does not grow with its period.
 
 mod day;

@@ -4,20 +4,18 @@
 
 mod common;
 
-use std::cmp::Reverse;
 use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use common::paced::{TestClock, Witness};
-use common::{Market, SECOND, Script, at, in_memory, instrument, limit, market, options};
+use common::{Market, SECOND, Script, at, in_memory, limit, market, options};
 use domain::market::{Bar, BarGranularity};
 use domain::strategy::{Action, Signal, SignalKind};
 use domain::{
-    InstrumentIx, Money, OrderCommand, OrderModify, OrderRequest, OrderSide, OrderStatus, Origin,
-    Price, Quantity, Random, ReasonCode, TsNanos,
+    InstrumentIx, Money, OrderCommand, OrderSide, OrderStatus, Origin, Price, Quantity, ReasonCode,
+    TsNanos,
 };
-use marketdata::make_bars;
-use replay::driver::{Paced, PositionKey, Recorded, Scripted, Unpaced, Watched};
+use replay::driver::{Paced, PositionKey, Scripted, Unpaced, Watched};
 use replay::{MarketDay, Multiplier, ReplayOptions, RunCommand, RunPosition, TradingDay};
 use results::{RunResult, RunStatus};
 
@@ -298,150 +296,66 @@ fn clients_and_the_strategy_share_the_account() {
     assert_eq!(code, Some(ReasonCode::InsufficientFunds));
 }
 
-/// Runs of the seeds below in one test; the soak takes them all.
-const SESSIONS_ENV: &str = "KUMIKI_SOAK_SESSIONS";
-const SESSIONS: u64 = 10;
-
-/// A market, a strategy and clients that are drawn from a seed.
-struct Session {
-    seed: u64,
-    trades: Market,
-    options: ReplayOptions,
-    bars: bool,
+#[test]
+fn a_stop_at_the_end_of_the_last_day_leaves_the_run_complete() {
+    let trades = Market::of_the_peers();
+    let mut empty_day_follows = days(&trades);
+    empty_day_follows.push(MarketDay::Bars(Vec::new()));
+    for (data, last_day) in [(days(&trades), 1), (empty_day_follows, 1), (daily_bars(3), 3)] {
+        let rows: usize = data.iter().map(MarketDay::len).sum();
+        let watch = |at: RunPosition| {
+            let is_end = at.days_done == last_day && at.next_row.is_none();
+            is_end.then_some(RunCommand::Stop)
+        };
+        let mut driver = Watched::new(Unpaced, watch);
+        let result = in_memory(data, &mut Script::default(), &options(), &mut driver);
+        assert_eq!(result.totals.status, RunStatus::Completed, "nothing was left to do");
+        assert_eq!(result.totals.trades_seen, rows as u64);
+    }
+    // A row before the end there is something left.
+    let stop = vec![(before_row(7), RunCommand::Stop)];
+    let (result, ..) = scripted(&trades, Script::default(), &options(), stop);
+    assert_eq!((result.totals.status, result.totals.trades_seen), (RunStatus::Interrupted, 7));
 }
 
-impl Session {
-    fn new(seed: u64) -> Self {
-        let mut random = Random::new(&[seed, 1]);
-        let mut trades = Market::default();
-        for day in 6..9 {
-            let mut second = 0.0;
-            for _ in 0..200 + random.below(300) {
-                second += [0.0, 0.001, 0.02, 0.4, 3.0, 50.0][random.below(6) as usize];
-                let price = 995 + random.below(11);
-                let lots = 1 + random.below(8);
-                trades = trades.trade(day, second, &price.to_string(), lots * 100);
-            }
-        }
-        let mut options = options();
-        options.instruments = vec![instrument("7203.TSE")];
-        options.model.latency_ns = [0, 0, 3_000_000, 700_000_000][random.below(4) as usize];
-        options.model.participation_percent = [100, 20][random.below(2) as usize];
-        options.model.queue_ahead = [None, Some(0), Some(500)][random.below(3) as usize];
-        Self { seed, trades, options, bars: random.below(4) == 0 }
-    }
+/// What subscribers are told, without the times of orders.
+fn told_in_order(witness: &Witness) -> Vec<&str> {
+    witness.stream.iter().map(|line| line.split(" t=").next().unwrap_or(line)).collect()
+}
 
-    fn days(&self) -> Vec<MarketDay<'_>> {
-        let whole = days(&self.trades);
-        if !self.bars {
-            return whole;
-        }
-        let Market { ts, price, quantity } = &self.trades;
-        let bars_of = |day: TradingDay<'_>| {
-            let mut made = Vec::new();
-            let (ts, price, quantity) = (day.ts_event(), day.price(), day.quantity());
-            make_bars(BarGranularity::Minute, InstrumentIx(0), ts, price, quantity, &mut made);
-            MarketDay::bars(made.into_iter().map(|made| made.bar).collect())
-        };
-        TradingDay::split(ts, price, quantity).map(bars_of).collect()
-    }
+#[test]
+fn a_row_is_told_before_what_it_does_to_orders() {
+    let strategy = || {
+        let resting = limit("B", Buy, 100, "900");
+        Script::default().after(1, market("A", Buy, 100)).after(1, resting)
+    };
+    let sent = ["A SUBMITTED", "A ACCEPTED", "B SUBMITTED", "B ACCEPTED"];
+    let filled = ["A FILLED 100@1000", "marker A T-1 BUY 100@1000"];
+    let mut witness = Witness::default();
+    witness.run(daily_bars(2), &mut strategy(), &options(), &mut Unpaced);
+    // The day's orders meet its bar and expire with it, both after the bar.
+    let expected = [&["row 1000"][..], &sent, &["row 1000"], &filled, &["B EXPIRED DAY"]].concat();
+    assert_eq!(told_in_order(&witness), expected);
 
-    fn order(random: &mut Random, id: &str) -> OrderRequest {
-        let side = if random.below(2) == 0 { Buy } else { Sell };
-        let lots = 100 * (1 + random.below(4));
-        let price = (993 + random.below(15)).to_string();
-        let action = match random.below(3) {
-            0 => market(id, side, lots),
-            _ => limit(id, side, lots, &price),
-        };
-        match action {
-            Action::Order(OrderCommand::Submit(request)) => request,
-            other => panic!("{other:?}"),
-        }
-    }
-
-    /// Ids that the strategy and clients use alike.
-    fn command(random: &mut Random, number: u64) -> OrderCommand {
-        let earlier = format!("O-{}", random.below(number + 1));
-        match random.below(10) {
-            0 => OrderCommand::Cancel { client_order_id: earlier.into() },
-            1 => OrderCommand::CancelAll { instrument: None, side: None },
-            2 => OrderCommand::Modify {
-                client_order_id: earlier.into(),
-                change: OrderModify {
-                    quantity: Some(Quantity::new(100 * (1 + random.below(6)))),
-                    ..OrderModify::default()
-                },
-            },
-            _ => OrderCommand::Submit(Self::order(random, &format!("O-{number}"))),
-        }
-    }
-
-    fn strategy(&self) -> Script {
-        let mut random = Random::new(&[self.seed, 2]);
-        (0..60).fold(Script::default(), |script, number| {
-            let row = 1 + random.below(900);
-            script.after(row, Action::Order(Self::command(&mut random, number)))
-        })
-    }
-
-    /// What clients do, at times of the wall clock; the earliest last.
-    fn clients(&self) -> Vec<(Duration, RunCommand)> {
-        let mut random = Random::new(&[self.seed, 3]);
-        let mut commands: Vec<(Duration, RunCommand)> = (0..80)
-            .map(|number| {
-                let time = Duration::from_micros(random.below(9_000_000));
-                let speed = Multiplier::from_thousandths(500 + random.below(20_000)).unwrap();
-                let command = match random.below(12) {
-                    0 => RunCommand::SetSpeed(speed),
-                    1 => RunCommand::ReportBuyingPower,
-                    _ => RunCommand::Order(Self::command(&mut random, number)),
-                };
-                (time, command)
-            })
-            .collect();
-        if random.below(5) == 0 {
-            commands.push((Duration::from_micros(random.below(20_000_000)), RunCommand::Stop));
-        }
-        commands.sort_by_key(|(time, _)| Reverse(*time));
-        commands
-    }
-
-    /// The run at the wall clock's pace, and what clients did in it.
-    fn paced(&self) -> (RunResult, Witness, Vec<(PositionKey, RunCommand)>) {
-        let mut clock = TestClock { commands: self.clients(), ..TestClock::default() };
-        let (_sender, commands) = channel();
-        let paced = Paced::new("3".parse().unwrap(), commands, &mut clock);
-        let (mut driver, mut witness) = (Recorded::new(paced), Witness::default());
-        let result = witness.run(self.days(), &mut self.strategy(), &self.options, &mut driver);
-        (result, witness, driver.into_commands())
+    let trades = Market::default().trade(6, 1.0, "1000", 300).trade(6, 2.0, "1000", 300);
+    for window in [1, 64] {
+        let mut witness = Witness::default();
+        let options = ReplayOptions { window, ..options() };
+        witness.run(days(&trades), &mut strategy(), &options, &mut Unpaced);
+        let end = &["B EXPIRED END_OF_DATA"][..];
+        let expected = [&["row 1000"][..], &sent, &["row 1000"], &filled, end].concat();
+        assert_eq!(told_in_order(&witness), expected, "window {window}");
     }
 }
 
 #[test]
-fn a_script_of_a_paced_session_gives_the_same_run_in_any_window() {
-    let sessions = std::env::var(SESSIONS_ENV).ok().map_or(SESSIONS, |text| text.parse().unwrap());
-    let (mut filled, mut stopped) = (0, 0);
-    for seed in 0..sessions {
-        let session = Session::new(seed);
-        let (live, watched, commands) = session.paced();
-        filled += live.fills.len();
-        stopped += u32::from(live.totals.status == RunStatus::Interrupted);
-        for window in [1, 64, 1_024] {
-            let options = ReplayOptions { window, ..session.options.clone() };
-            let mut witness = Witness::default();
-            let mut driver = Scripted::new(commands.clone());
-            let again = witness.run(session.days(), &mut session.strategy(), &options, &mut driver);
-            let what = format!("seed {seed}, window {window}");
-            assert_eq!(live.totals.digest, again.totals.digest, "{what}");
-            assert_eq!(live.totals.status, again.totals.status, "{what}");
-            assert_eq!(live.fills, again.fills, "{what}");
-            assert_eq!(live.order_events, again.order_events, "{what}");
-            assert_eq!(live.equity, again.equity, "{what}");
-            assert_eq!(watched.market, witness.market, "{what}");
-            assert_eq!(watched.buying_power, witness.buying_power, "{what}");
-        }
-    }
-    assert!(filled > 5 * sessions as usize, "{filled} fills: the sessions are alive");
-    println!("{sessions} sessions, {filled} fills, {stopped} stopped");
+fn what_is_due_before_a_row_is_told_before_it() {
+    let trades = Market::default().trade(6, 1.0, "1000", 300).trade(6, 2.0, "1000", 300);
+    let mut options = options();
+    options.model.latency_ns = 500_000_000;
+    let mut strategy = Script::default().after(1, market("A", Buy, 100));
+    let mut witness = Witness::default();
+    witness.run(days(&trades), &mut strategy, &options, &mut Unpaced);
+    let told = told_in_order(&witness);
+    assert_eq!(told[..4], ["row 1000", "A SUBMITTED", "A ACCEPTED", "row 1000"]);
 }

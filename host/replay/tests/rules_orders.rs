@@ -251,7 +251,7 @@ fn fee_a_sale_that_brings_less_than_its_fee_needs_cash() {
         .after(3, limit("O-2", Buy, 100, "26"))
         .after(3, market("O-3", Sell, 100));
     let (result, told) = run(&trades, script, &options);
-    // 3,500 less 200 and a fee of 300 are 3,000; the second order holds back 2,900 of them.
+    // 3,500 less 200 and a fee of 300 are 3,000; the second order reserves 2,900 of them.
     assert_eq!(told.last().unwrap(), "O-2 FILLED 100@2 t=4");
     assert_eq!(
         result.orders[2].rejection.as_ref().unwrap().to_string(),

@@ -100,7 +100,7 @@ fn f6_funari_works_as_a_limit_order_and_is_a_market_order_at_the_close() {
         hears("1004"),
         ["O-1 PARTIALLY_FILLED 300@1004 t=18000", "O-1 FILLED 100@1005 t=23400.5"]
     );
-    // Money for the close's worst price is held back, not for the limit only.
+    // Money for the close's worst price is reserved, not for the limit only.
     let poor = changed(|o| o.cash = Money::from_yen(400_000));
     let told = told(&two_days(), Script::default().after(4, funari("990")), &poor);
     assert!(told[0].contains("CASH: needs up to 520000 yen at 1300 a share"), "{told:?}");

@@ -53,7 +53,7 @@ impl Notes<'_> {
 
 /// What the recorder knows when a run ends.
 #[derive(Debug)]
-pub struct Recorded {
+pub struct RecorderTotals {
     /// What the statistics are made of.
     pub performance: Performance,
     /// Orders by how they ended.
@@ -195,10 +195,10 @@ impl<'s> Recorder<'s> {
     }
 
     /// What is known at the end.
-    pub fn finish(mut self) -> Recorded {
+    pub fn finish(mut self) -> RecorderTotals {
         // Fills after the last day's end would be a fault of the loop; they are not lost even then.
         self.minutes.flush(&mut self.performance, &mut self.sink);
-        Recorded {
+        RecorderTotals {
             positions: self.ledger.positions(self.minutes.last_prices()),
             performance: self.performance,
             order_counts: self.order_counts,

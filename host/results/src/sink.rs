@@ -10,11 +10,11 @@ use domain::{OrderEvent, OrderRecord, TsNanos};
 use crate::rows::{BuyingPowerRow, DayRow, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip};
 use crate::totals::{RunResult, RunTotals};
 
-/// One row, told once and in the order in which things happened; minutes, days and round trips at
+/// One row, told once and in the order of the run; minutes, days and round trips at
 /// the end of their day.
 #[derive(Debug, Clone, Copy)]
 pub enum Record<'a> {
-    /// Something happened to an order.
+    /// An event of an order.
     OrderEvent {
         /// The event with the state of its order after it.
         event: &'a OrderEvent,

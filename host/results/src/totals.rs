@@ -51,7 +51,7 @@ pub struct OrderCounts {
 pub struct RunTotals {
     /// How it ended.
     pub status: RunStatus,
-    /// Identity of everything that happened.
+    /// Digest of every event of the run.
     pub digest: Digest,
     /// Records in the digest.
     pub digest_records: u64,
@@ -92,7 +92,7 @@ pub struct RunResult {
     pub totals: RunTotals,
     /// Every order.
     pub orders: Vec<OrderRecord>,
-    /// What happened to them.
+    /// Their events, in order.
     pub order_events: Vec<OrderEvent>,
     /// Every fill.
     pub fills: Vec<FillRow>,

@@ -46,11 +46,19 @@ impl Run<'_> {
     }
 
     /// A day of daily bars. They end with the day itself, so the day's orders meet them and expire
-    /// first, and what the strategy sends when it sees them is for the next day.
+    /// first, and what the strategy sends when it sees them is for the next day. They are one step:
+    /// the driver is asked before it and not between the instruments, so a stop never parts the
+    /// fills of a date from its rows.
     fn daily_bars(&mut self, bars: &[Bar]) -> Seen {
-        if let Some(end) = bars.first().map(|bar| bar.ts_event)
-            && let Err(fault) = self.match_daily_bars(bars, end)
-        {
+        let Some(end) = bars.first().map(|bar| bar.ts_event) else {
+            return (0, Ok(Control::Continue));
+        };
+        match self.poll(Some(end)) {
+            Ok(Control::Continue) => {}
+            ended => return (0, ended),
+        }
+        self.rows_until_poll = self.rows_until_poll.max(bars.len() as u64);
+        if let Err(fault) = self.match_daily_bars(bars, end) {
             return (0, Err(fault));
         }
         self.rows(MatchedBars(bars))
@@ -60,6 +68,7 @@ impl Run<'_> {
         self.last_prices.tell(&mut self.exchange);
         self.run_due(end)?;
         self.now = end;
+        self.tell_market(bars, 0..bars.len());
         for bar in bars {
             self.exchange.take_bar(bar.instrument, bar);
         }
@@ -120,10 +129,8 @@ impl Run<'_> {
             let from = *reached;
             let mut stop = rows.next_stop(&self.exchange, from, length);
             if stop == from {
-                // Subscribers see the trade before what it does to orders.
-                self.tell_market(rows, told..from + 1);
-                told = from + 1;
                 self.at_row(rows, from)?;
+                told = from + 1;
                 stop = rows.next_stop(&self.exchange, from + 1, length);
             }
             // A window has at most 65,536 rows.
@@ -143,7 +150,8 @@ impl Run<'_> {
         Ok(())
     }
 
-    /// Tells rows of the market to a sink that wants them.
+    /// Tells rows of the market to a sink that wants them. The rule: what is due before a row, then
+    /// the row, then what it does to orders, then what the strategy does on seeing it.
     #[inline]
     fn tell_market<'w>(&mut self, rows: impl Rows<'w>, which: Range<usize>) {
         if self.live.market {
@@ -157,6 +165,7 @@ impl Run<'_> {
         self.last_prices.tell(&mut self.exchange);
         self.run_due(timestamp)?;
         self.now = timestamp;
+        self.tell_market(rows, row..row + 1);
         rows.match_row(&mut self.exchange, row);
         self.deliver()
     }

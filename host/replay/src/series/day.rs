@@ -63,7 +63,7 @@ impl MarketDay<'_> {
 
     /// The timestamp of the first row; none without rows.
     #[must_use]
-    pub fn first_moment(&self) -> Option<TsNanos> {
+    pub fn first_timestamp(&self) -> Option<TsNanos> {
         match self {
             Self::Trades(parts) => {
                 let firsts = parts.iter().filter_map(|part| part.ts_event().first());
@@ -76,7 +76,7 @@ impl MarketDay<'_> {
     /// The date in Japan; none without rows.
     #[must_use]
     pub fn date(&self) -> Option<JstDate> {
-        self.first_moment().map(TsNanos::jst_date)
+        self.first_timestamp().map(TsNanos::jst_date)
     }
 
     /// Whether the rows are daily bars, which all end with the day itself.
@@ -87,7 +87,7 @@ impl MarketDay<'_> {
     }
 
     /// The timestamp of the last row; none without rows.
-    fn last_moment(&self) -> Option<TsNanos> {
+    fn last_timestamp(&self) -> Option<TsNanos> {
         match self {
             Self::Trades(parts) => {
                 let lasts = parts.iter().filter_map(|part| part.ts_event().last());
@@ -101,14 +101,14 @@ impl MarketDay<'_> {
     /// where the day is known as one bar.
     #[must_use]
     pub fn hours(&self) -> Option<TradingHours> {
-        let hours = TradingHours::of_data(self.last_moment()?);
+        let hours = TradingHours::of_data(self.last_timestamp()?);
         Some(if self.is_of_daily_bars() { hours.in_one_session() } else { hours })
     }
 
     /// When DAY orders end (F6): at the last row, or at the close where that is later.
     #[must_use]
     pub fn end(&self) -> Option<TsNanos> {
-        Some(self.last_moment()?.max(self.hours()?.close))
+        Some(self.last_timestamp()?.max(self.hours()?.close))
     }
 }
 
@@ -249,6 +249,6 @@ mod tests {
         let MarketDay::Bars(bars) = &day else { panic!() };
         let order: Vec<_> = bars.iter().map(|bar| bar.instrument.0).collect();
         assert_eq!(order, [0, 1, 0, 1]);
-        assert_eq!(day.first_moment().unwrap().nanos(), at(6, 541));
+        assert_eq!(day.first_timestamp().unwrap().nanos(), at(6, 541));
     }
 }

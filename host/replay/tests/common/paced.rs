@@ -43,12 +43,15 @@ pub(crate) struct Witness {
     pub(crate) events: Vec<String>,
     /// Trades and bars: time in nanoseconds, instrument, price.
     pub(crate) market: Vec<(u64, u16, String)>,
+    /// Rows of the market and order events with their markers, in the order in which they are told.
+    pub(crate) stream: Vec<String>,
     /// Time in nanoseconds, cash, equity.
     pub(crate) buying_power: Vec<(u64, String, String)>,
 }
 
 impl RunSink for Witness {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
+        let events_before = self.events.len();
         match record {
             Record::OrderEvent { event, .. } => self.events.push(words(event)),
             Record::Fill(fill) => self.events.push(format!(
@@ -73,6 +76,12 @@ impl RunSink for Witness {
                 let ts_event = row.ts_event.nanos();
                 self.buying_power.push((ts_event, row.cash.to_string(), row.equity.to_string()));
             }
+            _ => {}
+        }
+        self.stream.extend(self.events[events_before..].iter().cloned());
+        match record {
+            Record::Trade(trade) => self.stream.push(format!("row {}", trade.price)),
+            Record::Bar(bar) => self.stream.push(format!("row {}", bar.close)),
             _ => {}
         }
         self.rows.take(record)

@@ -21,7 +21,7 @@ use crate::totals::RunTotals;
 
 /// The file that makes a folder a run's folder.
 pub const MANIFEST_FILE: &str = "manifest.json";
-/// What happened, one JSON object a line.
+/// The events of the run, one JSON object a line.
 pub const EVENTS_FILE: &str = "events.jsonl";
 /// The audit log of a replay (specification 2).
 pub const AUDIT_FILE: &str = "web_broker_orders_replay.jsonl";

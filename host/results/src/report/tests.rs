@@ -40,10 +40,10 @@ const HOSTILE: &str = "</script><script>alert(1)</script><!-- <img src=x onerror
 fn hostile_run() -> (Manifest, RunResult) {
     let mut result = sample::run(1, 20);
     let hostile = HOSTILE;
-    let moment = TsNanos::from_nanos(1_736_121_600_000_000_000);
+    let timestamp = TsNanos::from_nanos(1_736_121_600_000_000_000);
     result.orders.push(sample::order("</script><b>"));
     result.signals.push((
-        moment,
+        timestamp,
         Signal {
             instrument: InstrumentIx(0),
             kind: SignalKind::Annotate,
@@ -54,7 +54,7 @@ fn hostile_run() -> (Manifest, RunResult) {
         },
     ));
     result.narrative.push((
-        moment,
+        timestamp,
         NarrativeRecord {
             client_order_id: Some(hostile.into()),
             title: hostile.to_owned(),
@@ -62,7 +62,7 @@ fn hostile_run() -> (Manifest, RunResult) {
         },
     ));
     result.log.push(LogLine {
-        ts_event: Some(moment),
+        ts_event: Some(timestamp),
         level: LogLevel::Info,
         message: hostile.to_owned(),
     });
