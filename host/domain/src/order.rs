@@ -348,8 +348,8 @@ impl OrderStatus {
     /// The next state. This is the only place that decides it, for live trading and for replay.
     ///
     /// Beyond the specification's table: a fill may cross a change or a cancel under way (the
-    /// state stays pending until nothing is left), and an order may expire or be rejected from every
-    /// state that is not final.
+    /// state stays pending until nothing is left), and an order may expire or be rejected from
+    /// every state that is not final.
     ///
     /// # Errors
     /// [`TransitionError`] when the state does not take the trigger; the order is unchanged.
