@@ -122,7 +122,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
     }
 }
 
-/// Whether a text fits a pattern: those of numbers, which are all that there are.
+/// Whether a text fits a pattern: those of numbers and of dates, which are all that there are.
 fn fits(pattern: &Value, text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -133,6 +133,10 @@ fn fits(pattern: &Value, text: &str) -> bool {
             Some((whole, fraction)) => digits(whole) && digits(fraction) && fraction.len() <= 4,
             None => digits(unsigned),
         },
+        Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}$") => {
+            let lengths = text.split('-').map(|part| if digits(part) { part.len() } else { 0 });
+            lengths.eq([4, 2, 2])
+        }
         _ => panic!("the pattern {pattern} is not known"),
     }
 }
@@ -165,13 +169,14 @@ mod tests {
                 "end": { "oneOf": [{ "type": "string", "const": "done" }] },
                 "why": { "type": ["string", "null"] },
                 "yen": { "type": "string", "pattern": r"^-?[0-9]+(\.[0-9]{1,4})?$" },
+                "date": { "type": "string", "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$" },
                 "words": { "type": "object", "additionalProperties": { "type": "string" } },
             },
             "$defs": { "Day": { "type": "object", "required": ["rows"],
                 "properties": { "rows": { "type": "integer", "minimum": 0 } } } },
         });
         let right = json!({ "days": [{ "rows": 3 }], "end": "done", "why": null,
-            "yen": "-1.05", "words": { "F1": "a rule" } });
+            "yen": "-1.05", "date": "2025-01-06", "words": { "F1": "a rule" } });
         assert_eq!(problems(&schema, &right), Vec::<String>::new());
         for (wrong, part) in [
             (json!({ "end": "done" }), "days is missing"),
@@ -185,6 +190,7 @@ mod tests {
                 "/yen: \"1.00001\" does not fit",
             ),
             (json!({ "days": [], "end": "done", "yen": "1." }), "does not fit"),
+            (json!({ "days": [], "end": "done", "date": "2025-1-06" }), "does not fit"),
             (json!({ "days": [], "end": "done", "words": { "F1": 1 } }), "/words/F1: 1 is not"),
             (json!([]), "is not of type"),
         ] {

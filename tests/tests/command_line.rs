@@ -76,6 +76,22 @@ fn what_a_run_leaves_fits_the_schemas() {
 }
 
 #[test]
+fn every_table_of_a_run_fits_its_schema() {
+    let user = user();
+    let guest = built::test_guest("trades-at-random");
+    user.good(&format!(
+        "replay run {} --data data --instrument 7203.TSE --param every=17 --param seed=3 --out a",
+        guest.display()
+    ));
+    for table in results::output::TABLES {
+        let file = user.path(&format!("a/{}.json", table.name));
+        assert_eq!(schema::checked_values(&file, &format!("run-{}", table.name)), 1);
+        let rows: serde_json::Value = serde_json::from_slice(&fs::read(file).unwrap()).unwrap();
+        assert!(rows.as_array().is_none_or(|rows| !rows.is_empty()), "{} is empty", table.name);
+    }
+}
+
+#[test]
 fn a_report_can_be_made_again_from_the_folder() {
     let user = user();
     user.good(&format!("{RUN} --out a"));

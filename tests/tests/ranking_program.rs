@@ -11,7 +11,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::sync::LazyLock;
 
 use serde_json::{Value, json};
-use tests::{built, http};
+use tests::{built, http, schema};
 
 /// One sample for all tests: 40 issues on 300 days. It is only read.
 static DATA: LazyLock<PathBuf> = LazyLock::new(|| {
@@ -123,17 +123,21 @@ fn every_form_holds_the_same_rows() {
     assert!(csv.starts_with("date,code,close,sortValue,volume,rank\n2016-02-"));
     let table = with(&[]);
     assert!(table.starts_with("by Close / Open[-3] (desc)\n"), "{table}");
-    for name in ["rows.parquet", "rows.arrow", "rows.csv"] {
-        let path = folder.path().join(name).display().to_string();
-        with(&["--out", &path]);
+    for name in ["rows.parquet", "rows.arrow", "rows.csv", "rows.json", "rows.jsonl"] {
+        let path = folder.path().join(name);
+        with(&["--out", &path.display().to_string()]);
         let bytes = fs::read(&path).unwrap();
         match name {
+            "rows.json" => assert_eq!(schema::checked_values(&path, "ranking-rows"), 1),
+            "rows.jsonl" => {
+                assert_eq!(schema::checked_values(&path, "ranking-row"), lines.len());
+            }
             "rows.parquet" => assert_eq!((&bytes[..4], bytes.len() > 2_000), (&b"PAR1"[..], true)),
             "rows.csv" => assert_eq!(bytes, csv.as_bytes()),
             _ => assert_eq!(bytes[..4], [0xff; 4], "an Arrow stream starts with a mark"),
         }
     }
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 3, "nothing is left beside");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 5, "nothing is left beside");
 }
 
 #[test]

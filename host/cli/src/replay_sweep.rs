@@ -117,7 +117,7 @@ fn sweep(
     options: &ReplayOptions,
     plan: &Plan,
     journal: &mut Journal,
-    kept: Vec<sweep::journal::Finished>,
+    kept: Vec<sweep::Finished>,
     interrupt: &Interrupt,
 ) -> Result<Results> {
     let instantiate = || -> Result<Box<dyn StrategyRuntime>, String> {

@@ -5,13 +5,15 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use ipc::schema;
+use ranking::export;
 use results::Summary;
 use results::output::{AUDIT_FILE, Column, EVENTS_FILE, MANIFEST_VERSION, Manifest, TABLES};
 use results::summary::definitions_markdown;
 use serde_json::{Map, Value, json};
-use sweep::folder::{SWEEP_VERSION, SweepManifest};
+use sweep::SweepManifest;
 use sweep::journal::JournalLine;
-use sweep::table::{self, head_columns, tail_columns};
+use sweep::manifest::SWEEP_VERSION;
+use sweep::table::{Column as SweepColumn, head_columns, tail_columns};
 
 use crate::Ending;
 use crate::args::SchemasArgs;
@@ -21,9 +23,12 @@ const RUN_EVENTS: &str = "run-events.schema.json";
 /// The schema of a line of an audit log.
 const RUN_AUDIT: &str = "audit-log.schema.json";
 
+/// Tables whose JSON form is a type, from which its schema is made.
+const IS_A_TYPE: [&str; 2] = ["summary", "narrative"];
+
 /// Writes the schemas, or compares them with what is there.
 pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
-    let schemas = [
+    let mut schemas: Vec<(String, String)> = [
         ("replay-run.json", format!("{:#}\n", replay_run_schema())),
         ("replay-sweep.json", format!("{:#}\n", replay_sweep_schema())),
         ("statistics.md", definitions_markdown()),
@@ -38,7 +43,15 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("run-narrative.schema.json", format!("{:#}\n", schema::narrative())),
         ("ipc-commands.schema.json", format!("{:#}\n", schema::commands())),
         ("ipc-events.schema.json", format!("{:#}\n", schema::events())),
-    ];
+        ("ranking-row.schema.json", format!("{:#}\n", export::row_schema())),
+        ("ranking-rows.schema.json", format!("{:#}\n", export::rows_schema())),
+    ]
+    .map(|(name, schema)| (name.to_owned(), schema))
+    .into();
+    schemas.extend(TABLES.iter().filter(|table| !IS_A_TYPE.contains(&table.name)).map(|table| {
+        let name = format!("run-{}.schema.json", table.name);
+        (name, format!("{:#}\n", table.json_schema()))
+    }));
     if let Some(folder) = &args.write {
         fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         for (name, schema) in &schemas {
@@ -99,25 +112,14 @@ fn column(column: &Column) -> Value {
 
 /// The table of a sweep.
 fn replay_sweep_schema() -> Value {
-    let list = |columns: Vec<table::Column>| -> Vec<Value> {
-        let one = |column: table::Column| {
-            json!({
-                "name": column.field.name,
-                "kind": column.field.kind.to_string(),
-                "optional": column.field.optional,
-                "meaning": column.meaning,
-            })
-        };
-        columns.into_iter().map(one).collect()
-    };
-    let mut columns = list(head_columns());
+    let mut columns: Vec<Value> = head_columns().iter().map(SweepColumn::described).collect();
     columns.push(json!({
         "name": "param_<name>",
         "kind": "integer, double, bool or text, as its values are",
         "optional": true,
         "meaning": "one column for each parameter: first those swept, then the others",
     }));
-    columns.extend(list(tail_columns()));
+    columns.extend(tail_columns().iter().map(SweepColumn::described));
     json!({
         "title": "Files of a sweep's folder",
         "version": SWEEP_VERSION,

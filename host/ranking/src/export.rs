@@ -15,7 +15,7 @@ use thiserror::Error;
 
 use crate::{RankRow, Ranking};
 
-pub use crate::rows::{write_csv, write_json, write_jsonl};
+pub use crate::rows::{row_schema, rows_schema, write_csv, write_json, write_jsonl};
 
 /// Rows of one batch of an Arrow stream: a few megabytes.
 const BATCH_ROWS: usize = 65_536;

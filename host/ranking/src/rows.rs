@@ -4,6 +4,8 @@
 
 use std::io::{self, Write};
 
+use serde_json::{Map, Value, json};
+
 use crate::{RankRow, Ranking};
 
 /// A field of DailyRankingItem.
@@ -33,6 +35,35 @@ impl ItemField {
             "__typename" => Self::TypeName,
             _ => return None,
         })
+    }
+
+    /// What its values are, in the words of JSON schema.
+    fn schema(self) -> Value {
+        match self {
+            Self::Date => json!({
+                "type": "string",
+                "pattern": "^[0-9]{4}-[0-9]{2}-[0-9]{2}$",
+                "description": "Trading day, Japan.",
+            }),
+            Self::Code => json!({ "type": "string", "description": "Issue code." }),
+            Self::Close => {
+                json!({ "type": "number", "description": "Closing price in yen, as stored." })
+            }
+            Self::PrevClose => json!({ "type": "null", "description": "Always null." }),
+            Self::SortValue => json!({
+                "type": ["number", "null"],
+                "description": "Result of the formula or module, not rounded.",
+            }),
+            Self::Volume => {
+                json!({ "type": ["number", "null"], "description": "Volume in shares." })
+            }
+            Self::Rank => json!({
+                "type": "integer",
+                "minimum": 1,
+                "description": "1 to the limit within each day.",
+            }),
+            Self::TypeName => json!({ "const": "DailyRankingItem" }),
+        }
     }
 }
 
@@ -85,6 +116,34 @@ pub fn write_json(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"[")?;
     write_lines(ranking, out, b"\n", b",")?;
     out.write_all(if ranking.rows.is_empty() { b"]\n" } else { b"\n]\n" })
+}
+
+/// The JSON schema (2020-12) of a line that [`write_jsonl`] writes, made from the fields of a row.
+#[must_use]
+pub fn row_schema() -> Value {
+    let mut schema = row_object();
+    schema["$schema"] = DRAFT.into();
+    schema["title"] = "A row of a ranking".into();
+    schema
+}
+
+/// The JSON schema (2020-12) of what [`write_json`] writes.
+#[must_use]
+pub fn rows_schema() -> Value {
+    json!({ "$schema": DRAFT, "title": "A ranking", "type": "array", "items": row_object() })
+}
+
+/// The draft of JSON schema that is written.
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+fn row_object() -> Value {
+    let named = |(name, field): (&str, ItemField)| (name.to_owned(), field.schema());
+    json!({
+        "type": "object",
+        "additionalProperties": false,
+        "properties": ALL_FIELDS.into_iter().map(named).collect::<Map<_, _>>(),
+        "required": ALL_FIELDS.map(|(name, _)| name),
+    })
 }
 
 /// Writes rows with something before each, and something after each (the last one only has it where
@@ -204,7 +263,7 @@ pub(crate) fn number(value: f64, out: &mut Vec<u8>) {
 
 /// A text as a JSON string.
 pub(crate) fn quoted(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
+    Value::from(text).to_string()
 }
 
 #[cfg(test)]

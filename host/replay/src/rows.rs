@@ -8,6 +8,7 @@ use domain::{InstrumentIx, Price};
 
 use exchange::Exchange;
 use results::recorder::Recorder;
+use results::sink::Record;
 
 /// The last price of each instrument that has traded.
 #[derive(Debug, Default, Clone, Copy)]
@@ -136,75 +137,52 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
     }
 
     fn tell(self, row: usize, recorder: &mut Recorder<'_>) {
-        recorder.trade(&self.trade(row));
+        recorder.tell(Record::Trade(&self.trade(row)));
     }
 }
 
-impl<'w> Rows<'w> for &'w [Bar] {
+/// Bars, and whether they were told and our orders matched against them before the strategy sees
+/// the first.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct BarRows<'w> {
+    pub(crate) bars: &'w [Bar],
+    pub(crate) matched: bool,
+}
+
+impl<'w> Rows<'w> for BarRows<'w> {
     fn len(self) -> usize {
-        <[Bar]>::len(self)
+        self.bars.len()
     }
 
     fn timestamp(self, row: usize) -> u64 {
-        self[row].ts_event.nanos()
+        self.bars[row].ts_event.nanos()
     }
 
     fn part(self, rows: Range<usize>) -> Self {
-        &self[rows]
+        Self { bars: &self.bars[rows], ..self }
     }
 
     fn window(self, one: bool) -> Window<'w> {
-        if one { Window::OneBar(self[0]) } else { Window::Bars(self) }
+        if one { Window::OneBar(self.bars[0]) } else { Window::Bars(self.bars) }
     }
 
     fn next_stop(self, exchange: &Exchange, from: usize, to: usize) -> usize {
-        exchange.next_bar_stop(self, from, to)
+        if self.matched { to } else { exchange.next_bar_stop(self.bars, from, to) }
     }
 
     fn match_row(self, exchange: &mut Exchange, row: usize) {
-        exchange.take_bar(self[row].instrument, &self[row]);
+        if !self.matched {
+            exchange.take_bar(self.bars[row].instrument, &self.bars[row]);
+        }
     }
 
     fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
-        last.take(self[rows].iter().rev().map(|bar| (bar.instrument.0, bar.close)));
+        last.take(self.bars[rows].iter().rev().map(|bar| (bar.instrument.0, bar.close)));
     }
 
     fn tell(self, row: usize, recorder: &mut Recorder<'_>) {
-        recorder.bar(&self[row]);
+        if !self.matched {
+            recorder.tell(Record::Bar(&self.bars[row]));
+        }
     }
-}
-
-/// Bars that were told and that our orders were matched against before the strategy sees the first.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MatchedBars<'w>(pub(crate) &'w [Bar]);
-
-impl<'w> Rows<'w> for MatchedBars<'w> {
-    fn len(self) -> usize {
-        self.0.len()
-    }
-
-    fn timestamp(self, row: usize) -> u64 {
-        self.0.timestamp(row)
-    }
-
-    fn part(self, rows: Range<usize>) -> Self {
-        Self(&self.0[rows])
-    }
-
-    fn window(self, one: bool) -> Window<'w> {
-        self.0.window(one)
-    }
-
-    fn next_stop(self, _: &Exchange, _: usize, to: usize) -> usize {
-        to
-    }
-
-    fn match_row(self, _: &mut Exchange, _: usize) {}
-
-    fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
-        self.0.note_last(rows, last);
-    }
-
-    /// They were told before they were matched.
-    fn tell(self, _: usize, _: &mut Recorder<'_>) {}
 }

@@ -27,7 +27,7 @@ use crate::series::{MarketDay, TradingDay};
 use exchange::{Exchange, Warning};
 use results::recorder::{DaySlice, Recorder, RowTimes};
 use results::rows::BuyingPowerRow;
-use results::sink::{LiveRecords, RunSink};
+use results::sink::{LiveRecords, Record, RunSink};
 use results::{RunStatus, RunTotals};
 
 /// Rounds of events and commands at one instant; a strategy that answers every rejection with a new
@@ -325,7 +325,11 @@ impl Run<'_> {
             let message = match warning.origin {
                 Origin::Strategy => warning.text,
                 Origin::Client => {
-                    self.recorder.client_warning(now, &warning.client_order_id, &warning.text);
+                    self.recorder.tell(Record::ClientWarning {
+                        ts_event: now,
+                        client_order_id: &warning.client_order_id,
+                        text: &warning.text,
+                    });
                     format!("client: {}", warning.text)
                 }
             };
@@ -393,7 +397,7 @@ impl Run<'_> {
         let equity = account.equity(&self.last_prices.or_zero());
         // Only cash is modelled.
         let row = BuyingPowerRow { ts_event: self.now, cash, buying_power: cash, equity };
-        self.recorder.buying_power(&row);
+        self.recorder.tell(Record::BuyingPower(&row));
     }
 
     /// Renews what portfolio queries answer, for strategies that ask.

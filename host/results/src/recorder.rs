@@ -9,11 +9,10 @@ use std::io;
 use std::sync::Arc;
 
 use domain::digest::EventLogDigest;
-use domain::market::{Bar, Trade};
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{Fill, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos};
 
-use crate::rows::{BuyingPowerRow, FillRow, PositionEnd};
+use crate::rows::{FillRow, PositionEnd};
 use crate::sink::{Record, RunSink};
 use crate::statistics::Performance;
 use crate::totals::OrderCounts;
@@ -153,24 +152,10 @@ impl<'s> Recorder<'s> {
         }
     }
 
-    /// Tells a trade of the market to subscribers.
-    pub fn trade(&mut self, trade: &Trade) {
-        self.sink.take(Record::Trade(trade));
-    }
-
-    /// Tells a bar of the market to subscribers.
-    pub fn bar(&mut self, bar: &Bar) {
-        self.sink.take(Record::Bar(bar));
-    }
-
-    /// Tells cash and equity.
-    pub fn buying_power(&mut self, row: &BuyingPowerRow) {
-        self.sink.take(Record::BuyingPower(row));
-    }
-
-    /// Tells a client that its command came to nothing.
-    pub fn client_warning(&mut self, ts_event: TsNanos, client_order_id: &str, text: &str) {
-        self.sink.take(Record::ClientWarning { ts_event, client_order_id, text });
+    /// Tells subscribers what is no row of a table: the market, cash and equity, a command of a
+    /// client that came to nothing. Nothing of it is kept.
+    pub fn tell(&mut self, record: Record<'_>) {
+        self.sink.take(record);
     }
 
     /// Notes orders that are done, or that the end of the run leaves open.

@@ -36,7 +36,8 @@ pub struct FillRow {
     pub slippage: Money,
 }
 
-/// The account at the end of a minute in which any instrument had trades.
+/// The account at the end of a minute in which any instrument had trades; a day's last such minute
+/// is the end of the trading day.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EquityRow {
     /// End of the minute.
@@ -72,17 +73,6 @@ pub struct MarkRow {
     pub price: Price,
     /// Shares held of the first instrument.
     pub quantity: i64,
-}
-
-/// The account at the end of a trading day.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct DayRow {
-    /// End of the day's last minute with trades.
-    pub ts_event: TsNanos,
-    /// Money in the account, yen.
-    pub cash: Money,
-    /// Money and the value of the shares at the last prices.
-    pub equity: Money,
 }
 
 /// A position was opened from flat, or went back to flat.

@@ -1,18 +1,36 @@
 //! A run's folder from its first row to its page.
 
-use std::io;
-use std::path::Path;
+use std::fs::{self, File};
+use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 
+use atomic_file::AtomicFolder;
 use domain::InstrumentId;
+use serde_json::Value;
 
-use crate::output::{FolderError, FolderWriter, Manifest, REPORT_FILE};
+use crate::output::cells::{Names, TableFile};
+use crate::output::convert::other_forms;
+use crate::output::events::{AuditLog, EventLog};
+use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
+use crate::output::{
+    AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE, TABLES,
+};
 use crate::report;
 use crate::sink::{Record, RunSink};
+use crate::summary::Summary;
 use crate::totals::RunTotals;
 
-/// Writes a run's folder while the run goes on, so that it is never half there and never in memory.
+/// Writes a run's folder while the run goes on, so that it is never half there and never in memory:
+/// rows are appended to files in a folder aside, which is put in place once it is complete.
 /// Dropped before [`Self::finish`], it leaves nothing behind.
-pub struct RunFolder(FolderWriter);
+pub struct RunFolder {
+    folder: PathBuf,
+    aside: AtomicFolder,
+    names: Names,
+    tables: StreamedTables,
+    events: EventLog<BufWriter<File>>,
+    audit: AuditLog<BufWriter<File>>,
+}
 
 impl RunFolder {
     /// Begins the folder of a run that trades `instruments`. A folder that holds an earlier run will
@@ -21,7 +39,20 @@ impl RunFolder {
     /// # Errors
     /// [`FolderError`]; nothing has changed then.
     pub fn create(folder: &Path, instruments: &[InstrumentId]) -> Result<Self, FolderError> {
-        FolderWriter::create(folder, instruments).map(Self)
+        let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
+        if occupied && !folder.join(MANIFEST_FILE).is_file() {
+            return Err(FolderError::Occupied(folder.to_owned()));
+        }
+        let aside = AtomicFolder::create_beside(folder).map_err(FolderError::at(folder))?;
+        let path = aside.unfinished_path();
+        Ok(Self {
+            folder: folder.to_owned(),
+            names: Names::new(instruments),
+            tables: StreamedTables::create(path)?,
+            events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
+            audit: AuditLog::new(begin_file(&path.join(AUDIT_FILE))?),
+            aside,
+        })
     }
 
     /// Completes the folder: summary, positions, manifest, the tables in their other forms and the
@@ -30,14 +61,60 @@ impl RunFolder {
     /// # Errors
     /// [`FolderError`]; the folder is as it was before the run.
     pub fn finish(self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
-        let complete = self.0.complete(manifest, totals)?;
-        report::write(complete.path(), &complete.path().join(REPORT_FILE))?;
-        complete.put_in_place()
+        let path = self.aside.unfinished_path();
+        self.tables.finish()?;
+        for (mut lines, name) in
+            [(self.events.into_inner(), EVENTS_FILE), (self.audit.into_inner(), AUDIT_FILE)]
+        {
+            lines.flush().map_err(FolderError::at(&path.join(name)))?;
+        }
+        TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
+        write_summary(path, &Summary::new(totals), &self.names)?;
+        write_json(&path.join(MANIFEST_FILE), manifest)?;
+        for table in TABLES.iter().filter(|table| table.name != SummaryNumbers::TABLE.name) {
+            other_forms(path, table)?;
+        }
+        report::write(path, &path.join(REPORT_FILE))?;
+        self.aside.commit(&self.folder).map_err(FolderError::at(&self.folder))
     }
 }
 
 impl RunSink for RunFolder {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
-        self.0.take(record)
+        self.events.take(record, &self.names)?;
+        if let Record::OrderEvent { event, sent } = record {
+            self.audit.take(event, sent, &self.names)?;
+        }
+        self.tables.take(record, &self.names)
     }
+}
+
+fn begin_file(path: &Path) -> Result<BufWriter<File>, FolderError> {
+    File::create(path).map(BufWriter::new).map_err(FolderError::at(path))
+}
+
+/// The summary: `name,value` as CSV, one object as JSON.
+fn write_summary(folder: &Path, summary: &Summary, names: &Names) -> Result<(), FolderError> {
+    let path = folder.join("summary.json");
+    write_json(&path, summary)?;
+    let value = serde_json::to_value(summary)
+        .map_err(|error| FolderError::Write { path, source: error.into() })?;
+    let text = |value: &Value| match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        other => Some(other.to_string()),
+    };
+    let numbers = value.as_object().into_iter().flatten();
+    let rows = numbers.map(|(name, value)| (name.as_str(), text(value)));
+    TableFile::<SummaryNumbers>::write_all(folder, rows, names)
+}
+
+fn write_json(path: &Path, value: &impl serde::Serialize) -> Result<(), FolderError> {
+    let write = || -> io::Result<()> {
+        let mut writer = BufWriter::new(File::create(path)?);
+        serde_json::to_writer_pretty(&mut writer, value)?;
+        writer.write_all(b"\n")?;
+        writer.flush()
+    };
+    write().map_err(FolderError::at(path))
 }

@@ -7,7 +7,7 @@ use domain::market::{Bar, Trade};
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{OrderEvent, OrderRecord, TsNanos};
 
-use crate::rows::{BuyingPowerRow, DayRow, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip};
+use crate::rows::{BuyingPowerRow, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip};
 use crate::totals::{RunResult, RunTotals};
 
 /// One row, told once and in the order of the run; minutes, days and round trips at
@@ -34,7 +34,7 @@ pub enum Record<'a> {
     /// An instrument at the end of a minute.
     Mark(&'a MarkRow),
     /// The account at the end of a day.
-    Day(&'a DayRow),
+    Day(&'a EquityRow),
     /// A mark of the strategy.
     Signal(TsNanos, &'a Signal),
     /// A decision of the strategy.
@@ -101,7 +101,7 @@ pub struct InMemory {
     round_trips: Vec<RoundTrip>,
     equity: Vec<EquityRow>,
     marks: Vec<MarkRow>,
-    days: Vec<DayRow>,
+    days: Vec<EquityRow>,
     signals: Vec<(TsNanos, Signal)>,
     narrative: Vec<(TsNanos, NarrativeRecord)>,
     log: Vec<LogLine>,

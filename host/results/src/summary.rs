@@ -2,7 +2,7 @@
 
 use domain::{Money, TsNanos};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Serialize, Serializer};
 
 use crate::totals::RunTotals;
 
@@ -41,8 +41,14 @@ impl Unit {
     }
 }
 
+impl Serialize for Unit {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.as_str())
+    }
+}
+
 /// What a number of the summary is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub struct Definition {
     /// The group that it is shown in.
     pub group: &'static str,

@@ -5,7 +5,7 @@ use domain::fault::Fault;
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{Money, OrderEvent, OrderRecord, Quantity, TsNanos};
 
-use crate::rows::{DayRow, EquityRow, FillRow, MarkRow, PositionEnd, PositionEvent, RoundTrip};
+use crate::rows::{EquityRow, FillRow, MarkRow, PositionEnd, PositionEvent, RoundTrip};
 use crate::statistics::Performance;
 
 /// How a run ended.
@@ -105,7 +105,7 @@ pub struct RunResult {
     /// The instruments, minute by minute.
     pub marks: Vec<MarkRow>,
     /// The account, day by day.
-    pub days: Vec<DayRow>,
+    pub days: Vec<EquityRow>,
     /// Marks of the strategy.
     pub signals: Vec<(TsNanos, Signal)>,
     /// Decisions of the strategy.

@@ -11,7 +11,8 @@ use std::time::Duration;
 use domain::limits::SWEEP_JOBS_MAX;
 use thiserror::Error;
 
-use crate::journal::{Finished, Journal, JournalError};
+use crate::finished::{Finished, Results};
+use crate::journal::{Journal, JournalError};
 use crate::plan::Plan;
 use crate::runner::{Outcome, Runner};
 use crate::score::Statistic;
@@ -58,55 +59,6 @@ pub struct SweepProgress {
     pub failed: usize,
     /// The best run so far, not out of sample: its row and its number.
     pub best: Option<(usize, f64)>,
-}
-
-/// What a sweep has, row by row.
-#[derive(Debug)]
-pub struct Results {
-    /// The runs in the order of the table; none where one was not run.
-    pub rows: Vec<Option<Finished>>,
-    /// Runs that were kept from before.
-    pub kept: usize,
-}
-
-impl Results {
-    /// Whether every run is done.
-    #[must_use]
-    pub fn is_complete(&self) -> bool {
-        self.rows.iter().all(Option::is_some)
-    }
-
-    /// Runs that are done.
-    #[must_use]
-    pub fn done(&self) -> usize {
-        self.rows.iter().flatten().count()
-    }
-
-    /// Runs that failed.
-    #[must_use]
-    pub fn failed(&self) -> usize {
-        self.rows.iter().flatten().filter(|run| run.score.is_none()).count()
-    }
-
-    /// The rows of these that have numbers, the best first; of equal ones the earlier.
-    #[must_use]
-    pub fn ranked(&self, rows: impl Iterator<Item = usize>, by: Statistic) -> Vec<usize> {
-        let score = |row: usize| self.rows.get(row)?.as_ref()?.score.as_ref();
-        let mut ranked: Vec<usize> = rows.filter(|row| score(*row).is_some()).collect();
-        ranked.sort_by(|left, right| {
-            by.compare(score(*left), score(*right)).then_with(|| left.cmp(right))
-        });
-        ranked
-    }
-
-    /// The best of these rows; none when none has numbers.
-    #[must_use]
-    pub fn best(&self, rows: impl Iterator<Item = usize>, by: Statistic) -> Option<usize> {
-        let score = |row: usize| self.rows.get(row)?.as_ref()?.score.as_ref();
-        rows.filter(|row| score(*row).is_some()).min_by(|left, right| {
-            by.compare(score(*left), score(*right)).then_with(|| left.cmp(right))
-        })
-    }
 }
 
 /// A sweep under way.

@@ -1,4 +1,4 @@
-//! The folder of a sweep: journal, table, manifest and page.
+//! The folder of a sweep: table, manifest and page beside its journal.
 
 use std::fs;
 use std::io::{self, Write};
@@ -6,23 +6,16 @@ use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFile;
 use marketdata::parquet::ParquetError;
-use schemars::JsonSchema;
-use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::Value;
 use thiserror::Error;
-use xxhash_rust::xxh3::xxh3_128;
 
-use crate::execute::Results;
+use crate::finished::Results;
 use crate::journal::JOURNAL_FILE;
+use crate::manifest::SweepManifest;
 use crate::plan::Plan;
 use crate::score::Statistic;
 use crate::{page, table};
-use exchange::RULES;
-use replay::options::ReplayOptions;
-use results::output::{ComponentIdentity, InputFile};
 
-/// Version of the folder's form.
-pub const SWEEP_VERSION: u32 = 1;
 /// The names of the tables and the page of a sweep that is complete, without their endings.
 const COMPLETE: &str = "sweep";
 /// The same of a sweep that is not.
@@ -50,133 +43,6 @@ pub enum SweepFolderError {
         /// The failure beneath.
         source: ParquetError,
     },
-}
-
-/// What a sweep was made from.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct SweepHeader<'a> {
-    /// Version of the folder's form.
-    sweep_version: u32,
-    /// Version of Kumiki.
-    kumiki_version: &'a str,
-    /// The strategy.
-    strategy: &'a ComponentIdentity,
-    /// Data files.
-    inputs: &'a [InputFile],
-    /// The options in words.
-    options: &'a Value,
-    /// The combinations and their days.
-    plan: Value,
-    /// By what a walk forward chose; null without one.
-    chosen_by: Option<&'a str>,
-    /// xxh3-128 of all options, in hexadecimal.
-    all_options_xxh3_128: String,
-    /// xxh3-128 of the exchange's rules, in hexadecimal.
-    fill_rules_xxh3_128: String,
-}
-
-/// What pins a sweep: the first line of its journal. A journal with another header is not resumed.
-/// `shown` are the options in words, for messages and the page; all of `options` is pinned by a hash.
-#[must_use]
-pub fn header(
-    strategy: &ComponentIdentity,
-    inputs: &[InputFile],
-    options: &ReplayOptions,
-    shown: &Value,
-    plan: &Plan,
-    rank_by: Statistic,
-) -> Value {
-    // Results depend on everything but the window; the configuration is the plan's.
-    let pinned = ReplayOptions { window: 1, config_json: String::new(), ..options.clone() };
-    let rules: Vec<String> = RULES.iter().map(|(name, text)| format!("{name}: {text}")).collect();
-    let hash = |text: String| format!("{:032x}", xxh3_128(text.as_bytes()));
-    // Only a walk forward chooses by the rank; otherwise it is a matter of looking.
-    let chosen_by = plan.walk_forward().map(|_| rank_by.name());
-    json!(SweepHeader {
-        sweep_version: SWEEP_VERSION,
-        kumiki_version: env!("CARGO_PKG_VERSION"),
-        strategy,
-        inputs,
-        options: shown,
-        plan: plan.described(),
-        chosen_by,
-        all_options_xxh3_128: hash(format!("{pinned:?}")),
-        fill_rules_xxh3_128: hash(rules.join("\n")),
-    })
-}
-
-/// What a sweep was made from and how far it is.
-#[derive(Debug, Clone, Serialize, JsonSchema)]
-#[schemars(deny_unknown_fields)]
-pub struct SweepManifest {
-    /// `complete` or `partial`.
-    pub status: String,
-    /// Runs of the plan.
-    pub runs_total: usize,
-    /// Runs that are done.
-    pub runs_done: usize,
-    /// Runs that failed.
-    pub runs_failed: usize,
-    /// By what the best run was chosen.
-    pub rank_by: String,
-    /// The row of the best run, out-of-sample runs left out.
-    pub best_run: Option<usize>,
-    /// Its parameters, for `replay run`.
-    pub best_parameters: Option<Value>,
-    /// Return of the test runs one after the other; none without walk-forward.
-    pub out_of_sample_return: Option<f64>,
-    /// What the sweep was made from: the first line of its journal.
-    #[schemars(with = "SweepHeader<'_>")]
-    pub made_from: Value,
-    /// The columns of the table with their meaning.
-    pub columns: Vec<Value>,
-}
-
-impl SweepManifest {
-    /// The manifest of these results.
-    #[must_use]
-    pub fn new(plan: &Plan, results: &Results, rank_by: Statistic, header: Value) -> Self {
-        let chosen = (0..plan.rows()).filter(|row| plan.run(*row).combination.is_some());
-        let best = results.best(chosen, rank_by);
-        let combination = best.and_then(|row| results.rows[row].as_ref()?.combination);
-        let parameters =
-            combination.map(|number| serde_json::from_str(&plan.grid().config_json(number)));
-        let columns = table::columns(plan).into_iter().map(|column| {
-            json!({
-                "name": column.field.name,
-                "kind": column.field.kind.to_string(),
-                "optional": column.field.optional,
-                "meaning": column.meaning,
-            })
-        });
-        Self {
-            status: if results.is_complete() { "complete" } else { "partial" }.to_owned(),
-            runs_total: plan.rows(),
-            runs_done: results.done(),
-            runs_failed: results.failed(),
-            rank_by: rank_by.name().to_owned(),
-            best_run: best,
-            // A plain object of parameters, made by the line above.
-            best_parameters: parameters.and_then(Result::ok),
-            out_of_sample_return: out_of_sample_return(plan, results),
-            made_from: header,
-            columns: columns.collect(),
-        }
-    }
-}
-
-/// What is left of one yen after all test runs, one after the other, minus one; none while one of
-/// them is missing or failed.
-fn out_of_sample_return(plan: &Plan, results: &Results) -> Option<f64> {
-    let folds = 0..plan.folds().len();
-    if folds.is_empty() {
-        return None;
-    }
-    let growth = |fold: usize| {
-        let run = results.rows[plan.test_row(fold)].as_ref()?;
-        Some(1.0 + run.score.as_ref()?.return_ratio?)
-    };
-    folds.map(growth).product::<Option<f64>>().map(|all| all - 1.0)
 }
 
 /// Where a sweep writes.

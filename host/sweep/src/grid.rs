@@ -14,65 +14,29 @@ const DIGITS_MAX: usize = 18;
 /// Why a grid makes no sense.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum GridError {
-    /// Not `name=values`.
+    /// Not `name=values`; the text. Those below hold the parameter and what was written of it.
     #[error("`{0}` is no grid; write a range like fast=5:50:5 or a list like mode=a,b,c")]
     NoName(String),
     /// A range with fewer or more than three parts.
-    #[error(
-        "`{name}={text}` is no range; write start:end:step, like {name}=5:50:5 (the end is included)"
-    )]
-    Parts {
-        /// The parameter.
-        name: String,
-        /// What was written.
-        text: String,
-    },
+    #[error("`{0}={1}` is no range; write start:end:step, like {0}=5:50:5 (the end is included)")]
+    Parts(String, String),
     /// A part of a range that is no plain decimal number.
     #[error(
-        "`{name}={text}`: `{part}` is no decimal number of at most {DIGITS_MAX} digits; a range needs three, like {name}=0.5:2:0.25"
+        "`{0}={1}`: `{2}` is no decimal number of at most {DIGITS_MAX} digits; a range needs three, like {0}=0.5:2:0.25"
     )]
-    NotDecimal {
-        /// The parameter.
-        name: String,
-        /// What was written.
-        text: String,
-        /// The part.
-        part: String,
-    },
+    NotDecimal(String, String, String),
     /// A range whose step leads nowhere.
-    #[error("`{name}={text}`: the step must be above 0 and the end not below the start")]
-    Direction {
-        /// The parameter.
-        name: String,
-        /// What was written.
-        text: String,
-    },
+    #[error("`{0}={1}`: the step must be above 0 and the end not below the start")]
+    Direction(String, String),
     /// A list with an empty value.
-    #[error("`{name}={text}` has an empty value; write a list like {name}=a,b,c")]
-    EmptyValue {
-        /// The parameter.
-        name: String,
-        /// What was written.
-        text: String,
-    },
+    #[error("`{0}={1}` has an empty value; write a list like {0}=a,b,c")]
+    EmptyValue(String, String),
     /// A list that has a value twice.
-    #[error("`{name}={text}` has the value {value} twice; each run shall be run once")]
-    ValueTwice {
-        /// The parameter.
-        name: String,
-        /// What was written.
-        text: String,
-        /// The value.
-        value: String,
-    },
+    #[error("`{0}={1}` has the value {2} twice; each run shall be run once")]
+    ValueTwice(String, String, String),
     /// More values than runs may be.
-    #[error("`{name}={text}` has more than {SWEEP_RUNS_MAX} values; take a larger step")]
-    TooManyValues {
-        /// The parameter.
-        name: String,
-        /// What was written.
-        text: String,
-    },
+    #[error("`{0}={1}` has more than {SWEEP_RUNS_MAX} values; take a larger step")]
+    TooManyValues(String, String),
     /// No parameter is swept.
     #[error("a sweep needs at least one --grid, like --grid fast=5:50:5")]
     NoAxes,
@@ -125,48 +89,41 @@ impl FromStr for Axis {
 }
 
 fn list(name: &str, text: &str) -> Result<Vec<String>, GridError> {
+    let wrong = |problem: fn(String, String) -> GridError| problem(name.into(), shortened(text));
     let values: Vec<String> = text.split(',').map(|value| value.trim().to_owned()).collect();
     if values.len() as u64 > SWEEP_RUNS_MAX {
-        return Err(GridError::TooManyValues { name: name.into(), text: shortened(text) });
+        return Err(wrong(GridError::TooManyValues));
     }
     let mut seen = BTreeSet::new();
     for value in &values {
         if value.is_empty() {
-            return Err(GridError::EmptyValue { name: name.into(), text: shortened(text) });
+            return Err(wrong(GridError::EmptyValue));
         }
         // `1` and `1.0` are written differently and mean the same.
         if !seen.insert(param_value(value).to_string()) {
-            let value = value.clone();
-            return Err(GridError::ValueTwice { name: name.into(), text: shortened(text), value });
+            return Err(GridError::ValueTwice(name.into(), shortened(text), value.clone()));
         }
     }
     Ok(values)
 }
 
 fn range(name: &str, text: &str) -> Result<Vec<String>, GridError> {
-    let given = || (name.to_owned(), shortened(text));
+    let wrong = |problem: fn(String, String) -> GridError| problem(name.into(), shortened(text));
     let parts: Vec<&str> = text.split(':').collect();
-    let [start, end, step] = parts[..] else {
-        let (name, text) = given();
-        return Err(GridError::Parts { name, text });
-    };
+    let [start, end, step] = parts[..] else { return Err(wrong(GridError::Parts)) };
     let number = |part: &str| {
-        Decimal::parse(part).ok_or_else(|| {
-            let (name, text) = given();
-            GridError::NotDecimal { name, text, part: part.to_owned() }
-        })
+        Decimal::parse(part)
+            .ok_or_else(|| GridError::NotDecimal(name.into(), shortened(text), part.to_owned()))
     };
     let (start, end, step) = (number(start)?, number(end)?, number(step)?);
     let digits = start.digits.max(end.digits).max(step.digits);
     let (start, end, step) = (start.scaled(digits), end.scaled(digits), step.scaled(digits));
     if step <= 0 || end < start {
-        let (name, text) = given();
-        return Err(GridError::Direction { name, text });
+        return Err(wrong(GridError::Direction));
     }
     let last = (end - start) / step;
     if last >= i128::from(SWEEP_RUNS_MAX) {
-        let (name, text) = given();
-        return Err(GridError::TooManyValues { name, text });
+        return Err(wrong(GridError::TooManyValues));
     }
     Ok((0..=last).map(|index| written(start + index * step, digits)).collect())
 }

@@ -16,27 +16,14 @@ use serde_json::Value;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::folder::SweepHeader;
-use crate::score::Score;
+use crate::finished::Finished;
+use crate::manifest::SweepHeader;
 
 /// Its name in the sweep's folder.
 pub const JOURNAL_FILE: &str = "journal.jsonl";
 const CHECKSUM: &str = ",\"checksum\":\"";
 /// Bytes of a header, which holds all values of the grid.
 const HEADER_MAX: usize = 64 << 20;
-
-/// A finished run.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Finished {
-    /// Its row in the table.
-    pub row: usize,
-    /// The combination of the grid that ran; none when a fold had no run to choose.
-    pub combination: Option<u64>,
-    /// Its numbers; none when it failed.
-    pub score: Option<Score>,
-    /// Why it failed.
-    pub error: Option<String>,
-}
 
 /// A line as its schema tells it: the first one pins the sweep, each other one is a finished run.
 #[derive(Debug, JsonSchema)]

@@ -6,15 +6,18 @@
 //! - [`score`]: the few numbers that are kept of each run.
 //! - [`runner`] and [`execute`]: one run, and all of them on several threads.
 //! - [`journal`]: finished runs on disk, so that a killed sweep goes on where it was.
+//! - [`finished`]: what came out, row by row; [`manifest`]: what it was made from.
 //! - [`table`], [`page`] and [`folder`]: what a sweep leaves.
 //!
 //! Rows stand in the order of the plan whatever finishes first, and no file of the folder but the
 //! journal depends on the number of threads or on how often the sweep was interrupted.
 
 pub mod execute;
+pub mod finished;
 pub mod folder;
 pub mod grid;
 pub mod journal;
+pub mod manifest;
 pub mod page;
 pub mod plan;
 pub mod runner;
@@ -23,10 +26,12 @@ pub mod score;
 pub mod table;
 pub mod windows;
 
-pub use execute::{Results, Sweep, SweepError, SweepProgress};
-pub use folder::{SweepFolder, SweepManifest, header};
+pub use execute::{Sweep, SweepError, SweepProgress};
+pub use finished::{Finished, Results};
+pub use folder::SweepFolder;
 pub use grid::{Axis, Grid, GridError};
 pub use journal::{Journal, JournalError, Kept};
+pub use manifest::{SweepManifest, header};
 pub use plan::{Choice, Phase, Plan};
 pub use runner::{Outcome, ReplayRunner, Runner};
 pub use score::{Score, Statistic};

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::execute::Results;
-use crate::folder::SweepManifest;
+use crate::finished::Results;
+use crate::manifest::SweepManifest;
 use crate::plan::{Phase, Plan};
 use crate::score::Statistic;
 use results::report::escape;
@@ -164,8 +164,8 @@ fn rounded(number: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::finished::Finished;
     use crate::grid::Grid;
-    use crate::journal::Finished;
     use crate::plan::Choice;
     use crate::score::scored;
     use domain::JstDate;

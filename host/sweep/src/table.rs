@@ -5,11 +5,10 @@ use std::io::Write;
 
 use domain::{JstDate, Money};
 use marketdata::parquet::{Field, Kind, ParquetError, TableWriter, Values};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::execute::Results;
+use crate::finished::{Finished, Results};
 use crate::grid::param_value;
-use crate::journal::Finished;
 use crate::plan::{Plan, PlannedRun};
 use crate::score::Score;
 
@@ -24,6 +23,19 @@ pub struct Column {
     pub meaning: String,
     /// Its cell in a row.
     cell: Box<dyn Fn(&Row<'_>) -> Cell>,
+}
+
+impl Column {
+    /// Its name, kind and meaning, for the manifest and the schemas.
+    #[must_use]
+    pub fn described(&self) -> Value {
+        json!({
+            "name": self.field.name,
+            "kind": self.field.kind.to_string(),
+            "optional": self.field.optional,
+            "meaning": self.meaning,
+        })
+    }
 }
 
 /// A finished run with what its plan says of it.

@@ -8,7 +8,7 @@ use domain::limits::WINDOW_ROWS_MAX;
 use domain::market::{Bar, TradeColumns, Window};
 
 use super::{Control, Run, Seen};
-use crate::rows::{MatchedBars, Rows};
+use crate::rows::{BarRows, Rows};
 use crate::series::{MarketDay, TradingDay};
 
 /// The instrument column of the largest window of a run with one instrument.
@@ -23,7 +23,7 @@ impl Run<'_> {
                 if day.is_of_daily_bars() {
                     return self.daily_bars(bars);
                 }
-                return self.rows(bars.as_slice());
+                return self.rows(BarRows { bars, matched: false });
             }
             MarketDay::Trades(parts) => parts.as_slice(),
         };
@@ -61,14 +61,14 @@ impl Run<'_> {
         if let Err(fault) = self.match_daily_bars(bars, end) {
             return (0, Err(fault));
         }
-        self.rows(MatchedBars(bars))
+        self.rows(BarRows { bars, matched: true })
     }
 
     fn match_daily_bars(&mut self, bars: &[Bar], end: TsNanos) -> Result<(), Box<Fault>> {
         self.last_prices.tell(&mut self.exchange);
         self.run_due(end)?;
         self.now = end;
-        self.tell_market(bars, 0..bars.len());
+        self.tell_market(BarRows { bars, matched: false }, 0..bars.len());
         for bar in bars {
             self.exchange.take_bar(bar.instrument, bar);
         }

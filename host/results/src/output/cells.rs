@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 
 use domain::{InstrumentId, InstrumentIx, JstDate, Money, Price, Quantity, TsNanos};
 
-use super::folder::{FolderError, csv_name};
-use super::tables::{Kind, Table};
+use super::column::{Kind, Table};
+use super::files::FolderError;
 
 /// Names of the instruments of a run, by their index.
 #[derive(Debug, Clone)]
-pub(super) struct Names(Vec<String>);
+pub(crate) struct Names(Vec<String>);
 
 impl Names {
-    pub(super) fn new(ids: &[InstrumentId]) -> Self {
+    pub(crate) fn new(ids: &[InstrumentId]) -> Self {
         Self(ids.iter().map(ToString::to_string).collect())
     }
 
@@ -28,7 +28,7 @@ impl Names {
 }
 
 /// A type of value that a column can hold.
-pub(super) trait Cell {
+pub(crate) trait Cell {
     /// What a column of such values holds.
     const KIND: Kind;
     /// Whether a column of such values may be empty.
@@ -80,7 +80,7 @@ impl<C: Cell> Cell for Option<C> {
 }
 
 /// A table whose rows a run writes.
-pub(super) trait Rows {
+pub(crate) trait Rows {
     /// One row.
     type Row<'a>;
     /// Its columns.
@@ -91,7 +91,7 @@ pub(super) trait Rows {
 }
 
 /// Writes cells as CSV; all of them go through one piece of memory.
-pub(super) struct CellWriter {
+pub(crate) struct CellWriter {
     csv: csv::Writer<File>,
     text: String,
 }
@@ -107,7 +107,7 @@ impl CellWriter {
 }
 
 /// The CSV file of a table.
-pub(super) struct TableFile<T> {
+pub(crate) struct TableFile<T> {
     path: PathBuf,
     cells: CellWriter,
     rows: PhantomData<T>,
@@ -116,7 +116,7 @@ pub(super) struct TableFile<T> {
 impl<T: Rows> TableFile<T> {
     /// Begins the file with its header line.
     pub(super) fn create(folder: &Path) -> Result<Self, FolderError> {
-        let path = folder.join(csv_name(&T::TABLE));
+        let path = folder.join(T::TABLE.csv_name());
         let begin = || -> io::Result<_> {
             let mut writer = csv::Writer::from_path(&path)?;
             writer.write_record(T::TABLE.columns.iter().map(|column| column.name))?;
@@ -138,7 +138,7 @@ impl<T: Rows> TableFile<T> {
     }
 
     /// Writes the whole table.
-    pub(super) fn write_all<'a>(
+    pub(crate) fn write_all<'a>(
         folder: &Path,
         rows: impl IntoIterator<Item = T::Row<'a>>,
         names: &Names,

@@ -37,15 +37,15 @@ impl<W: Write> JsonLines<W> {
 
 /// Writes `events.jsonl`.
 #[derive(Debug)]
-pub(super) struct EventLog<W>(JsonLines<W>);
+pub(crate) struct EventLog<W>(JsonLines<W>);
 
 impl<W: Write> EventLog<W> {
-    pub(super) const fn new(out: W) -> Self {
+    pub(crate) const fn new(out: W) -> Self {
         Self(JsonLines { out, buffer: Vec::new() })
     }
 
     /// Writes the line of a record, if it has one.
-    pub(super) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
+    pub(crate) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
         let line = match record {
             Record::OrderEvent { event, .. } => order_line(event),
             Record::Fill(fill) => Some(marker_line(fill, names)),
@@ -56,7 +56,7 @@ impl<W: Write> EventLog<W> {
         line.map_or(Ok(()), |line| self.0.write(&line))
     }
 
-    pub(super) fn into_inner(self) -> W {
+    pub(crate) fn into_inner(self) -> W {
         self.0.out
     }
 }
@@ -127,7 +127,7 @@ fn signal_line<'a>(ts_event: TsNanos, signal: &'a Signal, names: &'a Names) -> E
 /// Writes the audit log of a replay. Nothing goes to a broker, so lines are not forced to the disk,
 /// and `p_no` counts the requests of the run from 1: orders, changes and cancels.
 #[derive(Debug)]
-pub(super) struct AuditLog<W> {
+pub(crate) struct AuditLog<W> {
     lines: JsonLines<W>,
     requests: u64,
     /// The number of the request of each order that is not answered yet.
@@ -135,14 +135,14 @@ pub(super) struct AuditLog<W> {
 }
 
 impl<W: Write> AuditLog<W> {
-    pub(super) const fn new(out: W) -> Self {
+    pub(crate) const fn new(out: W) -> Self {
         let lines = JsonLines { out, buffer: Vec::new() };
         Self { lines, requests: 0, in_flight: BTreeMap::new() }
     }
 
     /// Writes the line of an event, if it has one. Orders that were rejected before they were sent
     /// have none.
-    pub(super) fn take(&mut self, event: &OrderEvent, sent: bool, names: &Names) -> io::Result<()> {
+    pub(crate) fn take(&mut self, event: &OrderEvent, sent: bool, names: &Names) -> io::Result<()> {
         let id = &event.client_order_id;
         let client_order_id = Text::Borrowed(&**id);
         let ts = event.ts_event.millis();
@@ -204,7 +204,7 @@ impl<W: Write> AuditLog<W> {
         self.lines.write(&line)
     }
 
-    pub(super) fn into_inner(self) -> W {
+    pub(crate) fn into_inner(self) -> W {
         self.lines.out
     }
 }

@@ -3,17 +3,17 @@
 //!
 //! The same run writes the same bytes. Nothing in the folder tells when or where it was made.
 
-mod cells;
-mod convert;
-mod events;
-mod folder;
+pub(crate) mod cells;
+mod column;
+pub(crate) mod convert;
+pub(crate) mod events;
+mod files;
 mod manifest;
 pub mod narrative;
 pub(crate) mod read;
 pub(crate) mod tables;
 
-pub(crate) use folder::FolderWriter;
-pub use folder::{AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, REPORT_FILE};
+pub use column::{Column, Kind, Table};
+pub use files::{AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, REPORT_FILE, ReadError};
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
-pub use read::ReadError;
-pub use tables::{Column, Kind, TABLES, Table};
+pub use tables::TABLES;

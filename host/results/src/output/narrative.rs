@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::folder::MANIFEST_FILE;
-use super::read::{ReadError, TableReader, read_json};
+use super::files::{MANIFEST_FILE, ReadError};
+use super::read::{TableReader, read_json};
 use super::tables::{Fills, Narrative, Orders};
 
 /// A decision of a strategy.

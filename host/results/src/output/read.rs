@@ -4,39 +4,11 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use domain::{JstDate, Money};
+use serde::{Serialize, Serializer};
 use serde_json::Value;
-use thiserror::Error;
 
-use super::folder::{MANIFEST_FILE, csv_name};
-use super::tables::Table;
-
-/// Why a run's folder cannot be read.
-#[derive(Debug, Error)]
-pub enum ReadError {
-    /// It is no run's folder.
-    #[error("{0} holds no run: it has no {MANIFEST_FILE}; give the folder of `replay run --out`")]
-    NoRun(PathBuf),
-    /// The disk says no.
-    #[error("cannot read {path}: {source}")]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// The failure of the disk.
-        source: std::io::Error,
-    },
-    /// A file is not what a run writes.
-    #[error("{path}, line {line}: expected {expected}, found `{found}`; run the replay again")]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// The line, from 1; 0 for the file as a whole.
-        line: u64,
-        /// What should be there.
-        expected: String,
-        /// What is there.
-        found: String,
-    },
-}
+use super::column::{Kind, Table};
+use super::files::{MANIFEST_FILE, ReadError};
 
 /// A table of a run's folder.
 pub(crate) struct TableReader {
@@ -49,12 +21,62 @@ pub(crate) struct TableReader {
 /// A row of a table.
 pub(crate) struct Row<'a>(&'a TableReader);
 
+/// A cell, read as the kind of its column says.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum CellValue<'a> {
+    /// Nothing, in a column that may be empty.
+    Empty,
+    /// A text.
+    Text(&'a str),
+    /// A whole number or a timestamp; it may be larger than 63 bits.
+    Whole(i128),
+    /// Exact yen as they are written, and in 1/10,000.
+    Yen(&'a str, i64),
+    /// A date.
+    Date(&'a str, JstDate),
+}
+
+impl<'a> CellValue<'a> {
+    /// The text, amount or date as it is written.
+    pub(crate) const fn text(self) -> Option<&'a str> {
+        match self {
+            Self::Text(text) | Self::Yen(text, _) | Self::Date(text, _) => Some(text),
+            Self::Empty | Self::Whole(_) => None,
+        }
+    }
+
+    /// The whole number or timestamp.
+    pub(crate) const fn whole(self) -> Option<i128> {
+        if let Self::Whole(number) = self { Some(number) } else { None }
+    }
+
+    /// The value as 64 bits: 1/10,000 yen, days since 1970. None where it has or fits none.
+    pub(crate) fn integer(self) -> Option<i64> {
+        match self {
+            Self::Whole(number) => i64::try_from(number).ok(),
+            Self::Yen(_, units) => Some(units),
+            Self::Date(_, date) => Some(date.signed_duration_since(JstDate::default()).num_days()),
+            Self::Empty | Self::Text(_) => None,
+        }
+    }
+}
+
+/// Exact amounts are texts, because JSON's numbers are not exact.
+impl Serialize for CellValue<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Whole(number) => serializer.serialize_i128(*number),
+            other => other.text().serialize(serializer),
+        }
+    }
+}
+
 impl TableReader {
     /// Opens a table of a folder.
     pub(crate) fn open(folder: &Path, table: &'static Table) -> Result<Self, ReadError> {
-        let path = folder.join(csv_name(table));
+        let path = folder.join(table.csv_name());
         let unreadable = |error: csv::Error| ReadError::Read {
-            path: folder.join(csv_name(table)),
+            path: folder.join(table.csv_name()),
             source: error.into(),
         };
         let mut reader = csv::Reader::from_path(&path).map_err(unreadable)?;
@@ -91,15 +113,26 @@ impl TableReader {
 }
 
 impl<'a> Row<'a> {
-    /// The text of a column by its index; empty for none.
-    pub(crate) fn cell(&self, index: usize) -> &'a str {
-        self.0.record.get(index).unwrap_or_default()
+    /// All cells, in the order of the columns.
+    pub(crate) fn cells(&self) -> Result<Vec<CellValue<'a>>, ReadError> {
+        let texts = self.0.record.iter().zip(self.0.table.columns);
+        texts
+            .map(|(text, column)| {
+                Ok(match column.kind {
+                    _ if column.optional && text.is_empty() => CellValue::Empty,
+                    Kind::Text => CellValue::Text(text),
+                    Kind::Whole | Kind::Timestamp => CellValue::Whole(self.parse_whole(text)?),
+                    Kind::Yen => CellValue::Yen(text, self.parse_units(text)?),
+                    Kind::Date => CellValue::Date(text, self.parse_date(text)?),
+                })
+            })
+            .collect()
     }
 
     /// The text of a column; empty for none.
     pub(crate) fn text(&self, column: &str) -> &'a str {
         let index = self.0.table.columns.iter().position(|one| one.name == column);
-        index.map_or("", |index| self.cell(index))
+        index.and_then(|index| self.0.record.get(index)).unwrap_or_default()
     }
 
     /// The text of a column that may be empty.
@@ -129,18 +162,23 @@ impl<'a> Row<'a> {
     }
 
     /// A text as a whole number.
-    pub(crate) fn parse_whole(&self, text: &str) -> Result<i128, ReadError> {
+    fn parse_whole(&self, text: &str) -> Result<i128, ReadError> {
         text.parse().map_err(|_| self.0.wrong("a whole number", text))
     }
 
     /// A text as exact yen in 1/10,000.
-    pub(crate) fn parse_units(&self, text: &str) -> Result<i64, ReadError> {
+    fn parse_units(&self, text: &str) -> Result<i64, ReadError> {
         let money = text.parse::<Money>().map_err(|_| self.0.wrong("an amount of yen", text))?;
         Ok(money.units())
     }
 
+    /// A date in Japan.
+    pub(crate) fn date(&self, column: &str) -> Result<JstDate, ReadError> {
+        self.parse_date(self.text(column))
+    }
+
     /// A text as a date.
-    pub(crate) fn parse_date(&self, text: &str) -> Result<JstDate, ReadError> {
+    fn parse_date(&self, text: &str) -> Result<JstDate, ReadError> {
         text.parse().map_err(|_| self.0.wrong("a date YYYY-MM-DD", text))
     }
 }

@@ -8,62 +8,10 @@ use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{JstDate, Money, OrderRecord, Price, Quantity, TsNanos};
 
 use super::cells::{Cell, CellWriter, Names, Rows, TableFile};
-use super::folder::FolderError;
-use crate::rows::{DayRow, EquityRow, FillRow, MarkRow, PositionEnd, RoundTrip};
+use super::column::{Column, Table};
+use super::files::FolderError;
+use crate::rows::{EquityRow, FillRow, MarkRow, PositionEnd, RoundTrip};
 use crate::sink::Record;
-
-/// What a column holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Text.
-    Text,
-    /// A whole number.
-    Whole,
-    /// Exact yen.
-    Yen,
-    /// A timestamp: nanoseconds since 1970, UTC.
-    Timestamp,
-    /// A date in Japan, `YYYY-MM-DD`.
-    Date,
-}
-
-impl Kind {
-    /// The word for the schemas.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Text => "string",
-            Self::Whole => "integer",
-            Self::Yen => "decimal",
-            Self::Timestamp => "timestamp",
-            Self::Date => "date",
-        }
-    }
-}
-
-/// One column of a table.
-#[derive(Debug, Clone, Copy)]
-pub struct Column {
-    /// Its name.
-    pub name: &'static str,
-    /// What it holds.
-    pub kind: Kind,
-    /// Whether it may be empty.
-    pub optional: bool,
-    /// What it holds in words, with its unit.
-    pub meaning: &'static str,
-}
-
-/// One table: `<name>.csv`, `<name>.json` and `<name>.parquet`.
-#[derive(Debug, Clone, Copy)]
-pub struct Table {
-    /// Its name.
-    pub name: &'static str,
-    /// What a row is.
-    pub row: &'static str,
-    /// Its columns in order.
-    pub columns: &'static [Column],
-}
 
 /// Declares tables: for each column its name, the type of its cells, which gives its kind, its
 /// meaning, and its cell in a row.
@@ -227,7 +175,7 @@ tables! {
         "quantity": i64, "shares held", row.quantity;
     }
 
-    Days: "days", "the end of a trading day", &'a DayRow => |row, _| {
+    Days: "days", "the end of a trading day", &'a EquityRow => |row, _| {
         // The end of a minute with trades is no other day.
         "date": JstDate, "the date in Japan", row.ts_event.jst_date();
         "ts_event_ns": TsNanos, NANOS, row.ts_event;
@@ -267,18 +215,18 @@ tables! {
 macro_rules! streamed_tables {
     ($($field:ident: $table:ident, $record:pat => $row:expr;)+) => {
         /// The CSV files of the tables that grow while a run goes on.
-        pub(super) struct StreamedTables {
+        pub(crate) struct StreamedTables {
             $($field: TableFile<$table>,)+
         }
 
         impl StreamedTables {
             /// Begins the files in a folder.
-            pub(super) fn create(folder: &Path) -> Result<Self, FolderError> {
+            pub(crate) fn create(folder: &Path) -> Result<Self, FolderError> {
                 Ok(Self { $($field: TableFile::create(folder)?,)+ })
             }
 
             /// Writes a record into its table, if it is a row of one.
-            pub(super) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
+            pub(crate) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
                 match record {
                     $($record => self.$field.write($row, names),)+
                     Record::OrderEvent { .. }
@@ -291,7 +239,7 @@ macro_rules! streamed_tables {
             }
 
             /// Completes the files.
-            pub(super) fn finish(self) -> Result<(), FolderError> {
+            pub(crate) fn finish(self) -> Result<(), FolderError> {
                 $(self.$field.finish()?;)+
                 Ok(())
             }

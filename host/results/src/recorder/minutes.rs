@@ -6,7 +6,7 @@ use domain::{Money, Price, TsNanos};
 
 use super::Notes;
 use super::ledger::{Change, instrument_at};
-use crate::rows::{DayRow, EquityRow, MarkRow};
+use crate::rows::{EquityRow, MarkRow};
 use crate::sink::Record;
 use crate::statistics::Performance;
 
@@ -109,8 +109,7 @@ impl Minutes {
         self.end_trips(day, performance, sink);
         let mut changes = std::mem::take(&mut self.changes);
         let last = self.value_minutes(day, times, &changes, performance, sink);
-        if let Some(last) = last {
-            let row = DayRow { ts_event: last.ts_event, cash: last.cash, equity: last.equity };
+        if let Some(row) = last {
             performance.day(&row);
             sink.take(Record::Day(&row));
         }

@@ -52,7 +52,7 @@ impl Calendar {
         let (mut dates, mut equity) = (Vec::new(), Vec::new());
         let mut rows = TableReader::open(folder, &Days::TABLE)?;
         while let Some(row) = rows.next_row()? {
-            dates.push(row.parse_date(row.text("date"))?);
+            dates.push(row.date("date")?);
             equity.push(Money::from_units(row.units("equity")?));
         }
         Ok(Self::new(cash_start, &dates, &equity))

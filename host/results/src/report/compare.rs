@@ -105,7 +105,7 @@ impl Comparison {
             out.write_all(b"{\"comparison\":")?;
             written(out, self)?;
             out.write_all(b",\"definitions\":")?;
-            written(out, &super::data::definitions())?;
+            written(out, &DEFINITIONS)?;
             out.write_all(b",\"curves\":")?;
             written(out, &self.curves)?;
             out.write_all(b"}")

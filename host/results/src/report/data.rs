@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::path::Path;
 
 use domain::Money;
-use serde::Serialize;
 use serde_json::Value;
 
 use super::calendar::Calendar;
@@ -14,7 +13,7 @@ use super::{POINTS_MAX, written};
 use crate::output::read::{TableReader, read_json};
 use crate::output::tables::{Fills, Log, Narrative, Orders, Positions, RoundTrips, Signals};
 use crate::output::{MANIFEST_FILE, ReadError, Table};
-use crate::summary::{DEFINITIONS, Definition};
+use crate::summary::DEFINITIONS;
 
 /// Everything that one page shows.
 pub(super) struct PageData {
@@ -24,16 +23,6 @@ pub(super) struct PageData {
     instruments: Vec<InstrumentCurve>,
     calendar: Calendar,
     tables: Vec<(&'static str, PageTable)>,
-}
-
-/// A definition as the page gets it.
-#[derive(Serialize)]
-pub(super) struct DefinitionView {
-    group: &'static str,
-    name: &'static str,
-    title: &'static str,
-    unit: &'static str,
-    text: &'static str,
 }
 
 impl PageData {
@@ -62,7 +51,7 @@ impl PageData {
         out.write_all(b",\"summary\":")?;
         written(out, &self.summary)?;
         out.write_all(b",\"definitions\":")?;
-        written(out, &definitions())?;
+        written(out, &DEFINITIONS)?;
         out.write_all(b",\"curve\":")?;
         written(out, &self.curve)?;
         out.write_all(b",\"instruments\":")?;
@@ -86,17 +75,6 @@ const PAGE_TABLES: [&Table; 6] = [
     &Narrative::TABLE,
     &Log::TABLE,
 ];
-
-pub(super) fn definitions() -> Vec<DefinitionView> {
-    let view = |one: &Definition| DefinitionView {
-        group: one.group,
-        name: one.name,
-        title: one.title,
-        unit: one.unit.as_str(),
-        text: one.text,
-    };
-    DEFINITIONS.iter().map(view).collect()
-}
 
 /// The money at the start, from the summary.
 pub(super) fn cash_start(folder: &Path, summary: &Value) -> Result<Money, ReadError> {

@@ -5,9 +5,8 @@ use std::path::Path;
 
 use super::columns::{Amounts, Exact, JsonArray, Words};
 use super::{ROWS_MAX, TEXT_BYTES_MAX, written};
-use crate::output::ReadError;
-use crate::output::read::{Row, TableReader};
-use crate::output::tables::{Column, Kind, Table};
+use crate::output::read::{CellValue, Row, TableReader};
+use crate::output::{Column, Kind, ReadError, Table};
 
 /// A table as columns of equal length; `total` counts the rows that the run has, of which the page
 /// may hold fewer.
@@ -51,17 +50,18 @@ impl PageTable {
         if self.rows == ROWS_MAX || self.text_bytes > TEXT_BYTES_MAX {
             return Ok(());
         }
-        let texts = self.table.columns.iter().enumerate();
-        let texts = texts.filter(|(_, column)| column.kind == Kind::Text);
-        self.text_bytes += texts.map(|(index, _)| row.cell(index).len()).sum::<usize>();
+        let cells = row.cells()?;
+        let text_of = |cell: &CellValue<'_>| match cell {
+            CellValue::Text(text) => text.len(),
+            _ => 0,
+        };
+        self.text_bytes += cells.iter().map(text_of).sum::<usize>();
         if self.text_bytes > TEXT_BYTES_MAX {
             return Ok(());
         }
         self.rows += 1;
-        for ((index, column), page) in self.table.columns.iter().enumerate().zip(&mut self.columns)
-        {
-            let text = Some(row.cell(index)).filter(|text| !(column.optional && text.is_empty()));
-            page.push(row, text)?;
+        for (cell, page) in cells.into_iter().zip(&mut self.columns) {
+            page.push(cell).map_err(|source| row.unreadable(source))?;
         }
         Ok(())
     }
@@ -97,30 +97,23 @@ impl PageColumn {
         }
     }
 
-    fn push(&mut self, row: &Row<'_>, text: Option<&str>) -> Result<(), ReadError> {
-        let pushed = match self {
-            Self::Timestamps { last, values } => match text {
-                Some(text) => {
-                    // Nanoseconds of 64 bits without their last three digits fit.
-                    let micros = (row.parse_whole(text)? / 1_000) as i64;
-                    values.push(&(micros - std::mem::replace(last, micros)))
-                }
-                None => values.push(&None::<i64>),
-            },
-            Self::Wholes(values) => {
-                let number = text.map(|text| row.parse_whole(text)).transpose()?;
-                values.push(&number.map(Exact))
-            }
+    fn push(&mut self, cell: CellValue<'_>) -> io::Result<()> {
+        match self {
+            Self::Timestamps { last, values } => values.push(&cell.whole().map(|nanos| {
+                // Nanoseconds of 64 bits without their last three digits fit.
+                let micros = (nanos / 1_000) as i64;
+                micros - std::mem::replace(last, micros)
+            })),
+            Self::Wholes(values) => values.push(&cell.whole().map(Exact)),
             Self::Amounts(units) => {
-                units.push(text.map(|text| row.parse_units(text)).transpose()?);
+                units.push(cell.integer());
                 Ok(())
             }
-            Self::Texts(values) => values.push(&text),
+            Self::Texts(values) => values.push(&cell.text()),
             Self::Words(words) => {
-                words.push(text);
+                words.push(cell.text());
                 Ok(())
             }
-        };
-        pushed.map_err(|source| row.unreadable(source))
+        }
     }
 }

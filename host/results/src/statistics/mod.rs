@@ -19,7 +19,7 @@ pub use trips::TripTotals;
 
 use domain::Money;
 
-use crate::rows::{DayRow, EquityRow, FillRow, RoundTrip};
+use crate::rows::{EquityRow, FillRow, RoundTrip};
 
 /// What the statistics of a run are made of.
 #[derive(Debug, Clone, PartialEq)]
@@ -27,7 +27,7 @@ pub struct Performance {
     /// Money at the start.
     pub cash_start: Money,
     /// Equity at the end of each trading day.
-    pub days: Vec<DayRow>,
+    pub days: Vec<EquityRow>,
     /// The deepest drawdown of the equity, at the ends of minutes with trades.
     pub drawdown: DrawdownTracker,
     /// Minutes with trades.
@@ -73,7 +73,7 @@ impl Performance {
     }
 
     /// Takes in the end of a day.
-    pub fn day(&mut self, row: &DayRow) {
+    pub fn day(&mut self, row: &EquityRow) {
         self.days.push(*row);
     }
 

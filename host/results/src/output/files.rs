@@ -1,0 +1,71 @@
+//! The names of the files of a run's folder, and why they cannot be written or read.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// The file that makes a folder a run's folder.
+pub const MANIFEST_FILE: &str = "manifest.json";
+/// The events of the run, one JSON object a line.
+pub const EVENTS_FILE: &str = "events.jsonl";
+/// The audit log of a replay (specification 2).
+pub const AUDIT_FILE: &str = "web_broker_orders_replay.jsonl";
+/// The page.
+pub const REPORT_FILE: &str = "report.html";
+
+/// Why a run's folder cannot be written.
+#[derive(Debug, Error)]
+pub enum FolderError {
+    /// There is something else.
+    #[error(
+        "{0} is not empty and holds no earlier run (no {MANIFEST_FILE}); choose another folder"
+    )]
+    Occupied(PathBuf),
+    /// The disk says no.
+    #[error("cannot write {path}: {source}")]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// The failure of the disk.
+        source: io::Error,
+    },
+    /// What was just written cannot be read again.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+}
+
+impl FolderError {
+    /// What a failure of the disk at a file or folder is.
+    pub(crate) fn at(path: &Path) -> impl Fn(io::Error) -> Self + '_ {
+        move |source| Self::Write { path: path.to_owned(), source }
+    }
+}
+
+/// Why a run's folder cannot be read.
+#[derive(Debug, Error)]
+pub enum ReadError {
+    /// It is no run's folder.
+    #[error("{0} holds no run: it has no {MANIFEST_FILE}; give the folder of `replay run --out`")]
+    NoRun(PathBuf),
+    /// The disk says no.
+    #[error("cannot read {path}: {source}")]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The failure of the disk.
+        source: io::Error,
+    },
+    /// A file is not what a run writes.
+    #[error("{path}, line {line}: expected {expected}, found `{found}`; run the replay again")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// The line, from 1; 0 for the file as a whole.
+        line: u64,
+        /// What should be there.
+        expected: String,
+        /// What is there.
+        found: String,
+    },
+}
