@@ -1,6 +1,6 @@
 //! Writes a run's folder while the run goes on, so that it is never half there and never in memory.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -14,6 +14,7 @@ use super::convert;
 use super::events::{AuditLog, EventLog};
 use super::manifest::Manifest;
 use super::read::ReadError;
+use super::removable::{self, NotOurs};
 use super::tables::{Positions, StreamedTables, SummaryNumbers, TABLES, Table};
 use crate::sink::{Record, RunSink};
 use crate::summary::Summary;
@@ -31,11 +32,14 @@ pub const REPORT_FILE: &str = "report.html";
 /// Why a run's folder cannot be written.
 #[derive(Debug, Error)]
 pub enum FolderError {
-    /// There is something else.
-    #[error(
-        "{0} is not empty and holds no earlier run (no {MANIFEST_FILE}); choose another folder"
-    )]
-    Occupied(PathBuf),
+    /// There is something that is not ours to remove.
+    #[error("{folder} {what}; choose another folder")]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+        /// What is there.
+        what: NotOurs,
+    },
     /// The disk says no.
     #[error("cannot write {path}: {source}")]
     Write {
@@ -69,15 +73,13 @@ pub(crate) struct FolderWriter {
 
 impl FolderWriter {
     /// Begins the folder of a run that trades `instruments`. A folder that holds an earlier run will
-    /// be replaced; one that holds anything else is left alone.
+    /// be replaced; one that holds anything else is left alone: see [`removable`].
     ///
     /// # Errors
     /// [`FolderError`]; nothing has changed then.
     pub(crate) fn create(folder: &Path, instruments: &[InstrumentId]) -> Result<Self, FolderError> {
-        let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-        if occupied && !folder.join(MANIFEST_FILE).is_file() {
-            return Err(FolderError::Occupied(folder.to_owned()));
-        }
+        let seen = removable::check(folder).map_err(FolderError::at(folder))?;
+        seen.map_err(|what| FolderError::Occupied { folder: folder.to_owned(), what })?;
         let aside = AtomicFolder::create_beside(folder).map_err(FolderError::at(folder))?;
         let path = aside.unfinished_path();
         Ok(Self {
@@ -130,7 +132,11 @@ impl CompleteFolder {
 
     /// Puts them where they belong, in place of an earlier run.
     pub(crate) fn put_in_place(self) -> Result<(), FolderError> {
-        self.aside.commit(&self.folder).map_err(FolderError::at(&self.folder))
+        // What was put there while the run went on is not ours either.
+        let may_remove = |old: &Path| {
+            removable::check(old)?.map_err(|what| io::Error::other(format!("it {what}")))
+        };
+        self.aside.commit(may_remove).map_err(FolderError::at(&self.folder))
     }
 }
 

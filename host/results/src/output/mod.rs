@@ -10,10 +10,12 @@ mod folder;
 mod manifest;
 pub mod narrative;
 pub(crate) mod read;
+mod removable;
 pub(crate) mod tables;
 
 pub(crate) use folder::FolderWriter;
 pub use folder::{AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, REPORT_FILE};
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
 pub use read::ReadError;
+pub use removable::NotOurs;
 pub use tables::{Column, Kind, TABLES, Table};
