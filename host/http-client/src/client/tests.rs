@@ -63,7 +63,7 @@ fn no_part_of_the_key_is_left_where_words_are_cut() {
     for body in [long(KEY), long(&encoded), format!(r#"{{"message": "{}"}}"#, long(KEY))] {
         let (found, _) = asked(ResponseTemplate::new(400).set_body_string(body));
         let Err(HttpError::Refused { message, .. }) = found else { panic!("{found:?}") };
-        assert_eq!(message, format!("{}*** and...", "x".repeat(SHOWN_CHARS - 10)));
+        assert_eq!(message, format!("{}*** and mo...", "x".repeat(SHOWN_CHARS - 10)));
     }
 }
 
