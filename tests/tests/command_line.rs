@@ -236,6 +236,65 @@ fn a_folder_with_something_else_is_left_alone() {
 }
 
 #[test]
+fn a_run_removes_an_earlier_run_and_nothing_else() {
+    let user = user();
+    user.good(&format!("{RUN} --out a"));
+    user.good(&format!("{RUN} --out a"));
+    fs::write(user.path("a/thesis.txt"), "years of work").unwrap();
+    let before = files(&user.path("a"));
+    let (code, errors) = user.bad(&format!("{RUN} --out a"));
+    assert_eq!(code, 1);
+    assert!(errors.contains("a holds `thesis.txt` beside an earlier run"), "{errors}");
+    assert!(files(&user.path("a")) == before);
+
+    fs::write(user.path("file"), "mine").unwrap();
+    let (_, errors) = user.bad(&format!("{RUN} --out file"));
+    assert!(errors.contains("file is no folder"), "{errors}");
+    assert_eq!(fs::read(user.path("file")).unwrap(), b"mine");
+
+    fs::create_dir(user.path("extension")).unwrap();
+    fs::write(user.path("extension/manifest.json"), r#"{"manifest_version": 3}"#).unwrap();
+    let (_, errors) = user.bad(&format!("{RUN} --out extension"));
+    assert!(errors.contains("holds no earlier run"), "{errors}");
+    assert_eq!(files(&user.path("extension")).len(), 1);
+}
+
+#[test]
+fn a_run_leaves_nothing_aside() {
+    let user = user();
+    let aside = |folder: &str| {
+        let names = fs::read_dir(user.path(folder)).unwrap();
+        let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.starts_with(".kumiki-")).count()
+    };
+    fs::create_dir(user.path("here")).unwrap();
+    let arguments = RUN.replace("--data data", "--data ../data --out .");
+    let mut command = user.command(&arguments);
+    let output = command.current_dir(user.path("here")).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("no name under which"));
+    assert_eq!(fs::read_dir(user.path("here")).unwrap().count(), 0);
+
+    // A killed run cannot take its folder away; the next one of the same name does.
+    let run = format!("{RUN} --speed 1 --quiet --out a");
+    let mut child = user.command(&run).stdout(Stdio::null()).spawn().unwrap();
+    while aside(".") == 0 {
+        assert!(child.try_wait().unwrap().is_none(), "the run ended by itself");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // One that runs keeps its folder.
+    user.good(&format!("{RUN} --out a"));
+    assert_eq!(aside("."), 1);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(aside("."), 1);
+    user.good(&format!("{RUN} --out b"));
+    assert_eq!(aside("."), 1, "another name");
+    user.good(&format!("{RUN} --out a"));
+    assert_eq!(aside("."), 0);
+}
+
+#[test]
 fn a_refused_configuration_leaves_the_earlier_run() {
     let user = user();
     user.good(&format!("{RUN} --out a"));
@@ -367,6 +426,49 @@ fn the_log_can_be_json_lines() {
     let [line] = &lines(&said)[..] else { panic!("{}", said.errors) };
     assert_eq!((said.code, &line["level"]), (1, &"ERROR".into()));
     assert!(line["message"].as_str().unwrap().contains("nowhere"), "{line}");
+}
+
+#[test]
+fn failures_are_json_where_the_log_is() {
+    let user = user();
+    let line = |said: Said| -> serde_json::Value {
+        let [line] = said.errors.lines().collect::<Vec<_>>()[..] else { panic!("{}", said.errors) };
+        serde_json::from_str(line).unwrap()
+    };
+    for (arguments, wanted) in [
+        ("replay run --log-format json", "required arguments were not provided"),
+        ("--log-format=json data check --nonsense", "unexpected argument '--nonsense'"),
+        ("update --from-files a --days 0 --log-format json", "--days"),
+        ("--log-format json --log loud strategy list", "invalid value 'loud'"),
+    ] {
+        let said = user.said(arguments);
+        assert_eq!(said.code, 2, "{arguments}");
+        let line = line(said);
+        assert_eq!((&line["level"], &line["target"]), (&"ERROR".into(), &"cli".into()));
+        let message = line["message"].as_str().unwrap();
+        assert!(message.contains(wanted) && !message.starts_with("error"), "{message}");
+    }
+    let output = user.command("data").env("KUMIKI_LOG_FORMAT", "json").output().unwrap();
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(serde_json::from_str::<serde_json::Value>(text.trim_end()).is_ok(), "{text}");
+    assert!(user.good("data --help --log-format json").starts_with("Make and check"));
+
+    let failed = user.said(&format!("{RUN} --param fats=1 --log-format json"));
+    assert_eq!(failed.code, 3);
+    let line = line(failed);
+    assert_eq!(line["level"], "ERROR");
+    assert!(line["message"].as_str().unwrap().contains("unknown parameter"), "{line}");
+}
+
+#[test]
+fn an_empty_variable_of_the_log_is_not_set() {
+    let user = UserFolder::empty();
+    let mut command = user.command("strategy check sma-cross --cache file");
+    fs::write(user.path("file"), "no folder").unwrap();
+    let output = command.env("KUMIKI_LOG", "").env("KUMIKI_LOG_FORMAT", "").output().unwrap();
+    let errors = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(0), "{errors}");
+    assert!(errors.starts_with("warning: the compiled strategy could not be kept"), "{errors}");
 }
 
 #[test]

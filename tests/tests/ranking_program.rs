@@ -239,6 +239,23 @@ fn a_file_of_a_gigabyte_is_sent_in_little_memory() {
     }
 }
 
+#[cfg(unix)]
+#[test]
+fn a_token_that_is_no_text_is_not_shown() {
+    use std::os::unix::ffi::OsStrExt;
+
+    let token = std::ffi::OsStr::from_bytes(b"a-secret-for-tests-only\xff");
+    let mut command = command(&["rank", "serve", "--listen", "127.0.0.1:0"]);
+    let output = command.env("KUMIKI_RANK_TOKEN", token).output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    assert!(
+        errors.contains("KUMIKI_RANK_TOKEN") && errors.contains("other characters"),
+        "{errors}"
+    );
+    assert!(!errors.contains("a-secret"), "{errors}");
+}
+
 #[test]
 fn tokens_are_asked_for_and_never_shown() {
     let secret = "a-secret-for-tests-only";

@@ -269,6 +269,18 @@ fn what_cannot_be_fetched_is_told_with_reasons() {
 }
 
 #[test]
+fn a_key_of_the_public_source_that_cannot_be_used_is_told() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = Server::start(|_| Some((200, "No data".to_owned())));
+    let mut command = update(folder.path(), &server, &["--codes", "7203"]);
+    let output = command.env("KUMIKI_PUBLIC_API_KEY", "two words").output().unwrap();
+    let (table, errors) = texts(&output);
+    let wanted = "KUMIKI_PUBLIC_API_KEY: not one word";
+    assert!(table.contains(wanted), "{table}{errors}");
+    assert!(!table.contains("two words") && !errors.contains("two words"), "{table}{errors}");
+}
+
+#[test]
 fn history_comes_from_files_without_network() {
     let folder = tempfile::tempdir().unwrap();
     let files = tempfile::tempdir().unwrap();

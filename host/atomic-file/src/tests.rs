@@ -107,6 +107,10 @@ fn a_private_file_is_for_its_user() {
     assert_eq!(mode(AtomicFile::create_private_in(folder.path()).unwrap(), "b"), 0o600);
 }
 
+fn anything(_: &Path) -> io::Result<()> {
+    Ok(())
+}
+
 #[test]
 fn a_folder_is_whole_or_not_there() {
     let around = tempfile::tempdir().unwrap();
@@ -114,8 +118,8 @@ fn a_folder_is_whole_or_not_there() {
     for text in ["old", "new"] {
         let folder = AtomicFolder::create_beside(&path).unwrap();
         fs::write(folder.unfinished_path().join(text), text).unwrap();
-        folder.commit(&path).unwrap();
-        assert_eq!(names(&path), [text]);
+        folder.commit(anything).unwrap();
+        assert_eq!((names(&path), names(folder_of(&path))), (vec![text.into()], vec!["a".into()]));
     }
     let folder = AtomicFolder::create_beside(&path).unwrap();
     fs::write(folder.unfinished_path().join("half"), "half").unwrap();
@@ -127,10 +131,8 @@ fn a_folder_is_whole_or_not_there() {
     );
 }
 
-/// A folder that is somebody's working directory under this name cannot be renamed.
-#[cfg(unix)]
 #[test]
-fn a_folder_that_cannot_have_its_name_is_kept_beside_the_old_one() {
+fn a_folder_that_may_not_be_removed_keeps_its_name() {
     let around = tempfile::tempdir().unwrap();
     let path = around.path().join("run");
     fs::create_dir(&path).unwrap();
@@ -138,7 +140,89 @@ fn a_folder_that_cannot_have_its_name_is_kept_beside_the_old_one() {
     let folder = AtomicFolder::create_beside(&path).unwrap();
     fs::write(folder.unfinished_path().join("new"), "new").unwrap();
     let complete = folder.unfinished_path().to_owned();
-    let error = folder.commit(&path.join(".")).unwrap_err().to_string();
-    assert!(error.contains("what is complete is in"), "{error}");
+    let no = |old: &Path| Err(io::Error::other(format!("{:?} is there", names(old))));
+    let error = folder.commit(no).unwrap_err().to_string();
+    let wanted = format!("[\"old\"] is there; what is complete is in {}", complete.display());
+    assert_eq!(error, wanted);
     assert_eq!((names(&path), names(&complete)), (vec!["old".into()], vec!["new".into()]));
+    // Nor does the next folder of this name remove what is complete.
+    AtomicFolder::create_beside(&path).unwrap().commit(anything).unwrap();
+    assert_eq!((names(&path), names(&complete)), (vec![], vec!["new".into()]));
+}
+
+#[test]
+fn what_has_no_name_cannot_be_replaced() {
+    for path in [".", "..", "/", ""] {
+        let error = AtomicFolder::create_beside(Path::new(path)).unwrap_err();
+        assert!(error.to_string().contains("no name"), "{path}: {error}");
+    }
+    let around = tempfile::tempdir().unwrap();
+    let folder = AtomicFolder::create_beside(&around.path().join("a/.")).unwrap();
+    assert!(folder.unfinished_path().starts_with(around.path()));
+    folder.commit(anything).unwrap();
+    assert_eq!(names(around.path()), ["a"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_folder_stays() {
+    let around = tempfile::tempdir().unwrap();
+    let (link, real) = (around.path().join("last"), around.path().join("a"));
+    fs::create_dir(&real).unwrap();
+    std::os::unix::fs::symlink("a", &link).unwrap();
+    let folder = AtomicFolder::create_beside(&link).unwrap();
+    fs::write(folder.unfinished_path().join("new"), "new").unwrap();
+    folder.commit(anything).unwrap();
+    assert!(link.is_symlink());
+    assert_eq!(
+        (names(&real), names(around.path())),
+        (vec!["new".into()], vec!["a".into(), "last".into()])
+    );
+}
+
+/// What a killed process leaves: the folder aside, and no lock.
+fn leftover(path: &Path, owner: &str) -> std::path::PathBuf {
+    let aside =
+        Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(folder_of(path)).unwrap().keep();
+    fs::write(aside.join("owner"), owner).unwrap();
+    fs::create_dir(aside.join("new")).unwrap();
+    fs::write(aside.join("new").join("half"), "half").unwrap();
+    aside
+}
+
+#[test]
+fn what_a_killed_process_left_is_removed_when_it_is_ours() {
+    let around = tempfile::tempdir().unwrap();
+    let path = around.path().join("a");
+    fs::create_dir(&path).unwrap();
+    let ours = leftover(&path, "a");
+    let with_old = leftover(&path, "a");
+    fs::create_dir(with_old.join("old")).unwrap();
+    let of_another_name = leftover(&path, "b");
+    let with_something_else = leftover(&path, "a");
+    fs::write(with_something_else.join("thesis.txt"), "years of work").unwrap();
+    let without_owner = leftover(&path, "a");
+    fs::remove_file(without_owner.join("owner")).unwrap();
+    let file = around.path().join(".kumiki-file");
+    fs::write(&file, "a").unwrap();
+    let in_use = AtomicFolder::create_beside(&path).unwrap();
+    assert!(!ours.exists() && !with_old.exists());
+    let second = AtomicFolder::create_beside(&path).unwrap();
+    for kept in [&of_another_name, &with_something_else, &without_owner, &file, &path]
+        .map(|path| path.exists())
+    {
+        assert!(kept);
+    }
+    assert!(in_use.unfinished_path().is_dir() && second.unfinished_path().is_dir());
+}
+
+#[test]
+fn a_folder_whose_successor_was_killed_gets_its_name_back() {
+    let around = tempfile::tempdir().unwrap();
+    let path = around.path().join("a");
+    let aside = leftover(&path, "a");
+    fs::create_dir(aside.join("old")).unwrap();
+    fs::write(aside.join("old").join("run"), "whole").unwrap();
+    drop(AtomicFolder::create_beside(&path).unwrap());
+    assert_eq!((names(around.path()), names(&path)), (vec!["a".into()], vec!["run".into()]));
 }

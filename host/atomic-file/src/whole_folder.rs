@@ -1,67 +1,160 @@
 //! Folders that are there as a whole or not at all.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, TempDir};
 
 use crate::UNFINISHED_PREFIX;
 use crate::folder::{folder_of, sync_folder};
 
-/// A folder that is being filled under another name, beside the one that it will be. Dropped before
+/// The file that says for which name a folder aside is; its writer has it locked.
+const OWNER: &str = "owner";
+/// The folder that is being filled.
+const NEW: &str = "new";
+/// The folder that had the name before.
+const OLD: &str = "old";
+
+/// A folder that is being filled in another one aside, beside the one that it will be. Dropped before
 /// [`Self::commit`], it is removed with everything in it.
+///
+/// What a killed process has left aside is removed by the next folder of the same name. This is ours
+/// to delete:
+///
+/// | what | when |
+/// |---|---|
+/// | a folder `.kumiki-*` beside the name | its `owner` holds the name, nobody has that locked, and besides there is nothing but `new` and `old` |
+/// | the folder in it that had the name before | another one has the name; else it gets its name back |
+/// | everything else | never |
 #[derive(Debug)]
-pub struct AtomicFolder(TempDir);
+pub struct AtomicFolder {
+    // Closed before the folder is removed; some systems want it so.
+    owner: File,
+    aside: TempDir,
+    path: PathBuf,
+    unfinished: PathBuf,
+}
 
 impl AtomicFolder {
     /// A new, empty folder beside `path`, for which the folder around it is made where it is missing.
+    /// A link is followed: what it points to will be replaced.
     ///
     /// # Errors
-    /// What the system says when the folder cannot be made.
+    /// What the system says when the folder cannot be made, or that `path` has no name of its own, as
+    /// `.`, `..` and `/`: nothing can take its place.
     pub fn create_beside(path: &Path) -> io::Result<Self> {
-        let around = folder_of(path);
+        let path = if path.is_symlink() { fs::canonicalize(path)? } else { path.to_owned() };
+        let Some(name) = path.file_name() else {
+            let text = "it has no name under which it could be replaced; name a folder";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, text));
+        };
+        let around = folder_of(&path);
+        // Without what may follow the name, as in `a/.`.
+        let path = around.join(name);
         fs::create_dir_all(around)?;
-        Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(around).map(Self)
+        remove_leftovers(around, name)?;
+        let aside = Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(around)?;
+        let mut owner = File::create_new(aside.path().join(OWNER))?;
+        // It is empty until it is locked. Where the system has no locks it stays so, and is nobody's.
+        if owner.lock().is_ok() {
+            owner.write_all(name.as_encoded_bytes())?;
+        }
+        let unfinished = aside.path().join(NEW);
+        fs::create_dir(&unfinished)?;
+        Ok(Self { owner, aside, path, unfinished })
     }
 
     /// Where the folder is before it has its name.
     #[must_use]
     pub fn unfinished_path(&self) -> &Path {
-        self.0.path()
+        &self.unfinished
     }
 
-    /// Gives the folder the name `path`, beside which it was made, in the place of the folder that
-    /// has it. That one is away for the instant between, as folders cannot be renamed over each
-    /// other everywhere; what is in the folder is brought to the disk when the system likes.
+    /// Gives the folder the name beside which it was made, in the place of what has it, which is
+    /// removed if `may_remove` agrees: it is asked once that is away, so nothing can come in later.
+    /// The name is free for the instant between, as folders cannot be renamed over each other
+    /// everywhere; what is in the folder is brought to the disk when the system likes.
     ///
     /// # Errors
-    /// What the system says, with the name under which the complete folder is there; the folder that
-    /// had the name keeps it then.
-    pub fn commit(self, path: &Path) -> io::Result<()> {
-        // What is complete is not removed, even where it cannot have its name.
-        let complete = self.0.keep();
-        replace_folder(&complete, path).map_err(|error| {
-            let text = format!("{error}; what is complete is in {}", complete.display());
-            io::Error::new(error.kind(), text)
-        })?;
-        sync_folder(folder_of(path))
+    /// What the system or `may_remove` says, with the path at which the complete folder is left;
+    /// what had the name keeps it then.
+    pub fn commit(self, may_remove: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+        let Self { owner, aside, path, unfinished } = self;
+        if let Err(error) = replace_folder(&unfinished, &path, aside.path(), may_remove) {
+            // What is complete is not removed, now or by the next one.
+            drop(owner);
+            let left = aside.keep();
+            let _ = fs::remove_file(left.join(OWNER));
+            let text = format!("{error}; what is complete is in {}", unfinished.display());
+            return Err(io::Error::new(error.kind(), text));
+        }
+        drop(owner);
+        // What cannot be removed of the old folder is no harm to the new one.
+        let _ = aside.close();
+        sync_folder(folder_of(&path))
     }
 }
 
-/// Renames a folder to `path`; one that has this name makes room first, and is removed at last.
-fn replace_folder(complete: &Path, path: &Path) -> io::Result<()> {
+/// Renames a folder to `path`; what has this name makes room first.
+fn replace_folder(
+    complete: &Path,
+    path: &Path,
+    aside: &Path,
+    may_remove: impl FnOnce(&Path) -> io::Result<()>,
+) -> io::Result<()> {
     if fs::symlink_metadata(path).is_err() {
         return fs::rename(complete, path);
     }
-    let aside = Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(folder_of(path))?;
-    let old = aside.path().join("old");
+    let old = aside.join(OLD);
     fs::rename(path, &old)?;
-    if let Err(error) = fs::rename(complete, path) {
+    if let Err(error) = may_remove(&old).and_then(|()| fs::rename(complete, path)) {
         fs::rename(&old, path)?;
         return Err(error);
     }
-    // What cannot be removed of the old folder is no harm to the new one.
-    let _ = aside.close();
     Ok(())
+}
+
+/// Removes what killed processes have left beside the name; see [`AtomicFolder`].
+fn remove_leftovers(around: &Path, name: &OsStr) -> io::Result<()> {
+    for entry in fs::read_dir(around)? {
+        let entry = entry?;
+        let begin = entry.file_name();
+        let is_aside = begin.as_encoded_bytes().starts_with(UNFINISHED_PREFIX.as_bytes());
+        if is_aside && entry.file_type()?.is_dir() {
+            // What cannot be read or removed is left: it is in nobody's way.
+            let _ = remove_leftover(&entry.path(), &around.join(name));
+        }
+    }
+    Ok(())
+}
+
+fn remove_leftover(aside: &Path, path: &Path) -> io::Result<()> {
+    let owner = aside.join(OWNER);
+    if !fs::symlink_metadata(&owner)?.is_file() {
+        return Ok(());
+    }
+    let lock = File::options().read(true).write(true).open(&owner)?;
+    let name = path.file_name().unwrap_or_default();
+    if lock.try_lock().is_err() || fs::read(&owner)? != name.as_encoded_bytes() {
+        return Ok(());
+    }
+    for entry in fs::read_dir(aside)? {
+        if ![OWNER, NEW, OLD].map(OsStr::new).contains(&entry?.file_name().as_os_str()) {
+            return Ok(());
+        }
+    }
+    let old = aside.join(OLD);
+    if fs::symlink_metadata(path).is_err() && old.is_dir() {
+        fs::rename(&old, path)?;
+    }
+    for part in [NEW, OLD].map(|part| aside.join(part)) {
+        if fs::symlink_metadata(&part).is_ok() {
+            fs::remove_dir_all(&part)?;
+        }
+    }
+    drop(lock);
+    fs::remove_file(&owner)?;
+    fs::remove_dir(aside)
 }

@@ -3,17 +3,22 @@
 mod rank;
 mod update;
 
+use std::env;
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::{InstrumentId, JstDate, Money, VendorCode};
 use replay::Multiplier;
 use replay::data_set::TickChoice;
 use results::report::RUNS_COMPARED_MAX;
 use sweep::{Axis, Statistic, WalkForward};
+use tracing::Level;
 
 use crate::execution::ExecutionArgs;
-use crate::logging::LogArgs;
+use crate::logging::{self, LogArgs};
+use crate::standard_error;
 
 pub(crate) use self::update::UpdateArgs;
 pub(crate) use rank::{
@@ -494,24 +499,33 @@ fn parse_date(text: &str) -> Result<JstDate, String> {
     text.parse().map_err(|_| format!("`{text}` is no date; write YYYY-MM-DD, like 2025-01-31"))
 }
 
-pub(crate) fn parse_whole(text: &str) -> Result<u32, String> {
-    let most = u32::MAX;
-    text.parse().map_err(|_| format!("`{text}` is no whole number; write one from 0 to {most}"))
-}
-
-pub(crate) fn parse_latency(text: &str) -> Result<u64, String> {
-    let duration = humantime::parse_duration(text)
-        .map_err(|error| format!("{error}; write a duration like 0ms, 250us or 1s"))?;
-    let one_day = std::time::Duration::from_secs(86_400);
-    if duration > one_day {
-        return Err("more than one day".to_owned());
-    }
-    u64::try_from(duration.as_nanos()).map_err(|error| error.to_string())
-}
-
 /// Ends the program as wrong arguments do, for what only shows when they are looked at together.
 pub(crate) fn refuse(problem: &str) -> ! {
-    Cli::command().error(clap::error::ErrorKind::ValueValidation, problem).exit()
+    end(&Cli::command().error(ErrorKind::ValueValidation, problem))
+}
+
+/// The arguments of this process. Wrong ones end it, and so do wishes for help.
+pub(crate) fn parse() -> Cli {
+    standard_error::set_json(logging::asks_for_json(env::args_os().skip(1)));
+    // A variable of the log that is empty is one that is not set.
+    let is_empty = |name: &OsStr| env::var_os(name).is_some_and(|value| value.is_empty());
+    let mut command = Cli::command().mut_args(|argument| match argument.get_env() {
+        Some(name) if is_empty(name) => argument.env(None::<&'static str>),
+        _ => argument,
+    });
+    let matches = command.try_get_matches_from_mut(env::args_os());
+    let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
+    cli.unwrap_or_else(|error| end(&error.format(&mut command)))
+}
+
+fn end(error: &clap::Error) -> ! {
+    if !error.use_stderr() || !standard_error::is_json() {
+        error.exit()
+    }
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    standard_error::write_json(Level::ERROR, format_args!("{text}"));
+    std::process::exit(error.exit_code())
 }
 
 #[cfg(test)]
@@ -540,13 +554,6 @@ mod tests {
         for text in ["2025-13-01", "2025-02-30", "tomorrow", ""] {
             assert!(parse_date(text).unwrap_err().contains("write YYYY-MM-DD"), "{text}");
         }
-    }
-
-    #[test]
-    fn latencies_are_durations() {
-        assert_eq!(parse_latency("250us"), Ok(250_000));
-        assert!(parse_latency("5").unwrap_err().contains("write a duration like"));
-        assert_eq!(parse_latency("2days"), Err("more than one day".to_owned()));
     }
 
     #[test]

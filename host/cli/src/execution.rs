@@ -6,8 +6,6 @@ use clap::Args;
 use exchange::ExecutionModel;
 use exchange::{Commission, Preset};
 
-use crate::args::{parse_latency, parse_whole};
-
 /// How the exchange fills orders: a named set of parameters, and single ones in place of its own.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct ExecutionArgs {
@@ -51,6 +49,21 @@ fn parse_queue(text: &str) -> Result<Queue, String> {
             .map(|shares| Queue(Some(shares)))
             .map_err(|_| format!("`{text}` is no number of shares; write one, or `endless`")),
     }
+}
+
+fn parse_whole(text: &str) -> Result<u32, String> {
+    let most = u32::MAX;
+    text.parse().map_err(|_| format!("`{text}` is no whole number; write one from 0 to {most}"))
+}
+
+fn parse_latency(text: &str) -> Result<u64, String> {
+    let duration = humantime::parse_duration(text)
+        .map_err(|error| format!("{error}; write a duration like 0ms, 250us or 1s"))?;
+    let one_day = Duration::from_secs(86_400);
+    if duration > one_day {
+        return Err("more than one day".to_owned());
+    }
+    u64::try_from(duration.as_nanos()).map_err(|error| error.to_string())
 }
 
 impl ExecutionArgs {
@@ -126,5 +139,12 @@ mod tests {
         assert!(error("--slippage-ticks=-1").contains("`-1` is no whole number"));
         assert!(error("--queue-ahead=few").contains("write one, or `endless`"));
         assert!(error("--commission=0.1%").contains("write `none`, `450ppm`"));
+    }
+
+    #[test]
+    fn latencies_are_durations() {
+        assert_eq!(parse_latency("250us"), Ok(250_000));
+        assert!(parse_latency("5").unwrap_err().contains("write a duration like"));
+        assert_eq!(parse_latency("2days"), Err("more than one day".to_owned()));
     }
 }

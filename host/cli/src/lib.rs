@@ -27,6 +27,7 @@ mod replay_run;
 mod replay_sweep;
 mod schemas;
 mod sql;
+mod standard_error;
 mod strategy;
 mod table;
 mod terminal;
@@ -34,9 +35,7 @@ mod update;
 
 use std::process::ExitCode;
 
-use clap::Parser;
-
-use args::{Cli, Command, DataCommand, RankCommand, ReplayCommand, StrategyCommand};
+use args::{Command, DataCommand, RankCommand, ReplayCommand, StrategyCommand};
 use logging::LogDefault;
 
 /// The strategy failed; what it did before is in the results.
@@ -101,7 +100,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
-    let cli = Cli::parse();
+    let cli = args::parse();
     let started = cli.log.start(default_log(&cli.command));
     let ended = started.and_then(|()| run(&cli.command));
     let printed = output::finish();

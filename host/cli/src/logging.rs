@@ -3,15 +3,13 @@
 //! Libraries below us have events too. They are left out at every level, because they may hold an
 //! address, and the web broker's is a secret.
 
-use std::fmt::{self, Arguments, Write as _};
-use std::io::{self, Write};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::env;
+use std::ffi::OsString;
+use std::fmt::{self, Write as _};
 
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use domain::clock::wall_now;
-use serde_json::json;
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber, subscriber};
 use tracing_subscriber::Layer;
@@ -22,7 +20,7 @@ use tracing_subscriber::fmt::{self as lines, FmtContext, FormattedFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::{LookupSpan, Registry};
 
-use crate::progress;
+use crate::standard_error::{self, StandardError, utc};
 
 /// The crates whose events are shown: all of host/, as targets name them.
 const OWN: [&str; 15] = [
@@ -43,22 +41,26 @@ const OWN: [&str; 15] = [
     "update",
 ];
 
-/// Whether standard error is for scripts.
-static JSON: AtomicBool = AtomicBool::new(false);
+/// Where the level may come from, besides the arguments.
+const LEVEL_VARIABLE: &str = "KUMIKI_LOG";
+/// Where the format may come from, besides the arguments.
+const FORMAT_VARIABLE: &str = "KUMIKI_LOG_FORMAT";
+/// The argument for the format.
+const FORMAT_ARGUMENT: &str = "--log-format";
 
 /// What is logged, and how; the same under every command.
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Log (standard error)")]
 pub(crate) struct LogArgs {
     /// What is logged. Default: warn; info for `rank serve` and `update`.
-    #[arg(long, value_name = "LEVEL", env = "KUMIKI_LOG", global = true)]
+    #[arg(long, value_name = "LEVEL", env = LEVEL_VARIABLE, global = true)]
     log: Option<LogLevel>,
 
     /// How it is written; json makes one object a line of everything on standard error.
     #[arg(
         long,
         value_name = "FORMAT",
-        env = "KUMIKI_LOG_FORMAT",
+        env = FORMAT_VARIABLE,
         global = true,
         default_value = "human"
     )]
@@ -133,6 +135,7 @@ impl LogArgs {
             _ => level.max(LevelFilter::INFO),
         });
         let events = lines::layer().with_writer(|| StandardError);
+        standard_error::set_json(self.log_format == LogFormat::Json);
         let started = match self.log_format {
             LogFormat::Human => {
                 let human = Human { with_time: default == LogDefault::Service };
@@ -141,7 +144,6 @@ impl LogArgs {
                 )
             }
             LogFormat::Json => {
-                JSON.store(true, Ordering::Relaxed);
                 let json = events.json().flatten_event(true).with_current_span(false);
                 subscriber::set_global_default(
                     Registry::default().with(json.with_timer(Utc).with_filter(own)),
@@ -152,34 +154,28 @@ impl LogArgs {
     }
 }
 
+/// Whether the words of a command line ask for JSON. For what has to be said before they are
+/// understood: that they are wrong.
+pub(crate) fn asks_for_json(words: impl IntoIterator<Item = OsString>) -> bool {
+    let mut words = words.into_iter().take_while(|word| word != "--");
+    let mut format = env::var_os(FORMAT_VARIABLE);
+    while let Some(word) = words.next() {
+        let value = |word: &OsString| {
+            let value = word.to_str()?.strip_prefix(FORMAT_ARGUMENT)?.strip_prefix('=')?;
+            Some(OsString::from(value))
+        };
+        if word == FORMAT_ARGUMENT {
+            format = words.next();
+        } else if let Some(value) = value(&word) {
+            format = Some(value);
+        }
+    }
+    format.is_some_and(|format| format == "json")
+}
+
 fn is_own(one: &Metadata<'_>) -> bool {
     let target = one.target();
     OWN.contains(&target.split_once("::").map_or(target, |(name, _)| name))
-}
-
-/// Whether standard error is for scripts, so that nothing but JSON belongs there.
-pub(crate) fn is_json() -> bool {
-    JSON.load(Ordering::Relaxed)
-}
-
-/// Writes a text of the command itself as a line of the log, whatever the level. Where it cannot be
-/// written there is nobody left to tell.
-pub(crate) fn write_json(level: Level, text: Arguments<'_>) {
-    let mut line = json!({
-        "timestamp": utc().to_string(),
-        "level": level.as_str(),
-        "message": text.to_string(),
-        "target": "cli",
-    })
-    .to_string();
-    line.push('\n');
-    let _ = StandardError.write_all(line.as_bytes());
-}
-
-/// Now, as JSON logs have it.
-fn utc() -> impl fmt::Display {
-    let now: SystemTime = UNIX_EPOCH + Duration::from_nanos(wall_now().nanos());
-    humantime::format_rfc3339_micros(now)
 }
 
 struct Utc;
@@ -230,25 +226,19 @@ where
     }
 }
 
-/// Standard error below the progress line. A closed one does not end a service.
-struct StandardError;
-
-impl Write for StandardError {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        progress::suspended(|| {
-            let _ = io::stderr().lock().write_all(bytes);
-        });
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn words_ask_for_json() {
+        let asks = |line: &str| asks_for_json(line.split_whitespace().map(OsString::from));
+        assert!(asks("data check --log-format json") && asks("--log-format=json rank --nonsense"));
+        assert!(asks("--log-format human --log-format json"));
+        for line in ["", "json", "--log-format human", "--log-format", "-- --log-format json"] {
+            assert!(!asks(line), "{line}");
+        }
+    }
 
     #[test]
     fn every_crate_of_the_host_is_shown() {

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use tracing::Level;
 
-use crate::{logging, progress};
+use crate::standard_error;
 
 /// Nobody reads standard output any more.
 static CLOSED: AtomicBool = AtomicBool::new(false);
@@ -48,18 +48,18 @@ pub(crate) fn to_stdout(text: Arguments<'_>, end: &str) {
 /// Prints a line of text, as a line of the log where that is for scripts; where it cannot be printed
 /// there is nobody left to tell.
 pub(crate) fn to_stderr(text: Arguments<'_>) {
-    if logging::is_json() {
-        return logging::write_json(Level::INFO, text);
+    if standard_error::is_json() {
+        return standard_error::write_json(Level::INFO, text);
     }
-    progress::suspended(|| {
+    standard_error::suspended(|| {
         let _ = write(&mut io::stderr().lock(), text, "\n");
     });
 }
 
 /// Prints why the command failed.
 pub(crate) fn failure(text: &str) {
-    if logging::is_json() {
-        return logging::write_json(Level::ERROR, format_args!("{text}"));
+    if standard_error::is_json() {
+        return standard_error::write_json(Level::ERROR, format_args!("{text}"));
     }
     to_stderr(format_args!("error: {text}"));
 }

@@ -1,28 +1,15 @@
 //! A progress line on a terminal; a plain line now and then elsewhere; nothing when told so.
 
 use std::io::IsTerminal;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use domain::clock::Stopwatch;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle, WeakProgressBar};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::logging;
+use crate::standard_error;
 
 /// How often a plain line is written where there is no terminal.
 const PLAIN_LINE_EVERY: Duration = Duration::from_secs(5);
-
-/// The line that is on the terminal now.
-static SHOWN: Mutex<Option<WeakProgressBar>> = Mutex::new(None);
-
-/// Writes something else to standard error while the progress line is away; it would be torn.
-pub(crate) fn suspended(write: impl FnOnce()) {
-    let shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    match shown.and_then(|bar| bar.upgrade()) {
-        Some(bar) => bar.suspend(write),
-        None => write(),
-    }
-}
 
 /// Progress of one piece of work.
 pub(crate) struct ProgressLine {
@@ -39,7 +26,7 @@ impl ProgressLine {
     /// Starts a line for `total` units of work (`bytes` or trades).
     pub(crate) fn start(what: &str, total: u64, bytes: bool, quiet: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
-        let quiet = quiet || logging::is_json();
+        let quiet = quiet || standard_error::is_json();
         let target = if quiet || !terminal {
             ProgressDrawTarget::hidden()
         } else {
@@ -56,7 +43,7 @@ impl ProgressLine {
             ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
         bar.set_style(style.progress_chars("=> "));
         bar.set_prefix(what.to_owned());
-        *SHOWN.lock().unwrap_or_else(PoisonError::into_inner) = Some(bar.downgrade());
+        standard_error::set_progress(bar.downgrade());
         let plain = (!quiet && !terminal)
             .then(|| Plain { what: what.to_owned(), since_line: Stopwatch::start() });
         Self { bar, plain }

@@ -19,6 +19,7 @@ use ranking::{
 use crate::Ending;
 use crate::args::{PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat};
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::terminal::grouped;
 
 pub(crate) use serve::service_sdl;
@@ -155,7 +156,7 @@ fn explain(found: &Explanation) -> Result<Ending> {
         println!("same  both gave the same rows, bit for bit");
         return Ok(Ending::Done);
     }
-    eprintln!("error: the kernel and the statement gave different rows");
+    output::failure("the kernel and the statement gave different rows");
     Ok(Ending::Problems)
 }
 

@@ -15,6 +15,7 @@ use crate::Ending;
 use crate::args::{Format, RunArgs};
 use crate::execution;
 use crate::interrupt::Interrupt;
+use crate::output;
 use crate::paths;
 use crate::progress::ProgressLine;
 use crate::strategy;
@@ -40,8 +41,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     let finished = match request.run(pace, &mut screen) {
         Ok(RequestOutcome::Finished(finished)) => finished,
         Ok(RequestOutcome::Refused(fault)) => {
-            eprintln!("error: {fault}");
+            output::failure(&fault.to_string());
             return Ok(Ending::StrategyFailed);
+        }
+        Ok(RequestOutcome::Interrupted) => {
+            eprintln!("interrupted before the first row; nothing was written");
+            return Ok(Ending::Interrupted);
         }
         Err(error) => return ended(error),
     };
@@ -56,7 +61,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
             Ending::Interrupted
         }
         RunStatus::Failed(fault) => {
-            eprintln!("error: {fault}");
+            output::failure(&fault.to_string());
             Ending::StrategyFailed
         }
     })

@@ -8,7 +8,7 @@ use anyhow::{Context, Result};
 use domain::clock::wall_now;
 use domain::{JstDate, TsNanos};
 use http_client::{CancellationToken, Network, RequestPolicy, checked_address};
-use keys::Key;
+use keys::{Key, KeyError};
 use pricestore::DataDir;
 use secrecy::SecretString;
 use update::limits::{DAYS_DEFAULT, DAYS_FIRST_RUN, WEB_BROKER_RATE};
@@ -111,9 +111,13 @@ fn sources(
     });
     let broker = secret(WEB_BROKER_PRICE_URL)
         .and_then(|address| WebBrokerSource::new(&network, address, WEB_BROKER_RATE, policy));
-    // The public source may do without a key.
-    let key = PUBLIC_KEY.find().ok();
-    let public = PublicSource::new(&network, &public_url, key, args.public_rate, policy);
+    // The public source may do without a key, but not with one that cannot be used.
+    let key = match PUBLIC_KEY.find() {
+        Err(KeyError::Missing { .. }) => Ok(None),
+        found => found.map(Some).map_err(|error| error.to_string()),
+    };
+    let public =
+        key.and_then(|key| PublicSource::new(&network, &public_url, key, args.public_rate, policy));
     Ok(vec![
         vendor
             .map_or_else(absent(SourceKind::Vendor), |source| SourceSlot::Ready(Box::new(source))),

@@ -13,6 +13,7 @@ use crate::error::{HttpError, one_line};
 use crate::limits::{CONNECT_TIME, SHOWN_CHARS, TRIES, TRIES_TOO_MANY};
 use crate::policy::RequestPolicy;
 use crate::response::{HttpResponse, body, header_text, retry_after, server_words};
+use crate::secrets::Secrets;
 
 /// How this program names itself to servers.
 const USER_AGENT: &str = concat!("kumiki/", env!("CARGO_PKG_VERSION"));
@@ -24,8 +25,7 @@ pub struct HttpClient {
     /// Shortest time between the starts of two requests.
     interval: Duration,
     since_last: Option<Stopwatch>,
-    /// What no text may ever show.
-    secrets: Vec<SecretString>,
+    secrets: Secrets,
 }
 
 /// Why a try gave no answer.
@@ -67,20 +67,25 @@ impl HttpClient {
         }
         let http = builder.build().map_err(|error| format!("no HTTP: {}", told(error)))?;
         let interval = Duration::from_secs(60) / rate.max(1);
-        Ok(Self { http, policy, interval, since_last: None, secrets: Vec::new() })
+        Ok(Self { http, policy, interval, since_last: None, secrets: Secrets::default() })
     }
 
-    /// Keeps a text out of every message, even where a server repeats it.
+    /// Keeps a text out of every message, even where a server repeats it, as it is or encoded.
     pub fn hide(&mut self, secret: &SecretString) {
-        self.secrets.push(secret.clone());
+        self.secrets.hide(secret);
     }
 
     /// A text made from a server's words, free of secrets.
     #[must_use]
-    pub fn redacted(&self, text: String) -> String {
-        let without =
-            |text: String, secret: &SecretString| text.replace(secret.expose_secret(), "***");
-        self.secrets.iter().fold(text, without)
+    pub fn redacted(&self, text: &str) -> String {
+        self.secrets.redacted(text)
+    }
+
+    /// A server's words for a message: free of secrets, one line, nothing unprintable, and at most
+    /// so many characters. Secrets go first: of one that is cut, a part would be left.
+    #[must_use]
+    pub fn words(&self, text: &str, characters_max: usize) -> String {
+        one_line(&self.redacted(text), characters_max)
     }
 
     /// Sends a GET until there is an answer, as often as that makes sense. `prepare` makes the
@@ -105,7 +110,6 @@ impl HttpClient {
             match self.pause_after(failure, &mut tries) {
                 Ok(pause) => tokio::time::sleep(pause).await,
                 Err(error) => {
-                    let error = error.map_words(|words| self.redacted(words));
                     tracing::debug!(%error, "a request failed");
                     return Err(error.into());
                 }
@@ -136,7 +140,7 @@ impl HttpClient {
         }
         let pause = pause.min(policy.retry_after_max);
         let pause_s = pause.as_secs_f64();
-        tracing::debug!(what = self.redacted(what), tries, pause_s, "a request is sent again");
+        tracing::debug!(what, tries, pause_s, "a request is sent again");
         Ok(pause)
     }
 
@@ -167,7 +171,10 @@ impl HttpClient {
             };
         }
         let pause = retry_after(header_text(&response, RETRY_AFTER.as_str()));
-        let message = server_words(response).await;
+        let message = match self.words(&server_words(response).await, SHOWN_CHARS) {
+            nothing if nothing.is_empty() => "no message".to_owned(),
+            words => words,
+        };
         match status {
             401 | 403 => Err(Failure::Final(HttpError::Key { status, message })),
             429 => {
@@ -192,7 +199,7 @@ impl HttpClient {
             let seconds = self.policy.request_time.as_secs_f64();
             return format!("no whole answer within {seconds} s");
         }
-        told(error)
+        self.words(&told(error), SHOWN_CHARS)
     }
 }
 
@@ -214,7 +221,7 @@ fn told(error: reqwest::Error) -> String {
         }
         cause = error.source();
     }
-    one_line(&text, SHOWN_CHARS)
+    text
 }
 
 /// A header's value that is never shown.

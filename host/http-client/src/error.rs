@@ -47,21 +47,8 @@ pub enum HttpError {
     Stopped,
 }
 
-impl HttpError {
-    /// The same with other words in place of the server's.
-    pub(crate) fn map_words(self, change: impl Fn(String) -> String) -> Self {
-        match self {
-            Self::Key { status, message } => Self::Key { status, message: change(message) },
-            Self::Refused { status, message } => Self::Refused { status, message: change(message) },
-            Self::Unavailable { what, tries } => Self::Unavailable { what: change(what), tries },
-            other => other,
-        }
-    }
-}
-
 /// A server's words for a message: one line, not too long, nothing unprintable.
-#[must_use]
-pub fn one_line(text: &str, characters_max: usize) -> String {
+pub(crate) fn one_line(text: &str, characters_max: usize) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let mut line: String = words
         .chars()

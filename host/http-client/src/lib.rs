@@ -13,10 +13,11 @@ pub mod limits;
 mod network;
 mod policy;
 mod response;
+mod secrets;
 
 pub use address::checked_address;
 pub use client::{HttpClient, secret_header};
-pub use error::{HttpError, one_line};
+pub use error::HttpError;
 pub use network::Network;
 pub use policy::RequestPolicy;
 pub use reqwest::Url;

@@ -5,8 +5,7 @@ use std::time::{Duration, UNIX_EPOCH};
 use domain::clock::wall_now;
 use reqwest::Response;
 
-use crate::error::one_line;
-use crate::limits::{ERROR_BODY_BYTES_MAX, SHOWN_CHARS};
+use crate::limits::ERROR_BODY_BYTES_MAX;
 
 /// What a server answered to a request that it took.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,20 +33,17 @@ pub(crate) async fn body(
     Ok(Some(body))
 }
 
-/// What a server says in the body of a failure, in one short line.
+/// What a server says in the body of a failure, as it says it; empty where it says nothing.
 pub(crate) async fn server_words(response: Response) -> String {
     let Ok(Some(body)) = body(response, ERROR_BODY_BYTES_MAX).await else {
-        return "no message".to_owned();
+        return String::new();
     };
     let json: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
     let message = json
         .as_ref()
         .and_then(|json| ["message", "error"].iter().find_map(|name| json.get(name)?.as_str()));
     let text = String::from_utf8_lossy(&body);
-    match one_line(message.unwrap_or(&text), SHOWN_CHARS) {
-        words if words.is_empty() => "no message".to_owned(),
-        words => words,
-    }
+    message.unwrap_or(&text).to_owned()
 }
 
 pub(crate) fn header_text<'a>(response: &'a Response, name: &str) -> &'a str {

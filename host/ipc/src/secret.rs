@@ -5,6 +5,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
+use serde::de::Error as _;
 use serde::{Deserialize, Deserializer};
 
 /// A password or a token: it can be read from a message but never written into one, its debug output
@@ -34,7 +35,9 @@ impl fmt::Debug for Secret {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        String::deserialize(from).map(Self::from)
+        // The usual error says what stands there instead of a text, as `integer 1234`.
+        let text = String::deserialize(from);
+        text.map(Self::from).map_err(|_| D::Error::custom("a secret must be a text"))
     }
 }
 

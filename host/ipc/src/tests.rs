@@ -206,3 +206,13 @@ fn collect_objects<'a>(schema: &'a Value, found: &mut Vec<&'a Value>) {
         _ => {}
     }
 }
+
+#[test]
+fn a_secret_that_is_no_text_is_not_shown() {
+    for value in ["4711081", "-4711081", "4711081.5", "[4711081]", r#"{"a":4711081}"#, "true"] {
+        let line = format!(r#"{{"op":"SetSecondPassword","request_id":"r-1","value":{value}}}"#);
+        let error = serde_json::from_str::<Command>(&line).unwrap_err().to_string();
+        assert!(error.contains("a secret must be a text"), "{error}");
+        assert!(!error.contains("4711081") && !error.contains("true"), "{error}");
+    }
+}

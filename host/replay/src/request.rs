@@ -81,6 +81,8 @@ pub enum RequestOutcome {
     /// The strategy refused its configuration. Nothing was replayed, and an earlier run in the folder
     /// was left: it is worth more than an empty one.
     Refused(Box<Fault>),
+    /// It was ended before its first row. Nothing was replayed, and the folder is as it was.
+    Interrupted,
     /// A run.
     Finished(Box<FinishedRun>),
 }
@@ -116,6 +118,9 @@ impl RunRequest {
             && matches!(fault.kind, FaultKind::Refused(_))
         {
             return Ok(RequestOutcome::Refused(fault.clone()));
+        }
+        if totals.status == RunStatus::Interrupted && totals.span.is_none() {
+            return Ok(RequestOutcome::Interrupted);
         }
         let manifest = self.manifest(&options, &totals, &module, &data);
         if let Some(folder) = folder {

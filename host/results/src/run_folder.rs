@@ -1,6 +1,6 @@
 //! A run's folder from its first row to its page.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +11,7 @@ use serde_json::Value;
 use crate::output::cells::{Names, TableFile};
 use crate::output::convert::other_forms;
 use crate::output::events::{AuditLog, EventLog};
+use crate::output::removable;
 use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
 use crate::output::{
     AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE, TABLES,
@@ -34,15 +35,13 @@ pub struct RunFolder {
 
 impl RunFolder {
     /// Begins the folder of a run that trades `instruments`. A folder that holds an earlier run will
-    /// be replaced; one that holds anything else is left alone.
+    /// be replaced; one that holds anything else is left alone: `output/removable.rs` has the rule.
     ///
     /// # Errors
     /// [`FolderError`]; nothing has changed then.
     pub fn create(folder: &Path, instruments: &[InstrumentId]) -> Result<Self, FolderError> {
-        let occupied = fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some());
-        if occupied && !folder.join(MANIFEST_FILE).is_file() {
-            return Err(FolderError::Occupied(folder.to_owned()));
-        }
+        let seen = removable::check(folder).map_err(FolderError::at(folder))?;
+        seen.map_err(|what| FolderError::Occupied { folder: folder.to_owned(), what })?;
         let aside = AtomicFolder::create_beside(folder).map_err(FolderError::at(folder))?;
         let path = aside.unfinished_path();
         Ok(Self {
@@ -75,7 +74,11 @@ impl RunFolder {
             other_forms(path, table)?;
         }
         report::write(path, &path.join(REPORT_FILE))?;
-        self.aside.commit(&self.folder).map_err(FolderError::at(&self.folder))
+        // What was put there while the run went on is not ours either.
+        let may_remove = |old: &Path| {
+            removable::check(old)?.map_err(|what| io::Error::other(format!("it {what}")))
+        };
+        self.aside.commit(may_remove).map_err(FolderError::at(&self.folder))
     }
 }
 

@@ -129,6 +129,35 @@ fn answers_are_packed_as_the_client_likes() {
 }
 
 #[test]
+fn where_there_is_nothing_no_origin_is_served() {
+    let origins = vec!["https://a.example".to_owned()];
+    let served = Served::start(Steady, ServiceOptions { origins, ..ServiceOptions::default() });
+    let asked = |path: &str| {
+        let headers = [("Origin", "https://a.example"), ("Access-Control-Request-Method", "GET")];
+        http::request(served.address, &format!("OPTIONS {path}"), &headers, &[])
+    };
+    for path in ["/", "/health", "/metrics", "/graphql"] {
+        let name = "access-control-allow-origin";
+        assert_eq!((asked(path).status, asked(path).header(name).is_some()), (200, true), "{path}");
+    }
+    for path in ["/nothing", "/graphql/more", "/health/"] {
+        let reply = asked(path);
+        assert_eq!(reply.status, 404, "{path}");
+        assert!(!reply.headers.iter().any(|(name, _)| name.starts_with("access-control")));
+    }
+}
+
+#[test]
+fn a_method_of_the_client_is_not_repeated() {
+    let served = Served::start(Steady, ServiceOptions::default());
+    let method = "X".repeat(4_000);
+    let reply = http::request(served.address, &format!("{method} /nothing"), &[], &[]);
+    assert_eq!(reply.status, 404);
+    assert!(!reply.text().contains("XX"), "{}", reply.text());
+    assert!(reply.text().contains("nothing here for another method"), "{}", reply.text());
+}
+
+#[test]
 fn other_origins_are_served_when_named() {
     let ours = ("Origin", "https://ours.example");
     let ask = |served: &Served, origin: (&str, &str)| {

@@ -52,15 +52,17 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
 }
 
 fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {
-    match (&args.token_file, std::env::var(TOKEN_VARIABLE)) {
-        (Some(_), Ok(_)) => bail!("--token-file and {TOKEN_VARIABLE} are both given; use one"),
-        (Some(path), Err(_)) => {
+    match (&args.token_file, std::env::var_os(TOKEN_VARIABLE)) {
+        (Some(_), Some(_)) => bail!("--token-file and {TOKEN_VARIABLE} are both given; use one"),
+        (Some(path), None) => {
             let token = BearerToken::from_file(path);
             Ok(Some(token.with_context(|| format!("--token-file {}", path.display()))?))
         }
-        (None, Ok(text)) => Ok(Some(BearerToken::new(&text).context(TOKEN_VARIABLE)?)),
-        (None, Err(std::env::VarError::NotPresent)) => Ok(None),
-        (None, Err(error)) => Err(error).context(TOKEN_VARIABLE),
+        (None, Some(text)) => {
+            let token = BearerToken::from_bytes(text.as_encoded_bytes());
+            Ok(Some(token.context(TOKEN_VARIABLE)?))
+        }
+        (None, None) => Ok(None),
     }
 }
 

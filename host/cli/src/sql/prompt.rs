@@ -14,6 +14,7 @@ use super::{Running, show};
 use crate::Ending;
 use crate::args::SqlFormat;
 use crate::interrupt::Interrupt;
+use crate::output;
 
 /// Statements that are remembered.
 const HISTORY: usize = 1_000;
@@ -84,7 +85,7 @@ pub(super) fn run(console: &Console, format: SqlFormat) -> Result<Ending> {
             sql => match console.query(sql, &running.next()) {
                 Ok(answer) => show(&answer, format)?,
                 Err(ConsoleError::Cancelled) => eprintln!("stopped"),
-                Err(error) => eprintln!("error: {error}"),
+                Err(error) => output::failure(&error.to_string()),
             },
         }
     }

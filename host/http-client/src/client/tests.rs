@@ -55,6 +55,18 @@ fn what_may_go_well_is_asked_again_and_no_answer_shows_the_key() {
     assert_eq!(found.unwrap().body, b"yes");
 }
 
+/// The cut is in the middle of the key, or the server spells it in its own way.
+#[test]
+fn no_part_of_the_key_is_left_where_words_are_cut() {
+    let long = |key: &str| format!("{}{key} and more", "x".repeat(SHOWN_CHARS - 10));
+    let encoded = KEY.replace('-', "%2D");
+    for body in [long(KEY), long(&encoded), format!(r#"{{"message": "{}"}}"#, long(KEY))] {
+        let (found, _) = asked(ResponseTemplate::new(400).set_body_string(body));
+        let Err(HttpError::Refused { message, .. }) = found else { panic!("{found:?}") };
+        assert_eq!(message, format!("{}*** and mo...", "x".repeat(SHOWN_CHARS - 10)));
+    }
+}
+
 #[test]
 fn a_cancelled_network_asks_nobody() {
     let cancel = CancellationToken::new();

@@ -130,7 +130,8 @@ fn with_cors(
         .expose_headers([ETAG, ACCEPT_RANGES, CONTENT_RANGE])
         .max_age(PREFLIGHT_AGE)
         .vary([ORIGIN]);
-    router.layer(cors)
+    // Not where there is nothing: a path that is not there has no methods to allow.
+    router.route_layer(cors)
 }
 
 /// The span of a request. It names the route and not the path: that is a text of the client.
@@ -138,7 +139,23 @@ fn request_span(request: &Request) -> Span {
     static REQUESTS: AtomicU64 = AtomicU64::new(1);
     let id = REQUESTS.fetch_add(1, Ordering::Relaxed);
     let route = request.extensions().get::<MatchedPath>().map_or("none", MatchedPath::as_str);
-    tracing::info_span!("request", id, method = %request.method(), route)
+    tracing::info_span!("request", id, method = method_name(request.method()), route)
+}
+
+/// A method that HTTP names itself; any other is a text of the client, and may be a long one.
+fn method_name(method: &Method) -> &str {
+    const NAMED: [Method; 9] = [
+        Method::GET,
+        Method::HEAD,
+        Method::POST,
+        Method::PUT,
+        Method::DELETE,
+        Method::CONNECT,
+        Method::OPTIONS,
+        Method::TRACE,
+        Method::PATCH,
+    ];
+    if NAMED.contains(method) { method.as_str() } else { "another method" }
 }
 
 async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response {
@@ -251,6 +268,7 @@ fn unauthorized() -> Response {
 }
 
 async fn not_found(method: Method) -> Response {
+    let method = method_name(&method);
     let body =
         format!("there is nothing here for {method}; see /, /graphql, /jp/, /health, /metrics\n");
     plain(StatusCode::NOT_FOUND, body)

@@ -56,10 +56,16 @@ impl BearerToken {
     /// # Errors
     /// When the file cannot be read or its text cannot be a token.
     pub fn from_file(path: &Path) -> Result<Self, TokenError> {
-        let bytes = fs::read(path).map_err(TokenError::File)?;
-        let text = String::from_utf8(bytes)
-            .map_err(|_| TokenError::Unfit { found: "other characters".to_owned() })?;
-        Self::new(&text)
+        Self::from_bytes(&fs::read(path).map_err(TokenError::File)?)
+    }
+
+    /// A token from bytes, which need not be text.
+    ///
+    /// # Errors
+    /// When they cannot be a token.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, TokenError> {
+        let text = str::from_utf8(bytes);
+        Self::new(text.map_err(|_| TokenError::Unfit { found: "other characters".to_owned() })?)
     }
 
     /// Whether an Authorization header carries this token. The time does not tell how much of it is

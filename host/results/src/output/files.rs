@@ -17,11 +17,14 @@ pub const REPORT_FILE: &str = "report.html";
 /// Why a run's folder cannot be written.
 #[derive(Debug, Error)]
 pub enum FolderError {
-    /// There is something else.
-    #[error(
-        "{0} is not empty and holds no earlier run (no {MANIFEST_FILE}); choose another folder"
-    )]
-    Occupied(PathBuf),
+    /// There is something that is not ours to remove.
+    #[error("{folder} {what}; choose another folder")]
+    Occupied {
+        /// The folder.
+        folder: PathBuf,
+        /// What is there.
+        what: NotOurs,
+    },
     /// The disk says no.
     #[error("cannot write {path}: {source}")]
     Write {
@@ -33,6 +36,21 @@ pub enum FolderError {
     /// What was just written cannot be read again.
     #[error(transparent)]
     Read(#[from] ReadError),
+}
+
+/// Why something is not removed for a run.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum NotOurs {
+    /// It is no folder.
+    #[error("is no folder")]
+    NoFolder,
+    /// No run has made it.
+    #[error("is not empty and holds no earlier run (no {MANIFEST_FILE} of a run)")]
+    NoRun,
+    /// Something in it was made by nobody of us.
+    #[error("holds `{0}` beside an earlier run, and a run would remove it")]
+    Besides(String),
 }
 
 impl FolderError {

@@ -11,9 +11,12 @@ mod files;
 mod manifest;
 pub mod narrative;
 pub(crate) mod read;
+pub(crate) mod removable;
 pub(crate) mod tables;
 
 pub use column::{Column, Kind, Table};
-pub use files::{AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, REPORT_FILE, ReadError};
+pub use files::{
+    AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, NotOurs, REPORT_FILE, ReadError,
+};
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
 pub use tables::TABLES;

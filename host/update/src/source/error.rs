@@ -68,9 +68,9 @@ impl SourceError {
     /// An error made from an answer's words, free of the client's secrets.
     pub(super) fn redacted(self, client: &HttpClient) -> Self {
         match self {
-            Self::Closed(text) => Self::Closed(client.redacted(text)),
-            Self::Busy { what } => Self::Busy { what: client.redacted(what) },
-            Self::Malformed(text) => Self::Malformed(client.redacted(text)),
+            Self::Closed(text) => Self::Closed(client.redacted(&text)),
+            Self::Busy { what } => Self::Busy { what: client.redacted(&what) },
+            Self::Malformed(text) => Self::Malformed(client.redacted(&text)),
             // What the client gives is free of them already.
             other => other,
         }

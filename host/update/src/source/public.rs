@@ -8,7 +8,7 @@
 use csv::{ReaderBuilder, StringRecord};
 use domain::JstDate;
 use http_client::limits::SHOWN_CHARS;
-use http_client::{HeaderMap, HttpClient, HttpResponse, Network, RequestPolicy, Url, one_line};
+use http_client::{HeaderMap, HttpClient, HttpResponse, Network, RequestPolicy, Url};
 use secrecy::{ExposeSecret, SecretString};
 
 use super::check::{Asked, compact, date, rounded_price, rounded_shares};
@@ -84,14 +84,18 @@ impl DailySource for PublicSource {
         let prepare = || -> Result<Url, SourceError> { Ok(url.clone()) };
         let page = self.network.get(&mut self.client, &HeaderMap::new(), prepare)?;
         let asked = Asked { code: Some(code), from, to };
-        read(&page, code)
+        read(&page, code, &self.client)
             .and_then(|rows| asked.accept(rows))
             .map_err(|error| error.redacted(&self.client))
     }
 }
 
 /// The rows of an answer; every line must be one.
-fn read(page: &HttpResponse, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
+fn read(
+    page: &HttpResponse,
+    code: IssueCode,
+    client: &HttpClient,
+) -> Result<Vec<DailyRow>, SourceError> {
     let text = str::from_utf8(&page.body)
         .map_err(|_| SourceError::Malformed("not UTF-8 text".to_owned()))?;
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
@@ -108,7 +112,7 @@ fn read(page: &HttpResponse, code: IssueCode) -> Result<Vec<DailyRow>, SourceErr
     }
     let header = text.lines().next().unwrap_or_default();
     if header != HEADER {
-        let found = one_line(header, SHOWN_CHARS);
+        let found = client.words(header, SHOWN_CHARS);
         let what = format!("expected the header {HEADER}, found `{found}`");
         return Err(SourceError::Malformed(what));
     }
@@ -127,7 +131,7 @@ fn read(page: &HttpResponse, code: IssueCode) -> Result<Vec<DailyRow>, SourceErr
         }
         rows.push(read_record(&record, code).map_err(|what| {
             let cells: Vec<&str> = record.iter().collect();
-            let found = one_line(&cells.join(","), SHOWN_CHARS);
+            let found = client.words(&cells.join(","), SHOWN_CHARS);
             let line = record.position().map_or(0, csv::Position::line);
             SourceError::Malformed(format!("line {line}, `{found}`: {what}"))
         })?);

@@ -3,9 +3,7 @@
 
 use domain::JstDate;
 use http_client::limits::SHOWN_CHARS;
-use http_client::{
-    HeaderMap, HeaderName, HttpClient, Network, RequestPolicy, Url, one_line, secret_header,
-};
+use http_client::{HeaderMap, HeaderName, HttpClient, Network, RequestPolicy, Url, secret_header};
 use secrecy::SecretString;
 use serde::{Deserialize, Deserializer};
 
@@ -82,7 +80,8 @@ impl VendorSource {
                 return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
             }
             for row in &page.data {
-                rows.push(row.read().map_err(|problem| malformed(&self.client, problem))?);
+                let read = row.read(&self.client);
+                rows.push(read.map_err(|problem| malformed(&self.client, problem))?);
             }
             match page.pagination_key.filter(|key| !key.is_empty()) {
                 None => {
@@ -228,10 +227,9 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> 
 }
 
 impl RowText {
-    fn read(&self) -> Result<DailyRow, String> {
+    fn read(&self, client: &HttpClient) -> Result<DailyRow, String> {
         let at = |name: &str, what: String| {
-            let (code, date) =
-                (one_line(&self.code, SHOWN_CHARS), one_line(&self.date, SHOWN_CHARS));
+            let [code, date] = [&self.code, &self.date].map(|text| client.words(text, SHOWN_CHARS));
             format!("row of {code} on {date}, {name}: {what}")
         };
         let date = date(&self.date).ok_or_else(|| at("Date", "no date".to_owned()))?;

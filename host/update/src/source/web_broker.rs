@@ -11,7 +11,7 @@ use domain::time::NANOS_PER_SECOND;
 use domain::{JstDate, TsNanos};
 use encoding_rs::SHIFT_JIS;
 use http_client::limits::{SHOWN_CHARS, TRIES};
-use http_client::{HeaderMap, HttpClient, Network, RequestPolicy, checked_address, one_line};
+use http_client::{HeaderMap, HttpClient, Network, RequestPolicy, checked_address};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::Value;
@@ -35,6 +35,8 @@ const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'
 /// Bytes of the shortest part of an address that is kept out of texts; shorter ones are words like
 /// `price`, without which a text would lose its sense.
 const SECRET_BYTES_MIN: usize = 12;
+/// Characters of a wrong date that a message shows.
+const DATE_SHOWN_CHARS: usize = 20;
 
 /// The web broker's daily history.
 pub struct WebBrokerSource {
@@ -103,14 +105,16 @@ impl DailySource for WebBrokerSource {
             }
             answer = self.ask(code)?;
         }
-        let found = refusal(&answer).map_or_else(|| rows(&answer, code), Err).and_then(|rows| {
+        let client = &self.client;
+        let found = refusal(&answer, client).map_or_else(|| rows(&answer, code, client), Err);
+        let found = found.and_then(|rows| {
             // The whole history comes back; all of it is checked, though only a part was asked for.
             let all = Asked { code: Some(code), from: JstDate::MIN, to: JstDate::MAX };
             let mut answer = all.accept(rows)?;
             answer.rows.retain(|row| (from..=to).contains(&row.date));
             Ok(answer)
         });
-        found.map_err(|error| error.redacted(&self.client))
+        found.map_err(|error| error.redacted(client))
     }
 }
 
@@ -141,11 +145,12 @@ fn field<'a>(answer: &'a Value, name: &str) -> &'a str {
 }
 
 /// What the service says against a request, in its status 200.
-fn refusal(answer: &Value) -> Option<SourceError> {
+fn refusal(answer: &Value, client: &HttpClient) -> Option<SourceError> {
     if !answer.is_object() {
         return Some(SourceError::Malformed("no JSON object".to_owned()));
     }
-    let (number, words) = (field(answer, "p_errno"), one_line(field(answer, "p_err"), SHOWN_CHARS));
+    let number = field(answer, "p_errno");
+    let words = client.words(field(answer, "p_err"), SHOWN_CHARS);
     match number {
         "" | "0" | "1" => {}
         "2" => {
@@ -166,11 +171,15 @@ fn refusal(answer: &Value) -> Option<SourceError> {
     if matches!(result, "" | "0") {
         return None;
     }
-    let words = one_line(field(answer, "sResultText"), SHOWN_CHARS);
+    let words = client.words(field(answer, "sResultText"), SHOWN_CHARS);
     Some(SourceError::Busy { what: format!("sResultCode {result}: {words}") })
 }
 
-fn rows(answer: &Value, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
+fn rows(
+    answer: &Value,
+    code: IssueCode,
+    client: &HttpClient,
+) -> Result<Vec<DailyRow>, SourceError> {
     let malformed = |what: String| SourceError::Malformed(what);
     let list = match LISTS.iter().find_map(|name| answer.get(name)) {
         Some(Value::Array(list)) => list,
@@ -181,7 +190,7 @@ fn rows(answer: &Value, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
     };
     let of = field(answer, "sIssueCode");
     if !of.is_empty() && of != code.as_str() {
-        let of = one_line(of, SHOWN_CHARS);
+        let of = client.words(of, SHOWN_CHARS);
         return Err(malformed(format!("asked for {code}, found {of}")));
     }
     if list.len() > ANSWER_ROWS_MAX {
@@ -190,13 +199,13 @@ fn rows(answer: &Value, code: IssueCode) -> Result<Vec<DailyRow>, SourceError> {
     list.iter()
         .enumerate()
         .map(|(index, row)| {
-            read(row, code).map_err(|what| malformed(format!("row {}: {what}", index + 1)))
+            read(row, code, client).map_err(|what| malformed(format!("row {}: {what}", index + 1)))
         })
         .collect()
 }
 
 /// A row; all values are texts, and a value that is not there is empty or a star.
-fn read(row: &Value, code: IssueCode) -> Result<DailyRow, String> {
+fn read(row: &Value, code: IssueCode, client: &HttpClient) -> Result<DailyRow, String> {
     let cell = |name: &str| match row.get(name) {
         Some(Value::String(text)) => Ok(text.trim()),
         Some(_) => Err(format!("{name} is no text")),
@@ -212,7 +221,8 @@ fn read(row: &Value, code: IssueCode) -> Result<DailyRow, String> {
         text => Some(shares(text).map_err(|what| format!("pDV: {what}"))?),
     };
     Ok(DailyRow {
-        date: compact_date(date).ok_or_else(|| format!("`{}` is no date", one_line(date, 20)))?,
+        date: compact_date(date)
+            .ok_or_else(|| format!("`{}` is no date", client.words(date, DATE_SHOWN_CHARS)))?,
         code,
         open: price_of("pDOP")?,
         high: price_of("pDHP")?,

@@ -54,8 +54,8 @@ impl WorkDatabase {
         }
         pricestore::remove_leftovers(data)?;
         let (connection, opening) = opening::open(&paths)?;
-        let folder = data.path().display();
-        tracing::info!(%folder, %opening, "the data directory is open");
+        tracing::debug!(folder = %data.path().display(), "the data directory is taken");
+        tracing::info!(%opening, "the data directory is open");
         let note = fetch_tables::prepare(&connection, &paths.old_state())?;
         Ok(Self { connection, paths, opening, note, _lock: lock })
     }
