@@ -66,7 +66,18 @@ impl Context {
     /// When the index is unknown.
     #[inline]
     pub fn position(&mut self, instrument: InstrumentIx) -> Position {
-        *self.positions[usize::from(instrument.0)].get_or_insert_with(|| host::position(instrument))
+        let index = usize::from(instrument.0);
+        if self.positions[index].is_none() {
+            self.ask_position(instrument);
+        }
+        self.positions[index].unwrap_or_default()
+    }
+
+    /// Asks the host; kept out of the path that every trade takes.
+    #[cold]
+    #[inline(never)]
+    fn ask_position(&mut self, instrument: InstrumentIx) {
+        self.positions[usize::from(instrument.0)] = Some(host::position(instrument));
     }
 
     /// The cash account.
