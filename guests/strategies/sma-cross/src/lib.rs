@@ -37,7 +37,7 @@ struct Averages {
 
 impl SmaCross {
     /// The averages of an instrument; empty ones at its first price.
-    #[inline(always)]
+    #[inline]
     fn averages(&mut self, instrument: InstrumentIx) -> &mut Averages {
         let index = usize::from(instrument.0);
         if self.averages.len() <= index {
@@ -54,7 +54,7 @@ impl SmaCross {
     }
 
     /// Runs for each price, so what is rare stands in functions of its own.
-    #[inline(always)]
+    #[inline]
     fn on_price(&mut self, context: &mut Context, instrument: InstrumentIx, price: Price) {
         let averages = self.averages(instrument);
         if !averages.push(price.units()) || context.has_working_orders(instrument) {
