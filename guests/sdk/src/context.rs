@@ -66,7 +66,18 @@ impl Context {
     /// When the index is unknown.
     #[inline]
     pub fn position(&mut self, instrument: InstrumentIx) -> Position {
-        *self.positions[usize::from(instrument.0)].get_or_insert_with(|| host::position(instrument))
+        let index = usize::from(instrument.0);
+        if self.positions[index].is_none() {
+            self.ask_position(instrument);
+        }
+        self.positions[index].unwrap_or_default()
+    }
+
+    /// Asks the host; kept out of the path that every trade takes.
+    #[cold]
+    #[inline(never)]
+    fn ask_position(&mut self, instrument: InstrumentIx) {
+        self.positions[usize::from(instrument.0)] = Some(host::position(instrument));
     }
 
     /// The cash account.
@@ -99,7 +110,7 @@ impl Context {
     pub fn submit(&mut self, mut order: Order) -> String {
         self.orders_made += 1;
         let made = self.orders_made;
-        let id = order.client_order_id.get_or_insert_with(|| format!("O-{made}")).clone();
+        let id = order.client_order_id.get_or_insert_with(|| order_id(made)).clone();
         let twice = self.working.insert(id.clone(), order.instrument).is_some();
         assert!(!twice, "client order id `{id}` is used twice");
         self.working_count[usize::from(order.instrument.0)] += 1;
@@ -177,6 +188,39 @@ impl Context {
             && let Some(instrument) = self.working.remove(&event.client_order_id)
         {
             self.working_count[usize::from(instrument.0)] -= 1;
+        }
+    }
+}
+
+/// The client order id of the `made`-th order that was given none: `O-` and the number. Formatting
+/// machinery would cost more than the rest of the order.
+fn order_id(made: u64) -> String {
+    /// Digits of the largest `u64`.
+    const DIGITS_MAX: usize = 20;
+    let mut digits = [0; DIGITS_MAX];
+    let (mut rest, mut first) = (made, DIGITS_MAX);
+    loop {
+        first -= 1;
+        digits[first] = b'0' + (rest % 10) as u8;
+        rest /= 10;
+        if rest == 0 {
+            break;
+        }
+    }
+    let mut id = String::with_capacity(2 + DIGITS_MAX);
+    id.push_str("O-");
+    id.extend(digits[first..].iter().map(|digit| char::from(*digit)));
+    id
+}
+
+#[cfg(test)]
+mod tests {
+    use super::order_id;
+
+    #[test]
+    fn made_ids_count() {
+        for made in [1, 9, 10, 13_293, u64::MAX] {
+            assert_eq!(order_id(made), format!("O-{made}"));
         }
     }
 }

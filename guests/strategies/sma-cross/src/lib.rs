@@ -2,10 +2,15 @@
 //! the last `slow`, else flat; each instrument by itself. Prices are those of trades, or the closes
 //! of bars. Integers only.
 
+use std::cmp::Ordering;
+
 use kumiki_sdk::prelude::*;
 
 /// Longest average that may be asked for, in prices.
 const LENGTH_MAX: usize = 100_000;
+
+/// Largest sum of prices whose product with a length fits 64 bits.
+const SUM_MAX: u64 = i64::MAX as u64 / LENGTH_MAX as u64;
 
 /// The strategy. Parameters: `fast` and `slow` (prices in each average), `quantity` (shares).
 #[derive(Debug)]
@@ -32,30 +37,46 @@ struct Averages {
 
 impl SmaCross {
     /// The averages of an instrument; empty ones at its first price.
+    #[inline]
     fn averages(&mut self, instrument: InstrumentIx) -> &mut Averages {
         let index = usize::from(instrument.0);
-        while self.averages.len() <= index {
-            self.averages.push(Averages::new(self.fast, self.slow));
+        if self.averages.len() <= index {
+            self.make_averages(index + 1);
         }
         &mut self.averages[index]
     }
 
+    #[cold]
+    #[inline(never)]
+    fn make_averages(&mut self, instruments: usize) {
+        let (fast, slow) = (self.fast, self.slow);
+        self.averages.resize_with(instruments, || Averages::new(fast, slow));
+    }
+
+    /// Runs for each price, so what is rare stands in functions of its own.
+    #[inline]
     fn on_price(&mut self, context: &mut Context, instrument: InstrumentIx, price: Price) {
         let averages = self.averages(instrument);
         if !averages.push(price.units()) || context.has_working_orders(instrument) {
             return;
         }
         match averages.compare() {
-            std::cmp::Ordering::Greater if context.position(instrument).is_flat() => {
-                context.submit(Order::market(instrument, Side::Buy, self.quantity));
+            Ordering::Greater if context.position(instrument).is_flat() => {
+                send(context, instrument, Side::Buy, self.quantity);
             }
-            std::cmp::Ordering::Less if context.position(instrument).is_long() => {
+            Ordering::Less if context.position(instrument).is_long() => {
                 let held = context.position(instrument).shares();
-                context.submit(Order::market(instrument, Side::Sell, held));
+                send(context, instrument, Side::Sell, held);
             }
             _ => {}
         }
     }
+}
+
+#[cold]
+#[inline(never)]
+fn send(context: &mut Context, instrument: InstrumentIx, side: Side, quantity: Quantity) {
+    context.submit(Order::market(instrument, side, quantity));
 }
 
 impl Averages {
@@ -72,6 +93,7 @@ impl Averages {
     }
 
     /// Takes in a price; tells whether `slow` prices were seen.
+    #[inline]
     fn push(&mut self, price: i64) -> bool {
         let mut leaves_fast = self.oldest + self.slow - self.fast;
         if leaves_fast >= self.slow {
@@ -93,16 +115,22 @@ impl Averages {
 
     /// Whether the fast average stands above (`Greater`) or below (`Less`) the slow one, exactly:
     /// the sums are compared across, so nothing is divided.
-    fn compare(&self) -> std::cmp::Ordering {
-        let across = |sum: i64, length: usize| i128::from(sum) * length as i128;
-        // Sums of real prices fit 64 bits also after the multiplication; the wide way is for the rest.
-        match (
-            self.sum_fast.checked_mul(self.slow as i64),
-            self.sum_slow.checked_mul(self.fast as i64),
-        ) {
-            (Some(fast), Some(slow)) => fast.cmp(&slow),
-            _ => across(self.sum_fast, self.slow).cmp(&across(self.sum_slow, self.fast)),
+    #[inline]
+    fn compare(&self) -> Ordering {
+        let (fast, slow) = (self.sum_fast, self.sum_slow);
+        if fast.unsigned_abs() > SUM_MAX || slow.unsigned_abs() > SUM_MAX {
+            return self.compare_wide();
         }
+        // A checked product would be one of 128 bits, which is a call of a function in wasm.
+        fast.wrapping_mul(self.slow as i64).cmp(&slow.wrapping_mul(self.fast as i64))
+    }
+
+    /// For sums that no real prices reach.
+    #[cold]
+    #[inline(never)]
+    fn compare_wide(&self) -> Ordering {
+        let across = |sum: i64, length: usize| i128::from(sum) * length as i128;
+        across(self.sum_fast, self.slow).cmp(&across(self.sum_slow, self.fast))
     }
 }
 
