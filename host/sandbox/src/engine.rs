@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use domain::strategy::Capabilities;
-use wasmtime::{Config, Engine, Instance, InstancePre, Linker, Module, OptLevel, Store};
+use wasmtime::{Config, Engine, InstancePre, Linker, Module, OptLevel};
 
 use crate::artefact::Artefact;
 use crate::cache::{CacheOutcome, CompileCache};
@@ -16,14 +16,15 @@ use crate::formula::FormulaModule;
 use crate::imports;
 use crate::instance::StrategyInstance;
 use crate::program;
-use crate::running::Running;
+use crate::running::{Origin, Running};
 use crate::state::State;
-use crate::watchdog::Watchdog;
+use crate::watchdog::Watchdogs;
 
 /// The engine with its one configuration, used in live trading and in replay alike.
 pub struct Sandbox {
     engine: Engine,
     linker: Linker<State>,
+    watchdogs: Arc<Watchdogs>,
     config: SandboxConfig,
     cache: Option<CompileCache>,
     formula_cache: Option<CompileCache>,
@@ -42,7 +43,8 @@ impl Sandbox {
         let folder = config.cache_folder.as_deref();
         let cache = |contract| folder.map(|path| CompileCache::new(path, &engine, contract));
         let (cache, formula_cache) = (cache(&contract::STRATEGY), cache(&contract::FORMULA));
-        Ok(Self { engine, linker, config, cache, formula_cache })
+        let watchdogs = Arc::new(Watchdogs::of(engine.weak()));
+        Ok(Self { engine, linker, watchdogs, config, cache, formula_cache })
     }
 
     /// Where compiled strategies are kept.
@@ -73,9 +75,8 @@ impl Sandbox {
         Ok(StrategyModule {
             ready,
             capabilities: imports::capabilities(&module),
-            artefact: Arc::new(artefact),
+            origin: self.origin(artefact),
             cache_outcome,
-            stack_bytes: self.config.stack_bytes,
         })
     }
 
@@ -107,7 +108,17 @@ impl Sandbox {
         let ready = Linker::new(&self.engine)
             .instantiate_pre(&module)
             .map_err(|error| not_of(contract, &artefact, format!("{error:#}")))?;
-        FormulaModule::new(ready, artefact, self.config.stack_bytes)
+        FormulaModule::new(ready, self.origin(artefact))
+    }
+
+    /// What every instance of this component shares.
+    fn origin(&self, artefact: Artefact) -> Origin {
+        Origin {
+            engine: self.engine.clone(),
+            watchdogs: Arc::clone(&self.watchdogs),
+            artefact: Arc::new(artefact),
+            stack_bytes: self.config.stack_bytes,
+        }
     }
 
     /// The program inside a component, from the cache or compiled now.
@@ -154,36 +165,19 @@ fn not_of(contract: &Contract, artefact: &Artefact, reason: String) -> SandboxEr
     }
 }
 
-/// A fresh instance under its limits, with the fuel of a lifecycle call.
-pub(crate) fn instantiate(
-    ready: &InstancePre<State>,
-    limits: Limits,
-) -> Result<(Store<State>, Instance), SandboxError> {
-    let failed = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
-    let mut store = Store::new(ready.module().engine(), State::new(limits));
-    store.limiter(|state| state);
-    store.epoch_deadline_trap();
-    // Without a watchdog the epoch never moves, and the deadline lies beyond its end.
-    store.set_epoch_deadline(u64::MAX / 2);
-    store.set_fuel(limits.fuel_per_lifecycle_call).map_err(failed)?;
-    let instance = ready.instantiate(&mut store).map_err(failed)?;
-    Ok((store, instance))
-}
-
 /// A strategy that is compiled and checked. Each [`StrategyModule::instantiate`] is a fresh one.
 pub struct StrategyModule {
     ready: InstancePre<State>,
-    artefact: Arc<Artefact>,
+    origin: Origin,
     capabilities: Capabilities,
     cache_outcome: CacheOutcome,
-    stack_bytes: usize,
 }
 
 impl StrategyModule {
     /// Name and identity.
     #[must_use]
     pub fn artefact(&self) -> &Artefact {
-        &self.artefact
+        &self.origin.artefact
     }
 
     /// Which optional imports it uses.
@@ -198,20 +192,16 @@ impl StrategyModule {
         &self.cache_outcome
     }
 
-    /// A fresh instance with its own memory.
+    /// A fresh instance with its own memory. When the strategy itself fails while it is made, the
+    /// first call of the instance is the fault.
     ///
     /// # Errors
     /// When there is not enough memory or address space.
     pub fn instantiate(&self, limits: Limits) -> Result<StrategyInstance, SandboxError> {
-        let engine = self.ready.module().engine();
-        let watchdog =
-            limits.watchdog.map(|allowed| Watchdog::start(engine.weak(), allowed)).transpose();
-        let watchdog = watchdog.map_err(|error| SandboxError::Engine(error.to_string()))?;
-        let (mut store, instance) = instantiate(&self.ready, limits)?;
-        let exports = Exports::find(&mut store, instance)
-            .map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
-        let artefact = Arc::clone(&self.artefact);
-        let running = Running::new(store, exports, artefact, self.stack_bytes, watchdog);
+        let running = Running::make(&self.origin, limits, |store| {
+            let instance = self.ready.instantiate(&mut *store)?;
+            Exports::find(store, instance)
+        })?;
         Ok(StrategyInstance::new(running, self.capabilities))
     }
 }

@@ -14,10 +14,46 @@ pub(crate) struct Allowed {
     pub(crate) watchdog_ms: u64,
 }
 
+/// What a fault names as the call that failed while a program was made.
+const INSTANTIATION: &str = "instantiation";
+/// The same where the program's own set-up failed.
+const INITIALIZE: &str = "_initialize";
+/// How the engine begins when there are more instances, tables or memories than allowed.
+const TOO_MANY: &str = "resource limit exceeded: ";
+
+/// The failure behind an error while a program was made, if it is the program's: its start function
+/// trapped or did not end, or it wanted more than its limits. Anything else is the host's.
+pub(crate) fn at_birth(allowed: &Allowed, state: &mut State, error: &Error) -> Option<Box<Failure>> {
+    if state.breach.is_none() {
+        state.breach = too_many(state.limits.instances, &format!("{error:#}"));
+    }
+    if state.breach.is_none() && error.downcast_ref::<Trap>().is_none() {
+        return None;
+    }
+    let mut failure = from_error(allowed, state, error);
+    let is_set_up = failure.backtrace.iter().any(|frame| frame == INITIALIZE);
+    failure.export = Some(if is_set_up { INITIALIZE } else { INSTANTIATION });
+    Some(failure)
+}
+
+/// The breach behind the engine's words `<what> count too high at <number>`.
+fn too_many(allowed: usize, words: &str) -> Option<FaultKind> {
+    let (_, found) = words.split_once(TOO_MANY)?;
+    let what = match found.split(' ').next() {
+        Some("memory") => "memories",
+        Some("table") => "tables",
+        _ => "core instances",
+    };
+    let allowed = allowed as u64;
+    let used = found.rsplit(' ').next().and_then(|number| number.parse().ok());
+    Some(FaultKind::Limit { what, used: used.unwrap_or(allowed + 1), allowed })
+}
+
 /// The failure behind an error of a call.
 pub(crate) fn from_error(allowed: &Allowed, state: &mut State, error: &Error) -> Box<Failure> {
     let panic_message = state.panic_message.take();
     Box::new(Failure {
+        export: None,
         kind: kind_of(allowed, state, panic_message.as_ref(), error),
         ts_event: panic_message.and_then(|(timestamp, _)| timestamp),
         backtrace: backtrace(error),

@@ -4,16 +4,13 @@ mod description;
 mod exports;
 mod instance;
 
-use std::sync::Arc;
-
 use domain::formula::FormulaDescription;
 use wasmtime::InstancePre;
 
 use crate::artefact::Artefact;
 use crate::config::Limits;
-use crate::engine::instantiate;
 use crate::error::SandboxError;
-use crate::running::Running;
+use crate::running::{Origin, Running};
 use crate::state::State;
 
 pub use instance::FormulaInstance;
@@ -24,21 +21,14 @@ pub(crate) const GUEST: &str = "kumiki:formula/guest@1.0.0";
 /// A formula module that is compiled and checked. Each [`FormulaModule::instantiate`] is a fresh one.
 pub struct FormulaModule {
     ready: InstancePre<State>,
-    artefact: Arc<Artefact>,
+    origin: Origin,
     description: FormulaDescription,
-    stack_bytes: usize,
 }
 
 impl FormulaModule {
     /// Asks the module what it is.
-    pub(crate) fn new(
-        ready: InstancePre<State>,
-        artefact: Artefact,
-        stack_bytes: usize,
-    ) -> Result<Self, SandboxError> {
-        let artefact = Arc::new(artefact);
-        let description = FormulaDescription::default();
-        let mut module = Self { ready, artefact, description, stack_bytes };
+    pub(crate) fn new(ready: InstancePre<State>, origin: Origin) -> Result<Self, SandboxError> {
+        let mut module = Self { ready, origin, description: FormulaDescription::default() };
         module.description = module.instantiate(Limits::formula())?.describe()?;
         Ok(module)
     }
@@ -46,7 +36,7 @@ impl FormulaModule {
     /// Name and identity.
     #[must_use]
     pub fn artefact(&self) -> &Artefact {
-        &self.artefact
+        &self.origin.artefact
     }
 
     /// What it says of itself.
@@ -55,16 +45,16 @@ impl FormulaModule {
         &self.description
     }
 
-    /// A fresh instance with its own memory; [`Limits::formula`] are the usual limits.
+    /// A fresh instance with its own memory; [`Limits::formula`] are the usual limits. When the
+    /// module itself fails while it is made, the first call of the instance is the fault.
     ///
     /// # Errors
     /// When there is not enough memory or address space.
     pub fn instantiate(&self, limits: Limits) -> Result<FormulaInstance, SandboxError> {
-        let (mut store, instance) = instantiate(&self.ready, limits)?;
-        let exports = exports::Exports::find(&mut store, instance)
-            .map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
-        let artefact = Arc::clone(&self.artefact);
-        let running = Running::new(store, exports, artefact, self.stack_bytes, None);
+        let running = Running::make(&self.origin, limits, |store| {
+            let instance = self.ready.instantiate(&mut *store)?;
+            exports::Exports::find(store, instance)
+        })?;
         Ok(FormulaInstance::new(running))
     }
 }
@@ -72,8 +62,8 @@ impl FormulaModule {
 impl std::fmt::Debug for FormulaModule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FormulaModule")
-            .field("name", &self.artefact.name())
-            .field("sha256", &self.artefact.sha256())
+            .field("name", &self.artefact().name())
+            .field("sha256", &self.artefact().sha256())
             .finish_non_exhaustive()
     }
 }

@@ -58,7 +58,7 @@ impl StrategyInstance {
         Box::new(Fault {
             component,
             sha256,
-            export,
+            export: failure.export.unwrap_or(export),
             ts_event: failure.ts_event.or(self.ts_event),
             kind: failure.kind,
             backtrace: failure.backtrace,

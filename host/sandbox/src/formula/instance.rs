@@ -49,7 +49,8 @@ impl FormulaInstance {
     #[cold]
     fn fault_of(&self, export: &'static str, failure: Failure) -> Box<FormulaFault> {
         let Identity { component, sha256 } = self.running.identity();
-        let Failure { kind, backtrace, .. } = failure;
+        let Failure { export: elsewhere, kind, backtrace, .. } = failure;
+        let export = elsewhere.unwrap_or(export);
         Box::new(FormulaFault { component, sha256, export, kind, backtrace })
     }
 

@@ -1,0 +1,6 @@
+//! How components of all shapes are made and called: each test on every way there is.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod birth;
+mod common;
