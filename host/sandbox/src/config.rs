@@ -8,7 +8,7 @@ use domain::limits;
 /// Limits of one strategy instance. Live trading and replay use the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Limits {
-    /// Linear memory in bytes.
+    /// All linear memories together, in bytes.
     pub memory_bytes: usize,
     /// Entries of each table.
     pub table_entries: usize,
@@ -64,6 +64,27 @@ impl Limits {
     }
 }
 
+/// A way of calling a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallPath {
+    /// The host calls the program inside the component. Taken when it is proven from the component's
+    /// bytes that this is the same.
+    Direct,
+    /// The engine calls the component, whatever it is made of.
+    General,
+}
+
+impl CallPath {
+    /// `direct` or `general`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::General => "general",
+        }
+    }
+}
+
 /// How the sandbox is set up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SandboxConfig {
@@ -76,6 +97,8 @@ pub struct SandboxConfig {
     pub memory_reservation_bytes: Option<u64>,
     /// Largest component file in bytes.
     pub component_bytes: u64,
+    /// How guests are called; `None` takes the direct path where it is proven that it may be taken.
+    pub call_path: Option<CallPath>,
 }
 
 impl Default for SandboxConfig {
@@ -85,6 +108,7 @@ impl Default for SandboxConfig {
             stack_bytes: limits::GUEST_STACK_MAX,
             memory_reservation_bytes: None,
             component_bytes: limits::COMPONENT_BYTES_MAX,
+            call_path: None,
         }
     }
 }

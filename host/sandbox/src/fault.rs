@@ -4,8 +4,7 @@ use domain::TsNanos;
 use domain::fault::FaultKind;
 use wasmtime::{Error, Trap, WasmBacktrace};
 
-use crate::running::Failure;
-use crate::state::State;
+use crate::state::{BYTES_IN_ONE_CALL, State};
 
 /// The limits of a call that failed.
 pub(crate) struct Allowed {
@@ -14,16 +13,33 @@ pub(crate) struct Allowed {
     pub(crate) watchdog_ms: u64,
 }
 
+/// What went wrong in a call.
+pub(crate) struct Failure {
+    /// Where it failed, if not in the call itself.
+    pub(crate) export: Option<&'static str>,
+    pub(crate) kind: FaultKind,
+    /// The event that the program was handling, where it told it itself.
+    pub(crate) ts_event: Option<TsNanos>,
+    /// The program's own frames, innermost first.
+    pub(crate) backtrace: Vec<String>,
+}
+
 /// What a fault names as the call that failed while a program was made.
 const INSTANTIATION: &str = "instantiation";
 /// The same where the program's own set-up failed.
 const INITIALIZE: &str = "_initialize";
 /// How the engine begins when there are more instances, tables or memories than allowed.
 const TOO_MANY: &str = "resource limit exceeded: ";
+/// How the engine says that a guest hands over more than the host lets it.
+const TOO_MUCH_COPIED: &str = "fuel allocated for hostcalls has been exhausted";
 
 /// The failure behind an error while a program was made, if it is the program's: its start function
 /// trapped or did not end, or it wanted more than its limits. Anything else is the host's.
-pub(crate) fn at_birth(allowed: &Allowed, state: &mut State, error: &Error) -> Option<Box<Failure>> {
+pub(crate) fn at_birth(
+    allowed: &Allowed,
+    state: &mut State,
+    error: &Error,
+) -> Option<Box<Failure>> {
     if state.breach.is_none() {
         state.breach = too_many(state.limits.instances, &format!("{error:#}"));
     }
@@ -80,8 +96,17 @@ fn kind_of(
             }
             None => FaultKind::Trap(trap.to_string()),
         },
-        None => FaultKind::Protocol(format!("{error:#}")),
+        None => of_words(state, format!("{error:#}")),
     }
+}
+
+/// The fault behind an error that the engine tells in words alone.
+fn of_words(state: &State, words: String) -> FaultKind {
+    if words.contains(TOO_MUCH_COPIED) {
+        let allowed = state.limits.result_bytes as u64;
+        return FaultKind::Limit { what: BYTES_IN_ONE_CALL, used: allowed + 1, allowed };
+    }
+    FaultKind::Protocol(words)
 }
 
 /// The program's own frames, with names for people.

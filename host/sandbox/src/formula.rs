@@ -5,32 +5,68 @@ mod exports;
 mod instance;
 
 use domain::formula::FormulaDescription;
-use wasmtime::InstancePre;
+use wasmtime::{InstancePre, Linker};
 
 use crate::artefact::Artefact;
-use crate::config::Limits;
+use crate::cache::{Code, Compiled};
+use crate::calls::Either;
+use crate::config::{CallPath, Limits};
+use crate::contract::FORMULA;
 use crate::error::SandboxError;
+use crate::general::FormulaReady;
+use crate::proof::Plan;
 use crate::running::{Origin, Running};
 use crate::state::State;
 
 pub use instance::FormulaInstance;
 
-/// The interface that every formula module exports.
-pub(crate) const GUEST: &str = "kumiki:formula/guest@1.0.0";
-
 /// A formula module that is compiled and checked. Each [`FormulaModule::instantiate`] is a fresh one.
 pub struct FormulaModule {
-    ready: InstancePre<State>,
+    ready: Either<(InstancePre<State>, Plan), FormulaReady>,
+    reason: String,
     origin: Origin,
     description: FormulaDescription,
 }
 
 impl FormulaModule {
-    /// Asks the module what it is.
-    pub(crate) fn new(ready: InstancePre<State>, origin: Origin) -> Result<Self, SandboxError> {
-        let mut module = Self { ready, origin, description: FormulaDescription::default() };
+    /// Links a module's code with nothing, and asks it what it is.
+    pub(crate) fn new(compiled: Compiled, origin: Origin) -> Result<Self, SandboxError> {
+        let refuse =
+            |error: wasmtime::Error| FORMULA.refuse(origin.artefact.name(), format!("{error:#}"));
+        let Compiled { code, plan, reason, .. } = compiled;
+        let ready = match (code, plan) {
+            (Code::Program(program), Some(plan)) => {
+                let ready =
+                    Linker::new(&origin.engine).instantiate_pre(&program).map_err(refuse)?;
+                Either::Direct((ready, plan))
+            }
+            (Code::Component(component), _) => {
+                Either::General(FormulaReady::new(&component).map_err(refuse)?)
+            }
+            (Code::Program(_), None) => {
+                let reason = "its program was compiled without a plan".to_owned();
+                return Err(FORMULA.refuse(origin.artefact.name(), reason));
+            }
+        };
+        let description = FormulaDescription::default();
+        let mut module = Self { ready, reason, origin, description };
         module.description = module.instantiate(Limits::formula())?.describe()?;
         Ok(module)
+    }
+
+    /// How it is called.
+    #[must_use]
+    pub const fn call_path(&self) -> CallPath {
+        match self.ready {
+            Either::Direct(_) => CallPath::Direct,
+            Either::General(_) => CallPath::General,
+        }
+    }
+
+    /// Why it is called that way, in a few words.
+    #[must_use]
+    pub fn call_path_reason(&self) -> &str {
+        &self.reason
     }
 
     /// Name and identity.
@@ -51,9 +87,12 @@ impl FormulaModule {
     /// # Errors
     /// When there is not enough memory or address space.
     pub fn instantiate(&self, limits: Limits) -> Result<FormulaInstance, SandboxError> {
-        let running = Running::make(&self.origin, limits, |store| {
-            let instance = self.ready.instantiate(&mut *store)?;
-            exports::Exports::find(store, instance)
+        let running = Running::make(&self.origin, limits, |store| match &self.ready {
+            Either::Direct((ready, plan)) => {
+                let instance = ready.instantiate(&mut *store)?;
+                exports::Exports::find(store, instance, plan).map(Either::Direct)
+            }
+            Either::General(ready) => ready.instantiate(store).map(Either::General),
         })?;
         Ok(FormulaInstance::new(running))
     }

@@ -3,14 +3,13 @@
 
 use std::sync::Arc;
 
-use domain::TsNanos;
 use domain::fault::{FaultKind, Identity};
 use wasmtime::{Engine, Result, Store};
 
 use crate::artefact::Artefact;
 use crate::config::Limits;
 use crate::error::SandboxError;
-use crate::fault::{self, Allowed};
+use crate::fault::{self, Allowed, Failure};
 use crate::state::State;
 use crate::watchdog::{Watchdog, Watchdogs};
 
@@ -34,17 +33,6 @@ pub(crate) struct Running<E> {
     stack_bytes: usize,
     watchdog: Option<Watchdog>,
     fuel_used: u64,
-}
-
-/// What went wrong in a call.
-pub(crate) struct Failure {
-    /// Where it failed, if not in the call itself.
-    pub(crate) export: Option<&'static str>,
-    pub(crate) kind: FaultKind,
-    /// The event that the program was handling, where it told it itself.
-    pub(crate) ts_event: Option<TsNanos>,
-    /// The program's own frames, innermost first.
-    pub(crate) backtrace: Vec<String>,
 }
 
 impl<E> Running<E> {

@@ -6,10 +6,19 @@ use domain::TsNanos;
 use domain::account::{PortfolioView, Position};
 use domain::fault::FaultKind;
 use domain::strategy::{Action, LogLevel, LogLine};
-use wasmtime::{Error, ResourceLimiter, Result};
+use wasmtime::{Error, Memory, ResourceLimiter, Result, TypedFunc};
 
-use crate::abi::Guest;
 use crate::config::Limits;
+
+/// What a strategy has copied out too much of.
+pub(crate) const BYTES_IN_ONE_CALL: &str = "or more bytes in one call";
+
+/// The parts of a program that moving values on the direct path needs.
+pub(crate) struct Guest {
+    pub(crate) memory: Memory,
+    /// `cabi_realloc(old, old_size, alignment, size) -> new`, the strategy's own allocator.
+    pub(crate) realloc: TypedFunc<(u32, u32, u32, u32), u32>,
+}
 
 /// What the host keeps for one instance.
 pub(crate) struct State {
@@ -24,12 +33,14 @@ pub(crate) struct State {
     pub(crate) panic_message: Option<(Option<TsNanos>, String)>,
     /// A breach noticed inside a call, more precise than the trap that follows.
     pub(crate) breach: Option<FaultKind>,
-    /// The module's memory and allocator, once it is instantiated.
+    /// The program's memory and allocator on the direct path, once it is instantiated.
     pub(crate) guest: Option<Arc<Guest>>,
     /// Whether the strategy may call an import now: not from inside its allocator.
     pub(crate) may_leave: bool,
     /// Bytes that the present call may still copy out.
     pub(crate) bytes_left: usize,
+    /// Bytes of all its memories together.
+    memory_bytes: usize,
     /// Where records are laid out before they are copied in; kept, because every event needs it.
     pub(crate) buffer: Vec<u8>,
 }
@@ -48,6 +59,7 @@ impl State {
             guest: None,
             may_leave: true,
             bytes_left: limits.result_bytes,
+            memory_bytes: 0,
             buffer: Vec::new(),
         }
     }
@@ -57,6 +69,24 @@ impl State {
         let error = Error::msg(kind.to_string());
         self.breach = Some(kind);
         Err(error)
+    }
+
+    /// Takes bytes that were copied out in this call.
+    pub(crate) fn spend(&mut self, bytes: usize) -> Result<()> {
+        match self.bytes_left.checked_sub(bytes) {
+            Some(left) => {
+                self.bytes_left = left;
+                Ok(())
+            }
+            None => {
+                let allowed = self.limits.result_bytes as u64;
+                self.breach(FaultKind::Limit {
+                    what: BYTES_IN_ONE_CALL,
+                    used: allowed + 1,
+                    allowed,
+                })
+            }
+        }
     }
 
     /// Takes what the strategy wants done.
@@ -130,14 +160,22 @@ impl State {
 impl ResourceLimiter for State {
     fn memory_growing(
         &mut self,
-        _current: usize,
+        current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> Result<bool> {
-        let allowed = self.limits.memory_bytes;
-        if desired > allowed {
-            return self.breach(FaultKind::Memory { asked: desired, allowed });
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            // It comes to nothing: the memory itself says how large it may be.
+            return Ok(true);
         }
+        let allowed = self.limits.memory_bytes;
+        let growth = desired.saturating_sub(current);
+        let asked = self.memory_bytes.saturating_add(growth);
+        if asked > allowed {
+            return self.breach(FaultKind::Memory { asked, allowed });
+        }
+        // Where the system has none left it stays counted: a guest does not get far without.
+        self.memory_bytes = asked;
         Ok(true)
     }
 
@@ -179,8 +217,10 @@ mod tests {
     fn growth_beyond_a_limit_is_a_typed_breach() {
         let mut state = State::new(Limits::default());
         let memory = domain::limits::GUEST_MEMORY_MAX;
-        assert!(state.memory_growing(0, memory, None).is_ok());
-        assert!(state.memory_growing(0, memory + 1, None).is_err());
+        assert!(state.memory_growing(0, memory - 10, None).is_ok());
+        assert!(state.memory_growing(0, 10, None).is_ok(), "another one");
+        assert!(state.memory_growing(0, memory, Some(10)).is_ok(), "that fails by itself");
+        assert!(state.memory_growing(0, 1, None).is_err());
         let (asked, allowed) = (memory + 1, memory);
         assert_eq!(state.breach.take(), Some(FaultKind::Memory { asked, allowed }));
 

@@ -39,7 +39,10 @@ fn a_strategy_in_text_that_behaves_runs() {
 #[test]
 fn a_start_function_has_fuel() {
     let fault = fault("start-loops");
-    assert_eq!((fault.export, &fault.kind), ("instantiation", &FaultKind::Fuel { budget: 1_000_000 }));
+    assert_eq!(
+        (fault.export, &fault.kind),
+        ("instantiation", &FaultKind::Fuel { budget: 1_000_000 })
+    );
     let text = fault.to_string();
     assert!(text.starts_with("strategy `start-loops` ("), "{text}");
     assert!(text.contains(", in `instantiation`, used up its fuel of 1000000 units"), "{text}");
@@ -90,6 +93,9 @@ fn what_it_is_made_with_has_limits() {
     let fault = made(1_025).unwrap_err();
     let (asked, allowed) = (1_025 << 16, GUEST_MEMORY_MAX);
     assert_eq!((fault.export, fault.kind), ("instantiation", FaultKind::Memory { asked, allowed }));
+    // 400 pages each, and one page of the strategy's own.
+    let (asked, allowed) = (1_201 << 16, GUEST_MEMORY_MAX);
+    assert_eq!(self::fault("many-memories").kind, FaultKind::Memory { asked, allowed });
     let what = "table entries";
     let (used, allowed) = (20_001, 20_000);
     assert_eq!(self::fault("large-table").kind, FaultKind::Limit { what, used, allowed });

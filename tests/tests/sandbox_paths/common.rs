@@ -13,7 +13,7 @@ pub(crate) fn prepared(name: &str, bytes: Vec<u8>) -> Result<StrategyModule, San
     Sandbox::new(SandboxConfig::default())?.prepare(Artefact::from_bytes(name, bytes)?)
 }
 
-/// A guest of `guests/wat`.
+/// A guest of `guests/test`.
 pub(crate) fn guest(name: &str) -> StrategyModule {
     prepared(name, wat::component(&wat::module(name), StringEncoding::UTF8)).unwrap()
 }
@@ -27,10 +27,7 @@ pub(crate) fn instrument() -> Instrument {
 }
 
 /// One trade, handed over alone.
-pub(crate) fn one(
-    strategy: &mut dyn StrategyRuntime,
-    number: u64,
-) -> Result<Outcome, Box<Fault>> {
+pub(crate) fn one(strategy: &mut dyn StrategyRuntime, number: u64) -> Result<Outcome, Box<Fault>> {
     let trade = Trade {
         ts_event: TsNanos::from_nanos(1_736_121_600_000_000_000 + number * 1_000_000_000),
         instrument: InstrumentIx(0),

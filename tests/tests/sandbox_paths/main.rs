@@ -2,5 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
+mod agreement;
 mod birth;
 mod common;
+mod shapes;

@@ -10,7 +10,7 @@ use domain::{InstrumentIx, OrderCommand, OrderModify, OrderRequest, Price, Quant
 use super::Lift;
 
 /// Bytes of a `variant action`: the case, and an order request as the widest payload.
-pub(super) const ACTION_BYTES: usize = 104;
+pub(crate) const ACTION_BYTES: usize = 104;
 
 type Lifted<T> = Result<T, FaultKind>;
 

@@ -3,6 +3,7 @@
 use domain::fault::FaultKind;
 
 use super::Enumeration;
+use crate::state::BYTES_IN_ONE_CALL;
 
 /// Reads records one after another; what is read in one call is limited.
 pub(crate) struct Lift<'m> {
@@ -56,7 +57,7 @@ impl<'m> Lift<'m> {
                 Ok(())
             }
             None => Err(FaultKind::Limit {
-                what: "or more bytes in one call",
+                what: BYTES_IN_ONE_CALL,
                 used: self.allowed as u64 + 1,
                 allowed: self.allowed as u64,
             }),

@@ -19,10 +19,10 @@ use wasmtime::{Engine, Instance, Module, Store};
 use wit_parser::TypeDefKind;
 
 use super::from_guest::ACTION_BYTES;
-use super::{Guest, Lift, Lower, to_guest};
+use super::{Lift, Lower, to_guest};
 use crate::config::Limits;
 use crate::contract::STRATEGY;
-use crate::state::State;
+use crate::state::{Guest, State};
 use text::{Contract, Value, case, enumerated};
 
 /// A module with a memory and an allocator that never frees.

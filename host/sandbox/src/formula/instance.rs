@@ -7,16 +7,22 @@ use wasmtime::{Result, Store};
 
 use super::description;
 use super::exports::Exports;
-use crate::running::{Failure, Running};
+use crate::calls::{Either, FormulaCalls};
+use crate::fault::Failure;
+use crate::general::Formula;
+use crate::running::Running;
 use crate::state::State;
+
+/// The two ways of calling a formula module.
+type Calls = Either<Exports, Formula>;
 
 /// One running module, with its own memory. After a fault it refuses every further call.
 pub struct FormulaInstance {
-    running: Running<Exports>,
+    running: Running<Calls>,
 }
 
 impl FormulaInstance {
-    pub(crate) fn new(running: Running<Exports>) -> Self {
+    pub(crate) fn new(running: Running<Calls>) -> Self {
         Self { running }
     }
 
@@ -28,7 +34,7 @@ impl FormulaInstance {
 
     /// What the module says of itself, held against the limits.
     pub(crate) fn describe(&mut self) -> Result<FormulaDescription, Box<FormulaFault>> {
-        let found = self.call("describe", FORMULA_FUEL_PER_DAY, Exports::describe)?;
+        let found = self.call("describe", FORMULA_FUEL_PER_DAY, Calls::describe)?;
         match description::check(&found) {
             Ok(()) => Ok(found),
             Err(kind) => Err(self.breach("describe", kind)),
@@ -40,7 +46,7 @@ impl FormulaInstance {
         &mut self,
         export: &'static str,
         fuel: u64,
-        act: impl FnOnce(&Exports, &mut Store<State>) -> Result<R>,
+        act: impl FnOnce(&Calls, &mut Store<State>) -> Result<R>,
     ) -> Result<R, Box<FormulaFault>> {
         let outcome = self.running.call(fuel, act);
         outcome.map_err(|failure| self.fault_of(export, *failure))
@@ -67,8 +73,8 @@ impl FormulaRuntime for FormulaInstance {
     }
 
     fn configure(&mut self, values: &[f64]) -> Result<Vec<FormulaInput>, Box<FormulaFault>> {
-        let configured = self.call("configure", FORMULA_FUEL_PER_DAY, |exports, store| {
-            exports.configure(store, values)
+        let configured = self.call("configure", FORMULA_FUEL_PER_DAY, |calls, store| {
+            calls.configure(store, values)
         })?;
         let inputs =
             configured.map_err(|text| self.breach("configure", FaultKind::Refused(text)))?;
@@ -83,6 +89,6 @@ impl FormulaRuntime for FormulaInstance {
         let values = columns.len().saturating_mul(out.len()) as u64;
         let fuel =
             FORMULA_FUEL_PER_DAY.saturating_add(FORMULA_FUEL_PER_VALUE.saturating_mul(values));
-        self.call("evaluate", fuel, |exports, store| exports.evaluate(store, columns, out))
+        self.call("evaluate", fuel, |calls, store| calls.evaluate(store, columns, out))
     }
 }
