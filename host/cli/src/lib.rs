@@ -28,6 +28,7 @@ mod replay_sweep;
 mod schemas;
 mod sql;
 mod strategy;
+mod strategy_cost;
 mod table;
 mod terminal;
 mod update;

@@ -5,4 +5,5 @@
 mod agreement;
 mod birth;
 mod common;
+mod mutations;
 mod shapes;
