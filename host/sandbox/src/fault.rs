@@ -34,7 +34,10 @@ fn kind_of(
         return breach;
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => FaultKind::Fuel { budget: allowed.fuel },
+        Some(Trap::OutOfFuel) => {
+            let per_event = state.limits.fuel_per_event;
+            FaultKind::Fuel { budget: allowed.fuel, per_event }
+        }
         Some(Trap::StackOverflow) => FaultKind::Stack { allowed: allowed.stack_bytes },
         Some(Trap::Interrupt) => FaultKind::Watchdog { allowed_ms: allowed.watchdog_ms },
         Some(trap) => match panic_message {

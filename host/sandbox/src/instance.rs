@@ -111,6 +111,7 @@ impl StrategyRuntime for StrategyInstance {
     fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
+        self.running.store.data_mut().begin_rows(1);
         self.call("start", fuel, |exports, store| exports.start.call(store, now.nanos()))?;
         Ok(self.take_actions())
     }
@@ -132,7 +133,9 @@ impl StrategyRuntime for StrategyInstance {
         // with its message. Otherwise the window's first row stands for it.
         self.ts_event = self.window_start;
         let before = self.reached;
-        let fuel = self.events_fuel(limit.saturating_sub(before) as usize);
+        let rows = limit.saturating_sub(before) as usize;
+        let fuel = self.events_fuel(rows);
+        self.running.store.data_mut().begin_rows(rows);
         let reached =
             self.call("advance", fuel, |exports, store| exports.advance(store, window, limit))?;
         if reached <= before || reached > limit {
@@ -152,6 +155,7 @@ impl StrategyRuntime for StrategyInstance {
         let Some(first) = events.first() else { return Ok(Vec::new()) };
         self.ts_event = Some(first.ts_event);
         let fuel = self.events_fuel(events.len());
+        self.running.store.data_mut().begin_answers(first.ts_event);
         self.call("on-order-events", fuel, |exports, store| {
             exports.on_order_events(store, events)
         })?;
@@ -161,6 +165,7 @@ impl StrategyRuntime for StrategyInstance {
     fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
+        self.running.store.data_mut().begin_rows(1);
         self.call("stop", fuel, |exports, store| exports.stop.call(store, now.nanos()))?;
         Ok(self.take_actions())
     }
