@@ -7,6 +7,7 @@ use domain::market::Window;
 use domain::{Instrument, OrderEvent};
 use wasmtime::{Result, Store};
 
+use crate::config::CallPath;
 use crate::state::State;
 
 /// The calls of one running strategy.
@@ -54,6 +55,16 @@ pub(crate) trait FormulaCalls {
 pub(crate) enum Either<D, G> {
     Direct(D),
     General(G),
+}
+
+impl<D, G> Either<D, G> {
+    /// Which of them it is.
+    pub(crate) const fn path(&self) -> CallPath {
+        match self {
+            Self::Direct(_) => CallPath::Direct,
+            Self::General(_) => CallPath::General,
+        }
+    }
 }
 
 impl<D: StrategyCalls, G: StrategyCalls> StrategyCalls for Either<D, G> {

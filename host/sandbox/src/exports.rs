@@ -53,7 +53,7 @@ impl StrategyCalls for Exports {
         let pointer = self.init.call(store, (config, config_bytes, list, count))?;
         let (memory, state) = self.guest.memory.data_and_store_mut(&mut *store);
         let mut lift = Lift::new(memory, state.limits.result_bytes, state.bytes_left);
-        let refusal: Result<_, FaultKind> = abi::refusal(&mut lift, pointer);
+        let refusal: Result<_, FaultKind> = abi::refusal(&mut lift, &state.limits, pointer);
         let refusal = refusal.or_else(|kind| state.breach(kind))?;
         self.init.finish(store, pointer)?;
         Ok(refusal)

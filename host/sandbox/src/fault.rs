@@ -1,10 +1,10 @@
 //! Turns an error of the engine into a typed fault.
 
-use domain::TsNanos;
 use domain::fault::FaultKind;
+use domain::{GuestLimit, TsNanos};
 use wasmtime::{Error, Trap, WasmBacktrace};
 
-use crate::state::{BYTES_IN_ONE_CALL, State};
+use crate::state::State;
 
 /// The limits of a call that failed.
 pub(crate) struct Allowed {
@@ -55,14 +55,9 @@ pub(crate) fn at_birth(
 /// The breach behind the engine's words `<what> count too high at <number>`.
 fn too_many(allowed: usize, words: &str) -> Option<FaultKind> {
     let (_, found) = words.split_once(TOO_MANY)?;
-    let what = match found.split(' ').next() {
-        Some("memory") => "memories",
-        Some("table") => "tables",
-        _ => "core instances",
-    };
-    let allowed = allowed as u64;
+    let (limit, allowed) = (GuestLimit::Instances, allowed as u64);
     let used = found.rsplit(' ').next().and_then(|number| number.parse().ok());
-    Some(FaultKind::Limit { what, used: used.unwrap_or(allowed + 1), allowed })
+    Some(FaultKind::Budget { limit, used: used.unwrap_or(allowed + 1), allowed })
 }
 
 /// The failure behind an error of a call.
@@ -86,7 +81,10 @@ fn kind_of(
         return breach;
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => FaultKind::Fuel { budget: allowed.fuel },
+        Some(Trap::OutOfFuel) => {
+            let per_event = state.limits.fuel_per_event;
+            FaultKind::Fuel { budget: allowed.fuel, per_event }
+        }
         Some(Trap::StackOverflow) => FaultKind::Stack { allowed: allowed.stack_bytes },
         Some(Trap::Interrupt) => FaultKind::Watchdog { allowed_ms: allowed.watchdog_ms },
         Some(trap) => match panic_message {
@@ -104,7 +102,7 @@ fn kind_of(
 fn of_words(state: &State, words: String) -> FaultKind {
     if words.contains(TOO_MUCH_COPIED) {
         let allowed = state.limits.result_bytes as u64;
-        return FaultKind::Limit { what: BYTES_IN_ONE_CALL, used: allowed + 1, allowed };
+        return FaultKind::Budget { limit: GuestLimit::Result, used: allowed + 1, allowed };
     }
     FaultKind::Protocol(words)
 }

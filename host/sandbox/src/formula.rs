@@ -57,10 +57,7 @@ impl FormulaModule {
     /// How it is called.
     #[must_use]
     pub const fn call_path(&self) -> CallPath {
-        match self.ready {
-            Either::Direct(_) => CallPath::Direct,
-            Either::General(_) => CallPath::General,
-        }
+        self.ready.path()
     }
 
     /// Why it is called that way, in a few words.

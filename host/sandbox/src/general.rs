@@ -16,10 +16,14 @@ use crate::version::InterfaceName;
 pub(crate) use formula::{Formula, FormulaReady};
 pub(crate) use strategy::{Strategy, StrategyLinker, StrategyReady};
 
-/// Bytes of host memory that lifting may take for each byte that a guest may hand over in one call.
-/// The host's records are at most so much wider than the guest's; how many bytes the guest handed
-/// over is counted when they are here.
-const HOST_BYTES_PER_BYTE: usize = 4;
+/// Bytes of host memory that lifting may take for each byte that a guest may hand over in one call:
+/// the host's records are wider than the guest's. How many bytes the guest handed over is counted
+/// when they are here.
+const HOST_BYTES_PER_BYTE: usize = 3;
+const _: () = assert!(
+    size_of::<strategy_bindings::kumiki::strategy::types::Action>()
+        <= HOST_BYTES_PER_BYTE * crate::abi::ACTION_BYTES
+);
 
 #[expect(clippy::allow_attributes_without_reason, reason = "generated")]
 mod strategy_bindings {

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use domain::GuestLimit;
 use domain::fault::FaultKind;
 use domain::strategy::{Capabilities, LogLevel};
 use wasmtime::{AsContextMut, Caller, Error, Linker, Result};
@@ -63,15 +64,15 @@ fn guest_of(caller: &mut Caller<'_, State>) -> Result<Arc<Guest>> {
     }
 }
 
-/// Reads something from the caller's memory, within what this call may still copy out.
-fn read<T>(
+/// Takes something out of the caller's memory, within what this call may still copy out.
+fn take(
     caller: &mut Caller<'_, State>,
-    take: impl FnOnce(&mut Lift<'_>) -> Result<T, FaultKind>,
-) -> Result<T> {
+    take: impl FnOnce(&mut Lift<'_>, &mut State) -> Result<(), FaultKind>,
+) -> Result<()> {
     let guest = guest_of(caller)?;
     let (memory, state) = guest.memory.data_and_store_mut(&mut *caller);
     let mut lift = Lift::new(memory, state.limits.result_bytes, state.bytes_left);
-    let taken = take(&mut lift);
+    let taken = take(&mut lift, state);
     state.bytes_left = lift.left();
     taken.or_else(|kind| state.breach(kind))
 }
@@ -83,17 +84,22 @@ fn log_write(
     pointer: u32,
     length: u32,
 ) -> Result<()> {
-    let (level, message) = read(&mut caller, |lift| {
+    take(&mut caller, |lift, state| {
         let known = u8::try_from(level).ok().and_then(LogLevel::of_code);
         let level = known.ok_or_else(|| FaultKind::Protocol(format!("{level} is no log level")))?;
-        Ok((level, lift.text_at(pointer, length)?.to_owned()))
-    })?;
-    caller.data_mut().write(level, ts_event, message)
+        if level != LogLevel::Panic {
+            state.limits.allow(GuestLimit::LogLine, length as usize)?;
+        }
+        state.write(level, ts_event, lift.text_at(pointer, length)?)
+    })
 }
 
 fn act(mut caller: Caller<'_, State>, pointer: u32, length: u32) -> Result<()> {
-    let actions = read(&mut caller, |lift| abi::actions(lift, pointer, length))?;
-    caller.data_mut().act(actions)
+    take(&mut caller, |lift, state| {
+        state.limits.allow(GuestLimit::Actions, state.actions.len() + length as usize)?;
+        let actions = abi::actions(lift, &state.limits, pointer, length)?;
+        state.act(actions)
+    })
 }
 
 fn get_account(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {

@@ -117,6 +117,7 @@ impl StrategyRuntime for StrategyInstance {
     fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
+        self.running.store.data_mut().begin_rows(1);
         self.call("start", fuel, |calls, store| calls.start(store, now.nanos()))?;
         Ok(self.take_actions())
     }
@@ -138,7 +139,9 @@ impl StrategyRuntime for StrategyInstance {
         // with its message. Otherwise the window's first row stands for it.
         self.ts_event = self.window_start;
         let before = self.reached;
-        let fuel = self.events_fuel(limit.saturating_sub(before) as usize);
+        let rows = limit.saturating_sub(before) as usize;
+        let fuel = self.events_fuel(rows);
+        self.running.store.data_mut().begin_rows(rows);
         let reached =
             self.call("advance", fuel, |calls, store| calls.advance(store, window, limit))?;
         if reached <= before || reached > limit {
@@ -158,6 +161,7 @@ impl StrategyRuntime for StrategyInstance {
         let Some(first) = events.first() else { return Ok(Vec::new()) };
         self.ts_event = Some(first.ts_event);
         let fuel = self.events_fuel(events.len());
+        self.running.store.data_mut().begin_answers(first.ts_event);
         self.call("on-order-events", fuel, |calls, store| calls.on_order_events(store, events))?;
         Ok(self.take_actions())
     }
@@ -165,6 +169,7 @@ impl StrategyRuntime for StrategyInstance {
     fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
+        self.running.store.data_mut().begin_rows(1);
         self.call("stop", fuel, |calls, store| calls.stop(store, now.nanos()))?;
         Ok(self.take_actions())
     }

@@ -5,19 +5,39 @@ use std::sync::Arc;
 use domain::TsNanos;
 use domain::account::{PortfolioView, Position};
 use domain::fault::FaultKind;
+use domain::guest_limit::{GuestLimit, LOG_LINE_COST, NARRATIVE_COST, SIGNAL_COST, text_cost};
 use domain::strategy::{Action, LogLevel, LogLine};
 use wasmtime::{Error, Memory, ResourceLimiter, Result, TypedFunc};
 
 use crate::config::Limits;
-
-/// What a strategy has copied out too much of.
-pub(crate) const BYTES_IN_ONE_CALL: &str = "or more bytes in one call";
 
 /// The parts of a program that moving values on the direct path needs.
 pub(crate) struct Guest {
     pub(crate) memory: Memory,
     /// `cabi_realloc(old, old_size, alignment, size) -> new`, the strategy's own allocator.
     pub(crate) realloc: TypedFunc<(u32, u32, u32, u32), u32>,
+}
+
+/// Done, or the limit that was reached.
+pub(crate) type Breach<T> = std::result::Result<T, FaultKind>;
+
+/// What a guest has caused so far, against the budgets of an event and of the run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Written {
+    /// Cost of the log in this run.
+    log: usize,
+    /// Cost of log, signals and narratives in this run.
+    output: usize,
+    /// Orders, changes and cancels in this run.
+    commands: u64,
+    /// Records of the present event, or of the present window's rows.
+    event_records: usize,
+    /// Cost of log, signals and narratives of the same.
+    event_output: usize,
+    /// Rows that the present call may handle; each has a budget.
+    events: usize,
+    /// The instant whose answers share a budget; none while rows are handled.
+    answered: Option<TsNanos>,
 }
 
 /// What the host keeps for one instance.
@@ -27,8 +47,7 @@ pub(crate) struct State {
     /// What the strategy asked for in the present call.
     pub(crate) actions: Vec<Action>,
     pub(crate) log: Vec<LogLine>,
-    log_bytes: usize,
-    narrative_bytes: usize,
+    written: Written,
     /// The message of a panic, with the event it was handling.
     pub(crate) panic_message: Option<(Option<TsNanos>, String)>,
     /// A breach noticed inside a call, more precise than the trap that follows.
@@ -52,8 +71,7 @@ impl State {
             portfolio: PortfolioView::default(),
             actions: Vec::new(),
             log: Vec::new(),
-            log_bytes: 0,
-            narrative_bytes: 0,
+            written: Written::default(),
             panic_message: None,
             breach: None,
             guest: None,
@@ -72,74 +90,88 @@ impl State {
     }
 
     /// Takes bytes that were copied out in this call.
-    pub(crate) fn spend(&mut self, bytes: usize) -> Result<()> {
-        match self.bytes_left.checked_sub(bytes) {
-            Some(left) => {
-                self.bytes_left = left;
-                Ok(())
-            }
-            None => {
-                let allowed = self.limits.result_bytes as u64;
-                self.breach(FaultKind::Limit {
-                    what: BYTES_IN_ONE_CALL,
-                    used: allowed + 1,
-                    allowed,
-                })
-            }
+    pub(crate) fn spend(&mut self, bytes: usize) -> Breach<()> {
+        let (allowed, limit) = (self.limits.result_bytes as u64, GuestLimit::Result);
+        let left = self.bytes_left.checked_sub(bytes);
+        self.bytes_left = left.ok_or(FaultKind::Budget { limit, used: allowed + 1, allowed })?;
+        Ok(())
+    }
+
+    /// A call begins that may handle so many rows of the market: each has the budget of an event.
+    #[inline]
+    pub(crate) fn begin_rows(&mut self, rows: usize) {
+        let written = &mut self.written;
+        (written.event_records, written.event_output) = (0, 0);
+        (written.events, written.answered) = (rows.max(1), None);
+    }
+
+    /// A call begins that tells what happened to orders. All answers at one instant share a budget,
+    /// because what a guest asks for there happens at that instant too.
+    #[inline]
+    pub(crate) fn begin_answers(&mut self, instant: TsNanos) {
+        if self.written.answered != Some(instant) {
+            self.begin_rows(1);
+            self.written.answered = Some(instant);
         }
     }
 
     /// Takes what the strategy wants done.
-    pub(crate) fn act(&mut self, mut actions: Vec<Action>) -> Result<()> {
-        let (used, allowed) = (self.actions.len() + actions.len(), self.limits.actions_per_call);
-        if used > allowed {
-            return self.breach(FaultKind::Limit {
-                what: "orders and other actions in one call",
-                used: used as u64,
-                allowed: allowed as u64,
-            });
-        }
+    pub(crate) fn act(&mut self, mut actions: Vec<Action>) -> Breach<()> {
+        self.limits.allow(GuestLimit::Actions, self.actions.len() + actions.len())?;
         for action in &actions {
-            if let Action::Narrative(record) = action {
-                self.narrative_bytes += record.title.len() + record.body.len();
+            match action {
+                Action::Order(_) => {
+                    self.written.commands += 1;
+                    let (used, allowed) = (self.written.commands, self.limits.commands);
+                    if used > allowed {
+                        let limit = GuestLimit::Commands;
+                        return Err(FaultKind::Budget { limit, used, allowed });
+                    }
+                    self.count(0)?;
+                }
+                Action::Signal(signal) => {
+                    let texts = [&signal.tag, &signal.note].into_iter().flatten();
+                    self.count(SIGNAL_COST + texts.map(|text| text_cost(text)).sum::<usize>())?;
+                }
+                Action::Narrative(record) => {
+                    let texts = text_cost(&record.title) + text_cost(&record.body);
+                    let id = record.client_order_id.as_deref().map_or(0, text_cost);
+                    self.count(NARRATIVE_COST + texts + id)?;
+                }
             }
         }
         self.actions.append(&mut actions);
-        if self.narrative_bytes > self.limits.narrative_bytes {
-            return self.breach(FaultKind::Limit {
-                what: "bytes of narrative",
-                used: self.narrative_bytes as u64,
-                allowed: self.limits.narrative_bytes as u64,
-            });
-        }
         Ok(())
     }
 
-    /// Takes a line of the log.
-    pub(crate) fn write(&mut self, level: LogLevel, ts_event: u64, message: String) -> Result<()> {
+    /// Counts a record with its cost in bytes against the budgets.
+    fn count(&mut self, cost: usize) -> Breach<()> {
+        let Self { written, limits, .. } = self;
+        written.event_records += 1;
+        written.event_output += cost;
+        written.output += cost;
+        let events = written.events.max(1);
+        let each = |used: usize| used.div_ceil(events);
+        limits.allow(GuestLimit::Records, each(written.event_records))?;
+        limits.allow(GuestLimit::EventOutput, each(written.event_output))?;
+        limits.allow(GuestLimit::Output, written.output)
+    }
+
+    /// Takes a line of the log, which is still in the guest's memory.
+    pub(crate) fn write(&mut self, level: LogLevel, ts_event: u64, message: &str) -> Breach<()> {
         let timestamp = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
-        if message.len() > self.limits.log_line_bytes && level != LogLevel::Panic {
-            return self.breach(FaultKind::Limit {
-                what: "bytes in one log line",
-                used: message.len() as u64,
-                allowed: self.limits.log_line_bytes as u64,
-            });
-        }
         if level == LogLevel::Panic {
             // A panic's text is cut off, not refused: it is the reason of the fault.
-            let text = message.chars().take(self.limits.log_line_bytes).collect();
-            self.panic_message = Some((timestamp, text));
+            let end = message.floor_char_boundary(self.limits.log_line_bytes);
+            self.panic_message = Some((timestamp, message[..end].to_owned()));
             return Ok(());
         }
-        self.log_bytes += message.len();
-        if self.log_bytes > self.limits.log_bytes {
-            return self.breach(FaultKind::Limit {
-                what: "bytes of log",
-                used: self.log_bytes as u64,
-                allowed: self.limits.log_bytes as u64,
-            });
-        }
-        self.log.push(LogLine { ts_event: timestamp, level, message });
+        self.limits.allow(GuestLimit::LogLine, message.len())?;
+        let cost = LOG_LINE_COST + text_cost(message);
+        self.written.log += cost;
+        self.limits.allow(GuestLimit::Log, self.written.log)?;
+        self.count(cost)?;
+        self.log.push(LogLine { ts_event: timestamp, level, message: message.to_owned() });
         Ok(())
     }
 
@@ -187,11 +219,8 @@ impl ResourceLimiter for State {
     ) -> Result<bool> {
         let allowed = self.limits.table_entries;
         if desired > allowed {
-            return self.breach(FaultKind::Limit {
-                what: "table entries",
-                used: desired as u64,
-                allowed: allowed as u64,
-            });
+            let (limit, used, allowed) = (GuestLimit::TableEntries, desired as u64, allowed as u64);
+            return self.breach(FaultKind::Budget { limit, used, allowed });
         }
         Ok(true)
     }
@@ -216,7 +245,7 @@ mod tests {
     #[test]
     fn growth_beyond_a_limit_is_a_typed_breach() {
         let mut state = State::new(Limits::default());
-        let memory = domain::limits::GUEST_MEMORY_MAX;
+        let memory = Limits::default().memory_bytes;
         assert!(state.memory_growing(0, memory - 10, None).is_ok());
         assert!(state.memory_growing(0, 10, None).is_ok(), "another one");
         assert!(state.memory_growing(0, memory, Some(10)).is_ok(), "that fails by itself");
@@ -224,13 +253,13 @@ mod tests {
         let (asked, allowed) = (memory + 1, memory);
         assert_eq!(state.breach.take(), Some(FaultKind::Memory { asked, allowed }));
 
-        let table = domain::limits::GUEST_TABLE_MAX;
+        let table = Limits::default().table_entries;
         assert!(state.table_growing(0, table, None).is_ok());
         assert!(state.table_growing(0, table + 1, None).is_err());
         let (used, allowed) = (table as u64 + 1, table as u64);
-        let what = "table entries";
-        assert_eq!(state.breach.take(), Some(FaultKind::Limit { what, used, allowed }));
-        assert_eq!(state.instances(), domain::limits::GUEST_INSTANCES_MAX);
+        let limit = GuestLimit::TableEntries;
+        assert_eq!(state.breach.take(), Some(FaultKind::Budget { limit, used, allowed }));
+        assert_eq!(state.instances(), Limits::default().instances);
     }
 
     #[test]

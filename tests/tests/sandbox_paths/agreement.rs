@@ -3,11 +3,15 @@
 
 use std::path::PathBuf;
 
+use domain::GuestLimit;
 use domain::fault::FaultKind;
 use domain::formula::FormulaRuntime;
+use domain::strategy::StrategyRuntime;
 use results::{RunResult, RunStatus};
 use sandbox::{CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
 use tests::{built, runs, sample};
+
+use crate::common::{instrument, one};
 
 fn sandbox(call_path: Option<CallPath>) -> Sandbox {
     Sandbox::new(SandboxConfig { call_path, ..SandboxConfig::default() }).unwrap()
@@ -154,4 +158,57 @@ fn each_path_keeps_its_own_code() {
     assert_eq!(load(Some(CallPath::General)), (CallPath::General, Hit));
     assert_eq!(load(Some(CallPath::Direct)), (CallPath::Direct, Hit));
     assert_eq!(folder.path().read_dir().unwrap().count(), 2);
+}
+
+#[test]
+fn limits_hold_on_both_paths() {
+    let small = Limits::default();
+    let cases = [
+        ("returns-huge-lists", r#"{"count": 257}"#, small),
+        (
+            "returns-huge-lists",
+            r#"{"count": 1000}"#,
+            Limits { actions_per_call: 100_000, result_bytes: 50_000, ..small },
+        ),
+        ("orders-every-tick", "{}", Limits { client_order_id_bytes: 2, ..small }),
+        ("orders-every-tick", "{}", Limits { commands: 2, ..small }),
+        ("orders-every-tick", "{}", Limits { records_per_event: 0, ..small }),
+        ("floods-log", r#"{"line_bytes": 16385}"#, small),
+        ("floods-log", r#"{"line_bytes": 100}"#, Limits { log_bytes: 1_000, ..small }),
+        (
+            "floods-log",
+            r#"{"narrative_bytes": 400}"#,
+            Limits { narrative_body_bytes: 300, ..small },
+        ),
+        ("floods-log", r#"{"narrative_bytes": 400}"#, Limits { output_bytes: 1_000, ..small }),
+        ("grows-memory", "{}", Limits { memory_bytes: 4 << 20, ..small }),
+        ("loops-forever", "{}", Limits { fuel_per_event: 100_000, ..small }),
+        ("empty", "{}", Limits { instances: 0, ..small }),
+    ];
+    for (name, config, limits) in cases {
+        let fault = |path| {
+            let module = sandbox(Some(path)).load(&built::test_guest(name)).unwrap();
+            let mut instance = module.instantiate(limits).unwrap();
+            let mut run = || {
+                instance.init(config, &[instrument()])?;
+                instance.set_portfolio(&domain::account::PortfolioView {
+                    positions: vec![domain::account::Position::default()],
+                    ..Default::default()
+                });
+                instance.start(domain::TsNanos::from_nanos(1))?;
+                (1..1_000).try_for_each(|number| one(&mut instance, number).map(drop))
+            };
+            let fault = run().unwrap_err();
+            // The engine has wiring of its own, and asks for a component's instances at once.
+            let kind = match fault.kind {
+                FaultKind::Memory { allowed, .. } => FaultKind::Memory { asked: 0, allowed },
+                FaultKind::Budget { limit: GuestLimit::Instances, allowed, .. } => {
+                    FaultKind::Budget { limit: GuestLimit::Instances, used: 0, allowed }
+                }
+                kind => kind,
+            };
+            (fault.export, fault.ts_event, kind)
+        };
+        assert_eq!(fault(CallPath::Direct), fault(CallPath::General), "{name}");
+    }
 }

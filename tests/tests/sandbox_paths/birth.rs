@@ -2,9 +2,10 @@
 
 use std::time::Duration;
 
+use domain::GuestLimit;
 use domain::clock::Stopwatch;
 use domain::fault::{Fault, FaultKind};
-use domain::limits::{FUEL_PER_LIFECYCLE_CALL, GUEST_MEMORY_MAX, GUEST_STACK_MAX};
+use domain::limits::GUEST_STACK_MAX;
 use domain::strategy::StrategyRuntime;
 use sandbox::{Limits, StrategyModule};
 use tests::{built, wat};
@@ -16,6 +17,10 @@ use crate::common::{guest, instrument, one, prepared};
 fn limits() -> Limits {
     Limits { fuel_per_lifecycle_call: 1_000_000, ..Limits::default() }
 }
+
+/// The fault of what uses up the fuel of [`limits`].
+const SPENT: FaultKind =
+    FaultKind::Fuel { budget: 1_000_000, per_event: GuestLimit::Fuel.default_value() };
 
 fn init(module: &StrategyModule, limits: Limits) -> Result<(), Box<Fault>> {
     module.instantiate(limits).unwrap().init("{}", &[instrument()])
@@ -39,14 +44,11 @@ fn a_strategy_in_text_that_behaves_runs() {
 #[test]
 fn a_start_function_has_fuel() {
     let fault = fault("start-loops");
-    assert_eq!(
-        (fault.export, &fault.kind),
-        ("instantiation", &FaultKind::Fuel { budget: 1_000_000 })
-    );
+    assert_eq!((fault.export, &fault.kind), ("instantiation", &SPENT));
     let text = fault.to_string();
     assert!(text.starts_with("strategy `start-loops` ("), "{text}");
     assert!(text.contains(", in `instantiation`, used up its fuel of 1000000 units"), "{text}");
-    const { assert!(FUEL_PER_LIFECYCLE_CALL < u64::MAX, "and there is a limit by default") }
+    assert!(text.contains("`--limit lifecycle-fuel=2000000` allows more"), "{text}");
 }
 
 #[test]
@@ -60,7 +62,7 @@ fn a_start_function_that_traps_is_told() {
 #[test]
 fn what_sets_a_strategy_up_has_limits() {
     let loops = fault("initialize-loops");
-    assert_eq!((loops.export, loops.kind), ("_initialize", FaultKind::Fuel { budget: 1_000_000 }));
+    assert_eq!((loops.export, loops.kind), ("_initialize", SPENT));
     let traps = fault("initialize-traps");
     assert!(matches!(traps.kind, FaultKind::Trap(_)), "{traps}");
     assert_eq!(traps.export, "_initialize");
@@ -91,14 +93,13 @@ fn what_it_is_made_with_has_limits() {
     };
     made(1_024).unwrap();
     let fault = made(1_025).unwrap_err();
-    let (asked, allowed) = (1_025 << 16, GUEST_MEMORY_MAX);
+    let (asked, allowed) = (1_025 << 16, limits().memory_bytes);
     assert_eq!((fault.export, fault.kind), ("instantiation", FaultKind::Memory { asked, allowed }));
     // 400 pages each, and one page of the strategy's own.
-    let (asked, allowed) = (1_201 << 16, GUEST_MEMORY_MAX);
+    let (asked, allowed) = (1_201 << 16, limits().memory_bytes);
     assert_eq!(self::fault("many-memories").kind, FaultKind::Memory { asked, allowed });
-    let what = "table entries";
-    let (used, allowed) = (20_001, 20_000);
-    assert_eq!(self::fault("large-table").kind, FaultKind::Limit { what, used, allowed });
+    let (limit, used, allowed) = (GuestLimit::TableEntries, 20_001, 20_000);
+    assert_eq!(self::fault("large-table").kind, FaultKind::Budget { limit, used, allowed });
 }
 
 #[test]

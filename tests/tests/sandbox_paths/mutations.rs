@@ -1,6 +1,8 @@
 //! Components that are damaged at random: whatever is left of them is refused, or runs within its
-//! limits, or fails as a fault of the guest. The host neither crashes nor hangs, on either path, and
-//! where both run to the end they agree. `cargo xtask soak` takes ten times as many.
+//! limits, or fails as a fault of the guest. The host neither crashes nor hangs, on either path. What
+//! one path refuses the other refuses, and where the program itself is whole both end alike; a
+//! damaged program may see the order in which its allocator is called, which is each path's own.
+//! `cargo xtask soak` takes ten times as many.
 
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -89,6 +91,15 @@ fn damaged(component: &[u8], random: &mut Random) -> Vec<u8> {
     bytes
 }
 
+/// Whether the modules of a component are still in what became of it, byte for byte.
+fn has_programs_of(whole: &[u8], bytes: &[u8]) -> bool {
+    let mut modules = wat::sections(whole).into_iter().filter(|(id, _)| *id == 1);
+    modules.all(|(_, range)| {
+        let module = &whole[range];
+        bytes.windows(module.len()).any(|window| window == module)
+    })
+}
+
 fn accepted() -> OrderEvent {
     OrderEvent {
         ts_event: TsNanos::from_nanos(1_736_121_601_000_000_000),
@@ -150,15 +161,19 @@ fn damaged_components_harm_nobody() {
         let lives =
             catch_unwind(AssertUnwindSafe(|| (live(&automatic, &bytes), live(&general, &bytes))));
         let (one, other) = lives.unwrap_or_else(|_| panic!("the host panicked at seed {seed}"));
-        if let (Ending::Ran(_), Ending::Ran(_)) = (&one, &other) {
-            assert_eq!(one, other, "seed {seed}");
-        }
         let kind = |ending: &Ending| match ending {
             Ending::Refused => 0,
             Ending::Failed(_) => 1,
             Ending::Ran(_) => 2,
         };
-        assert_eq!(kind(&one), kind(&other), "seed {seed}: {one:?}, {other:?}");
+        let is_refused = |ending: &Ending| *ending == Ending::Refused;
+        assert_eq!(is_refused(&one), is_refused(&other), "seed {seed}: {one:?}, {other:?}");
+        if has_programs_of(whole, &bytes) {
+            assert_eq!(kind(&one), kind(&other), "seed {seed}: {one:?}, {other:?}");
+            if let (Ending::Ran(_), Ending::Ran(_)) = (&one, &other) {
+                assert_eq!(one, other, "seed {seed}");
+            }
+        }
         counts[kind(&one)] += 1;
     }
     let [refused, failed, ran] = counts;

@@ -2,7 +2,7 @@
 
 use domain::fault::{FaultKind, Identity};
 use domain::formula::{FormulaDescription, FormulaFault, FormulaInput, FormulaRuntime};
-use domain::limits::{FORMULA_FUEL_PER_DAY, FORMULA_FUEL_PER_VALUE};
+use domain::limits::FORMULA_FUEL_PER_VALUE;
 use wasmtime::{Result, Store};
 
 use super::description;
@@ -32,9 +32,13 @@ impl FormulaInstance {
         self.running.fuel_used()
     }
 
+    fn fuel_per_day(&self) -> u64 {
+        self.running.store.data().limits.fuel_per_event
+    }
+
     /// What the module says of itself, held against the limits.
     pub(crate) fn describe(&mut self) -> Result<FormulaDescription, Box<FormulaFault>> {
-        let found = self.call("describe", FORMULA_FUEL_PER_DAY, Calls::describe)?;
+        let found = self.call("describe", self.fuel_per_day(), Calls::describe)?;
         match description::check(&found) {
             Ok(()) => Ok(found),
             Err(kind) => Err(self.breach("describe", kind)),
@@ -73,7 +77,7 @@ impl FormulaRuntime for FormulaInstance {
     }
 
     fn configure(&mut self, values: &[f64]) -> Result<Vec<FormulaInput>, Box<FormulaFault>> {
-        let configured = self.call("configure", FORMULA_FUEL_PER_DAY, |calls, store| {
+        let configured = self.call("configure", self.fuel_per_day(), |calls, store| {
             calls.configure(store, values)
         })?;
         let inputs =
@@ -88,7 +92,7 @@ impl FormulaRuntime for FormulaInstance {
     fn evaluate(&mut self, columns: &[&[f64]], out: &mut [f64]) -> Result<(), Box<FormulaFault>> {
         let values = columns.len().saturating_mul(out.len()) as u64;
         let fuel =
-            FORMULA_FUEL_PER_DAY.saturating_add(FORMULA_FUEL_PER_VALUE.saturating_mul(values));
+            self.fuel_per_day().saturating_add(FORMULA_FUEL_PER_VALUE.saturating_mul(values));
         self.call("evaluate", fuel, |calls, store| calls.evaluate(store, columns, out))
     }
 }

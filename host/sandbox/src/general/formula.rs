@@ -42,7 +42,7 @@ impl FormulaCalls for Formula {
             |one: &wit::Parameter| PARAMETER_BYTES + one.name.len() + one.description.len();
         let texts = found.name.len() + found.version.len() + found.summary.len();
         let parameters: usize = found.parameters.iter().map(of_parameter).sum();
-        store.data_mut().spend(DESCRIPTION_BYTES + texts + parameters)?;
+        spend(store, DESCRIPTION_BYTES + texts + parameters)?;
         Ok(FormulaDescription {
             name: found.name,
             version: found.version,
@@ -58,7 +58,7 @@ impl FormulaCalls for Formula {
     ) -> Result<Result<Vec<FormulaInput>, String>> {
         let found = self.0.kumiki_formula_guest().call_configure(&mut *store, values)?;
         let bytes = found.as_ref().map_or_else(String::len, |inputs| inputs.len() * INPUT_BYTES);
-        store.data_mut().spend(bytes)?;
+        spend(store, bytes)?;
         Ok(found.map(|inputs| inputs.into_iter().map(input).collect()))
     }
 
@@ -71,16 +71,22 @@ impl FormulaCalls for Formula {
         let rows = u32::try_from(out.len())?;
         let values = columns.concat();
         let answer = self.0.kumiki_formula_guest().call_evaluate(&mut *store, rows, &values)?;
-        let state = store.data_mut();
-        state.spend(size_of_val(&answer[..]))?;
+        spend(store, size_of_val(&answer[..]))?;
         if answer.len() != out.len() {
             let length = answer.len();
             let text = format!("it answered {length} values for {rows} rows");
-            return state.breach(FaultKind::Protocol(text));
+            return store.data_mut().breach(FaultKind::Protocol(text));
         }
         out.copy_from_slice(&answer);
         Ok(())
     }
+}
+
+/// Counts what was copied out of the module's memory.
+fn spend(store: &mut Store<State>, bytes: usize) -> Result<()> {
+    let state = store.data_mut();
+    let taken = state.spend(bytes);
+    taken.or_else(|kind| state.breach(kind))
 }
 
 fn parameter(parameter: wit::Parameter) -> FormulaParameter {

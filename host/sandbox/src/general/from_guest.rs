@@ -5,13 +5,15 @@ use std::sync::Arc;
 
 use domain::strategy::{Action, LogLevel, NarrativeRecord, Signal, SignalKind};
 use domain::{
-    InstrumentIx, OrderCommand, OrderModify, OrderRequest, OrderSide, OrderType, Price, Quantity,
-    TimeInForce, TriggerType, TsNanos,
+    GuestLimit, InstrumentIx, OrderCommand, OrderModify, OrderRequest, OrderSide, OrderType, Price,
+    Quantity, TimeInForce, TriggerType, TsNanos,
 };
 
 use super::strategy_bindings::kumiki::strategy::{log, types as wit};
 use super::to_guest::same_cases;
 use crate::abi::ACTION_BYTES;
+use crate::config::Limits;
+use crate::state::Breach;
 
 same_cases!(wit::OrderSide => OrderSide { Buy, Sell });
 same_cases!(wit::OrderType => OrderType {
@@ -42,6 +44,33 @@ pub(super) fn bytes_of(action: &wit::Action) -> usize {
                 length(&record.client_order_id) + record.title.len() + record.body.len()
             }
         }
+}
+
+/// Holds the texts of an action against their limits.
+pub(super) fn check(action: &wit::Action, limits: &Limits) -> Breach<()> {
+    let within = |limit, text: &str| limits.allow(limit, text.len());
+    let order_id = |id: &str| within(GuestLimit::OrderId, id);
+    let optional =
+        |limit, text: &Option<String>| text.as_deref().map_or(Ok(()), |text| within(limit, text));
+    match action {
+        wit::Action::Submit(order) => {
+            order_id(&order.client_order_id)?;
+            limits.allow(GuestLimit::Tags, order.tags.len())?;
+            order.tags.iter().try_for_each(|tag| within(GuestLimit::Tag, tag))
+        }
+        wit::Action::Modify(change) => order_id(&change.client_order_id),
+        wit::Action::Cancel(client_order_id) => order_id(client_order_id),
+        wit::Action::CancelAll(_) => Ok(()),
+        wit::Action::EmitSignal(signal) => {
+            optional(GuestLimit::Tag, &signal.tag)?;
+            optional(GuestLimit::Note, &signal.note)
+        }
+        wit::Action::Narrate(record) => {
+            optional(GuestLimit::OrderId, &record.client_order_id)?;
+            within(GuestLimit::Title, &record.title)?;
+            within(GuestLimit::Body, &record.body)
+        }
+    }
 }
 
 pub(super) fn action(action: wit::Action) -> Action {

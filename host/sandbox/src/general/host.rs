@@ -1,22 +1,37 @@
 //! What a strategy can ask the host for, on the general path.
 
+use domain::GuestLimit;
 use wasmtime::Result;
 
 use super::strategy_bindings::kumiki::strategy::{actions, aggressor, log, portfolio, types};
 use super::{from_guest, to_guest};
-use crate::state::State;
+use crate::state::{Breach, State};
 
 impl types::Host for State {}
 
 impl log::Host for State {
     fn write(&mut self, level: log::Level, ts_event: u64, message: String) -> Result<()> {
-        self.spend(message.len())?;
-        self.write(level.into(), ts_event, message)
+        let taken = self.spend(message.len());
+        let taken = taken.and_then(|()| self.write(level.into(), ts_event, &message));
+        taken.or_else(|kind| self.breach(kind))
     }
 }
 
 impl actions::Host for State {
     fn act(&mut self, actions: Vec<types::Action>) -> Result<()> {
+        let taken = self.take(actions);
+        taken.or_else(|kind| self.breach(kind))
+    }
+}
+
+impl State {
+    /// Takes actions within the limits that the direct path has. Here the engine has copied them
+    /// already, as far as its own limit on what a guest hands over lets it.
+    fn take(&mut self, actions: Vec<types::Action>) -> Breach<()> {
+        self.limits.allow(GuestLimit::Actions, self.actions.len() + actions.len())?;
+        for action in &actions {
+            from_guest::check(action, &self.limits)?;
+        }
         self.spend(actions.iter().map(from_guest::bytes_of).sum())?;
         self.act(actions.into_iter().map(from_guest::action).collect())
     }

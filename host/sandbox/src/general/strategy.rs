@@ -1,7 +1,7 @@
 //! Strategies on the general path: linked, made and called.
 
 use domain::market::Window;
-use domain::{Instrument, OrderEvent};
+use domain::{GuestLimit, Instrument, OrderEvent};
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, Result, Store};
 
@@ -55,7 +55,10 @@ impl StrategyCalls for Strategy {
             .collect();
         let guest = self.0.kumiki_strategy_guest();
         let refusal = guest.call_init(&mut *store, config_json, &instruments)?.err();
-        store.data_mut().spend(refusal.as_ref().map_or(0, String::len))?;
+        let (length, state) = (refusal.as_ref().map_or(0, String::len), store.data_mut());
+        let taken = state.limits.allow(GuestLimit::LogLine, length);
+        let taken = taken.and_then(|()| state.spend(length));
+        taken.or_else(|kind| state.breach(kind))?;
         Ok(refusal)
     }
 
