@@ -30,12 +30,12 @@ fn reason(parts: &str) -> String {
     proven(parts).unwrap_err()
 }
 
-const MEMORY: &str = r#"(memory $i "m")"#;
-const REALLOC: &str = r#"(realloc (func $i "r"))"#;
+const MEMORY: &str = r#"(memory (core memory $i "m"))"#;
+const REALLOC: &str = r#"(realloc (core func $i "r"))"#;
 
 #[test]
 fn names_and_options_are_read() {
-    let post_return = r#"(post-return (func $i "p"))"#;
+    let post_return = r#"(post-return (core func $i "p"))"#;
     let plan = proven(&lifting(&format!("string-encoding=utf8 {MEMORY} {REALLOC} {post_return}")));
     let plan = plan.unwrap();
     assert_eq!((plan.memory.as_str(), plan.realloc.as_str()), ("m", "r"));
@@ -64,9 +64,9 @@ fn one_memory_and_one_allocator_serve_all() {
         let first = lifting(&format!("{MEMORY} {REALLOC}"));
         reason(&first.replace(r#"(instance $e (export "start" (func $f)))"#, &second))
     };
-    let other_memory = format!(r#"(memory $i "m2") {REALLOC}"#);
+    let other_memory = format!(r#"(memory (core memory $i "m2")) {REALLOC}"#);
     assert_eq!(two(&other_memory), "its functions use several memories");
-    let other_realloc = format!(r#"{MEMORY} (realloc (func $i "r2"))"#);
+    let other_realloc = format!(r#"{MEMORY} (realloc (core func $i "r2"))"#);
     assert_eq!(two(&other_realloc), "its functions use several allocators");
 }
 
