@@ -12,5 +12,6 @@ pub mod runs;
 pub mod sample;
 pub mod schema;
 pub mod user_folder;
+pub mod wat;
 
 pub use files::{File, workspace_root};

@@ -345,6 +345,12 @@ fn strategies_can_be_looked_at() {
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
     assert_eq!(value["uses_aggressor"], false);
     assert_eq!(value["sha256"].as_str().unwrap().len(), 64);
+    assert_eq!(value["call_path"], "direct");
+    assert_eq!(value["call_path_reason"], "one program, its texts in UTF-8");
+    assert!(value["event_ns"].as_u64() > Some(0) && value["event_fuel"].as_u64() > Some(0));
+    let text = user.good("strategy check sma-cross");
+    assert!(text.contains("direct: one program, its texts in UTF-8"), "{text}");
+    assert!(text.contains("the mean of ") && text.contains(" units of fuel"), "{text}");
     let (code, _) = user.bad("strategy check sma-cross --param fast=0");
     assert_eq!(code, 3);
 }

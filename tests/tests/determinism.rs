@@ -9,7 +9,7 @@ use domain::digest::Digest;
 use domain::strategy::StrategyRuntime;
 use replay::{ReplayOptions, TradeSeries};
 use results::{RunResult, RunStatus};
-use sandbox::{Artefact, CacheOutcome, Limits, Sandbox, SandboxConfig, StrategyModule};
+use sandbox::{Artefact, CacheOutcome, CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
 use tests::native::Native;
 use tests::{built, runs, sample};
 
@@ -146,7 +146,7 @@ fn a_damaged_compile_cache_is_repaired() {
     let artefact = Artefact::read(&path, u64::MAX).unwrap();
     let outcome = || sandbox(Some(folder.path())).load(&path).unwrap().cache_outcome().clone();
     assert_eq!(outcome(), CacheOutcome::Compiled);
-    let kept = sandbox(Some(folder.path())).cache().unwrap().path_of(&artefact);
+    let kept = sandbox(Some(folder.path())).cache().unwrap().path_of(&artefact, CallPath::Direct);
     let good = std::fs::read(&kept).unwrap();
     for damage in [&good[..good.len() / 2], &good[..8], b""] {
         std::fs::write(&kept, damage).unwrap();

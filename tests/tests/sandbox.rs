@@ -7,7 +7,9 @@ use std::time::Duration;
 use domain::fault::FaultKind;
 use domain::market::{Trade, TradeColumns, Window};
 use domain::strategy::{Outcome, StrategyRuntime};
-use domain::{Instrument, InstrumentIx, OrderCommand, Price, Quantity, TickTable, TsNanos};
+use domain::{
+    GuestLimit, Instrument, InstrumentIx, OrderCommand, Price, Quantity, TickTable, TsNanos,
+};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyInstance, StrategyModule};
 use tests::built;
 
@@ -33,6 +35,10 @@ fn started(name: &str, config: &str, limits: Limits) -> StrategyInstance {
     });
     instance.start(TsNanos::from_nanos(1)).unwrap();
     instance
+}
+
+fn budget(limit: GuestLimit, used: u64, allowed: u64) -> FaultKind {
+    FaultKind::Budget { limit, used, allowed }
 }
 
 fn trade(number: u64) -> Trade {
@@ -63,13 +69,16 @@ fn an_endless_loop_ends_at_the_same_point_every_time() {
     let run = || until_fault(&mut started("loops-forever", "{}", Limits::default()));
     let (number, fault) = run();
     assert_eq!(number, 3);
-    assert_eq!(fault.kind, FaultKind::Fuel { budget: domain::limits::FUEL_PER_EVENT });
+    assert_eq!(fault.kind, FaultKind::Fuel { budget: 100_000_000, per_event: 100_000_000 });
     assert_eq!(fault.export, "advance");
     assert_eq!(fault.ts_event, Some(trade(3).ts_event));
     assert_eq!(fault.sha256.len(), 64);
     let text = fault.to_string();
     assert!(text.starts_with("strategy `loops-forever` ("), "{text}");
-    assert!(text.contains("an endless loop, or raise the fuel limit"), "{text}");
+    assert!(
+        text.contains("look for an endless loop; `--limit fuel=200000000` allows more"),
+        "{text}"
+    );
     assert!(text.contains("at kumiki:strategy/guest@1.0.0#advance"), "{text}");
     assert_eq!(run(), (number, fault), "the whole fault is reproducible");
 }
@@ -165,17 +174,17 @@ fn nothing_runs_after_a_fault() {
 
 #[test]
 fn a_call_may_not_ask_for_too_much() {
-    let config = r#"{"count": 130000}"#;
-    let limits = Limits { result_bytes: 1 << 20, ..Limits::default() };
+    let config = r#"{"count": 200}"#;
+    let limits = Limits { result_bytes: 1 << 14, ..Limits::default() };
     let (number, fault) = until_fault(&mut started("returns-huge-lists", config, limits));
     assert_eq!(number, 1);
     let text = fault.to_string();
-    assert!(text.contains("bytes in one call; 1048576 are allowed"), "{text}");
+    let expected = "bytes in one call; 16384 are allowed; `--limit result=32KiB` allows more";
+    assert!(text.contains(expected), "{text}");
 
     let config = r#"{"count": 257}"#;
     let (_, fault) = until_fault(&mut started("returns-huge-lists", config, Limits::default()));
-    let what = "orders and other actions in one call";
-    assert_eq!(fault.kind, FaultKind::Limit { what, used: 257, allowed: 256 });
+    assert_eq!(fault.kind, budget(GuestLimit::Actions, 257, 256));
 
     let mut instance = started("returns-huge-lists", r#"{"count": 256}"#, Limits::default());
     assert_eq!(one(&mut instance, 1).unwrap().actions.len(), 256);
@@ -185,25 +194,28 @@ fn a_call_may_not_ask_for_too_much() {
 fn the_log_has_limits() {
     let config = r#"{"line_bytes": 16385}"#;
     let (_, fault) = until_fault(&mut started("floods-log", config, Limits::default()));
-    let what = "bytes in one log line";
-    assert_eq!(fault.kind, FaultKind::Limit { what, used: 16_385, allowed: 16_384 });
+    assert_eq!(fault.kind, budget(GuestLimit::LogLine, 16_385, 16_384));
 
-    let mut instance = started("floods-log", r#"{"line_bytes": 16384}"#, Limits::default());
+    let mut instance = started("floods-log", r#"{"line_bytes": 16344}"#, Limits::default());
     let (number, fault) = until_fault(&mut instance);
-    assert_eq!(number, 257, "256 lines of 16 KiB are the 4 MiB allowed");
-    let (used, allowed) = (257 * 16_384, 4 << 20);
-    assert_eq!(fault.kind, FaultKind::Limit { what: "bytes of log", used, allowed });
-    assert_eq!(instance.take_log().len(), 256, "what was written before is kept");
+    assert_eq!(number, 193, "192 lines that cost 16 KiB each are the 3 MiB allowed");
+    assert_eq!(fault.kind, budget(GuestLimit::Log, 193 * 16_384, 3 << 20));
+    assert_eq!(instance.take_log().len(), 192, "what was written before is kept");
 }
 
 #[test]
-fn narrative_has_a_limit() {
-    let limits = Limits { narrative_bytes: 10_000, ..Limits::default() };
-    let (number, fault) =
-        until_fault(&mut started("floods-log", r#"{"narrative_bytes": 4000}"#, limits));
+fn narrative_has_limits() {
+    let limits = Limits { output_bytes: 10_000, ..Limits::default() };
+    let config = r#"{"narrative_bytes": 4000}"#;
+    let (number, fault) = until_fault(&mut started("floods-log", config, limits));
     assert_eq!(number, 3);
-    let (used, allowed) = (3 * 4_005, 10_000);
-    assert_eq!(fault.kind, FaultKind::Limit { what: "bytes of narrative", used, allowed });
+    // The title is `flood`.
+    let cost = 4_000 + 5 + domain::guest_limit::NARRATIVE_COST as u64;
+    assert_eq!(fault.kind, budget(GuestLimit::Output, 3 * cost, 10_000));
+
+    let config = r#"{"narrative_bytes": 65537}"#;
+    let (_, fault) = until_fault(&mut started("floods-log", config, Limits::default()));
+    assert_eq!(fault.kind, budget(GuestLimit::Body, 65_537, 65_536));
 }
 
 #[test]

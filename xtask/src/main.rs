@@ -100,6 +100,9 @@ enum Task {
         /// Sessions of clients' orders in paced replays. Default: 200.
         #[arg(long, value_name = "N")]
         sessions: Option<u64>,
+        /// Damaged components. Default: 10,000.
+        #[arg(long, value_name = "N")]
+        mutations: Option<u64>,
     },
 
     /// Say what is there, what is missing and what to do about it.
@@ -125,7 +128,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Task::Guests { check_sdk } => guests::run(&project, check_sdk),
         Task::Bench { name, arguments } => bench::run(&project, &name, &arguments),
         Task::Schemas => schemas::write(&project),
-        Task::Soak { sessions } => soak::run(&project, sessions),
+        Task::Soak { sessions, mutations } => soak::run(&project, sessions, mutations),
         Task::Doctor => doctor::run(&project),
     }
 }

@@ -8,12 +8,19 @@ use crate::project::Project;
 /// Paced sessions with clients' orders that are made again from their record; `cargo xtask test` takes
 /// a twentieth of them.
 const SESSIONS: u64 = 200;
+/// Damaged components; `cargo xtask test` takes a tenth of them.
+const MUTATIONS: u64 = 10_000;
 
 /// Runs every seeded test with all its seeds and prints what each says of itself.
-pub(crate) fn run(project: &Project, sessions: Option<u64>) -> Result<()> {
+pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u64>) -> Result<()> {
     let mut command = project.cargo();
     command.args(["test", "--release", "--package", "replay", "--test", "driver_sessions"]);
     command.args(["--", "--nocapture", "a_script_of_a_paced_session"]);
     command.env("KUMIKI_SOAK_SESSIONS", sessions.unwrap_or(SESSIONS).to_string());
+    process::run(&mut command)?;
+    let mut command = project.cargo();
+    command.args(["test", "--release", "--package", "tests", "--test", "sandbox_paths"]);
+    command.args(["--", "--nocapture", "damaged_components"]);
+    command.env("KUMIKI_SOAK_MUTATIONS", mutations.unwrap_or(MUTATIONS).to_string());
     process::run(&mut command)
 }

@@ -29,6 +29,7 @@ mod schemas;
 mod sql;
 mod standard_error;
 mod strategy;
+mod strategy_cost;
 mod table;
 mod terminal;
 mod update;

@@ -3,15 +3,17 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Result, bail};
+use domain::fault::Fault;
 use domain::strategy::StrategyRuntime;
 use domain::{Instrument, Price, Quantity, TickTable};
 use replay::request::config_json;
-use sandbox::Limits;
+use sandbox::{Limits, StrategyModule};
 use serde_json::{Value, json};
 
 use crate::Ending;
 use crate::args::{Format, StrategyCheckArgs, StrategyListArgs};
 use crate::paths;
+use crate::strategy_cost::{self, EventCost};
 use crate::terminal::pairs;
 
 /// The parameters by their names, each given once.
@@ -40,10 +42,10 @@ pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
-/// Shows what a strategy is, what it imports, and whether it starts with the parameters given.
+/// Shows what a strategy is, what it imports, how it is called and at which cost, and whether it
+/// starts with the parameters given.
 pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     let module = paths::strategies(&args.folders)?.load(&args.strategy)?;
-    let artefact = module.artefact();
     let config = config_json(&parameters(&args.params)?);
     let mut instance = module.instantiate(Limits::default())?;
     let instrument = Instrument {
@@ -51,42 +53,69 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
         lot: Quantity::new(100),
         ticks: TickTable::Fixed(Price::from_yen(1)),
     };
-    let started = instance.init(&config, &[instrument]);
-    let init = match &started {
-        Ok(()) => "starts".to_owned(),
-        Err(fault) => fault.to_string(),
-    };
+    let init = instance.init(&config, &[instrument]);
+    let init_fuel = instance.fuel_used();
+    let cost = init.and_then(|()| strategy_cost::measure(&mut instance));
     match args.format {
-        Format::Table => print!(
-            "{}",
-            pairs(&[
-                ("name", artefact.name().to_owned()),
-                ("sha256", artefact.sha256().to_owned()),
-                ("imports", artefact.imports().join(", ")),
-                (
-                    "aggressor side",
-                    if module.capabilities().aggressor {
-                        "used; replay never knows it, so what depends on it cannot be tested"
-                            .to_owned()
-                    } else {
-                        "not used".to_owned()
-                    }
-                ),
-                ("fuel of init", instance.fuel_used().to_string()),
-                ("init", init),
-            ])
-        ),
-        Format::Json => println!(
-            "{:#}",
-            json!({
-                "name": artefact.name(),
-                "sha256": artefact.sha256(),
-                "imports": artefact.imports(),
-                "uses_aggressor": module.capabilities().aggressor,
-                "init_fuel": instance.fuel_used(),
-                "init_error": started.as_ref().err().map(ToString::to_string),
-            })
-        ),
+        Format::Table => print_check(&module, init_fuel, &cost),
+        Format::Json => {
+            let artefact = module.artefact();
+            let measured = cost.as_ref().ok();
+            println!(
+                "{:#}",
+                json!({
+                    "name": artefact.name(),
+                    "sha256": artefact.sha256(),
+                    "imports": artefact.imports(),
+                    "uses_aggressor": module.capabilities().aggressor,
+                    "call_path": module.call_path().as_str(),
+                    "call_path_reason": module.call_path_reason(),
+                    "init_fuel": init_fuel,
+                    "init_error": fault_in(&cost, true),
+                    "event_ns": measured.map(|cost| cost.nanoseconds),
+                    "event_fuel": measured.map(|cost| cost.fuel),
+                    "event_error": fault_in(&cost, false),
+                })
+            );
+        }
     }
-    Ok(if started.is_ok() { Ending::Done } else { Ending::StrategyFailed })
+    Ok(if cost.is_ok() { Ending::Done } else { Ending::StrategyFailed })
+}
+
+/// Calls before the first event: what fails in them keeps a strategy from starting.
+const BEFORE_START: [&str; 3] = ["instantiation", "_initialize", "init"];
+
+/// The fault, if it came before the start, or else after.
+fn fault_in(cost: &Result<EventCost, Box<Fault>>, before_start: bool) -> Option<String> {
+    let fault = cost.as_ref().err()?;
+    (BEFORE_START.contains(&fault.export) == before_start).then(|| fault.to_string())
+}
+
+fn print_check(module: &StrategyModule, init_fuel: u64, cost: &Result<EventCost, Box<Fault>>) {
+    let artefact = module.artefact();
+    let aggressor = match module.capabilities().aggressor {
+        true => "used; replay never knows it, so what depends on it cannot be tested",
+        false => "not used",
+    };
+    let event = match cost {
+        Ok(EventCost { trades, nanoseconds, fuel }) => {
+            format!(
+                "{nanoseconds} ns and {fuel} units of fuel, the mean of {trades} trades one by one"
+            )
+        }
+        Err(_) => fault_in(cost, false).unwrap_or_else(|| "not measured".to_owned()),
+    };
+    print!(
+        "{}",
+        pairs(&[
+            ("name", artefact.name().to_owned()),
+            ("sha256", artefact.sha256().to_owned()),
+            ("imports", artefact.imports().join(", ")),
+            ("aggressor side", aggressor.to_owned()),
+            ("calls", format!("{}: {}", module.call_path().as_str(), module.call_path_reason())),
+            ("fuel of init", init_fuel.to_string()),
+            ("init", fault_in(cost, true).unwrap_or_else(|| "starts".to_owned())),
+            ("an event", event),
+        ])
+    );
 }

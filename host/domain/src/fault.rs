@@ -4,6 +4,7 @@ use std::fmt;
 
 use thiserror::Error;
 
+use crate::guest_limit::GuestLimit;
 use crate::time::TsNanos;
 
 /// What went wrong inside a strategy.
@@ -16,12 +17,12 @@ pub enum FaultKind {
     #[error("trapped: {0}")]
     Trap(String),
     /// It used up its fuel: an endless loop, or more work than the budget allows.
-    #[error(
-        "used up its fuel of {budget} units in one call; an endless loop, or raise the fuel limit"
-    )]
+    #[error("used up its fuel of {budget} units in one call; look for an endless loop")]
     Fuel {
         /// Fuel that the call was given.
         budget: u64,
+        /// Fuel that a call is given for each event.
+        per_event: u64,
     },
     /// It asked for more memory than allowed.
     #[error("asked for {asked} bytes of memory; {allowed} are allowed")]
@@ -43,7 +44,17 @@ pub enum FaultKind {
         /// Milliseconds allowed.
         allowed_ms: u64,
     },
-    /// It produced more than allowed.
+    /// It reached a limit that the user may change.
+    #[error("produced {used} {}; {allowed} are allowed", limit.what())]
+    Budget {
+        /// The limit.
+        limit: GuestLimit,
+        /// How much there was.
+        used: u64,
+        /// How much is allowed.
+        allowed: u64,
+    },
+    /// It produced more than the contract allows.
     #[error("produced {used} {what}; {allowed} are allowed")]
     Limit {
         /// What there was too much of.
@@ -59,6 +70,25 @@ pub enum FaultKind {
     /// Its init refused the configuration; the text is its own.
     #[error("refused its configuration: {0}")]
     Refused(String),
+}
+
+impl FaultKind {
+    /// What a user can do who wants more than the limit that was reached in this export; none where
+    /// no limit was reached that may be changed.
+    #[must_use]
+    pub fn advice(&self, export: &str) -> Option<String> {
+        match self {
+            Self::Budget { limit, allowed, .. } => Some(limit.advice(*allowed)),
+            Self::Memory { allowed, .. } => Some(GuestLimit::Memory.advice(*allowed as u64)),
+            Self::Fuel { budget, per_event } => Some(match export {
+                "advance" | "on-order-events" | "describe" | "configure" | "evaluate" => {
+                    GuestLimit::Fuel.advice(*per_event)
+                }
+                _ => GuestLimit::LifecycleFuel.advice(*budget),
+            }),
+            _ => None,
+        }
+    }
 }
 
 /// A strategy failed: what, where, when, and how it got there.
@@ -92,6 +122,9 @@ impl fmt::Display for Fault {
             write!(f, ",")?;
         }
         write!(f, " {}", self.kind)?;
+        if let Some(advice) = self.kind.advice(self.export) {
+            write!(f, "; {advice}")?;
+        }
         for frame in &self.backtrace {
             write!(f, "\n    at {frame}")?;
         }

@@ -134,6 +134,9 @@ impl fmt::Display for FormulaFault {
             write!(f, ", in `{}`,", self.export)?;
         }
         write!(f, " {}", self.kind)?;
+        if let Some(advice) = self.kind.advice(self.export) {
+            write!(f, "; {advice}")?;
+        }
         for frame in &self.backtrace {
             write!(f, "\n    at {frame}")?;
         }
@@ -180,13 +183,13 @@ mod tests {
             component: "mine".to_owned(),
             sha256: "0123456789abcdef".to_owned(),
             export: "evaluate",
-            kind: FaultKind::Fuel { budget: 7 },
+            kind: FaultKind::Fuel { budget: 9, per_event: 7 },
             backtrace: vec!["mine::evaluate".to_owned()],
         };
         assert_eq!(
             fault.to_string(),
-            "formula `mine` (0123456789ab), in `evaluate`, used up its fuel of 7 units in one call; \
-             an endless loop, or raise the fuel limit\n    at mine::evaluate"
+            "formula `mine` (0123456789ab), in `evaluate`, used up its fuel of 9 units in one call; \
+             look for an endless loop; `--limit fuel=14` allows more\n    at mine::evaluate"
         );
         fault.kind = FaultKind::Refused("too long".to_owned());
         fault.backtrace.clear();

@@ -12,6 +12,7 @@ pub mod digest;
 pub mod event;
 pub mod fault;
 pub mod formula;
+pub mod guest_limit;
 pub mod instrument;
 pub mod limits;
 pub mod market;
@@ -28,6 +29,7 @@ pub mod time;
 pub use calendar::TradingCalendar;
 pub use command::OrderCommand;
 pub use event::{Fill, OrderEvent, OrderEventKind};
+pub use guest_limit::GuestLimit;
 pub use instrument::{Instrument, InstrumentId, InstrumentIx, TickTable, VendorCode};
 pub use money::Money;
 pub use order::{

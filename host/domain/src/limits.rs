@@ -1,5 +1,5 @@
-//! Every limit that the host sets by default, in one place. Each is configurable where a user may
-//! need more, and each has a test that hits it.
+//! Every limit that the host sets by default, in one place, but those of guests, which users may
+//! change ([`crate::guest_limit`]). Each has a test that hits it.
 
 /// Instruments in one replay (specification 2, `MAX_REPLAY_INSTRUMENTS`).
 pub const INSTRUMENTS_MAX: usize = 4;
@@ -9,7 +9,8 @@ pub const CLIENT_ORDER_ID_MAX: usize = 36;
 pub const REASON_TEXT_MAX: usize = 512;
 /// Orders that may work at the same time in one replay.
 pub const WORKING_ORDERS_MAX: usize = 10_000;
-/// Orders of one replay: client order ids stay unique over the whole run.
+/// Most orders of one replay that a user may ask for: client order ids stay unique over the whole
+/// run, which costs 25 bytes of memory for each.
 pub const ORDERS_MAX: u32 = 4_000_000;
 /// Business days that a GTD order may live (specification 2, "GTD horizon").
 pub const GTD_BUSINESS_DAYS_MAX: u32 = 10;
@@ -17,30 +18,10 @@ pub const GTD_BUSINESS_DAYS_MAX: u32 = 10;
 pub const COMMISSION_TIERS_MAX: usize = 16;
 /// Rows of one window handed to a strategy.
 pub const WINDOW_ROWS_MAX: u32 = 65_536;
-/// Orders, commands, signals and notes that a strategy may return from one call.
-pub const ACTIONS_PER_CALL_MAX: usize = 256;
-/// Linear memory of a strategy in bytes.
-pub const GUEST_MEMORY_MAX: usize = 64 << 20;
-/// Entries of a strategy's tables.
-pub const GUEST_TABLE_MAX: usize = 20_000;
-/// Core instances of one component (its main module and the adapters around it).
-pub const GUEST_INSTANCES_MAX: usize = 64;
 /// Stack of a strategy in bytes.
 pub const GUEST_STACK_MAX: usize = 1 << 20;
-/// Fuel for each event that a call may handle; about 0.1 s of work on current machines.
-pub const FUEL_PER_EVENT: u64 = 100_000_000;
-/// Fuel for init, start and stop.
-pub const FUEL_PER_LIFECYCLE_CALL: u64 = 2_000_000_000;
-/// Bytes that a strategy may write to its log in one run.
-pub const LOG_BYTES_MAX: usize = 4 << 20;
-/// Bytes of one log line.
-pub const LOG_LINE_MAX: usize = 16 << 10;
-/// Bytes of narrative records in one run.
-pub const NARRATIVE_BYTES_MAX: usize = 64 << 20;
 /// Bytes of a component file.
 pub const COMPONENT_BYTES_MAX: u64 = 64 << 20;
-/// Bytes that one call may copy out of a strategy's memory.
-pub const CALL_RESULT_BYTES_MAX: usize = 16 << 20;
 /// Bytes of the JSON handed to a strategy's init.
 pub const INIT_CONFIG_BYTES_MAX: usize = 1 << 20;
 /// Wall-clock time of one call in live use, in milliseconds.

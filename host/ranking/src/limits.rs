@@ -34,7 +34,7 @@ pub const QUEUE_MAX: usize = 65_536;
 /// millisecond of work.
 pub const SLICE_DAYS: usize = 32;
 /// Instances of formula modules that a worker keeps, each with up to
-/// [`domain::limits::GUEST_MEMORY_MAX`] bytes.
+/// [`domain::GuestLimit::Memory`] bytes.
 pub const MODULE_INSTANCES_MAX: usize = 4;
 /// Answers in the result cache.
 pub const CACHE_ENTRIES_MAX: usize = 64;

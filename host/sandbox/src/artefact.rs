@@ -1,5 +1,6 @@
 //! A component's file, before it is compiled: read, made a component, identified, its imports checked.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;
@@ -7,7 +8,7 @@ use std::path::Path;
 use sha2::{Digest, Sha256};
 use wasmparser::{Parser, Payload};
 
-use crate::contract::{self, Contract};
+use crate::contract::{self, Belonging, Contract};
 use crate::error::SandboxError;
 
 /// A component's bytes and identity.
@@ -17,6 +18,8 @@ pub struct Artefact {
     sha256: String,
     component: Vec<u8>,
     imports: Vec<String>,
+    /// The version of all its interfaces of the contract; none when they differ.
+    version: Option<String>,
 }
 
 impl Artefact {
@@ -72,12 +75,9 @@ impl Artefact {
         } else {
             componentize(contract, name, &bytes)?
         };
-        let imports = top_level_imports(name, &component)?;
-        let is_foreign = |import: &&String| !contract.imports.contains(&import.as_str());
-        if let Some(import) = imports.iter().find(is_foreign) {
-            return Err(foreign_import(contract, name, import));
-        }
-        Ok(Self { name: name.to_owned(), sha256, component, imports })
+        let names = top_level_names(name, &component)?;
+        let version = contract_version(contract, name, &names)?;
+        Ok(Self { name: name.to_owned(), sha256, component, imports: names.imports, version })
     }
 
     /// The file's name without its ending.
@@ -98,6 +98,11 @@ impl Artefact {
         &self.imports
     }
 
+    /// The version of its interfaces, where all of them have the same.
+    pub(crate) fn version(&self) -> Option<&str> {
+        self.version.as_deref()
+    }
+
     /// The component's bytes.
     pub(crate) fn component(&self) -> &[u8] {
         &self.component
@@ -111,7 +116,9 @@ fn foreign_import(contract: &Contract, name: &str, import: &str) -> SandboxError
         import: import.to_owned(),
         allowed: contract.imports_shown,
         hint: if import.starts_with("wasi") {
-            "; rebuild it without WASI (componentize-py: `--stub-wasi`)"
+            "; rebuild it without WASI (componentize-py: `--stub-wasi`; componentize-js: \
+             `disableFeatures` with stdio, random, clocks, http and fetch-event; C and C++: a reactor \
+             without files and streams)"
         } else {
             ""
         },
@@ -134,9 +141,10 @@ fn componentize(contract: &Contract, name: &str, module: &[u8]) -> Result<Vec<u8
                 for import in imports.into_imports() {
                     let import = import.map_err(|error| not_wasm(name, &error))?;
                     // Modules built for the contract name an interface; others a bare module.
-                    if !import.module.starts_with(contract.package)
-                        && !import.module.starts_with('[')
-                    {
+                    let is_ours = import.module.split_once('/').is_some_and(|(package, _)| {
+                        package.trim_start_matches("[export]") == contract.package
+                    });
+                    if !is_ours && !import.module.starts_with('[') {
                         let import = format!("{}.{}", import.module, import.name);
                         return Err(foreign_import(contract, name, &import));
                     }
@@ -162,10 +170,17 @@ fn not_wasm(name: &str, error: &dyn std::fmt::Display) -> SandboxError {
     SandboxError::NotWasm { name: name.to_owned(), reason: error.to_string() }
 }
 
-/// The names of the component's own imports; those of nested components are not among them.
-fn top_level_imports(name: &str, component: &[u8]) -> Result<Vec<String>, SandboxError> {
+/// The names of what a component itself imports and exports; those of components inside are not
+/// among them.
+#[derive(Default)]
+struct Names {
+    imports: Vec<String>,
+    exports: Vec<String>,
+}
+
+fn top_level_names(name: &str, component: &[u8]) -> Result<Names, SandboxError> {
     let mut depth = 0_usize;
-    let mut names = Vec::new();
+    let mut names = Names::default();
     for payload in Parser::new(0).parse_all(component) {
         match payload.map_err(|error| not_wasm(name, &error))? {
             Payload::ModuleSection { .. } | Payload::ComponentSection { .. } => depth += 1,
@@ -173,13 +188,53 @@ fn top_level_imports(name: &str, component: &[u8]) -> Result<Vec<String>, Sandbo
             Payload::ComponentImportSection(imports) if depth == 0 => {
                 for import in imports {
                     let import = import.map_err(|error| not_wasm(name, &error))?;
-                    names.push(import.name.name.to_owned());
+                    names.imports.push(import.name.full_name().into_owned());
+                }
+            }
+            Payload::ComponentExportSection(exports) if depth == 0 => {
+                for export in exports {
+                    let export = export.map_err(|error| not_wasm(name, &error))?;
+                    names.exports.push(export.name.full_name().into_owned());
                 }
             }
             _ => {}
         }
     }
     Ok(names)
+}
+
+/// The one version that all interfaces of the contract have, if there is one.
+fn contract_version(
+    contract: &Contract,
+    name: &str,
+    names: &Names,
+) -> Result<Option<String>, SandboxError> {
+    let other = |interface: &str| SandboxError::OtherVersion {
+        kind: contract.kind,
+        name: name.to_owned(),
+        interface: interface.to_owned(),
+        version: contract.version,
+    };
+    let mut versions = BTreeSet::new();
+    for import in &names.imports {
+        match contract.judge_import(import) {
+            Belonging::Fits(interface) => drop(versions.insert(interface.version)),
+            Belonging::OtherVersion => return Err(other(import)),
+            Belonging::Foreign => return Err(foreign_import(contract, name, import)),
+        }
+    }
+    for export in &names.exports {
+        match contract.judge_export(export) {
+            Belonging::Fits(interface) => drop(versions.insert(interface.version)),
+            Belonging::OtherVersion => return Err(other(export)),
+            // What else it exports is its own affair: nothing calls it.
+            Belonging::Foreign => {}
+        }
+    }
+    match versions.len() {
+        0 | 1 => Ok(Some(versions.first().unwrap_or(&contract.version).to_string())),
+        _ => Ok(None),
+    }
 }
 
 #[cfg(test)]
@@ -198,10 +253,41 @@ mod tests {
             message(component),
             "guest imports `wasi:clocks/wall-clock@0.2.9`; a strategy may import only \
              kumiki:strategy/{actions, log, portfolio, aggressor}@1.0.0. It gets no clock, no randomness, \
-             no files and no network; rebuild it without WASI (componentize-py: `--stub-wasi`)"
+             no files and no network; rebuild it without WASI (componentize-py: `--stub-wasi`; \
+             componentize-js: `disableFeatures` with stdio, random, clocks, http and fetch-event; C \
+             and C++: a reactor without files and streams)"
         );
         let module = r#"(module (import "env" "now" (func (result i64))))"#;
         assert!(message(module).starts_with("guest imports `env.now`; a strategy may import only"));
+    }
+
+    #[test]
+    fn another_major_version_is_refused_by_name() {
+        let import = r#"(component (import "kumiki:strategy/log@2.0.0" (instance)))"#;
+        assert_eq!(
+            message(import),
+            "guest is built for `kumiki:strategy/log@2.0.0`; this Kumiki runs strategies of version \
+             1.0.0 and of every later 1.x. Build it for that, or take a newer Kumiki"
+        );
+        let export =
+            r#"(component (instance $i) (export "kumiki:strategy/guest@0.9.0" (instance $i)))"#;
+        assert!(message(export).starts_with("guest is built for `kumiki:strategy/guest@0.9.0`; "));
+    }
+
+    #[test]
+    fn one_version_of_all_interfaces_is_told() {
+        let version = |text: &str| {
+            let artefact = Artefact::from_bytes("guest", wat::parse_str(text).unwrap()).unwrap();
+            artefact.version().map(str::to_owned)
+        };
+        let import = |name: &str, version: &str| {
+            format!(r#"(import "kumiki:strategy/{name}@{version}" (instance))"#)
+        };
+        let same = import("log", "1.0.1") + &import("actions", "1.0.1");
+        assert_eq!(version(&format!("(component {same})")).as_deref(), Some("1.0.1"));
+        let mixed = import("log", "1.0.1") + &import("actions", "1.2.0");
+        assert_eq!(version(&format!("(component {mixed})")), None);
+        assert_eq!(version("(component)").as_deref(), Some("1.0.0"));
     }
 
     #[test]

@@ -7,11 +7,14 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use atomic_file::{AtomicFile, folder_of};
+use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
 use xxhash_rust::xxh3::{Xxh3, xxh3_128};
 
 use crate::artefact::Artefact;
+use crate::config::CallPath;
 use crate::contract::Contract;
+use crate::proof::Plan;
 
 /// Bytes of the checksum in front of a compiled component.
 const CHECKSUM_BYTES: usize = 16;
@@ -31,6 +34,24 @@ pub enum CacheOutcome {
     NoCache,
 }
 
+/// A component's code, for one of the two ways of calling it.
+pub(crate) enum Code {
+    /// The program inside, for direct calls.
+    Program(Module),
+    /// All of it, for the engine.
+    Component(Component),
+}
+
+/// A component's code with the way in which it is called.
+pub(crate) struct Compiled {
+    pub(crate) code: Code,
+    /// How the program is called, on the direct path.
+    pub(crate) plan: Option<Plan>,
+    /// Why it is called that way, in words.
+    pub(crate) reason: String,
+    pub(crate) cache_outcome: CacheOutcome,
+}
+
 /// A folder with one file for each component and engine: a checksum and the compiled component.
 ///
 /// Only this process's own compiler writes there; loading what it wrote is as safe as running it was
@@ -45,27 +66,38 @@ pub struct CompileCache {
 impl CompileCache {
     pub(crate) fn new(folder: &Path, engine: &Engine, contract: &Contract) -> Self {
         let mut hasher = Xxh3::new();
-        contract.cache_format.hash(&mut hasher);
+        // What is kept was held against this version of the contract before.
+        (contract.package, contract.version).hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         Self { folder: folder.to_owned(), engine_key: hasher.finish() }
     }
 
-    /// Where the compiled form of a component is kept.
+    /// Where the code of a component is kept, for one way of calling it.
     #[must_use]
-    pub fn path_of(&self, artefact: &Artefact) -> PathBuf {
-        self.folder.join(format!("{}-{:016x}.cwasm", artefact.sha256(), self.engine_key))
+    pub fn path_of(&self, artefact: &Artefact, path: CallPath) -> PathBuf {
+        let (sha256, key, path) = (artefact.sha256(), self.engine_key, path.as_str());
+        self.folder.join(format!("{sha256}-{key:016x}-{path}.cwasm"))
     }
 
-    /// The compiled form, if it is here and whole.
-    pub(crate) fn load(&self, engine: &Engine, artefact: &Artefact) -> Option<Module> {
-        deserialize(engine, &fs::read(self.path_of(artefact)).ok()?)
+    /// The code, if it is here and whole.
+    pub(crate) fn load(
+        &self,
+        engine: &Engine,
+        artefact: &Artefact,
+        path: CallPath,
+    ) -> Option<Code> {
+        deserialize(engine, path, &fs::read(self.path_of(artefact, path)).ok()?)
     }
 
-    /// Stores the compiled form; whatever is there was not usable.
-    pub(crate) fn store(&self, artefact: &Artefact, module: &Module) -> CacheOutcome {
-        let path = self.path_of(artefact);
+    /// Stores the code; whatever is there was not usable.
+    pub(crate) fn store(&self, artefact: &Artefact, path: CallPath, code: &Code) -> CacheOutcome {
+        let path = self.path_of(artefact, path);
         let damaged = path.exists();
-        let kept = module.serialize().map_err(|error| format!("{error:#}")).and_then(|compiled| {
+        let compiled = match code {
+            Code::Program(module) => module.serialize(),
+            Code::Component(component) => component.serialize(),
+        };
+        let kept = compiled.map_err(|error| format!("{error:#}")).and_then(|compiled| {
             write(&path, &compiled).map_err(|error| format!("{}: {error}", path.display()))
         });
         match kept {
@@ -76,15 +108,25 @@ impl CompileCache {
     }
 }
 
-fn deserialize(engine: &Engine, bytes: &[u8]) -> Option<Module> {
+fn deserialize(engine: &Engine, path: CallPath, bytes: &[u8]) -> Option<Code> {
     let (checksum, compiled) = bytes.split_at_checked(CHECKSUM_BYTES)?;
     if checksum != xxh3_128(compiled).to_le_bytes() {
         return None;
     }
-    // SAFETY: the bytes came from `Module::serialize` of an engine with the same compatibility
-    // hash (it is part of the file's name) and are complete (the checksum matches).
-    #[expect(unsafe_code, reason = "loading compiled code is unsafe by nature; see SAFETY")]
-    unsafe { Module::deserialize(engine, compiled) }.ok()
+    match path {
+        CallPath::Direct => {
+            // SAFETY: the bytes came from `Module::serialize` of an engine with the same
+            // compatibility hash (hash and path are part of the file's name) and are complete (the
+            // checksum matches).
+            #[expect(unsafe_code, reason = "loading compiled code is unsafe by nature; see SAFETY")]
+            unsafe { Module::deserialize(engine, compiled) }.map(Code::Program).ok()
+        }
+        CallPath::General => {
+            // SAFETY: as above, with `Component::serialize`.
+            #[expect(unsafe_code, reason = "loading compiled code is unsafe by nature; see SAFETY")]
+            unsafe { Component::deserialize(engine, compiled) }.map(Code::Component).ok()
+        }
+    }
 }
 
 /// Writes aside and renames, so that no reader ever sees half a file.

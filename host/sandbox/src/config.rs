@@ -3,51 +3,95 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use domain::limits;
+use domain::fault::FaultKind;
+use domain::{GuestLimit, limits};
 
-/// Limits of one strategy instance. Live trading and replay use the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
-    /// Linear memory in bytes.
-    pub memory_bytes: usize,
-    /// Entries of each table.
-    pub table_entries: usize,
-    /// Core instances of the component.
-    pub instances: usize,
-    /// Fuel for each event that a call may handle.
-    pub fuel_per_event: u64,
-    /// Fuel for init, start and stop.
-    pub fuel_per_lifecycle_call: u64,
-    /// Orders, commands, signals and notes returned by one call.
-    pub actions_per_call: usize,
-    /// Bytes copied out of the strategy's memory by one call.
-    pub result_bytes: usize,
-    /// Bytes of log in one run.
-    pub log_bytes: usize,
-    /// Bytes of one log line.
-    pub log_line_bytes: usize,
-    /// Bytes of narrative records in one run.
-    pub narrative_bytes: usize,
-    /// Wall-clock time of one call; `None` in replay, where only fuel may end a call.
-    pub watchdog: Option<Duration>,
+/// Declares the limits: each field with the limit of [`GuestLimit`] whose default it has.
+macro_rules! limits {
+    ($($(#[$doc:meta])* $field:ident: $type:ty = $limit:ident;)+) => {
+        /// Limits of one instance. Live trading and replay use the same. Names for users, units,
+        /// defaults and reasons: [`GuestLimit`].
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub struct Limits {
+            $($(#[$doc])* pub $field: $type,)+
+            /// Wall-clock time of one call; `None` in replay, where only fuel may end a call.
+            pub watchdog: Option<Duration>,
+        }
+
+        impl Default for Limits {
+            #[expect(
+                clippy::unnecessary_cast,
+                reason = "each default fits the type of its field; some have that type already"
+            )]
+            fn default() -> Self {
+                Self { $($field: GuestLimit::$limit.default_value() as $type,)+ watchdog: None }
+            }
+        }
+
+        impl Limits {
+            /// The value of a limit.
+            #[must_use]
+            pub const fn get(&self, limit: GuestLimit) -> u64 {
+                match limit { $(GuestLimit::$limit => self.$field as u64),+ }
+            }
+
+            /// The same limits with another value of one; `None` where it is too large for this
+            /// machine or for the limit.
+            #[must_use]
+            pub fn with(mut self, limit: GuestLimit, value: u64) -> Option<Self> {
+                match limit {
+                    $(GuestLimit::$limit => self.$field = <$type>::try_from(value).ok()?,)+
+                }
+                (self.orders <= limits::ORDERS_MAX).then_some(self)
+            }
+        }
+    };
 }
 
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            memory_bytes: limits::GUEST_MEMORY_MAX,
-            table_entries: limits::GUEST_TABLE_MAX,
-            instances: limits::GUEST_INSTANCES_MAX,
-            fuel_per_event: limits::FUEL_PER_EVENT,
-            fuel_per_lifecycle_call: limits::FUEL_PER_LIFECYCLE_CALL,
-            actions_per_call: limits::ACTIONS_PER_CALL_MAX,
-            result_bytes: limits::CALL_RESULT_BYTES_MAX,
-            log_bytes: limits::LOG_BYTES_MAX,
-            log_line_bytes: limits::LOG_LINE_MAX,
-            narrative_bytes: limits::NARRATIVE_BYTES_MAX,
-            watchdog: None,
-        }
-    }
+limits! {
+    /// All linear memories together, in bytes.
+    memory_bytes: usize = Memory;
+    /// Entries of each table.
+    table_entries: usize = TableEntries;
+    /// Core instances of the component.
+    instances: usize = Instances;
+    /// Fuel for each event that a call may handle; of a formula module for each day.
+    fuel_per_event: u64 = Fuel;
+    /// Fuel for setting up, init, start and stop.
+    fuel_per_lifecycle_call: u64 = LifecycleFuel;
+    /// Orders, commands, signals and narratives returned by one call.
+    actions_per_call: usize = Actions;
+    /// Bytes copied out of the guest's memory by one call.
+    result_bytes: usize = Result;
+    /// Orders, changes, cancels, signals, narratives and log lines of one event: of each row of the
+    /// market that a call may handle, with what is answered at the same instant.
+    records_per_event: usize = Records;
+    /// Orders, changes and cancels in one run.
+    commands: u64 = Commands;
+    /// Orders in one run; at most [`limits::ORDERS_MAX`].
+    orders: u32 = Orders;
+    /// Cost of log, signals and narratives in one run ([`domain::guest_limit::text_cost`]).
+    output_bytes: usize = Output;
+    /// The same for one event.
+    output_bytes_per_event: usize = EventOutput;
+    /// The part of `output_bytes` that lines of the log may take.
+    log_bytes: usize = Log;
+    /// Bytes of one log line, and of the reason with which init refuses.
+    log_line_bytes: usize = LogLine;
+    /// Warnings of commands that came to nothing which one run keeps; the others are counted.
+    warnings: u64 = Warnings;
+    /// Bytes of a client order id.
+    client_order_id_bytes: usize = OrderId;
+    /// Tags of one order.
+    tags_per_order: usize = Tags;
+    /// Bytes of one tag of an order, or of a signal's tag.
+    tag_bytes: usize = Tag;
+    /// Bytes of a signal's note.
+    signal_note_bytes: usize = Note;
+    /// Bytes of a narrative's title.
+    narrative_title_bytes: usize = Title;
+    /// Bytes of a narrative's body.
+    narrative_body_bytes: usize = Body;
 }
 
 impl Limits {
@@ -57,10 +101,48 @@ impl Limits {
         Self { watchdog: Some(Duration::from_millis(limits::WATCHDOG_MS)), ..Self::default() }
     }
 
-    /// The limits of a formula module; each call has fuel of its own besides.
+    /// The limits of a formula module: an event is a day, and it is set up with the fuel of a day.
     #[must_use]
     pub fn formula() -> Self {
-        Self { fuel_per_lifecycle_call: limits::FORMULA_FUEL_PER_DAY, ..Self::default() }
+        Self {
+            fuel_per_event: limits::FORMULA_FUEL_PER_DAY,
+            fuel_per_lifecycle_call: limits::FORMULA_FUEL_PER_DAY,
+            ..Self::default()
+        }
+    }
+
+    /// Whether so much is allowed. Both call paths ask before they copy anything.
+    ///
+    /// # Errors
+    /// [`FaultKind::Budget`] when it is too much.
+    #[inline]
+    pub fn allow(&self, limit: GuestLimit, used: usize) -> Result<(), FaultKind> {
+        let (used, allowed) = (used as u64, self.get(limit));
+        if used > allowed {
+            return Err(FaultKind::Budget { limit, used, allowed });
+        }
+        Ok(())
+    }
+}
+
+/// A way of calling a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CallPath {
+    /// The host calls the program inside the component. Taken when it is proven from the component's
+    /// bytes that this is the same.
+    Direct,
+    /// The engine calls the component, whatever it is made of.
+    General,
+}
+
+impl CallPath {
+    /// `direct` or `general`.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+            Self::General => "general",
+        }
     }
 }
 
@@ -76,6 +158,8 @@ pub struct SandboxConfig {
     pub memory_reservation_bytes: Option<u64>,
     /// Largest component file in bytes.
     pub component_bytes: u64,
+    /// How guests are called; `None` takes the direct path where it is proven that it may be taken.
+    pub call_path: Option<CallPath>,
 }
 
 impl Default for SandboxConfig {
@@ -85,6 +169,7 @@ impl Default for SandboxConfig {
             stack_bytes: limits::GUEST_STACK_MAX,
             memory_reservation_bytes: None,
             component_bytes: limits::COMPONENT_BYTES_MAX,
+            call_path: None,
         }
     }
 }

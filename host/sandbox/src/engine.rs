@@ -1,29 +1,30 @@
-//! The engine, and components that are ready to run.
+//! The engine, and how components are made ready to run: which way they are called, and their code
+//! from the cache or compiled now.
 
 use std::path::Path;
 use std::sync::Arc;
 
-use domain::strategy::Capabilities;
-use wasmtime::{Config, Engine, Instance, InstancePre, Linker, Module, OptLevel, Store};
+use wasmtime::component::Component;
+use wasmtime::{Config, Engine, Module, OptLevel};
 
 use crate::artefact::Artefact;
-use crate::cache::{CacheOutcome, CompileCache};
-use crate::config::{Limits, SandboxConfig};
+use crate::cache::{CacheOutcome, Code, CompileCache, Compiled};
+use crate::config::{CallPath, SandboxConfig};
 use crate::contract::{self, Contract};
 use crate::error::SandboxError;
-use crate::exports::Exports;
 use crate::formula::FormulaModule;
-use crate::imports;
-use crate::instance::StrategyInstance;
+use crate::general::StrategyLinker;
 use crate::program;
-use crate::running::Running;
-use crate::state::State;
-use crate::watchdog::Watchdog;
+use crate::proof::{self, Plan};
+use crate::running::Origin;
+use crate::strategy::StrategyModule;
+use crate::watchdog::Watchdogs;
 
 /// The engine with its one configuration, used in live trading and in replay alike.
 pub struct Sandbox {
     engine: Engine,
-    linker: Linker<State>,
+    strategies: StrategyLinker,
+    watchdogs: Arc<Watchdogs>,
     config: SandboxConfig,
     cache: Option<CompileCache>,
     formula_cache: Option<CompileCache>,
@@ -37,12 +38,12 @@ impl Sandbox {
     pub fn new(config: SandboxConfig) -> Result<Self, SandboxError> {
         let engine_error = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
         let engine = Engine::new(&engine_config(&config)).map_err(engine_error)?;
-        let mut linker = Linker::new(&engine);
-        imports::define(&mut linker).map_err(engine_error)?;
+        let strategies = StrategyLinker::new(&engine).map_err(engine_error)?;
         let folder = config.cache_folder.as_deref();
         let cache = |contract| folder.map(|path| CompileCache::new(path, &engine, contract));
         let (cache, formula_cache) = (cache(&contract::STRATEGY), cache(&contract::FORMULA));
-        Ok(Self { engine, linker, config, cache, formula_cache })
+        let watchdogs = Arc::new(Watchdogs::of(engine.weak()));
+        Ok(Self { engine, strategies, watchdogs, config, cache, formula_cache })
     }
 
     /// Where compiled strategies are kept.
@@ -64,19 +65,8 @@ impl Sandbox {
     /// # Errors
     /// When it is no strategy.
     pub fn prepare(&self, artefact: Artefact) -> Result<StrategyModule, SandboxError> {
-        let (module, cache_outcome) =
-            self.compile(&contract::STRATEGY, &artefact, self.cache.as_ref())?;
-        let ready = self
-            .linker
-            .instantiate_pre(&module)
-            .map_err(|error| not_of(&contract::STRATEGY, &artefact, format!("{error:#}")))?;
-        Ok(StrategyModule {
-            ready,
-            capabilities: imports::capabilities(&module),
-            artefact: Arc::new(artefact),
-            cache_outcome,
-            stack_bytes: self.config.stack_bytes,
-        })
+        let compiled = self.compile(&contract::STRATEGY, &artefact, self.cache.as_ref())?;
+        StrategyModule::new(&self.strategies, compiled, self.origin(artefact))
     }
 
     /// Reads a formula module's file and makes it ready to run.
@@ -101,118 +91,107 @@ impl Sandbox {
     }
 
     fn prepare_formula(&self, artefact: Artefact) -> Result<FormulaModule, SandboxError> {
-        let contract = &contract::FORMULA;
-        let (module, _) = self.compile(contract, &artefact, self.formula_cache.as_ref())?;
-        // Nothing is defined in this linker: a formula imports nothing.
-        let ready = Linker::new(&self.engine)
-            .instantiate_pre(&module)
-            .map_err(|error| not_of(contract, &artefact, format!("{error:#}")))?;
-        FormulaModule::new(ready, artefact, self.config.stack_bytes)
+        let compiled = self.compile(&contract::FORMULA, &artefact, self.formula_cache.as_ref())?;
+        FormulaModule::new(compiled, self.origin(artefact))
     }
 
-    /// The program inside a component, from the cache or compiled now.
+    /// What every instance of this component shares.
+    fn origin(&self, artefact: Artefact) -> Origin {
+        Origin {
+            engine: self.engine.clone(),
+            watchdogs: Arc::clone(&self.watchdogs),
+            artefact: Arc::new(artefact),
+            stack_bytes: self.config.stack_bytes,
+        }
+    }
+
+    /// A component's code, from the cache or compiled now.
     fn compile(
         &self,
         contract: &Contract,
         artefact: &Artefact,
         cache: Option<&CompileCache>,
-    ) -> Result<(Module, CacheOutcome), SandboxError> {
+    ) -> Result<Compiled, SandboxError> {
         let (kind, name) = (contract.kind, artefact.name());
-        if let Some(module) = cache.and_then(|cache| cache.load(&self.engine, artefact)) {
-            tracing::debug!(name, "the compiled {kind} came from the cache");
-            return Ok((module, CacheOutcome::Hit));
+        let proof = self.prove(contract, artefact);
+        let path = match &proof {
+            Ok(_) => CallPath::Direct,
+            Err(reason) if self.config.call_path == Some(CallPath::Direct) => {
+                let name = name.to_owned();
+                return Err(SandboxError::NotDirect { name, reason: reason.clone() });
+            }
+            Err(_) => CallPath::General,
+        };
+        let (code, cache_outcome) =
+            match cache.and_then(|cache| cache.load(&self.engine, artefact, path)) {
+                Some(code) => {
+                    tracing::debug!(name, "the compiled {kind} came from the cache");
+                    (code, CacheOutcome::Hit)
+                }
+                None => {
+                    let code = self.compile_now(contract, artefact, &proof)?;
+                    let outcome = cache
+                        .map_or(CacheOutcome::NoCache, |cache| cache.store(artefact, path, &code));
+                    tell(kind, name, &outcome);
+                    (code, outcome)
+                }
+            };
+        let (plan, reason) = match proof {
+            Ok(plan) => (Some(plan), "one program, its texts in UTF-8".to_owned()),
+            Err(reason) => (None, reason),
+        };
+        Ok(Compiled { code, plan, reason, cache_outcome })
+    }
+
+    /// The proof that the direct path may be taken, or why the general one is.
+    fn prove(&self, contract: &Contract, artefact: &Artefact) -> Result<Plan, String> {
+        if self.config.call_path == Some(CallPath::General) {
+            return Err("it was asked for".to_owned());
         }
-        let refused = |reason| not_of(contract, artefact, reason);
-        program::check(contract, artefact.component()).map_err(refused)?;
-        let program = program::find(contract, artefact.component()).map_err(refused)?;
-        let module = Module::new(&self.engine, program).map_err(|error| {
+        if artefact.version().is_none() {
+            return Err("its interfaces are of several versions".to_owned());
+        }
+        proof::prove(contract, artefact.component())
+    }
+
+    fn compile_now(
+        &self,
+        contract: &Contract,
+        artefact: &Artefact,
+        proof: &Result<Plan, String>,
+    ) -> Result<Code, SandboxError> {
+        let component = artefact.component();
+        // With several versions there is no one text to hold it against; the engine compares each
+        // import and export then.
+        if let Some(version) = artefact.version() {
+            program::check(contract, version, component)
+                .map_err(|reason| contract.refuse(artefact.name(), reason))?;
+        }
+        let code = match proof {
+            Ok(plan) => {
+                Module::new(&self.engine, component.get(plan.program.clone()).unwrap_or(&[]))
+                    .map(Code::Program)
+            }
+            Err(_) => Component::new(&self.engine, component).map(Code::Component),
+        };
+        code.map_err(|error| {
             let name = artefact.name().to_owned();
             SandboxError::Compile { name, reason: format!("{error:#}") }
-        })?;
-        let outcome = cache.map_or(CacheOutcome::NoCache, |cache| cache.store(artefact, &module));
-        match &outcome {
-            CacheOutcome::NotKept(why) => {
-                tracing::warn!(name, "the compiled {kind} could not be kept: {why}");
-            }
-            CacheOutcome::Repaired => {
-                tracing::warn!(name, "the compiled {kind} in the cache was damaged; made again");
-            }
-            CacheOutcome::Hit | CacheOutcome::Compiled | CacheOutcome::NoCache => {
-                tracing::debug!(name, "the {kind} was compiled");
-            }
+        })
+    }
+}
+
+fn tell(kind: &str, name: &str, outcome: &CacheOutcome) {
+    match outcome {
+        CacheOutcome::NotKept(why) => {
+            tracing::warn!(name, "the compiled {kind} could not be kept: {why}");
         }
-        Ok((module, outcome))
-    }
-}
-
-fn not_of(contract: &Contract, artefact: &Artefact, reason: String) -> SandboxError {
-    SandboxError::NotOfContract {
-        kind: contract.kind,
-        name: artefact.name().to_owned(),
-        export: contract.guest,
-        reason,
-    }
-}
-
-/// A fresh instance under its limits, with the fuel of a lifecycle call.
-pub(crate) fn instantiate(
-    ready: &InstancePre<State>,
-    limits: Limits,
-) -> Result<(Store<State>, Instance), SandboxError> {
-    let failed = |error: wasmtime::Error| SandboxError::Engine(format!("{error:#}"));
-    let mut store = Store::new(ready.module().engine(), State::new(limits));
-    store.limiter(|state| state);
-    store.epoch_deadline_trap();
-    // Without a watchdog the epoch never moves, and the deadline lies beyond its end.
-    store.set_epoch_deadline(u64::MAX / 2);
-    store.set_fuel(limits.fuel_per_lifecycle_call).map_err(failed)?;
-    let instance = ready.instantiate(&mut store).map_err(failed)?;
-    Ok((store, instance))
-}
-
-/// A strategy that is compiled and checked. Each [`StrategyModule::instantiate`] is a fresh one.
-pub struct StrategyModule {
-    ready: InstancePre<State>,
-    artefact: Arc<Artefact>,
-    capabilities: Capabilities,
-    cache_outcome: CacheOutcome,
-    stack_bytes: usize,
-}
-
-impl StrategyModule {
-    /// Name and identity.
-    #[must_use]
-    pub fn artefact(&self) -> &Artefact {
-        &self.artefact
-    }
-
-    /// Which optional imports it uses.
-    #[must_use]
-    pub const fn capabilities(&self) -> Capabilities {
-        self.capabilities
-    }
-
-    /// How its compiled form came about.
-    #[must_use]
-    pub const fn cache_outcome(&self) -> &CacheOutcome {
-        &self.cache_outcome
-    }
-
-    /// A fresh instance with its own memory.
-    ///
-    /// # Errors
-    /// When there is not enough memory or address space.
-    pub fn instantiate(&self, limits: Limits) -> Result<StrategyInstance, SandboxError> {
-        let engine = self.ready.module().engine();
-        let watchdog =
-            limits.watchdog.map(|allowed| Watchdog::start(engine.weak(), allowed)).transpose();
-        let watchdog = watchdog.map_err(|error| SandboxError::Engine(error.to_string()))?;
-        let (mut store, instance) = instantiate(&self.ready, limits)?;
-        let exports = Exports::find(&mut store, instance)
-            .map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
-        let artefact = Arc::clone(&self.artefact);
-        let running = Running::new(store, exports, artefact, self.stack_bytes, watchdog);
-        Ok(StrategyInstance::new(running, self.capabilities))
+        CacheOutcome::Repaired => {
+            tracing::warn!(name, "the compiled {kind} in the cache was damaged; made again");
+        }
+        CacheOutcome::Hit | CacheOutcome::Compiled | CacheOutcome::NoCache => {
+            tracing::debug!(name, "the {kind} was compiled");
+        }
     }
 }
 

@@ -69,6 +69,31 @@ pub enum SandboxError {
         /// What to do about it, where that is known.
         hint: &'static str,
     },
+    /// It is made for another version of the contract.
+    #[error(
+        "{name} is built for `{interface}`; this Kumiki runs {} of version {version} and of every \
+         later {}.x. Build it for that, or take a newer Kumiki",
+        plural(.kind),
+        .version.split('.').next().unwrap_or_default()
+    )]
+    OtherVersion {
+        /// What it should be.
+        kind: &'static str,
+        /// Name of the component.
+        name: String,
+        /// The interface that it imports or exports, with its version.
+        interface: String,
+        /// The version of this host.
+        version: &'static str,
+    },
+    /// The direct path was asked for, and it is not proven that it can be taken.
+    #[error("{name} cannot be called directly: {reason}")]
+    NotDirect {
+        /// Name of the component.
+        name: String,
+        /// What stands against it.
+        reason: String,
+    },
     /// It is a component, but not of this contract.
     #[error("{name} does not export `{export}`; it is no Kumiki {kind} of version 1: {reason}")]
     NotOfContract {
@@ -92,4 +117,11 @@ pub enum SandboxError {
         /// What the compiler says.
         reason: String,
     },
+}
+
+fn plural(kind: &str) -> String {
+    match kind.strip_suffix('y') {
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{kind}s"),
+    }
 }

@@ -1,4 +1,4 @@
-//! What the host calls in a strategy's program.
+//! The direct path of strategies: what the host calls in a strategy's program.
 
 use std::sync::Arc;
 
@@ -7,45 +7,40 @@ use domain::market::Window;
 use domain::{Instrument, OrderEvent};
 use wasmtime::{AsContextMut, Error, Instance, Result, Store, TypedFunc, WasmParams, WasmResults};
 
-use crate::abi::{self, Guest, Lift, Lower, WindowArguments};
-use crate::state::State;
+use crate::abi::{self, Lift, Lower, WindowArguments};
+use crate::calls::StrategyCalls;
+use crate::proof::Plan;
+use crate::state::{Guest, State};
 
-/// The interface that every strategy exports.
-pub(crate) const GUEST: &str = "kumiki:strategy/guest@1.0.0";
 /// `window.resume`: no payload.
 const RESUME: u32 = 0;
 
 /// The functions of one running program.
 pub(crate) struct Exports {
     guest: Arc<Guest>,
-    init: TypedFunc<(u32, u32, u32, u32), u32>,
-    /// Lets the strategy free what `init` answered.
-    after_init: Option<TypedFunc<u32, ()>>,
-    pub(crate) start: TypedFunc<u64, ()>,
-    advance: TypedFunc<WindowArguments, u32>,
-    on_order_events: TypedFunc<(u32, u32), ()>,
-    pub(crate) stop: TypedFunc<u64, ()>,
+    init: Lifted<(u32, u32, u32, u32), u32>,
+    start: Lifted<u64, ()>,
+    advance: Lifted<WindowArguments, u32>,
+    on_order_events: Lifted<(u32, u32), ()>,
+    stop: Lifted<u64, ()>,
 }
 
 impl Exports {
-    /// Finds them, and lets the program set itself up. The contract was checked before, so an error
-    /// means that the program does not follow the naming of wit-component.
-    pub(crate) fn find(store: &mut Store<State>, instance: Instance) -> Result<Self> {
-        let guest = guest(store, instance)?;
-        let after_init = format!("cabi_post_{GUEST}#init");
+    /// Finds them, and lets the program set itself up. They are there: the plan is proven.
+    pub(crate) fn find(store: &mut Store<State>, instance: Instance, plan: &Plan) -> Result<Self> {
         Ok(Self {
-            guest,
-            init: function(store, instance, GUEST, "init")?,
-            after_init: instance.get_typed_func(&mut *store, &after_init).ok(),
-            start: function(store, instance, GUEST, "start")?,
-            advance: function(store, instance, GUEST, "advance")?,
-            on_order_events: function(store, instance, GUEST, "on-order-events")?,
-            stop: function(store, instance, GUEST, "stop")?,
+            guest: guest(store, instance, plan)?,
+            init: Lifted::find(store, instance, plan, "init")?,
+            start: Lifted::find(store, instance, plan, "start")?,
+            advance: Lifted::find(store, instance, plan, "advance")?,
+            on_order_events: Lifted::find(store, instance, plan, "on-order-events")?,
+            stop: Lifted::find(store, instance, plan, "stop")?,
         })
     }
+}
 
-    /// `init`; the message when the strategy refuses.
-    pub(crate) fn init(
+impl StrategyCalls for Exports {
+    fn init(
         &self,
         store: &mut Store<State>,
         config_json: &str,
@@ -55,27 +50,22 @@ impl Exports {
         let list = abi::instruments(Lower::new(store, &self.guest), instruments)?;
         let config_bytes = u32::try_from(config_json.len())?;
         let count = u32::try_from(instruments.len())?;
-        let pointer = self.init.call(&mut *store, (config, config_bytes, list, count))?;
+        let pointer = self.init.call(store, (config, config_bytes, list, count))?;
         let (memory, state) = self.guest.memory.data_and_store_mut(&mut *store);
         let mut lift = Lift::new(memory, state.limits.result_bytes, state.bytes_left);
-        let refusal: Result<_, FaultKind> = abi::refusal(&mut lift, pointer);
+        let refusal: Result<_, FaultKind> = abi::refusal(&mut lift, &state.limits, pointer);
         let refusal = refusal.or_else(|kind| state.breach(kind))?;
-        if let Some(after_init) = &self.after_init {
-            store.data_mut().may_leave = false;
-            after_init.call(&mut *store, pointer)?;
-            store.data_mut().may_leave = true;
-        }
+        self.init.finish(store, pointer)?;
         Ok(refusal)
     }
 
-    /// `advance`
+    fn start(&self, store: &mut Store<State>, now: u64) -> Result<()> {
+        self.start.call(store, now)?;
+        self.start.finish(store, ())
+    }
+
     #[inline]
-    pub(crate) fn advance(
-        &self,
-        store: &mut Store<State>,
-        window: Window<'_>,
-        limit: u32,
-    ) -> Result<u32> {
+    fn advance(&self, store: &mut Store<State>, window: Window<'_>, limit: u32) -> Result<u32> {
         let arguments = match window {
             Window::Resume => (RESUME, 0, 0, 0, 0, 0, 0, 0, 0, limit),
             Window::OneTrade(trade) => abi::one_trade(&trade, limit),
@@ -85,43 +75,81 @@ impl Exports {
             }
             Window::Bars(bars) => abi::bars(&mut store.as_context_mut(), &self.guest, bars, limit)?,
         };
-        self.advance.call(store, arguments)
+        let reached = self.advance.call(store, arguments)?;
+        self.advance.finish(store, reached)?;
+        Ok(reached)
     }
 
-    /// `on-order-events`
-    pub(crate) fn on_order_events(
-        &self,
-        store: &mut Store<State>,
-        events: &[OrderEvent],
-    ) -> Result<()> {
+    fn on_order_events(&self, store: &mut Store<State>, events: &[OrderEvent]) -> Result<()> {
         let pointer = abi::order_events(Lower::new(store, &self.guest), events)?;
         let count = u32::try_from(events.len())?;
-        self.on_order_events.call(store, (pointer, count))
+        self.on_order_events.call(store, (pointer, count))?;
+        self.on_order_events.finish(store, ())
+    }
+
+    fn stop(&self, store: &mut Store<State>, now: u64) -> Result<()> {
+        self.stop.call(store, now)?;
+        self.stop.finish(store, ())
     }
 }
 
 /// The memory and allocator of a program, after it has set itself up.
-pub(crate) fn guest(store: &mut Store<State>, instance: Instance) -> Result<Arc<Guest>> {
+pub(crate) fn guest(
+    store: &mut Store<State>,
+    instance: Instance,
+    plan: &Plan,
+) -> Result<Arc<Guest>> {
     let memory = instance
-        .get_memory(&mut *store, "memory")
-        .ok_or_else(|| Error::msg("the program does not export its `memory`"))?;
-    let realloc = instance.get_typed_func(&mut *store, "cabi_realloc")?;
+        .get_memory(&mut *store, &plan.memory)
+        .ok_or_else(|| Error::msg("the program does not export its memory"))?;
+    let realloc = instance.get_typed_func(&mut *store, &plan.realloc)?;
     let guest = Arc::new(Guest { memory, realloc });
     store.data_mut().guest = Some(Arc::clone(&guest));
-    if let Ok(set_up) = instance.get_typed_func::<(), ()>(&mut *store, "_initialize") {
-        set_up.call(&mut *store, ())?;
+    for set_up in &plan.set_up {
+        instance.get_typed_func::<(), ()>(&mut *store, set_up)?.call(&mut *store, ())?;
     }
     Ok(guest)
 }
 
-/// A function of an exported interface.
-pub(crate) fn function<P: WasmParams, R: WasmResults>(
-    store: &mut Store<State>,
-    instance: Instance,
-    interface: &str,
-    name: &str,
-) -> Result<TypedFunc<P, R>> {
-    instance.get_typed_func(store, &format!("{interface}#{name}"))
+/// A function of the contract, and what is called once its answer has been read.
+pub(crate) struct Lifted<P, R> {
+    function: TypedFunc<P, R>,
+    post_return: Option<TypedFunc<R, ()>>,
+}
+
+impl<P: WasmParams, R: WasmResults + WasmParams> Lifted<P, R> {
+    pub(crate) fn find(
+        store: &mut Store<State>,
+        instance: Instance,
+        plan: &Plan,
+        name: &str,
+    ) -> Result<Self> {
+        let found = plan
+            .functions
+            .get(name)
+            .ok_or_else(|| Error::msg(format!("`{name}` of the contract is not exported")))?;
+        let function = instance.get_typed_func(&mut *store, &found.export)?;
+        let post_return = match &found.post_return {
+            Some(export) => Some(instance.get_typed_func(&mut *store, export)?),
+            None => None,
+        };
+        Ok(Self { function, post_return })
+    }
+
+    #[inline]
+    pub(crate) fn call(&self, store: &mut Store<State>, arguments: P) -> Result<R> {
+        self.function.call(store, arguments)
+    }
+
+    /// Lets the program free an answer that was read. It may not call the host meanwhile.
+    #[inline]
+    pub(crate) fn finish(&self, store: &mut Store<State>, answer: R) -> Result<()> {
+        let Some(post_return) = &self.post_return else { return Ok(()) };
+        store.data_mut().may_leave = false;
+        post_return.call(&mut *store, answer)?;
+        store.data_mut().may_leave = true;
+        Ok(())
+    }
 }
 
 #[cfg(test)]
@@ -132,6 +160,36 @@ mod tests {
     use super::*;
     use crate::config::Limits;
     use crate::imports;
+    use crate::proof::{HostImport, LiftedFunction};
+
+    const GUEST: &str = crate::contract::STRATEGY.guest_name;
+
+    /// The plan for the programs of these tests.
+    fn plan() -> Plan {
+        let import = |interface: &str, function: &str| HostImport {
+            module: format!("kumiki:strategy/{interface}@1.0.0"),
+            name: function.to_owned(),
+            interface: interface.to_owned(),
+            function: function.to_owned(),
+        };
+        let function = |name: &str| {
+            let export = format!("{GUEST}#{name}");
+            (name.to_owned(), LiftedFunction { export, post_return: None })
+        };
+        Plan {
+            program: 0..0,
+            imports: vec![
+                import("log", "write"),
+                import("actions", "act"),
+                import("portfolio", "get-account"),
+                import("portfolio", "working-orders"),
+            ],
+            memory: "memory".to_owned(),
+            realloc: "cabi_realloc".to_owned(),
+            set_up: Vec::new(),
+            functions: ["init", "start", "advance", "on-order-events", "stop"].map(function).into(),
+        }
+    }
 
     /// A program with the right exports, and the given bodies of its allocator and its `start`.
     fn program(allocate: &str, start: &str, more: &str) -> Result<(Store<State>, Exports)> {
@@ -152,12 +210,13 @@ mod tests {
             {more})"#
         );
         let engine = Engine::default();
+        let plan = plan();
         let mut linker = Linker::new(&engine);
-        imports::define(&mut linker)?;
+        imports::define(&mut linker, &plan.imports)?;
         let mut store = Store::new(&engine, State::new(Limits::default()));
         let instance =
             linker.instantiate(&mut store, &Module::new(&engine, wat::parse_str(text)?)?)?;
-        let exports = Exports::find(&mut store, instance)?;
+        let exports = Exports::find(&mut store, instance, &plan)?;
         Ok((store, exports))
     }
 
@@ -172,7 +231,7 @@ mod tests {
     /// What a call of `start` ends with.
     fn started(start: &str) -> String {
         let (mut store, exports) = program("i32.const 1024", start, "").unwrap();
-        let error = exports.start.call(&mut store, 1).unwrap_err();
+        let error = exports.start(&mut store, 1).unwrap_err();
         match store.data_mut().breach.take() {
             Some(kind) => kind.to_string(),
             None => format!("{error:#}"),
@@ -190,7 +249,7 @@ mod tests {
     fn a_program_that_behaves_is_driven() {
         let (mut store, exports) = program("i32.const 1024", "", "").unwrap();
         assert_eq!(exports.init(&mut store, "{}", &instruments()).unwrap(), None);
-        exports.start.call(&mut store, 1).unwrap();
+        exports.start(&mut store, 1).unwrap();
         assert_eq!(exports.advance(&mut store, Window::Resume, 5).unwrap(), 1);
     }
 

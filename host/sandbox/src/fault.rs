@@ -1,10 +1,9 @@
 //! Turns an error of the engine into a typed fault.
 
-use domain::TsNanos;
 use domain::fault::FaultKind;
+use domain::{GuestLimit, TsNanos};
 use wasmtime::{Error, Trap, WasmBacktrace};
 
-use crate::running::Failure;
 use crate::state::State;
 
 /// The limits of a call that failed.
@@ -14,10 +13,58 @@ pub(crate) struct Allowed {
     pub(crate) watchdog_ms: u64,
 }
 
+/// What went wrong in a call.
+pub(crate) struct Failure {
+    /// Where it failed, if not in the call itself.
+    pub(crate) export: Option<&'static str>,
+    pub(crate) kind: FaultKind,
+    /// The event that the program was handling, where it told it itself.
+    pub(crate) ts_event: Option<TsNanos>,
+    /// The program's own frames, innermost first.
+    pub(crate) backtrace: Vec<String>,
+}
+
+/// What a fault names as the call that failed while a program was made.
+const INSTANTIATION: &str = "instantiation";
+/// The same where the program's own set-up failed.
+const INITIALIZE: &str = "_initialize";
+/// How the engine begins when there are more instances, tables or memories than allowed.
+const TOO_MANY: &str = "resource limit exceeded: ";
+/// How the engine says that a guest hands over more than the host lets it.
+const TOO_MUCH_COPIED: &str = "fuel allocated for hostcalls has been exhausted";
+
+/// The failure behind an error while a program was made, if it is the program's: its start function
+/// trapped or did not end, or it wanted more than its limits. Anything else is the host's.
+pub(crate) fn at_birth(
+    allowed: &Allowed,
+    state: &mut State,
+    error: &Error,
+) -> Option<Box<Failure>> {
+    if state.breach.is_none() {
+        state.breach = too_many(state.limits.instances, &format!("{error:#}"));
+    }
+    if state.breach.is_none() && error.downcast_ref::<Trap>().is_none() {
+        return None;
+    }
+    let mut failure = from_error(allowed, state, error);
+    let is_set_up = failure.backtrace.iter().any(|frame| frame == INITIALIZE);
+    failure.export = Some(if is_set_up { INITIALIZE } else { INSTANTIATION });
+    Some(failure)
+}
+
+/// The breach behind the engine's words `<what> count too high at <number>`.
+fn too_many(allowed: usize, words: &str) -> Option<FaultKind> {
+    let (_, found) = words.split_once(TOO_MANY)?;
+    let (limit, allowed) = (GuestLimit::Instances, allowed as u64);
+    let used = found.rsplit(' ').next().and_then(|number| number.parse().ok());
+    Some(FaultKind::Budget { limit, used: used.unwrap_or(allowed + 1), allowed })
+}
+
 /// The failure behind an error of a call.
 pub(crate) fn from_error(allowed: &Allowed, state: &mut State, error: &Error) -> Box<Failure> {
     let panic_message = state.panic_message.take();
     Box::new(Failure {
+        export: None,
         kind: kind_of(allowed, state, panic_message.as_ref(), error),
         ts_event: panic_message.and_then(|(timestamp, _)| timestamp),
         backtrace: backtrace(error),
@@ -34,7 +81,10 @@ fn kind_of(
         return breach;
     }
     match error.downcast_ref::<Trap>() {
-        Some(Trap::OutOfFuel) => FaultKind::Fuel { budget: allowed.fuel },
+        Some(Trap::OutOfFuel) => {
+            let per_event = state.limits.fuel_per_event;
+            FaultKind::Fuel { budget: allowed.fuel, per_event }
+        }
         Some(Trap::StackOverflow) => FaultKind::Stack { allowed: allowed.stack_bytes },
         Some(Trap::Interrupt) => FaultKind::Watchdog { allowed_ms: allowed.watchdog_ms },
         Some(trap) => match panic_message {
@@ -44,8 +94,17 @@ fn kind_of(
             }
             None => FaultKind::Trap(trap.to_string()),
         },
-        None => FaultKind::Protocol(format!("{error:#}")),
+        None => of_words(state, format!("{error:#}")),
     }
+}
+
+/// The fault behind an error that the engine tells in words alone.
+fn of_words(state: &State, words: String) -> FaultKind {
+    if words.contains(TOO_MUCH_COPIED) {
+        let allowed = state.limits.result_bytes as u64;
+        return FaultKind::Budget { limit: GuestLimit::Result, used: allowed + 1, allowed };
+    }
+    FaultKind::Protocol(words)
 }
 
 /// The program's own frames, with names for people.

@@ -4,49 +4,72 @@ mod description;
 mod exports;
 mod instance;
 
-use std::sync::Arc;
-
 use domain::formula::FormulaDescription;
-use wasmtime::InstancePre;
+use wasmtime::{InstancePre, Linker};
 
 use crate::artefact::Artefact;
-use crate::config::Limits;
-use crate::engine::instantiate;
+use crate::cache::{Code, Compiled};
+use crate::calls::Either;
+use crate::config::{CallPath, Limits};
+use crate::contract::FORMULA;
 use crate::error::SandboxError;
-use crate::running::Running;
+use crate::general::FormulaReady;
+use crate::proof::Plan;
+use crate::running::{Origin, Running};
 use crate::state::State;
 
 pub use instance::FormulaInstance;
 
-/// The interface that every formula module exports.
-pub(crate) const GUEST: &str = "kumiki:formula/guest@1.0.0";
-
 /// A formula module that is compiled and checked. Each [`FormulaModule::instantiate`] is a fresh one.
 pub struct FormulaModule {
-    ready: InstancePre<State>,
-    artefact: Arc<Artefact>,
+    ready: Either<(InstancePre<State>, Plan), FormulaReady>,
+    reason: String,
+    origin: Origin,
     description: FormulaDescription,
-    stack_bytes: usize,
 }
 
 impl FormulaModule {
-    /// Asks the module what it is.
-    pub(crate) fn new(
-        ready: InstancePre<State>,
-        artefact: Artefact,
-        stack_bytes: usize,
-    ) -> Result<Self, SandboxError> {
-        let artefact = Arc::new(artefact);
+    /// Links a module's code with nothing, and asks it what it is.
+    pub(crate) fn new(compiled: Compiled, origin: Origin) -> Result<Self, SandboxError> {
+        let refuse =
+            |error: wasmtime::Error| FORMULA.refuse(origin.artefact.name(), format!("{error:#}"));
+        let Compiled { code, plan, reason, .. } = compiled;
+        let ready = match (code, plan) {
+            (Code::Program(program), Some(plan)) => {
+                let ready =
+                    Linker::new(&origin.engine).instantiate_pre(&program).map_err(refuse)?;
+                Either::Direct((ready, plan))
+            }
+            (Code::Component(component), _) => {
+                Either::General(FormulaReady::new(&component).map_err(refuse)?)
+            }
+            (Code::Program(_), None) => {
+                let reason = "its program was compiled without a plan".to_owned();
+                return Err(FORMULA.refuse(origin.artefact.name(), reason));
+            }
+        };
         let description = FormulaDescription::default();
-        let mut module = Self { ready, artefact, description, stack_bytes };
+        let mut module = Self { ready, reason, origin, description };
         module.description = module.instantiate(Limits::formula())?.describe()?;
         Ok(module)
+    }
+
+    /// How it is called.
+    #[must_use]
+    pub const fn call_path(&self) -> CallPath {
+        self.ready.path()
+    }
+
+    /// Why it is called that way, in a few words.
+    #[must_use]
+    pub fn call_path_reason(&self) -> &str {
+        &self.reason
     }
 
     /// Name and identity.
     #[must_use]
     pub fn artefact(&self) -> &Artefact {
-        &self.artefact
+        &self.origin.artefact
     }
 
     /// What it says of itself.
@@ -55,16 +78,19 @@ impl FormulaModule {
         &self.description
     }
 
-    /// A fresh instance with its own memory; [`Limits::formula`] are the usual limits.
+    /// A fresh instance with its own memory; [`Limits::formula`] are the usual limits. When the
+    /// module itself fails while it is made, the first call of the instance is the fault.
     ///
     /// # Errors
     /// When there is not enough memory or address space.
     pub fn instantiate(&self, limits: Limits) -> Result<FormulaInstance, SandboxError> {
-        let (mut store, instance) = instantiate(&self.ready, limits)?;
-        let exports = exports::Exports::find(&mut store, instance)
-            .map_err(|error| SandboxError::Engine(format!("{error:#}")))?;
-        let artefact = Arc::clone(&self.artefact);
-        let running = Running::new(store, exports, artefact, self.stack_bytes, None);
+        let running = Running::make(&self.origin, limits, |store| match &self.ready {
+            Either::Direct((ready, plan)) => {
+                let instance = ready.instantiate(&mut *store)?;
+                exports::Exports::find(store, instance, plan).map(Either::Direct)
+            }
+            Either::General(ready) => ready.instantiate(store).map(Either::General),
+        })?;
         Ok(FormulaInstance::new(running))
     }
 }
@@ -72,8 +98,8 @@ impl FormulaModule {
 impl std::fmt::Debug for FormulaModule {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("FormulaModule")
-            .field("name", &self.artefact.name())
-            .field("sha256", &self.artefact.sha256())
+            .field("name", &self.artefact().name())
+            .field("sha256", &self.artefact().sha256())
             .finish_non_exhaustive()
     }
 }

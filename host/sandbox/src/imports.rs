@@ -1,41 +1,50 @@
-//! What a strategy can ask the host for: the imports of `wit/strategy`, and nothing else.
+//! The direct path of strategies: what a program can ask the host for, which are the imports of
+//! `wit/strategy` and nothing else.
 
 use std::sync::Arc;
 
+use domain::GuestLimit;
 use domain::fault::FaultKind;
 use domain::strategy::{Capabilities, LogLevel};
-use wasmtime::{AsContextMut, Caller, Linker, Module, Result};
+use wasmtime::{AsContextMut, Caller, Error, Linker, Result};
 
-use crate::abi::{self, Enumeration, Guest, Lift, Lower};
-use crate::state::State;
-
-const LOG: &str = "kumiki:strategy/log@1.0.0";
-const ACTIONS: &str = "kumiki:strategy/actions@1.0.0";
-const PORTFOLIO: &str = "kumiki:strategy/portfolio@1.0.0";
-const AGGRESSOR: &str = "kumiki:strategy/aggressor@1.0.0";
+use crate::abi::{self, Enumeration, Lift, Lower};
+use crate::proof::HostImport;
+use crate::state::{Guest, State};
 
 /// `aggressor.side.no-aggressor`
 const NO_AGGRESSOR: u32 = 0;
 
-/// Defines every import as the core module sees it: numbers, pointers and lengths.
-pub(crate) fn define(linker: &mut Linker<State>) -> Result<()> {
-    linker.func_wrap(LOG, "write", log_write)?;
-    linker.func_wrap(ACTIONS, "act", act)?;
-    linker.func_wrap(PORTFOLIO, "get-account", get_account)?;
-    linker.func_wrap(PORTFOLIO, "get-position", get_position)?;
-    linker.func_wrap(PORTFOLIO, "working-orders", working_orders)?;
-    linker.func_wrap(AGGRESSOR, "of-trade", of_trade)?;
+/// Defines every import of a program as it sees it: numbers, pointers and lengths.
+pub(crate) fn define(linker: &mut Linker<State>, imports: &[HostImport]) -> Result<()> {
+    // A program may list an import twice.
+    linker.allow_shadowing(true);
+    for HostImport { module, name, interface, function } in imports {
+        match (interface.as_str(), function.as_str()) {
+            ("log", "write") => linker.func_wrap(module, name, log_write)?,
+            ("actions", "act") => linker.func_wrap(module, name, act)?,
+            ("portfolio", "get-account") => linker.func_wrap(module, name, get_account)?,
+            ("portfolio", "get-position") => linker.func_wrap(module, name, get_position)?,
+            ("portfolio", "working-orders") => linker.func_wrap(module, name, working_orders)?,
+            ("aggressor", "of-trade") => linker.func_wrap(module, name, of_trade)?,
+            _ => {
+                return Err(Error::msg(format!(
+                    "this Kumiki has no function `{function}` in the interface `{interface}`"
+                )));
+            }
+        };
+    }
     Ok(())
 }
 
-/// Which optional imports a module uses.
-pub(crate) fn capabilities(module: &Module) -> Capabilities {
+/// Which optional imports a component uses, by interface and function.
+pub(crate) fn capabilities<'a>(imports: impl Iterator<Item = (&'a str, &'a str)>) -> Capabilities {
     let mut found = Capabilities::default();
-    for import in module.imports() {
-        match (import.module(), import.name()) {
-            (PORTFOLIO, "working-orders") => found.working_orders = true,
-            (PORTFOLIO, _) => found.portfolio = true,
-            (AGGRESSOR, _) => found.aggressor = true,
+    for import in imports {
+        match import {
+            ("portfolio", "working-orders") => found.working_orders = true,
+            ("portfolio", _) => found.portfolio = true,
+            ("aggressor", _) => found.aggressor = true,
             _ => {}
         }
     }
@@ -55,15 +64,15 @@ fn guest_of(caller: &mut Caller<'_, State>) -> Result<Arc<Guest>> {
     }
 }
 
-/// Reads something from the caller's memory, within what this call may still copy out.
-fn read<T>(
+/// Takes something out of the caller's memory, within what this call may still copy out.
+fn take(
     caller: &mut Caller<'_, State>,
-    take: impl FnOnce(&mut Lift<'_>) -> Result<T, FaultKind>,
-) -> Result<T> {
+    take: impl FnOnce(&mut Lift<'_>, &mut State) -> Result<(), FaultKind>,
+) -> Result<()> {
     let guest = guest_of(caller)?;
     let (memory, state) = guest.memory.data_and_store_mut(&mut *caller);
     let mut lift = Lift::new(memory, state.limits.result_bytes, state.bytes_left);
-    let taken = take(&mut lift);
+    let taken = take(&mut lift, state);
     state.bytes_left = lift.left();
     taken.or_else(|kind| state.breach(kind))
 }
@@ -75,17 +84,22 @@ fn log_write(
     pointer: u32,
     length: u32,
 ) -> Result<()> {
-    let (level, message) = read(&mut caller, |lift| {
+    take(&mut caller, |lift, state| {
         let known = u8::try_from(level).ok().and_then(LogLevel::of_code);
         let level = known.ok_or_else(|| FaultKind::Protocol(format!("{level} is no log level")))?;
-        Ok((level, lift.text_at(pointer, length)?.to_owned()))
-    })?;
-    caller.data_mut().write(level, ts_event, message)
+        if level != LogLevel::Panic {
+            state.limits.allow(GuestLimit::LogLine, length as usize)?;
+        }
+        state.write(level, ts_event, lift.text_at(pointer, length)?)
+    })
 }
 
 fn act(mut caller: Caller<'_, State>, pointer: u32, length: u32) -> Result<()> {
-    let actions = read(&mut caller, |lift| abi::actions(lift, pointer, length))?;
-    caller.data_mut().act(actions)
+    take(&mut caller, |lift, state| {
+        state.limits.allow(GuestLimit::Actions, state.actions.len() + length as usize)?;
+        let actions = abi::actions(lift, &state.limits, pointer, length)?;
+        state.act(actions)
+    })
 }
 
 fn get_account(mut caller: Caller<'_, State>, pointer: u32) -> Result<()> {

@@ -8,13 +8,19 @@ use domain::{Instrument, OrderEvent, TsNanos};
 use wasmtime::{Result, Store};
 
 use crate::artefact::Artefact;
+use crate::calls::{Either, StrategyCalls};
 use crate::exports::Exports;
-use crate::running::{Failure, Running};
+use crate::fault::Failure;
+use crate::general;
+use crate::running::Running;
 use crate::state::State;
+
+/// The two ways of calling a strategy.
+type Calls = Either<Exports, general::Strategy>;
 
 /// One running strategy, with its own memory. After a fault it refuses every further call.
 pub struct StrategyInstance {
-    running: Running<Exports>,
+    running: Running<Calls>,
     capabilities: Capabilities,
     /// Rows of the present window that are handled.
     reached: u32,
@@ -24,7 +30,7 @@ pub struct StrategyInstance {
 }
 
 impl StrategyInstance {
-    pub(crate) fn new(running: Running<Exports>, capabilities: Capabilities) -> Self {
+    pub(crate) fn new(running: Running<Calls>, capabilities: Capabilities) -> Self {
         Self { running, capabilities, reached: 0, window_start: None, ts_event: None }
     }
 
@@ -46,7 +52,7 @@ impl StrategyInstance {
         &mut self,
         export: &'static str,
         fuel: u64,
-        act: impl FnOnce(&Exports, &mut Store<State>) -> Result<R>,
+        act: impl FnOnce(&Calls, &mut Store<State>) -> Result<R>,
     ) -> Result<R, Box<Fault>> {
         let outcome = self.running.call(fuel, act);
         outcome.map_err(|failure| self.fault_of(export, *failure))
@@ -58,7 +64,7 @@ impl StrategyInstance {
         Box::new(Fault {
             component,
             sha256,
-            export,
+            export: failure.export.unwrap_or(export),
             ts_event: failure.ts_event.or(self.ts_event),
             kind: failure.kind,
             backtrace: failure.backtrace,
@@ -102,8 +108,8 @@ impl StrategyRuntime for StrategyInstance {
             let kind = FaultKind::Limit { what: "bytes of configuration", used, allowed };
             return Err(self.breach("init", kind));
         }
-        let refusal = self.call("init", self.lifecycle_fuel(), |exports, store| {
-            exports.init(store, config_json, instruments)
+        let refusal = self.call("init", self.lifecycle_fuel(), |calls, store| {
+            calls.init(store, config_json, instruments)
         })?;
         refusal.map_or(Ok(()), |message| Err(self.breach("init", FaultKind::Refused(message))))
     }
@@ -111,7 +117,8 @@ impl StrategyRuntime for StrategyInstance {
     fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
-        self.call("start", fuel, |exports, store| exports.start.call(store, now.nanos()))?;
+        self.running.store.data_mut().begin_rows(1);
+        self.call("start", fuel, |calls, store| calls.start(store, now.nanos()))?;
         Ok(self.take_actions())
     }
 
@@ -132,9 +139,11 @@ impl StrategyRuntime for StrategyInstance {
         // with its message. Otherwise the window's first row stands for it.
         self.ts_event = self.window_start;
         let before = self.reached;
-        let fuel = self.events_fuel(limit.saturating_sub(before) as usize);
+        let rows = limit.saturating_sub(before) as usize;
+        let fuel = self.events_fuel(rows);
+        self.running.store.data_mut().begin_rows(rows);
         let reached =
-            self.call("advance", fuel, |exports, store| exports.advance(store, window, limit))?;
+            self.call("advance", fuel, |calls, store| calls.advance(store, window, limit))?;
         if reached <= before || reached > limit {
             return Err(self.breach(
                 "advance",
@@ -152,16 +161,16 @@ impl StrategyRuntime for StrategyInstance {
         let Some(first) = events.first() else { return Ok(Vec::new()) };
         self.ts_event = Some(first.ts_event);
         let fuel = self.events_fuel(events.len());
-        self.call("on-order-events", fuel, |exports, store| {
-            exports.on_order_events(store, events)
-        })?;
+        self.running.store.data_mut().begin_answers(first.ts_event);
+        self.call("on-order-events", fuel, |calls, store| calls.on_order_events(store, events))?;
         Ok(self.take_actions())
     }
 
     fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
-        self.call("stop", fuel, |exports, store| exports.stop.call(store, now.nanos()))?;
+        self.running.store.data_mut().begin_rows(1);
+        self.call("stop", fuel, |calls, store| calls.stop(store, now.nanos()))?;
         Ok(self.take_actions())
     }
 

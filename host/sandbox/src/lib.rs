@@ -11,9 +11,14 @@
 //! - [`FormulaModule`] and [`FormulaInstance`] are the same for formula modules, behind
 //!   [`domain::formula::FormulaRuntime`]. One engine, one cache, the same limits and faults.
 //!
-//! A strategy is a component around one program. The component is validated and held against the
-//! contract's text once; what runs is the program, called directly through `abi`, the canonical
-//! ABI of the contract's types. A component call of the engine costs ten times a call of the program.
+//! There are two ways of calling a guest, behind one trait for each contract (`calls`). *Direct*: the
+//! program inside the component is called through `abi`, the canonical ABI of the contract's types;
+//! a component call of the engine costs ten times as much. It is taken when `proof` shows from the
+//! component's bytes that it is the same. *General*: the engine calls the component, whatever it is
+//! made of, through bindings that are generated from the contract's text.
+//!
+//! A contract needs the general path only: its text in `wit`, a value in `contract`, generated bindings
+//! and conversions in `general`, and a runtime trait in `domain`.
 //!
 //! A strategy gets no clock, no randomness, no files and no network: nothing but the contract in
 //! `wit/strategy` exists in the linker, and a component that wants more is refused by name. A formula
@@ -22,6 +27,7 @@
 mod abi;
 mod artefact;
 mod cache;
+mod calls;
 mod config;
 mod contract;
 mod engine;
@@ -29,17 +35,22 @@ mod error;
 mod exports;
 mod fault;
 mod formula;
+mod general;
 mod imports;
 mod instance;
 mod program;
+mod proof;
 mod running;
 mod state;
+mod strategy;
+mod version;
 mod watchdog;
 
 pub use artefact::{Artefact, sha256};
 pub use cache::{CacheOutcome, CompileCache};
-pub use config::{Limits, SandboxConfig};
-pub use engine::{Sandbox, StrategyModule};
+pub use config::{CallPath, Limits, SandboxConfig};
+pub use engine::Sandbox;
 pub use error::SandboxError;
 pub use formula::{FormulaInstance, FormulaModule};
 pub use instance::StrategyInstance;
+pub use strategy::StrategyModule;

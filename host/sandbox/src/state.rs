@@ -5,11 +5,40 @@ use std::sync::Arc;
 use domain::TsNanos;
 use domain::account::{PortfolioView, Position};
 use domain::fault::FaultKind;
+use domain::guest_limit::{GuestLimit, LOG_LINE_COST, NARRATIVE_COST, SIGNAL_COST, text_cost};
 use domain::strategy::{Action, LogLevel, LogLine};
-use wasmtime::{Error, ResourceLimiter, Result};
+use wasmtime::{Error, Memory, ResourceLimiter, Result, TypedFunc};
 
-use crate::abi::Guest;
 use crate::config::Limits;
+
+/// The parts of a program that moving values on the direct path needs.
+pub(crate) struct Guest {
+    pub(crate) memory: Memory,
+    /// `cabi_realloc(old, old_size, alignment, size) -> new`, the strategy's own allocator.
+    pub(crate) realloc: TypedFunc<(u32, u32, u32, u32), u32>,
+}
+
+/// Done, or the limit that was reached.
+pub(crate) type Breach<T> = std::result::Result<T, FaultKind>;
+
+/// What a guest has caused so far, against the budgets of an event and of the run.
+#[derive(Debug, Clone, Copy, Default)]
+struct Written {
+    /// Cost of the log in this run.
+    log: usize,
+    /// Cost of log, signals and narratives in this run.
+    output: usize,
+    /// Orders, changes and cancels in this run.
+    commands: u64,
+    /// Records of the present event, or of the present window's rows.
+    event_records: usize,
+    /// Cost of log, signals and narratives of the same.
+    event_output: usize,
+    /// Rows that the present call may handle; each has a budget.
+    events: usize,
+    /// The instant whose answers share a budget; none while rows are handled.
+    answered: Option<TsNanos>,
+}
 
 /// What the host keeps for one instance.
 pub(crate) struct State {
@@ -18,18 +47,19 @@ pub(crate) struct State {
     /// What the strategy asked for in the present call.
     pub(crate) actions: Vec<Action>,
     pub(crate) log: Vec<LogLine>,
-    log_bytes: usize,
-    narrative_bytes: usize,
+    written: Written,
     /// The message of a panic, with the event it was handling.
     pub(crate) panic_message: Option<(Option<TsNanos>, String)>,
     /// A breach noticed inside a call, more precise than the trap that follows.
     pub(crate) breach: Option<FaultKind>,
-    /// The module's memory and allocator, once it is instantiated.
+    /// The program's memory and allocator on the direct path, once it is instantiated.
     pub(crate) guest: Option<Arc<Guest>>,
     /// Whether the strategy may call an import now: not from inside its allocator.
     pub(crate) may_leave: bool,
     /// Bytes that the present call may still copy out.
     pub(crate) bytes_left: usize,
+    /// Bytes of all its memories together.
+    memory_bytes: usize,
     /// Where records are laid out before they are copied in; kept, because every event needs it.
     pub(crate) buffer: Vec<u8>,
 }
@@ -41,13 +71,13 @@ impl State {
             portfolio: PortfolioView::default(),
             actions: Vec::new(),
             log: Vec::new(),
-            log_bytes: 0,
-            narrative_bytes: 0,
+            written: Written::default(),
             panic_message: None,
             breach: None,
             guest: None,
             may_leave: true,
             bytes_left: limits.result_bytes,
+            memory_bytes: 0,
             buffer: Vec::new(),
         }
     }
@@ -59,57 +89,89 @@ impl State {
         Err(error)
     }
 
-    /// Takes what the strategy wants done.
-    pub(crate) fn act(&mut self, mut actions: Vec<Action>) -> Result<()> {
-        let (used, allowed) = (self.actions.len() + actions.len(), self.limits.actions_per_call);
-        if used > allowed {
-            return self.breach(FaultKind::Limit {
-                what: "orders and other actions in one call",
-                used: used as u64,
-                allowed: allowed as u64,
-            });
-        }
-        for action in &actions {
-            if let Action::Narrative(record) = action {
-                self.narrative_bytes += record.title.len() + record.body.len();
-            }
-        }
-        self.actions.append(&mut actions);
-        if self.narrative_bytes > self.limits.narrative_bytes {
-            return self.breach(FaultKind::Limit {
-                what: "bytes of narrative",
-                used: self.narrative_bytes as u64,
-                allowed: self.limits.narrative_bytes as u64,
-            });
-        }
+    /// Takes bytes that were copied out in this call.
+    pub(crate) fn spend(&mut self, bytes: usize) -> Breach<()> {
+        let (allowed, limit) = (self.limits.result_bytes as u64, GuestLimit::Result);
+        let left = self.bytes_left.checked_sub(bytes);
+        self.bytes_left = left.ok_or(FaultKind::Budget { limit, used: allowed + 1, allowed })?;
         Ok(())
     }
 
-    /// Takes a line of the log.
-    pub(crate) fn write(&mut self, level: LogLevel, ts_event: u64, message: String) -> Result<()> {
-        let timestamp = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
-        if message.len() > self.limits.log_line_bytes && level != LogLevel::Panic {
-            return self.breach(FaultKind::Limit {
-                what: "bytes in one log line",
-                used: message.len() as u64,
-                allowed: self.limits.log_line_bytes as u64,
-            });
+    /// A call begins that may handle so many rows of the market: each has the budget of an event.
+    #[inline]
+    pub(crate) fn begin_rows(&mut self, rows: usize) {
+        let written = &mut self.written;
+        (written.event_records, written.event_output) = (0, 0);
+        (written.events, written.answered) = (rows.max(1), None);
+    }
+
+    /// A call begins that tells what happened to orders. All answers at one instant share a budget,
+    /// because what a guest asks for there happens at that instant too.
+    #[inline]
+    pub(crate) fn begin_answers(&mut self, instant: TsNanos) {
+        if self.written.answered != Some(instant) {
+            self.begin_rows(1);
+            self.written.answered = Some(instant);
         }
+    }
+
+    /// Takes what the strategy wants done.
+    pub(crate) fn act(&mut self, mut actions: Vec<Action>) -> Breach<()> {
+        self.limits.allow(GuestLimit::Actions, self.actions.len() + actions.len())?;
+        for action in &actions {
+            match action {
+                Action::Order(_) => {
+                    self.written.commands += 1;
+                    let (used, allowed) = (self.written.commands, self.limits.commands);
+                    if used > allowed {
+                        let limit = GuestLimit::Commands;
+                        return Err(FaultKind::Budget { limit, used, allowed });
+                    }
+                    self.count(0)?;
+                }
+                Action::Signal(signal) => {
+                    let texts = [&signal.tag, &signal.note].into_iter().flatten();
+                    self.count(SIGNAL_COST + texts.map(|text| text_cost(text)).sum::<usize>())?;
+                }
+                Action::Narrative(record) => {
+                    let texts = text_cost(&record.title) + text_cost(&record.body);
+                    let id = record.client_order_id.as_deref().map_or(0, text_cost);
+                    self.count(NARRATIVE_COST + texts + id)?;
+                }
+            }
+        }
+        self.actions.append(&mut actions);
+        Ok(())
+    }
+
+    /// Counts a record with its cost in bytes against the budgets.
+    fn count(&mut self, cost: usize) -> Breach<()> {
+        let Self { written, limits, .. } = self;
+        written.event_records += 1;
+        written.event_output += cost;
+        written.output += cost;
+        let events = written.events.max(1);
+        let each = |used: usize| used.div_ceil(events);
+        limits.allow(GuestLimit::Records, each(written.event_records))?;
+        limits.allow(GuestLimit::EventOutput, each(written.event_output))?;
+        limits.allow(GuestLimit::Output, written.output)
+    }
+
+    /// Takes a line of the log, which is still in the guest's memory.
+    pub(crate) fn write(&mut self, level: LogLevel, ts_event: u64, message: &str) -> Breach<()> {
+        let timestamp = (ts_event != 0).then(|| TsNanos::from_nanos(ts_event));
         if level == LogLevel::Panic {
             // A panic's text is cut off, not refused: it is the reason of the fault.
-            let text = message.chars().take(self.limits.log_line_bytes).collect();
-            self.panic_message = Some((timestamp, text));
+            let end = message.floor_char_boundary(self.limits.log_line_bytes);
+            self.panic_message = Some((timestamp, message[..end].to_owned()));
             return Ok(());
         }
-        self.log_bytes += message.len();
-        if self.log_bytes > self.limits.log_bytes {
-            return self.breach(FaultKind::Limit {
-                what: "bytes of log",
-                used: self.log_bytes as u64,
-                allowed: self.limits.log_bytes as u64,
-            });
-        }
-        self.log.push(LogLine { ts_event: timestamp, level, message });
+        self.limits.allow(GuestLimit::LogLine, message.len())?;
+        let cost = LOG_LINE_COST + text_cost(message);
+        self.written.log += cost;
+        self.limits.allow(GuestLimit::Log, self.written.log)?;
+        self.count(cost)?;
+        self.log.push(LogLine { ts_event: timestamp, level, message: message.to_owned() });
         Ok(())
     }
 
@@ -130,14 +192,22 @@ impl State {
 impl ResourceLimiter for State {
     fn memory_growing(
         &mut self,
-        _current: usize,
+        current: usize,
         desired: usize,
-        _maximum: Option<usize>,
+        maximum: Option<usize>,
     ) -> Result<bool> {
-        let allowed = self.limits.memory_bytes;
-        if desired > allowed {
-            return self.breach(FaultKind::Memory { asked: desired, allowed });
+        if maximum.is_some_and(|maximum| desired > maximum) {
+            // It comes to nothing: the memory itself says how large it may be.
+            return Ok(true);
         }
+        let allowed = self.limits.memory_bytes;
+        let growth = desired.saturating_sub(current);
+        let asked = self.memory_bytes.saturating_add(growth);
+        if asked > allowed {
+            return self.breach(FaultKind::Memory { asked, allowed });
+        }
+        // Where the system has none left it stays counted: a guest does not get far without.
+        self.memory_bytes = asked;
         Ok(true)
     }
 
@@ -149,11 +219,8 @@ impl ResourceLimiter for State {
     ) -> Result<bool> {
         let allowed = self.limits.table_entries;
         if desired > allowed {
-            return self.breach(FaultKind::Limit {
-                what: "table entries",
-                used: desired as u64,
-                allowed: allowed as u64,
-            });
+            let (limit, used, allowed) = (GuestLimit::TableEntries, desired as u64, allowed as u64);
+            return self.breach(FaultKind::Budget { limit, used, allowed });
         }
         Ok(true)
     }
@@ -178,19 +245,21 @@ mod tests {
     #[test]
     fn growth_beyond_a_limit_is_a_typed_breach() {
         let mut state = State::new(Limits::default());
-        let memory = domain::limits::GUEST_MEMORY_MAX;
-        assert!(state.memory_growing(0, memory, None).is_ok());
-        assert!(state.memory_growing(0, memory + 1, None).is_err());
+        let memory = Limits::default().memory_bytes;
+        assert!(state.memory_growing(0, memory - 10, None).is_ok());
+        assert!(state.memory_growing(0, 10, None).is_ok(), "another one");
+        assert!(state.memory_growing(0, memory, Some(10)).is_ok(), "that fails by itself");
+        assert!(state.memory_growing(0, 1, None).is_err());
         let (asked, allowed) = (memory + 1, memory);
         assert_eq!(state.breach.take(), Some(FaultKind::Memory { asked, allowed }));
 
-        let table = domain::limits::GUEST_TABLE_MAX;
+        let table = Limits::default().table_entries;
         assert!(state.table_growing(0, table, None).is_ok());
         assert!(state.table_growing(0, table + 1, None).is_err());
         let (used, allowed) = (table as u64 + 1, table as u64);
-        let what = "table entries";
-        assert_eq!(state.breach.take(), Some(FaultKind::Limit { what, used, allowed }));
-        assert_eq!(state.instances(), domain::limits::GUEST_INSTANCES_MAX);
+        let limit = GuestLimit::TableEntries;
+        assert_eq!(state.breach.take(), Some(FaultKind::Budget { limit, used, allowed }));
+        assert_eq!(state.instances(), Limits::default().instances);
     }
 
     #[test]

@@ -12,7 +12,7 @@ use replay::driver::Paced;
 use replay::{Multiplier, ReplayOptions, TradeSeries, TradingDay, Unpaced, replay};
 use results::sink::TotalsOnly;
 use results::{RunStatus, RunTotals};
-use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
+use sandbox::{CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
 use serde_json::json;
 use tests::native::Native;
 use tests::runs::NoWait;
@@ -29,6 +29,7 @@ pub(crate) fn run() {
     components();
     bare_call();
     strict_and_windows("sample month", &series, "1");
+    general_path("sample month", &series, "1");
     if let Some(real) = &data.real {
         let cache = scratch();
         let real = load_all(real, "13060", cache.path());
@@ -253,6 +254,24 @@ fn strict_and_windows(what: &str, series: &TradeSeries, tick: &str) {
             let figure = format!("{name}, window {window}");
             rate(&figure, "M trades/s", million(trades), taken, &more);
         }
+    }
+}
+
+/// The same component called by the engine: what any component costs that is not called directly.
+fn general_path(what: &str, series: &TradeSeries, tick: &str) {
+    let config = SandboxConfig { call_path: Some(CallPath::General), ..SandboxConfig::default() };
+    let loaded = Sandbox::new(config).and_then(|one| one.load(&built::strategy("sma-cross")));
+    let general = loaded.unwrap_or_else(|error| panic!("{error}"));
+    for window in [1, 1_024] {
+        let options = sample::options("{}", window, tick);
+        let (taken, result) = sandboxed(series, &general, &options);
+        let (_, direct) = sandboxed(series, &module("sma-cross"), &options);
+        assert_eq!(result.digest, direct.digest, "both paths must agree");
+        let trades = series.len();
+        let goal = if window == 1 { json!(1.5) } else { json!(null) };
+        let more = json!({ "data": what, "trades": trades, "goal_min": goal });
+        let figure = format!("sma-cross on the general path, window {window}");
+        rate(&figure, "M trades/s", million(trades), taken, &more);
     }
 }
 

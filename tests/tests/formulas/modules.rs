@@ -78,7 +78,10 @@ fn a_panic_is_a_trap_with_its_frames() {
 #[test]
 fn an_endless_loop_ends_at_its_fuel() {
     let budget = FORMULA_FUEL_PER_DAY + 2 * FORMULA_FUEL_PER_VALUE;
-    assert_eq!(fault("formula-loops").0, FaultKind::Fuel { budget });
+    assert_eq!(
+        fault("formula-loops").0,
+        FaultKind::Fuel { budget, per_event: FORMULA_FUEL_PER_DAY }
+    );
 }
 
 #[test]

@@ -1,5 +1,5 @@
 //! A formula module's values, read in the contract's layout, field by field in the order of
-//! `wit/formula`. What goes in are lists of numbers alone ([`super::Guest::copy_columns`]).
+//! `wit/formula`. What goes in are lists of numbers alone ([`crate::state::Guest::copy_columns`]).
 
 use domain::fault::FaultKind;
 use domain::formula::{Column, FormulaDescription, FormulaInput, FormulaParameter};
@@ -7,11 +7,11 @@ use domain::formula::{Column, FormulaDescription, FormulaInput, FormulaParameter
 use super::Lift;
 
 /// Bytes of a `record description`.
-pub(super) const DESCRIPTION_BYTES: usize = 32;
+pub(crate) const DESCRIPTION_BYTES: usize = 32;
 /// Bytes of a `record parameter`.
-pub(super) const PARAMETER_BYTES: usize = 40;
+pub(crate) const PARAMETER_BYTES: usize = 40;
 /// Bytes of a `record input`.
-pub(super) const INPUT_BYTES: usize = 12;
+pub(crate) const INPUT_BYTES: usize = 12;
 /// Bytes of a `result<list<input>, string>`.
 pub(super) const INPUTS_BYTES: usize = 12;
 

@@ -1,8 +1,10 @@
 //! Reading from a component's memory. Nothing in it is trusted.
 
+use domain::GuestLimit;
 use domain::fault::FaultKind;
 
 use super::Enumeration;
+use crate::config::Limits;
 
 /// Reads records one after another; what is read in one call is limited.
 pub(crate) struct Lift<'m> {
@@ -55,8 +57,8 @@ impl<'m> Lift<'m> {
                 self.left = left;
                 Ok(())
             }
-            None => Err(FaultKind::Limit {
-                what: "or more bytes in one call",
+            None => Err(FaultKind::Budget {
+                limit: GuestLimit::Result,
                 used: self.allowed as u64 + 1,
                 allowed: self.allowed as u64,
             }),
@@ -147,9 +149,20 @@ impl<'m> Lift<'m> {
         self.text_at(pointer, length)
     }
 
-    /// An `option` of a `string`.
-    pub(crate) fn optional_text(&mut self) -> Lifted<Option<&'m str>> {
-        self.option(4, 8, Self::text)
+    /// A `string` within a limit, which is checked before anything of it is read.
+    pub(crate) fn text_within(&mut self, limits: &Limits, limit: GuestLimit) -> Lifted<&'m str> {
+        let (pointer, length) = (self.u32()?, self.u32()?);
+        limits.allow(limit, length as usize)?;
+        self.text_at(pointer, length)
+    }
+
+    /// An `option` of such a `string`.
+    pub(crate) fn optional_text_within(
+        &mut self,
+        limits: &Limits,
+        limit: GuestLimit,
+    ) -> Lifted<Option<&'m str>> {
+        self.option(4, 8, |lift| lift.text_within(limits, limit))
     }
 
     /// An `option` of a number of 64 bits.
@@ -179,6 +192,20 @@ impl<'m> Lift<'m> {
         self.go_to(pointer, 8, bytes)?;
         bytemuck::cast_slice_mut(out).copy_from_slice(self.slice(self.at, bytes)?);
         Ok(())
+    }
+
+    /// A list of texts inside a record: the limits of their number and of the length of each.
+    pub(crate) fn texts_within(
+        &mut self,
+        limits: &Limits,
+        number: GuestLimit,
+        each: GuestLimit,
+    ) -> Lifted<Vec<String>> {
+        let begin = self.at.next_multiple_of(4);
+        self.at = begin + 4;
+        limits.allow(number, self.u32()? as usize)?;
+        self.at = begin;
+        self.list(4, 8, |lift| Ok(lift.text_within(limits, each)?.to_owned()))
     }
 
     /// A list inside a record.

@@ -1,18 +1,11 @@
 //! Writing into a component's memory.
 
-use wasmtime::{AsContextMut, Error, Memory, Result, StoreContextMut, TypedFunc};
+use wasmtime::{AsContextMut, Error, Result, StoreContextMut};
 
-use crate::state::State;
+use crate::state::{Guest, State};
 
 /// Largest buffer that is kept from one call to the next.
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
-
-/// The parts of a running module that moving values needs.
-pub(crate) struct Guest {
-    pub(crate) memory: Memory,
-    /// `cabi_realloc(old, old_size, alignment, size) -> new`, the strategy's own allocator.
-    pub(crate) realloc: TypedFunc<(u32, u32, u32, u32), u32>,
-}
 
 impl Guest {
     /// Asks the strategy for `size` bytes of its memory.

@@ -16,10 +16,12 @@ mod tests;
 mod to_guest;
 
 pub(crate) use enumeration::Enumeration;
-pub(crate) use formula::{description, inputs, values};
-pub(crate) use from_guest::{actions, refusal};
+pub(crate) use formula::{
+    DESCRIPTION_BYTES, INPUT_BYTES, PARAMETER_BYTES, description, inputs, values,
+};
+pub(crate) use from_guest::{ACTION_BYTES, actions, refusal};
 pub(crate) use lift::Lift;
-pub(crate) use lower::{Guest, Lower};
+pub(crate) use lower::Lower;
 pub(crate) use to_guest::{
     WindowArguments, account, bars, columns, instruments, one_bar, one_trade, order_events,
     position, working_orders,

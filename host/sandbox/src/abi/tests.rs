@@ -19,10 +19,10 @@ use wasmtime::{Engine, Instance, Module, Store};
 use wit_parser::TypeDefKind;
 
 use super::from_guest::ACTION_BYTES;
-use super::{Guest, Lift, Lower, to_guest};
+use super::{Lift, Lower, to_guest};
 use crate::config::Limits;
 use crate::contract::STRATEGY;
-use crate::state::State;
+use crate::state::{Guest, State};
 use text::{Contract, Value, case, enumerated};
 
 /// A module with a memory and an allocator that never frees.
@@ -77,7 +77,12 @@ fn lifted(values: Vec<Value>) -> Result<Vec<Action>, FaultKind> {
     for (index, value) in values.iter().enumerate() {
         contract.encode(&action, value, &mut memory, pointer + index * ACTION_BYTES);
     }
-    super::actions(&mut Lift::new(&memory, 1 << 20, 1 << 20), pointer as u32, count)
+    super::actions(
+        &mut Lift::new(&memory, 1 << 20, 1 << 20),
+        &Limits::default(),
+        pointer as u32,
+        count,
+    )
 }
 
 fn request() -> OrderRequest {
@@ -326,21 +331,29 @@ fn enumerations_have_the_numbers_of_the_contract() {
 fn nothing_outside_the_memory_is_read() {
     let memory = [0_u8; 256];
     let read = |pointer, length| {
-        super::actions(&mut Lift::new(&memory, 1 << 20, 1 << 20), pointer, length).unwrap_err()
+        super::actions(
+            &mut Lift::new(&memory, 1 << 20, 1 << 20),
+            &Limits::default(),
+            pointer,
+            length,
+        )
+        .unwrap_err()
     };
     let words = |kind: FaultKind| kind.to_string();
     assert!(words(read(8, 3)).contains("312 bytes at 8 are outside its memory"));
     assert!(words(read(u32::MAX - 7, 1)).contains("are outside its memory"));
     assert!(words(read(4, 1)).contains("the place 4 is not a multiple of 8"));
     let too_many = read(0, u32::MAX);
-    assert!(matches!(too_many, FaultKind::Limit { allowed: 1_048_576, .. }), "{too_many:?}");
+    assert!(matches!(too_many, FaultKind::Budget { allowed: 1_048_576, .. }), "{too_many:?}");
 }
 
 #[test]
 fn bad_cases_and_texts_are_refused() {
     let mut memory = vec![0_u8; 256];
     let read = |memory: &[u8]| {
-        super::actions(&mut Lift::new(memory, 1 << 20, 1 << 20), 0, 1).unwrap_err().to_string()
+        super::actions(&mut Lift::new(memory, 1 << 20, 1 << 20), &Limits::default(), 0, 1)
+            .unwrap_err()
+            .to_string()
     };
     memory[0] = 6;
     assert!(read(&memory).contains("6 is no case of an action"));

@@ -5,8 +5,8 @@ use domain::market::{Bar, Trade, TradeColumns};
 use domain::{Instrument, OrderEvent, OrderEventKind, OrderRequest, Price, TsNanos};
 use wasmtime::{Result, StoreContextMut};
 
-use super::{Enumeration, Guest, Lower};
-use crate::state::State;
+use super::{Enumeration, Lower};
+use crate::state::{Guest, State};
 
 /// A `window` and its limit as `advance` takes them: the case, then the joined payloads of all cases
 /// (`one-bar` is the widest), then the limit.

@@ -1,90 +1,34 @@
-//! What the host calls in a formula module's program.
+//! The direct path of formula modules: what the host calls in a module's program.
 
 use std::sync::Arc;
 
 use domain::fault::FaultKind;
 use domain::formula::{FormulaDescription, FormulaInput};
-use wasmtime::{AsContextMut, Error, Instance, Result, Store, TypedFunc};
+use wasmtime::{AsContextMut, Error, Instance, Result, Store};
 
-use super::GUEST;
-use crate::abi::{self, Guest, Lift};
-use crate::exports::{function, guest};
-use crate::state::State;
-
-/// Lets the module free an answer.
-type After = Option<TypedFunc<u32, ()>>;
+use crate::abi::{self, Lift};
+use crate::calls::FormulaCalls;
+use crate::exports::{Lifted, guest};
+use crate::proof::Plan;
+use crate::state::{Guest, State};
 
 /// The functions of one running module.
 pub(crate) struct Exports {
     guest: Arc<Guest>,
-    describe: TypedFunc<(), u32>,
-    after_describe: After,
-    configure: TypedFunc<(u32, u32), u32>,
-    after_configure: After,
-    evaluate: TypedFunc<(u32, u32, u32), u32>,
-    after_evaluate: After,
+    describe: Lifted<(), u32>,
+    configure: Lifted<(u32, u32), u32>,
+    evaluate: Lifted<(u32, u32, u32), u32>,
 }
 
 impl Exports {
-    /// Finds them, and lets the program set itself up. The contract was checked before, so an error
-    /// means that the program does not follow the naming of wit-component.
-    pub(crate) fn find(store: &mut Store<State>, instance: Instance) -> Result<Self> {
-        let guest = guest(store, instance)?;
-        let mut after = |name: &str| {
-            instance.get_typed_func(&mut *store, &format!("cabi_post_{GUEST}#{name}")).ok()
-        };
-        let (after_describe, after_configure, after_evaluate) =
-            (after("describe"), after("configure"), after("evaluate"));
+    /// Finds them, and lets the program set itself up. They are there: the plan is proven.
+    pub(crate) fn find(store: &mut Store<State>, instance: Instance, plan: &Plan) -> Result<Self> {
         Ok(Self {
-            guest,
-            describe: function(store, instance, GUEST, "describe")?,
-            after_describe,
-            configure: function(store, instance, GUEST, "configure")?,
-            after_configure,
-            evaluate: function(store, instance, GUEST, "evaluate")?,
-            after_evaluate,
+            guest: guest(store, instance, plan)?,
+            describe: Lifted::find(store, instance, plan, "describe")?,
+            configure: Lifted::find(store, instance, plan, "configure")?,
+            evaluate: Lifted::find(store, instance, plan, "evaluate")?,
         })
-    }
-
-    /// `describe`
-    pub(crate) fn describe(&self, store: &mut Store<State>) -> Result<FormulaDescription> {
-        let pointer = self.describe.call(&mut *store, ())?;
-        let found = self.read(store, |lift| abi::description(lift, pointer))?;
-        finish(store, self.after_describe.as_ref(), pointer)?;
-        Ok(found)
-    }
-
-    /// `configure`; the message when the module refuses.
-    pub(crate) fn configure(
-        &self,
-        store: &mut Store<State>,
-        values: &[f64],
-    ) -> Result<Result<Vec<FormulaInput>, String>> {
-        let list = self.guest.copy_columns(&mut store.as_context_mut(), &[values])?;
-        let count = u32::try_from(values.len())?;
-        let pointer = self.configure.call(&mut *store, (list, count))?;
-        let found = self.read(store, |lift| abi::inputs(lift, pointer))?;
-        finish(store, self.after_configure.as_ref(), pointer)?;
-        Ok(found)
-    }
-
-    /// `evaluate`: each of `columns` is as long as `out`.
-    pub(crate) fn evaluate(
-        &self,
-        store: &mut Store<State>,
-        columns: &[&[f64]],
-        out: &mut [f64],
-    ) -> Result<()> {
-        let rows = u32::try_from(out.len())?;
-        if let Some(other) = columns.iter().find(|column| column.len() != out.len()) {
-            let length = other.len();
-            return Err(Error::msg(format!("the host has {length} values for {rows} rows")));
-        }
-        let list = self.guest.copy_columns(&mut store.as_context_mut(), columns)?;
-        let count = u32::try_from(columns.len().saturating_mul(out.len()))?;
-        let pointer = self.evaluate.call(&mut *store, (rows, list, count))?;
-        self.read(store, |lift| abi::values(lift, pointer, out))?;
-        finish(store, self.after_evaluate.as_ref(), pointer)
     }
 
     /// Reads from the module's memory, within what this call may still copy out.
@@ -101,13 +45,44 @@ impl Exports {
     }
 }
 
-/// Lets the module free an answer that was read.
-fn finish(
-    store: &mut Store<State>,
-    after: Option<&TypedFunc<u32, ()>>,
-    pointer: u32,
-) -> Result<()> {
-    after.map_or(Ok(()), |after| after.call(store, pointer))
+impl FormulaCalls for Exports {
+    fn describe(&self, store: &mut Store<State>) -> Result<FormulaDescription> {
+        let pointer = self.describe.call(store, ())?;
+        let found = self.read(store, |lift| abi::description(lift, pointer))?;
+        self.describe.finish(store, pointer)?;
+        Ok(found)
+    }
+
+    fn configure(
+        &self,
+        store: &mut Store<State>,
+        values: &[f64],
+    ) -> Result<Result<Vec<FormulaInput>, String>> {
+        let list = self.guest.copy_columns(&mut store.as_context_mut(), &[values])?;
+        let count = u32::try_from(values.len())?;
+        let pointer = self.configure.call(store, (list, count))?;
+        let found = self.read(store, |lift| abi::inputs(lift, pointer))?;
+        self.configure.finish(store, pointer)?;
+        Ok(found)
+    }
+
+    fn evaluate(
+        &self,
+        store: &mut Store<State>,
+        columns: &[&[f64]],
+        out: &mut [f64],
+    ) -> Result<()> {
+        let rows = u32::try_from(out.len())?;
+        if let Some(other) = columns.iter().find(|column| column.len() != out.len()) {
+            let length = other.len();
+            return Err(Error::msg(format!("the host has {length} values for {rows} rows")));
+        }
+        let list = self.guest.copy_columns(&mut store.as_context_mut(), columns)?;
+        let count = u32::try_from(columns.len().saturating_mul(out.len()))?;
+        let pointer = self.evaluate.call(store, (rows, list, count))?;
+        self.read(store, |lift| abi::values(lift, pointer, out))?;
+        self.evaluate.finish(store, pointer)
+    }
 }
 
 #[cfg(test)]
@@ -117,6 +92,24 @@ mod tests {
 
     use super::*;
     use crate::config::Limits;
+    use crate::proof::LiftedFunction;
+
+    const GUEST: &str = crate::contract::FORMULA.guest_name;
+
+    fn plan() -> Plan {
+        let function = |name: &str| {
+            let export = format!("{GUEST}#{name}");
+            (name.to_owned(), LiftedFunction { export, post_return: None })
+        };
+        Plan {
+            program: 0..0,
+            imports: Vec::new(),
+            memory: "memory".to_owned(),
+            realloc: "cabi_realloc".to_owned(),
+            set_up: Vec::new(),
+            functions: ["describe", "configure", "evaluate"].map(function).into(),
+        }
+    }
 
     /// A module with the right exports, an allocator, and the given bodies of `configure` and
     /// `evaluate`. At 64 lies a result with one input: the close at the lags 0 to 5.
@@ -135,7 +128,7 @@ mod tests {
         let mut store = Store::new(&engine, State::new(Limits::formula()));
         let module = Module::new(&engine, wat::parse_str(text).unwrap()).unwrap();
         let instance = Instance::new(&mut store, &module, &[]).unwrap();
-        let exports = Exports::find(&mut store, instance).unwrap();
+        let exports = Exports::find(&mut store, instance, &plan()).unwrap();
         (store, exports)
     }
 

@@ -120,5 +120,5 @@ fn values_are_copied_bit_for_bit() {
     assert_eq!(out.map(f64::to_bits), numbers.map(f64::to_bits));
     let mut reader = Lift::new(&memory, 23, 23);
     let limit = values(&mut reader, 0, &mut out).unwrap_err();
-    assert!(matches!(limit, FaultKind::Limit { allowed: 23, .. }), "{limit:?}");
+    assert!(matches!(limit, FaultKind::Budget { allowed: 23, .. }), "{limit:?}");
 }

@@ -9,7 +9,7 @@ pub(super) struct Contract {
 
 impl Contract {
     pub(super) fn new(of: &crate::contract::Contract) -> Self {
-        let (resolve, _) = crate::program::parsed(of).unwrap();
+        let (resolve, _) = crate::program::parsed(of, of.version).unwrap();
         let mut sizes = SizeAlign::default();
         sizes.fill(&resolve).unwrap();
         Self { resolve, sizes }

@@ -1,0 +1,3 @@
+;; Test guest: its start function traps.
+(func $broken unreachable)
+(start $broken)

@@ -1,0 +1,59 @@
+//! What a strategy can ask the host for, on the general path.
+
+use domain::GuestLimit;
+use wasmtime::Result;
+
+use super::strategy_bindings::kumiki::strategy::{actions, aggressor, log, portfolio, types};
+use super::{from_guest, to_guest};
+use crate::state::{Breach, State};
+
+impl types::Host for State {}
+
+impl log::Host for State {
+    fn write(&mut self, level: log::Level, ts_event: u64, message: String) -> Result<()> {
+        let taken = self.spend(message.len());
+        let taken = taken.and_then(|()| self.write(level.into(), ts_event, &message));
+        taken.or_else(|kind| self.breach(kind))
+    }
+}
+
+impl actions::Host for State {
+    fn act(&mut self, actions: Vec<types::Action>) -> Result<()> {
+        let taken = self.take(actions);
+        taken.or_else(|kind| self.breach(kind))
+    }
+}
+
+impl State {
+    /// Takes actions within the limits that the direct path has. Here the engine has copied them
+    /// already, as far as its own limit on what a guest hands over lets it.
+    fn take(&mut self, actions: Vec<types::Action>) -> Breach<()> {
+        self.limits.allow(GuestLimit::Actions, self.actions.len() + actions.len())?;
+        for action in &actions {
+            from_guest::check(action, &self.limits)?;
+        }
+        self.spend(actions.iter().map(from_guest::bytes_of).sum())?;
+        self.act(actions.into_iter().map(from_guest::action).collect())
+    }
+}
+
+impl portfolio::Host for State {
+    fn get_account(&mut self) -> Result<types::Account> {
+        Ok(to_guest::account(&self.portfolio.account))
+    }
+
+    fn get_position(&mut self, instrument: u16) -> Result<types::Position> {
+        Ok(to_guest::position(&self.position_of(u32::from(instrument))?))
+    }
+
+    fn working_orders(&mut self) -> Result<Vec<types::Order>> {
+        Ok(self.portfolio.working_orders.iter().map(to_guest::working_order).collect())
+    }
+}
+
+impl aggressor::Host for State {
+    /// The market data has no side, so neither replay nor today's live feed can tell.
+    fn of_trade(&mut self, _row: u32) -> Result<aggressor::Side> {
+        Ok(aggressor::Side::NoAggressor)
+    }
+}

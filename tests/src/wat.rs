@@ -1,0 +1,147 @@
+//! Strategies in WebAssembly's text, from `guests/test`: attacks that no compiler would write.
+
+use std::ops::Range;
+use std::path::Path;
+
+use wit_component::{ComponentEncoder, StringEncoding, embed_component_metadata};
+use wit_parser::{Resolve, SourceMap};
+
+/// The version of the contract.
+const VERSION: &str = "1.0.0";
+/// The line in the strategy's text where fields are put in.
+const PLACE: &str = ";; MORE";
+/// How the strategy's text declares its memory.
+const MEMORY: &str = "(memory (export \"memory\") 1)";
+
+fn text(name: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../guests/test");
+    let path = root.join(format!("{name}.wat"));
+    match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) => panic!("{}: {error}", path.display()),
+    }
+}
+
+/// The text of the strategy with the fields of a guest put in.
+#[must_use]
+pub fn module(guest: &str) -> String {
+    text("strategy").replace(PLACE, &text(guest))
+}
+
+/// A strategy that wants this many pages of memory from the start.
+#[must_use]
+pub fn with_memory(pages: u32) -> String {
+    text("strategy").replace(MEMORY, &format!("(memory (export \"memory\") {pages})"))
+}
+
+/// The text of a guest that is a module of its own.
+#[must_use]
+pub fn whole(guest: &str) -> String {
+    text(guest)
+}
+
+/// The strategy that writes a text into its log, in an encoding: its bytes, and how many units of it
+/// they are.
+#[must_use]
+pub fn speaking(bytes: &[u8], count: usize) -> String {
+    let escaped: String = bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
+    module("speaks").replace("TEXT", &escaped).replace("COUNT", &count.to_string())
+}
+
+/// The component around a module's text, whose texts have this encoding.
+///
+/// # Panics
+/// When the text is no module of the contract.
+#[must_use]
+pub fn component(module: &str, encoding: StringEncoding) -> Vec<u8> {
+    encoded(module, encoding, VERSION).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// The component around a module's text, as if the contract had this version.
+///
+/// # Panics
+/// When the text is no module of that contract.
+#[must_use]
+pub fn component_of_version(module: &str, version: &str) -> Vec<u8> {
+    encoded(module, StringEncoding::UTF8, version).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+fn encoded(module: &str, encoding: StringEncoding, version: &str) -> anyhow::Result<Vec<u8>> {
+    let mut module = wat::parse_str(module)?;
+    let mut sources = SourceMap::default();
+    for name in ["types.wit", "host.wit", "world.wit"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/strategy").join(name);
+        let text = std::fs::read_to_string(path)?;
+        let package = |version: &str| format!("package kumiki:strategy@{version};");
+        sources.push_str(name, text.replace(&package(VERSION), &package(version)));
+    }
+    let mut resolve = Resolve::default();
+    let group = sources.parse().map_err(|(_, error)| anyhow::anyhow!("{error}"))?;
+    let package = resolve.push_group(group).map_err(|error| anyhow::anyhow!("{error}"))?;
+    let world = resolve.select_world(&[package], Some("strategy"))?;
+    embed_component_metadata(&mut module, &resolve, world, encoding, false)?;
+    ComponentEncoder::default().validate(true).module(&module)?.encode()
+}
+
+/// The sections of a component's outermost level: number, and bytes with the header.
+#[must_use]
+pub fn sections(component: &[u8]) -> Vec<(u8, Range<usize>)> {
+    let mut found = Vec::new();
+    let mut at = 8;
+    while at < component.len() {
+        let (start, id) = (at, component[at]);
+        let mut size = 0;
+        for shift in (0..).step_by(7) {
+            at += 1;
+            size |= usize::from(component[at] & 0x7f) << shift;
+            if component[at] & 0x80 == 0 {
+                break;
+            }
+        }
+        at += 1 + size;
+        found.push((id, start..at));
+    }
+    found
+}
+
+/// A component that has the given one inside and hands its imports and its guest interface through:
+/// what tools that compose components write.
+#[must_use]
+pub fn composed(inner: &[u8], imports: &[String]) -> Vec<u8> {
+    const GUEST: &str = "kumiki:strategy/guest@1.0.0";
+    let mut bytes = inner[..8].to_vec();
+    // Types and imports stand before the first module, and are the same outside.
+    let outer = sections(inner).into_iter().take_while(|(id, _)| *id != 1);
+    bytes.extend(outer.filter(|(id, _)| *id != 0).flat_map(|(_, range)| inner[range].to_vec()));
+    bytes.extend(section(4, inner));
+    let text = |text: &str| [&number(text.len())[..], text.as_bytes()].concat();
+    // One instance: the component 0 with each import as it is outside.
+    let mut instance = vec![1, 0, 0];
+    instance.extend(number(imports.len()));
+    for (index, import) in (0..).zip(imports) {
+        instance.extend([&text(import)[..], &[5, index]].concat());
+    }
+    bytes.extend(section(5, &instance));
+    let made = u8::try_from(imports.len()).unwrap_or(u8::MAX);
+    bytes.extend(section(6, &[&[1, 5, 0, made], &text(GUEST)[..]].concat()));
+    bytes.extend(section(11, &[&[1, 0], &text(GUEST)[..], &[5, made + 1, 0]].concat()));
+    bytes
+}
+
+fn section(id: u8, content: &[u8]) -> Vec<u8> {
+    [&[id], &number(content.len())[..], content].concat()
+}
+
+/// A whole number in WebAssembly's form.
+fn number(mut value: usize) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    loop {
+        let low = (value & 0x7f) as u8;
+        value >>= 7;
+        if value == 0 {
+            bytes.push(low);
+            return bytes;
+        }
+        bytes.push(low | 0x80);
+    }
+}

@@ -1,0 +1,214 @@
+//! The two ways of calling a guest give the same: the strongest test of the layouts that the direct
+//! path knows by hand.
+
+use std::path::PathBuf;
+
+use domain::GuestLimit;
+use domain::fault::FaultKind;
+use domain::formula::FormulaRuntime;
+use domain::strategy::StrategyRuntime;
+use results::{RunResult, RunStatus};
+use sandbox::{CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
+use tests::{built, runs, sample};
+
+use crate::common::{instrument, one};
+
+fn sandbox(call_path: Option<CallPath>) -> Sandbox {
+    Sandbox::new(SandboxConfig { call_path, ..SandboxConfig::default() }).unwrap()
+}
+
+/// Every component in a folder of what `cargo xtask guests` has built.
+fn components(folder: &str) -> Vec<PathBuf> {
+    let folder = built::release_folder().join(folder);
+    let files = folder.read_dir().unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let mut found: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+    found.retain(|path| path.extension().is_some_and(|ending| ending == "wasm"));
+    found.sort();
+    assert!(!found.is_empty());
+    found
+}
+
+fn is_formula(path: &std::path::Path) -> bool {
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    name.contains("formula") || path.parent().unwrap().ends_with("formulas")
+}
+
+/// All Rust guests of one kind.
+fn guests(formulas: bool) -> Vec<PathBuf> {
+    let folders = ["strategies", "formulas", "test-guests", "examples"];
+    let all = folders.into_iter().flat_map(components);
+    all.filter(|path| is_formula(path) == formulas).collect()
+}
+
+/// What makes a guest act on the sample data.
+fn config(name: &str) -> &'static str {
+    match name {
+        "sma-cross" => r#"{"fast": 5, "slow": 20}"#,
+        "trades-at-random" => r#"{"every": 20, "seed": 7}"#,
+        "returns-huge-lists" => r#"{"count": 200}"#,
+        "floods-log" => r#"{"line_bytes": 100}"#,
+        "panics-in-event" => r#"{"at": 700}"#,
+        _ => "{}",
+    }
+}
+
+fn run(
+    module: &StrategyModule,
+    series: &replay::TradeSeries,
+    window: u32,
+    config: &str,
+) -> RunResult {
+    let mut options = sample::options(config, window, "1");
+    options.model.participation_percent = 30;
+    // An endless loop may use the fuel of every row of its window.
+    let limits = Limits { fuel_per_event: 200_000, ..Limits::default() };
+    let mut instance = module.instantiate(limits).unwrap();
+    runs::unpaced(series.days(), &mut instance, &options)
+}
+
+/// How a run ended: nothing, or the call, the event and the kind of the fault. Words of the engine
+/// about a trap are the same; what a guest says is its own.
+fn ending(status: &RunStatus) -> Option<(String, String, String)> {
+    match status {
+        RunStatus::Failed(fault) => Some((
+            fault.export.to_owned(),
+            format!("{:?}", fault.ts_event),
+            match &fault.kind {
+                FaultKind::Memory { allowed, .. } => format!("memory beyond {allowed}"),
+                kind => kind.to_string(),
+            },
+        )),
+        _ => None,
+    }
+}
+
+#[test]
+fn all_strategies_agree_on_both_paths() {
+    let folder = tempfile::tempdir().unwrap();
+    sample::write(folder.path(), "72030", 2, 1_500, 23);
+    let series = sample::load(folder.path(), "72030", &folder.path().join("cache"));
+    let (automatic, general) = (sandbox(None), sandbox(Some(CallPath::General)));
+    let mut orders = 0;
+    for path in guests(false) {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let (direct, general) = (automatic.load(&path).unwrap(), general.load(&path).unwrap());
+        assert_eq!(direct.call_path(), CallPath::Direct, "{name}: {}", direct.call_path_reason());
+        assert_eq!(general.call_path(), CallPath::General);
+        assert_eq!(direct.capabilities(), general.capabilities(), "{name}");
+        for window in [1, 1_024] {
+            let config = config(&name);
+            let one = run(&direct, &series, window, config);
+            let other = run(&general, &series, window, config);
+            let what = format!("{name}, window {window}");
+            assert_eq!(one.totals.digest, other.totals.digest, "{what}");
+            assert_eq!(one.fills, other.fills, "{what}");
+            assert_eq!(one.log, other.log, "{what}");
+            assert_eq!(ending(&one.totals.status), ending(&other.totals.status), "{what}");
+            orders += one.orders.len();
+        }
+    }
+    assert!(orders > 2_000, "agreement means something: {orders} orders");
+}
+
+#[test]
+fn all_formulas_agree_on_both_paths() {
+    let rows = 50_u32;
+    for path in guests(true) {
+        let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+        let outcome = |wanted| {
+            let module = sandbox(Some(wanted)).load_formula(&path).unwrap();
+            assert_eq!(module.call_path(), wanted);
+            let description = module.description().clone();
+            let values: Vec<f64> = description.parameters.iter().map(|one| one.default).collect();
+            let mut instance = module.instantiate(Limits::formula()).unwrap();
+            let inputs = instance.configure(&values).map_err(|fault| fault.kind.clone());
+            let lags = inputs.as_ref().map_or(0, |inputs| {
+                inputs.iter().map(|input| input.last_lag - input.first_lag + 1).sum()
+            });
+            let column = |lag: u32| {
+                (0..rows).map(|row| f64::from(row * 37 % 11 + lag * 5 % 7 + 1)).collect::<Vec<_>>()
+            };
+            let columns: Vec<Vec<f64>> = (0..lags).map(column).collect();
+            let columns: Vec<&[f64]> = columns.iter().map(Vec::as_slice).collect();
+            let mut out = vec![0.0; rows as usize];
+            let evaluated =
+                instance.evaluate(&columns, &mut out).map_err(|fault| match fault.kind {
+                    FaultKind::Memory { allowed, .. } => FaultKind::Memory { asked: 0, allowed },
+                    other => other,
+                });
+            let bits: Vec<u64> = out.iter().map(|value| value.to_bits()).collect();
+            (description, inputs, evaluated, bits)
+        };
+        assert_eq!(outcome(CallPath::Direct), outcome(CallPath::General), "{name}");
+    }
+}
+
+#[test]
+fn each_path_keeps_its_own_code() {
+    let folder = tempfile::tempdir().unwrap();
+    let load = |call_path| {
+        let cache_folder = Some(folder.path().to_owned());
+        let config = SandboxConfig { cache_folder, call_path, ..SandboxConfig::default() };
+        let module = Sandbox::new(config).unwrap().load(&built::strategy("buy-and-hold")).unwrap();
+        (module.call_path(), module.cache_outcome().clone())
+    };
+    use sandbox::CacheOutcome::{Compiled, Hit};
+    assert_eq!(load(None), (CallPath::Direct, Compiled));
+    assert_eq!(load(Some(CallPath::General)), (CallPath::General, Compiled));
+    assert_eq!(load(Some(CallPath::General)), (CallPath::General, Hit));
+    assert_eq!(load(Some(CallPath::Direct)), (CallPath::Direct, Hit));
+    assert_eq!(folder.path().read_dir().unwrap().count(), 2);
+}
+
+#[test]
+fn limits_hold_on_both_paths() {
+    let small = Limits::default();
+    let cases = [
+        ("returns-huge-lists", r#"{"count": 257}"#, small),
+        (
+            "returns-huge-lists",
+            r#"{"count": 1000}"#,
+            Limits { actions_per_call: 100_000, result_bytes: 50_000, ..small },
+        ),
+        ("orders-every-tick", "{}", Limits { client_order_id_bytes: 2, ..small }),
+        ("orders-every-tick", "{}", Limits { commands: 2, ..small }),
+        ("orders-every-tick", "{}", Limits { records_per_event: 0, ..small }),
+        ("floods-log", r#"{"line_bytes": 16385}"#, small),
+        ("floods-log", r#"{"line_bytes": 100}"#, Limits { log_bytes: 1_000, ..small }),
+        (
+            "floods-log",
+            r#"{"narrative_bytes": 400}"#,
+            Limits { narrative_body_bytes: 300, ..small },
+        ),
+        ("floods-log", r#"{"narrative_bytes": 400}"#, Limits { output_bytes: 1_000, ..small }),
+        ("grows-memory", "{}", Limits { memory_bytes: 4 << 20, ..small }),
+        ("loops-forever", "{}", Limits { fuel_per_event: 100_000, ..small }),
+        ("empty", "{}", Limits { instances: 0, ..small }),
+    ];
+    for (name, config, limits) in cases {
+        let fault = |path| {
+            let module = sandbox(Some(path)).load(&built::test_guest(name)).unwrap();
+            let mut instance = module.instantiate(limits).unwrap();
+            let mut run = || {
+                instance.init(config, &[instrument()])?;
+                instance.set_portfolio(&domain::account::PortfolioView {
+                    positions: vec![domain::account::Position::default()],
+                    ..Default::default()
+                });
+                instance.start(domain::TsNanos::from_nanos(1))?;
+                (1..1_000).try_for_each(|number| one(&mut instance, number).map(drop))
+            };
+            let fault = run().unwrap_err();
+            // The engine has wiring of its own, and asks for a component's instances at once.
+            let kind = match fault.kind {
+                FaultKind::Memory { allowed, .. } => FaultKind::Memory { asked: 0, allowed },
+                FaultKind::Budget { limit: GuestLimit::Instances, allowed, .. } => {
+                    FaultKind::Budget { limit: GuestLimit::Instances, used: 0, allowed }
+                }
+                kind => kind,
+            };
+            (fault.export, fault.ts_event, kind)
+        };
+        assert_eq!(fault(CallPath::Direct), fault(CallPath::General), "{name}");
+    }
+}

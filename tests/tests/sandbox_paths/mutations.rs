@@ -1,0 +1,182 @@
+//! Components that are damaged at random: whatever is left of them is refused, or runs within its
+//! limits, or fails as a fault of the guest. The host neither crashes nor hangs, on either path. What
+//! one path refuses the other refuses, and where the program itself is whole both end alike; a
+//! damaged program may see the order in which its allocator is called, which is each path's own.
+//! `cargo xtask soak` takes ten times as many.
+
+use std::ops::Range;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use domain::strategy::{Action, LogLine, StrategyRuntime};
+use domain::{InstrumentIx, OrderEvent, OrderEventKind, OrderStatus, Origin, Random, TsNanos};
+use sandbox::{Artefact, CallPath, Limits, Sandbox, SandboxConfig};
+use tests::{built, wat};
+use wit_component::StringEncoding;
+
+use crate::common::{instrument, one};
+
+/// Mutations of one run; the soak takes more.
+const MUTATIONS_ENV: &str = "KUMIKI_SOAK_MUTATIONS";
+const MUTATIONS: u64 = 1_000;
+
+/// What a guest did in its short life.
+type Life = (Vec<Action>, Vec<LogLine>);
+
+/// How far a damaged component came.
+#[derive(Debug, PartialEq)]
+enum Ending {
+    /// It was refused.
+    Refused,
+    /// It failed as a guest does.
+    Failed(String),
+    /// It ran to the end.
+    Ran(Life),
+}
+
+/// Little of everything, so that each is over soon.
+fn limits() -> Limits {
+    Limits {
+        memory_bytes: 8 << 20,
+        fuel_per_event: 200_000,
+        fuel_per_lifecycle_call: 2_000_000,
+        result_bytes: 1 << 20,
+        ..Limits::default()
+    }
+}
+
+/// Sections with code or with words for people; the others say how it is put together.
+const BULK: [u8; 2] = [0, 1];
+
+/// Damages a component, as a seed says.
+fn damaged(component: &[u8], random: &mut Random) -> Vec<u8> {
+    let sections = wat::sections(component);
+    let wiring: Vec<_> = sections.iter().filter(|(id, _)| !BULK.contains(id)).collect();
+    let (_, chosen) = wiring[random.place(wiring.len())];
+    let inside =
+        |range: &Range<usize>, random: &mut Random| range.start + random.place(range.len());
+    let mut bytes = component.to_vec();
+    match random.below(10) {
+        0 => bytes.truncate(random.place(component.len())),
+        1 => {
+            let (_, other) = &sections[random.place(sections.len())];
+            let (first, second) =
+                if chosen.start < other.start { (chosen, other) } else { (other, chosen) };
+            if first != second {
+                bytes = [
+                    &component[..first.start],
+                    &component[second.clone()],
+                    &component[first.end..second.start],
+                    &component[first.clone()],
+                    &component[second.end..],
+                ]
+                .concat();
+            }
+        }
+        2 => drop(bytes.drain(chosen.clone())),
+        3 => {
+            let again = component[chosen.clone()].to_vec();
+            bytes.splice(chosen.end..chosen.end, again);
+        }
+        4..=6 => {
+            let at = inside(&(0..component.len()), random);
+            bytes[at] ^= 1 << random.below(8);
+        }
+        7 => bytes[inside(chosen, random)] = random.below(256) as u8,
+        _ => {
+            for _ in 0..=random.below(2) {
+                bytes[inside(chosen, random)] ^= 1 << random.below(8);
+            }
+        }
+    }
+    bytes
+}
+
+/// Whether the modules of a component are still in what became of it, byte for byte.
+fn has_programs_of(whole: &[u8], bytes: &[u8]) -> bool {
+    let mut modules = wat::sections(whole).into_iter().filter(|(id, _)| *id == 1);
+    modules.all(|(_, range)| {
+        let module = &whole[range];
+        bytes.windows(module.len()).any(|window| window == module)
+    })
+}
+
+fn accepted() -> OrderEvent {
+    OrderEvent {
+        ts_event: TsNanos::from_nanos(1_736_121_601_000_000_000),
+        origin: Origin::Strategy,
+        client_order_id: "O-1".into(),
+        venue_order_id: Some("1".into()),
+        instrument: InstrumentIx(0),
+        status: OrderStatus::Accepted,
+        kind: OrderEventKind::Accepted,
+    }
+}
+
+/// Makes a guest and drives it through a short life.
+fn live(sandbox: &Sandbox, bytes: &[u8]) -> Ending {
+    let module =
+        Artefact::from_bytes("mutant", bytes.to_vec()).and_then(|one| sandbox.prepare(one));
+    let Ok(module) = module else { return Ending::Refused };
+    let Ok(mut instance) = module.instantiate(limits()) else { return Ending::Refused };
+    let mut run = || {
+        instance.init("{}", &[instrument()])?;
+        instance.set_portfolio(&domain::account::PortfolioView {
+            positions: vec![domain::account::Position::default()],
+            ..Default::default()
+        });
+        let mut actions = instance.start(TsNanos::from_nanos(1))?;
+        for number in 1..=5 {
+            actions.extend(one(&mut instance, number)?.actions);
+        }
+        actions.extend(instance.on_order_events(&[accepted()])?);
+        actions.extend(instance.stop(TsNanos::from_nanos(2))?);
+        Ok::<_, Box<domain::fault::Fault>>((actions, instance.take_log()))
+    };
+    match run() {
+        Ok(life) => Ending::Ran(life),
+        Err(fault) => Ending::Failed(fault.kind.to_string()),
+    }
+}
+
+#[test]
+fn damaged_components_harm_nobody() {
+    let asked = std::env::var(MUTATIONS_ENV).ok().map(|text| text.parse().unwrap());
+    let mutations: u64 = asked.unwrap_or(MUTATIONS);
+    let read = |path| std::fs::read(path).unwrap();
+    // The small ones are damaged more often: most time goes into compiling what is left.
+    let small = wat::component(&wat::speaking(b"well", 4), StringEncoding::UTF8);
+    let strategies =
+        [read(built::test_guest("orders-every-tick")), read(built::test_guest("empty"))];
+    let sandbox =
+        |call_path| Sandbox::new(SandboxConfig { call_path, ..SandboxConfig::default() }).unwrap();
+    let (automatic, general) = (sandbox(None), sandbox(Some(CallPath::General)));
+    let mut counts = [0_u32; 3];
+    for seed in 0..mutations {
+        let mut random = Random::new(&[seed, 7]);
+        let whole = match random.below(2) {
+            0 => &strategies[random.place(2)],
+            _ => &small,
+        };
+        let bytes = damaged(whole, &mut random);
+        let lives =
+            catch_unwind(AssertUnwindSafe(|| (live(&automatic, &bytes), live(&general, &bytes))));
+        let (one, other) = lives.unwrap_or_else(|_| panic!("the host panicked at seed {seed}"));
+        let kind = |ending: &Ending| match ending {
+            Ending::Refused => 0,
+            Ending::Failed(_) => 1,
+            Ending::Ran(_) => 2,
+        };
+        let is_refused = |ending: &Ending| *ending == Ending::Refused;
+        assert_eq!(is_refused(&one), is_refused(&other), "seed {seed}: {one:?}, {other:?}");
+        if has_programs_of(whole, &bytes) {
+            assert_eq!(kind(&one), kind(&other), "seed {seed}: {one:?}, {other:?}");
+            if let (Ending::Ran(_), Ending::Ran(_)) = (&one, &other) {
+                assert_eq!(one, other, "seed {seed}");
+            }
+        }
+        counts[kind(&one)] += 1;
+    }
+    let [refused, failed, ran] = counts;
+    println!("{mutations} mutations: {refused} refused, {failed} failed, {ran} ran");
+    assert!(counts.iter().all(|count| *count > 0), "{counts:?}: each ending is met");
+}
