@@ -107,7 +107,7 @@ impl Sandbox {
         let ready = Linker::new(&self.engine)
             .instantiate_pre(&module)
             .map_err(|error| not_of(contract, &artefact, format!("{error:#}")))?;
-        FormulaModule::new(ready, artefact, self.config.stack_bytes)
+        FormulaModule::new(ready, artefact, self.config.stack_bytes, self.config.formula_limits)
     }
 
     /// The program inside a component, from the cache or compiled now.

@@ -27,6 +27,7 @@ pub struct FormulaModule {
     artefact: Arc<Artefact>,
     description: FormulaDescription,
     stack_bytes: usize,
+    limits: Limits,
 }
 
 impl FormulaModule {
@@ -35,11 +36,12 @@ impl FormulaModule {
         ready: InstancePre<State>,
         artefact: Artefact,
         stack_bytes: usize,
+        limits: Limits,
     ) -> Result<Self, SandboxError> {
         let artefact = Arc::new(artefact);
         let description = FormulaDescription::default();
-        let mut module = Self { ready, artefact, description, stack_bytes };
-        module.description = module.instantiate(Limits::formula())?.describe()?;
+        let mut module = Self { ready, artefact, description, stack_bytes, limits };
+        module.description = module.instantiate(limits)?.describe()?;
         Ok(module)
     }
 
@@ -55,7 +57,13 @@ impl FormulaModule {
         &self.description
     }
 
-    /// A fresh instance with its own memory; [`Limits::formula`] are the usual limits.
+    /// The limits of the sandbox that made it, for its instances.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// A fresh instance with its own memory; [`Self::limits`] are the usual limits.
     ///
     /// # Errors
     /// When there is not enough memory or address space.

@@ -36,6 +36,9 @@ mod running;
 mod state;
 mod watchdog;
 
+/// The engine and its version, as manifests name it: results may depend on it.
+pub const ENGINE: &str = "wasmtime 48.0.8";
+
 pub use artefact::{Artefact, sha256};
 pub use cache::{CacheOutcome, CompileCache};
 pub use config::{Limits, SandboxConfig};
@@ -43,3 +46,15 @@ pub use engine::{Sandbox, StrategyModule};
 pub use error::SandboxError;
 pub use formula::{FormulaInstance, FormulaModule};
 pub use instance::StrategyInstance;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_engine_has_the_version_that_is_named() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let lock = std::fs::read_to_string(lock).unwrap();
+        let version = super::ENGINE.strip_prefix("wasmtime ").unwrap();
+        let entry = format!("name = \"wasmtime\"\nversion = \"{version}\"\n");
+        assert!(lock.contains(&entry), "Cargo.lock has another wasmtime than {version}");
+    }
+}
