@@ -204,7 +204,7 @@ fn a_bad_run_of_a_sweep_harms_no_other() {
     let guest = built::test_guest("floods-output");
     let sweep = user.good(&format!(
         "replay sweep {} --param flood=lines --grid count=1,5000,2 --data data --instrument \
-         7203.TSE --out sweep --format json --jobs 1 --quiet --limit records=100",
+         7203.TSE --out sweep --format json --jobs 1 --quiet --window 1 --limit records=100",
         guest.display()
     ));
     let sweep: Value = serde_json::from_str(&sweep).unwrap();
