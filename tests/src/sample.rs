@@ -71,5 +71,6 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
         model: ExecutionModel::default(),
         window,
         config_json: config_json.to_owned(),
+        warnings_max: domain::GuestLimit::Warnings.default_value(),
     }
 }

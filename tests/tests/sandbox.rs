@@ -219,6 +219,26 @@ fn narrative_has_limits() {
 }
 
 #[test]
+fn init_has_fuel_of_its_own() {
+    let limits = Limits { fuel_per_lifecycle_call: 100, ..Limits::default() };
+    let fault =
+        module("empty").instantiate(limits).unwrap().init("{}", &[instrument()]).unwrap_err();
+    assert_eq!(fault.kind, FaultKind::Fuel { budget: 100, per_event: 100_000_000 });
+    let text = fault.to_string();
+    assert!(text.contains("`--limit lifecycle-fuel=200` allows more"), "{text}");
+}
+
+#[test]
+fn parts_of_a_component_have_limits() {
+    let module = module("empty");
+    let made = |limits: Limits| module.instantiate(limits).is_ok();
+    assert!(made(Limits::default()));
+    assert!(!made(Limits { instances: 0, ..Limits::default() }));
+    assert!(!made(Limits { table_entries: 0, ..Limits::default() }));
+    assert!(!made(Limits { memory_bytes: 1 << 16, ..Limits::default() }));
+}
+
+#[test]
 fn the_configuration_has_a_limit_and_refusals_are_shown() {
     let init = |name: &str, config: &str| {
         let mut instance = module(name).instantiate(Limits::default()).unwrap();

@@ -9,10 +9,12 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use domain::guest_limit::{LimitChange, LimitError};
 use domain::{InstrumentId, JstDate, Money, VendorCode};
 use replay::Multiplier;
 use replay::data_set::TickChoice;
 use results::report::RUNS_COMPARED_MAX;
+use sandbox::Limits;
 use sweep::{Axis, Statistic, WalkForward};
 use tracing::Level;
 
@@ -94,6 +96,8 @@ pub(crate) enum StrategyCommand {
     List(StrategyListArgs),
     /// Show what a strategy is, what it imports, and whether it starts.
     Check(StrategyCheckArgs),
+    /// List the limits of strategies and formula modules, which `--limit` changes.
+    Limits(StrategyLimitsArgs),
 }
 
 /// How results are printed.
@@ -182,6 +186,9 @@ pub(crate) struct RunArgs {
     /// sweep 1024.
     #[arg(long, value_name = "TRADES")]
     pub(crate) window: Option<u32>,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 
     #[command(flatten)]
     pub(crate) folders: FolderArgs,
@@ -447,6 +454,34 @@ pub(crate) struct StrategyListArgs {
     pub(crate) folders: FolderArgs,
 }
 
+/// What guests may use and cause.
+#[derive(Debug, Clone, Default, Args)]
+pub(crate) struct LimitArgs {
+    /// Another limit for the guest, like memory=128MiB,log=8MiB; may be given many times. `kumiki
+    /// strategy limits` lists them.
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_delimiter = ',')]
+    changes: Vec<LimitChange>,
+}
+
+impl LimitArgs {
+    /// The limits of a strategy.
+    pub(crate) fn of_strategy(&self) -> Result<Limits, LimitError> {
+        Limits::default().changed(&self.changes)
+    }
+
+    /// The limits of a formula module.
+    pub(crate) fn of_formula(&self) -> Result<Limits, LimitError> {
+        Limits::formula().changed(&self.changes)
+    }
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StrategyLimitsArgs {
+    /// How the list is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct StrategyCheckArgs {
     /// A built-in strategy's name, or the path of a .wasm file.
@@ -456,6 +491,9 @@ pub(crate) struct StrategyCheckArgs {
     /// A parameter of the strategy; may be given many times.
     #[arg(long = "param", value_name = "NAME=VALUE", value_parser = parse_param)]
     pub(crate) params: Vec<(String, serde_json::Value)>,
+
+    #[command(flatten)]
+    pub(crate) limits: LimitArgs,
 
     /// How the report is printed.
     #[arg(long, value_enum, default_value_t = Format::Table)]

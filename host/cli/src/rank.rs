@@ -63,7 +63,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         to,
         sort_by: sort_by(args)?,
         order: args.order,
-        limit: args.limit,
+        limit: args.rows(),
         codes: (!args.codes.is_empty()).then(|| args.codes.clone()),
     };
     if query.from > query.to {
@@ -96,7 +96,8 @@ fn sort_by(args: &QueryArgs) -> Result<SortBy> {
     match &args.formula {
         None => Ok(args.sort_by.clone().into()),
         Some(name) => {
-            let registry = formulas::registry(&args.registry, &args.data.data_dir)?;
+            let registry =
+                formulas::registry(&args.registry, args.module_limits()?, &args.data.data_dir)?;
             Ok(registry.bind(name, &args.params)?.into())
         }
     }

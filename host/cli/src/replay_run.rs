@@ -97,6 +97,7 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
         cash: args.cash,
         lot: Quantity::new(args.lot),
         model: args.execution.model(),
+        limits: args.limits.of_strategy()?,
         window: args.window.unwrap_or(window),
         out: args.out.clone(),
     })

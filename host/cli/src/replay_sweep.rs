@@ -10,8 +10,9 @@ use domain::strategy::StrategyRuntime;
 use domain::{JstDate, Money};
 use replay::ReplayOptions;
 use replay::data_set::DataSet;
-use replay::request::component_identity;
-use sandbox::{Limits, StrategyModule};
+use replay::limit_values;
+use replay::request::{RunRequest, component_identity};
+use sandbox::StrategyModule;
 use serde_json::{Value, json};
 use sweep::{
     Choice, Grid, Journal, Phase, Plan, ReplayRunner, Results, Score, Statistic, Sweep,
@@ -46,7 +47,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let options = request.options(&loaded.ticks);
     options.check()?;
     let plan = plan(args, grid, &loaded)?;
-    let header = sweep_header(args, &module, &loaded, &options, &plan);
+    let header = sweep_header(args, &request, &module, &loaded, &options, &plan);
     let folder = SweepFolder::prepare(out)?;
     let (mut journal, kept) = Journal::open(folder.path(), &header)?;
     if let Some(warning) = &kept.warning {
@@ -89,6 +90,7 @@ fn plan(args: &SweepArgs, grid: Grid, loaded: &DataSet) -> Result<Plan> {
 /// Everything that results depend on. The window is not among it.
 fn sweep_header(
     args: &SweepArgs,
+    request: &RunRequest,
     module: &StrategyModule,
     loaded: &DataSet,
     options: &ReplayOptions,
@@ -105,6 +107,7 @@ fn sweep_header(
         "ticks": options.of_each(|instrument| instrument.ticks.to_string()),
         "execution_model": options.model,
         "warning": options.model.warning(),
+        "limits": limit_values(&request.limits),
     });
     header(&strategy, &loaded.inputs, options, &shown, plan, args.rank_by)
 }
@@ -120,8 +123,9 @@ fn sweep(
     kept: Vec<sweep::Finished>,
     interrupt: &Interrupt,
 ) -> Result<Results> {
+    let limits = args.run.limits.of_strategy()?;
     let instantiate = || -> Result<Box<dyn StrategyRuntime>, String> {
-        match module.instantiate(Limits::default()) {
+        match module.instantiate(limits) {
             Ok(instance) => Ok(Box::new(instance)),
             Err(error) => Err(error.to_string()),
         }

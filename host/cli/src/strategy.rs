@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use anyhow::{Result, bail};
 use domain::fault::Fault;
 use domain::strategy::StrategyRuntime;
-use domain::{Instrument, Price, Quantity, TickTable};
+use domain::{GuestLimit, Instrument, Price, Quantity, TickTable};
 use replay::request::config_json;
-use sandbox::{Limits, StrategyModule};
+use sandbox::StrategyModule;
 use serde_json::{Value, json};
 
 use crate::Ending;
-use crate::args::{Format, StrategyCheckArgs, StrategyListArgs};
+use crate::args::{Format, StrategyCheckArgs, StrategyLimitsArgs, StrategyListArgs};
 use crate::paths;
 use crate::strategy_cost::{self, EventCost};
+use crate::table::{Align, plain};
 use crate::terminal::pairs;
 
 /// The parameters by their names, each given once.
@@ -47,7 +48,7 @@ pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
 pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     let module = paths::strategies(&args.folders)?.load(&args.strategy)?;
     let config = config_json(&parameters(&args.params)?);
-    let mut instance = module.instantiate(Limits::default())?;
+    let mut instance = module.instantiate(args.limits.of_strategy()?)?;
     let instrument = Instrument {
         id: "7203.TSE".parse()?,
         lot: Quantity::new(100),
@@ -118,4 +119,35 @@ fn print_check(module: &StrategyModule, init_fuel: u64, cost: &Result<EventCost,
             ("an event", event),
         ])
     );
+}
+
+/// Lists the limits of guests.
+pub(crate) fn limits(args: &StrategyLimitsArgs) -> Result<Ending> {
+    let all = GuestLimit::ALL.iter().copied();
+    match args.format {
+        Format::Table => {
+            let head = ["name", "default", "unit", "reason"].map(str::to_owned).to_vec();
+            let row = |limit: GuestLimit| {
+                vec![
+                    limit.name().to_owned(),
+                    limit.show(limit.default_value()),
+                    limit.unit().as_str().to_owned(),
+                    limit.reason().to_owned(),
+                ]
+            };
+            print!("{}", plain(std::iter::once(head).chain(all.map(row)), Align::Left));
+        }
+        Format::Json => {
+            let one = |limit: GuestLimit| {
+                json!({
+                    "name": limit.name(),
+                    "default": limit.default_value(),
+                    "unit": limit.unit().as_str(),
+                    "reason": limit.reason(),
+                })
+            };
+            println!("{:#}", Value::Array(all.map(one).collect()));
+        }
+    }
+    Ok(Ending::Done)
 }

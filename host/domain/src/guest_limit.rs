@@ -2,6 +2,12 @@
 //! reason of each, once. Faults name them, the sandbox holds their values.
 
 use std::fmt;
+use std::str::FromStr;
+
+use crate::limits::ORDERS_MAX;
+
+/// Suffixes of sizes with their powers of two.
+const SUFFIXES: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
 
 /// What a limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -134,7 +140,6 @@ impl GuestLimit {
     /// A value as `--limit` takes it: `64MiB`, `256`.
     #[must_use]
     pub fn show(self, value: u64) -> String {
-        const SUFFIXES: [(&str, u32); 3] = [("GiB", 30), ("MiB", 20), ("KiB", 10)];
         let whole = |shift: u32| value > 0 && value.is_multiple_of(1 << shift);
         match SUFFIXES.into_iter().find(|(_, shift)| whole(*shift)) {
             Some((suffix, shift)) if self.unit() == LimitUnit::Bytes => {
@@ -157,6 +162,80 @@ impl fmt::Display for GuestLimit {
     }
 }
 
+/// Another value for a limit: `name=value`, sizes also with KiB, MiB or GiB.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LimitChange {
+    /// The limit.
+    pub limit: GuestLimit,
+    /// Its new value, from 1.
+    pub value: u64,
+}
+
+/// Why a text changes no limit.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LimitError {
+    /// No `=`.
+    #[error("`{0}` is no limit with its value; write one like memory=128MiB")]
+    NoValue(String),
+    /// A name that is none.
+    #[error("there is no limit `{name}`; there are: {}", names())]
+    NoName {
+        /// What was given.
+        name: String,
+    },
+    /// A value that is none.
+    #[error(
+        "`{text}` is no value for the limit {limit}; write a whole number from 1{}",
+        if limit.unit() == LimitUnit::Bytes { ", for bytes also like 512KiB, 64MiB or 1GiB" } else { "" }
+    )]
+    Value {
+        /// The limit.
+        limit: GuestLimit,
+        /// What was given.
+        text: String,
+    },
+    /// More than there can be.
+    #[error("{value} is too much for the limit {limit}{}", most(*limit))]
+    TooMuch {
+        /// The limit.
+        limit: GuestLimit,
+        /// What was given.
+        value: u64,
+    },
+}
+
+/// The names of all limits, for messages.
+fn names() -> String {
+    GuestLimit::ALL.iter().map(|limit| limit.name()).collect::<Vec<_>>().join(", ")
+}
+
+fn most(limit: GuestLimit) -> String {
+    match limit {
+        GuestLimit::Orders => format!("; at most {ORDERS_MAX} fit into memory"),
+        _ => String::new(),
+    }
+}
+
+impl FromStr for LimitChange {
+    type Err = LimitError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let (name, value) =
+            text.split_once('=').ok_or_else(|| LimitError::NoValue(text.to_owned()))?;
+        let limit = GuestLimit::of_name(name)
+            .ok_or_else(|| LimitError::NoName { name: name.to_owned() })?;
+        let suffixes = SUFFIXES.iter().filter(|_| limit.unit() == LimitUnit::Bytes);
+        let mut suffixes =
+            suffixes.filter_map(|(suffix, shift)| Some((value.strip_suffix(suffix)?, *shift)));
+        let (digits, shift) = suffixes.next().unwrap_or((value, 0));
+        let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(1 << shift));
+        match number.filter(|number| *number > 0) {
+            Some(value) => Ok(Self { limit, value }),
+            None => Err(LimitError::Value { limit, text: value.to_owned() }),
+        }
+    }
+}
+
 /// Bytes that a line of the log costs besides its text; a third of what it takes in its three files.
 pub const LOG_LINE_COST: usize = 40;
 /// Bytes that a narrative costs besides its texts; a third of what it takes in its three files.
@@ -174,4 +253,49 @@ pub fn text_cost(text: &str) -> usize {
         _ => 0,
     };
     text.len() + text.bytes().map(more).sum::<usize>()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn changed(text: &str) -> Result<(GuestLimit, u64), String> {
+        let change: Result<LimitChange, _> = text.parse();
+        change.map(|change| (change.limit, change.value)).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn values_are_numbers_or_sizes() {
+        assert_eq!(changed("memory=128MiB"), Ok((GuestLimit::Memory, 128 << 20)));
+        assert_eq!(changed("log=7"), Ok((GuestLimit::Log, 7)));
+        assert_eq!(changed("output=1GiB"), Ok((GuestLimit::Output, 1 << 30)));
+        assert_eq!(changed("fuel=5"), Ok((GuestLimit::Fuel, 5)));
+        for text in ["memory=0", "memory=", "memory=1MB", "memory=99999999999GiB", "log=-1"] {
+            assert!(changed(text).unwrap_err().contains("is no value for the limit"), "{text}");
+        }
+        let fuel = changed("fuel=1KiB").unwrap_err();
+        assert_eq!(fuel, "`1KiB` is no value for the limit fuel; write a whole number from 1");
+    }
+
+    #[test]
+    fn a_wrong_name_is_told_the_right_ones() {
+        let error = changed("ram=1").unwrap_err();
+        assert!(
+            error.starts_with("there is no limit `ram`; there are: fuel, lifecycle-fuel, memory")
+        );
+        assert!(changed("memory").unwrap_err().contains("write one like memory=128MiB"));
+        for limit in GuestLimit::ALL {
+            assert!(error.contains(limit.name()), "{limit}");
+            let shown = format!("{limit}={}", limit.show(limit.default_value()));
+            assert_eq!(changed(&shown), Ok((*limit, limit.default_value())));
+        }
+    }
+
+    #[test]
+    fn a_text_costs_what_it_has_in_json() {
+        for text in ["", "plain", "\u{3042}", "a\"b\\c", "\n\t\r\u{8}\u{c}", "\u{0}\u{1f}\u{7f}"] {
+            let json = serde_json::to_string(text).unwrap();
+            assert_eq!(text_cost(text), json.len() - 2, "{json}");
+        }
+    }
 }

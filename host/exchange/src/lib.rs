@@ -151,6 +151,12 @@ impl Exchange {
         std::mem::take(&mut self.warnings)
     }
 
+    /// Finished orders that were not taken out yet.
+    #[must_use]
+    pub fn done(&self) -> usize {
+        self.orders.done()
+    }
+
     /// Takes out the finished orders, by origin and in the order of their sending. Their ids stay taken, and
     /// nothing else changes; a long run calls this from time to time so that its memory stays flat.
     pub fn take_done(&mut self) -> Vec<OrderRecord> {

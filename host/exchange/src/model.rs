@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use domain::GuestLimit;
 use domain::Quantity;
 use domain::limits::ORDERS_MAX;
 use schemars::JsonSchema;
@@ -40,7 +41,8 @@ impl Default for ExecutionModel {
             participation_percent: 100,
             queue_ahead: None,
             commission: Commission::None,
-            orders_max: ORDERS_MAX,
+            // The default fits 32 bits.
+            orders_max: GuestLimit::Orders.default_value() as u32,
         }
     }
 }

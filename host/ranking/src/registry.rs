@@ -57,8 +57,24 @@ impl FormulaRegistry {
     ///
     /// Returns why the sandbox does not start on this machine.
     pub fn open(folder: &Path, cache: Option<&Path>) -> Result<Self, RankError> {
-        let config =
-            SandboxConfig { cache_folder: cache.map(Path::to_owned), ..SandboxConfig::default() };
+        Self::open_limited(folder, cache, Limits::formula())
+    }
+
+    /// The same, with other limits for the modules.
+    ///
+    /// # Errors
+    ///
+    /// Returns why the sandbox does not start on this machine.
+    pub fn open_limited(
+        folder: &Path,
+        cache: Option<&Path>,
+        limits: Limits,
+    ) -> Result<Self, RankError> {
+        let config = SandboxConfig {
+            cache_folder: cache.map(Path::to_owned),
+            formula_limits: limits,
+            ..SandboxConfig::default()
+        };
         let sandbox = Sandbox::new(config)
             .map_err(|error| RankError::internal("starting the sandbox", error))?;
         Ok(Self { folder: folder.to_owned(), sandbox, loaded: Mutex::default() })
@@ -150,7 +166,7 @@ fn configured(
     module: &FormulaModule,
     values: &[f64],
 ) -> Result<Vec<FormulaInput>, RankError> {
-    let instance = module.instantiate(Limits::formula());
+    let instance = module.instantiate(module.limits());
     let mut instance =
         instance.map_err(|error| RankError::internal("making a formula module", error))?;
     instance.configure(values).map_err(|fault| match &fault.kind {

@@ -25,7 +25,7 @@ pub mod strategies;
 
 pub use driver::{Multiplier, RunCommand, RunDriver, RunPosition, Unpaced};
 pub use error::RequestError;
-pub use manifest::manifest;
+pub use manifest::{limit_values, manifest};
 pub use observer::RunObserver;
 pub use options::{OptionsError, ReplayOptions, check_instruments};
 pub use request::RunRequest;

@@ -1,7 +1,11 @@
 //! The manifest of a replay.
 
+use std::collections::BTreeMap;
+
+use domain::GuestLimit;
 use results::output::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
 use results::{RunStatus, RunTotals};
+use sandbox::Limits;
 
 use crate::options::ReplayOptions;
 
@@ -13,6 +17,7 @@ pub fn manifest(
     component: ComponentIdentity,
     inputs: Vec<InputFile>,
     range: (String, String),
+    limits: &Limits,
 ) -> Manifest {
     let fault = match &totals.status {
         RunStatus::Failed(fault) => Some(fault.to_string()),
@@ -26,6 +31,8 @@ pub fn manifest(
         fault,
         warning: options.model.warning(),
         component,
+        engine: sandbox::ENGINE.to_owned(),
+        limits: limit_values(limits),
         // The strategy has parsed it before; what is no JSON is kept as text.
         parameters: serde_json::from_str(&options.config_json)
             .unwrap_or_else(|_| options.config_json.clone().into()),
@@ -44,4 +51,10 @@ pub fn manifest(
         event_log_digest: totals.digest.to_string(),
         event_log_records: totals.digest_records,
     }
+}
+
+/// The values of all limits by their names.
+#[must_use]
+pub fn limit_values(limits: &Limits) -> BTreeMap<String, u64> {
+    GuestLimit::ALL.iter().map(|limit| (limit.name().to_owned(), limits.get(*limit))).collect()
 }

@@ -20,6 +20,8 @@ pub struct ReplayOptions {
     pub window: u32,
     /// Configuration of the strategy: a JSON object.
     pub config_json: String,
+    /// Warnings of commands that came to nothing which the log keeps; the others are counted.
+    pub warnings_max: u64,
 }
 
 /// Checks the number of instruments and that none comes twice; for callers that load the data of

@@ -47,6 +47,8 @@ pub struct RunRequest {
     pub lot: Quantity,
     /// How the exchange fills orders.
     pub model: ExecutionModel,
+    /// What the strategy may use and cause.
+    pub limits: Limits,
     /// Trades or bars handed to the strategy at once, 1 to 65,536.
     pub window: u32,
     /// The folder of the results; none to keep no rows.
@@ -140,9 +142,10 @@ impl RunRequest {
         ReplayOptions {
             instruments: self.data.instruments.iter().zip(ticks).map(instrument).collect(),
             cash: self.cash,
-            model: self.model,
+            model: ExecutionModel { orders_max: self.limits.orders, ..self.model },
             window: self.window,
             config_json: config_json(&self.parameters),
+            warnings_max: self.limits.warnings,
         }
     }
 
@@ -155,7 +158,7 @@ impl RunRequest {
         pace: Pace,
         observer: &mut dyn RunObserver,
     ) -> Result<RunTotals, RequestError> {
-        let mut instance = module.instantiate(Limits::default())?;
+        let mut instance = module.instantiate(self.limits)?;
         let mut clock = SystemClock::default();
         let mut driver: Box<dyn RunDriver + '_> = match pace {
             Pace::Unpaced => Box::new(Unpaced),
@@ -190,7 +193,7 @@ impl RunRequest {
         Manifest {
             granularity: self.data.granularity.as_str().to_owned(),
             bars_from: data.bars_from.map(str::to_owned),
-            ..manifest(options, totals, component, data.inputs.clone(), range)
+            ..manifest(options, totals, component, data.inputs.clone(), range, &self.limits)
         }
     }
 }

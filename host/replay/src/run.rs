@@ -14,7 +14,7 @@ use domain::fault::{Fault, FaultKind};
 use domain::instrument::DailyLimits;
 use domain::market::Bar;
 use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
-use domain::{InstrumentIx, OrderEvent, OrderEventKind, Origin, TsNanos};
+use domain::{GuestLimit, InstrumentIx, OrderEvent, OrderEventKind, Origin, TsNanos};
 use thiserror::Error;
 
 use crate::driver::{
@@ -33,6 +33,9 @@ use results::{RunStatus, RunTotals};
 /// Rounds of events and commands at one instant; a strategy that answers every rejection with a new
 /// order would never let time go on.
 const ROUNDS_PER_INSTANT_MAX: u64 = 1_000;
+/// Finished orders that stay in memory until the day ends; more go to the sink at once, about
+/// 10 MB of them.
+const DONE_ORDERS_MAX: usize = 16_384;
 
 /// Why a replay has no result.
 #[derive(Debug, Error)]
@@ -84,6 +87,8 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         driver,
         window,
         orders_max: options.model.orders_max,
+        warnings_max: options.warnings_max,
+        warnings: 0,
         merge: Merge::new(window),
         instruments: instruments.len(),
         now: TsNanos::default(),
@@ -114,6 +119,9 @@ struct Run<'s> {
     driver: &'s mut dyn RunDriver,
     window: usize,
     orders_max: u32,
+    warnings_max: u64,
+    /// Warnings so far, of which the log has the first `warnings_max`.
+    warnings: u64,
     merge: Merge,
     instruments: usize,
     now: TsNanos,
@@ -261,9 +269,13 @@ impl Run<'_> {
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
             if self.exchange.is_exhausted() {
                 let allowed = u64::from(self.orders_max);
-                return Err(self.limit_fault("submit", "orders in one run", allowed + 1, allowed));
+                let (limit, used) = (GuestLimit::Orders, allowed + 1);
+                return Err(self.fault("submit", FaultKind::Budget { limit, used, allowed }));
             }
             let mut events = self.note_events();
+            if self.exchange.done() >= DONE_ORDERS_MAX {
+                self.recorder.orders(&self.exchange.take_done());
+            }
             if events.is_empty() {
                 return Ok(());
             }
@@ -278,23 +290,17 @@ impl Run<'_> {
         }
         let what = "or more rounds of events and commands at one instant";
         let (used, allowed) = (ROUNDS_PER_INSTANT_MAX, ROUNDS_PER_INSTANT_MAX);
-        Err(self.limit_fault("on-order-events", what, used, allowed))
+        Err(self.fault("on-order-events", FaultKind::Limit { what, used, allowed }))
     }
 
-    fn limit_fault(
-        &self,
-        export: &'static str,
-        what: &'static str,
-        used: u64,
-        allowed: u64,
-    ) -> Box<Fault> {
+    fn fault(&self, export: &'static str, kind: FaultKind) -> Box<Fault> {
         let identity = self.strategy.identity();
         Box::new(Fault {
             component: identity.component,
             sha256: identity.sha256,
             export,
             ts_event: Some(self.now),
-            kind: FaultKind::Limit { what, used, allowed },
+            kind,
             backtrace: Vec::new(),
         })
     }
@@ -333,13 +339,31 @@ impl Run<'_> {
                     format!("client: {}", warning.text)
                 }
             };
+            self.warnings += 1;
+            if self.warnings > self.warnings_max {
+                continue;
+            }
             self.recorder.log([LogLine { ts_event: Some(now), level: LogLevel::Warn, message }]);
         }
     }
 
+    /// Says how many warnings the log does not have.
+    fn note_dropped_warnings(&mut self) {
+        let Some(more) = self.warnings.checked_sub(self.warnings_max).filter(|more| *more > 0)
+        else {
+            return;
+        };
+        let advice = GuestLimit::Warnings.advice(self.warnings_max);
+        let message =
+            format!("{more} more commands came to nothing; the log keeps no more, {advice}");
+        let ts_event = Some(self.now);
+        self.recorder.log([LogLine { ts_event, level: LogLevel::Warn, message }]);
+    }
+
     fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {
-        // Orders that are done leave memory day by day.
+        // Orders that are done and lines of the log leave memory day by day.
         self.recorder.orders(&self.exchange.take_done());
+        self.recorder.log(self.strategy.take_log());
         self.days_done += 1;
         if seen == 0 {
             return;
@@ -423,6 +447,7 @@ impl Run<'_> {
     ) -> (RunTotals, Option<io::Error>) {
         self.note_events();
         self.recorder.log(self.strategy.take_log());
+        self.note_dropped_warnings();
         let account = self.exchange.account();
         let held = account.positions().iter().map(|position| position.quantity).sum();
         let equity = account.equity(&self.last_prices.or_zero());

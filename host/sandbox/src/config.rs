@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use domain::fault::FaultKind;
+use domain::guest_limit::{LimitChange, LimitError};
 use domain::{GuestLimit, limits};
 
 /// Declares the limits: each field with the limit of [`GuestLimit`] whose default it has.
@@ -111,6 +112,16 @@ impl Limits {
         }
     }
 
+    /// The same limits with the changes that a user wants.
+    ///
+    /// # Errors
+    /// [`LimitError::TooMuch`] for a value that is too large for this machine or for the limit.
+    pub fn changed(self, changes: &[LimitChange]) -> Result<Self, LimitError> {
+        changes.iter().try_fold(self, |limits, &LimitChange { limit, value }| {
+            limits.with(limit, value).ok_or(LimitError::TooMuch { limit, value })
+        })
+    }
+
     /// Whether so much is allowed. Both call paths ask before they copy anything.
     ///
     /// # Errors
@@ -160,6 +171,8 @@ pub struct SandboxConfig {
     pub component_bytes: u64,
     /// How guests are called; `None` takes the direct path where it is proven that it may be taken.
     pub call_path: Option<CallPath>,
+    /// Limits of formula modules.
+    pub formula_limits: Limits,
 }
 
 impl Default for SandboxConfig {
@@ -170,6 +183,7 @@ impl Default for SandboxConfig {
             memory_reservation_bytes: None,
             component_bytes: limits::COMPONENT_BYTES_MAX,
             call_path: None,
+            formula_limits: Limits::formula(),
         }
     }
 }

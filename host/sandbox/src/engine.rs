@@ -92,7 +92,7 @@ impl Sandbox {
 
     fn prepare_formula(&self, artefact: Artefact) -> Result<FormulaModule, SandboxError> {
         let compiled = self.compile(&contract::FORMULA, &artefact, self.formula_cache.as_ref())?;
-        FormulaModule::new(compiled, self.origin(artefact))
+        FormulaModule::new(compiled, self.origin(artefact), self.config.formula_limits)
     }
 
     /// What every instance of this component shares.

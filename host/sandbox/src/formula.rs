@@ -26,11 +26,16 @@ pub struct FormulaModule {
     reason: String,
     origin: Origin,
     description: FormulaDescription,
+    limits: Limits,
 }
 
 impl FormulaModule {
     /// Links a module's code with nothing, and asks it what it is.
-    pub(crate) fn new(compiled: Compiled, origin: Origin) -> Result<Self, SandboxError> {
+    pub(crate) fn new(
+        compiled: Compiled,
+        origin: Origin,
+        limits: Limits,
+    ) -> Result<Self, SandboxError> {
         let refuse =
             |error: wasmtime::Error| FORMULA.refuse(origin.artefact.name(), format!("{error:#}"));
         let Compiled { code, plan, reason, .. } = compiled;
@@ -49,8 +54,8 @@ impl FormulaModule {
             }
         };
         let description = FormulaDescription::default();
-        let mut module = Self { ready, reason, origin, description };
-        module.description = module.instantiate(Limits::formula())?.describe()?;
+        let mut module = Self { ready, reason, origin, description, limits };
+        module.description = module.instantiate(limits)?.describe()?;
         Ok(module)
     }
 
@@ -78,7 +83,13 @@ impl FormulaModule {
         &self.description
     }
 
-    /// A fresh instance with its own memory; [`Limits::formula`] are the usual limits. When the
+    /// The limits of the sandbox that made it, for its instances.
+    #[must_use]
+    pub const fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// A fresh instance with its own memory; [`Self::limits`] are the usual limits. When the
     /// module itself fails while it is made, the first call of the instance is the fault.
     ///
     /// # Errors

@@ -46,6 +46,9 @@ mod strategy;
 mod version;
 mod watchdog;
 
+/// The engine and its version, as manifests name it: results may depend on it.
+pub const ENGINE: &str = "wasmtime 48.0.8";
+
 pub use artefact::{Artefact, sha256};
 pub use cache::{CacheOutcome, CompileCache};
 pub use config::{CallPath, Limits, SandboxConfig};
@@ -54,3 +57,15 @@ pub use error::SandboxError;
 pub use formula::{FormulaInstance, FormulaModule};
 pub use instance::StrategyInstance;
 pub use strategy::StrategyModule;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_engine_has_the_version_that_is_named() {
+        let lock = concat!(env!("CARGO_MANIFEST_DIR"), "/../../Cargo.lock");
+        let lock = std::fs::read_to_string(lock).unwrap();
+        let version = super::ENGINE.strip_prefix("wasmtime ").unwrap();
+        let entry = format!("name = \"wasmtime\"\nversion = \"{version}\"\n");
+        assert!(lock.contains(&entry), "Cargo.lock has another wasmtime than {version}");
+    }
+}

@@ -6,7 +6,9 @@ use std::time::Duration;
 
 use clap::{Args, Subcommand, ValueEnum};
 use domain::JstDate;
+use domain::guest_limit::{LimitChange, LimitError};
 use ranking::{FORMULA_DEFAULT, Formula, RankOrder, limits};
+use sandbox::Limits;
 
 const RANK_EXAMPLES: &str = "\
 Examples:
@@ -75,12 +77,10 @@ pub(crate) struct QueryArgs {
     #[arg(long, value_name = "ORDER", default_value = "desc", value_parser = parse_order)]
     pub(crate) order: RankOrder,
 
-    /// Rows of each day, 1 to 500.
-    #[arg(
-        long, value_name = "N", default_value_t = limits::LIMIT_DEFAULT,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(limits::LIMIT_MAX))
-    )]
-    pub(crate) limit: u32,
+    /// Rows of each day, 1 to 500; default: 20. Or a limit of the formula module, like
+    /// memory=128MiB; may be given many times. `kumiki strategy limits` lists them.
+    #[arg(long, value_name = "N|NAME=VALUE", value_delimiter = ',', value_parser = parse_limit)]
+    limit: Vec<RankLimit>,
 
     /// Only these issues take part, like 1301,7203.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]
@@ -109,6 +109,49 @@ pub(crate) struct QueryArgs {
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
+}
+
+/// What `--limit` means in a query: a number is not a name with a value.
+#[derive(Debug, Clone, Copy)]
+enum RankLimit {
+    /// Rows of each day.
+    Rows(u32),
+    /// A limit of the formula module.
+    Module(LimitChange),
+}
+
+fn parse_limit(text: &str) -> Result<RankLimit, String> {
+    if text.contains('=') {
+        let change: Result<LimitChange, LimitError> = text.parse();
+        return change.map(RankLimit::Module).map_err(|error| error.to_string());
+    }
+    match text.parse() {
+        Ok(rows) if (1..=limits::LIMIT_MAX).contains(&rows) => Ok(RankLimit::Rows(rows)),
+        _ => Err(format!(
+            "`{text}` is neither a number of rows from 1 to {} nor a limit like memory=128MiB",
+            limits::LIMIT_MAX
+        )),
+    }
+}
+
+impl QueryArgs {
+    /// Rows of each day; the last that was given.
+    pub(crate) fn rows(&self) -> u32 {
+        let rows = self.limit.iter().filter_map(|limit| match limit {
+            RankLimit::Rows(rows) => Some(*rows),
+            RankLimit::Module(_) => None,
+        });
+        rows.last().unwrap_or(limits::LIMIT_DEFAULT)
+    }
+
+    /// The limits of the formula module.
+    pub(crate) fn module_limits(&self) -> Result<Limits, LimitError> {
+        let changes = self.limit.iter().filter_map(|limit| match limit {
+            RankLimit::Rows(_) => None,
+            RankLimit::Module(change) => Some(*change),
+        });
+        Limits::formula().changed(&changes.collect::<Vec<_>>())
+    }
 }
 
 /// Where formula modules are.
@@ -145,6 +188,9 @@ pub(crate) struct FormulasArgs {
 
     #[command(flatten)]
     pub(crate) registry: RegistryArgs,
+
+    #[command(flatten)]
+    pub(crate) limits: super::LimitArgs,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
@@ -202,6 +248,9 @@ pub(crate) struct ServeArgs {
 
     #[command(flatten)]
     pub(crate) registry: RegistryArgs,
+
+    #[command(flatten)]
+    pub(crate) limits: super::LimitArgs,
 
     /// Ask clients for the bearer token in this file, for rankings and for stored files.
     #[arg(long, value_name = "FILE")]

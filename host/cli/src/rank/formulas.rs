@@ -6,6 +6,7 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use domain::formula::FormulaParameter;
 use ranking::{BoundFormula, FormulaListing, FormulaRegistry, Ranking};
+use sandbox::Limits;
 use serde_json::{Value, json};
 
 use crate::Ending;
@@ -17,15 +18,19 @@ use crate::terminal::{grouped, pairs};
 const FOLDER: &str = "formulas";
 
 /// Opens the registry in the folder that the arguments name.
-pub(super) fn registry(args: &RegistryArgs, data_dir: &Path) -> Result<FormulaRegistry> {
+pub(super) fn registry(
+    args: &RegistryArgs,
+    limits: Limits,
+    data_dir: &Path,
+) -> Result<FormulaRegistry> {
     let folder = args.formulas.clone().unwrap_or_else(|| data_dir.join(FOLDER));
     let cache = args.cache.clone().or_else(system_cache).map(|folder| folder.join("components"));
-    Ok(FormulaRegistry::open(&folder, cache.as_deref())?)
+    Ok(FormulaRegistry::open_limited(&folder, cache.as_deref(), limits)?)
 }
 
 /// Lists the modules, or adds one.
 pub(super) fn run(args: &FormulasArgs) -> Result<Ending> {
-    let registry = registry(&args.registry, &args.data.data_dir)?;
+    let registry = registry(&args.registry, args.limits.of_formula()?, &args.data.data_dir)?;
     let listings = match &args.add {
         Some(path) => {
             let added = registry.add(path).with_context(|| format!("--add {}", path.display()))?;

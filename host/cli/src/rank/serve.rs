@@ -37,7 +37,11 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         limits: service_limits(args)?,
         token,
         origins: args.cors_origin.clone(),
-        formulas: Some(Arc::new(super::formulas::registry(&args.registry, &args.data.data_dir)?)),
+        formulas: Some(Arc::new(super::formulas::registry(
+            &args.registry,
+            args.limits.of_formula()?,
+            &args.data.data_dir,
+        )?)),
         graphiql: args.graphiql,
         files: Some(DataDir::new(&args.data.data_dir)),
     };

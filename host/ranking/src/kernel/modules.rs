@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::fault::{FaultKind, Identity};
 use domain::formula::{FormulaFault, FormulaRuntime};
-use sandbox::{FormulaInstance, FormulaModule, Limits, SandboxError};
+use sandbox::{FormulaInstance, FormulaModule, SandboxError};
 
 use crate::limits::MODULE_INSTANCES_MAX;
 use crate::registry::BoundFormula;
@@ -53,7 +53,7 @@ impl InstanceCache {
                 values: None,
                 instance: bound
                     .module()
-                    .instantiate(Limits::formula())
+                    .instantiate(bound.module().limits())
                     .map_err(ModuleFault::Sandbox)?,
             },
         };

@@ -51,7 +51,17 @@ pub(crate) fn write(
         ComponentIdentity { name: "script".to_owned(), sha256: String::new(), imports: Vec::new() };
     let range = ("2025-01-06".to_owned(), "2025-01-07".to_owned());
     writer
-        .finish(&replay::manifest(options, &totals, component, Vec::new(), range), &totals)
+        .finish(
+            &replay::manifest(
+                options,
+                &totals,
+                component,
+                Vec::new(),
+                range,
+                &sandbox::Limits::default(),
+            ),
+            &totals,
+        )
         .unwrap();
     totals
 }

@@ -182,6 +182,7 @@ pub(crate) fn options() -> ReplayOptions {
         model: ExecutionModel { slippage_ticks: 0, ..ExecutionModel::default() },
         window: 1,
         config_json: "{}".to_owned(),
+        warnings_max: domain::GuestLimit::Warnings.default_value(),
     }
 }
 

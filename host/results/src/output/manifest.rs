@@ -53,6 +53,10 @@ pub struct Manifest {
     pub warning: Option<String>,
     /// The strategy.
     pub component: ComponentIdentity,
+    /// The engine that ran it, with its version.
+    pub engine: String,
+    /// The limits that the strategy ran under, by the names of `kumiki strategy limits`.
+    pub limits: BTreeMap<String, u64>,
     /// The strategy's parameters, as given.
     pub parameters: serde_json::Value,
     /// What was traded; several are separated by commas.

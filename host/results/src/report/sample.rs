@@ -7,9 +7,9 @@ use domain::digest::Digest;
 use domain::strategy::{LogLevel, LogLine, NarrativeRecord, Signal, SignalKind};
 use domain::time::{NANOS_PER_DAY, NANOS_PER_MINUTE};
 use domain::{
-    Fill, InstrumentId, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderRecord,
-    OrderRequest, OrderSide, OrderStatus, OrderType, Origin, Price, Quantity, ReasonCode,
-    Rejection, TimeInForce, TsNanos,
+    Fill, GuestLimit, InstrumentId, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind,
+    OrderRecord, OrderRequest, OrderSide, OrderStatus, OrderType, Origin, Price, Quantity,
+    ReasonCode, Rejection, TimeInForce, TsNanos,
 };
 use tempfile::TempDir;
 
@@ -113,6 +113,11 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
                 "kumiki:strategy/signals@0.1.0".to_owned(),
             ],
         },
+        engine: "wasmtime 48.0.8".to_owned(),
+        limits: GuestLimit::ALL
+            .iter()
+            .map(|limit| (limit.name().to_owned(), limit.default_value()))
+            .collect(),
         parameters: serde_json::json!({ "fast": 20, "slow": 120, "lots": 1, "cool_down": "5m" }),
         instrument_id: "7203.TSE".to_owned(),
         start: "2025-01-06".to_owned(),
