@@ -13,7 +13,9 @@ impl Exchange {
     /// A trading day with the sessions `hours` begins for an instrument, whose previous close is
     /// `base` (F7). To be called for each instrument before anything of that day.
     pub fn begin_day(&mut self, hours: TradingHours, instrument: InstrumentIx, base: Price) {
-        self.markets[usize::from(instrument.0)].limits = DailyLimits::around(base);
+        let market = &mut self.markets[usize::from(instrument.0)];
+        market.limits = DailyLimits::around(base);
+        market.auction_from = hours.morning_open;
         let is_new = self.hours.is_none_or(|present| present.date != hours.date);
         self.hours = Some(hours);
         if is_new && !self.open.is_empty() {
@@ -92,7 +94,7 @@ impl Exchange {
         };
         order.auction = Some(auction);
         let works_before = order.funari;
-        self.market_mut(number).book.add_to_auction(number, auction);
+        self.market_mut(number).book.add_to_auction(number);
         if auction <= hours.morning_close && self.orders[number].expiry.is_none() {
             // Where a session ends without the auction; the day's end sees to the afternoon.
             let end = hours.morning_close.plus_nanos(AUCTION_SLACK);

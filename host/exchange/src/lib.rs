@@ -60,6 +60,8 @@ struct Market {
     instrument: Instrument,
     limits: DailyLimits,
     last_price: Option<Price>,
+    /// The first trade from here on is an auction's.
+    auction_from: TsNanos,
     book: Book,
     /// Shares that open sell orders want to sell.
     selling: Quantity,
@@ -99,6 +101,7 @@ impl Exchange {
             instrument: instrument.clone(),
             limits: DailyLimits { low: Price::from_units(1), high: Price::from_units(i64::MAX) },
             last_price: None,
+            auction_from: TsNanos::MAX,
             book: Book::default(),
             selling: Quantity::ZERO,
             smallest_print: model.smallest_print(instrument.lot),
@@ -177,10 +180,25 @@ impl Exchange {
         records.filter(|record| record.origin == Origin::Strategy).map(working).collect()
     }
 
-    /// The last price that was printed before the commands that follow.
+    /// The last price that was printed before the commands that follow, and until when the instrument's
+    /// trades are over: the time of the last one, or the last nanosecond of the last bar.
     #[inline]
-    pub fn set_last_price(&mut self, instrument: InstrumentIx, price: Price) {
+    pub fn set_last_price(&mut self, instrument: InstrumentIx, price: Price, over: TsNanos) {
         self.markets[usize::from(instrument.0)].last_price = Some(price);
+        self.pass_auction(instrument, over);
+    }
+
+    /// Trades of an instrument up to `over` are over. Tells whether an auction was among them that was
+    /// not known before.
+    #[inline]
+    fn pass_auction(&mut self, instrument: InstrumentIx, over: TsNanos) -> bool {
+        let market = &mut self.markets[usize::from(instrument.0)];
+        let has_auction = over >= market.auction_from;
+        if has_auction {
+            let next = self.hours.and_then(|hours| hours.next_auction(over));
+            market.auction_from = next.unwrap_or(TsNanos::MAX);
+        }
+        has_auction
     }
 
     /// When the next scheduled thing is due, if anything is.

@@ -13,22 +13,27 @@ pub const RULES: [(&str, &str); 16] = [
     (
         "F2",
         "A market order fills from the first such trade on, at the trade's price plus the slippage \
-         (minus for a sell), never outside the day's price limits.",
+         (minus for a sell), in steps of the tick table and never outside the day's price limits; in \
+         an auction at the auction's price.",
     ),
     (
         "F3",
         "All our orders together take at most the participation of each trade's shares, in whole \
          lots: first orders that take liquidity in the order of their arrival, then resting buys \
-         from the highest price, then resting sells from the lowest, the older first. The rest \
-         waits for the next trade. No share is used twice.",
+         from the highest price, then resting sells from the lowest, the older first; in an \
+         auction first market orders, then limits in the same way. The rest waits for the next \
+         trade. No share is used twice.",
     ),
     (
         "F4",
         "A limit order that is marketable when it arrives fills like a market order, never past \
          its limit, until the price leaves it; from then on it rests. A resting order fills at its \
          own price: when a trade goes through that price, or at a touch once the queue ahead of it \
-         has traded at that price since its arrival. A change of price or trigger, or more shares, \
-         loses the place in time.",
+         has traded at that price since its arrival, and never more than the trade's shares allow \
+         (F3). So where the market jumps over a limit inside a session, the order fills at its \
+         limit, a price that nobody else may have traded, and no better; in an auction it fills at \
+         the auction's price. A change of price or trigger, or more shares, loses the place in \
+         time.",
     ),
     (
         "F5",
@@ -54,10 +59,11 @@ pub const RULES: [(&str, &str); 16] = [
         "The auctions are the first trade of each session, the first trade from 11:30 on and the \
          first trade from the close on. AT_THE_OPEN and AT_THE_CLOSE wait for the next opening or \
          closing auction that they can still reach by the clock (before 09:00 or 12:30; before \
-         11:30 or the close) and take part in it only, at its price without slippage, oldest first \
-         together with the orders that take liquidity; a limit must be better than the auction's \
-         price, or the queue ahead must fit into its volume. What is left expires right after the \
-         auction, or 5 minutes after the morning's end if there was none. With \
+         11:30 or the close) and take part in it only; what is left of them expires right after \
+         it, or 5 minutes after the morning's end if there was none. Every working order that could \
+         match a trade then takes part too (Itayose): market orders and limits better than the \
+         auction's price fill at that price, without slippage and not at their own; a limit equal \
+         to it fills from what the queue ahead leaves of the volume, else it rests. With \
          `close_strategy=funari` a limit order works until its closing auction and is a market \
          order in it.",
     ),
@@ -83,10 +89,12 @@ pub const RULES: [(&str, &str); 16] = [
         "F10",
         "Bars: an order takes part in the first bar that begins at or after its arrival, so what \
          is decided on a bar fills from the next bar's open. All fills have the bar's end as their \
-         time and stay inside the bar's traded range; our orders share the participation of its \
-         volume. In this order: AT_THE_OPEN at the open; orders that take liquidity at the open \
-         plus slippage; stops at the worse of trigger and open plus slippage; resting orders at \
-         their price, or at the open where the bar opens beyond it; AT_THE_CLOSE at the close.",
+         time and stay inside the bar's traded range, but for resting orders whose limit the bar \
+         opens beyond (F4); our orders share the participation of its volume. In this order: the \
+         auction at the open, where the bar is the first of a session or begins with its close \
+         (F6-AUCTION), else orders that take liquidity at the open plus slippage; stops at the worse \
+         of trigger and open plus slippage; resting orders at their price; on a day's bar the \
+         closing auction at the close.",
     ),
     (
         "F10-PATH",
@@ -104,7 +112,8 @@ pub const RULES: [(&str, &str); 16] = [
     (
         "NOT MODELLED",
         "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, FOK, post_only and stops with an auction \
-         are rejected with VENUE_UNSUPPORTED. Our own orders do not move the market.",
+         are rejected with VENUE_UNSUPPORTED. Auctions after a special quote inside a session \
+         cannot be told from other trades in the data. Our own orders do not move the market.",
     ),
     (
         "FEE",
