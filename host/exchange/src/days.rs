@@ -18,6 +18,9 @@ impl Exchange {
         market.auction_from = hours.morning_open;
         let is_new = self.hours.is_none_or(|present| present.date != hours.date);
         self.hours = Some(hours);
+        if is_new {
+            self.begin_round_trips();
+        }
         if is_new && !self.open.is_empty() {
             self.schedule_at(hours.start, Scheduled::CarryOver);
         }

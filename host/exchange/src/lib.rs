@@ -17,6 +17,7 @@ mod model;
 mod order;
 mod rejection;
 mod reserve;
+mod round_trips;
 mod rules;
 mod store;
 
@@ -35,11 +36,12 @@ use domain::{
 pub use account::{CashAccount, PositionChange};
 pub use commands::Warning;
 pub use commission::{Commission, CommissionError, Tier, TierTable};
-pub use model::{ExecutionModel, ModelError, Preset};
+pub use model::{ExecutionModel, ModelError, Preset, SameDayRoundTrips};
 pub use rules::RULES;
 
 use book::Book;
 use order::{OrderIx, ScheduleKey};
+use round_trips::RoundTrips;
 use store::Orders;
 
 /// What becomes due at a time of its own.
@@ -65,6 +67,8 @@ struct Market {
     book: Book,
     /// Shares that open sell orders want to sell.
     selling: Quantity,
+    /// What was bought and sold today (F11).
+    round_trips: RoundTrips,
     /// Trades of fewer shares fill nothing.
     smallest_print: u64,
 }
@@ -104,6 +108,7 @@ impl Exchange {
             auction_from: TsNanos::MAX,
             book: Book::default(),
             selling: Quantity::ZERO,
+            round_trips: RoundTrips::default(),
             smallest_print: model.smallest_print(instrument.lot),
         };
         Self {

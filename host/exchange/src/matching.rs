@@ -237,6 +237,7 @@ impl Exchange {
         let fee = self.model.commission.fee(order.record.filled_value) - order.record.commission;
         order.record.commission += fee;
         let done = order.record.leaves().is_zero();
+        self.note_round_trip(number, price, quantity, fee);
         self.account.book(instrument, side, price, quantity, fee);
         self.our_volume += quantity;
         self.release_filled(number, quantity);

@@ -150,12 +150,8 @@ mod tests {
     fn shares_held_from_before_count_as_sold_first() {
         let mut trips = RoundTrips::of_day(100);
         trips.sell(300, yen(3_000));
-        let wanted = RoundTrips {
-            overnight: 0,
-            tied: 0,
-            from_bought: yen(2_000),
-            from_held: yen(1_000),
-        };
+        let wanted =
+            RoundTrips { overnight: 0, tied: 0, from_bought: yen(2_000), from_held: yen(1_000) };
         assert_eq!(trips, wanted);
         trips.sell(100, yen(-1));
         assert_eq!(trips, wanted, "a sale that cost more than it brought brings nothing");

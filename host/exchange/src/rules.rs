@@ -3,7 +3,7 @@
 use crate::model::ExecutionModel;
 
 /// The rules, by their names. [`ExecutionModel::rules`] adds the parameters.
-pub const RULES: [(&str, &str); 16] = [
+pub const RULES: [(&str, &str); 17] = [
     (
         "F1",
         "An order can match only trades that are strictly later than the event the strategy was \
@@ -104,6 +104,14 @@ pub const RULES: [(&str, &str); 16] = [
          it works from the next bar on. A cancel or change acts on whole bars.",
     ),
     (
+        "F11",
+        "Same-day round trips (sa-kin-kessai), by trading day in Japan and issue: what a sale of \
+         shares bought today brings does not pay for the same issue on that day, and shares bought \
+         with the money of today's sale of that issue are not sold on that day; such an order is \
+         rejected with VENUE_REJECTED (SAKIN_KESSAI). Shares held from before count as sold first, \
+         other money pays first (for other issues too), and other issues are free.",
+    ),
+    (
         "TAGS",
         "cash_margin=cash and account_type are taken and have no effect; NISA buys (closed in 2024), \
          the NISA growth account and every margin tag are rejected, because this account has cash \
@@ -140,6 +148,7 @@ impl ExecutionModel {
                     "Queue ahead: endless, so a touch never fills.".to_owned(),
                     |shares| format!("Queue ahead: {shares} shares."),
                 )),
+                "F11" => Some(format!("Same-day round trips: {}.", self.same_day_round_trips)),
                 "FEE" => Some(format!("Commission: {}.", self.commission)),
                 "LIMITS" => Some(format!("Limit: {} orders.", self.orders_max)),
                 _ => None,
@@ -170,6 +179,7 @@ mod tests {
             "Slippage: 1 ticks.",
             "Participation: 100 %.",
             "a touch never fills.",
+            "Same-day round trips: refuse.",
             "Commission: none.",
             "Limit: 4000000 orders.",
         ] {

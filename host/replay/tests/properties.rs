@@ -289,7 +289,8 @@ proptest! {
             let is_stop = matches!(order.request.order_type, OrderType::StopMarket | OrderType::StopLimit);
             prop_assert_eq!(is_stop, order.ts_triggered.is_some());
             let sign = fill.side.sign();
-            let limits = limits_of(order, &draws);
+            let has_limit = order.request.price.is_some();
+            let limits = if has_limit { limits_of(order, &draws) } else { vec![] };
             let funari = !order.request.tags.is_empty();
             let slip = sign * i64::from(options.model.slippage_ticks);
             // Worse than a print of that instant by the slippage at most; where the print is through

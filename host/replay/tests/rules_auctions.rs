@@ -94,7 +94,8 @@ fn f3_an_auction_goes_by_price_then_by_age() {
             "O-2 FILLED 200@1000 t=0.5",
             "O-3 PARTIALLY_FILLED 100@1000 t=0.5",
             "O-3 EXPIRED AT_THE_OPEN t=0.5",
-            "O-1 FILLED 200@1001 t=2"
+            "O-1 PARTIALLY_FILLED 100@1001 t=2",
+            "O-1 FILLED 100@990 t=9000"
         ],
         "half of 1,000 shares; what is left of a limit goes on in the session"
     );
