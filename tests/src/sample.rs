@@ -73,6 +73,7 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
             same_day_round_trips: SameDayRoundTrips::Allow,
             ..ExecutionModel::default()
         },
+        ex_rights: vec![],
         window,
         config_json: config_json.to_owned(),
     }

@@ -1,10 +1,11 @@
 //! Trading days: where orders stand when they arrive, how days begin and end (F6, F8).
 
+use domain::adjustment::ExRights;
 use domain::instrument::DailyLimits;
 use domain::order::OrderTrigger;
 use domain::session::{AUCTION_SLACK, TradingHours};
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
-use domain::{InstrumentIx, OrderEventKind, Price, TimeInForce, TsNanos};
+use domain::{InstrumentIx, Money, OrderEventKind, Price, TimeInForce, TsNanos};
 
 use crate::order::{OrderIx, Standing};
 use crate::{Exchange, Scheduled};
@@ -24,6 +25,24 @@ impl Exchange {
         if is_new && !self.open.is_empty() {
             self.schedule_at(hours.start, Scheduled::CarryOver);
         }
+    }
+
+    /// The shares of an instrument trade without a right from the day on that begins at `now`, before
+    /// [`Self::begin_day`] of it (F12): its open orders expire, and the position and the last price
+    /// change. Tells the money paid for the rest of a share.
+    pub fn adjust(&mut self, now: TsNanos, ex_rights: &ExRights) -> Money {
+        let instrument = ex_rights.instrument;
+        let is_of_it =
+            |number: &OrderIx| self.orders[*number].record.request.instrument == instrument;
+        let ending: Vec<OrderIx> = self.open.iter().copied().filter(is_of_it).collect();
+        for number in ending {
+            self.expire(number, now, Some("EX_RIGHTS"));
+        }
+        let market = &mut self.markets[usize::from(instrument.0)];
+        let last = market.last_price.map(|price| ex_rights.adjustment.price(price));
+        market.last_price = last;
+        // Where there is no price nothing was ever held.
+        self.account.adjust(instrument, ex_rights.adjustment, last.unwrap_or_default())
     }
 
     /// The trading day ends at `now`: its DAY orders expire, and GTD orders whose date it is.

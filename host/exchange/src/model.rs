@@ -28,7 +28,8 @@ pub struct ExecutionModel {
     /// What the broker charges.
     #[schemars(with = "String")]
     pub commission: Commission,
-    /// Whether the same money may go in and out of the same issue within a day.
+    /// Whether the same money may go in and out of the same issue within a day: `allow` or `refuse`.
+    #[schemars(with = "String")]
     pub same_day_round_trips: SameDayRoundTrips,
     /// Orders that one run may send.
     pub orders_max: u32,
@@ -49,7 +50,7 @@ impl Default for ExecutionModel {
 }
 
 /// Whether the same money may go in and out of the same issue within a day (F11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SameDayRoundTrips {
     /// It may, which no broker lets a cash account do.

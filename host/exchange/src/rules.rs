@@ -3,7 +3,7 @@
 use crate::model::ExecutionModel;
 
 /// The rules, by their names. [`ExecutionModel::rules`] adds the parameters.
-pub const RULES: [(&str, &str); 17] = [
+pub const RULES: [(&str, &str); 18] = [
     (
         "F1",
         "An order can match only trades that are strictly later than the event the strategy was \
@@ -112,6 +112,14 @@ pub const RULES: [(&str, &str); 17] = [
          other money pays first (for other issues too), and other issues are free.",
     ),
     (
+        "F12",
+        "Splits: where the folder has the vendor's daily files, their AdjFactor is read as the \
+         nearest fraction with terms up to 1,000. On an ex-date, before the open, orders of the issue \
+         that are open expire (EX_RIGHTS), the position becomes as many shares, the rest of a share \
+         is paid in cash, and the last price changes with it, to the nearest tick where it is the \
+         base of the day's price limits; what is held is worth the same.",
+    ),
+    (
         "TAGS",
         "cash_margin=cash and account_type are taken and have no effect; NISA buys (closed in 2024), \
          the NISA growth account and every margin tag are rejected, because this account has cash \
@@ -121,7 +129,8 @@ pub const RULES: [(&str, &str); 17] = [
         "NOT MODELLED",
         "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, FOK, post_only and stops with an auction \
          are rejected with VENUE_UNSUPPORTED. Auctions after a special quote inside a session \
-         cannot be told from other trades in the data. Our own orders do not move the market.",
+         cannot be told from other trades in the data. Our own orders do not move the market. Dividends and rights to buy are \
+         not paid.",
     ),
     (
         "FEE",

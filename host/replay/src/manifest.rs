@@ -5,6 +5,13 @@ use results::{RunStatus, RunTotals};
 
 use crate::options::ReplayOptions;
 
+/// What the results must say aloud.
+fn warning(options: &ReplayOptions, totals: &RunTotals) -> Option<String> {
+    let all: Vec<String> =
+        options.model.warning().into_iter().chain(totals.warnings.iter().cloned()).collect();
+    (!all.is_empty()).then(|| all.join(". "))
+}
+
 /// The manifest of a replay over trades; `range` is the first and last date of its data in Japan.
 #[must_use]
 pub fn manifest(
@@ -24,7 +31,7 @@ pub fn manifest(
         status: totals.status.as_str().to_owned(),
         partial: totals.status != RunStatus::Completed,
         fault,
-        warning: options.model.warning(),
+        warning: warning(options, totals),
         component,
         // The strategy has parsed it before; what is no JSON is kept as text.
         parameters: serde_json::from_str(&options.config_json)

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use domain::adjustment::ExRights;
 use domain::limits::INSTRUMENTS_MAX;
 use domain::market::{Bar, TradeColumns, Window};
 use domain::{InstrumentIx, Price, TsNanos};
@@ -28,6 +29,13 @@ impl LastPrices {
     /// The last price of an instrument.
     pub(crate) fn of(&self, instrument: InstrumentIx) -> Option<Price> {
         self.prices[usize::from(instrument.0)]
+    }
+
+    /// The last price of an instrument changes with a split; tells it.
+    pub(crate) fn adjust(&mut self, ex_rights: &ExRights) -> Option<Price> {
+        let last = &mut self.prices[usize::from(ex_rights.instrument.0)];
+        *last = last.map(|price| ex_rights.adjustment.price(price));
+        *last
     }
 
     /// By instrument; zero where nothing has traded, and nothing is held.

@@ -141,7 +141,7 @@ fn f11_a_change_is_checked_like_an_order_and_a_cheaper_one_never_rejected() {
     // 180,000 are reserved at first, up to 130,000 for the market order.
     let hears = |quantity| told_with(&two_days(), script(quantity), 310_000);
     is_rejected(&hears(300), 2, "100000 yen are from today's sale");
-    assert_eq!(hears(100)[2], "O-1 ACCEPTED updated t=50");
+    assert_eq!(hears(100)[2], "O-1 ACCEPTED updated t=40");
 }
 
 #[test]
