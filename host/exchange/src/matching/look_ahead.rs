@@ -103,8 +103,9 @@ impl Exchange {
             let auction_from = |market: &Market| {
                 if market.book.is_empty() { TsNanos::MAX } else { market.auction_from }
             };
-            let book = |market: &Market| (&market.book, auction_from(market));
-            let books: Vec<_> = exchange.markets.iter().map(book).collect();
+            let markets = exchange.markets.iter();
+            let books: Vec<_> =
+                markets.map(|market| (&market.book, auction_from(market))).collect();
             let open: Vec<_> =
                 exchange.open.iter().map(|number| &exchange.orders[*number]).collect();
             format!("{books:?} {open:?} {:?} {:?}", exchange.account, exchange.events)
