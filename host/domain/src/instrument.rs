@@ -285,18 +285,15 @@ impl TickTable {
 
     fn below(self, mut at: i64, mut left: u64) -> i64 {
         let lowest = self.tick_at(Price::from_units(1)).units();
+        at -= at % self.tick_at(Price::from_units(at)).units();
         while left > 0 && at > lowest {
             let tick = self.tick_at(Price::from_units(at)).units();
-            at -= at % tick;
             // Where the steps of the band below begin.
             let edges = self.bands().map(|(up_to, _)| up_to.units());
             let edge = edges.filter(|edge| *edge < at).last().unwrap_or(tick);
             let taken = left.min((at - edge).max(0).unsigned_abs() / tick.unsigned_abs());
             at -= tick * taken.cast_signed();
             left -= taken;
-            if taken == 0 && at <= edge {
-                break;
-            }
         }
         at.max(lowest)
     }
