@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use domain::{Instrument, InstrumentId, JstDate, Money, Price, Quantity, TickTable, VendorCode};
-use exchange::ExecutionModel;
+use exchange::{ExecutionModel, SameDayRoundTrips};
 use marketdata::{Catalog, SampleCodes, SampleSpec, TradeStore, write_sample};
 use replay::{ReplayOptions, TradeSeries};
 
@@ -68,7 +68,12 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
             ticks: TickTable::Fixed(tick.unwrap_or_else(|error| panic!("{error}"))),
         }],
         cash: Money::from_yen(10_000_000),
-        model: ExecutionModel::default(),
+        // Orders are what is counted, and a cash account's brokers refuse most of a busy day's.
+        model: ExecutionModel {
+            same_day_round_trips: SameDayRoundTrips::Allow,
+            ..ExecutionModel::default()
+        },
+        ex_rights: vec![],
         window,
         config_json: config_json.to_owned(),
         warnings_max: domain::GuestLimit::Warnings.default_value(),

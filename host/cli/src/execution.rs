@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use clap::Args;
 use exchange::ExecutionModel;
-use exchange::{Commission, Preset};
+use exchange::{Commission, Preset, SameDayRoundTrips};
 
 /// How the exchange fills orders: a named set of parameters, and single ones in place of its own.
 #[derive(Debug, Clone, Args)]
@@ -35,6 +35,11 @@ pub(crate) struct ExecutionArgs {
     /// tiers:50000=55,100000=99,1070 (value up to = fee, then the fee above).
     #[arg(long, value_name = "FEES")]
     commission: Option<Commission>,
+
+    /// Whether the same money may go in and out of the same issue within a day, which brokers refuse
+    /// for a cash account: allow or refuse.
+    #[arg(long, value_name = "WHETHER")]
+    same_day_round_trips: Option<SameDayRoundTrips>,
 }
 
 /// Shares ahead, or none that would be enough.
@@ -76,6 +81,7 @@ impl ExecutionArgs {
             participation_percent: self.participation.unwrap_or(preset.participation_percent),
             queue_ahead: self.queue_ahead.map_or(preset.queue_ahead, |queue| queue.0),
             commission: self.commission.unwrap_or(preset.commission),
+            same_day_round_trips: self.same_day_round_trips.unwrap_or(preset.same_day_round_trips),
             orders_max: preset.orders_max,
         }
     }
@@ -85,13 +91,15 @@ impl ExecutionArgs {
 pub(crate) fn in_words(model: &ExecutionModel) -> String {
     let queue = model.queue_ahead.map_or("endless".to_owned(), |shares| shares.to_string());
     format!(
-        "{}: latency {}, slippage {} {}, participation {} %, queue ahead {queue}, commission {}",
+        "{}: latency {}, slippage {} {}, participation {} %, queue ahead {queue}, commission {}, \
+         same-day round trips {}",
         model.preset().map_or("own", Preset::as_str),
         humantime::format_duration(Duration::from_nanos(model.latency_ns)),
         model.slippage_ticks,
         if model.slippage_ticks == 1 { "tick" } else { "ticks" },
         model.participation_percent,
-        model.commission
+        model.commission,
+        model.same_day_round_trips
     )
 }
 
@@ -123,9 +131,14 @@ mod tests {
         };
         assert_eq!(changed, wanted);
         assert_eq!(model(&["--execution=optimistic", "--queue-ahead=endless"]).queue_ahead, None);
+        let trips = |line: &[&str]| model(line).same_day_round_trips;
+        assert_eq!(trips(&["--same-day-round-trips=allow"]), SameDayRoundTrips::Allow);
+        assert_eq!(trips(&["--execution=optimistic"]), SameDayRoundTrips::Allow);
+        assert_eq!(trips(&["--execution=realistic"]), SameDayRoundTrips::Refuse);
         assert_eq!(
             in_words(&changed),
-            "own: latency 100ms, slippage 1 tick, participation 10 %, queue ahead 500, commission none"
+            "own: latency 100ms, slippage 1 tick, participation 10 %, queue ahead 500, commission none, \
+             same-day round trips refuse"
         );
     }
 
@@ -137,6 +150,7 @@ mod tests {
             error("--participation=10%").contains("`10%` is no whole number; write one from 0")
         );
         assert!(error("--slippage-ticks=-1").contains("`-1` is no whole number"));
+        assert!(error("--same-day-round-trips=yes").contains("write allow or refuse"));
         assert!(error("--queue-ahead=few").contains("write one, or `endless`"));
         assert!(error("--commission=0.1%").contains("write `none`, `450ppm`"));
     }

@@ -44,7 +44,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
         Ok(loaded) => loaded,
         Err(error) => return replay_run::ended(error),
     };
-    let options = request.options(&loaded.ticks);
+    let options = request.options(&loaded.ticks, &loaded.ex_rights);
     options.check()?;
     let plan = plan(args, grid, &loaded)?;
     let header = sweep_header(args, &request, &module, &loaded, &options, &plan);

@@ -9,6 +9,7 @@ use std::fmt;
 
 use xxhash_rust::xxh3::Xxh3;
 
+use crate::adjustment::ExRights;
 use crate::event::{Fill, OrderEvent, OrderEventKind};
 use crate::money::Money;
 use crate::order::{OrderRequest, Origin};
@@ -31,6 +32,7 @@ mod tag {
     pub(super) const FILLED: u8 = 9;
     pub(super) const SIGNAL: u8 = 20;
     pub(super) const NARRATIVE: u8 = 21;
+    pub(super) const ADJUSTMENT: u8 = 22;
     pub(super) const END: u8 = 30;
     /// Added to the tag of an order's event where the order is a client's, not the strategy's.
     pub(super) const OF_CLIENT: u8 = 100;
@@ -122,6 +124,17 @@ impl EventLogDigest {
         self.optional_text(record.client_order_id.as_deref());
         self.text(&record.title);
         self.text(&record.body);
+        self.end();
+    }
+
+    /// Takes in an adjustment of a position, with the money paid for the rest of a share.
+    pub fn adjustment(&mut self, timestamp: TsNanos, ex_rights: &ExRights, paid: Money) {
+        self.begin(tag::ADJUSTMENT, timestamp);
+        self.u16(ex_rights.instrument.0);
+        let (new, old) = ex_rights.adjustment.terms();
+        self.optional_u64(Some(u64::from(new)));
+        self.optional_u64(Some(u64::from(old)));
+        self.i64(paid.units());
         self.end();
     }
 

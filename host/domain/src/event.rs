@@ -48,7 +48,8 @@ pub enum OrderEventKind {
     /// The venue has cancelled it.
     Canceled,
     /// Its time ran out; the text says why: its time in force (`DAY`, `GTD`, `AT_THE_OPEN`,
-    /// `AT_THE_CLOSE`), `PRICE_LIMIT` (outside a new day's range) or `END_OF_DATA`.
+    /// `AT_THE_CLOSE`), `PRICE_LIMIT` (outside a new day's range), `EX_RIGHTS` (a split on the new
+    /// day) or `END_OF_DATA`.
     Expired(&'static str),
     /// Filled, wholly or partly.
     Filled(Fill),

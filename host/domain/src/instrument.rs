@@ -255,6 +255,49 @@ impl TickTable {
             .chain(table.map(|band| (Price::from_units(band.up_to), Price::from_units(band.tick))))
     }
 
+    /// The price `steps` steps above `price`, or below it where `steps` is negative, each step as
+    /// wide as the band that it leads into or out of says: one step above 3,000 yen of the normal
+    /// table is 3,005. A price off the grid is first moved onto it in the same direction. Never
+    /// below the lowest price of the grid, and at the end of 64 bits it stays there.
+    #[must_use]
+    pub fn moved(self, price: Price, steps: i64) -> Price {
+        let count = steps.unsigned_abs();
+        Price::from_units(match steps {
+            0 => price.units(),
+            1.. => self.above(price.units(), count),
+            _ => self.below(price.units(), count),
+        })
+    }
+
+    fn above(self, mut at: i64, mut left: u64) -> i64 {
+        for (edge, tick) in self.bands().map(|(up_to, tick)| (up_to.units(), tick.units())) {
+            if left > 0 && at < edge {
+                at = at.saturating_add((tick - at % tick) % tick);
+                let room = (edge - at).unsigned_abs() / tick.unsigned_abs();
+                let taken = left.min(room);
+                // Not past the edge, so it fits.
+                at += tick * taken.cast_signed();
+                left -= taken;
+            }
+        }
+        at
+    }
+
+    fn below(self, mut at: i64, mut left: u64) -> i64 {
+        let lowest = self.tick_at(Price::from_units(1)).units();
+        at -= at % self.tick_at(Price::from_units(at)).units();
+        while left > 0 && at > lowest {
+            let tick = self.tick_at(Price::from_units(at)).units();
+            // Where the steps of the band below begin.
+            let edges = self.bands().map(|(up_to, _)| up_to.units());
+            let edge = edges.filter(|edge| *edge < at).last().unwrap_or(tick);
+            let taken = left.min((at - edge).max(0).unsigned_abs() / tick.unsigned_abs());
+            at -= tick * taken.cast_signed();
+            left -= taken;
+        }
+        at.max(lowest)
+    }
+
     /// Whether `price` stands on the grid.
     #[must_use]
     pub fn is_aligned(self, price: Price) -> bool {
@@ -408,6 +451,44 @@ mod tests {
         assert_eq!(tick(TickTable::Fixed(Price::from_units(1_000)), "20000"), "0.1");
         assert!(TickTable::Topix500.is_aligned("999.9".parse().unwrap()));
         assert!(!TickTable::Normal.is_aligned("3001".parse().unwrap()));
+    }
+
+    #[test]
+    fn steps_go_along_the_table() {
+        let moved = |table: TickTable, price: &str, steps| {
+            table.moved(price.parse().unwrap(), steps).to_string()
+        };
+        assert_eq!(moved(TickTable::Normal, "3000", 1), "3005");
+        assert_eq!(moved(TickTable::Normal, "3005", -1), "3000");
+        assert_eq!(moved(TickTable::Normal, "3000", -1), "2999");
+        assert_eq!(moved(TickTable::Normal, "2998", 4), "3010");
+        assert_eq!(moved(TickTable::Normal, "3010", -4), "2998");
+        assert_eq!(moved(TickTable::Normal, "2999", 500), "5990", "1 + 400 + 99 steps");
+        assert_eq!(moved(TickTable::Normal, "5990", -500), "2999");
+        assert_eq!(moved(TickTable::Topix500, "1000", 1), "1000.5");
+        assert_eq!(moved(TickTable::Topix500, "1000", -1), "999.9");
+        assert_eq!(moved(TickTable::Normal, "3002", 0), "3002");
+        assert_eq!(moved(TickTable::Normal, "3002", 1), "3010", "first onto the grid");
+        assert_eq!(moved(TickTable::Normal, "3002", -1), "2999");
+        assert_eq!(moved(TickTable::Normal, "3", -9), "1");
+        let fixed = TickTable::Fixed(Price::from_units(5_000));
+        assert_eq!((moved(fixed, "10", 3), moved(fixed, "10", -3)), ("11.5".into(), "8.5".into()));
+        let far = fixed.moved(Price::from_yen(1), i64::MAX);
+        assert!(far.units() > i64::MAX - 5_000, "it stays at the end of 64 bits");
+    }
+
+    #[test]
+    fn steps_are_the_same_one_by_one() {
+        for table in TickTable::OFFICIAL {
+            let mut at = Price::from_yen(2_980);
+            for steps in 1..=2_000 {
+                let next = table.moved(at, 1);
+                assert!(next > at && table.is_aligned(next), "{next} of {table}");
+                assert_eq!(table.moved(next, -1), at, "{table}");
+                assert_eq!(table.moved(Price::from_yen(2_980), steps), next, "{table}");
+                at = next;
+            }
+        }
     }
 
     #[test]

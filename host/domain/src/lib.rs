@@ -5,6 +5,7 @@
 //! its [`clock`] module is the only place of the whole host that reads time.
 
 pub mod account;
+pub mod adjustment;
 pub mod calendar;
 pub mod clock;
 pub mod command;

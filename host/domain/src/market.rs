@@ -39,6 +39,14 @@ pub struct Bar {
     pub volume: Quantity,
 }
 
+impl Bar {
+    /// The last nanosecond of its span: what is later is not in it.
+    #[must_use]
+    pub const fn last_nanosecond(&self) -> TsNanos {
+        TsNanos::from_nanos(self.ts_event.nanos().saturating_sub(1))
+    }
+}
+
 /// The span of a bar.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum BarGranularity {

@@ -155,6 +155,14 @@ impl TradingHours {
         [self.morning_close, self.close].into_iter().find(|close| timestamp < *close)
     }
 
+    /// The first auction of the day after `timestamp`, if there is one: of the opens and closes of both
+    /// sessions.
+    #[must_use]
+    pub fn next_auction(&self, timestamp: TsNanos) -> Option<TsNanos> {
+        let auctions = [self.morning_open, self.morning_close, self.afternoon_open, self.close];
+        auctions.into_iter().find(|auction| timestamp < *auction)
+    }
+
     /// When an order that arrives at `timestamp` can match first: at once, except that an order that
     /// comes after a session's close is too late for prints of its closing auction, which may be
     /// stamped up to [`AUCTION_SLACK`] later.
@@ -206,6 +214,11 @@ mod tests {
         assert_eq!(hours.next_close(timestamp(8, 0)), Some(timestamp(11, 30)));
         assert_eq!(hours.next_close(timestamp(11, 30)), Some(timestamp(15, 30)));
         assert_eq!(hours.next_close(timestamp(15, 30)), None);
+        assert_eq!(hours.next_auction(timestamp(8, 59)), Some(timestamp(9, 0)));
+        assert_eq!(hours.next_auction(timestamp(9, 0)), Some(timestamp(11, 30)));
+        assert_eq!(hours.next_auction(timestamp(11, 30)), Some(timestamp(12, 30)));
+        assert_eq!(hours.next_auction(timestamp(12, 30)), Some(timestamp(15, 30)));
+        assert_eq!(hours.next_auction(timestamp(15, 30)), None);
         assert_eq!(hours.not_before(timestamp(11, 29)), timestamp(11, 29));
         assert_eq!(hours.not_before(timestamp(11, 31)), timestamp(11, 35));
         assert_eq!(hours.not_before(timestamp(11, 35)), timestamp(11, 35));
@@ -218,6 +231,8 @@ mod tests {
         assert_eq!(hours.next_open(timestamp(8, 59)), Some(timestamp(9, 0)));
         assert_eq!(hours.next_open(timestamp(9, 0)), None);
         assert_eq!(hours.next_close(timestamp(9, 0)), Some(timestamp(15, 30)));
+        assert_eq!(hours.next_auction(timestamp(9, 0)), Some(timestamp(15, 30)));
+        assert_eq!(hours.next_auction(timestamp(15, 30)), None);
         assert_eq!(hours.not_before(timestamp(11, 31)), timestamp(11, 31));
     }
 

@@ -1,6 +1,7 @@
 //! The cash account: money, positions, profit and loss. Exact.
 
 use domain::account::{Account, Position};
+use domain::adjustment::Adjustment;
 use domain::{InstrumentIx, Money, OrderSide, Price, Quantity};
 
 /// Money and shares. Buying needs cash, selling needs shares; there is no credit.
@@ -116,6 +117,32 @@ impl CashAccount {
         }
     }
 
+    /// Adjusts a position for a split (F12). What is no whole share is sold at `price`, the adjusted
+    /// last price. Tells the money paid for it.
+    pub fn adjust(
+        &mut self,
+        instrument: InstrumentIx,
+        adjustment: Adjustment,
+        price: Price,
+    ) -> Money {
+        let position = &mut self.positions[usize::from(instrument.0)];
+        if position.quantity == 0 {
+            return Money::ZERO;
+        }
+        let shares = adjustment.shares(position.quantity);
+        let paid = adjustment.worth_of_rest(shares, price);
+        let (_, old) = adjustment.terms();
+        let whole = i128::from(shares.whole) * i128::from(old);
+        let cost =
+            share_of_wide(position.cost, i128::from(shares.rest), whole + i128::from(shares.rest));
+        position.quantity = shares.whole;
+        position.cost -= cost;
+        position.realised_pnl += paid - cost;
+        self.account.realised_pnl += paid - cost;
+        self.account.cash += paid;
+        paid
+    }
+
     /// Cash plus the value of what is held, each at its price.
     #[must_use]
     pub fn equity(&self, prices: &[Price]) -> Money {
@@ -128,7 +155,11 @@ impl CashAccount {
 
 /// The part of `cost` that `sold` of `held` shares have, cut off; all of it when all are sold.
 fn share_of(cost: Money, sold: i64, held: i64) -> Money {
-    let part = i128::from(cost.units()) * i128::from(sold) / i128::from(held);
+    share_of_wide(cost, i128::from(sold), i128::from(held))
+}
+
+fn share_of_wide(cost: Money, sold: i128, held: i128) -> Money {
+    let part = i128::from(cost.units()) * sold / held;
     // A part of a value of 64 bits has 64 bits.
     Money::from_units(part as i64)
 }
@@ -173,6 +204,24 @@ mod tests {
         book(&mut account, OrderSide::Buy, "1674.1", 100);
         assert_eq!(account.equity(&["1674.1".parse().unwrap()]), Money::from_yen(500_000));
         assert_eq!(account.equity(&["1675.1".parse().unwrap()]), Money::from_yen(500_100));
+    }
+
+    #[test]
+    fn a_split_keeps_what_is_held_worth_the_same() {
+        let mut account = CashAccount::new(Money::from_yen(1_000_000), 1);
+        book(&mut account, OrderSide::Buy, "1000", 105);
+        let reverse = Adjustment::of_price_factor("10").unwrap();
+        let before = account.equity(&[Price::from_yen(1_200)]);
+        let paid = account.adjust(ONE, reverse, Price::from_yen(12_000));
+        assert_eq!(paid, Money::from_yen(6_000), "half a share of 12,000 yen");
+        assert_eq!(account.equity(&[Price::from_yen(12_000)]), before);
+        let position = account.positions()[0];
+        assert_eq!((position.quantity, position.cost), (10, Money::from_yen(100_000)));
+        assert_eq!(position.realised_pnl, Money::from_yen(1_000));
+        let split = Adjustment::of_price_factor("0.1").unwrap();
+        assert_eq!(account.adjust(ONE, split, Price::from_yen(1_200)), Money::ZERO);
+        assert_eq!(account.held(ONE), 100);
+        assert_eq!(account.equity(&[Price::from_yen(1_200)]), before);
     }
 
     #[test]

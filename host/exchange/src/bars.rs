@@ -7,12 +7,13 @@
 
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::time::NANOS_PER_MINUTE;
-use domain::{InstrumentIx, OrderSide, Price, Quantity, TimeInForce, TsNanos};
+use domain::{InstrumentIx, OrderSide, Price, Quantity, TsNanos};
 
 use crate::Exchange;
+use crate::auction::Auction;
 use crate::book::ParticipationBudget;
 use crate::matching::FillPrices;
-use crate::order::{OrderIx, Standing};
+use crate::order::{Order, OrderIx, Standing};
 
 /// A bar, as the exchange matches it.
 #[derive(Debug, Clone, Copy)]
@@ -23,6 +24,19 @@ struct Span {
 }
 
 impl Span {
+    /// The auction at a price of the bar, with orders that wait for one up to `clock`. How much of the
+    /// bar traded at that price is unknown, so only an empty queue ahead lets a touch fill.
+    fn auction(self, price: Price, clock: TsNanos, has_queue: bool) -> Auction {
+        let Bar { instrument, ts_event, volume, .. } = self.bar;
+        let quantity = if has_queue { Quantity::ZERO } else { volume };
+        Auction { print: Trade { instrument, ts_event, price, quantity }, clock }
+    }
+
+    /// An order takes part in the first bar that begins at or after its arrival.
+    fn takes_part(self, order: &Order) -> bool {
+        order.after <= self.start && order.arrival <= self.start
+    }
+
     fn clamp(self, price: Price) -> Price {
         price.clamp(self.bar.low, self.bar.high)
     }
@@ -50,6 +64,9 @@ impl Exchange {
     pub fn take_bar(&mut self, instrument: InstrumentIx, bar: &Bar) {
         let is_seen_whole = self.hours.is_none_or(|hours| hours.is_one_session());
         assert!(bar.granularity != BarGranularity::Day || is_seen_whole, "the day has sessions");
+        let start = self.start_of(bar);
+        let opens_with_auction = start >= self.markets[usize::from(instrument.0)].auction_from;
+        self.pass_auction(instrument, bar.last_nanosecond());
         let market = &self.markets[usize::from(instrument.0)];
         let is_known = market.limits.contains(bar.low) && market.limits.contains(bar.high);
         // Prices outside the day's range say that the range is not known; nothing is filled.
@@ -58,15 +75,24 @@ impl Exchange {
         }
         let mut budget =
             ParticipationBudget::new(self.model.budget(bar.volume, market.instrument.lot));
-        let span = Span { bar: Bar { instrument, ..*bar }, start: self.start_of(bar) };
-        self.bar_auction(span, TimeInForce::AtTheOpen, &mut budget);
-        self.bar_takers(span, &mut budget);
+        let span = Span { bar: Bar { instrument, ..*bar }, start };
+        let has_queue = self.model.queue_ahead != Some(0);
+        if opens_with_auction {
+            let auction = span.auction(bar.open, start, has_queue);
+            self.match_auction(auction, &mut budget, |order| span.takes_part(order));
+        } else if !budget.is_used_up() {
+            // Too few shares for a lot move no order, as a trade of so few does not.
+            self.bar_takers(span, &mut budget);
+        }
         self.markets[usize::from(instrument.0)].last_price = Some(bar.close);
         self.bar_stops(span, OrderSide::Buy, &mut budget);
         self.bar_stops(span, OrderSide::Sell, &mut budget);
         self.bar_resting(span, OrderSide::Buy, &mut budget);
         self.bar_resting(span, OrderSide::Sell, &mut budget);
-        self.bar_auction(span, TimeInForce::AtTheClose, &mut budget);
+        if bar.granularity == BarGranularity::Day {
+            let auction = span.auction(bar.close, bar.ts_event, has_queue);
+            self.match_auction(auction, &mut budget, |order| span.takes_part(order));
+        }
     }
 
     /// When a bar begins: a minute before its end, or the day's first session.
@@ -79,42 +105,12 @@ impl Exchange {
         }
     }
 
-    /// Orders whose auction opens or closes this bar.
-    fn bar_auction(&mut self, span: Span, life: TimeInForce, budget: &mut ParticipationBudget) {
-        // A minute's bar is the auction when it begins with it; a day's bar has all of them.
-        let last_auction = match span.bar.granularity {
-            BarGranularity::Minute => span.start,
-            BarGranularity::Day => span.bar.ts_event,
-        };
-        let market = usize::from(span.bar.instrument.0);
-        let waited = self.reached_in_bar(market, life, span.start, last_auction);
-        let is_open = life == TimeInForce::AtTheOpen;
-        let price = if is_open { span.bar.open } else { span.bar.close };
-        // How much of the bar traded at that price is unknown.
-        let no_queue = self.model.queue_ahead == Some(0);
-        let quantity = if no_queue { span.bar.volume } else { Quantity::ZERO };
-        let Bar { instrument, ts_event, .. } = span.bar;
-        let print = Trade { instrument, ts_event, price, quantity };
-        for number in &waited {
-            // A limit order that turned market may be done by now.
-            if self.orders[*number].standing != Standing::Nowhere {
-                self.fill_in_auction(*number, print, budget);
-            }
-        }
-        self.expire_rests(&waited, span.bar.ts_event);
-    }
-
-    fn takes_part(&self, number: OrderIx, span: Span) -> bool {
-        let order = &self.orders[number];
-        order.after <= span.start && order.arrival <= span.start
-    }
-
     /// Orders that take liquidity fill at the open plus slippage, inside the bar's range.
     fn bar_takers(&mut self, span: Span, budget: &mut ParticipationBudget) {
         let mut index = 0;
         while let Some(number) = self.markets[usize::from(span.bar.instrument.0)].book.taker(index)
         {
-            if self.takes_part(number, span) {
+            if span.takes_part(&self.orders[number]) {
                 match self.taker_price(number, span.bar.open) {
                     Some(price) => {
                         let prices = FillPrices { last: span.clamp(price), market: span.bar.open };
@@ -141,7 +137,7 @@ impl Exchange {
             if (farthest.units() - trigger.units()) * side.sign() < 0 {
                 break;
             }
-            if self.takes_part(number, span) {
+            if span.takes_part(&self.orders[number]) {
                 self.trigger(number, span.bar.ts_event);
                 self.fill_triggered(number, span, trigger, budget);
             } else {
@@ -171,7 +167,8 @@ impl Exchange {
         }
     }
 
-    /// Resting orders fill when the bar trades through them, at their price or at a better open.
+    /// Resting orders fill at their price when the bar trades through it; in an auction at its open they
+    /// were filled before.
     fn bar_resting(&mut self, span: Span, side: OrderSide, budget: &mut ParticipationBudget) {
         let mut index = 0;
         while !budget.is_used_up() {
@@ -183,10 +180,8 @@ impl Exchange {
             if beyond < 0 || beyond == 0 && self.model.queue_ahead != Some(0) {
                 break;
             }
-            if self.takes_part(number, span) {
-                let opens_beyond = (limit.units() - span.bar.open.units()) * side.sign() > 0;
-                let price = if opens_beyond { span.bar.open } else { limit };
-                self.fill_in_bar(number, span, FillPrices { last: price, market: price }, budget);
+            if span.takes_part(&self.orders[number]) {
+                self.fill_in_bar(number, span, FillPrices { last: limit, market: limit }, budget);
             }
             if self.orders[number].standing == Standing::Resting {
                 index += 1;

@@ -40,6 +40,12 @@ impl PriceLevels {
         self.orders.first().map(|entry| entry.key * self.sign)
     }
 
+    /// Orders that the market reaches at `price`, those at that very price included.
+    pub(crate) fn reached_at(&self, price: Price) -> impl Iterator<Item = OrderIx> {
+        let key = price.units() * self.sign;
+        self.orders.iter().take_while(move |entry| entry.key <= key).map(|entry| entry.order)
+    }
+
     fn index_of(&self, price: Price, sequence: u64) -> usize {
         let wanted = (price.units() * self.sign, sequence);
         self.orders.partition_point(|entry| (entry.key, entry.sequence) < wanted)
@@ -66,13 +72,6 @@ struct Taker {
     after: TsNanos,
 }
 
-/// Orders that wait for an auction.
-#[derive(Debug, Clone, Copy)]
-struct Waiting {
-    order: OrderIx,
-    auction: TsNanos,
-}
-
 /// The orders of one instrument at the exchange.
 #[derive(Debug, Clone)]
 pub(crate) struct Book {
@@ -87,9 +86,7 @@ pub(crate) struct Book {
     pub(crate) stop_buys: PriceLevels,
     pub(crate) stop_sells: PriceLevels,
     /// Oldest first. An order that also rests (funari) stands on both lists.
-    auctions: Vec<Waiting>,
-    /// No auction comes before this.
-    pub(crate) auction_from: TsNanos,
+    auctions: Vec<OrderIx>,
 }
 
 impl Default for Book {
@@ -102,7 +99,6 @@ impl Default for Book {
             stop_buys: PriceLevels::new(1),
             stop_sells: PriceLevels::new(-1),
             auctions: Vec::new(),
-            auction_from: TsNanos::MAX,
         }
     }
 }
@@ -135,26 +131,17 @@ impl Book {
         self.takers_after = afters.min().unwrap_or(TsNanos::MAX);
     }
 
-    pub(crate) fn add_to_auction(&mut self, order: OrderIx, auction: TsNanos) {
-        self.auctions.push(Waiting { order, auction });
-        self.auction_from = self.auction_from.min(auction);
+    pub(crate) fn add_to_auction(&mut self, order: OrderIx) {
+        self.auctions.push(order);
     }
 
     pub(crate) fn remove_from_auction(&mut self, order: OrderIx) {
-        self.auctions.retain(|waiting| waiting.order != order);
-        let auctions = self.auctions.iter().map(|waiting| waiting.auction);
-        self.auction_from = auctions.min().unwrap_or(TsNanos::MAX);
-    }
-
-    /// Whether a trade at `ts_event` is an auction that somebody waits for.
-    #[inline]
-    pub(crate) fn is_auction(&self, ts_event: TsNanos) -> bool {
-        ts_event >= self.auction_from
+        self.auctions.retain(|waiting| *waiting != order);
     }
 
     /// Orders that wait for an auction, oldest first.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = OrderIx> {
-        self.auctions.iter().map(|waiting| waiting.order)
+        self.auctions.iter().copied()
     }
 }
 

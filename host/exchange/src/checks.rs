@@ -121,8 +121,12 @@ impl Exchange {
         }
         self.check_range(&order.record.request)?;
         // The order's own shares are already among those being sold.
-        let others = self.market_of(number).selling.saturating_sub(order.record.leaves());
-        self.check_short(&order.record.request, order.record.leaves(), others)
+        let selling = self.market_of(number).selling;
+        let others = selling.saturating_sub(order.record.leaves());
+        self.check_short(&order.record.request, order.record.leaves(), others)?;
+        // The order's own money is reserved already.
+        let (now, free) = (order.record.ts_submitted, self.account.free_cash());
+        self.check_round_trip(&order.record.request, now, free, selling)
     }
 
     /// Limit and trigger price stand inside the day's range.
@@ -208,6 +212,11 @@ impl Exchange {
         self.check_cash(part, order.reserved)?;
         let others = market.selling.saturating_sub(order.record.leaves());
         self.check_short(&changed, leaves, others)?;
+        let needed = self.money_needed(part).unwrap_or_default();
+        if needed > order.reserved || leaves > order.record.leaves() {
+            let free = self.account.free_cash() + order.reserved - needed;
+            self.check_round_trip(&changed, now, free, others + leaves)?;
+        }
         Ok(changed)
     }
 }

@@ -1,10 +1,11 @@
 //! Trading days: where orders stand when they arrive, how days begin and end (F6, F8).
 
+use domain::adjustment::ExRights;
 use domain::instrument::DailyLimits;
 use domain::order::OrderTrigger;
 use domain::session::{AUCTION_SLACK, TradingHours};
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
-use domain::{InstrumentIx, OrderEventKind, Price, TimeInForce, TsNanos};
+use domain::{InstrumentIx, Money, OrderEventKind, Price, TimeInForce, TsNanos};
 
 use crate::order::{OrderIx, Standing};
 use crate::{Exchange, Scheduled};
@@ -13,12 +14,35 @@ impl Exchange {
     /// A trading day with the sessions `hours` begins for an instrument, whose previous close is
     /// `base` (F7). To be called for each instrument before anything of that day.
     pub fn begin_day(&mut self, hours: TradingHours, instrument: InstrumentIx, base: Price) {
-        self.markets[usize::from(instrument.0)].limits = DailyLimits::around(base);
+        let market = &mut self.markets[usize::from(instrument.0)];
+        market.limits = DailyLimits::around(base);
+        market.auction_from = hours.morning_open;
         let is_new = self.hours.is_none_or(|present| present.date != hours.date);
         self.hours = Some(hours);
+        if is_new {
+            self.begin_round_trips();
+        }
         if is_new && !self.open.is_empty() {
             self.schedule_at(hours.start, Scheduled::CarryOver);
         }
+    }
+
+    /// The shares of an instrument trade without a right from the day on that begins at `now`, before
+    /// [`Self::begin_day`] of it (F12): its open orders expire, and the position and the last price
+    /// change. Tells the money paid for the rest of a share.
+    pub fn adjust(&mut self, now: TsNanos, ex_rights: &ExRights) -> Money {
+        let instrument = ex_rights.instrument;
+        let is_of_it =
+            |number: &OrderIx| self.orders[*number].record.request.instrument == instrument;
+        let ending: Vec<OrderIx> = self.open.iter().copied().filter(is_of_it).collect();
+        for number in ending {
+            self.expire(number, now, Some("EX_RIGHTS"));
+        }
+        let market = &mut self.markets[usize::from(instrument.0)];
+        let last = market.last_price.map(|price| ex_rights.adjustment.price(price));
+        market.last_price = last;
+        // Where there is no price nothing was ever held.
+        self.account.adjust(instrument, ex_rights.adjustment, last.unwrap_or_default())
     }
 
     /// The trading day ends at `now`: its DAY orders expire, and GTD orders whose date it is.
@@ -92,7 +116,7 @@ impl Exchange {
         };
         order.auction = Some(auction);
         let works_before = order.funari;
-        self.market_mut(number).book.add_to_auction(number, auction);
+        self.market_mut(number).book.add_to_auction(number);
         if auction <= hours.morning_close && self.orders[number].expiry.is_none() {
             // Where a session ends without the auction; the day's end sees to the afternoon.
             let end = hours.morning_close.plus_nanos(AUCTION_SLACK);

@@ -17,6 +17,7 @@ mod model;
 mod order;
 mod rejection;
 mod reserve;
+mod round_trips;
 mod rules;
 mod store;
 
@@ -35,11 +36,12 @@ use domain::{
 pub use account::{CashAccount, PositionChange};
 pub use commands::Warning;
 pub use commission::{Commission, CommissionError, Tier, TierTable};
-pub use model::{ExecutionModel, ModelError, Preset};
+pub use model::{ExecutionModel, ModelError, Preset, SameDayRoundTrips};
 pub use rules::RULES;
 
 use book::Book;
 use order::{OrderIx, ScheduleKey};
+use round_trips::RoundTrips;
 use store::Orders;
 
 /// What becomes due at a time of its own.
@@ -60,9 +62,13 @@ struct Market {
     instrument: Instrument,
     limits: DailyLimits,
     last_price: Option<Price>,
+    /// The first trade from here on is an auction's.
+    auction_from: TsNanos,
     book: Book,
     /// Shares that open sell orders want to sell.
     selling: Quantity,
+    /// What was bought and sold today (F11).
+    round_trips: RoundTrips,
     /// Trades of fewer shares fill nothing.
     smallest_print: u64,
 }
@@ -99,8 +105,10 @@ impl Exchange {
             instrument: instrument.clone(),
             limits: DailyLimits { low: Price::from_units(1), high: Price::from_units(i64::MAX) },
             last_price: None,
+            auction_from: TsNanos::MAX,
             book: Book::default(),
             selling: Quantity::ZERO,
+            round_trips: RoundTrips::default(),
             smallest_print: model.smallest_print(instrument.lot),
         };
         Self {
@@ -183,10 +191,25 @@ impl Exchange {
         records.filter(|record| record.origin == Origin::Strategy).map(working).collect()
     }
 
-    /// The last price that was printed before the commands that follow.
+    /// The last price that was printed before the commands that follow, and until when the instrument's
+    /// trades are over: the time of the last one, or the last nanosecond of the last bar.
     #[inline]
-    pub fn set_last_price(&mut self, instrument: InstrumentIx, price: Price) {
+    pub fn set_last_price(&mut self, instrument: InstrumentIx, price: Price, over: TsNanos) {
         self.markets[usize::from(instrument.0)].last_price = Some(price);
+        self.pass_auction(instrument, over);
+    }
+
+    /// Trades of an instrument up to `over` are over. Tells whether an auction was among them that was
+    /// not known before.
+    #[inline]
+    fn pass_auction(&mut self, instrument: InstrumentIx, over: TsNanos) -> bool {
+        let market = &mut self.markets[usize::from(instrument.0)];
+        let has_auction = over >= market.auction_from;
+        if has_auction {
+            let next = self.hours.and_then(|hours| hours.next_auction(over));
+            market.auction_from = next.unwrap_or(TsNanos::MAX);
+        }
+        has_auction
     }
 
     /// When the next scheduled thing is due, if anything is.

@@ -10,6 +10,7 @@ use domain::market::Trade;
 use domain::order::OrderTrigger;
 use domain::{Fill, Money, OrderEventKind, OrderSide, Price, Quantity, TsNanos};
 
+use crate::auction::Auction;
 use crate::book::ParticipationBudget;
 use crate::order::{Order, OrderIx, Standing};
 use crate::{Exchange, numbered};
@@ -25,6 +26,7 @@ impl Exchange {
     /// Lets our orders match a trade of the market.
     pub fn take_trade(&mut self, trade: &Trade) {
         let Trade { ts_event, instrument, price, quantity } = *trade;
+        let is_auction = self.pass_auction(instrument, ts_event);
         let market = &self.markets[usize::from(instrument.0)];
         // A price outside the day's range says that the range is not known; nothing is filled.
         if market.book.is_empty() || !market.limits.contains(price) {
@@ -33,14 +35,16 @@ impl Exchange {
         let print = *trade;
         let mut budget =
             ParticipationBudget::new(self.model.budget(quantity, market.instrument.lot));
-        if market.book.is_auction(ts_event) {
-            self.match_auction(print, &mut budget);
+        if is_auction {
+            let auction = Auction { print, clock: ts_event };
+            self.match_auction(auction, &mut budget, |order| order.may_match_at(ts_event));
+        } else {
+            if !budget.is_used_up() {
+                self.match_takers(print, &mut budget);
+            }
+            self.match_resting(print, OrderSide::Buy, &mut budget);
+            self.match_resting(print, OrderSide::Sell, &mut budget);
         }
-        if !budget.is_used_up() {
-            self.match_takers(print, &mut budget);
-        }
-        self.match_resting(print, OrderSide::Buy, &mut budget);
-        self.match_resting(print, OrderSide::Sell, &mut budget);
         self.markets[usize::from(instrument.0)].last_price = Some(price);
         self.trigger_stops(print, OrderSide::Buy);
         self.trigger_stops(print, OrderSide::Sell);
@@ -60,12 +64,7 @@ impl Exchange {
     }
 
     /// Fills an order that takes liquidity, or lets it rest when the price has left it (F4).
-    pub(crate) fn match_taker(
-        &mut self,
-        number: OrderIx,
-        print: Trade,
-        budget: &mut ParticipationBudget,
-    ) {
+    fn match_taker(&mut self, number: OrderIx, print: Trade, budget: &mut ParticipationBudget) {
         match self.taker_price(number, print.price) {
             Some(_) if budget.is_used_up() => {}
             Some(price) => {
@@ -106,7 +105,7 @@ impl Exchange {
 
     /// Lets a trade work off the queue ahead of a resting order; tells how many of its shares are
     /// left for the order (F4).
-    fn move_queue(
+    pub(crate) fn move_queue(
         &mut self,
         number: OrderIx,
         print: Trade,
@@ -164,10 +163,8 @@ impl Exchange {
     pub(crate) fn taker_price(&self, number: OrderIx, print: Price) -> Option<Price> {
         let order = &self.orders[number];
         let market = self.market_of(number);
-        let tick = market.instrument.ticks.tick_at(print).units();
-        let slippage = i64::from(self.model.slippage_ticks).saturating_mul(tick);
-        let slipped = print.units().saturating_add(slippage * order.record.request.side.sign());
-        let slipped = market.limits.clamp(Price::from_units(slipped));
+        let steps = i64::from(self.model.slippage_ticks) * order.record.request.side.sign();
+        let slipped = market.limits.clamp(market.instrument.ticks.moved(print, steps));
         match order.record.request.price {
             None => Some(slipped),
             Some(limit) if order.is_buy() => (print <= limit).then(|| slipped.min(limit)),
@@ -240,6 +237,7 @@ impl Exchange {
         let fee = self.model.commission.fee(order.record.filled_value) - order.record.commission;
         order.record.commission += fee;
         let done = order.record.leaves().is_zero();
+        self.note_round_trip(number, price, quantity, fee);
         self.account.book(instrument, side, price, quantity, fee);
         self.our_volume += quantity;
         self.release_filled(number, quantity);

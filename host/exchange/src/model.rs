@@ -29,6 +29,9 @@ pub struct ExecutionModel {
     /// What the broker charges.
     #[schemars(with = "String")]
     pub commission: Commission,
+    /// Whether the same money may go in and out of the same issue within a day: `allow` or `refuse`.
+    #[schemars(with = "String")]
+    pub same_day_round_trips: SameDayRoundTrips,
     /// Orders that one run may send.
     pub orders_max: u32,
 }
@@ -41,8 +44,48 @@ impl Default for ExecutionModel {
             participation_percent: 100,
             queue_ahead: None,
             commission: Commission::None,
+            same_day_round_trips: SameDayRoundTrips::Refuse,
             // The default fits 32 bits.
             orders_max: GuestLimit::Orders.default_value() as u32,
+        }
+    }
+}
+
+/// Whether the same money may go in and out of the same issue within a day (F11).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SameDayRoundTrips {
+    /// It may, which no broker lets a cash account do.
+    Allow,
+    /// An order that would do so is rejected.
+    Refuse,
+}
+
+impl SameDayRoundTrips {
+    /// Its name.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::Refuse => "refuse",
+        }
+    }
+}
+
+impl fmt::Display for SameDayRoundTrips {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.as_str())
+    }
+}
+
+impl FromStr for SameDayRoundTrips {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text {
+            "allow" => Ok(Self::Allow),
+            "refuse" => Ok(Self::Refuse),
+            _ => Err(format!("`{text}` is neither; write allow or refuse")),
         }
     }
 }
@@ -56,8 +99,8 @@ pub enum Preset {
     /// As strict, and: a tenth of each print at most, 100 ms of latency, and the commission of a
     /// Tokyo online broker.
     Realistic,
-    /// No slippage, and a touch fills resting orders at once. For comparison with other engines
-    /// only; its results say so.
+    /// No slippage, a touch fills resting orders at once, and the same money goes in and out of an
+    /// issue within a day. For comparison with other engines only; its results say so.
     Optimistic,
 }
 
@@ -87,9 +130,12 @@ impl Preset {
                 commission: Commission::online_broker(),
                 ..strict
             },
-            Self::Optimistic => {
-                ExecutionModel { slippage_ticks: 0, queue_ahead: Some(0), ..strict }
-            }
+            Self::Optimistic => ExecutionModel {
+                slippage_ticks: 0,
+                queue_ahead: Some(0),
+                same_day_round_trips: SameDayRoundTrips::Allow,
+                ..strict
+            },
         }
     }
 }

@@ -40,7 +40,7 @@ impl Exchange {
     }
 
     /// Money that may be needed at worst, fees included; `None` where it cannot be counted.
-    fn money_needed(&self, part: OpenPart<'_>) -> Option<Money> {
+    pub(crate) fn money_needed(&self, part: OpenPart<'_>) -> Option<Money> {
         let fees = &self.model.commission;
         match part.request.side {
             OrderSide::Buy => {

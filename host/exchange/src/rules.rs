@@ -3,7 +3,7 @@
 use crate::model::ExecutionModel;
 
 /// The rules, by their names. [`ExecutionModel::rules`] adds the parameters.
-pub const RULES: [(&str, &str); 16] = [
+pub const RULES: [(&str, &str); 18] = [
     (
         "F1",
         "An order can match only trades that are strictly later than the event the strategy was \
@@ -13,22 +13,27 @@ pub const RULES: [(&str, &str); 16] = [
     (
         "F2",
         "A market order fills from the first such trade on, at the trade's price plus the slippage \
-         (minus for a sell), never outside the day's price limits.",
+         (minus for a sell), in steps of the tick table and never outside the day's price limits; in \
+         an auction at the auction's price.",
     ),
     (
         "F3",
         "All our orders together take at most the participation of each trade's shares, in whole \
          lots: first orders that take liquidity in the order of their arrival, then resting buys \
-         from the highest price, then resting sells from the lowest, the older first. The rest \
-         waits for the next trade. No share is used twice.",
+         from the highest price, then resting sells from the lowest, the older first; in an \
+         auction first market orders, then limits in the same way. The rest waits for the next \
+         trade. No share is used twice.",
     ),
     (
         "F4",
         "A limit order that is marketable when it arrives fills like a market order, never past \
          its limit, until the price leaves it; from then on it rests. A resting order fills at its \
          own price: when a trade goes through that price, or at a touch once the queue ahead of it \
-         has traded at that price since its arrival. A change of price or trigger, or more shares, \
-         loses the place in time.",
+         has traded at that price since its arrival, and never more than the trade's shares allow \
+         (F3). So where the market jumps over a limit inside a session, the order fills at its \
+         limit, a price that nobody else may have traded, and no better; in an auction it fills at \
+         the auction's price. A change of price or trigger, or more shares, loses the place in \
+         time.",
     ),
     (
         "F5",
@@ -54,10 +59,11 @@ pub const RULES: [(&str, &str); 16] = [
         "The auctions are the first trade of each session, the first trade from 11:30 on and the \
          first trade from the close on. AT_THE_OPEN and AT_THE_CLOSE wait for the next opening or \
          closing auction that they can still reach by the clock (before 09:00 or 12:30; before \
-         11:30 or the close) and take part in it only, at its price without slippage, oldest first \
-         together with the orders that take liquidity; a limit must be better than the auction's \
-         price, or the queue ahead must fit into its volume. What is left expires right after the \
-         auction, or 5 minutes after the morning's end if there was none. With \
+         11:30 or the close) and take part in it only; what is left of them expires right after \
+         it, or 5 minutes after the morning's end if there was none. Every working order that could \
+         match a trade then takes part too (Itayose): market orders and limits better than the \
+         auction's price fill at that price, without slippage and not at their own; a limit equal \
+         to it fills from what the queue ahead leaves of the volume, else it rests. With \
          `close_strategy=funari` a limit order works until its closing auction and is a market \
          order in it.",
     ),
@@ -83,10 +89,12 @@ pub const RULES: [(&str, &str); 16] = [
         "F10",
         "Bars: an order takes part in the first bar that begins at or after its arrival, so what \
          is decided on a bar fills from the next bar's open. All fills have the bar's end as their \
-         time and stay inside the bar's traded range; our orders share the participation of its \
-         volume. In this order: AT_THE_OPEN at the open; orders that take liquidity at the open \
-         plus slippage; stops at the worse of trigger and open plus slippage; resting orders at \
-         their price, or at the open where the bar opens beyond it; AT_THE_CLOSE at the close.",
+         time and stay inside the bar's traded range, but for resting orders whose limit the bar \
+         opens beyond (F4); our orders share the participation of its volume. In this order: the \
+         auction at the open, where the bar is the first of a session or begins with its close \
+         (F6-AUCTION), else orders that take liquidity at the open plus slippage; stops at the worse \
+         of trigger and open plus slippage; resting orders at their price; on a day's bar the \
+         closing auction at the close.",
     ),
     (
         "F10-PATH",
@@ -94,6 +102,22 @@ pub const RULES: [(&str, &str); 16] = [
          a resting order (the loss before the profit), a touch fills only with an empty queue \
          ahead, and a stop-limit whose limit is not reached at its trigger or after an open beyond \
          it works from the next bar on. A cancel or change acts on whole bars.",
+    ),
+    (
+        "F11",
+        "Same-day round trips (sa-kin-kessai), by trading day in Japan and issue: what a sale of \
+         shares bought today brings does not pay for the same issue on that day, and shares bought \
+         with the money of today's sale of that issue are not sold on that day; such an order is \
+         rejected with VENUE_REJECTED (SAKIN_KESSAI). Shares held from before count as sold first, \
+         other money pays first (for other issues too), and other issues are free.",
+    ),
+    (
+        "F12",
+        "Splits: where the folder has the vendor's daily files, their AdjFactor is read as the \
+         nearest fraction with terms up to 1,000. On an ex-date, before the open, orders of the issue \
+         that are open expire (EX_RIGHTS), the position becomes as many shares, the rest of a share \
+         is paid in cash, and the last price changes with it, to the nearest tick where it is the \
+         base of the day's price limits; what is held is worth the same.",
     ),
     (
         "TAGS",
@@ -104,7 +128,9 @@ pub const RULES: [(&str, &str); 16] = [
     (
         "NOT MODELLED",
         "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, FOK, post_only and stops with an auction \
-         are rejected with VENUE_UNSUPPORTED. Our own orders do not move the market.",
+         are rejected with VENUE_UNSUPPORTED. Auctions after a special quote inside a session \
+         cannot be told from other trades in the data. Our own orders do not move the market. Dividends and rights to buy are \
+         not paid.",
     ),
     (
         "FEE",
@@ -131,6 +157,7 @@ impl ExecutionModel {
                     "Queue ahead: endless, so a touch never fills.".to_owned(),
                     |shares| format!("Queue ahead: {shares} shares."),
                 )),
+                "F11" => Some(format!("Same-day round trips: {}.", self.same_day_round_trips)),
                 "FEE" => Some(format!("Commission: {}.", self.commission)),
                 "LIMITS" => Some(format!("Limit: {} orders.", self.orders_max)),
                 _ => None,
@@ -161,6 +188,7 @@ mod tests {
             "Slippage: 1 ticks.",
             "Participation: 100 %.",
             "a touch never fills.",
+            "Same-day round trips: refuse.",
             "Commission: none.",
             "Limit: 4000000 orders.",
         ] {

@@ -363,6 +363,9 @@ pub enum CellProblem {
     /// An amount of money.
     #[error("an amount of money from 0 in digits, with or without decimals")]
     Turnover,
+    /// A factor of prices.
+    #[error("a factor of prices from 0.001 to 1000 in digits, with or without decimals")]
+    Factor,
     /// A bar that does not follow the one before.
     #[error("a bar later than {previous}, the end of the bar before of code {code}")]
     BarOrder {

@@ -29,9 +29,9 @@ pub use convert::{ConvertError, ConvertReport, convert};
 pub use error::{CellProblem, DataError, GzipProblem, HeaderProblem, LineProblem};
 pub use inventory::{FileKind, Inventory, StoredFile};
 pub use reader::{
-    BadRow, BadRowFn, BarRow, BarSink, LoadProgress, NoTradeRow, ProgressFn, ReadOptions,
-    ReadSummary, Selection, TradeRow, TradeSink, read_bars, read_bars_past_bad_rows,
-    read_past_bad_rows, read_trades,
+    BadRow, BadRowFn, BarRow, BarSink, FactorRow, LoadProgress, NoTradeRow, ProgressFn,
+    ReadOptions, ReadSummary, Selection, TradeRow, TradeSink, read_bars, read_bars_past_bad_rows,
+    read_factors, read_past_bad_rows, read_trades,
 };
 pub use sample::{SampleCodes, SampleReport, SampleSpec, write_sample, write_sample_with_bars};
-pub use store::{BarSegment, CacheOutcome, PriceGrid, TradeSegment, TradeStore};
+pub use store::{BarSegment, CacheOutcome, FactorSegment, PriceGrid, TradeSegment, TradeStore};

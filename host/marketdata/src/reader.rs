@@ -5,6 +5,7 @@
 
 mod bars;
 mod cells;
+mod factors;
 mod fast;
 mod fault;
 mod gzip;
@@ -29,6 +30,7 @@ use header::Column;
 use rows::RowReader;
 
 pub use bars::{BarRow, BarSink, NoTradeRow, read_bars, read_bars_past_bad_rows};
+pub use factors::{FactorRow, read_factors};
 
 /// One row of a trades file: what was traded at one instant and one price.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

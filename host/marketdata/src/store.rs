@@ -18,13 +18,15 @@ use domain::VendorCode;
 use crate::catalog::{BarFile, TradeFile};
 use crate::error::DataError;
 use crate::limits::SELECTED_CODES_MAX;
-use crate::reader::{ProgressFn, ReadOptions, ReadSummary, Selection, read_bars, read_trades};
+use crate::reader::{
+    ProgressFn, ReadOptions, ReadSummary, Selection, read_bars, read_factors, read_trades,
+};
 
 use format::{Key, Kind};
 use spill::Spill;
 
 pub use grid::PriceGrid;
-pub use segment::{BarSegment, CacheOutcome, Segment, TradeSegment};
+pub use segment::{BarSegment, CacheOutcome, FactorSegment, Segment, TradeSegment};
 
 /// How often a load starts again when the source file is replaced meanwhile.
 const ATTEMPTS_MAX: usize = 3;
@@ -98,6 +100,24 @@ impl TradeStore {
         let kind = Kind::Bars(file.granularity);
         self.load_kind(kind, &file.path, codes, progress, &mut |selection, progress, columns| {
             read_bars(file, selection, &options, progress, columns)
+        })
+    }
+
+    /// The days on which shares of `codes` become others by the daily bar file `file`, like
+    /// [`TradeStore::load`].
+    ///
+    /// # Errors
+    /// As for trades.
+    pub fn load_factors(
+        &self,
+        file: &BarFile,
+        codes: &[VendorCode],
+        progress: &mut ProgressFn<'_>,
+    ) -> Result<Vec<FactorSegment>, DataError> {
+        let options = ReadOptions::default();
+        let kind = Kind::Factors;
+        self.load_kind(kind, &file.path, codes, progress, &mut |selection, progress, columns| {
+            read_factors(file, selection, &options, progress, &mut |row| columns.factor(row))
         })
     }
 

@@ -5,11 +5,13 @@ use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use domain::adjustment::ExRights;
 use domain::market::BarGranularity;
 use domain::time::NANOS_PER_DAY;
-use domain::{InstrumentId, JstDate, Price, TickTable, TsNanos, VendorCode};
+use domain::{InstrumentId, InstrumentIx, JstDate, Price, TickTable, TsNanos, VendorCode};
 use marketdata::{
-    BarFile, Catalog, DataError, Period, PriceGrid, ProgressFn, TradeFile, TradeStore,
+    BarFile, Catalog, DataError, FactorSegment, HeaderProblem, Period, PriceGrid, ProgressFn,
+    TradeFile, TradeStore,
 };
 use results::output::InputFile;
 
@@ -106,6 +108,8 @@ pub struct DataSet {
     pub inputs: Vec<InputFile>,
     /// Price steps by instrument.
     pub ticks: Vec<TickTable>,
+    /// Splits of the instruments by the daily bar files, in the order of their dates.
+    pub ex_rights: Vec<ExRights>,
     /// First and last date with rows.
     pub range: (JstDate, JstDate),
     /// Trades, or days where bars are replayed: what progress counts.
@@ -172,13 +176,17 @@ impl DataRequest {
             },
             grids: vec![None; codes.len()],
             inputs: Vec::new(),
+            factor_inputs: Vec::new(),
         };
         for source in &sources {
             loader.take(source, observer)?;
         }
+        let ex_rights = loader.ex_rights(&self.folder, (first, last), observer)?;
         let ticks = self.ticks_of(&loader.grids)?;
         let bars_from = self.granularity.bars().map(|_| bars_from(&loader.inputs));
         let rows = loader.inputs.iter().map(|input| input.rows).sum();
+        // They are no rows of the run.
+        loader.inputs.append(&mut loader.factor_inputs);
         let series = match loader.series {
             Series::Trades(series) => MarketSeries::of_trades(series),
             Series::Bars(series) => MarketSeries::of_bars(series),
@@ -188,7 +196,7 @@ impl DataRequest {
         let range = (days.first().copied(), days.last().copied());
         let range = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
         let total = if bars_from.is_some() { series.day_count() as u64 } else { rows };
-        Ok(DataSet { series, inputs: loader.inputs, ticks, range, total, bars_from })
+        Ok(DataSet { series, inputs: loader.inputs, ticks, ex_rights, range, total, bars_from })
     }
 
     fn ticks_of(&self, grids: &[Option<PriceGrid>]) -> Result<Vec<TickTable>, RequestError> {
@@ -273,6 +281,8 @@ struct Loader<'a> {
     series: Series,
     grids: Vec<Option<PriceGrid>>,
     inputs: Vec<InputFile>,
+    /// Daily files of which only the factors count.
+    factor_inputs: Vec<InputFile>,
 }
 
 impl Loader<'_> {
@@ -342,6 +352,66 @@ impl Loader<'_> {
             }
         }
         Ok(taken)
+    }
+
+    /// The splits between two dates, as far as daily bar files in the folder tell them.
+    fn ex_rights(
+        &mut self,
+        folder: &Path,
+        (first, last): DateRange,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Vec<ExRights>, RequestError> {
+        let mut found = Vec::new();
+        for file in BarFile::list(folder, BarGranularity::Day)? {
+            if file.period.first() > last || first > file.period.last() {
+                continue;
+            }
+            let name = name_of(&file.path);
+            let loaded = self.store.load_factors(&file, self.codes, &mut |_| {
+                if observer.is_cancelled() {
+                    ControlFlow::Break(())
+                } else {
+                    ControlFlow::Continue(())
+                }
+            });
+            let segments = match loaded {
+                Err(DataError::Cancelled { .. }) => {
+                    return Err(RequestError::Cancelled { file: name });
+                }
+                // Files of other years and sources may come without the column.
+                Err(DataError::Header { problem: HeaderProblem::ColumnMissing { .. }, .. }) => {
+                    continue;
+                }
+                other => other?,
+            };
+            for (index, segment) in segments.iter().enumerate() {
+                for (ts_event, adjustment) in segment.adjustments() {
+                    // A run has at most 4 instruments.
+                    let instrument = InstrumentIx(index as u16);
+                    found.push(ExRights { date: ts_event.jst_date(), instrument, adjustment });
+                }
+            }
+            self.note_factors(&name, &segments);
+        }
+        found.sort_by_key(|ex_rights| (ex_rights.date, ex_rights.instrument));
+        Ok(found)
+    }
+
+    /// A daily file that split a position belongs to what the run was made from.
+    fn note_factors(&mut self, name: &str, segments: &[FactorSegment]) {
+        let rows: usize = segments.iter().map(FactorSegment::len).sum();
+        let is_known = self.inputs.iter().any(|input| input.file == name);
+        if rows > 0
+            && !is_known
+            && let Some(segment) = segments.first()
+        {
+            let xxh3_128 = format!("{:032x}", segment.source_hash());
+            self.factor_inputs.push(InputFile {
+                file: name.to_owned(),
+                xxh3_128,
+                rows: rows as u64,
+            });
+        }
     }
 
     fn join_grid(&mut self, index: usize, found: PriceGrid, is_empty: bool) {

@@ -9,6 +9,13 @@ use sandbox::Limits;
 
 use crate::options::ReplayOptions;
 
+/// What the results must say aloud.
+fn warning(options: &ReplayOptions, totals: &RunTotals) -> Option<String> {
+    let all: Vec<String> =
+        options.model.warning().into_iter().chain(totals.warnings.iter().cloned()).collect();
+    (!all.is_empty()).then(|| all.join(". "))
+}
+
 /// The manifest of a replay over trades; `range` is the first and last date of its data in Japan.
 #[must_use]
 pub fn manifest(
@@ -29,7 +36,7 @@ pub fn manifest(
         status: totals.status.as_str().to_owned(),
         partial: totals.status != RunStatus::Completed,
         fault,
-        warning: options.model.warning(),
+        warning: warning(options, totals),
         component,
         engine: sandbox::ENGINE.to_owned(),
         limits: limit_values(limits),

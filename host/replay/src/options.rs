@@ -1,5 +1,6 @@
 //! What a replay can be told.
 
+use domain::adjustment::ExRights;
 use domain::limits::{INSTRUMENTS_MAX, WINDOW_ROWS_MAX};
 use domain::{Instrument, InstrumentId, Money};
 use thiserror::Error;
@@ -15,6 +16,8 @@ pub struct ReplayOptions {
     pub cash: Money,
     /// How the exchange fills orders.
     pub model: ExecutionModel,
+    /// Splits of the instruments, in the order of their dates.
+    pub ex_rights: Vec<ExRights>,
     /// Trades or bars handed to the strategy at once, 1 to 65,536. Results do not depend on it; 1 (the
     /// default) never lets a trade into the strategy's memory before its time.
     pub window: u32,

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
+use domain::adjustment::ExRights;
 use domain::clock::Stopwatch;
 use domain::fault::{Fault, FaultKind};
 use domain::{Instrument, InstrumentId, Money, Quantity, TickTable};
@@ -104,7 +105,7 @@ impl RunRequest {
         let module = self.strategies.load(&self.strategy)?;
         let data = self.data.load(observer)?;
         let loading = watch.elapsed();
-        let options = self.options(&data.ticks);
+        let options = self.options(&data.ticks, &data.ex_rights);
         let mut folder = match &self.out {
             Some(out) => Some(RunFolder::create(out, &self.data.instruments)?),
             None => None,
@@ -131,9 +132,9 @@ impl RunRequest {
         Ok(RequestOutcome::Finished(Box::new(FinishedRun { manifest, totals, loading, running })))
     }
 
-    /// The options of the run, with the tick tables of its instruments.
+    /// The options of the run, with the tick tables of its instruments and their splits.
     #[must_use]
-    pub fn options(&self, ticks: &[TickTable]) -> ReplayOptions {
+    pub fn options(&self, ticks: &[TickTable], ex_rights: &[ExRights]) -> ReplayOptions {
         let instrument = |(id, ticks): (&InstrumentId, &TickTable)| Instrument {
             id: id.clone(),
             lot: self.lot,
@@ -143,6 +144,7 @@ impl RunRequest {
             instruments: self.data.instruments.iter().zip(ticks).map(instrument).collect(),
             cash: self.cash,
             model: ExecutionModel { orders_max: self.limits.orders, ..self.model },
+            ex_rights: ex_rights.to_vec(),
             window: self.window,
             config_json: config_json(&self.parameters),
             warnings_max: self.limits.warnings,

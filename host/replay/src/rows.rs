@@ -2,18 +2,21 @@
 
 use std::ops::Range;
 
+use domain::adjustment::ExRights;
 use domain::limits::INSTRUMENTS_MAX;
 use domain::market::{Bar, TradeColumns, Window};
-use domain::{InstrumentIx, Price};
+use domain::{InstrumentIx, Price, TsNanos};
 
 use exchange::Exchange;
 use results::recorder::Recorder;
 use results::sink::Record;
 
-/// The last price of each instrument that has traded.
+/// The last price of each instrument that has traded, and its time.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct LastPrices {
     prices: [Option<Price>; INSTRUMENTS_MAX],
+    /// Until when the trades of each are over.
+    over: [TsNanos; INSTRUMENTS_MAX],
     /// Instruments of the run.
     count: usize,
 }
@@ -21,12 +24,19 @@ pub(crate) struct LastPrices {
 impl LastPrices {
     /// No price yet, for so many instruments.
     pub(crate) fn new(count: usize) -> Self {
-        Self { prices: [None; INSTRUMENTS_MAX], count }
+        Self { prices: [None; INSTRUMENTS_MAX], over: [TsNanos::default(); INSTRUMENTS_MAX], count }
     }
 
     /// The last price of an instrument.
     pub(crate) fn of(&self, instrument: InstrumentIx) -> Option<Price> {
         self.prices[usize::from(instrument.0)]
+    }
+
+    /// The last price of an instrument changes with a split; tells it.
+    pub(crate) fn adjust(&mut self, ex_rights: &ExRights) -> Option<Price> {
+        let last = &mut self.prices[usize::from(ex_rights.instrument.0)];
+        *last = last.map(|price| ex_rights.adjustment.price(price));
+        *last
     }
 
     /// By instrument; zero where nothing has traded, and nothing is held.
@@ -37,24 +47,25 @@ impl LastPrices {
     /// Tells the exchange.
     #[inline]
     pub(crate) fn tell(&self, exchange: &mut Exchange) {
-        for (index, price) in self.prices[..self.count].iter().enumerate() {
+        for (index, (price, over)) in self.prices.iter().zip(&self.over).enumerate() {
             if let Some(price) = price {
                 // There are at most 4 instruments.
-                exchange.set_last_price(InstrumentIx(index as u16), *price);
+                exchange.set_last_price(InstrumentIx(index as u16), *price, *over);
             }
         }
     }
 
-    /// Takes the prices of rows, given from the last to the first.
+    /// Takes the prices of rows and when they are over, given from the last to the first.
     #[inline]
-    fn take(&mut self, latest_first: impl Iterator<Item = (u16, Price)>) {
+    fn take(&mut self, latest_first: impl Iterator<Item = (u16, Price, TsNanos)>) {
         let mut missing = self.count;
         let mut found = [false; INSTRUMENTS_MAX];
-        for (index, price) in latest_first {
+        for (index, price, over) in latest_first {
             let index = usize::from(index);
             if !found[index] {
                 found[index] = true;
                 self.prices[index] = Some(price);
+                self.over[index] = over;
                 missing -= 1;
                 if missing == 0 {
                     return;
@@ -128,12 +139,13 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
     fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
         if last.count == 1 {
             last.prices[0] = Some(Price::from_units(self.price[rows.end - 1]));
+            last.over[0] = TsNanos::from_nanos(self.ts_event[rows.end - 1]);
             return;
         }
-        let latest_first = rows.rev();
-        last.take(
-            latest_first.map(|row| (self.instrument[row], Price::from_units(self.price[row]))),
-        );
+        last.take(rows.rev().map(|row| {
+            let (price, over) = (self.price[row], self.ts_event[row]);
+            (self.instrument[row], Price::from_units(price), TsNanos::from_nanos(over))
+        }));
     }
 
     fn tell(self, row: usize, recorder: &mut Recorder<'_>) {
@@ -177,7 +189,8 @@ impl<'w> Rows<'w> for BarRows<'w> {
     }
 
     fn note_last(self, rows: Range<usize>, last: &mut LastPrices) {
-        last.take(self.bars[rows].iter().rev().map(|bar| (bar.instrument.0, bar.close)));
+        let latest_first = self.bars[rows].iter().rev();
+        last.take(latest_first.map(|bar| (bar.instrument.0, bar.close, bar.last_nanosecond())));
     }
 
     fn tell(self, row: usize, recorder: &mut Recorder<'_>) {

@@ -6,15 +6,19 @@
 //! for is done at once, at the time of the event it was handling.
 
 mod day;
+mod ex_rights;
 
 use std::io;
 
 use domain::account::PortfolioView;
+use domain::adjustment::ExRights;
 use domain::fault::{Fault, FaultKind};
 use domain::instrument::DailyLimits;
 use domain::market::Bar;
 use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
-use domain::{GuestLimit, InstrumentIx, OrderEvent, OrderEventKind, Origin, TsNanos};
+use domain::{
+    GuestLimit, Instrument, InstrumentIx, OrderEvent, OrderEventKind, Origin, TsNanos,
+};
 use thiserror::Error;
 
 use crate::driver::{
@@ -100,6 +104,9 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         rows_done: 0,
         days_done: 0,
         rows_until_poll: 0,
+        ex_rights: &options.ex_rights,
+        warnings: Vec::new(),
+        listed: &options.instruments,
     };
     let status = match run.all(days, options) {
         Ok(Control::Continue) => RunStatus::Completed,
@@ -135,6 +142,12 @@ struct Run<'s> {
     days_done: u64,
     /// Rows that may be handed over before the driver is asked again.
     rows_until_poll: u64,
+    /// Splits that are not taken in yet.
+    ex_rights: &'s [ExRights],
+    /// What the results must say aloud.
+    warnings: Vec<String>,
+    /// The instruments.
+    listed: &'s [Instrument],
 }
 
 /// How a day or a part of it went: the rows of it that the strategy has seen, and how it ended.
@@ -184,6 +197,7 @@ impl Run<'_> {
 
     fn begin_day(&mut self, day: &MarketDay<'_>) -> Result<(), Box<Fault>> {
         let Some(hours) = day.hours() else { return Ok(()) };
+        self.take_ex_rights(hours)?;
         for index in 0..self.instruments {
             // There are at most 4 instruments.
             let instrument = InstrumentIx(index as u16);
@@ -191,6 +205,8 @@ impl Run<'_> {
             // F7: around the previous close, unless the day opens outside that range, as it does
             // after a split; then around its first trade, as on the first day.
             let close = self.last_prices.of(instrument);
+            let close = close.map(|close| self.listed[index].ticks.nearest(close));
+            self.warn_of_gap(hours, instrument, close, first);
             let base = close.filter(|close| DailyLimits::around(*close).contains(first));
             self.exchange.begin_day(hours, instrument, base.unwrap_or(first));
         }
@@ -475,6 +491,7 @@ impl Run<'_> {
             realised_pnl: account.realised_pnl,
             commission: account.commission,
             span: self.span,
+            warnings: self.warnings,
             performance: notes.performance,
         };
         (totals, notes.failure)

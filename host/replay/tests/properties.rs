@@ -16,7 +16,7 @@ use domain::market::TradeColumns;
 use domain::strategy::Action;
 use domain::{
     InstrumentIx, Money, OrderModify, OrderSide, OrderStatus, OrderType, Price, Quantity,
-    TimeInForce,
+    TimeInForce, TsNanos,
 };
 use exchange::ExecutionModel;
 use exchange::{Commission, Exchange};
@@ -140,6 +140,35 @@ fn order_of<'a>(result: &'a RunResult, fill: &FillRow) -> &'a OrderRecord {
     result.orders.iter().find(same).unwrap()
 }
 
+/// The limits that an order had: the first, and those of every change that names it.
+fn limits_of(order: &OrderRecord, draws: &[Draw]) -> Vec<Price> {
+    let of = |(number, draw): (usize, &Draw)| match action(number, *draw) {
+        Action::Order(OrderCommand::Submit(request)) => {
+            let is_it = request.client_order_id == order.request.client_order_id;
+            request.price.filter(|_| is_it)
+        }
+        Action::Order(OrderCommand::Modify { client_order_id, change }) => {
+            change.price.filter(|_| client_order_id == order.request.client_order_id)
+        }
+        _ => None,
+    };
+    draws.iter().enumerate().filter_map(of).collect()
+}
+
+/// Whether a row is an auction: the first from an open or a close on, by the clock alone.
+fn is_auction(market: &Market, row: usize) -> bool {
+    let of_day = |row: usize| {
+        let ts = TsNanos::from_nanos(market.ts[row]);
+        (ts.jst_date(), ts.jst_nanos_of_day() / common::SECOND)
+    };
+    let (date, second) = of_day(row);
+    let before = row.checked_sub(1).map(of_day).filter(|(other, _)| *other == date);
+    let passed = |second: u64| {
+        [32_400, 41_400, 45_000, 55_800].iter().filter(|auction| second >= **auction).count()
+    };
+    passed(second) > before.map_or(0, |(_, second)| passed(second))
+}
+
 fn value(fill: &FillRow) -> i64 {
     fill.price.units() * fill.quantity.shares().cast_signed() * fill.side.sign()
 }
@@ -165,7 +194,7 @@ fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bo
                 let (ts_event, price) = (day.ts_at(row), day.price_at(row));
                 exchange.take_trade(&Trade { ts_event, instrument: ONLY, price, quantity: shares });
             }
-            exchange.set_last_price(ONLY, day.price_at(row));
+            exchange.set_last_price(ONLY, day.price_at(row), day.ts_at(row));
             for action in steps.remove(&(heard.len() as u64)).unwrap_or_default() {
                 let now = day.ts_at(row);
                 match action {
@@ -248,9 +277,9 @@ proptest! {
     }
 
     #[test]
-    fn fills_come_after_the_arrival_and_at_a_price_that_was_traded((market, draws, options) in cases()) {
+    fn every_fill_price_was_traded_that_instant_or_lies_between_limit_and_trade((market, draws, options) in cases()) {
         let (result, _) = run(&market, script(&draws), &options);
-        let tick = 5_000;
+        let ticks = options.instruments[0].ticks;
         for fill in &result.fills {
             let order = order_of(&result, fill);
             let now = fill.ts_event;
@@ -259,20 +288,25 @@ proptest! {
             prop_assert!(order.ts_triggered.is_none_or(|timestamp| now > timestamp));
             let is_stop = matches!(order.request.order_type, OrderType::StopMarket | OrderType::StopLimit);
             prop_assert_eq!(is_stop, order.ts_triggered.is_some());
-            let slip = i64::from(options.model.slippage_ticks) * tick;
             let sign = fill.side.sign();
-            // Never better than a print of that instant; worse at most by the slippage, or at the
-            // limit of a resting order, which the print is through.
-            let fits = market.ts.iter().zip(&market.price).any(|(ts, print)| {
-                let worse_by = (fill.price.units() - print) * sign;
-                *ts == now.nanos() && worse_by >= 0 && (worse_by <= slip || order.request.price.is_some())
+            let has_limit = order.request.price.is_some();
+            let limits = if has_limit { limits_of(order, &draws) } else { vec![] };
+            let funari = !order.request.tags.is_empty();
+            let slip = sign * i64::from(options.model.slippage_ticks);
+            // Worse than a print of that instant by the slippage at most; where the print is through
+            // a limit, between the two: at the limit. In an auction at its very price.
+            let fits = (0..market.ts.len()).filter(|row| market.ts[*row] == now.nanos()).any(|row| {
+                let print = Price::from_units(market.price[row]);
+                let worst = if is_auction(&market, row) { print } else { ticks.moved(print, slip) };
+                let is_slipped = (fill.price.units() - print.units()) * sign >= 0
+                    && (worst.units() - fill.price.units()) * sign >= 0;
+                let through = |limit: &Price| (limit.units() - print.units()) * sign > 0;
+                let at_limit = !is_auction(&market, row) && limits.contains(&fill.price) && through(&fill.price);
+                is_slipped || at_limit
             });
             prop_assert!(fits, "{fill:?} of {order:?}");
-            if let Some(limit) = order.request.price.filter(|_| order.request.tags.is_empty()) {
-                // A later change of the limit cannot be seen here; unchanged orders never pass it.
-                let unchanged = !draws.iter().any(|draw| draw.1 >= 11);
-                prop_assert!(!unchanged || (fill.price.units() - limit.units()) * sign <= 0);
-            }
+            let in_limit = |limit: &Price| (fill.price.units() - limit.units()) * sign <= 0;
+            prop_assert!(limits.is_empty() || funari || limits.iter().any(in_limit), "{fill:?} of {order:?}");
         }
     }
 

@@ -162,12 +162,12 @@ fn f10_all_orders_share_the_participation_of_the_bar() {
         .tells(&[
             "O-1 FILLED 200@1000 t=3660",
             "O-2 PARTIALLY_FILLED 100@995 t=3660",
-            "O-2 FILLED 100@990 t=3720",
+            "O-2 FILLED 100@995 t=3720",
         ]);
 }
 
 #[test]
-fn f10_a_resting_order_needs_a_trade_through_it_and_gets_a_better_open() {
+fn f10_a_resting_order_needs_a_trade_through_it_and_fills_at_its_own_price() {
     quiet()
         .send(limit("O-1", Buy, 100, "995"))
         .minute("10:01", [1000, 1001, 995, 1000], 1_000)
@@ -176,7 +176,7 @@ fn f10_a_resting_order_needs_a_trade_through_it_and_gets_a_better_open() {
         .tells(&["O-1 FILLED 100@995 t=3720"])
         .send(limit("O-2", Sell, 100, "1010"))
         .minute("10:03", [1015, 1020, 1012, 1012], 1_000)
-        .tells(&["O-2 FILLED 100@1015 t=3780"]);
+        .tells(&["O-2 FILLED 100@1010 t=3780"]);
     Bench::new(|model| model.queue_ahead = Some(0))
         .minute("10:00", [1000, 1000, 1000, 1000], 1_000)
         .send(limit("O-1", Buy, 100, "995"))
@@ -294,6 +294,18 @@ fn f10_auctions_on_minute_bars() {
         .minute("15:25", [1001, 1002, 1000, 1000], 1_000)
         .minute("15:31", [1004, 1004, 1004, 1004], 1_000)
         .tells(&["O-3 FILLED 100@1004 t=23460"]);
+}
+
+#[test]
+fn f10_a_bar_that_opens_with_an_auction_fills_at_its_price() {
+    Bench::new(|model| model.slippage_ticks = 3)
+        .send(limit("O-1", Buy, 100, "1010"))
+        .send(limit("O-2", Buy, 100, "1000"))
+        .send(market("O-3", Buy, 100))
+        .minute("09:01", [1000, 1010, 1000, 1005], 1_000)
+        .tells(&["O-3 FILLED 100@1000 t=60", "O-1 FILLED 100@1000 t=60"])
+        .minute("09:02", [998, 999, 997, 997], 1_000)
+        .tells(&["O-2 FILLED 100@1000 t=120"]);
 }
 
 #[test]

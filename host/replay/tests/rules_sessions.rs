@@ -160,7 +160,7 @@ fn f6_gtd_lives_over_days_and_ends_with_its_date_at_its_own_time() {
         (told.last().unwrap().clone(), result.orders[0].ts_last.to_string())
     };
     let order = |price| limit("O-1", Buy, 100, price);
-    assert_eq!(hears(until(7, order("990"))).0, "O-1 FILLED 100@990 t=3600");
+    assert_eq!(hears(until(7, order("990"))).0, "O-1 FILLED 100@980 t=3600", "an auction's price");
     assert_eq!(
         hears(until(7, order("950"))).1,
         "2025-01-07 15:30:00.000000 JST",
@@ -168,7 +168,7 @@ fn f6_gtd_lives_over_days_and_ends_with_its_date_at_its_own_time() {
     );
     // The 8th has no trades: its midnight.
     assert_eq!(hears(until(8, order("950"))).1, "2025-01-09 00:00:00.000000 JST");
-    assert_eq!(hears(until(10, order("950"))).0, "O-1 FILLED 100@950 t=3600");
+    assert_eq!(hears(until(10, order("950"))).0, "O-1 FILLED 100@900 t=3600");
 }
 
 #[test]
@@ -198,7 +198,7 @@ fn f6_the_end_of_a_gtd_order_can_be_changed() {
         .after(2, modify(change));
     assert_eq!(
         told(&trades, script, &options()),
-        ["O-1 ACCEPTED updated t=3660", "O-1 FILLED 100@950 t=3600"]
+        ["O-1 ACCEPTED updated t=3660", "O-1 FILLED 100@900 t=3600"]
     );
     let script = Script::default().after(1, limit("O-1", Buy, 100, "950")).after(2, modify(change));
     assert!(told(&trades, script, &options())[0].contains("EXPIRE_TIME_NS: is needed for GTD"));

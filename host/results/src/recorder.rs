@@ -8,6 +8,7 @@ mod working;
 use std::io;
 use std::sync::Arc;
 
+use domain::adjustment::ExRights;
 use domain::digest::EventLogDigest;
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
 use domain::{Fill, Money, OrderEvent, OrderEventKind, OrderRecord, OrderStatus, Price, TsNanos};
@@ -131,6 +132,13 @@ impl<'s> Recorder<'s> {
             self.sink.take(Record::Position(&told));
         }
         self.minutes.note(change);
+    }
+
+    /// Notes that shares were split before a day's open. `price` is the last price, adjusted.
+    pub fn adjustment(&mut self, ts_event: TsNanos, ex_rights: &ExRights, price: Price) {
+        let (change, paid) = self.ledger.adjust(ts_event, ex_rights, price);
+        self.digest.adjustment(ts_event, ex_rights, paid);
+        self.minutes.adjust(change, price);
     }
 
     /// Notes a mark of the strategy.

@@ -81,6 +81,8 @@ pub struct RunTotals {
     pub commission: Money,
     /// First and last trade seen.
     pub span: Option<(TsNanos, TsNanos)>,
+    /// What a reader of the results must know, a sentence each.
+    pub warnings: Vec<String>,
     /// Days, drawdown, round trips: what the statistics are made of.
     pub performance: Performance,
 }

@@ -8,6 +8,8 @@ use domain::TsNanos;
 use domain::market::{Bar, TradeColumns};
 
 use crate::Exchange;
+#[cfg(any(debug_assertions, test))]
+use crate::Market;
 use crate::book::Book;
 
 /// Skipped rows that debug builds try in one call at most.
@@ -52,7 +54,7 @@ impl Exchange {
     ) -> usize {
         let market = &self.markets[instrument];
         let counts_touches = self.model.queue_ahead.is_some();
-        let reach = reach(&market.book, counts_touches);
+        let reach = reach(&market.book, counts_touches, market.auction_from);
         // A queue moves with trades of any size.
         let needed = if counts_touches { 0 } else { market.smallest_print };
         let columns = rows.ts_event[from..to]
@@ -97,7 +99,13 @@ impl Exchange {
     #[cfg(any(debug_assertions, test))]
     fn assert_unmoved(&self, act: impl FnOnce(&mut Self), at: TsNanos) {
         let trace = |exchange: &Self| {
-            let books: Vec<&Book> = exchange.markets.iter().map(|market| &market.book).collect();
+            // Where orders work, an auction must not go by unseen.
+            let auction_from = |market: &Market| {
+                if market.book.is_empty() { TsNanos::MAX } else { market.auction_from }
+            };
+            let markets = exchange.markets.iter();
+            let books: Vec<_> =
+                markets.map(|market| (&market.book, auction_from(market))).collect();
             let open: Vec<_> =
                 exchange.open.iter().map(|number| &exchange.orders[*number]).collect();
             format!("{books:?} {open:?} {:?} {:?}", exchange.account, exchange.events)
@@ -110,13 +118,13 @@ impl Exchange {
 }
 
 /// What a trade must be to matter to a book. `touches` says whether a trade at the price of a
-/// resting order matters, not only one through it.
+/// resting order matters, not only one through it; from `auction_from` on a trade is an auction.
 #[inline]
-fn reach(book: &Book, touches: bool) -> Reach {
+fn reach(book: &Book, touches: bool, auction_from: TsNanos) -> Reach {
     let through = i64::from(!touches);
     Reach {
         takers_after: book.takers_after,
-        auction_from: book.auction_from,
+        auction_from,
         resting: Span {
             low: book.buys.first_price().map_or(i64::MIN, |price| price - through),
             high: book.sells.first_price().map_or(i64::MAX, |price| price + through),

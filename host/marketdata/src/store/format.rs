@@ -1,10 +1,11 @@
 //! The layout of a cache file: a header of 128 bytes, then columns of little-endian 64-bit integers,
 //! each padded with zeros to a multiple of 64 bytes: three for trades (timestamp, price, quantity), six
-//! for bars (timestamp, open, high, low, close, volume).
+//! for bars (timestamp, open, high, low, close, volume), two for adjustment factors (timestamp, new
+//! shares in the upper half and old ones in the lower).
 //!
 //! | bytes | header field |
 //! |---|---|
-//! | 0..8 | `KMKTRADE`, `KMKBARSM` (minute bars) or `KMKBARSD` (daily bars) |
+//! | 0..8 | `KMKTRADE`, `KMKBARSM` (minute bars), `KMKBARSD` (daily bars) or `KMKFACTR` (factors) |
 //! | 8..16 | format version |
 //! | 16..32 | xxh3-128 of the source file |
 //! | 32..40 | vendor code, three zeros |
@@ -44,6 +45,8 @@ const CHECKED_BYTES: usize = 256 << 10;
 pub(super) enum Kind {
     Trades,
     Bars(BarGranularity),
+    /// The adjustment factors of a daily bar file.
+    Factors,
 }
 
 impl Kind {
@@ -52,6 +55,7 @@ impl Kind {
             Self::Trades => b"KMKTRADE",
             Self::Bars(BarGranularity::Minute) => b"KMKBARSM",
             Self::Bars(BarGranularity::Day) => b"KMKBARSD",
+            Self::Factors => b"KMKFACTR",
         }
     }
 
@@ -60,6 +64,7 @@ impl Kind {
             Self::Trades => "trades",
             Self::Bars(BarGranularity::Minute) => "minute",
             Self::Bars(BarGranularity::Day) => "daily",
+            Self::Factors => "factors",
         }
     }
 
@@ -67,6 +72,7 @@ impl Kind {
         match self {
             Self::Trades => 3,
             Self::Bars(_) => 6,
+            Self::Factors => 2,
         }
     }
 
@@ -75,6 +81,7 @@ impl Kind {
         match self {
             Self::Trades => 1..2,
             Self::Bars(_) => 1..5,
+            Self::Factors => 0..0,
         }
     }
 }

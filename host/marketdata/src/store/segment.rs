@@ -7,6 +7,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use domain::adjustment::Adjustment;
 use domain::market::{Bar, BarGranularity};
 use domain::{InstrumentIx, Price, Quantity, TsNanos, VendorCode};
 use mmap_guard::{FileData, map_file};
@@ -80,6 +81,9 @@ pub struct Segment<const N: usize> {
 
 /// One code's rows of one trades file: timestamp, price, quantity.
 pub type TradeSegment = Segment<3>;
+
+/// One code's adjustments of one daily bar file: timestamp, new and old shares.
+pub type FactorSegment = Segment<2>;
 
 /// One code's rows of one bar file: timestamp, open, high, low, close, volume.
 pub type BarSegment = Segment<6>;
@@ -218,6 +222,18 @@ impl Segment<3> {
     }
 }
 
+impl Segment<2> {
+    /// The days' closes and how many shares become how many, in the file's order.
+    pub fn adjustments(&self) -> impl Iterator<Item = (TsNanos, Adjustment)> {
+        let terms = self.columns.column::<u64>(1).iter();
+        self.ts_event().iter().zip(terms).filter_map(|(ts_event, terms)| {
+            // Both halves are 32 bits.
+            let (new, old) = ((terms >> 32) as u32, *terms as u32);
+            Some((TsNanos::from_nanos(*ts_event), Adjustment::from_terms(new, old)?))
+        })
+    }
+}
+
 impl Segment<6> {
     /// The span of the bars.
     #[must_use]
@@ -225,7 +241,7 @@ impl Segment<6> {
         match self.key.kind {
             Kind::Bars(granularity) => granularity,
             // Only bar files are loaded as segments of six columns.
-            Kind::Trades => BarGranularity::Minute,
+            Kind::Trades | Kind::Factors => BarGranularity::Minute,
         }
     }
 

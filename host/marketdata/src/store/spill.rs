@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use atomic_file::AtomicFile;
 
 use crate::limits::SPILL_ROWS;
-use crate::reader::{BarRow, BarSink, TradeRow, TradeSink};
+use crate::reader::{BarRow, BarSink, FactorRow, TradeRow, TradeSink};
 
 use super::format::{Key, Writer};
 
@@ -58,6 +58,14 @@ impl BarSink for Spill<6> {
         let prices = [row.open, row.high, row.low, row.close].map(i64::cast_unsigned);
         let [open, high, low, close] = prices;
         self.push(row.code_index, [row.ts_event, open, high, low, close, row.volume]);
+    }
+}
+
+impl Spill<2> {
+    /// Takes a day on which shares become others.
+    pub(super) fn factor(&mut self, row: &FactorRow) {
+        let (new, old) = row.adjustment.terms();
+        self.push(row.code_index, [row.ts_event, u64::from(new) << 32 | u64::from(old)]);
     }
 }
 

@@ -258,3 +258,32 @@ fn bars_made_from_real_trades_are_the_vendors() {
         assert_eq!(read, made);
     }
 }
+
+#[test]
+fn adjustment_factors_are_read_and_cached() {
+    let folder = tempfile::tempdir().unwrap();
+    let store = TradeStore::new(folder.path().join("cache"));
+    let load = |text: &str| {
+        let file = write(folder.path(), Day, text);
+        let codes = [code("13050"), code("130A0")];
+        let segments = store.load_factors(&file, &codes, &mut go_on).map_err(|e| e.to_string())?;
+        let words = |segment: &marketdata::FactorSegment| {
+            let rows = segment.adjustments().map(|(ts, adjustment)| format!("{ts} {adjustment}"));
+            (rows.collect::<Vec<_>>(), segment.outcome().clone())
+        };
+        Ok::<_, String>(segments.iter().map(words).collect::<Vec<_>>())
+    };
+    let split = vec!["2025-01-07 15:30:00.000000 JST 2 for 1".to_owned()];
+    for outcome in [CacheOutcome::Built, CacheOutcome::Hit] {
+        let wanted = [(vec![], outcome.clone()), (split.clone(), outcome)];
+        assert_eq!(load(DAYS).unwrap(), wanted);
+    }
+    // A day without a trade may have a factor, or none.
+    let quiet = DAYS.replace("13050,,,,,0,0,0,0.0,1.0", "13050,,,,,0,0,0,0.0,0.33333333");
+    assert_eq!(load(&quiet).unwrap()[0].0, ["2025-01-07 15:30:00.000000 JST 3 for 1"]);
+    let empty = DAYS.replace("13050,,,,,0,0,0,0.0,1.0", "13050,,,,,0,0,0,0.0,");
+    assert!(load(&empty).unwrap()[0].0.is_empty());
+    let wrong = load(&DAYS.replace(",0.5", ",-1")).unwrap_err();
+    assert!(wrong.contains("a factor of prices from 0.001 to 1000"), "{wrong}");
+    assert!(load(&DAYS.replace("AdjFactor", "Note")).unwrap_err().contains("AdjFactor"));
+}

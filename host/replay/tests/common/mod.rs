@@ -180,6 +180,7 @@ pub(crate) fn options() -> ReplayOptions {
         instruments: vec![instrument("7203.TSE")],
         cash: Money::from_yen(10_000_000),
         model: ExecutionModel { slippage_ticks: 0, ..ExecutionModel::default() },
+        ex_rights: vec![],
         window: 1,
         config_json: "{}".to_owned(),
         warnings_max: domain::GuestLimit::Warnings.default_value(),

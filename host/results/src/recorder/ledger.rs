@@ -1,7 +1,10 @@
 //! Money and positions fill by fill, and the way from flat to flat that each position is on. The
 //! exchange's account may be further already, because fills of one trade are told together.
 
-use domain::{InstrumentIx, Money, OrderSide, Price};
+use std::sync::Arc;
+
+use domain::adjustment::{Adjustment, ExRights};
+use domain::{InstrumentIx, Money, OrderSide, Price, TsNanos};
 
 use crate::rows::{FillRow, PositionEnd, PositionEvent, RoundTrip};
 use exchange::{CashAccount, PositionChange};
@@ -65,7 +68,9 @@ impl Ledger {
         let trip_money = trip.money();
         let entry_side = trip.row.entry_side;
         let closed = match change {
-            PositionChange::Closed => self.trips[instrument].take().map(|trip| trip.end(fill)),
+            PositionChange::Closed => self.trips[instrument]
+                .take()
+                .map(|trip| trip.end(fill.ts_event, fill.client_order_id.clone())),
             PositionChange::Opened | PositionChange::Changed => None,
         };
         let told = (change != PositionChange::Changed).then(|| PositionEvent {
@@ -81,6 +86,38 @@ impl Ledger {
         let cash = self.account.account().cash;
         let ts_event = fill.ts_event.nanos();
         (Change { instrument, ts_event, cash, held, trip_money, closed }, told)
+    }
+
+    /// Adjusts a position for a split, at the adjusted last price. The second value is the money paid
+    /// for the rest of a share. A position that is less than one new share ends.
+    pub(super) fn adjust(
+        &mut self,
+        ts_event: TsNanos,
+        ex_rights: &ExRights,
+        price: Price,
+    ) -> (Change, Money) {
+        let (at, adjustment) = (ex_rights.instrument, ex_rights.adjustment);
+        let paid = self.account.adjust(at, adjustment, price);
+        let instrument = usize::from(at.0);
+        let held = self.account.held(at);
+        let mut trip_money = Money::ZERO;
+        let mut closed = None;
+        if let Some(trip) = &mut self.trips[instrument] {
+            match held {
+                0 => trip.sell_out(paid),
+                _ => trip.adjust(adjustment, paid),
+            }
+            trip_money = trip.money();
+        }
+        if held == 0 {
+            closed = self.trips[instrument].take().map(|trip| {
+                let order = trip.row.entry_order.clone();
+                trip.end(ts_event, order)
+            });
+        }
+        let cash = self.account.account().cash;
+        let ts_event = ts_event.nanos();
+        (Change { instrument, ts_event, cash, held, trip_money, closed }, paid)
     }
 
     /// Every instrument at the end, valued at its last price.
@@ -145,11 +182,29 @@ impl Trip {
         self.sold - self.bought - self.row.commission
     }
 
-    fn end(self, fill: &FillRow) -> Box<RoundTrip> {
+    /// Counts the shares traded so far as the shares that they become.
+    fn adjust(&mut self, adjustment: Adjustment, paid: Money) {
+        let adjusted = |shares: u64| {
+            let shares = i64::try_from(shares).unwrap_or(i64::MAX);
+            adjustment.shares(shares).whole.unsigned_abs()
+        };
+        self.shares_bought = adjusted(self.shares_bought);
+        self.shares_sold = adjusted(self.shares_sold);
+        self.row.quantity_max = adjusted(self.row.quantity_max);
+        self.sold += paid;
+    }
+
+    /// The whole position was less than one new share.
+    fn sell_out(&mut self, paid: Money) {
+        self.shares_sold = self.shares_bought;
+        self.sold += paid;
+    }
+
+    fn end(self, ts_exit: TsNanos, exit_order: Arc<str>) -> Box<RoundTrip> {
         let pnl = self.money();
         Box::new(RoundTrip {
-            ts_exit: fill.ts_event,
-            exit_order: fill.client_order_id.clone(),
+            ts_exit,
+            exit_order,
             quantity: self.shares_bought,
             buy_price: average(self.bought, self.shares_bought),
             sell_price: average(self.sold, self.shares_sold),

@@ -82,6 +82,14 @@ impl Minutes {
         self.changes.push(change);
     }
 
+    /// Takes in a split before the day's first row, with the adjusted last price.
+    pub(super) fn adjust(&mut self, change: Change, price: Price) {
+        if let Some(last) = &mut self.last_prices[change.instrument] {
+            *last = price;
+        }
+        self.changes.push(change);
+    }
+
     /// The last price of each instrument.
     pub(super) fn last_prices(&self) -> &[Option<Price>] {
         &self.last_prices

@@ -60,6 +60,7 @@ pub(crate) fn empty() -> RunResult {
         realised_pnl: Money::ZERO,
         commission: Money::ZERO,
         span: None,
+        warnings: vec![],
         performance: Performance::new(CASH),
     };
     InMemory::default().into_result(totals)
@@ -359,6 +360,7 @@ impl Maker<'_> {
             realised_pnl: notes.positions.iter().map(|one| one.realised_pnl).sum(),
             positions: notes.positions,
             span: span.map(|(from, to)| (TsNanos::from_nanos(from), TsNanos::from_nanos(to))),
+            warnings: vec![],
             performance: notes.performance,
             digest_records,
             ..empty().totals

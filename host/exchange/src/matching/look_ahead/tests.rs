@@ -202,7 +202,7 @@ fn walk_trades(exchange: &mut Exchange, start: u64, trades: &Trades, draws: &[Dr
     let (columns, mut skipped) = (trades.columns(), 0);
     let rows = columns.ts_event.len();
     begin(exchange, TradingHours::of(at(0, start).jst_date()));
-    exchange.set_last_price(TOYOTA, Price::from_yen(1_000));
+    exchange.set_last_price(TOYOTA, Price::from_yen(1_000), at(0, start));
     send(exchange, at(0, start), draws, 0);
     for row in 0..rows {
         let stop = exchange.next_stop(columns, row, rows);
@@ -211,7 +211,7 @@ fn walk_trades(exchange: &mut Exchange, start: u64, trades: &Trades, draws: &[Dr
         let trade = columns.trade(row);
         run_due(exchange, trade.ts_event);
         exchange.take_trade(&trade);
-        exchange.set_last_price(TOYOTA, trade.price);
+        exchange.set_last_price(TOYOTA, trade.price, trade.ts_event);
         send(exchange, trade.ts_event, draws, row + 1);
     }
     skipped
@@ -236,7 +236,7 @@ fn walk_bars(exchange: &mut Exchange, bars: &[Bar], draws: &[Draw]) {
         }
         run_due(exchange, bar.ts_event);
         exchange.take_bar(TOYOTA, bar);
-        exchange.set_last_price(TOYOTA, bar.close);
+        exchange.set_last_price(TOYOTA, bar.close, bar.last_nanosecond());
         if is_day {
             exchange.end_day(bar.ts_event);
         }
@@ -338,7 +338,7 @@ fn has_filled(exchange: Exchange) -> bool {
 fn a_row_that_moves_something_is_seen() {
     let mut exchange = quiet(None, 0);
     begin(&mut exchange, TradingHours::of(at(0, 0).jst_date()));
-    exchange.set_last_price(TOYOTA, Price::from_yen(1_000));
+    exchange.set_last_price(TOYOTA, Price::from_yen(1_000), at(0, STARTS[1]));
     send(&mut exchange, at(0, STARTS[1]), &[(1, false, 1_000, 1, 0)], 0);
     let trades = Trades::of(STARTS[1], &[(5, 990, 2)]);
     exchange.assert_unmoved_by(trades.columns(), 0, 1);
@@ -347,9 +347,11 @@ fn a_row_that_moves_something_is_seen() {
 #[test]
 fn what_matters_depends_on_the_kind_of_order() {
     let mut book = Book::default();
-    let hit = |book: &Book, touches, price: i64, quantity| {
-        reach(book, touches).is_hit_by(5, Price::from_yen(price).units(), quantity, 100)
+    let hit_before = |auction: u64, book: &Book, touches, price: i64, quantity| {
+        let reach = reach(book, touches, TsNanos::from_nanos(auction));
+        reach.is_hit_by(5, Price::from_yen(price).units(), quantity, 100)
     };
+    let hit = |book: &Book, touches, price, quantity| hit_before(6, book, touches, price, quantity);
     assert!(!hit(&book, false, 10, 100), "nobody is there");
     book.buys.add(Price::from_yen(10), 1, 1);
     assert!(!hit(&book, false, 10, 100) && hit(&book, true, 10, 100));
@@ -362,6 +364,5 @@ fn what_matters_depends_on_the_kind_of_order() {
     assert!(hit(&book, false, 15, 100));
     book.remove_taker(4);
     assert!(!hit(&book, false, 15, 100));
-    book.add_to_auction(5, TsNanos::from_nanos(5));
-    assert!(hit(&book, false, 15, 1));
+    assert!(hit_before(5, &book, false, 15, 1), "an auction matters at every price");
 }

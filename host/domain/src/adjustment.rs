@@ -1,0 +1,184 @@
+//! Splits and reverse splits: how many shares become how many on an ex-rights date. The vendor's
+//! factor of prices (`AdjFactor`) is read as a fraction, so that shares stay exact.
+
+use std::fmt;
+
+use crate::instrument::{InstrumentIx, TickTable};
+use crate::money::Money;
+use crate::price::Price;
+use crate::time::JstDate;
+
+/// Each `old` shares become `new` ones. Both are 1 to [`Adjustment::TERM_MAX`] without a common
+/// divisor.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Adjustment {
+    new: u32,
+    old: u32,
+}
+
+/// What a number of shares becomes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AdjustedShares {
+    /// Whole shares.
+    pub whole: i64,
+    /// The part of a share beyond them, in units of one share divided by the adjustment's old shares.
+    pub rest: i64,
+}
+
+impl Adjustment {
+    /// The largest number of shares on either side.
+    pub const TERM_MAX: u32 = 1_000;
+
+    /// The fraction with terms of at most [`Self::TERM_MAX`] that is nearest to a vendor's factor of
+    /// prices: `0.5` says that one share becomes two. None where the text is no decimal number, or one
+    /// that no such fraction comes near (below 0.001 or above 1,000).
+    #[must_use]
+    pub fn of_price_factor(text: &str) -> Option<Self> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, ""));
+        let digits = whole.len() + part.len();
+        let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+        if digits == 0 || digits > 18 || !is_number(whole) || !is_number(part) {
+            return None;
+        }
+        let scale = 10_i128.pow(u32::try_from(part.len()).ok()?);
+        let value: i128 = format!("{whole}{part}").parse().ok()?;
+        let most = i128::from(Self::TERM_MAX);
+        if value * most < scale || value > scale * most {
+            return None;
+        }
+        // Of two that are equally near the one with the smaller terms, which comes first.
+        let mut best: Option<(i128, i128, i128)> = None;
+        for new in 1..=most {
+            let old = ((value * new * 2 + scale) / (scale * 2)).clamp(1, most);
+            let off = (value * new - old * scale).abs();
+            // off / (scale * new) is how far it is from the value.
+            if best.is_none_or(|(nearest, of, _)| off * of < nearest * new) {
+                best = Some((off, new, old));
+            }
+        }
+        let (_, new, old) = best?;
+        Some(Self { new: u32::try_from(new).ok()?, old: u32::try_from(old).ok()? })
+    }
+
+    /// Both terms: the new shares for so many old ones.
+    #[must_use]
+    pub const fn terms(self) -> (u32, u32) {
+        (self.new, self.old)
+    }
+
+    /// The adjustment with these terms, as [`Self::terms`] gave them.
+    #[must_use]
+    pub fn from_terms(new: u32, old: u32) -> Option<Self> {
+        let is_term = |term: u32| (1..=Self::TERM_MAX).contains(&term);
+        (is_term(new) && is_term(old)).then_some(Self { new, old })
+    }
+
+    /// Whether nothing changes.
+    #[must_use]
+    pub const fn is_none(self) -> bool {
+        self.new == self.old
+    }
+
+    /// What `shares` become.
+    #[must_use]
+    pub fn shares(self, shares: i64) -> AdjustedShares {
+        let (new, old) = (i128::from(self.new), i128::from(self.old));
+        let all = i128::from(shares) * new;
+        // A position of 64 bits that grows beyond them would be worth more than there is money.
+        let whole = i64::try_from(all / old).unwrap_or(i64::MAX);
+        AdjustedShares { whole, rest: (all % old) as i64 }
+    }
+
+    /// What a price becomes, to the nearest 1/10,000 yen, a half up; never 0.
+    #[must_use]
+    pub fn price(self, price: Price) -> Price {
+        let (new, old) = (i128::from(self.new), i128::from(self.old));
+        let units = (i128::from(price.units()) * old * 2 + new) / (new * 2);
+        Price::from_units(i64::try_from(units).unwrap_or(i64::MAX).max(1))
+    }
+
+    /// What the rest of a position is worth at an adjusted price, cut off at 1/10,000 yen.
+    #[must_use]
+    pub fn worth_of_rest(self, shares: AdjustedShares, price: Price) -> Money {
+        let worth = i128::from(shares.rest) * i128::from(price.units()) / i128::from(self.old);
+        Money::from_units(i64::try_from(worth).unwrap_or(i64::MAX))
+    }
+}
+
+impl fmt::Display for Adjustment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} for {}", self.new, self.old)
+    }
+}
+
+/// An adjustment of an instrument, with its ex-rights date.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ExRights {
+    /// The first date in Japan on which the shares trade without the rights.
+    pub date: JstDate,
+    /// The instrument, by its position in the run's list.
+    pub instrument: InstrumentIx,
+    /// How many shares become how many.
+    pub adjustment: Adjustment,
+}
+
+impl TickTable {
+    /// The price of the grid that is nearest to `price`, of two the higher; never 0.
+    #[must_use]
+    pub fn nearest(self, price: Price) -> Price {
+        let tick = self.tick_at(price).units().max(1);
+        let below = price.units() - price.units() % tick;
+        let is_above = below == 0 || (price.units() - below) * 2 >= tick;
+        let is_on_grid = below == price.units();
+        Price::from_units(if is_above && !is_on_grid { below.saturating_add(tick) } else { below })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(factor: &str, terms: Option<(u32, u32)>) {
+        assert_eq!(Adjustment::of_price_factor(factor).map(Adjustment::terms), terms, "{factor}");
+    }
+
+    #[test]
+    fn a_factor_is_the_nearest_fraction() {
+        check("1", Some((1, 1)));
+        check("1.0", Some((1, 1)));
+        check("0.5", Some((2, 1)));
+        check("0.33333333", Some((3, 1)));
+        check("0.3333", Some((3, 1)));
+        check("0.6666667", Some((3, 2)));
+        check("0.90909091", Some((11, 10)));
+        check("10.0", Some((1, 10)));
+        check("0.001", Some((1_000, 1)));
+        check("1000", Some((1, 1_000)));
+        for wrong in ["", "x", "-1", "0", "0.0", "0.0004", "1000.5", "1e3", "1.2.3", "0.5 "] {
+            check(wrong, None);
+        }
+    }
+
+    #[test]
+    fn shares_and_prices_are_exact() {
+        let split = Adjustment::of_price_factor("0.66666667").unwrap();
+        assert_eq!(split.to_string(), "3 for 2");
+        assert_eq!(split.shares(100), AdjustedShares { whole: 150, rest: 0 });
+        assert_eq!(split.shares(101), AdjustedShares { whole: 151, rest: 1 });
+        assert_eq!(split.price(Price::from_yen(1_000)).to_string(), "666.6667");
+        let reverse = Adjustment::of_price_factor("10").unwrap();
+        assert_eq!(reverse.shares(105), AdjustedShares { whole: 10, rest: 5 });
+        let price = reverse.price(Price::from_yen(123));
+        assert_eq!(price, Price::from_yen(1_230));
+        assert_eq!(reverse.worth_of_rest(reverse.shares(105), price), Money::from_yen(615));
+    }
+
+    #[test]
+    fn a_base_price_goes_to_the_nearest_tick() {
+        let nearest = |text: &str| TickTable::Normal.nearest(text.parse().unwrap()).to_string();
+        assert_eq!((nearest("333.3333"), nearest("666.6667")), ("333".into(), "667".into()));
+        assert_eq!((nearest("3002"), nearest("3002.5")), ("3000".into(), "3005".into()));
+        assert_eq!((nearest("0.2"), nearest("50")), ("1".into(), "50".into()));
+    }
+}

@@ -1,0 +1,173 @@
+//! Same-day round trips on a cash account (F11): the same money does not go in and out of the same
+//! issue within a day, as Tokyo brokers hold it (sa-kin-kessai).
+
+use domain::{Money, OrderRequest, OrderSide, Price, Quantity, ReasonCode, TimeInForce, TsNanos};
+
+use crate::Exchange;
+use crate::model::SameDayRoundTrips;
+use crate::order::OrderIx;
+use crate::rejection::{Check, reject};
+
+/// What was bought and sold of one issue on the present day.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct RoundTrips {
+    /// Shares held from before that are not sold yet; they count as sold first.
+    overnight: i64,
+    /// Shares bought with money of today's sale of this issue: they stay until tomorrow.
+    tied: i64,
+    /// What today's sales of shares bought today brought: it pays for this issue tomorrow again.
+    from_bought: Money,
+    /// What today's sales of shares held from before brought and what did not pay for this issue yet.
+    from_held: Money,
+}
+
+impl RoundTrips {
+    /// A day begins with so many shares.
+    pub(crate) const fn of_day(held: i64) -> Self {
+        let (from_bought, from_held) = (Money::ZERO, Money::ZERO);
+        Self { overnight: held, tied: 0, from_bought, from_held }
+    }
+
+    /// A sale that brought `proceeds`.
+    fn sell(&mut self, shares: i64, proceeds: Money) {
+        let overnight = shares.min(self.overnight);
+        let proceeds = proceeds.max(Money::ZERO);
+        let part = i128::from(proceeds.units()) * i128::from(overnight) / i128::from(shares.max(1));
+        // A part of a value of 64 bits has 64 bits.
+        let part = Money::from_units(part as i64);
+        self.overnight -= overnight;
+        self.from_held += part;
+        self.from_bought += proceeds - part;
+    }
+
+    /// A purchase, with `other` money besides that of today's sales of this issue.
+    fn buy(&mut self, shares: Quantity, price: Price, lot: Quantity, other: Money) {
+        let value = Money::checked_notional(price, shares).unwrap_or_default();
+        let paid = (value - other.max(Money::ZERO)).clamp(Money::ZERO, self.from_held);
+        self.from_held -= paid;
+        let units = paid.units().unsigned_abs();
+        let price = price.units().unsigned_abs().max(1);
+        let lot = lot.shares().max(1);
+        let tied = units.div_ceil(price).div_ceil(lot).saturating_mul(lot).min(shares.shares());
+        self.tied += tied.cast_signed();
+    }
+}
+
+impl Exchange {
+    /// A new day begins: what was bought and sold before it binds no more.
+    pub(crate) fn begin_round_trips(&mut self) {
+        for (market, position) in self.markets.iter_mut().zip(self.account.positions()) {
+            market.round_trips = RoundTrips::of_day(position.quantity);
+        }
+    }
+
+    /// Notes a fill before it is booked.
+    #[inline]
+    pub(crate) fn note_round_trip(
+        &mut self,
+        number: OrderIx,
+        price: Price,
+        quantity: Quantity,
+        fee: Money,
+    ) {
+        if self.model.same_day_round_trips == SameDayRoundTrips::Allow {
+            return;
+        }
+        let order = &self.orders[number];
+        // What is reserved for this order may pay for it; all else that is reserved is spent.
+        let free = self.account.free_cash() + order.reserved;
+        let request = &order.record.request;
+        let market = &mut self.markets[usize::from(request.instrument.0)];
+        match request.side {
+            OrderSide::Buy => {
+                let trips = &market.round_trips;
+                let other = free - trips.from_bought - trips.from_held;
+                market.round_trips.buy(quantity, price, market.instrument.lot, other);
+            }
+            OrderSide::Sell => {
+                let value = Money::checked_notional(price, quantity).unwrap_or_default();
+                market.round_trips.sell(quantity.shares().cast_signed(), value - fee);
+            }
+        }
+    }
+
+    /// An order does not trade shares against the money of their own trade of today. `free` is what is
+    /// left of the free money beside the order's own, and `selling` are the shares in sell orders with
+    /// the order's own.
+    pub(crate) fn check_round_trip(
+        &self,
+        request: &OrderRequest,
+        now: TsNanos,
+        free: Money,
+        selling: Quantity,
+    ) -> Check {
+        if self.model.same_day_round_trips == SameDayRoundTrips::Allow
+            || !self.may_trade_today(request.time_in_force, now)
+        {
+            return Ok(());
+        }
+        let trips = &self.markets[usize::from(request.instrument.0)].round_trips;
+        let held = self.account.held(request.instrument);
+        let text = match request.side {
+            OrderSide::Buy if free < trips.from_bought => format!(
+                "SAKIN_KESSAI: {} yen are from today's sale of shares bought today and cannot pay \
+                 for the same issue before tomorrow; {} yen less are free besides",
+                trips.from_bought,
+                trips.from_bought - free
+            ),
+            OrderSide::Sell if selling.shares().cast_signed() > held - trips.tied => format!(
+                "SAKIN_KESSAI: {} of {held} shares were bought with the money of today's sale of \
+                 the same issue and cannot be sold before tomorrow",
+                trips.tied
+            ),
+            _ => return Ok(()),
+        };
+        reject(ReasonCode::VenueRejected, text)
+    }
+
+    /// Whether an order sent at `now` can still trade on the present day.
+    fn may_trade_today(&self, life: TimeInForce, now: TsNanos) -> bool {
+        let Some(hours) = self.hours else { return true };
+        match life {
+            TimeInForce::AtTheOpen => hours.next_open(now).is_some(),
+            TimeInForce::AtTheClose => hours.next_close(now).is_some(),
+            _ => now < hours.close,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LOT: Quantity = Quantity::new(100);
+
+    fn yen(yen: i64) -> Money {
+        Money::from_yen(yen)
+    }
+
+    #[test]
+    fn shares_held_from_before_count_as_sold_first() {
+        let mut trips = RoundTrips::of_day(100);
+        trips.sell(300, yen(3_000));
+        let wanted =
+            RoundTrips { overnight: 0, tied: 0, from_bought: yen(2_000), from_held: yen(1_000) };
+        assert_eq!(trips, wanted);
+        trips.sell(100, yen(-1));
+        assert_eq!(trips, wanted, "a sale that cost more than it brought brings nothing");
+    }
+
+    #[test]
+    fn other_money_pays_first_and_shares_are_tied_in_whole_lots() {
+        let bought = |other| {
+            let mut trips = RoundTrips::of_day(1_000);
+            trips.sell(1_000, yen(1_000_000));
+            trips.buy(Quantity::new(500), Price::from_yen(1_000), LOT, yen(other));
+            (trips.tied, trips.from_held)
+        };
+        assert_eq!(bought(500_000), (0, yen(1_000_000)));
+        assert_eq!(bought(499_999), (100, yen(999_999)));
+        assert_eq!(bought(0), (500, yen(500_000)));
+        assert_eq!(bought(-7), (500, yen(500_000)), "what other issues have used is gone");
+    }
+}
