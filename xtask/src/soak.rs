@@ -6,7 +6,7 @@ use crate::process;
 use crate::project::Project;
 
 /// Paced sessions with clients' orders that are made again from their record; `cargo xtask test` takes
-/// a twentieth of them.
+/// 24 of them, so that each kind of session is among them.
 const SESSIONS: u64 = 200;
 /// Damaged components; `cargo xtask test` takes a tenth of them.
 const MUTATIONS: u64 = 10_000;

@@ -80,7 +80,7 @@ pub struct Exchange {
     markets: Vec<Market>,
     account: CashAccount,
     orders: Orders,
-    /// Orders that are not done, in the order in which they were sent.
+    /// Orders that are not done: the strategy's in the order in which they were sent, then clients'.
     open: BTreeSet<OrderIx>,
     /// At most one command under way and one end for each open order, and what was under way for
     /// orders that ended meanwhile.

@@ -334,7 +334,7 @@ mod tests {
         fn numbers_read_back_as_themselves(bits in any::<u64>()) {
             let value = f64::from_bits(bits);
             let text = text(value);
-            prop_assert!(serde_json::from_str::<serde_json::Value>(&text).is_ok(), "{}", text);
+            prop_assert!(serde_json::from_str::<Value>(&text).is_ok(), "{}", text);
             if value.is_finite() {
                 prop_assert_eq!(text.parse::<f64>().unwrap().to_bits(), bits);
             }

@@ -22,7 +22,7 @@ pub trait RunObserver {
         let _ = (total, counts_days);
     }
 
-    /// How far the run is; at most every [`crate::request::PROGRESS_EVERY`], and at the end of each day.
+    /// How far the run is; at most every few hundredths of a second, and at the end of each day.
     fn run_goes_on(&mut self, position: RunPosition) {
         let _ = position;
     }

@@ -59,7 +59,7 @@ pub enum StrategyError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What the system said of it.
         source: io::Error,
     },
     /// Something else than a program.

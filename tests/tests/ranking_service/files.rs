@@ -418,6 +418,6 @@ fn what_cannot_be_read_is_told_to_the_operator() {
     assert!(!reply.text().contains("7203") && !reply.text().contains("unreadable"));
     let log = served.log().join("\n");
     assert!(log.contains("Daily(\"7203\")") && log.contains("too long"), "{log}");
-    assert!(log.contains("method=GET route=\"/jp/{*path}\""), "{log}");
+    assert!(log.contains("method=\"GET\" route=\"/jp/{*path}\""), "{log}");
     assert!(!log.contains("stocks_daily") && !log.contains("unreadable"), "{log}");
 }
