@@ -141,7 +141,7 @@ impl RunRequest {
         }
     }
 
-    fn replay(
+    pub(crate) fn replay(
         &self,
         module: &StrategyModule,
         data: &DataSet,
@@ -173,7 +173,7 @@ impl RunRequest {
         Ok(totals?)
     }
 
-    fn manifest(
+    pub(crate) fn manifest(
         &self,
         options: &ReplayOptions,
         totals: &RunTotals,

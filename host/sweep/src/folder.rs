@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::execute::Results;
 use crate::journal::JOURNAL_FILE;
+use crate::luck::Luck;
 use crate::plan::Plan;
 use crate::score::Statistic;
 use crate::{page, table};
@@ -22,7 +23,7 @@ use replay::options::ReplayOptions;
 use results::output::{ComponentIdentity, InputFile};
 
 /// Version of the folder's form.
-pub const SWEEP_VERSION: u32 = 1;
+pub const SWEEP_VERSION: u32 = 2;
 /// The names of the tables and the page of a sweep that is complete, without their endings.
 const COMPLETE: &str = "sweep";
 /// The same of a sweep that is not.
@@ -69,6 +70,9 @@ pub struct SweepHeader<'a> {
     plan: Value,
     /// By what a walk forward chose; null without one.
     chosen_by: Option<&'a str>,
+    /// Whether a walk forward made the best run of each window again with window 1 before it chose
+    /// it; null without one.
+    choice_verified: Option<bool>,
     /// xxh3-128 of all options, in hexadecimal.
     all_options_xxh3_128: String,
     /// xxh3-128 of the exchange's rules, in hexadecimal.
@@ -77,6 +81,7 @@ pub struct SweepHeader<'a> {
 
 /// What pins a sweep: the first line of its journal. A journal with another header is not resumed.
 /// `shown` are the options in words, for messages and the page; all of `options` is pinned by a hash.
+/// `rank` says by what runs are ranked, and whether the best are verified.
 #[must_use]
 pub fn header(
     strategy: &ComponentIdentity,
@@ -84,14 +89,15 @@ pub fn header(
     options: &ReplayOptions,
     shown: &Value,
     plan: &Plan,
-    rank_by: Statistic,
+    rank: (Statistic, bool),
 ) -> Value {
     // Results depend on everything but the window; the configuration is the plan's.
     let pinned = ReplayOptions { window: 1, config_json: String::new(), ..options.clone() };
     let rules: Vec<String> = RULES.iter().map(|(name, text)| format!("{name}: {text}")).collect();
     let hash = |text: String| format!("{:032x}", xxh3_128(text.as_bytes()));
     // Only a walk forward chooses by the rank; otherwise it is a matter of looking.
-    let chosen_by = plan.walk_forward().map(|_| rank_by.name());
+    let chosen_by = plan.walk_forward().map(|_| rank.0.name());
+    let choice_verified = plan.walk_forward().map(|_| rank.1);
     json!(SweepHeader {
         sweep_version: SWEEP_VERSION,
         kumiki_version: env!("CARGO_PKG_VERSION"),
@@ -100,6 +106,7 @@ pub fn header(
         options: shown,
         plan: plan.described(),
         chosen_by,
+        choice_verified,
         all_options_xxh3_128: hash(format!("{pinned:?}")),
         fill_rules_xxh3_128: hash(rules.join("\n")),
     })
@@ -117,6 +124,10 @@ pub struct SweepManifest {
     pub runs_done: usize,
     /// Runs that failed.
     pub runs_failed: usize,
+    /// Runs that were made again with window 1.
+    pub runs_verified: usize,
+    /// Those of them in which something else happened then; they are not ranked.
+    pub runs_saw_the_future: usize,
     /// By what the best run was chosen.
     pub rank_by: String,
     /// The row of the best run, out-of-sample runs left out.
@@ -125,6 +136,8 @@ pub struct SweepManifest {
     pub best_parameters: Option<Value>,
     /// Return of the test runs one after the other; none without walk-forward.
     pub out_of_sample_return: Option<f64>,
+    /// How much of the best run may be luck.
+    pub luck: Luck,
     /// What the sweep was made from: the first line of its journal.
     #[schemars(with = "SweepHeader<'_>")]
     pub made_from: Value,
@@ -154,11 +167,14 @@ impl SweepManifest {
             runs_total: plan.rows(),
             runs_done: results.done(),
             runs_failed: results.failed(),
+            runs_verified: results.verified.len(),
+            runs_saw_the_future: results.futures_seen().count(),
             rank_by: rank_by.name().to_owned(),
             best_run: best,
             // A plain object of parameters, made by the line above.
             best_parameters: parameters.and_then(Result::ok),
             out_of_sample_return: out_of_sample_return(plan, results),
+            luck: Luck::of(plan, results, rank_by),
             made_from: header,
             columns: columns.collect(),
         }
@@ -218,9 +234,8 @@ impl SweepFolder {
         plan: &Plan,
         results: &Results,
         rank_by: Statistic,
-        header: Value,
+        manifest: &SweepManifest,
     ) -> Result<Vec<PathBuf>, SweepFolderError> {
-        let manifest = SweepManifest::new(plan, results, rank_by, header);
         let (name, other) =
             if results.is_complete() { (COMPLETE, PARTIAL) } else { (PARTIAL, COMPLETE) };
         let mut written = Vec::new();
@@ -232,11 +247,11 @@ impl SweepFolder {
         self.file(&parquet, |file| file.write_all(&bytes))?;
         let json = self.path.join(format!("{name}.json"));
         self.file(&json, |file| {
-            serde_json::to_writer_pretty(&mut *file, &manifest)?;
+            serde_json::to_writer_pretty(&mut *file, manifest)?;
             file.write_all(b"\n")
         })?;
         let html = self.path.join(format!("{name}.html"));
-        let text = page::render(plan, results, rank_by, &manifest);
+        let text = page::render(plan, results, rank_by, manifest);
         self.file(&html, |file| file.write_all(text.as_bytes()))?;
         written.extend([csv, parquet, json, html]);
         for ending in ["csv", "parquet", "json", "html"] {

@@ -1,7 +1,7 @@
-//! The journal of a sweep: one line for each finished run, so that a killed sweep goes on where it
-//! was.
+//! The journal of a sweep: one line for each finished run and each run that was verified, so that a
+//! killed sweep goes on where it was.
 //!
-//! The first line says which sweep it is; each other line is a run. A line is a JSON object whose
+//! The first line says which sweep it is. A line is a JSON object whose
 //! last member `checksum` is the xxh3-64 of the bytes before it. Lines are only ever appended. A last
 //! line that was cut off by a crash is dropped; damage anywhere else is an error.
 
@@ -38,7 +38,25 @@ pub struct Finished {
     pub error: Option<String>,
 }
 
-/// A line as its schema tells it: the first one pins the sweep, each other one is a finished run.
+/// A run that was made again with window 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verified {
+    /// Its row in the table.
+    pub verified_row: usize,
+    /// xxh3-128 of the event log with window 1; none when the run failed there.
+    pub digest: Option<String>,
+}
+
+/// A line after the first.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Finished(Box<Finished>),
+    Verified(Verified),
+}
+
+/// A line as its schema tells it: the first one pins the sweep, each other one is a run that was
+/// finished or verified.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum JournalLine {
@@ -46,6 +64,8 @@ pub enum JournalLine {
     Header(Sealed<SweepHeader<'static>>),
     /// A finished run.
     Finished(Sealed<Finished>),
+    /// A verified run.
+    Verified(Sealed<Verified>),
 }
 
 /// What a line holds, and its checksum.
@@ -107,6 +127,8 @@ pub struct Journal {
 pub struct Kept {
     /// Runs that need not run again, in the order they finished.
     pub runs: Vec<Finished>,
+    /// Runs that need not be verified again.
+    pub verified: Vec<Verified>,
     /// What was dropped, for people.
     pub warning: Option<String>,
 }
@@ -136,7 +158,19 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Io`] when the disk is full or gone.
     pub fn add(&mut self, run: &Finished) -> Result<(), JournalError> {
-        let line = sealed(run).map_err(|error| self.failed(error.into()))?;
+        self.append(run)
+    }
+
+    /// Adds a verified run. Once this returns, it survives the end of the process.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] when the disk is full or gone.
+    pub fn add_verified(&mut self, run: &Verified) -> Result<(), JournalError> {
+        self.append(run)
+    }
+
+    fn append(&mut self, content: &impl Serialize) -> Result<(), JournalError> {
+        let line = sealed(content).map_err(|error| self.failed(error.into()))?;
         self.file.write_all(line.as_bytes()).map_err(|error| self.failed(error))
     }
 
@@ -170,9 +204,10 @@ impl Journal {
             return Err(JournalError::OtherSweep { path: self.path.clone(), difference });
         }
         loop {
-            let next = lines.next::<Finished>(SWEEP_JOURNAL_LINE_MAX);
+            let next = lines.next::<Line>(SWEEP_JOURNAL_LINE_MAX);
             match next.map_err(|error| self.failed(error))? {
-                Next::Line(run) => kept.runs.push(run),
+                Next::Line(Line::Finished(run)) => kept.runs.push(*run),
+                Next::Line(Line::Verified(run)) => kept.verified.push(run),
                 Next::End => break,
                 Next::Torn(problem) => {
                     let line = lines.number;
@@ -338,8 +373,12 @@ mod tests {
         assert_eq!(open(&folder).unwrap().runs, runs);
         let (mut journal, _) = Journal::open(folder.path(), &header()).unwrap();
         journal.add(&run(3)).unwrap();
+        let again = [Some("0123"), None].map(|digest| digest.map(str::to_owned));
+        let again = again.map(|digest| Verified { verified_row: 2, digest });
+        again.iter().for_each(|run| journal.add_verified(run).unwrap());
         drop(journal);
-        assert_eq!(open(&folder).unwrap().runs.len(), 4);
+        let kept = open(&folder).unwrap();
+        assert_eq!((kept.runs.len(), kept.verified), (4, again.to_vec()));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! - [`plan`]: which runs there are, in the order of the table.
 //! - [`score`]: the few numbers that are kept of each run.
 //! - [`runner`] and [`execute`]: one run, and all of them on several threads.
+//! - [`verify`]: the best runs once more with window 1, which shows who saw the future.
+//! - [`luck`]: how much of the best run may be luck.
 //! - [`journal`]: finished runs on disk, so that a killed sweep goes on where it was.
 //! - [`table`], [`page`] and [`folder`]: what a sweep leaves.
 //!
@@ -15,18 +17,22 @@ pub mod execute;
 pub mod folder;
 pub mod grid;
 pub mod journal;
+pub mod limits;
+pub mod luck;
 pub mod page;
 pub mod plan;
 pub mod runner;
 pub mod sample;
 pub mod score;
 pub mod table;
+pub mod verify;
 pub mod windows;
 
 pub use execute::{Results, Sweep, SweepError, SweepProgress};
 pub use folder::{SweepFolder, SweepManifest, header};
 pub use grid::{Axis, Grid, GridError};
 pub use journal::{Journal, JournalError, Kept};
+pub use luck::Luck;
 pub use plan::{Choice, Phase, Plan};
 pub use runner::{Outcome, ReplayRunner, Runner};
 pub use score::{Score, Statistic};

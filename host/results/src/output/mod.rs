@@ -15,5 +15,5 @@ pub(crate) mod tables;
 pub(crate) use folder::FolderWriter;
 pub use folder::{AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, REPORT_FILE};
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
-pub use read::ReadError;
+pub use read::{ReadError, read_json};
 pub use tables::{Column, Kind, TABLES, Table};
