@@ -47,8 +47,11 @@ fn one_job_and_two_give_the_same_bytes_and_the_numbers_of_single_runs() {
     assert!(one == results(&user, "two"), "jobs or window changed the bytes");
     let names: Vec<&str> = one.keys().map(String::as_str).collect();
     assert_eq!(names, ["sweep.csv", "sweep.html", "sweep.json", "sweep.parquet"]);
-    // The first line of the journal tells what the nine runs were made from.
-    assert_eq!(schema::checked_values(&user.path("one/journal.jsonl"), "sweep-journal"), 10);
+    // The first line of the journal tells what the nine runs were made from; all nine were the best
+    // ten, and made again with window 1.
+    assert_eq!(schema::checked_values(&user.path("one/journal.jsonl"), "sweep-journal"), 19);
+    assert!(table.contains("9 runs came out the same with window 1"), "{table}");
+    assert!(table.contains("3 days; it is stated from 32 on"), "{table}");
     assert_eq!(schema::checked_values(&user.path("one/sweep.json"), "sweep-manifest"), 1);
 
     let table = read_table(user.path("one/sweep.parquet")).unwrap();
@@ -148,6 +151,7 @@ fn mistakes_get_an_answer_that_helps() {
         ("--grid fast=5,6 --rank-by luck --out out", 2, "there are: sharpe, return"),
         ("--grid fast=5,6 --jobs 0 --out out", 1, "ask for 1 to 256"),
         ("--grid fast=5,6 --window 0 --out out", 1, "it must be 1 to 65536"),
+        ("--grid fast=5,6 --verify few --out out", 2, "--verify"),
     ] {
         let (found, errors) = user.bad(&format!("{SWEEP} {arguments}"));
         assert_eq!(found, code, "{arguments}: {errors}");
@@ -222,7 +226,7 @@ fn a_killed_sweep_goes_on_and_ends_with_the_same_bytes() {
     assert!(notes.contains("was cut off") && notes.contains("of 300 runs are kept"), "{notes}");
     assert!(table.contains("300 of 300 runs done"), "{table}");
     assert!(results(&user, "killed") == results(&user, "whole"));
-    assert_eq!(journal_lines(&user, "killed"), 301);
+    assert_eq!(journal_lines(&user, "killed"), 311, "and the best ten again");
 }
 
 /// Ctrl-C, as a terminal sends it.
@@ -271,4 +275,60 @@ fn two_sweeps_at_once_into_one_folder_are_refused() {
     assert!(errors.contains("is in use by another sweep"), "{errors}");
     child.kill().unwrap();
     child.wait().unwrap();
+}
+
+#[test]
+fn a_strategy_that_reads_ahead_is_caught_and_not_ranked() {
+    let user = UserFolder::with_sample(2, 4_000);
+    let sweep = |more: &str| {
+        let mut command = user.command("replay sweep");
+        command.arg(built::test_guest("peeks-ahead"));
+        command.args("--data data --instrument 7203.TSE --grid a=1,2,3 --quiet".split(' '));
+        let output = command.args(more.split(' ')).output().unwrap();
+        let text = String::from_utf8(output.stdout).unwrap();
+        (output.status.code(), text, String::from_utf8(output.stderr).unwrap())
+    };
+    let (code, _, errors) = sweep("--out trusting --verify 0");
+    assert_eq!(code, Some(0), "{errors}");
+    let trusting = read_table(user.path("trusting/sweep.parquet")).unwrap();
+    let Some(Values::Int(fills)) = trusting.column("fills") else { panic!("no fills") };
+    assert!(fills.iter().flatten().all(|fills| *fills > 2), "it has to trade to be caught");
+
+    let (code, table, errors) = sweep("--out checked");
+    assert_eq!(code, Some(4), "no run is left to be ranked: {errors}");
+    assert!(table.contains("3 of 3 runs SAW THE FUTURE and are not ranked"), "{table}");
+    assert!(!table.contains("best by"), "{table}");
+    let checked = read_table(user.path("checked/sweep.parquet")).unwrap();
+    let Some(Values::Text(verified)) = checked.column("verified") else { panic!("not verified") };
+    assert!(verified.iter().all(|text| text.as_deref() == Some("saw the future")));
+    let manifest = fs::read_to_string(user.path("checked/sweep.json")).unwrap();
+    let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(manifest["best_run"], serde_json::Value::Null);
+    assert_eq!(manifest["runs_saw_the_future"], 3);
+    assert_eq!(manifest["luck"]["trials"], 0);
+    let page = fs::read_to_string(user.path("checked/sweep.html")).unwrap();
+    assert!(page.contains("\"verified\":[false,false,false]"));
+
+    // One trade at a time it sees nothing, and everything is the same.
+    let (code, table, errors) = sweep("--out strict --window 1");
+    assert_eq!(code, Some(0), "{errors}");
+    assert!(table.contains("3 runs came out the same with window 1"), "{table}");
+}
+
+#[test]
+fn a_sweep_over_enough_days_says_how_much_may_be_luck() {
+    let user = UserFolder::with_sample(32, 500);
+    let (text, _) = good(&user, &format!("{SWEEP} {SMALL} --out out --format json"));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let luck = &value["sweep"]["luck"];
+    assert_eq!((luck["trials"].as_u64(), luck["overfitting_runs"].as_u64()), (Some(9), Some(9)));
+    for name in ["deflated_sharpe", "overfitting_probability"] {
+        let share = luck[name].as_f64().unwrap();
+        assert!((0.0..=1.0).contains(&share), "{name}: {share}");
+    }
+    assert_eq!(value["top"][0]["verified"], "yes");
+    let (table, _) = good(&user, &format!("{SWEEP} {SMALL} --out out"));
+    for word in ["deflated Sharpe ratio", "in 9 trials", "probability of overfitting"] {
+        assert!(table.contains(word), "{word} is missing in\n{table}");
+    }
 }

@@ -98,9 +98,9 @@ pub(crate) fn lint(project: &Project) -> Result<()> {
     process::run(command.args(["--all-targets", "--", "--deny", "warnings"]))
 }
 
-/// Runs the tests of the guests' workspace natively.
-pub(crate) fn test(project: &Project) -> Result<()> {
-    process::run(&mut natively(project, "test"))
+/// Runs the tests of the guests' workspace natively; gives what they wrote.
+pub(crate) fn test(project: &Project) -> Result<String> {
+    process::run_and_read(natively(project, "test").args(["--", "--show-output"]))
 }
 
 fn natively(project: &Project, task: &str) -> std::process::Command {

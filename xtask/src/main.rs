@@ -15,6 +15,7 @@ mod process;
 mod project;
 mod python;
 mod schemas;
+mod skips;
 mod soak;
 mod steps;
 mod test;

@@ -1,6 +1,7 @@
 //! Child processes: run one, read one, show one so that it can be typed again.
 
 use std::ffi::OsStr;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -12,6 +13,32 @@ pub(crate) fn run(command: &mut Command) -> Result<()> {
         command.status().with_context(|| format!("could not start `{}`", shown(command)))?;
     if status.success() {
         return Ok(());
+    }
+    bail!(
+        "the command ended with {status}; to repeat it alone, in the project's folder:\n    {}",
+        shown(command)
+    );
+}
+
+/// Runs a command like [`run`], shows what it writes to stdout, and gives it too.
+pub(crate) fn run_and_read(command: &mut Command) -> Result<String> {
+    let mut child = command
+        .stdout(Stdio::piped())
+        .spawn()
+        .with_context(|| format!("could not start `{}`", shown(command)))?;
+    let mut read = String::new();
+    if let Some(out) = child.stdout.take() {
+        for line in BufReader::new(out).split(b'\n') {
+            let line = line?;
+            let line = String::from_utf8_lossy(&line);
+            println!("{line}");
+            read.push_str(&line);
+            read.push('\n');
+        }
+    }
+    let status = child.wait()?;
+    if status.success() {
+        return Ok(read);
     }
     bail!(
         "the command ended with {status}; to repeat it alone, in the project's folder:\n    {}",

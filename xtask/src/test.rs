@@ -1,8 +1,11 @@
 //! `cargo xtask test`: everything that must hold, step by step.
 
-use anyhow::Result;
+use std::fs;
+
+use anyhow::{Context, Result};
 
 use crate::project::Project;
+use crate::skips::Skips;
 use crate::steps::Steps;
 use crate::{doctor, guests, heavy, host, process, python, schemas};
 
@@ -11,6 +14,7 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     doctor::require(project, !no_lint)?;
     heavy::announce(project);
     let mut steps = Steps::new(if no_lint { 5 } else { 8 });
+    let mut skips = Skips::default();
     if !no_lint {
         steps.step("format", || format(project))?;
     }
@@ -20,10 +24,10 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
         steps.step("documentation", || document(project))?;
     }
     steps.step("host", || host::build(project))?;
-    steps.step("tests", || test(project))?;
+    steps.step("tests", || test(project, &mut skips))?;
     steps.step("schemas", || schemas::check(project))?;
-    steps.step("statistics against Python packages", || python::test(project))?;
-    println!("{}", steps.verdict());
+    steps.step("statistics against Python packages", || python::test(project, &mut skips))?;
+    println!("{}; {}", steps.verdict(), skips.told());
     Ok(())
 }
 
@@ -47,16 +51,25 @@ fn document(project: &Project) -> Result<()> {
     process::run(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
-fn test(project: &Project) -> Result<()> {
+fn test(project: &Project, skips: &mut Skips) -> Result<()> {
     // The guests first: they take seconds, and the last counts on the screen are the project's.
-    guests::test(project)?;
-    if doctor::has_nextest(project) {
-        // nextest does not run the examples of the documentation.
-        process::run(project.cargo().args(["test", "--doc", "--release", "--workspace"]))?;
+    skips.take_output(&guests::test(project)?);
+    if !doctor::has_nextest(project) {
         let mut command = project.cargo();
-        command.args(["nextest", "run", "--cargo-profile", "release", "--workspace"]);
-        process::run(&mut command)
-    } else {
-        process::run(project.cargo().args(["test", "--release", "--workspace"]))
+        command.args(["test", "--release", "--workspace", "--", "--show-output"]);
+        skips.take_output(&process::run_and_read(&mut command)?);
+        return Ok(());
     }
+    // nextest does not run the examples of the documentation.
+    let mut command = project.cargo();
+    command.args(["test", "--doc", "--release", "--workspace", "--", "--show-output"]);
+    skips.take_output(&process::run_and_read(&mut command)?);
+    let mut command = project.cargo();
+    command.args(["nextest", "run", "--cargo-profile", "release", "--workspace"]);
+    process::run(&mut command)?;
+    // Where .config/nextest.toml has it written.
+    let report = project.target.join("nextest").join("default").join("junit.xml");
+    let read = fs::read_to_string(&report);
+    skips.take_report(&read.with_context(|| format!("cannot read {}", report.display()))?);
+    Ok(())
 }

@@ -72,6 +72,9 @@ pub(crate) enum ReplayCommand {
     Compare(CompareArgs),
     /// Show a strategy's decisions with the orders they explain and what became of them.
     Narrative(NarrativeArgs),
+    /// Make a run again from its folder, one trade at a time and with nothing cached, and compare.
+    #[command(after_help = VERIFY_HELP)]
+    Verify(VerifyArgs),
     /// Run one strategy over many combinations of its parameters, on all cores.
     #[command(after_help = SWEEP_EXAMPLES)]
     Sweep(Box<SweepArgs>),
@@ -243,6 +246,48 @@ pub(crate) struct SweepArgs {
     /// How many of the best runs are printed.
     #[arg(long, value_name = "N", default_value_t = 20)]
     pub(crate) top: usize,
+
+    /// Make so many of the best runs again with window 1, and those chosen and tested in a walk
+    /// forward: a run in which something else happens then saw the future and is not ranked.
+    /// 0 for none.
+    #[arg(long, value_name = "N", default_value_t = 10)]
+    pub(crate) verify: usize,
+}
+
+const VERIFY_HELP: &str = "\
+Examples:
+  kumiki replay verify runs/5-50 --data data
+  kumiki replay verify runs/mine --data data --strategy ./my_strategy.wasm --format json
+
+Exit codes: 0 the same came out; 4 something else came out with window 1: the strategy saw the future,
+or the results were made by another version or changed; 5 the data or the strategy is not what the run
+was made from, which is named, and nothing was run; 1 and 2 as everywhere.";
+
+#[derive(Debug, Args)]
+pub(crate) struct VerifyArgs {
+    /// Folder of a run (`kumiki replay run --out DIR`).
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// Folder with the vendor's files that the run was made from.
+    #[arg(long, value_name = "DIR", default_value = "data")]
+    pub(crate) data: PathBuf,
+
+    /// The strategy's file; default: the built-in strategy of the name in the run's manifest.
+    #[arg(long, value_name = "STRATEGY")]
+    pub(crate) strategy: Option<String>,
+
+    /// Where the built-in strategies are.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_STRATEGIES")]
+    pub(crate) strategies: Option<PathBuf>,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+
+    /// No progress line.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
 }
 
 #[derive(Debug, Args)]

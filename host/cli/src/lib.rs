@@ -1,6 +1,7 @@
 //! The kumiki command line: arguments in, one command, an exit code out.
 //!
-//! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed, 130 interrupted.
+//! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed, 4 a run did not come out
+//! the same with window 1, 5 what a run was made from has changed, 130 interrupted.
 
 #![allow(
     clippy::print_stdout,
@@ -25,6 +26,7 @@ mod rank;
 mod replay_results;
 mod replay_run;
 mod replay_sweep;
+mod replay_verify;
 mod schemas;
 mod sql;
 mod standard_error;
@@ -41,6 +43,10 @@ use logging::LogDefault;
 
 /// The strategy failed; what it did before is in the results.
 const STRATEGY_FAILED: u8 = 3;
+/// A run did not come out the same again.
+const DIFFERENT: u8 = 4;
+/// Data or strategy are not those that a run was made from.
+const INPUTS_CHANGED: u8 = 5;
 /// The user stopped it.
 const INTERRUPTED: u8 = 130;
 
@@ -50,6 +56,8 @@ enum Ending {
     Done,
     Problems,
     StrategyFailed,
+    Different,
+    InputsChanged,
     Interrupted,
 }
 
@@ -85,6 +93,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
             replay_results::narrative(narrative)
         }
         Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(sweep),
+        Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),
         Command::Data(DataCommand::Convert(convert)) => data::convert(convert),
@@ -111,6 +120,8 @@ pub fn main() -> ExitCode {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Problems) => ExitCode::FAILURE,
         Ok(Ending::StrategyFailed) => ExitCode::from(STRATEGY_FAILED),
+        Ok(Ending::Different) => ExitCode::from(DIFFERENT),
+        Ok(Ending::InputsChanged) => ExitCode::from(INPUTS_CHANGED),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => {
             output::failure(&told_once(&error));

@@ -24,9 +24,9 @@ pub(crate) fn system_cache() -> Option<PathBuf> {
 }
 
 /// The folder with the built-in strategies: as asked for, else beside the program.
-fn strategies_folder(folders: &FolderArgs) -> Result<PathBuf> {
-    if let Some(folder) = &folders.strategies {
-        return Ok(folder.clone());
+pub(crate) fn strategies_folder(asked: Option<&Path>) -> Result<PathBuf> {
+    if let Some(folder) = asked {
+        return Ok(folder.to_owned());
     }
     let program = env::current_exe().context("cannot find out where this program is")?;
     Ok(program.parent().unwrap_or(Path::new(".")).join("strategies"))
@@ -34,5 +34,6 @@ fn strategies_folder(folders: &FolderArgs) -> Result<PathBuf> {
 
 /// Where strategies are, as asked for.
 pub(crate) fn strategies(folders: &FolderArgs) -> Result<Strategies> {
-    Ok(Strategies { folder: strategies_folder(folders)?, cache: cache_folder(folders)? })
+    let folder = strategies_folder(folders.strategies.as_deref())?;
+    Ok(Strategies { folder, cache: cache_folder(folders)? })
 }

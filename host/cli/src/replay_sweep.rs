@@ -15,8 +15,8 @@ use replay::request::{RunRequest, component_identity};
 use sandbox::StrategyModule;
 use serde_json::{Value, json};
 use sweep::{
-    Choice, Grid, Journal, Phase, Plan, ReplayRunner, Results, Score, Statistic, Sweep,
-    SweepFolder, SweepManifest, SweepProgress, header,
+    Choice, Grid, Journal, Kept, Phase, Plan, ReplayRunner, Results, Score, Statistic, Sweep,
+    SweepFolder, SweepManifest, SweepProgress, header, verify::Verdict,
 };
 
 use crate::Ending;
@@ -25,7 +25,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::replay_run::{self, Screen};
 use crate::strategy;
-use crate::terminal::{columns, grouped, percent};
+use crate::terminal::{columns, grouped, pairs, percent};
 
 /// Trades handed to the strategy at once unless the user says otherwise; several times faster than
 /// one, with the same results.
@@ -58,15 +58,18 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
         eprintln!("going on in {}: {kept} of {all} runs are kept", folder.path().display());
     }
     let watch = Stopwatch::start();
-    let results =
-        sweep(args, &module, &loaded, &options, &plan, &mut journal, kept.runs, &interrupt)?;
+    let results = sweep(args, &module, &loaded, &options, &plan, &mut journal, kept, &interrupt)?;
     let running_s = watch.elapsed().as_secs_f64();
-    let files = folder.write(&plan, &results, args.rank_by, header.clone())?;
-    let report = Report { args, plan: &plan, results: &results, header, files, running_s };
+    let manifest = SweepManifest::new(&plan, &results, args.rank_by, header);
+    let files = folder.write(&plan, &results, args.rank_by, &manifest)?;
+    let report = Report { args, plan: &plan, results: &results, manifest, files, running_s };
     report.print();
     Ok(if results.is_complete() {
-        let failed = report.manifest().runs_failed;
-        if failed == plan.rows() { Ending::StrategyFailed } else { Ending::Done }
+        match &report.manifest {
+            manifest if manifest.runs_failed == plan.rows() => Ending::StrategyFailed,
+            SweepManifest { best_run: None, runs_saw_the_future: 1.., .. } => Ending::Different,
+            _ => Ending::Done,
+        }
     } else {
         let (done, all) = (results.done(), plan.rows());
         eprintln!(
@@ -109,7 +112,8 @@ fn sweep_header(
         "warning": options.model.warning(),
         "limits": limit_values(&request.limits),
     });
-    header(&strategy, &loaded.inputs, options, &shown, plan, args.rank_by)
+    let rank = (args.rank_by, args.verify > 0);
+    header(&strategy, &loaded.inputs, options, &shown, plan, rank)
 }
 
 #[expect(clippy::too_many_arguments, reason = "everything that one sweep needs, named once")]
@@ -120,7 +124,7 @@ fn sweep(
     options: &ReplayOptions,
     plan: &Plan,
     journal: &mut Journal,
-    kept: Vec<sweep::Finished>,
+    kept: Kept,
     interrupt: &Interrupt,
 ) -> Result<Results> {
     let limits = args.run.limits.of_strategy()?;
@@ -136,6 +140,7 @@ fn sweep(
         plan,
         rank_by: args.rank_by,
         runner: &runner,
+        verify: args.verify,
         jobs: args.jobs.unwrap_or_else(cores),
         stop: interrupt.flag(),
     };
@@ -153,9 +158,11 @@ fn so_far(rank_by: Statistic, plan: &Plan, progress: SweepProgress) -> String {
         Some(format!("best {rank_by} {number:.3} at {values}"))
     });
     let failed = (progress.failed > 0).then(|| format!("{} failed", progress.failed));
+    let verified = (progress.verified > 0).then(|| format!("{} verified", progress.verified));
     let plain = (!std::io::stderr().is_terminal())
         .then(|| format!("{} of {} runs", progress.done, progress.total));
-    let parts: Vec<String> = [plain, best, failed].into_iter().flatten().collect();
+    let parts = [plain, best, failed, verified].into_iter().flatten();
+    let parts: Vec<String> = parts.collect();
     parts.join(", ")
 }
 
@@ -172,7 +179,7 @@ struct Report<'a> {
     args: &'a SweepArgs,
     plan: &'a Plan,
     results: &'a Results,
-    header: Value,
+    manifest: SweepManifest,
     files: Vec<PathBuf>,
     running_s: f64,
 }
@@ -193,12 +200,8 @@ impl Report<'_> {
         ranked
     }
 
-    fn manifest(&self) -> SweepManifest {
-        SweepManifest::new(self.plan, self.results, self.args.rank_by, self.header.clone())
-    }
-
     fn table(&self) {
-        let manifest = self.manifest();
+        let manifest = &self.manifest;
         let made = self.results.done() - self.results.kept;
         println!(
             "{} of {} runs done, {} failed, {} kept from before; {} in {:.1} s ({:.1} runs/s)",
@@ -222,16 +225,45 @@ impl Report<'_> {
                 println!("\nreturn of the test windows one after the other: {}", percent(all));
             }
         }
+        print!("\n{}", pairs(&self.luck()));
         if let Some(error) = self.first_error() {
             println!("\nfirst failed run: {error}");
         }
-        if let Some(warning) = self.header["options"]["warning"].as_str() {
+        if let Some(warning) = self.manifest.made_from["options"]["warning"].as_str() {
             println!("\n{warning}");
         }
         let page = self.files.iter().find(|path| path.extension().is_some_and(|end| end == "html"));
         if let Some(page) = page {
             println!("\npage: {}", page.display());
         }
+    }
+
+    /// What the best run may owe to luck, and which runs saw the future.
+    fn luck(&self) -> Vec<(&'static str, String)> {
+        let (manifest, luck) = (&self.manifest, &self.manifest.luck);
+        let or_why = |share: Option<f64>, why: &Option<String>| match share {
+            Some(share) => percent(share),
+            None => format!("- ({})", why.as_deref().unwrap_or("unknown")),
+        };
+        let deflated = match (luck.deflated_sharpe, luck.expected_max_sharpe) {
+            (Some(share), Some(chance)) => format!(
+                "{} (luck alone shows a Sharpe ratio of {chance:.3} in {} trials)",
+                percent(share),
+                luck.trials
+            ),
+            (share, _) => or_why(share, &luck.deflated_sharpe_missing),
+        };
+        let overfitting = or_why(luck.overfitting_probability, &luck.overfitting_missing);
+        let verified = match (manifest.runs_verified, manifest.runs_saw_the_future) {
+            (0, _) => "none".to_owned(),
+            (runs, 0) => format!("{runs} runs came out the same with window 1"),
+            (runs, seen) => format!("{seen} of {runs} runs SAW THE FUTURE and are not ranked"),
+        };
+        vec![
+            ("deflated Sharpe ratio", deflated),
+            ("probability of overfitting", overfitting),
+            ("verified", verified),
+        ]
     }
 
     fn rows(&self, rows: &[usize]) -> Vec<Vec<String>> {
@@ -241,13 +273,17 @@ impl Report<'_> {
         head.extend(has_folds.then(|| "days".to_owned()));
         head.extend(axes);
         head.extend(NUMBERS.map(str::to_owned));
+        head.push("verified".to_owned());
         let mut table = vec![head];
         for row in rows {
             let Some(run) = self.results.rows.get(*row).and_then(Option::as_ref) else { continue };
             let mut line = vec![row.to_string()];
             line.extend(has_folds.then(|| self.days(*row)));
             line.extend(self.values(run.combination));
-            line.extend(run.score.as_ref().map_or_else(Vec::new, numbers));
+            if let Some(score) = &run.score {
+                line.extend(numbers(score));
+                line.push(self.results.verdict(*row).map_or("-", Verdict::as_str).to_owned());
+            }
             table.push(line);
         }
         table
@@ -291,12 +327,13 @@ impl Report<'_> {
                 "parameters": config.and_then(|text| serde_json::from_str::<Value>(&text).ok()),
                 "numbers": run.and_then(|run| run.score.as_ref()).map(json_numbers),
                 "error": run.and_then(|run| run.error.as_ref()),
+                "verified": self.results.verdict(*row).map(Verdict::as_str),
             })
         };
         let tests = (0..self.plan.folds().len()).map(|fold| self.plan.test_row(fold));
         let files: Vec<String> = self.files.iter().map(|path| name(path)).collect();
         let whole = json!({
-            "sweep": self.manifest(),
+            "sweep": self.manifest,
             "kept": self.results.kept,
             "top": self.top().iter().map(run).collect::<Vec<_>>(),
             "out_of_sample": tests.map(|row| run(&row)).collect::<Vec<_>>(),

@@ -31,7 +31,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
     let mut schemas: Vec<(String, String)> = [
         ("replay-run.json", format!("{:#}\n", replay_run_schema())),
         ("replay-sweep.json", format!("{:#}\n", replay_sweep_schema())),
-        ("statistics.md", definitions_markdown()),
+        ("statistics.md", definitions_markdown() + &sweep::luck::definitions_markdown()),
         ("ranking.graphql", crate::rank::service_sdl()),
         ("update-report.json", format!("{:#}\n", update::report_schema())),
         (RUN_EVENTS, format!("{:#}\n", schema::event_line())),

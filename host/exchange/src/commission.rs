@@ -6,7 +6,7 @@ use std::str::FromStr;
 use domain::Money;
 use domain::limits::COMMISSION_TIERS_MAX;
 use domain::price::UNITS_PER_YEN;
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use thiserror::Error;
 
 /// How to write a commission; part of every error about one.
@@ -279,6 +279,12 @@ fn parse_rate(text: &str) -> Option<Commission> {
 impl Serialize for Commission {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Commission {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer)?.parse().map_err(serde::de::Error::custom)
     }
 }
 

@@ -7,13 +7,13 @@ use domain::GuestLimit;
 use domain::Quantity;
 use domain::limits::ORDERS_MAX;
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::commission::{Commission, CommissionError};
 
 /// How the simulated exchange fills orders. [`ExecutionModel::rules`] says it in words.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct ExecutionModel {
     /// Time from an order's sending to its arrival, in nanoseconds.

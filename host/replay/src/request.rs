@@ -151,7 +151,7 @@ impl RunRequest {
         }
     }
 
-    fn replay(
+    pub(crate) fn replay(
         &self,
         module: &StrategyModule,
         data: &DataSet,
@@ -183,7 +183,7 @@ impl RunRequest {
         Ok(totals?)
     }
 
-    fn manifest(
+    pub(crate) fn manifest(
         &self,
         options: &ReplayOptions,
         totals: &RunTotals,

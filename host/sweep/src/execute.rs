@@ -3,6 +3,7 @@
 //! Each thread takes the next run that nobody has taken, so two threads are busy to the end whatever
 //! the single runs take. One more thread, the caller's, writes the journal and tells the progress.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -11,11 +12,12 @@ use std::time::Duration;
 use domain::limits::SWEEP_JOBS_MAX;
 use thiserror::Error;
 
-use crate::finished::{Finished, Results};
-use crate::journal::{Journal, JournalError};
+use crate::finished::{Finished, Results, Verified};
+use crate::journal::{Journal, JournalError, Kept};
+use crate::luck;
 use crate::plan::Plan;
 use crate::runner::{Outcome, Runner};
-use crate::score::Statistic;
+use crate::score::{Score, Statistic};
 
 /// Finished runs that may wait for the journal, for each thread.
 const WAITING_PER_JOB: usize = 4;
@@ -57,6 +59,8 @@ pub struct SweepProgress {
     pub kept: usize,
     /// Runs that failed.
     pub failed: usize,
+    /// Runs that were made again with window 1.
+    pub verified: usize,
     /// The best run so far, not out of sample: its row and its number.
     pub best: Option<(usize, f64)>,
 }
@@ -69,6 +73,8 @@ pub struct Sweep<'a> {
     pub rank_by: Statistic,
     /// Who runs it.
     pub runner: &'a dyn Runner,
+    /// How many of the best runs are made again with window 1; none at all for 0.
+    pub verify: usize,
     /// Runs at the same time.
     pub jobs: usize,
     /// Set from outside to end early.
@@ -76,13 +82,21 @@ pub struct Sweep<'a> {
 }
 
 /// A run to be made.
-struct Job {
-    row: usize,
-    combination: u64,
-    days: Range<usize>,
+pub(crate) struct Job {
+    pub(crate) row: usize,
+    pub(crate) combination: u64,
+    pub(crate) days: Range<usize>,
+    /// Whether it was made before and is made again with window 1.
+    pub(crate) again: bool,
 }
 
-type Told = Result<Finished, (usize, String)>;
+/// What a thread has done.
+enum Done {
+    Finished(Box<Finished>),
+    Verified(Verified),
+}
+
+type Told = Result<Done, (usize, String)>;
 
 impl Sweep<'_> {
     /// Makes all runs that `kept` does not have, and adds each to the journal.
@@ -92,27 +106,15 @@ impl Sweep<'_> {
     pub fn run(
         &self,
         journal: &mut Journal,
-        kept: Vec<Finished>,
+        kept: Kept,
         tell: &mut dyn FnMut(SweepProgress),
     ) -> Result<Results, SweepError> {
         if !(1..=SWEEP_JOBS_MAX).contains(&self.jobs) {
             return Err(SweepError::Jobs(self.jobs));
         }
-        let mut rows = vec![None; self.plan.rows()];
-        for run in kept {
-            let row = run.row;
-            *rows.get_mut(row).ok_or(SweepError::UnknownRow(row))? = Some(run);
-        }
-        let kept = rows.iter().flatten().count();
-        let mut keeper = Keeper {
-            sweep: self,
-            results: Results { rows, kept },
-            journal,
-            tell,
-            best: None,
-            failed: 0,
-            done: 0,
-        };
+        let results = self.results_of(kept)?;
+        let mut keeper =
+            Keeper { sweep: self, results, journal, tell, best: None, failed: 0, done: 0 };
         keeper.count_kept();
         let chosen = |run: usize| self.plan.run(run).combination.is_some();
         self.make(
@@ -120,14 +122,35 @@ impl Sweep<'_> {
             &mut keeper,
         )?;
         if !self.plan.folds().is_empty() && !self.is_stopped() {
-            let tests = keeper.choose()?;
-            self.make(self.jobs_for(tests.into_iter(), &keeper), &mut keeper)?;
+            // A run that saw the future must not be chosen.
+            self.verify(Self::best_of_folds, &mut keeper)?;
+            if !self.is_stopped() {
+                let tests = keeper.choose()?;
+                self.make(self.jobs_for(tests.into_iter(), &keeper), &mut keeper)?;
+            }
         }
+        self.verify(Self::named_runs, &mut keeper)?;
         keeper.journal.sync()?;
         Ok(keeper.results)
     }
 
-    fn is_stopped(&self) -> bool {
+    fn results_of(&self, kept: Kept) -> Result<Results, SweepError> {
+        let mut results = Results { rows: vec![None; self.plan.rows()], ..Results::default() };
+        for run in kept.runs {
+            let row = run.row;
+            *results.rows.get_mut(row).ok_or(SweepError::UnknownRow(row))? = Some(run);
+        }
+        for run in kept.verified {
+            if run.verified_row >= results.rows.len() {
+                return Err(SweepError::UnknownRow(run.verified_row));
+            }
+            results.verified.insert(run.verified_row, run);
+        }
+        results.kept = results.done();
+        Ok(results)
+    }
+
+    pub(crate) fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
@@ -138,19 +161,25 @@ impl Sweep<'_> {
             .filter_map(|row| {
                 let run = self.plan.run(row);
                 let combination = run.combination.or_else(|| keeper.best_of_fold(run.fold?))?;
-                Some(Job { row, combination, days: run.days })
+                Some(Job { row, combination, days: run.days, again: false })
             })
             .collect()
     }
 
-    fn make(&self, jobs: Vec<Job>, keeper: &mut Keeper<'_, '_>) -> Result<(), SweepError> {
+    pub(crate) fn make(
+        &self,
+        jobs: Vec<Job>,
+        keeper: &mut Keeper<'_, '_>,
+    ) -> Result<(), SweepError> {
         let (next, broken) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let sampled = luck::sampled_rows(self.plan);
         let threads = self.jobs.min(jobs.len());
         std::thread::scope(|scope| {
             let (sender, receiver) = sync_channel::<Told>(WAITING_PER_JOB * self.jobs);
             for _ in 0..threads {
-                let (sender, jobs, next, broken) = (sender.clone(), &jobs, &next, &broken);
-                scope.spawn(move || self.work(jobs, next, broken, &sender));
+                let (sender, next, broken) = (sender.clone(), &next, &broken);
+                let todo = Todo { jobs: &jobs, sampled: &sampled, next, broken };
+                scope.spawn(move || self.work(&todo, &sender));
             }
             drop(sender);
             let mut ended = Ok(());
@@ -168,7 +197,8 @@ impl Sweep<'_> {
                     continue;
                 }
                 ended = match told {
-                    Ok(run) => keeper.keep(run),
+                    Ok(Done::Finished(run)) => keeper.keep(*run),
+                    Ok(Done::Verified(run)) => keeper.keep_verified(run),
                     Err((row, reason)) => Err(SweepError::Host { row, reason }),
                 };
                 if ended.is_err() {
@@ -180,21 +210,24 @@ impl Sweep<'_> {
         })
     }
 
-    fn work(&self, jobs: &[Job], next: &AtomicUsize, broken: &AtomicBool, to: &SyncSender<Told>) {
-        while !self.is_stopped() && !broken.load(Ordering::Relaxed) {
-            let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { return };
+    fn work(&self, todo: &Todo<'_>, to: &SyncSender<Told>) {
+        while !self.is_stopped() && !todo.broken.load(Ordering::Relaxed) {
+            let next = todo.next.fetch_add(1, Ordering::Relaxed);
+            let Some(job) = todo.jobs.get(next) else { return };
+            let (row, days) = (job.row, job.days.clone());
             let config = self.plan.grid().config_json(job.combination);
-            let finished = |score, error| Finished {
-                row: job.row,
-                combination: Some(job.combination),
-                score,
-                error,
+            let outcome = match job.again {
+                false => self.runner.run(&config, days, self.stop),
+                true => self.runner.run_strictly(&config, days, self.stop),
             };
-            let told = match self.runner.run(&config, job.days.clone(), self.stop) {
-                Ok(Outcome::Scored(score)) => Ok(finished(Some(score), None)),
-                Ok(Outcome::Failed(error)) => Ok(finished(None, Some(error))),
+            let told = match outcome {
                 Ok(Outcome::Stopped) => return,
-                Err(reason) => Err((job.row, reason)),
+                Ok(outcome) if job.again => Ok(Done::Verified(Verified {
+                    verified_row: row,
+                    digest: outcome.score().map(|score| score.digest),
+                })),
+                Ok(outcome) => Ok(Done::Finished(Box::new(todo.finished(job, outcome)))),
+                Err(reason) => Err((row, reason)),
             };
             if to.send(told).is_err() {
                 return;
@@ -203,10 +236,35 @@ impl Sweep<'_> {
     }
 }
 
+/// What threads share.
+struct Todo<'a> {
+    jobs: &'a [Job],
+    /// Rows whose daily returns are kept.
+    sampled: &'a [u64],
+    next: &'a AtomicUsize,
+    broken: &'a AtomicBool,
+}
+
+impl Todo<'_> {
+    fn finished(&self, job: &Job, outcome: Outcome) -> Finished {
+        let error = match &outcome {
+            Outcome::Failed(error) => Some(error.clone()),
+            Outcome::Scored(_) | Outcome::Stopped => None,
+        };
+        let mut score = outcome.score();
+        if let Some(score) = &mut score
+            && self.sampled.binary_search(&(job.row as u64)).is_err()
+        {
+            score.return_blocks = None;
+        }
+        Finished { row: job.row, combination: Some(job.combination), score, error }
+    }
+}
+
 /// Takes in finished runs.
-struct Keeper<'a, 's> {
+pub(crate) struct Keeper<'a, 's> {
     sweep: &'s Sweep<'s>,
-    results: Results,
+    pub(crate) results: Results,
     journal: &'a mut Journal,
     tell: &'a mut dyn FnMut(SweepProgress),
     best: Option<usize>,
@@ -218,6 +276,11 @@ impl Keeper<'_, '_> {
     fn count_kept(&mut self) {
         self.failed = self.results.failed();
         self.done = self.results.kept;
+        self.find_best();
+    }
+
+    /// The best run so far, when runs were added or taken out of the ranking.
+    pub(crate) fn find_best(&mut self) {
         let plan = self.sweep.plan;
         let chosen = (0..plan.rows()).filter(|row| plan.run(*row).combination.is_some());
         self.best = self.results.best(chosen, self.sweep.rank_by);
@@ -236,16 +299,21 @@ impl Keeper<'_, '_> {
         Ok(())
     }
 
+    fn keep_verified(&mut self, run: Verified) -> Result<(), SweepError> {
+        self.journal.add_verified(&run)?;
+        self.results.verified.insert(run.verified_row, run);
+        self.tell();
+        Ok(())
+    }
+
     fn tell(&mut self) {
-        let number = |row: usize| {
-            let score = self.results.rows[row].as_ref()?.score.as_ref()?;
-            Some((row, self.sweep.rank_by.of(score)?))
-        };
+        let number = |row: usize| Some((row, self.sweep.rank_by.of(self.results.score(row)?)?));
         let progress = SweepProgress {
             done: self.done,
             total: self.results.rows.len(),
             kept: self.results.kept,
             failed: self.failed,
+            verified: self.results.verified.len(),
             best: self.best.and_then(number),
         };
         (self.tell)(progress);
@@ -264,8 +332,13 @@ impl Keeper<'_, '_> {
         let rows: Vec<usize> = folds.clone().map(|fold| plan.test_row(fold)).collect();
         for (fold, row) in folds.zip(rows.iter().copied()) {
             if self.results.rows[row].is_none() && self.best_of_fold(fold).is_none() {
-                let error = "every run to choose from failed".to_owned();
-                self.keep(Finished { row, combination: None, score: None, error: Some(error) })?;
+                let mut trained = plan.train_rows(fold);
+                let error = match trained.any(|row| self.results.saw_the_future(row)) {
+                    false => "every run to choose from failed",
+                    true => "every run to choose from failed or saw the future",
+                };
+                let error = Some(error.to_owned());
+                self.keep(Finished { row, combination: None, score: None, error })?;
             }
         }
         Ok(rows)

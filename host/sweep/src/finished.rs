@@ -1,4 +1,6 @@
-//! Finished runs: one, and all that a sweep has, row by row.
+//! Finished runs: one, one that was verified, and all that a sweep has, row by row.
+
+use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -18,20 +20,33 @@ pub struct Finished {
     pub error: Option<String>,
 }
 
+/// A run that was made again with window 1.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Verified {
+    /// Its row in the table.
+    pub verified_row: usize,
+    /// xxh3-128 of the event log with window 1; none when the run failed there.
+    pub digest: Option<String>,
+}
+
 /// What a sweep has, row by row.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Results {
     /// The runs in the order of the table; none where one was not run.
     pub rows: Vec<Option<Finished>>,
     /// Runs that were kept from before.
     pub kept: usize,
+    /// What runs gave that were made again with window 1, by their rows.
+    pub verified: BTreeMap<usize, Verified>,
+    /// Whether runs that should have been made again were not.
+    pub is_unverified: bool,
 }
 
 impl Results {
-    /// Whether every run is done.
+    /// Whether every run is done, and those are verified that should be.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.rows.iter().all(Option::is_some)
+        !self.is_unverified && self.rows.iter().all(Option::is_some)
     }
 
     /// Runs that are done.
@@ -46,20 +61,31 @@ impl Results {
         self.rows.iter().flatten().filter(|run| run.score.is_none()).count()
     }
 
-    /// The rows of these that have numbers, the best first; of equal ones the earlier.
+    /// The rows of these that have numbers and did not see the future, the best first; of equal ones
+    /// the earlier.
     #[must_use]
     pub fn ranked(&self, rows: impl Iterator<Item = usize>, by: Statistic) -> Vec<usize> {
-        let score = |row: usize| self.rows.get(row)?.as_ref()?.score.as_ref();
-        let mut ranked: Vec<usize> = rows.filter(|row| score(*row).is_some()).collect();
-        ranked.sort_by(|left, right| {
-            by.compare(score(*left), score(*right)).then_with(|| left.cmp(right))
-        });
+        let mut ranked: Vec<usize> = rows.filter(|row| self.is_ranked(*row)).collect();
+        ranked.sort_by(|left, right| self.compare(*left, *right, by));
         ranked
     }
 
-    /// The best of these rows; none when none has numbers.
+    /// The best of these rows; none when none is ranked.
     #[must_use]
     pub fn best(&self, rows: impl Iterator<Item = usize>, by: Statistic) -> Option<usize> {
-        self.ranked(rows, by).first().copied()
+        rows.filter(|row| self.is_ranked(*row))
+            .min_by(|left, right| self.compare(*left, *right, by))
+    }
+
+    pub(crate) fn score(&self, row: usize) -> Option<&Score> {
+        self.rows.get(row)?.as_ref()?.score.as_ref()
+    }
+
+    fn is_ranked(&self, row: usize) -> bool {
+        self.score(row).is_some() && !self.saw_the_future(row)
+    }
+
+    fn compare(&self, left: usize, right: usize, by: Statistic) -> std::cmp::Ordering {
+        by.compare(self.score(left), self.score(right)).then_with(|| left.cmp(&right))
     }
 }

@@ -84,9 +84,8 @@ impl SweepFolder {
         plan: &Plan,
         results: &Results,
         rank_by: Statistic,
-        header: Value,
+        manifest: &SweepManifest,
     ) -> Result<Vec<PathBuf>, SweepFolderError> {
-        let manifest = SweepManifest::new(plan, results, rank_by, header);
         let (name, other) =
             if results.is_complete() { (COMPLETE, PARTIAL) } else { (PARTIAL, COMPLETE) };
         let mut written = Vec::new();
@@ -98,11 +97,11 @@ impl SweepFolder {
         self.file(&parquet, |file| file.write_all(&bytes))?;
         let json = self.path.join(format!("{name}.json"));
         self.file(&json, |file| {
-            serde_json::to_writer_pretty(&mut *file, &manifest)?;
+            serde_json::to_writer_pretty(&mut *file, manifest)?;
             file.write_all(b"\n")
         })?;
         let html = self.path.join(format!("{name}.html"));
-        let text = page::render(plan, results, rank_by, &manifest);
+        let text = page::render(plan, results, rank_by, manifest);
         self.file(&html, |file| file.write_all(text.as_bytes()))?;
         written.extend([csv, parquet, json, html]);
         for ending in ["csv", "parquet", "json", "html"] {

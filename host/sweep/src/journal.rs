@@ -1,7 +1,7 @@
-//! The journal of a sweep: one line for each finished run, so that a killed sweep goes on where it
-//! was.
+//! The journal of a sweep: one line for each finished run and each run that was verified, so that a
+//! killed sweep goes on where it was.
 //!
-//! The first line says which sweep it is; each other line is a run. A line is a JSON object whose
+//! The first line says which sweep it is. A line is a JSON object whose
 //! last member `checksum` is the xxh3-64 of the bytes before it. Lines are only ever appended. A last
 //! line that was cut off by a crash is dropped; damage anywhere else is an error.
 
@@ -16,7 +16,7 @@ use serde_json::Value;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::finished::Finished;
+use crate::finished::{Finished, Verified};
 use crate::manifest::SweepHeader;
 
 /// Its name in the sweep's folder.
@@ -25,7 +25,16 @@ const CHECKSUM: &str = ",\"checksum\":\"";
 /// Bytes of a header, which holds all values of the grid.
 const HEADER_MAX: usize = 64 << 20;
 
-/// A line as its schema tells it: the first one pins the sweep, each other one is a finished run.
+/// A line after the first.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Finished(Box<Finished>),
+    Verified(Verified),
+}
+
+/// A line as its schema tells it: the first one pins the sweep, each other one is a run that was
+/// finished or verified.
 #[derive(Debug, JsonSchema)]
 #[schemars(untagged)]
 pub enum JournalLine {
@@ -33,6 +42,8 @@ pub enum JournalLine {
     Header(Sealed<SweepHeader<'static>>),
     /// A finished run.
     Finished(Sealed<Finished>),
+    /// A verified run.
+    Verified(Sealed<Verified>),
 }
 
 /// What a line holds, and its checksum.
@@ -94,6 +105,8 @@ pub struct Journal {
 pub struct Kept {
     /// Runs that need not run again, in the order they finished.
     pub runs: Vec<Finished>,
+    /// Runs that need not be verified again.
+    pub verified: Vec<Verified>,
     /// What was dropped, for people.
     pub warning: Option<String>,
 }
@@ -123,7 +136,19 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Io`] when the disk is full or gone.
     pub fn add(&mut self, run: &Finished) -> Result<(), JournalError> {
-        let line = sealed(run).map_err(|error| self.failed(error.into()))?;
+        self.append(run)
+    }
+
+    /// Adds a verified run. Once this returns, it survives the end of the process.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] when the disk is full or gone.
+    pub fn add_verified(&mut self, run: &Verified) -> Result<(), JournalError> {
+        self.append(run)
+    }
+
+    fn append(&mut self, content: &impl Serialize) -> Result<(), JournalError> {
+        let line = sealed(content).map_err(|error| self.failed(error.into()))?;
         self.file.write_all(line.as_bytes()).map_err(|error| self.failed(error))
     }
 
@@ -157,9 +182,10 @@ impl Journal {
             return Err(JournalError::OtherSweep { path: self.path.clone(), difference });
         }
         loop {
-            let next = lines.next::<Finished>(SWEEP_JOURNAL_LINE_MAX);
+            let next = lines.next::<Line>(SWEEP_JOURNAL_LINE_MAX);
             match next.map_err(|error| self.failed(error))? {
-                Next::Line(run) => kept.runs.push(run),
+                Next::Line(Line::Finished(run)) => kept.runs.push(*run),
+                Next::Line(Line::Verified(run)) => kept.verified.push(run),
                 Next::End => break,
                 Next::Torn(problem) => {
                     let line = lines.number;
@@ -325,8 +351,12 @@ mod tests {
         assert_eq!(open(&folder).unwrap().runs, runs);
         let (mut journal, _) = Journal::open(folder.path(), &header()).unwrap();
         journal.add(&run(3)).unwrap();
+        let again = [Some("0123"), None].map(|digest| digest.map(str::to_owned));
+        let again = again.map(|digest| Verified { verified_row: 2, digest });
+        again.iter().for_each(|run| journal.add_verified(run).unwrap());
         drop(journal);
-        assert_eq!(open(&folder).unwrap().runs.len(), 4);
+        let kept = open(&folder).unwrap();
+        assert_eq!((kept.runs.len(), kept.verified), (4, again.to_vec()));
     }
 
     #[test]

@@ -5,6 +5,8 @@
 //! - [`plan`]: which runs there are, in the order of the table.
 //! - [`score`]: the few numbers that are kept of each run.
 //! - [`runner`] and [`execute`]: one run, and all of them on several threads.
+//! - [`verify`]: the best runs once more with window 1, which shows who saw the future.
+//! - [`luck`]: how much of the best run may be luck.
 //! - [`journal`]: finished runs on disk, so that a killed sweep goes on where it was.
 //! - [`finished`]: what came out, row by row; [`manifest`]: what it was made from.
 //! - [`table`], [`page`] and [`folder`]: what a sweep leaves.
@@ -17,6 +19,8 @@ pub mod finished;
 pub mod folder;
 pub mod grid;
 pub mod journal;
+pub mod limits;
+pub mod luck;
 pub mod manifest;
 pub mod page;
 pub mod plan;
@@ -24,6 +28,7 @@ pub mod runner;
 pub mod sample;
 pub mod score;
 pub mod table;
+pub mod verify;
 pub mod windows;
 
 pub use execute::{Sweep, SweepError, SweepProgress};
@@ -31,6 +36,7 @@ pub use finished::{Finished, Results};
 pub use folder::SweepFolder;
 pub use grid::{Axis, Grid, GridError};
 pub use journal::{Journal, JournalError, Kept};
+pub use luck::Luck;
 pub use manifest::{SweepManifest, header};
 pub use plan::{Choice, Phase, Plan};
 pub use runner::{Outcome, ReplayRunner, Runner};

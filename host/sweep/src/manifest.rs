@@ -9,12 +9,13 @@ use serde_json::{Value, json};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::finished::Results;
+use crate::luck::Luck;
 use crate::plan::Plan;
 use crate::score::Statistic;
 use crate::table;
 
 /// Version of the folder's form.
-pub const SWEEP_VERSION: u32 = 1;
+pub const SWEEP_VERSION: u32 = 2;
 
 /// What a sweep was made from.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -33,6 +34,9 @@ pub struct SweepHeader<'a> {
     plan: Value,
     /// By what a walk forward chose; null without one.
     chosen_by: Option<&'a str>,
+    /// Whether a walk forward made the best run of each window again with window 1 before it chose
+    /// it; null without one.
+    choice_verified: Option<bool>,
     /// xxh3-128 of all options, in hexadecimal.
     all_options_xxh3_128: String,
     /// xxh3-128 of the exchange's rules, in hexadecimal.
@@ -41,6 +45,7 @@ pub struct SweepHeader<'a> {
 
 /// What pins a sweep: the first line of its journal. A journal with another header is not resumed.
 /// `shown` are the options in words, for messages and the page; all of `options` is pinned by a hash.
+/// `rank` says by what runs are ranked, and whether the best are verified.
 #[must_use]
 pub fn header(
     strategy: &ComponentIdentity,
@@ -48,14 +53,15 @@ pub fn header(
     options: &ReplayOptions,
     shown: &Value,
     plan: &Plan,
-    rank_by: Statistic,
+    rank: (Statistic, bool),
 ) -> Value {
     // Results depend on everything but the window; the configuration is the plan's.
     let pinned = ReplayOptions { window: 1, config_json: String::new(), ..options.clone() };
     let rules: Vec<String> = RULES.iter().map(|(name, text)| format!("{name}: {text}")).collect();
     let hash = |text: String| format!("{:032x}", xxh3_128(text.as_bytes()));
     // Only a walk forward chooses by the rank; otherwise it is a matter of looking.
-    let chosen_by = plan.walk_forward().map(|_| rank_by.name());
+    let chosen_by = plan.walk_forward().map(|_| rank.0.name());
+    let choice_verified = plan.walk_forward().map(|_| rank.1);
     json!(SweepHeader {
         sweep_version: SWEEP_VERSION,
         kumiki_version: env!("CARGO_PKG_VERSION"),
@@ -64,6 +70,7 @@ pub fn header(
         options: shown,
         plan: plan.described(),
         chosen_by,
+        choice_verified,
         all_options_xxh3_128: hash(format!("{pinned:?}")),
         fill_rules_xxh3_128: hash(rules.join("\n")),
     })
@@ -81,6 +88,10 @@ pub struct SweepManifest {
     pub runs_done: usize,
     /// Runs that failed.
     pub runs_failed: usize,
+    /// Runs that were made again with window 1.
+    pub runs_verified: usize,
+    /// Those of them in which something else happened then; they are not ranked.
+    pub runs_saw_the_future: usize,
     /// By what the best run was chosen.
     pub rank_by: String,
     /// The row of the best run, out-of-sample runs left out.
@@ -89,6 +100,8 @@ pub struct SweepManifest {
     pub best_parameters: Option<Value>,
     /// Return of the test runs one after the other; none without walk-forward.
     pub out_of_sample_return: Option<f64>,
+    /// How much of the best run may be luck.
+    pub luck: Luck,
     /// What the sweep was made from: the first line of its journal.
     #[schemars(with = "SweepHeader<'_>")]
     pub made_from: Value,
@@ -110,11 +123,14 @@ impl SweepManifest {
             runs_total: plan.rows(),
             runs_done: results.done(),
             runs_failed: results.failed(),
+            runs_verified: results.verified.len(),
+            runs_saw_the_future: results.futures_seen().count(),
             rank_by: rank_by.name().to_owned(),
             best_run: best,
             // A plain object of parameters, made by the line above.
             best_parameters: parameters.and_then(Result::ok),
             out_of_sample_return: out_of_sample_return(plan, results),
+            luck: Luck::of(plan, results, rank_by),
             made_from: header,
             columns: table::columns(plan).iter().map(table::Column::described).collect(),
         }

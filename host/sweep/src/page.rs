@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value, json};
 
-use crate::finished::Results;
+use crate::finished::{Finished, Results};
+use crate::luck::DEFINITIONS;
 use crate::manifest::SweepManifest;
 use crate::plan::{Phase, Plan};
 use crate::score::Statistic;
+use crate::verify::Verdict;
 use results::report::escape;
 
 /// The page around the data. Between pairs of `@@` stands the name of the part that goes there.
@@ -88,10 +90,17 @@ fn data(plan: &Plan, results: &Results, manifest: &SweepManifest, rows: &[usize]
             })
         })
         .collect();
+    let luck: Vec<Value> = DEFINITIONS
+        .into_iter()
+        .map(|(name, title, unit, text)| {
+            json!({ "name": name, "title": title, "unit": unit, "text": text })
+        })
+        .collect();
     json!({
         "manifest": manifest,
         "axes": plan.grid().axes(),
         "fixed": plan.grid().fixed(),
+        "luck": luck,
         "period": plan.period(&(0..plan.days().len())),
         "folds": folds,
         "statistics": statistics,
@@ -119,6 +128,8 @@ fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
     let mut indexes = vec![Vec::new(); plan.grid().axes().len()];
     let mut numbers: Map<String, Value> = Map::new();
     let (mut folds, mut tests, mut failures) = (Vec::new(), Vec::new(), Vec::new());
+    let verdict =
+        |run: &&Finished| results.verdict(run.row).map(|verdict| verdict == Verdict::Same);
     let (mut errors, mut known) = (Vec::new(), BTreeMap::new());
     let runs: Vec<_> = rows.iter().filter_map(|row| results.rows[*row].as_ref()).collect();
     for run in &runs {
@@ -150,9 +161,10 @@ fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
         numbers.insert(one.name().to_owned(), json!(column));
     }
     let row: Vec<usize> = runs.iter().map(|run| run.row).collect();
+    let same: Vec<Option<bool>> = runs.iter().map(verdict).collect();
     json!({
         "row": row, "places": indexes, "fold": folds, "test": tests,
-        "failure": failures, "errors": errors, "numbers": numbers,
+        "failure": failures, "errors": errors, "numbers": numbers, "verified": same,
     })
 }
 
@@ -183,7 +195,7 @@ mod tests {
             let error = (row == 3).then(|| "<!-- </script> oh".to_owned());
             Some(Finished { row, combination: Some(row as u64), score, error })
         };
-        Results { rows: (0..plan.rows()).map(run).collect(), kept: 0 }
+        Results { rows: (0..plan.rows()).map(run).collect(), ..Results::default() }
     }
 
     fn page(rows_max: usize) -> (String, Value) {

@@ -13,6 +13,9 @@ use replay::{MarketDay, ReplayOptions, replay};
 use results::RunStatus;
 use results::sink::TotalsOnly;
 
+/// Trades handed over at once where nothing may be seen before its time.
+const STRICT_WINDOW: u32 = 1;
+
 /// Gives a fresh strategy; an error is the host's, not the strategy's.
 pub type Instantiate<'a> = dyn Fn() -> Result<Box<dyn StrategyRuntime>, String> + Sync + 'a;
 
@@ -27,6 +30,16 @@ pub enum Outcome {
     Stopped,
 }
 
+impl Outcome {
+    /// The numbers of a run that went through.
+    pub(crate) fn score(self) -> Option<Score> {
+        match self {
+            Self::Scored(score) => Some(score),
+            Self::Failed(_) | Self::Stopped => None,
+        }
+    }
+}
+
 /// Runs single runs. Threads share one: the data is read-only, each run has its own strategy.
 pub trait Runner: Sync {
     /// Runs the strategy with these parameters over the trading days at these indexes.
@@ -34,6 +47,17 @@ pub trait Runner: Sync {
     /// # Errors
     /// When the host fails; the sweep ends then.
     fn run(
+        &self,
+        config_json: &str,
+        days: Range<usize>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, String>;
+
+    /// The same run with window 1: no trade is in the strategy's memory before its time.
+    ///
+    /// # Errors
+    /// When the host fails; the sweep ends then.
+    fn run_strictly(
         &self,
         config_json: &str,
         days: Range<usize>,
@@ -66,8 +90,30 @@ impl Runner for ReplayRunner<'_> {
         days: Range<usize>,
         stop: &AtomicBool,
     ) -> Result<Outcome, String> {
+        self.run_with(self.options.window, config_json, days, stop)
+    }
+
+    fn run_strictly(
+        &self,
+        config_json: &str,
+        days: Range<usize>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, String> {
+        self.run_with(STRICT_WINDOW, config_json, days, stop)
+    }
+}
+
+impl ReplayRunner<'_> {
+    fn run_with(
+        &self,
+        window: u32,
+        config_json: &str,
+        days: Range<usize>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, String> {
         let mut strategy = (self.instantiate)()?;
-        let options = ReplayOptions { config_json: config_json.to_owned(), ..self.options.clone() };
+        let config_json = config_json.to_owned();
+        let options = ReplayOptions { window, config_json, ..self.options.clone() };
         let days = self.days[days].iter().cloned();
         let work = || {
             let stop = |_| stop.load(Ordering::Relaxed).then_some(RunCommand::Stop);

@@ -8,6 +8,7 @@ use domain::Money;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
+use crate::luck::{ReturnBlocks, shape};
 use results::summary::Summary;
 use results::totals::RunTotals;
 
@@ -48,6 +49,19 @@ pub struct Score {
     #[serde(with = "exact")]
     #[schemars(with = "Option<String>")]
     pub sharpe: Option<f64>,
+    /// Days of the run.
+    pub days: u64,
+    /// Skewness of the daily returns; none without any change.
+    #[serde(with = "exact")]
+    #[schemars(with = "Option<String>")]
+    pub skewness: Option<f64>,
+    /// Kurtosis of the daily returns, 3 for a normal distribution; none without any change.
+    #[serde(with = "exact")]
+    #[schemars(with = "Option<String>")]
+    pub kurtosis: Option<f64>,
+    /// The daily returns in blocks; none for few days, and for runs outside the sample.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub return_blocks: Option<Box<ReturnBlocks>>,
     /// Value of everything bought and sold.
     #[schemars(with = "i64")]
     pub turnover: Money,
@@ -63,6 +77,8 @@ pub struct Score {
 pub fn score(totals: &RunTotals) -> Score {
     let summary = Summary::new(totals);
     let drawdown = totals.performance.drawdown.deepest();
+    let returns = totals.performance.returns();
+    let shape = shape(returns.daily());
     Score {
         trades_seen: totals.trades_seen,
         orders: totals.order_counts.all,
@@ -75,6 +91,10 @@ pub fn score(totals: &RunTotals) -> Score {
         max_drawdown: drawdown.map_or(Money::ZERO, |one| one.depth()),
         max_drawdown_ratio: Some(summary.max_drawdown_ratio),
         sharpe: summary.sharpe,
+        days: summary.days,
+        skewness: shape.map(|shape| shape.0),
+        kurtosis: shape.map(|shape| shape.1),
+        return_blocks: ReturnBlocks::of(returns.daily()).map(Box::new),
         turnover: totals.performance.turnover,
         commission: totals.commission,
         digest: summary.event_log_digest,
@@ -220,6 +240,10 @@ pub(super) fn scored(sharpe: Option<f64>, max_drawdown_ratio: f64) -> Score {
         max_drawdown: Money::from_units(12_345),
         max_drawdown_ratio: Some(max_drawdown_ratio),
         sharpe,
+        days: 3,
+        skewness: Some(0.5),
+        kurtosis: Some(3.0),
+        return_blocks: None,
         turnover: Money::from_yen(1_000_000),
         commission: Money::ZERO,
         digest: "0123".to_owned(),

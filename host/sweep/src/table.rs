@@ -9,8 +9,10 @@ use serde_json::{Value, json};
 
 use crate::finished::{Finished, Results};
 use crate::grid::param_value;
-use crate::plan::{Plan, PlannedRun};
+use crate::luck::{self, Trials};
+use crate::plan::{Phase, Plan, PlannedRun};
 use crate::score::Score;
+use crate::verify::Verdict;
 
 /// Rows of one row group of the Parquet file.
 const GROUP_ROWS: usize = 65_536;
@@ -45,6 +47,9 @@ struct Row<'a> {
     /// The values of the swept parameters, in the order of the axes; none where no combination ran.
     values: Vec<&'a str>,
     run: &'a Finished,
+    /// What it was chosen from.
+    trials: Trials,
+    verdict: Option<Verdict>,
 }
 
 /// One value of a row.
@@ -93,6 +98,17 @@ impl Row<'_> {
     /// A number of the run, which a failed run does not have.
     fn number<C: Into<Cell>>(&self, of: impl Fn(&Score) -> C) -> Cell {
         self.run.score.as_ref().map(of).into()
+    }
+
+    /// Of the runs that were chosen from: a test run was not one of them.
+    fn deflated_sharpe(&self) -> Option<f64> {
+        let is_trial = self.planned.phase != Phase::Test;
+        let is_trial = is_trial && self.verdict != Some(Verdict::SawTheFuture);
+        self.run
+            .score
+            .as_ref()
+            .filter(|_| is_trial)
+            .and_then(|run| self.trials.deflated_sharpe(run))
     }
 }
 
@@ -149,11 +165,20 @@ pub fn tail_columns() -> Vec<Column> {
             row.number(|score| score.max_drawdown_ratio);
         optional "sharpe": Double, "mean per deviation of the daily returns, times the root of 252",
             row.number(|score| score.sharpe);
+        optional "skewness": Double, "skewness of the daily returns",
+            row.number(|score| score.skewness);
+        optional "kurtosis": Double, "kurtosis of the daily returns, 3 for a normal distribution",
+            row.number(|score| score.kurtosis);
+        optional "deflated_sharpe": Double, "probability that the Sharpe ratio is above that of luck",
+            row.deflated_sharpe();
         optional "turnover": Yen, "value of everything bought and sold, yen",
             row.number(|score| score.turnover);
         optional "commission": Yen, "fees, yen", row.number(|score| score.commission);
         optional "digest": Text, "xxh3-128 of the event log",
             row.number(|score| score.digest.clone());
+        optional "verified": Text,
+            "yes: with window 1 the same happened; saw the future: it did not; empty: not looked at",
+            row.verdict.map(Verdict::as_str);
     }
 }
 
@@ -212,15 +237,32 @@ fn parameter(value: &Value, kind: Kind) -> Cell {
     })
 }
 
-/// The cells of a finished run, in the order of the columns.
-fn cells<'a>(
+/// What the rows of a table share.
+struct Sheet<'a> {
     plan: &'a Plan,
-    columns: &'a [Column],
-    run: &'a Finished,
-) -> impl Iterator<Item = Cell> + 'a {
-    let values = run.combination.map(|combination| plan.grid().values(combination));
-    let row = Row { plan, planned: plan.run(run.row), values: values.unwrap_or_default(), run };
-    columns.iter().map(move |column| (column.cell)(&row))
+    results: &'a Results,
+    columns: Vec<Column>,
+    trials: Trials,
+}
+
+impl<'a> Sheet<'a> {
+    fn new(plan: &'a Plan, results: &'a Results) -> Self {
+        Self { plan, results, columns: columns(plan), trials: luck::trials(plan, results) }
+    }
+
+    /// The cells of a finished run, in the order of the columns.
+    fn cells(&self, run: &Finished) -> Vec<Cell> {
+        let values = run.combination.map(|combination| self.plan.grid().values(combination));
+        let row = Row {
+            plan: self.plan,
+            planned: self.plan.run(run.row),
+            values: values.unwrap_or_default(),
+            run,
+            trials: self.trials,
+            verdict: self.results.verdict(run.row),
+        };
+        self.columns.iter().map(|column| (column.cell)(&row)).collect()
+    }
 }
 
 /// Writes the runs that are done as CSV: a header line, one line for each run, empty for no value.
@@ -228,11 +270,11 @@ fn cells<'a>(
 /// # Errors
 /// When the sink fails.
 pub fn write_csv(plan: &Plan, results: &Results, sink: impl Write) -> std::io::Result<()> {
-    let columns = columns(plan);
+    let sheet = Sheet::new(plan, results);
     let mut writer = csv::WriterBuilder::new().from_writer(sink);
-    writer.write_record(columns.iter().map(|column| &column.field.name))?;
+    writer.write_record(sheet.columns.iter().map(|column| &column.field.name))?;
     for run in results.rows.iter().flatten() {
-        writer.write_record(cells(plan, &columns, run).map(text))?;
+        writer.write_record(sheet.cells(run).into_iter().map(text))?;
     }
     writer.flush()
 }
@@ -258,15 +300,15 @@ pub fn write_parquet<W: Write + Send>(
     results: &Results,
     sink: W,
 ) -> Result<W, ParquetError> {
-    let columns = columns(plan);
-    let fields: Vec<Field> = columns.iter().map(|column| column.field.clone()).collect();
+    let sheet = Sheet::new(plan, results);
+    let fields: Vec<Field> = sheet.columns.iter().map(|column| column.field.clone()).collect();
     let mut writer = TableWriter::new(sink, &fields)?;
     let runs: Vec<&Finished> = results.rows.iter().flatten().collect();
     for group in runs.chunks(GROUP_ROWS) {
         let mut values: Vec<Values> =
             fields.iter().map(|field| Values::empty(field.kind)).collect();
         for run in group {
-            for (values, cell) in values.iter_mut().zip(cells(plan, &columns, run)) {
+            for (values, cell) in values.iter_mut().zip(sheet.cells(run)) {
                 push(values, cell);
             }
         }
@@ -321,7 +363,7 @@ mod tests {
         rows[0] = Some(Finished { row: 0, combination: Some(0), score, error: None });
         let error = Some("line 1\nline 2".to_owned());
         rows[15] = Some(Finished { row: 15, combination: Some(15), score: None, error });
-        Results { rows, kept: 0 }
+        Results { rows, ..Results::default() }
     }
 
     #[test]
@@ -332,11 +374,12 @@ mod tests {
             String::from_utf8(out).unwrap(),
             "run,phase,fold,start,end,param_fast,param_at,param_mode,param_on,param_name,status,\
              error,trades_seen,orders,orders_rejected,fills,round_trips,win_rate,equity_end,return,\
-             max_drawdown_yen,max_drawdown,sharpe,turnover,commission,digest\n\
+             max_drawdown_yen,max_drawdown,sharpe,skewness,kurtosis,deflated_sharpe,turnover,\
+             commission,digest,verified\n\
              0,whole,,2025-01-06,2025-01-08,5,0.5,1,true,\"a,\"\"b\"\"\",completed,,10,4,1,3,1,1,\
-             10100000,0.01,1.2345,0.25,1.5,1000000,0,0123\n\
+             10100000,0.01,1.2345,0.25,1.5,0.5,3,0.554320258295,1000000,0,0123,\n\
              15,whole,,2025-01-06,2025-01-08,10,1,b,false,\"a,\"\"b\"\"\",failed,\
-             \"line 1\nline 2\",,,,,,,,,,,,,,\n"
+             \"line 1\nline 2\",,,,,,,,,,,,,,,,,,\n"
         );
     }
 

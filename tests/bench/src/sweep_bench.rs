@@ -12,7 +12,7 @@ use replay::{ReplayOptions, TradeSeries};
 use sandbox::{Limits, Sandbox, SandboxConfig, StrategyModule};
 use serde_json::json;
 use sweep::{
-    Choice, Grid, Journal, Outcome, Plan, ReplayRunner, Results, Runner, Statistic, Sweep,
+    Choice, Grid, Journal, Kept, Outcome, Plan, ReplayRunner, Results, Runner, Statistic, Sweep,
 };
 use tests::{built, sample};
 
@@ -161,9 +161,10 @@ fn sweep(
     let (folder, stop) = (scratch(), AtomicBool::new(false));
     let opened = Journal::open(folder.path(), &json!({}));
     let (mut journal, _) = opened.unwrap_or_else(|error| panic!("{error}"));
-    let sweep = Sweep { plan, rank_by: Statistic::Sharpe, runner: &runner, jobs, stop: &stop };
+    let rank_by = Statistic::Sharpe;
+    let sweep = Sweep { plan, rank_by, runner: &runner, verify: 0, jobs, stop: &stop };
     let (watch, before) = (Stopwatch::start(), cpu_seconds());
-    let results = sweep.run(&mut journal, Vec::new(), &mut |_| {});
+    let results = sweep.run(&mut journal, Kept::default(), &mut |_| {});
     let wall = watch.elapsed().as_secs_f64();
     let cpu = cpu_seconds().zip(before).map(|(now, before)| now - before);
     (Taken { wall, cpu }, results.unwrap_or_else(|error| panic!("{error}")))

@@ -184,7 +184,10 @@ impl<'a> Row<'a> {
 }
 
 /// A JSON file of a run's folder. A folder without a manifest is no run's.
-pub(crate) fn read_json(folder: &Path, name: &str) -> Result<Value, ReadError> {
+///
+/// # Errors
+/// [`ReadError`] when it is none, or the file cannot be read or is no JSON.
+pub fn read_json(folder: &Path, name: &str) -> Result<Value, ReadError> {
     if !folder.join(MANIFEST_FILE).is_file() {
         return Err(ReadError::NoRun(folder.to_owned()));
     }

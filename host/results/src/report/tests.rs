@@ -280,6 +280,7 @@ fn runs_are_put_side_by_side() {
 fn pages_to_look_at() {
     let Some(folder) = std::env::var_os("KUMIKI_REPORT_SAMPLES").map(std::path::PathBuf::from)
     else {
+        println!("skipped: KUMIKI_REPORT_SAMPLES names no folder to write pages into");
         return;
     };
     let write = |name: &str, text: String| std::fs::write(folder.join(name), text).unwrap();

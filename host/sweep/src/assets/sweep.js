@@ -56,11 +56,15 @@ const valueOf = (run, axis) => { const place = placeOf(run, axis); return place 
 const parameters = (run) => AXES.map((axis, index) => `${axis.name} ${valueOf(run, index)}`).join(", ");
 const span = (pair) => (pair ? `${pair[0]} to ${pair[1]}` : NONE);
 
+// Whether a run gave something else with window 1: it is shown, but not ranked.
+const sawFuture = (run) => RUNS.verified[run] === false;
+
 // Compares two runs, the better first; runs without the number last.
 function better(name) {
   const sign = statistic(name).higher ? -1 : 1;
   return (left, right) => {
-    const [one, other] = [number(left, name), number(right, name)];
+    const ranked = (run) => (sawFuture(run) ? null : number(run, name));
+    const [one, other] = [ranked(left), ranked(right)];
     if (one === null || other === null) return (one === null) - (other === null) || left - right;
     return sign * (one - other) || left - right;
   };
@@ -86,6 +90,9 @@ function head() {
   }
   if (COUNT < MANIFEST.runs_done) {
     notices.append(element("p", `This page holds the best ${WHOLE.format(COUNT)} runs; the CSV and Parquet files hold all ${WHOLE.format(MANIFEST.runs_done)}.`, "notice"));
+  }
+  if (MANIFEST.runs_saw_the_future > 0) {
+    notices.append(element("p", `${WHOLE.format(MANIFEST.runs_saw_the_future)} runs saw the future: handed one trade at a time, something else happened. They are marked below and not ranked.`, "alert"));
   }
   const warning = (MADE_FROM.options || {}).warning;
   if (warning) notices.append(element("p", warning, "notice strong"));
@@ -134,15 +141,19 @@ function cards() {
     const gain = MANIFEST.out_of_sample_return;
     card("Return out of sample", written("percent", gain), `${FOLDS.length} test windows one after the other`, gain > 0 ? "gain" : "loss");
   }
-  const all = trainRuns().map((run) => number(run, rank.name)).filter((value) => value !== null).sort((a, b) => a - b);
+  const all = rankedRuns().map((run) => number(run, rank.name)).filter((value) => value !== null).sort((a, b) => a - b);
   if (all.length) {
-    const positive = trainRuns().filter((run) => number(run, "return") > 0).length;
+    const positive = rankedRuns().filter((run) => number(run, "return") > 0).length;
     card(`Median ${inside(rank.label)}`, written(rank.kind, median(all)), `${WHOLE.format(positive)} of ${WHOLE.format(all.length)} runs with a profit`);
   }
+  const luck = MANIFEST.luck;
+  card("Deflated Sharpe ratio", written("percent", luck.deflated_sharpe), luck.deflated_sharpe_missing ?? `Sharpe ratio of luck: ${written("ratio", luck.expected_max_sharpe)} from ${WHOLE.format(luck.trials)} trials`);
+  card("Probability of overfitting", written("percent", luck.overfitting_probability), luck.overfitting_missing ?? `${WHOLE.format(luck.overfitting_runs)} runs, 12,870 ways to halve the days`);
   card("Runs", WHOLE.format(MANIFEST.runs_done), MANIFEST.runs_failed ? `${WHOLE.format(MANIFEST.runs_failed)} failed` : "none failed");
 }
 
 const trainRuns = () => RUNS.row.map((_, run) => run).filter((run) => !RUNS.test[run]);
+const rankedRuns = () => trainRuns().filter((run) => !sawFuture(run));
 
 // Heat map
 
@@ -201,7 +212,7 @@ function map() {
   });
   const compare = better(state.statistic);
   const cells = new Array(width * height).fill(null);
-  for (const run of trainRuns()) {
+  for (const run of rankedRuns()) {
     if (FOLDS.length && RUNS.fold[run] !== state.fold) continue;
     if (!wanted(run)) continue;
     const place = (flat ? 0 : placeOf(run, state.y)) * width + placeOf(run, state.x);
@@ -314,6 +325,7 @@ function runsTable() {
     const sorted = here ? (one.higher !== order.down ? "descending" : "ascending") : null;
     headCell(head, one.label, "number", () => { order.down = here && !order.down; order.axis = null; order.by = name; runsTable(); }, sorted);
   }
+  headCell(head, "Verified");
   const body = element("tbody");
   for (const run of runs.slice(0, order.shown)) body.append(runRow(run));
   const top = element("thead");
@@ -332,12 +344,32 @@ function runRow(run) {
   AXES.forEach((_, axis) => row.append(element("td", valueOf(run, axis), "number")));
   if (RUNS.failure[run] !== null) {
     const cell = element("td", RUNS.errors[RUNS.failure[run]], "failed");
-    cell.colSpan = SHOWN.length;
+    cell.colSpan = SHOWN.length + 1;
     row.append(cell);
     return row;
   }
   for (const name of SHOWN) row.append(element("td", written(statistic(name).kind, number(run, name)), "number"));
+  row.append(element("td", verdict(run), sawFuture(run) ? "failed" : ""));
   return row;
+}
+
+function verdict(run) {
+  if (sawFuture(run)) return "saw the future";
+  return RUNS.verified[run] ? "yes" : NONE;
+}
+
+function luckTable() {
+  const kinds = { ratio: "percent", count: "count", number: "ratio" };
+  for (const { name, title, unit, text } of DATA.luck) {
+    const row = element("tr");
+    const label = element("th", title);
+    label.scope = "row";
+    const known = name in MANIFEST.luck;
+    const value = known ? written(kinds[unit], MANIFEST.luck[name]) : "";
+    const missing = known ? MANIFEST.luck[name.replace("_probability", "") + "_missing"] : null;
+    row.append(label, element("td", missing ? `${NONE} (${missing})` : value, "number"), element("td", text));
+    byId("luck-table").append(row);
+  }
 }
 
 function walk() {
@@ -414,4 +446,5 @@ if (trainRuns().some((run) => RUNS.failure[run] === null)) {
 walk();
 byId("more").addEventListener("click", () => { order.shown += PAGE * 4; runsTable(); });
 runsTable();
+luckTable();
 madeFrom();

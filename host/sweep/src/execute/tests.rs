@@ -11,14 +11,29 @@ use super::*;
 use crate::grid::Grid;
 use crate::plan::Choice;
 use crate::score::scored;
+use crate::verify::Verdict;
 use crate::windows::WalkForward;
 
 /// The Sharpe ratio of a run is minus its distance from 7, plus the index of its first day.
 /// 13 fails, 17 is a failure of the host.
-#[derive(Default)]
 struct Distance {
     ran: Mutex<Vec<(i64, Range<usize>)>>,
     stop_after: Option<usize>,
+    /// Runs whose event log is another one with window 1.
+    sees_the_future: fn(i64) -> bool,
+    /// Runs that were made with window 1.
+    again: Mutex<Vec<i64>>,
+}
+
+impl Default for Distance {
+    fn default() -> Self {
+        Self {
+            ran: Mutex::default(),
+            stop_after: None,
+            sees_the_future: |_| false,
+            again: Mutex::default(),
+        }
+    }
 }
 
 impl Runner for Distance {
@@ -36,6 +51,27 @@ impl Runner for Distance {
             17 => Err("no memory".to_owned()),
             a => Ok(Outcome::Scored(scored(Some(days.start as f64 - (a - 7).abs() as f64), 0.1))),
         }
+    }
+
+    fn run_strictly(
+        &self,
+        config: &str,
+        days: Range<usize>,
+        stop: &AtomicBool,
+    ) -> Result<Outcome, String> {
+        let parsed: Value = serde_json::from_str(config).unwrap();
+        let a = parsed["a"].as_i64().unwrap();
+        if self.stop_after.is_some_and(|runs| self.again.lock().unwrap().len() + 13 >= runs) {
+            stop.store(true, Ordering::Relaxed);
+            return Ok(Outcome::Stopped);
+        }
+        self.again.lock().unwrap().push(a);
+        let distance = (a - 7).abs() as f64;
+        let mut score = scored(Some(days.start as f64 - distance), 0.1);
+        if (self.sees_the_future)(a) {
+            score.digest = "4567".to_owned();
+        }
+        Ok(Outcome::Scored(score))
     }
 }
 
@@ -58,8 +94,9 @@ fn sweep(
 ) -> Result<Results, SweepError> {
     let (mut journal, kept) = Journal::open(folder, &json!({ "plan": plan.described() })).unwrap();
     let stop = AtomicBool::new(false);
-    let sweep = Sweep { plan, rank_by: Statistic::Sharpe, runner, jobs, stop: &stop };
-    sweep.run(&mut journal, kept.runs, &mut |_| {})
+    let rank_by = Statistic::Sharpe;
+    let sweep = Sweep { plan, rank_by, runner, verify: 3, jobs, stop: &stop };
+    sweep.run(&mut journal, kept, &mut |_| {})
 }
 
 fn fresh(plan: &Plan, jobs: usize) -> Results {
@@ -155,11 +192,77 @@ fn progress_counts_and_names_the_best() {
     let folder = tempfile::tempdir().unwrap();
     let (mut journal, _) = Journal::open(folder.path(), &json!({})).unwrap();
     let (runner, stop) = (Distance::default(), AtomicBool::new(false));
-    let sweep =
-        Sweep { plan: &plan, rank_by: Statistic::Sharpe, runner: &runner, jobs: 1, stop: &stop };
+    let rank_by = Statistic::Sharpe;
+    let sweep = Sweep { plan: &plan, rank_by, runner: &runner, verify: 2, jobs: 1, stop: &stop };
     let mut last = None;
-    sweep.run(&mut journal, Vec::new(), &mut |progress| last = Some(progress)).unwrap();
+    sweep.run(&mut journal, Kept::default(), &mut |progress| last = Some(progress)).unwrap();
     let last = last.unwrap();
     assert_eq!((last.done, last.total, last.kept, last.failed), (9, 9, 0, 1));
+    assert_eq!(last.verified, 2);
     assert_eq!(last.best, Some((2, 0.0)));
+}
+
+fn cheats(a: i64) -> bool {
+    (6..=8).contains(&a)
+}
+
+#[test]
+fn runs_that_saw_the_future_leave_the_ranking_and_the_next_are_looked_at() {
+    let plan = plan("a=0:12:1", None);
+    let folder = tempfile::tempdir().unwrap();
+    let runner = Distance { sees_the_future: cheats, ..Distance::default() };
+    let results = sweep(folder.path(), &plan, &runner, 2).unwrap();
+    assert!(results.is_complete());
+    assert_eq!(results.futures_seen().collect::<Vec<_>>(), [6, 7, 8]);
+    assert_eq!(results.ranked(0..13, Statistic::Sharpe)[..3], [5, 9, 4]);
+    let again: Vec<usize> = results.verified.keys().copied().collect();
+    assert_eq!(again, [4, 5, 6, 7, 8, 9], "those that saw it, and the best three of the others");
+    assert_eq!(results.verdict(5), Some(Verdict::Same));
+    assert_eq!(results.verdict(3), None);
+}
+
+#[test]
+fn verifying_goes_on_where_it_was_and_ends_with_the_same() {
+    let plan = plan("a=0:12:1", None);
+    let whole = tempfile::tempdir().unwrap();
+    let runner = || Distance { sees_the_future: cheats, ..Distance::default() };
+    let wanted = sweep(whole.path(), &plan, &runner(), 1).unwrap();
+    for again in 0..6 {
+        let folder = tempfile::tempdir().unwrap();
+        let stopped = Distance { stop_after: Some(13 + again), ..runner() };
+        let partial = sweep(folder.path(), &plan, &stopped, 1).unwrap();
+        assert!(!partial.is_complete() && partial.done() == 13, "{again}");
+        let rest = runner();
+        let results = sweep(folder.path(), &plan, &rest, 2).unwrap();
+        assert!(results.is_complete());
+        assert_eq!(
+            (results.rows, results.verified),
+            (wanted.rows.clone(), wanted.verified.clone())
+        );
+        assert_eq!(rest.again.lock().unwrap().len(), 6 - again);
+    }
+}
+
+#[test]
+fn a_walk_forward_does_not_choose_a_run_that_saw_the_future() {
+    let plan = plan("a=1:10:3", Some("2d/1d"));
+    let folder = tempfile::tempdir().unwrap();
+    let runner = Distance { sees_the_future: cheats, ..Distance::default() };
+    let results = sweep(folder.path(), &plan, &runner, 2).unwrap();
+    for fold in 0..4 {
+        let test = results.rows[plan.test_row(fold)].as_ref().unwrap();
+        // Of 1, 4, 7 and 10 the third is nearest and cheats; 4 is as near as 10, and earlier.
+        assert_eq!(test.combination, Some(1));
+        assert_eq!(results.verdict(plan.test_row(fold)), Some(Verdict::Same));
+    }
+}
+
+#[test]
+fn a_strategy_that_always_saw_the_future_leaves_no_best_run() {
+    let plan = plan("a=0:12:1", None);
+    let folder = tempfile::tempdir().unwrap();
+    let runner = Distance { sees_the_future: |_| true, ..Distance::default() };
+    let results = sweep(folder.path(), &plan, &runner, 2).unwrap();
+    assert!(results.is_complete() && results.verified.len() == 13);
+    assert_eq!(results.best(0..13, Statistic::Sharpe), None);
 }

@@ -1,0 +1,93 @@
+//! `kumiki replay verify`: make a run again from its folder and say whether the same came out.
+
+use anyhow::{Context, Result};
+use atomic_file::AtomicFolder;
+use replay::RequestError;
+use replay::strategies::Strategies;
+use replay::verify::{Difference, Verification, VerifyError, VerifyRequest};
+use serde_json::json;
+
+use crate::Ending;
+use crate::args::{Format, VerifyArgs};
+use crate::interrupt::Interrupt;
+use crate::paths;
+use crate::replay_run::{self, Screen};
+
+/// Runs the command.
+pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
+    let interrupt = Interrupt::listen()?;
+    // Nothing that was decoded or compiled before is used; the folder goes when this ends.
+    let cold = AtomicFolder::create_beside(&std::env::temp_dir().join("kumiki-verify"))
+        .context("cannot make a folder for an empty cache")?;
+    let cache = cold.unfinished_path().to_owned();
+    let folder = paths::strategies_folder(args.strategies.as_deref())?;
+    let request = VerifyRequest {
+        folder: args.folder.clone(),
+        data: args.data.clone(),
+        strategy: args.strategy.clone(),
+        strategies: Strategies { folder, cache },
+    };
+    let found = match request.run(&mut Screen::new(&interrupt, args.quiet)) {
+        Ok(found) => found,
+        Err(VerifyError::Request(error @ RequestError::Cancelled { .. })) => {
+            return replay_run::ended(error);
+        }
+        Err(error @ VerifyError::Stopped) => {
+            eprintln!("{error}");
+            return Ok(Ending::Interrupted);
+        }
+        Err(error) => return Err(error.into()),
+    };
+    match args.format {
+        Format::Table => print_table(&found),
+        Format::Json => {
+            println!("{:#}", json!({ "verdict": verdict(&found), "found": found }));
+        }
+    }
+    Ok(match &found {
+        found if !found.inputs_changed.is_empty() => Ending::InputsChanged,
+        found if found.is_same() => Ending::Done,
+        _ => Ending::Different,
+    })
+}
+
+/// One word for scripts.
+fn verdict(found: &Verification) -> &'static str {
+    match found {
+        found if !found.inputs_changed.is_empty() => "inputs changed",
+        found if found.is_same() => "same",
+        _ => "different",
+    }
+}
+
+fn print_table(found: &Verification) {
+    if !found.inputs_changed.is_empty() {
+        println!("nothing was run: this is not what the run was made from");
+        print_differences(&found.inputs_changed);
+        return;
+    }
+    println!("the run: window {}, event log {}", found.window, found.event_log_digest);
+    for run in &found.runs {
+        let path = run.path.as_str();
+        if run.differences.is_empty() {
+            println!("again, {path} calls, window 1: the same");
+            continue;
+        }
+        println!("again, {path} calls, window 1: NOT THE SAME");
+        print_differences(&run.differences);
+    }
+    if !found.is_same() && found.window > 1 {
+        println!(
+            "with a window of {} the strategy had trades in its memory before their time; it may \
+             have seen the future",
+            found.window
+        );
+    }
+}
+
+fn print_differences(differences: &[Difference]) {
+    let shown = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
+    for one in differences {
+        println!("  {}: was {}, is {}", one.what, shown(&one.was), shown(&one.is));
+    }
+}

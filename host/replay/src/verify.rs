@@ -1,0 +1,342 @@
+//! Makes a run again from its folder, one trade at a time, and compares.
+//!
+//! A strategy that is handed many trades at once has those in its memory that it should not know yet.
+//! With window 1 it has not: a run that comes out the same owes nothing to them. The caller gives an
+//! empty cache, so that data are decoded and the strategy is compiled anew.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use domain::{InstrumentId, Money, Price, Quantity, TickTable};
+use exchange::ExecutionModel;
+use results::RunStatus;
+use results::output::{InputFile, MANIFEST_FILE, Manifest, ReadError, read_json};
+use results::sink::TotalsOnly;
+use sandbox::StrategyModule;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use thiserror::Error;
+
+use crate::data_set::{DataRequest, DataSet, Granularity, TickChoice};
+use crate::error::RequestError;
+use crate::observer::RunObserver;
+use crate::options::ReplayOptions;
+use crate::request::{Pace, RunRequest, component_identity};
+use crate::strategies::Strategies;
+
+/// Trades handed over at once: none before its time.
+const WINDOW: u32 = 1;
+/// What may differ: how many trades were handed over at once, and the program that wrote it down.
+const NOT_COMPARED: [&str; 2] = ["window", "kumiki_version"];
+
+/// Which run is made again, and from what.
+#[derive(Debug, Clone)]
+pub struct VerifyRequest {
+    /// The run's folder.
+    pub folder: PathBuf,
+    /// The folder with the data that it was made from.
+    pub data: PathBuf,
+    /// The strategy's file or name; none for the built-in one of the name in the manifest.
+    pub strategy: Option<String>,
+    /// Where strategies are. The cache has to be an empty folder.
+    pub strategies: Strategies,
+}
+
+/// Why a run cannot be made again.
+#[derive(Debug, Error)]
+pub enum VerifyError {
+    /// The folder cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The manifest lacks something, or has something that is nothing known.
+    #[error(
+        "{path}: {problem}; it was written by another version, or changed: run the replay again"
+    )]
+    Manifest {
+        /// The manifest.
+        path: PathBuf,
+        /// What is wrong.
+        problem: String,
+    },
+    /// Somebody stopped the run.
+    #[error("the run in {0} was interrupted by a person; only one that ended can be made again")]
+    Interrupted(PathBuf),
+    /// The run could not be made.
+    #[error(transparent)]
+    Request(#[from] RequestError),
+    /// The run was stopped while it was made again.
+    #[error("interrupted; nothing was compared")]
+    Stopped,
+}
+
+/// A way in which the sandbox can call a strategy. Each must give the same run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum CallPath {
+    /// The one program inside the component is called directly.
+    Direct,
+}
+
+impl CallPath {
+    /// All of them; a run is made again on each.
+    pub const ALL: [Self; 1] = [Self::Direct];
+
+    /// The word for people.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Direct => "direct",
+        }
+    }
+}
+
+/// Something that is not as it was.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// What: a field of the manifest, a data file, the strategy.
+    pub what: String,
+    /// As it was, or nothing.
+    pub was: String,
+    /// As it is, or nothing.
+    pub is: String,
+}
+
+/// What came out of a run that was made again.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct RunAgain {
+    /// How the strategy was called.
+    pub path: CallPath,
+    /// xxh3-128 of the event log.
+    pub event_log_digest: String,
+    /// What the manifest would say now; empty when the same came out.
+    pub differences: Vec<Difference>,
+}
+
+/// What a verification found.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Verification {
+    /// Strategy and data files that are not those of the run. With any, nothing was run.
+    pub inputs_changed: Vec<Difference>,
+    /// xxh3-128 of the event log of the run in the folder.
+    pub event_log_digest: String,
+    /// Trades that were handed over at once in that run.
+    pub window: u64,
+    /// The runs that were made, one for each call path.
+    pub runs: Vec<RunAgain>,
+}
+
+impl Verification {
+    /// Whether the same came out on every path.
+    #[must_use]
+    pub fn is_same(&self) -> bool {
+        self.inputs_changed.is_empty() && self.runs.iter().all(|run| run.differences.is_empty())
+    }
+}
+
+/// What is read of a manifest; the rest is only compared.
+#[derive(Debug, Deserialize)]
+struct Recorded {
+    status: String,
+    component: RecordedComponent,
+    parameters: BTreeMap<String, Value>,
+    instrument_id: String,
+    start: String,
+    end: String,
+    granularity: String,
+    cash: String,
+    lot: u64,
+    ticks: String,
+    window: u64,
+    execution_model: ExecutionModel,
+    inputs: Vec<RecordedInput>,
+    event_log_digest: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct RecordedComponent {
+    name: String,
+    sha256: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct RecordedInput {
+    file: String,
+    xxh3_128: String,
+}
+
+impl VerifyRequest {
+    /// Makes the run again on every call path and compares.
+    ///
+    /// # Errors
+    /// [`VerifyError`] when the run cannot be made again; that it comes out otherwise is no error.
+    pub fn run(&self, observer: &mut dyn RunObserver) -> Result<Verification, VerifyError> {
+        let manifest = read_json(&self.folder, MANIFEST_FILE)?;
+        let recorded: Recorded =
+            serde_json::from_value(manifest.clone()).map_err(|error| self.damaged(&error))?;
+        if recorded.status == RunStatus::Interrupted.as_str() {
+            return Err(VerifyError::Interrupted(self.folder.clone()));
+        }
+        let request = self.request(&recorded)?;
+        let module = request.strategies.load(&request.strategy).map_err(RequestError::from)?;
+        let data = request.data.load(observer)?;
+        let mut found = Verification {
+            inputs_changed: inputs_changed(&recorded, &module, &data.inputs),
+            event_log_digest: recorded.event_log_digest.clone(),
+            window: recorded.window,
+            runs: Vec::new(),
+        };
+        if !found.inputs_changed.is_empty() {
+            return Ok(found);
+        }
+        let options = request.options(&self.ticks(&recorded.ticks)?);
+        for path in CallPath::ALL {
+            let again = run_again(path, &request, &module, &data, &options, observer)?;
+            let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
+            found.runs.push(RunAgain {
+                path,
+                event_log_digest: again.event_log_digest,
+                differences: differences(&manifest, &now),
+            });
+        }
+        Ok(found)
+    }
+
+    fn damaged(&self, problem: &impl ToString) -> VerifyError {
+        VerifyError::Manifest {
+            path: self.folder.join(MANIFEST_FILE),
+            problem: problem.to_string(),
+        }
+    }
+
+    /// The request that the run was made by, with window 1.
+    fn request(&self, recorded: &Recorded) -> Result<RunRequest, VerifyError> {
+        let ids: Result<Vec<InstrumentId>, _> =
+            recorded.instrument_id.split(',').map(str::parse).collect();
+        let date = |text: &str| text.parse().map_err(|error| self.damaged(&error));
+        let granularity = [Granularity::Trade, Granularity::Minute, Granularity::Day]
+            .into_iter()
+            .find(|one| one.as_str() == recorded.granularity);
+        let unknown = || self.damaged(&format!("granularity {}", recorded.granularity));
+        let cash: Money = recorded.cash.parse().map_err(|error| self.damaged(&error))?;
+        Ok(RunRequest {
+            data: DataRequest {
+                folder: self.data.clone(),
+                cache: self.strategies.cache.clone(),
+                instruments: ids.map_err(|error| self.damaged(&error))?,
+                start: Some(date(&recorded.start)?),
+                end: Some(date(&recorded.end)?),
+                granularity: granularity.ok_or_else(unknown)?,
+                // Those of the manifest are used; these are not looked at.
+                ticks: TickChoice::Auto,
+            },
+            strategy: self.strategy.clone().unwrap_or_else(|| recorded.component.name.clone()),
+            strategies: self.strategies.clone(),
+            parameters: recorded.parameters.clone(),
+            cash,
+            lot: Quantity::new(recorded.lot),
+            model: recorded.execution_model,
+            window: WINDOW,
+            out: None,
+        })
+    }
+
+    /// The tick tables of a manifest: a name or a step for each instrument.
+    fn ticks(&self, text: &str) -> Result<Vec<TickTable>, VerifyError> {
+        let table = |text: &str| match text.strip_prefix("fixed ") {
+            Some(step) => step.parse::<Price>().ok().map(TickTable::Fixed),
+            None => [TickTable::Normal, TickTable::Topix500, TickTable::Etf]
+                .into_iter()
+                .find(|table| table.to_string() == text),
+        };
+        let tables: Option<Vec<TickTable>> = text.split(',').map(table).collect();
+        tables.ok_or_else(|| self.damaged(&format!("ticks {text}")))
+    }
+}
+
+/// The run on one path, as its manifest.
+fn run_again(
+    path: CallPath,
+    request: &RunRequest,
+    module: &StrategyModule,
+    data: &DataSet,
+    options: &ReplayOptions,
+    observer: &mut dyn RunObserver,
+) -> Result<Manifest, VerifyError> {
+    let totals = match path {
+        CallPath::Direct => {
+            request.replay(module, data, options, &mut TotalsOnly, Pace::Unpaced, observer)?
+        }
+    };
+    if totals.status == RunStatus::Interrupted {
+        return Err(VerifyError::Stopped);
+    }
+    Ok(request.manifest(options, &totals, module, data))
+}
+
+/// The strategy and the data files that are not those of the run.
+fn inputs_changed(
+    recorded: &Recorded,
+    module: &StrategyModule,
+    inputs: &[InputFile],
+) -> Vec<Difference> {
+    let mut changed = Vec::new();
+    let mut compare = |what: String, was: &str, is: &str| {
+        if was != is {
+            changed.push(Difference { what, was: was.to_owned(), is: is.to_owned() });
+        }
+    };
+    let component = component_identity(module);
+    let name = &recorded.component.name;
+    compare(
+        format!("sha256 of the strategy {name}"),
+        &recorded.component.sha256,
+        &component.sha256,
+    );
+    for was in &recorded.inputs {
+        let is = inputs.iter().find(|input| input.file == was.file);
+        let is = is.map_or("", |input| &input.xxh3_128);
+        compare(format!("xxh3_128 of the data file {}", was.file), &was.xxh3_128, is);
+    }
+    for is in inputs.iter().filter(|is| recorded.inputs.iter().all(|was| was.file != is.file)) {
+        compare(format!("xxh3_128 of the data file {}", is.file), "", &is.xxh3_128);
+    }
+    changed
+}
+
+/// The fields of two manifests that differ.
+fn differences(was: &Value, is: &Value) -> Vec<Difference> {
+    let mut found = Vec::new();
+    let mut names: Vec<&String> =
+        [was, is].into_iter().filter_map(Value::as_object).flat_map(|all| all.keys()).collect();
+    names.sort_unstable();
+    names.dedup();
+    for name in names.into_iter().filter(|name| !NOT_COMPARED.contains(&name.as_str())) {
+        let (was, is) = (was.get(name), is.get(name));
+        if was != is {
+            let text = |value: Option<&Value>| match value {
+                None => String::new(),
+                Some(Value::String(text)) => text.clone(),
+                Some(other) => other.to_string(),
+            };
+            found.push(Difference { what: name.clone(), was: text(was), is: text(is) });
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn every_field_is_compared_but_the_window_and_the_version() {
+        let was = json!({ "window": 1024, "kumiki_version": "0.1.0", "cash": "1", "old": 1 });
+        let is = json!({ "window": 1, "kumiki_version": "0.2.0", "cash": "2", "new": [true] });
+        let found = differences(&was, &is);
+        let told: Vec<_> =
+            found.iter().map(|one| (one.what.as_str(), &*one.was, &*one.is)).collect();
+        assert_eq!(told, [("cash", "1", "2"), ("new", "", "[true]"), ("old", "1", "")]);
+        assert!(differences(&was, &was).is_empty());
+    }
+}
