@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use domain::{Instrument, InstrumentId, JstDate, Money, Price, Quantity, TickTable, VendorCode};
+use domain::{
+    ExchangeCalendar, Instrument, InstrumentId, JstDate, Money, Price, Quantity, TickTable,
+    VendorCode,
+};
 use exchange::ExecutionModel;
 use marketdata::{Catalog, SampleCodes, SampleSpec, TradeStore, write_sample};
 use replay::{ReplayOptions, TradeSeries};
@@ -71,5 +74,8 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
         model: ExecutionModel::default(),
         window,
         config_json: config_json.to_owned(),
+        base_prices: vec![],
+        tick_changes: vec![],
+        calendar: ExchangeCalendar::default(),
     }
 }

@@ -9,11 +9,19 @@ use crate::project::Project;
 /// a twentieth of them.
 const SESSIONS: u64 = 200;
 
+/// Data folders that are cut after an instant and run again; `cargo xtask test` takes a twentieth.
+const CUTS: u64 = 500;
+
 /// Runs every seeded test with all its seeds and prints what each says of itself.
 pub(crate) fn run(project: &Project, sessions: Option<u64>) -> Result<()> {
     let mut command = project.cargo();
     command.args(["test", "--release", "--package", "replay", "--test", "driver"]);
     command.args(["--", "--nocapture", "a_script_of_a_paced_session"]);
     command.env("KUMIKI_SOAK_SESSIONS", sessions.unwrap_or(SESSIONS).to_string());
+    process::run(&mut command)?;
+    let mut command = project.cargo();
+    command.args(["test", "--release", "--package", "replay", "--test", "cuts"]);
+    command.args(["--", "--nocapture"]);
+    command.env("KUMIKI_SOAK_CUTS", CUTS.to_string());
     process::run(&mut command)
 }

@@ -12,6 +12,7 @@ pub mod digest;
 pub mod event;
 pub mod fault;
 pub mod formula;
+pub mod holidays;
 pub mod instrument;
 pub mod limits;
 pub mod market;
@@ -25,7 +26,7 @@ pub mod strategy;
 pub mod tags;
 pub mod time;
 
-pub use calendar::TradingCalendar;
+pub use calendar::{ExchangeCalendar, TradingCalendar};
 pub use command::OrderCommand;
 pub use event::{Fill, OrderEvent, OrderEventKind};
 pub use instrument::{Instrument, InstrumentId, InstrumentIx, TickTable, VendorCode};

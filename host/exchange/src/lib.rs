@@ -15,6 +15,7 @@ mod days;
 mod matching;
 mod model;
 mod order;
+mod price_range;
 mod rejection;
 mod reserve;
 mod rules;
@@ -24,12 +25,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::account::WorkingOrder;
-use domain::instrument::DailyLimits;
+use domain::calendar::ExchangeCalendar;
 use domain::order::OrderTrigger;
 use domain::session::TradingHours;
 use domain::{
     Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderModify, OrderRecord, Origin,
-    Price, Quantity, TsNanos,
+    Price, Quantity, TickTable, TsNanos,
 };
 
 pub use account::{CashAccount, PositionChange};
@@ -40,6 +41,7 @@ pub use rules::RULES;
 
 use book::Book;
 use order::{OrderIx, ScheduleKey};
+use price_range::{PriceRange, RangeNotes};
 use store::Orders;
 
 /// What becomes due at a time of its own.
@@ -58,7 +60,7 @@ enum Scheduled {
 #[derive(Debug, Clone)]
 struct Market {
     instrument: Instrument,
-    limits: DailyLimits,
+    range: PriceRange,
     last_price: Option<Price>,
     book: Book,
     /// Shares that open sell orders want to sell.
@@ -71,6 +73,7 @@ struct Market {
 #[derive(Debug, Clone)]
 pub struct Exchange {
     model: ExecutionModel,
+    calendar: ExchangeCalendar,
     markets: Vec<Market>,
     account: CashAccount,
     orders: Orders,
@@ -89,6 +92,7 @@ pub struct Exchange {
     venue_numbers: u64,
     trade_numbers: u64,
     our_volume: Quantity,
+    range_notes: RangeNotes,
 }
 
 impl Exchange {
@@ -97,7 +101,7 @@ impl Exchange {
     pub fn new(model: ExecutionModel, instruments: &[Instrument], cash: Money) -> Self {
         let market = |instrument: &Instrument| Market {
             instrument: instrument.clone(),
-            limits: DailyLimits { low: Price::from_units(1), high: Price::from_units(i64::MAX) },
+            range: PriceRange::UNKNOWN,
             last_price: None,
             book: Book::default(),
             selling: Quantity::ZERO,
@@ -105,6 +109,7 @@ impl Exchange {
         };
         Self {
             model,
+            calendar: ExchangeCalendar::default(),
             markets: instruments.iter().map(market).collect(),
             account: CashAccount::new(cash, instruments.len()),
             orders: Orders::default(),
@@ -119,7 +124,25 @@ impl Exchange {
             venue_numbers: 0,
             trade_numbers: 0,
             our_volume: Quantity::ZERO,
+            range_notes: RangeNotes::default(),
         }
+    }
+
+    /// The exchange with other business days than the usual holidays leave.
+    #[must_use]
+    pub fn with_calendar(self, calendar: ExchangeCalendar) -> Self {
+        Self { calendar, ..self }
+    }
+
+    /// Price steps of an instrument from now on. Orders that stand at the exchange keep their prices.
+    pub fn set_ticks(&mut self, instrument: InstrumentIx, ticks: TickTable) {
+        self.markets[usize::from(instrument.0)].instrument.ticks = ticks;
+    }
+
+    /// The days whose price range a trade has left so far, each in a line.
+    #[must_use]
+    pub fn range_notes(&self) -> Vec<String> {
+        self.range_notes.lines()
     }
 
     /// The account.

@@ -25,9 +25,11 @@ impl Exchange {
     /// Lets our orders match a trade of the market.
     pub fn take_trade(&mut self, trade: &Trade) {
         let Trade { ts_event, instrument, price, quantity } = *trade;
+        if self.markets[usize::from(instrument.0)].range.is_left_by(price, price) {
+            self.leave_range(instrument, (price, price), ts_event);
+        }
         let market = &self.markets[usize::from(instrument.0)];
-        // A price outside the day's range says that the range is not known; nothing is filled.
-        if market.book.is_empty() || !market.limits.contains(price) {
+        if market.book.is_empty() {
             return;
         }
         let print = *trade;
@@ -167,7 +169,7 @@ impl Exchange {
         let tick = market.instrument.ticks.tick_at(print).units();
         let slippage = i64::from(self.model.slippage_ticks).saturating_mul(tick);
         let slipped = print.units().saturating_add(slippage * order.record.request.side.sign());
-        let slipped = market.limits.clamp(Price::from_units(slipped));
+        let slipped = order.worst.clamp(Price::from_units(slipped));
         match order.record.request.price {
             None => Some(slipped),
             Some(limit) if order.is_buy() => (print <= limit).then(|| slipped.min(limit)),

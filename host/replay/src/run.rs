@@ -11,8 +11,8 @@ use std::io;
 
 use domain::account::PortfolioView;
 use domain::fault::{Fault, FaultKind};
-use domain::instrument::DailyLimits;
 use domain::market::Bar;
+use domain::session::TradingHours;
 use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
 use domain::{InstrumentIx, OrderEvent, OrderEventKind, Origin, TsNanos};
 use thiserror::Error;
@@ -77,7 +77,8 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
     let window = options.window as usize;
     let mut run = Run {
         strategy,
-        exchange: Exchange::new(options.model, instruments, options.cash),
+        exchange: Exchange::new(options.model, instruments, options.cash)
+            .with_calendar(options.calendar.clone()),
         live: sink.live_records(),
         recorder: Recorder::new(sink, options.cash, instruments.len()),
         driver,
@@ -88,6 +89,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         now: TsNanos::default(),
         last_prices: LastPrices::new(instruments.len()),
         started: false,
+        had_longer_hours: false,
         trades_seen: 0,
         market_volume: 0,
         span: None,
@@ -118,6 +120,9 @@ struct Run<'s> {
     now: TsNanos,
     last_prices: LastPrices,
     started: bool,
+    /// A day before had trades long after its official close, as data has that was moved to other
+    /// dates; the days after it have today's hours.
+    had_longer_hours: bool,
     trades_seen: u64,
     market_volume: u128,
     span: Option<(TsNanos, TsNanos)>,
@@ -143,15 +148,18 @@ impl Run<'_> {
         let mut control = Control::Continue;
         for day in days {
             let day: MarketDay<'a> = day.into();
-            let Some(end) = day.end() else { continue };
+            let Some(hours) = day.hours(self.had_longer_hours) else { continue };
+            let Some(end) = day.end(hours) else { continue };
             let end = (!day.is_of_daily_bars()).then_some(end);
             if let Some(end_before) = std::mem::replace(&mut end_before, end) {
                 self.end_day(end_before)?;
             }
-            self.begin_day(&day)?;
+            self.begin_day(hours, options)?;
             let (seen, ended) = self.day(&day);
             // Noted also when the strategy failed in the middle of the day.
             self.note_day(&day, seen);
+            self.had_longer_hours |=
+                day.last_moment().is_some_and(|last| hours.are_exceeded_by(last));
             control = ended?;
             if control == Control::Continue {
                 control = self.poll(None)?;
@@ -169,17 +177,21 @@ impl Run<'_> {
         Ok(control)
     }
 
-    fn begin_day(&mut self, day: &MarketDay<'_>) -> Result<(), Box<Fault>> {
-        let Some(hours) = day.hours() else { return Ok(()) };
+    fn begin_day(
+        &mut self,
+        hours: TradingHours,
+        options: &ReplayOptions,
+    ) -> Result<(), Box<Fault>> {
+        for change in options.tick_changes.iter().filter(|change| change.date <= hours.date) {
+            self.exchange.set_ticks(change.instrument, change.ticks);
+        }
         for index in 0..self.instruments {
             // There are at most 4 instruments.
             let instrument = InstrumentIx(index as u16);
-            let Some(first) = day.first_price(instrument) else { continue };
-            // F7: around the previous close, unless the day opens outside that range, as it does
-            // after a split; then around its first trade, as on the first day.
-            let close = self.last_prices.of(instrument);
-            let base = close.filter(|close| DailyLimits::around(*close).contains(first));
-            self.exchange.begin_day(hours, instrument, base.unwrap_or(first));
+            // F7: around the last close before the day, whatever the day will bring.
+            let before = options.base_prices.get(index).copied().flatten();
+            let base = self.last_prices.of(instrument).or(before);
+            self.exchange.begin_day(hours, instrument, base);
         }
         if self.started {
             return Ok(());
@@ -422,14 +434,15 @@ impl Run<'_> {
         let (digest, digest_records) =
             (self.recorder.digest.digest(), self.recorder.digest.records());
         let our_volume = self.exchange.our_volume();
+        let notes = self.exchange.range_notes();
         self.recorder.orders(&self.exchange.into_orders());
-        let notes = self.recorder.finish();
+        let recorded = self.recorder.finish();
         let totals = RunTotals {
             status,
             digest,
             digest_records,
-            order_counts: notes.order_counts,
-            fill_count: notes.fill_count,
+            order_counts: recorded.order_counts,
+            fill_count: recorded.fill_count,
             trades_seen: self.trades_seen,
             market_volume: self.market_volume,
             our_volume,
@@ -437,12 +450,13 @@ impl Run<'_> {
             cash_end: account.cash,
             equity_end: equity,
             position_end: held,
-            positions: notes.positions,
+            positions: recorded.positions,
             realised_pnl: account.realised_pnl,
             commission: account.commission,
+            notes,
             span: self.span,
-            performance: notes.performance,
+            performance: recorded.performance,
         };
-        (totals, notes.failure)
+        (totals, recorded.failure)
     }
 }

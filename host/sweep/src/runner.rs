@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::limits::SWEEP_ERROR_TEXT_MAX;
 use domain::strategy::StrategyRuntime;
+use domain::{InstrumentIx, Price};
 
 use crate::score::{Score, score};
 use replay::driver::{RunCommand, Unpaced, Watched};
@@ -59,6 +60,19 @@ impl<'a> ReplayRunner<'a> {
     }
 }
 
+impl ReplayRunner<'_> {
+    /// The last close of each instrument before a day.
+    fn base_prices(&self, day: usize) -> Vec<Option<Price>> {
+        let close_of = |index: usize| {
+            // A run has at most 4 instruments.
+            let instrument = InstrumentIx(index as u16);
+            let in_days = self.days[..day].iter().rev().find_map(|day| day.last_price(instrument));
+            in_days.or_else(|| self.options.base_prices.get(index).copied().flatten())
+        };
+        (0..self.options.instruments.len()).map(close_of).collect()
+    }
+}
+
 impl Runner for ReplayRunner<'_> {
     fn run(
         &self,
@@ -67,7 +81,11 @@ impl Runner for ReplayRunner<'_> {
         stop: &AtomicBool,
     ) -> Result<Outcome, String> {
         let mut strategy = (self.instantiate)()?;
-        let options = ReplayOptions { config_json: config_json.to_owned(), ..self.options.clone() };
+        let options = ReplayOptions {
+            config_json: config_json.to_owned(),
+            base_prices: self.base_prices(days.start),
+            ..self.options.clone()
+        };
         let days = self.days[days].iter().cloned();
         let work = || {
             let stop = |_| stop.load(Ordering::Relaxed).then_some(RunCommand::Stop);

@@ -6,10 +6,11 @@
 //! try skipped rows on a copy.
 
 use domain::TsNanos;
+use domain::instrument::DailyLimits;
 use domain::market::{Bar, TradeColumns};
 
-use crate::Exchange;
 use crate::book::Book;
+use crate::{Exchange, Market};
 
 /// Skipped rows that debug builds try in one call at most.
 #[cfg(any(debug_assertions, test))]
@@ -21,10 +22,11 @@ impl Exchange {
     #[must_use]
     #[inline]
     pub fn next_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.schedule.is_empty() {
-            return to;
-        }
-        let stop = self.find_stop(rows, from, to);
+        let stop = if self.open.is_empty() && self.schedule.is_empty() {
+            self.find_left_range(rows, from, to)
+        } else {
+            self.find_stop(rows, from, to)
+        };
         #[cfg(debug_assertions)]
         self.assert_unmoved_by(rows, from, stop);
         stop
@@ -35,15 +37,34 @@ impl Exchange {
         if let Some(due) = self.next_due() {
             end = from + rows.ts_event[from..to].partition_point(|ts| *ts < due.nanos());
         }
-        for (index, market) in self.markets.iter().enumerate() {
-            if !market.book.is_empty() {
-                end = self.find_match(index, rows, from, end);
-            }
+        for index in 0..self.markets.len() {
+            end = self.find_match(index, rows, from, end);
         }
         end
     }
 
-    /// The first row that may fill, trigger, move or end an order of this market.
+    /// The first row outside the day's range of its instrument; orders there are none.
+    fn find_left_range(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
+        let mut end = to;
+        for (index, market) in self.markets.iter().enumerate() {
+            // Without limits only the cash of open orders is watched.
+            let Some(limits) = market.range.limits() else { continue };
+            let (low, high) = (limits.low.units(), limits.high.units());
+            let is_outside = |price: &i64| *price < low || *price > high;
+            let found = if self.markets.len() == 1 {
+                rows.price[from..end].iter().position(is_outside)
+            } else {
+                let pairs = rows.price[from..end].iter().zip(&rows.instrument[from..end]);
+                let mut outside =
+                    pairs.map(|(price, of)| usize::from(*of) == index && is_outside(price));
+                outside.position(|outside| outside)
+            };
+            end = found.map_or(end, |found| from + found);
+        }
+        end
+    }
+
+    /// The first row that may fill, trigger, move or end an order of this market, or leave its range.
     fn find_match(
         &self,
         instrument: usize,
@@ -53,7 +74,7 @@ impl Exchange {
     ) -> usize {
         let market = &self.markets[instrument];
         let counts_touches = self.model.queue_ahead.is_some();
-        let reach = reach(&market.book, counts_touches);
+        let reach = reach(&market.book, counts_touches, market.range.watched());
         // A queue moves with trades of any size.
         let needed = if counts_touches { 0 } else { market.smallest_print };
         let columns = rows.ts_event[from..to]
@@ -70,13 +91,13 @@ impl Exchange {
     /// The first bar of `from..to` before which or at which something can happen here. Only looks.
     #[must_use]
     pub fn next_bar_stop(&self, bars: &[Bar], from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.schedule.is_empty() {
-            return to;
-        }
         let due = self.next_due().unwrap_or(TsNanos::MAX);
+        let acts = |market: &Market, bar: &Bar| {
+            !market.book.is_empty() || market.range.is_left_by(bar.low, bar.high)
+        };
         let matters = |bar: &Bar| {
             let market = self.markets.get(usize::from(bar.instrument.0));
-            bar.ts_event >= due || market.is_some_and(|market| !market.book.is_empty())
+            bar.ts_event >= due || market.is_some_and(|market| acts(market, bar))
         };
         let stop = bars[from..to].iter().position(matters).map_or(to, |found| from + found);
         #[cfg(debug_assertions)]
@@ -101,7 +122,9 @@ impl Exchange {
             let books: Vec<&Book> = exchange.markets.iter().map(|market| &market.book).collect();
             let open: Vec<_> =
                 exchange.open.iter().map(|number| &exchange.orders[*number]).collect();
-            format!("{books:?} {open:?} {:?} {:?}", exchange.account, exchange.events)
+            let limits: Vec<_> =
+                exchange.markets.iter().map(|market| market.range.limits()).collect();
+            format!("{books:?} {open:?} {limits:?} {:?} {:?}", exchange.account, exchange.events)
         };
         assert!(self.next_due().is_none_or(|due| due > at), "a row at {at} skips what is due");
         let mut copy = self.clone();
@@ -111,9 +134,9 @@ impl Exchange {
 }
 
 /// What a trade must be to matter to a book. `touches` says whether a trade at the price of a
-/// resting order matters, not only one through it.
+/// resting order matters, not only one through it; outside `watched` every trade matters.
 #[inline]
-fn reach(book: &Book, touches: bool) -> Reach {
+fn reach(book: &Book, touches: bool, watched: DailyLimits) -> Reach {
     let through = i64::from(!touches);
     Reach {
         takers_after: book.takers_after,
@@ -126,6 +149,7 @@ fn reach(book: &Book, touches: bool) -> Reach {
             low: book.stop_sells.first_price().unwrap_or(i64::MIN),
             high: book.stop_buys.first_price().unwrap_or(i64::MAX),
         },
+        range: Span { low: watched.low.units() - 1, high: watched.high.units() + 1 },
     }
 }
 
@@ -150,6 +174,7 @@ struct Reach {
     auction_from: TsNanos,
     resting: Span,
     stops: Span,
+    range: Span,
 }
 
 impl Reach {
@@ -160,6 +185,7 @@ impl Reach {
         let may_fill = ts_event > self.takers_after.nanos() || self.resting.is_hit_by(price);
         may_fill && quantity >= needed
             || self.stops.is_hit_by(price)
+            || self.range.is_hit_by(price)
             || ts_event >= self.auction_from.nanos()
     }
 }
@@ -176,6 +202,9 @@ mod tests {
     use super::*;
     use crate::ExecutionModel;
 
+    const EVERY_PRICE: DailyLimits =
+        DailyLimits { low: Price::from_units(0), high: Price::from_units(i64::MAX - 1) };
+
     /// A small exchange with orders of every kind at prices near 1,000 yen.
     fn busy(orders: &[(u8, i64, u64)], queue_ahead: Option<u64>, latency_ns: u64) -> Exchange {
         let instrument = Instrument {
@@ -187,7 +216,7 @@ mod tests {
         let cash = Money::from_yen(1_000_000_000);
         let mut exchange = Exchange::new(model, &[instrument], cash);
         let date = JstDate::from_ymd_opt(2025, 1, 6).unwrap();
-        exchange.begin_day(TradingHours::of(date), InstrumentIx(0), Price::from_yen(1_000));
+        exchange.begin_day(TradingHours::of(date), InstrumentIx(0), Some(Price::from_yen(1_000)));
         exchange.set_last_price(InstrumentIx(0), Price::from_yen(1_000));
         let now = at(0);
         for (number, (kind, yen, lots)) in orders.iter().enumerate() {
@@ -278,7 +307,12 @@ mod tests {
     fn what_matters_depends_on_the_kind_of_order() {
         let mut book = Book::default();
         let hit = |book: &Book, touches, price: i64, quantity| {
-            reach(book, touches).is_hit_by(5, Price::from_yen(price).units(), quantity, 100)
+            reach(book, touches, EVERY_PRICE).is_hit_by(
+                5,
+                Price::from_yen(price).units(),
+                quantity,
+                100,
+            )
         };
         assert!(!hit(&book, false, 10, 100), "nobody is there");
         book.buys.add(Price::from_yen(10), 1, 1);

@@ -59,6 +59,7 @@ pub(crate) fn empty() -> RunResult {
         positions: Vec::new(),
         realised_pnl: Money::ZERO,
         commission: Money::ZERO,
+        notes: Vec::new(),
         span: None,
         performance: Performance::new(CASH),
     };
@@ -120,7 +121,7 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
         granularity: "trade".to_owned(),
         bars_from: None,
         cash: CASH.to_string(),
-        lot: 100,
+        lot: "100".to_owned(),
         ticks: "topix500".to_owned(),
         window: 1,
         execution_model: ExecutionModel::default(),
@@ -134,6 +135,7 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
             xxh3_128: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".to_owned(),
             rows: 958_113,
         }],
+        notes: vec!["7203.TSE: lot 100, the usual one; ticks topix500, as asked for".to_owned()],
         event_log_digest: result.totals.digest.to_string(),
         event_log_records: result.totals.digest_records,
     }
