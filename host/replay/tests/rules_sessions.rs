@@ -236,12 +236,12 @@ fn f7_orders_that_live_on_are_checked_against_each_new_day() {
     assert_eq!(result.orders[0].ts_last.to_string(), "2025-01-07 00:00:00.000000 JST");
     // A market order for the next day, whose highest price is above today's.
     let trades = Market::default()
-        .at_times(6, &[("10:00:00", "700", 100), ("15:30:00", "999", 100)])
+        .at_times(6, &[("10:00:00", "860", 100), ("15:30:00", "999", 100)])
         .at_times(7, &[("10:00:00", "1000", 100), ("10:01:00", "1000", 1_000)]);
     let script = Script::default().after(2, market("O-1", Buy, 100));
     let options = changed(|o| {
         o.cash = Money::from_yen(114_000);
-        o.base_prices = vec![Some(domain::Price::from_yen(700))];
+        o.base_prices = vec![Some(domain::Price::from_yen(860))];
     });
     assert_eq!(
         common::told(&trades, script, &options),
