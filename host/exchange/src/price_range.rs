@@ -137,7 +137,7 @@ impl Exchange {
         expected.or(own).ok_or_else(|| {
             let text = "NO_REFERENCE_PRICE: nothing has traded yet and no earlier close is known, \
                         so the cost of a market order is unknown; a limit order needs none";
-            Rejection::new(ReasonCode::VenueRejected, text.to_owned())
+            Rejection::new(ReasonCode::VenueRejected, text)
         })
     }
 
