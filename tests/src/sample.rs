@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use domain::{Instrument, InstrumentId, JstDate, Money, Price, Quantity, TickTable, VendorCode};
+use domain::{
+    ExchangeCalendar, Instrument, InstrumentId, JstDate, Money, Price, Quantity, TickTable,
+    VendorCode,
+};
 use exchange::{ExecutionModel, SameDayRoundTrips};
 use marketdata::{Catalog, SampleCodes, SampleSpec, TradeStore, write_sample};
 use replay::{ReplayOptions, TradeSeries};
@@ -77,5 +80,8 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
         window,
         config_json: config_json.to_owned(),
         warnings_max: domain::GuestLimit::Warnings.default_value(),
+        base_prices: vec![],
+        tick_changes: vec![],
+        calendar: ExchangeCalendar::default(),
     }
 }

@@ -11,6 +11,9 @@ const SESSIONS: u64 = 200;
 /// Damaged components; `cargo xtask test` takes a tenth of them.
 const MUTATIONS: u64 = 10_000;
 
+/// Data folders that are cut after an instant and run again; `cargo xtask test` takes a twentieth.
+const CUTS: u64 = 500;
+
 /// Runs every seeded test with all its seeds and prints what each says of itself.
 pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u64>) -> Result<()> {
     let mut command = project.cargo();
@@ -22,5 +25,10 @@ pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u6
     command.args(["test", "--release", "--package", "tests", "--test", "sandbox_paths"]);
     command.args(["--", "--nocapture", "damaged_components"]);
     command.env("KUMIKI_SOAK_MUTATIONS", mutations.unwrap_or(MUTATIONS).to_string());
+    process::run(&mut command)?;
+    let mut command = project.cargo();
+    command.args(["test", "--release", "--package", "replay", "--test", "cuts"]);
+    command.args(["--", "--nocapture"]);
+    command.env("KUMIKI_SOAK_CUTS", CUTS.to_string());
     process::run(&mut command)
 }

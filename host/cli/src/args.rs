@@ -1,5 +1,6 @@
 //! The arguments, and the help that teaches them.
 
+mod listings;
 mod rank;
 mod update;
 
@@ -10,9 +11,9 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::guest_limit::{LimitChange, LimitError};
-use domain::{InstrumentId, JstDate, Money, VendorCode};
+use domain::{InstrumentId, JstDate, Money, Quantity, VendorCode};
 use replay::Multiplier;
-use replay::data_set::TickChoice;
+use replay::instruments::{Choices, InstrumentChoices, TickChoice};
 use results::report::RUNS_COMPARED_MAX;
 use sandbox::Limits;
 use sweep::{Axis, Statistic, WalkForward};
@@ -23,6 +24,7 @@ use crate::logging::{self, LogArgs};
 use crate::standard_error;
 
 pub(crate) use self::update::UpdateArgs;
+pub(crate) use listings::{CalendarArgs, Every, InstrumentsArgs, VendorArgs};
 pub(crate) use rank::{
     FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RegistryArgs, RowFormat,
     ServeArgs, SqlArgs, SqlFormat,
@@ -91,6 +93,11 @@ pub(crate) enum DataCommand {
     Convert(ConvertArgs),
     /// Show what a data folder holds and what is wrong with it.
     Info(InfoArgs),
+    /// Fetch the vendor's lists of issues and make instruments.csv: lot and tick table by date.
+    #[command(after_help = listings::INSTRUMENTS_EXAMPLES)]
+    Instruments(InstrumentsArgs),
+    /// Fetch the exchange's calendar.
+    Calendar(CalendarArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -176,13 +183,16 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
 
-    /// Shares in one trading unit.
-    #[arg(long, value_name = "SHARES", default_value_t = 100)]
-    pub(crate) lot: u64,
+    /// Shares in one trading unit, of all instruments or of one: 10, or 1306.TSE=10; may be given many
+    /// times. Default: from instruments.csv in the data folder, else 100.
+    #[arg(long = "lot", value_name = "[ID=]SHARES", value_parser = parse_lot)]
+    pub(crate) lots: Vec<(Option<InstrumentId>, Quantity)>,
 
-    /// Price steps: auto (from the data), normal, topix500, etf, or one step in yen like 0.1.
-    #[arg(long, value_name = "TABLE", default_value = "auto")]
-    pub(crate) ticks: TickChoice,
+    /// Price steps, of all instruments or of one, like 1306.TSE=etf: normal, topix500, etf, one step in
+    /// yen like 0.1, or auto; may be given many times. auto, the default: from instruments.csv, else
+    /// from the prices before the first day, else normal. The result says which and why.
+    #[arg(long = "ticks", value_name = "[ID=]TABLE", value_parser = parse_ticks)]
+    pub(crate) ticks: Vec<(Option<InstrumentId>, TickChoice)>,
 
     /// Trades or bars handed to the strategy at once, 1 to 65536. Results do not depend on it; more is
     /// faster, 1 never lets a trade into the strategy's memory before its time. Default: 1, for a
@@ -199,6 +209,18 @@ pub(crate) struct RunArgs {
     /// No progress line.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+impl RunArgs {
+    /// Lots and price steps that were said.
+    pub(crate) fn choices(&self) -> InstrumentChoices {
+        fn of<T: Copy>(given: &[(Option<InstrumentId>, T)]) -> Choices<T> {
+            let mut choices = Choices::default();
+            given.iter().cloned().for_each(|(id, value)| choices.add(id, value));
+            choices
+        }
+        InstrumentChoices { lots: of(&self.lots), ticks: of(&self.ticks) }
+    }
 }
 
 const SWEEP_EXAMPLES: &str = "\
@@ -573,6 +595,30 @@ fn parse_param(text: &str) -> Result<(String, serde_json::Value), String> {
     Ok((name.to_owned(), value))
 }
 
+/// `VALUE` for all instruments, or `ID=VALUE` for one.
+fn parse_of_each(text: &str) -> Result<(Option<InstrumentId>, &str), String> {
+    match text.split_once('=') {
+        None => Ok((None, text)),
+        Some((id, value)) => match id.parse() {
+            Ok(id) => Ok((Some(id), value)),
+            Err(error) => Err(format!("{error}")),
+        },
+    }
+}
+
+fn parse_lot(text: &str) -> Result<(Option<InstrumentId>, Quantity), String> {
+    let (id, shares) = parse_of_each(text)?;
+    match shares.parse::<u64>() {
+        Ok(shares) if shares > 0 => Ok((id, Quantity::new(shares))),
+        _ => Err("write a number of shares above 0, like 10 or 1306.TSE=10".to_owned()),
+    }
+}
+
+fn parse_ticks(text: &str) -> Result<(Option<InstrumentId>, TickChoice), String> {
+    let (id, table) = parse_of_each(text)?;
+    Ok((id, table.parse()?))
+}
+
 fn parse_code(text: &str) -> Result<VendorCode, String> {
     VendorCode::new(text)
         .map_err(|error| format!("{error}; write the vendor's five places, like 13060"))
@@ -637,6 +683,17 @@ mod tests {
         for text in ["2025-13-01", "2025-02-30", "tomorrow", ""] {
             assert!(parse_date(text).unwrap_err().contains("write YYYY-MM-DD"), "{text}");
         }
+    }
+
+    #[test]
+    fn lots_and_ticks_are_for_all_or_for_one() {
+        let id: InstrumentId = "1306.TSE".parse().unwrap();
+        assert_eq!(parse_lot("10"), Ok((None, Quantity::new(10))));
+        assert_eq!(parse_lot("1306.TSE=10"), Ok((Some(id.clone()), Quantity::new(10))));
+        let etf = TickChoice::Table(domain::TickTable::Etf);
+        assert_eq!(parse_ticks("1306.TSE=etf"), Ok((Some(id), etf)));
+        assert!(parse_lot("0").is_err() && parse_lot("1306.TSE=x").is_err());
+        assert!(parse_lot("1306=10").unwrap_err().contains("like `7203.TSE`"));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use anyhow::Result;
 use domain::market::BarGranularity;
 use domain::{JstDate, TsNanos};
 use marketdata::audit::DefectCounts;
+use marketdata::calendar_file::read_calendar;
 use marketdata::{
     AuditOptions, BarFile, Catalog, CodeAudit, DataError, Defect, FileAudit, ProgressFn, TradeFile,
     audit_bar_file, audit_file,
@@ -56,10 +57,12 @@ impl Checked {
 /// Runs the command.
 pub(crate) fn run(args: &CheckArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
-    let options = AuditOptions { quiet_minutes: args.quiet_minutes, ..AuditOptions::default() };
     let mut reports = Vec::new();
     let mut all_good = true;
     for file in files(args)? {
+        let folder = file.path().parent().unwrap_or(Path::new("."));
+        let calendar = read_calendar(folder)?;
+        let options = AuditOptions { quiet_minutes: args.quiet_minutes, calendar };
         let Some(audit) = audited(args, &file, &options, &interrupt)? else {
             eprintln!("interrupted while reading {}", file.path().display());
             return Ok(Ending::Interrupted);
@@ -149,6 +152,10 @@ fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit) {
         dates(&audit.empty_days),
         count(quiet(audit)),
     );
+    if !audit.closed_days.is_empty() {
+        let (count, dates) = (audit.closed_days.len(), dates(&audit.closed_days));
+        println!("      {count} days with rows on which the exchange is closed{dates}");
+    }
     if let Some(error) = &audit.stopped {
         println!("      stopped: {error}");
     }
@@ -263,6 +270,7 @@ fn report(args: &CheckArgs, file: &Checked, audit: &FileAudit) -> Value {
         "defects": defects(&audit.defects),
         "examples": audit.examples,
         "empty_days": texts(&audit.empty_days),
+        "closed_days": texts(&audit.closed_days),
         "quiet_minutes": args.quiet_minutes,
         "quiet_stretches": quiet(audit),
     });

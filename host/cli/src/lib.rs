@@ -17,6 +17,7 @@ mod args;
 mod data;
 mod data_check;
 mod data_info;
+mod data_listings;
 mod execution;
 mod interrupt;
 mod logging;
@@ -98,6 +99,8 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Data(DataCommand::Check(check)) => data_check::run(check),
         Command::Data(DataCommand::Convert(convert)) => data::convert(convert),
         Command::Data(DataCommand::Info(info)) => data_info::run(info),
+        Command::Data(DataCommand::Instruments(args)) => data_listings::instruments(args),
+        Command::Data(DataCommand::Calendar(args)) => data_listings::calendar(args),
         Command::Rank(rank) => rank::run(rank),
         Command::Sql(sql) => sql::run(sql),
         Command::Update(update) => update::run(update),

@@ -4,7 +4,6 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 
 use anyhow::Result;
-use domain::Quantity;
 use replay::data_set::DataRequest;
 use replay::request::{FinishedRun, Pace, RequestOutcome, RunRequest};
 use replay::{RequestError, RunCommand, RunObserver, RunPosition};
@@ -89,13 +88,12 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
             start: args.start,
             end: args.end,
             granularity: args.granularity.into(),
-            ticks: args.ticks,
+            choices: args.choices(),
         },
         strategy: args.strategy.clone(),
         strategies,
         parameters: strategy::parameters(&args.params)?,
         cash: args.cash,
-        lot: Quantity::new(args.lot),
         model: args.execution.model(),
         limits: args.limits.of_strategy()?,
         window: args.window.unwrap_or(window),
@@ -180,6 +178,8 @@ fn print_table(args: &RunArgs, finished: &FinishedRun) {
     if let Some(warning) = &manifest.warning {
         println!("\n{warning}");
     }
+    let notes: String = manifest.notes.iter().map(|note| format!("\nnote: {note}")).collect();
+    println!("{notes}");
     if summary.orders_rejected > 0 {
         println!("\nwhy orders were rejected: `reason_text` in orders.csv, and the report");
     }

@@ -44,8 +44,11 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
         Ok(loaded) => loaded,
         Err(error) => return replay_run::ended(error),
     };
-    let options = request.options(&loaded.ticks, &loaded.ex_rights);
+    let options = request.options(&loaded);
     options.check()?;
+    for note in &loaded.notes {
+        eprintln!("note: {note}");
+    }
     let plan = plan(args, grid, &loaded)?;
     let header = sweep_header(args, &request, &module, &loaded, &options, &plan);
     let folder = SweepFolder::prepare(out)?;
@@ -106,7 +109,7 @@ fn sweep_header(
         "granularity": granularity.as_str(),
         "bars_from": loaded.bars_from,
         "cash": options.cash.to_string(),
-        "lot": args.run.lot,
+        "lot": options.of_each(|instrument| instrument.lot.to_string()),
         "ticks": options.of_each(|instrument| instrument.ticks.to_string()),
         "execution_model": options.model,
         "warning": options.model.warning(),

@@ -122,6 +122,23 @@ pub struct ExRights {
     pub adjustment: Adjustment,
 }
 
+impl ExRights {
+    /// What a price that an instrument had on `from` is on `to`, by the splits after the one date up
+    /// to the other.
+    #[must_use]
+    pub fn adjusted(
+        all: &[Self],
+        instrument: InstrumentIx,
+        price: Price,
+        (from, to): (JstDate, JstDate),
+    ) -> Price {
+        all.iter()
+            .filter(|ex_rights| ex_rights.instrument == instrument)
+            .filter(|ex_rights| from < ex_rights.date && ex_rights.date <= to)
+            .fold(price, |price, ex_rights| ex_rights.adjustment.price(price))
+    }
+}
+
 impl TickTable {
     /// The price of the grid that is nearest to `price`, of two the higher; never 0.
     #[must_use]

@@ -1,7 +1,98 @@
-//! Business days and the pauses of a day, as market data shows them.
+//! Business days of the exchange and of market data, and the pauses of a day.
 
-use crate::session::{AFTERNOON_OPEN, AUCTION_SLACK, close_of};
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::holidays;
+use crate::session::{AFTERNOON_OPEN, AUCTION_SLACK, close_of, is_weekday};
 use crate::time::{JST_OFFSET_NANOS, JstDate, NANOS_PER_DAY, TsNanos};
+
+/// The exchange's business days, known ahead of time: from its own calendar where one was given, and
+/// outside of its dates by the rules of [`holidays`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct ExchangeCalendar {
+    listed: Option<Arc<Listed>>,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+struct Listed {
+    first: JstDate,
+    last: JstDate,
+    open: TradingCalendar,
+}
+
+/// Why dates are no calendar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+pub enum CalendarError {
+    /// It has no dates.
+    #[error("the calendar has no dates")]
+    Empty,
+    /// A date is missing between the first and the last.
+    #[error("the calendar has no row of {0}, which lies between its first and its last date")]
+    Missing(JstDate),
+    /// A date comes twice.
+    #[error("the calendar has two rows of {0}")]
+    Twice(JstDate),
+    /// Open on a weekend.
+    #[error("the calendar has the exchange open on {0}, a weekend")]
+    Weekend(JstDate),
+}
+
+impl ExchangeCalendar {
+    /// The calendar of dates that say whether the exchange is open, in any order, none missing between
+    /// the first and the last.
+    ///
+    /// # Errors
+    /// [`CalendarError`]: the dates are no calendar.
+    pub fn listed(rows: impl IntoIterator<Item = (JstDate, bool)>) -> Result<Self, CalendarError> {
+        let mut rows: Vec<(JstDate, bool)> = rows.into_iter().collect();
+        rows.sort_unstable();
+        let (Some((first, _)), Some((last, _))) = (rows.first().copied(), rows.last().copied())
+        else {
+            return Err(CalendarError::Empty);
+        };
+        for (expected, (date, is_open)) in first.iter_days().zip(&rows) {
+            if *date < expected {
+                return Err(CalendarError::Twice(*date));
+            }
+            if *date > expected {
+                return Err(CalendarError::Missing(expected));
+            }
+            if *is_open && !is_weekday(*date) {
+                return Err(CalendarError::Weekend(*date));
+            }
+        }
+        let open = rows.into_iter().filter(|(_, is_open)| *is_open).map(|(date, _)| date);
+        let open = TradingCalendar::from_dates(open);
+        Ok(Self { listed: Some(Arc::new(Listed { first, last, open })) })
+    }
+
+    /// First and last date of the exchange's own calendar; none where all days come from the rules.
+    #[must_use]
+    pub fn listed_range(&self) -> Option<(JstDate, JstDate)> {
+        self.listed.as_ref().map(|listed| (listed.first, listed.last))
+    }
+
+    /// Whether the exchange is open on `date`.
+    #[must_use]
+    pub fn is_business_day(&self, date: JstDate) -> bool {
+        match &self.listed {
+            Some(listed) if (listed.first..=listed.last).contains(&date) => {
+                listed.open.is_business_day(date)
+            }
+            _ => !holidays::is_closed(date),
+        }
+    }
+
+    /// Business days after `from` up to and including `to`, counted up to one more than `most`.
+    #[must_use]
+    pub fn business_days_between(&self, from: JstDate, to: JstDate, most: u32) -> u32 {
+        let dates = from.iter_days().skip(1).take_while(|date| *date <= to);
+        let open = dates.filter(|date| self.is_business_day(*date));
+        open.take(most as usize + 1).fold(0, |count, _| count + 1)
+    }
+}
 
 /// Business days, derived from data: a date without any trade is none. No list of holidays is kept,
 /// because the data knows them all, extraordinary closures included.
@@ -89,6 +180,30 @@ mod tests {
         let between = |from, to| calendar.business_days_between(date(from), date(to));
         assert_eq!(between("2025-01-06", "2025-01-14"), 3);
         assert_eq!(between("2025-01-14", "2025-01-06"), 0);
+    }
+
+    #[test]
+    fn the_exchange_s_own_calendar_goes_before_the_rules() {
+        let by_rule = ExchangeCalendar::default();
+        assert!(!by_rule.is_business_day(date("2025-01-13")), "Coming of Age Day");
+        assert_eq!(by_rule.business_days_between(date("2025-01-10"), date("2025-01-14"), 10), 1);
+        assert_eq!(by_rule.business_days_between(date("2025-01-06"), date("2026-01-06"), 10), 11);
+        assert_eq!(by_rule.business_days_between(date("2025-01-06"), date("2024-01-06"), 10), 0);
+        let rows = [("2025-01-12", false), ("2025-01-14", false), ("2025-01-13", true)];
+        let calendar = |rows: &[(&str, bool)]| {
+            ExchangeCalendar::listed(rows.iter().map(|(day, is_open)| (date(day), *is_open)))
+        };
+        let listed = calendar(&rows).unwrap();
+        assert_eq!(listed.listed_range(), Some((date("2025-01-12"), date("2025-01-14"))));
+        assert!(listed.is_business_day(date("2025-01-13")));
+        assert!(!listed.is_business_day(date("2025-01-14")));
+        assert!(listed.is_business_day(date("2025-01-15")), "after its end, by rule");
+        assert_eq!(calendar(&[]), Err(CalendarError::Empty));
+        assert_eq!(calendar(&rows[..2]), Err(CalendarError::Missing(date("2025-01-13"))));
+        let twice = calendar(&[rows[0], rows[0]]);
+        assert_eq!(twice, Err(CalendarError::Twice(date("2025-01-12"))));
+        let weekend = calendar(&[("2025-01-12", true)]);
+        assert_eq!(weekend, Err(CalendarError::Weekend(date("2025-01-12"))));
     }
 
     #[test]

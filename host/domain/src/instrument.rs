@@ -303,6 +303,22 @@ impl TickTable {
     pub fn is_aligned(self, price: Price) -> bool {
         price.units() % self.tick_at(price).units() == 0
     }
+
+    /// The highest price of the grid that is not above `price`; 0 where there is none above 0.
+    #[must_use]
+    pub fn floor(self, price: Price) -> Price {
+        Price::from_units(price.units() - price.units() % self.tick_at(price).units())
+    }
+
+    /// The lowest price of the grid that is not below `price`.
+    #[must_use]
+    pub fn ceil(self, price: Price) -> Price {
+        let below = self.floor(price);
+        if below == price {
+            return price;
+        }
+        Price::from_units(below.units().saturating_add(self.tick_at(price).units()))
+    }
 }
 
 impl fmt::Display for TickTable {
@@ -355,7 +371,7 @@ const DAILY_LIMIT_WIDTHS: &[(i64, i64)] = &[
 ];
 
 /// The prices a day may trade at, both inclusive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DailyLimits {
     /// Lowest price of the day.
     pub low: Price,
@@ -367,16 +383,29 @@ impl DailyLimits {
     /// The range around a base price (the previous close). Never below one unit of price.
     #[must_use]
     pub fn around(base: Price) -> Self {
+        Self::around_by(base, 1)
+    }
+
+    /// The range around a base price with so many times the usual width, as the exchange sets it
+    /// after days without a trade inside the usual one.
+    #[must_use]
+    pub fn around_by(base: Price, times: i64) -> Self {
         let yen = base.units() / UNITS_PER_YEN;
         let width = DAILY_LIMIT_WIDTHS
             .iter()
             .find(|(below, _)| yen < *below)
             .map_or(10_000_000, |(_, width)| *width)
-            * UNITS_PER_YEN;
+            .saturating_mul(UNITS_PER_YEN * times);
         Self {
-            low: Price::from_units((base.units() - width).max(1)),
+            low: Price::from_units(base.units().saturating_sub(width).max(1)),
             high: Price::from_units(base.units().saturating_add(width)),
         }
+    }
+
+    /// The range on a grid: the upper limit rounded down to a tick, the lower one up.
+    #[must_use]
+    pub fn aligned(self, ticks: TickTable) -> Self {
+        Self { low: ticks.ceil(self.low), high: ticks.floor(self.high) }
     }
 
     /// `price`, moved to the nearer limit when it lies outside.
@@ -498,5 +527,33 @@ mod tests {
         assert_eq!(limits.clamp(Price::from_yen(9_999)), limits.high);
         assert!(limits.contains(limits.low) && !limits.contains(Price::from_yen(1_273)));
         assert_eq!(DailyLimits::around(Price::from_yen(20)).low, Price::from_units(1));
+    }
+
+    #[test]
+    fn limits_stand_on_the_grid_inside_the_range() {
+        let on_grid = |base: &str, ticks: TickTable| {
+            let limits = DailyLimits::around(base.parse().unwrap()).aligned(ticks);
+            (limits.low.to_string(), limits.high.to_string())
+        };
+        let pair = |low: &str, high: &str| (low.to_owned(), high.to_owned());
+        assert_eq!(on_grid("1000.5", TickTable::Topix500), pair("700.5", "1300.5"));
+        assert_eq!(on_grid("1000.5", TickTable::Normal), pair("701", "1300"));
+        // 2,995 + 500 and - 500: above 3,000 yen a tick is 5.
+        assert_eq!(on_grid("2998", TickTable::Normal), pair("2498", "3495"));
+        assert_eq!(on_grid("20", TickTable::Normal), pair("1", "50"));
+        let wide = DailyLimits::around_by(Price::from_yen(1_000), 4);
+        assert_eq!((wide.low, wide.high), (Price::from_units(1), Price::from_yen(2_200)));
+    }
+
+    #[test]
+    fn prices_move_to_the_grid() {
+        let moved = |price: &str| {
+            let price: Price = price.parse().unwrap();
+            (TickTable::Normal.floor(price).to_string(), TickTable::Normal.ceil(price).to_string())
+        };
+        assert_eq!(moved("2999.5"), ("2999".to_owned(), "3000".to_owned()));
+        assert_eq!(moved("3000"), ("3000".to_owned(), "3000".to_owned()));
+        assert_eq!(moved("3001"), ("3000".to_owned(), "3005".to_owned()));
+        assert_eq!(moved("0.4"), ("0".to_owned(), "1".to_owned()));
     }
 }

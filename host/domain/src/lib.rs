@@ -14,6 +14,7 @@ pub mod event;
 pub mod fault;
 pub mod formula;
 pub mod guest_limit;
+pub mod holidays;
 pub mod instrument;
 pub mod limits;
 pub mod market;
@@ -27,7 +28,7 @@ pub mod strategy;
 pub mod tags;
 pub mod time;
 
-pub use calendar::TradingCalendar;
+pub use calendar::{ExchangeCalendar, TradingCalendar};
 pub use command::OrderCommand;
 pub use event::{Fill, OrderEvent, OrderEventKind};
 pub use guest_limit::GuestLimit;

@@ -69,15 +69,6 @@ pub fn is_usually_closed(date: JstDate) -> bool {
     !is_weekday(date) || FIXED_HOLIDAYS.contains(&(date.month(), date.day()))
 }
 
-/// Weekdays after `from`, up to and including `to`; 0 when `to` is not later.
-#[must_use]
-pub fn weekdays_between(from: JstDate, to: JstDate) -> u32 {
-    let days = u32::try_from((to - from).num_days()).unwrap_or(0);
-    let whole_weeks = days / 7 * 5;
-    let rest = from.iter_days().skip(1).take(days as usize % 7);
-    whole_weeks + rest.filter(|date| is_weekday(*date)).count() as u32
-}
-
 /// The sessions of one trading day, as timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TradingHours {
@@ -102,18 +93,17 @@ impl TradingHours {
         Self::closing_at(date, close_of(date))
     }
 
-    /// The hours of the day of `last_trade`, the last trade known of that day. They are the
-    /// official ones, except that a day whose trades go on after the official close (by more than
-    /// [`AUCTION_SLACK`]) has today's hours: data that was moved to other dates has the hours of
-    /// the dates it came from.
+    /// The hours of a date in data that was moved there from later dates: it closes as today, whatever
+    /// the official close of the date.
     #[must_use]
-    pub fn of_data(last_trade: TsNanos) -> Self {
-        let official = Self::of(last_trade.jst_date());
-        if last_trade > official.close.plus_nanos(AUCTION_SLACK) {
-            Self::closing_at(official.date, CLOSE)
-        } else {
-            official
-        }
+    pub fn longest_of(date: JstDate) -> Self {
+        Self::closing_at(date, CLOSE)
+    }
+
+    /// Whether `trade` was made so long after the close that the day had longer hours than these.
+    #[must_use]
+    pub fn are_exceeded_by(&self, trade: TsNanos) -> bool {
+        trade > self.close.plus_nanos(AUCTION_SLACK)
     }
 
     /// The same day seen as one session from its open to its close, for days that are known as one
@@ -193,19 +183,6 @@ mod tests {
     }
 
     #[test]
-    fn weekdays_are_counted_without_the_first_day() {
-        // 2025-01-06 is a Monday.
-        let monday = date(2025, 1, 6);
-        assert_eq!(weekdays_between(monday, monday), 0);
-        assert_eq!(weekdays_between(monday, date(2025, 1, 10)), 4);
-        assert_eq!(weekdays_between(monday, date(2025, 1, 12)), 4);
-        assert_eq!(weekdays_between(monday, date(2025, 1, 20)), 10);
-        assert_eq!(weekdays_between(date(2025, 1, 11), date(2025, 1, 14)), 2);
-        assert_eq!(weekdays_between(monday, date(2025, 1, 1)), 0);
-        assert!(is_weekday(monday) && !is_weekday(date(2025, 1, 11)));
-    }
-
-    #[test]
     fn auctions_are_found_by_the_clock() {
         let hours = TradingHours::of(date(2025, 1, 6));
         assert_eq!(hours.next_open(timestamp(8, 59)), Some(timestamp(9, 0)));
@@ -237,10 +214,12 @@ mod tests {
     }
 
     #[test]
-    fn data_that_trades_after_the_official_close_has_the_longer_hours() {
+    fn data_that_trades_after_the_official_close_had_longer_hours() {
         let old = |hour, minute| TsNanos::from_jst(date(2013, 10, 7), at(hour, minute)).unwrap();
-        assert_eq!(TradingHours::of_data(old(15, 0)).close, old(15, 0));
-        assert_eq!(TradingHours::of_data(old(15, 5)).close, old(15, 0), "a late closing print");
-        assert_eq!(TradingHours::of_data(old(15, 30)).close, old(15, 30), "re-timed data");
+        let official = TradingHours::of(date(2013, 10, 7));
+        assert_eq!(official.close, old(15, 0));
+        assert!(!official.are_exceeded_by(old(15, 5)), "a late closing print");
+        assert!(official.are_exceeded_by(old(15, 30)));
+        assert_eq!(TradingHours::longest_of(date(2013, 10, 7)).close, old(15, 30));
     }
 }

@@ -64,13 +64,14 @@ impl Exchange {
     pub fn take_bar(&mut self, instrument: InstrumentIx, bar: &Bar) {
         let is_seen_whole = self.hours.is_none_or(|hours| hours.is_one_session());
         assert!(bar.granularity != BarGranularity::Day || is_seen_whole, "the day has sessions");
+        if self.markets[usize::from(instrument.0)].range.is_left_by(bar.low, bar.high) {
+            self.leave_range(instrument, (bar.low, bar.high), bar.ts_event);
+        }
         let start = self.start_of(bar);
         let opens_with_auction = start >= self.markets[usize::from(instrument.0)].auction_from;
         self.pass_auction(instrument, bar.last_nanosecond());
         let market = &self.markets[usize::from(instrument.0)];
-        let is_known = market.limits.contains(bar.low) && market.limits.contains(bar.high);
-        // Prices outside the day's range say that the range is not known; nothing is filled.
-        if market.book.is_empty() || !is_known {
+        if market.book.is_empty() {
             return;
         }
         let mut budget =

@@ -1,7 +1,6 @@
 //! What is checked before an order or a change may work (F7).
 
 use domain::limits::{GTD_BUSINESS_DAYS_MAX, WORKING_ORDERS_MAX};
-use domain::session::{is_weekday, weekdays_between};
 use domain::tags::{AccountType, OrderTags};
 use domain::{
     JstDate, Money, OrderModify, OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode,
@@ -28,13 +27,11 @@ pub(crate) fn round_to_tick(request: &mut OrderRequest, ticks: TickTable) {
 }
 
 fn rounded(price: Price, up: bool, ticks: TickTable) -> Price {
-    if price.units() <= 0 {
-        return price;
+    match price.units() {
+        ..=0 => price,
+        _ if up => ticks.ceil(price),
+        _ => ticks.floor(price),
     }
-    let tick = ticks.tick_at(price).units();
-    let below = price.units() - price.units() % tick;
-    let up = up && below < price.units();
-    Price::from_units(if up { below.saturating_add(tick) } else { below })
 }
 
 impl Exchange {
@@ -69,6 +66,8 @@ impl Exchange {
         if !request.tags.is_empty() {
             self.take_tags(number, &request, now)?;
         }
+        let worst = self.worst_prices(&request, self.orders[number].funari)?;
+        self.orders[number].worst = worst;
         self.check_cash(OpenPart::of(&self.orders[number]), Money::ZERO)
     }
 
@@ -89,7 +88,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// A GTD order ends on a weekday that is not over yet and at most 10 business days ahead.
+    /// A GTD order ends on a business day that is not over yet and at most 10 business days ahead.
     fn check_expiry(&self, end: TsNanos, now: TsNanos) -> Check {
         let reject = |text: String| reject(ReasonCode::VenueRejected, text);
         let (today, last) = (now.jst_date(), end.jst_date());
@@ -97,14 +96,13 @@ impl Exchange {
         if last < today || is_over {
             return reject(format!("EXPIRE_TIME_NS: the trading day {last} is over"));
         }
-        if !is_weekday(last) {
-            return reject(format!("EXPIRE_TIME_NS: {last} is at a weekend, no business day"));
+        if !self.calendar.is_business_day(last) {
+            return reject(format!("EXPIRE_TIME_NS: {last} is no business day of the exchange"));
         }
-        let ahead = weekdays_between(today, last);
+        let ahead = self.calendar.business_days_between(today, last, GTD_BUSINESS_DAYS_MAX);
         if ahead > GTD_BUSINESS_DAYS_MAX {
             return reject(format!(
-                "EXPIRE_TIME_NS: {last} is {ahead} business days ahead; {GTD_BUSINESS_DAYS_MAX} is \
-                 the most"
+                "EXPIRE_TIME_NS: {last} is more than {GTD_BUSINESS_DAYS_MAX} business days ahead"
             ));
         }
         Ok(())
@@ -129,9 +127,10 @@ impl Exchange {
         self.check_round_trip(&order.record.request, now, free, selling)
     }
 
-    /// Limit and trigger price stand inside the day's range.
+    /// Limit and trigger price stand inside the day's range, where one is known.
     pub(crate) fn check_range(&self, request: &OrderRequest) -> Check {
-        let limits = self.markets[usize::from(request.instrument.0)].limits;
+        let range = &self.markets[usize::from(request.instrument.0)].range;
+        let Some(limits) = range.limits() else { return Ok(()) };
         let prices = [request.price, request.trigger_price];
         let Some(outside) = prices.into_iter().flatten().find(|price| !limits.contains(*price))
         else {
@@ -208,7 +207,8 @@ impl Exchange {
         }
         self.check_range(&changed)?;
         let leaves = changed.quantity.saturating_sub(order.record.filled);
-        let part = OpenPart { request: &changed, leaves, ..OpenPart::of(order) };
+        let worst = self.worst_prices(&changed, order.funari)?;
+        let part = OpenPart { request: &changed, leaves, worst, ..OpenPart::of(order) };
         self.check_cash(part, order.reserved)?;
         let others = market.selling.saturating_sub(order.record.leaves());
         self.check_short(&changed, leaves, others)?;

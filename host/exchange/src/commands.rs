@@ -205,6 +205,9 @@ impl Exchange {
             Err(rejection) => return self.reject(number, now, rejection),
         };
         self.release(number);
+        if let Ok(worst) = self.worst_prices(&changed, self.orders[number].funari) {
+            self.orders[number].worst = worst;
+        }
         let before = &self.orders[number].record.request;
         // More shares, another price or trigger lose the place in time; fewer shares keep it.
         let keeps_place = changed.price == before.price

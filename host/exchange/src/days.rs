@@ -1,21 +1,29 @@
 //! Trading days: where orders stand when they arrive, how days begin and end (F6, F8).
 
+use std::sync::Arc;
+
 use domain::adjustment::ExRights;
-use domain::instrument::DailyLimits;
 use domain::order::OrderTrigger;
 use domain::session::{AUCTION_SLACK, TradingHours};
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
 use domain::{InstrumentIx, Money, OrderEventKind, Price, TimeInForce, TsNanos};
 
 use crate::order::{OrderIx, Standing};
+use crate::price_range::PriceRange;
 use crate::{Exchange, Scheduled};
 
 impl Exchange {
-    /// A trading day with the sessions `hours` begins for an instrument, whose previous close is
-    /// `base` (F7). To be called for each instrument before anything of that day.
-    pub fn begin_day(&mut self, hours: TradingHours, instrument: InstrumentIx, base: Price) {
+    /// A trading day with the sessions `hours` begins for an instrument, whose last close before it
+    /// is `base`; without one no range is known (F7). To be called for each instrument before anything
+    /// of that day.
+    pub fn begin_day(
+        &mut self,
+        hours: TradingHours,
+        instrument: InstrumentIx,
+        base: Option<Price>,
+    ) {
         let market = &mut self.markets[usize::from(instrument.0)];
-        market.limits = DailyLimits::around(base);
+        market.range = PriceRange::of_day(base, market.instrument.ticks);
         market.auction_from = hours.morning_open;
         let is_new = self.hours.is_none_or(|present| present.date != hours.date);
         self.hours = Some(hours);
@@ -77,16 +85,21 @@ impl Exchange {
             let order = &mut self.orders[number];
             order.next_day = false;
             let waits = order.standing == Standing::Parked;
-            if self.check_range(&self.orders[number].record.request).is_err() {
+            let funari = order.funari;
+            let request = Arc::clone(&order.record.request);
+            if self.check_range(&request).is_err() {
                 self.expire(number, now, Some("PRICE_LIMIT"));
-            } else if let Err(rejection) = self.check_cash_again(number) {
-                self.reject(number, now, rejection);
-            } else {
-                self.release(number);
-                self.reserve(number);
-                if waits {
-                    self.enter(number, now);
+                continue;
+            }
+            match self.worst_prices(&request, funari) {
+                Ok(worst) => self.orders[number].worst = worst,
+                Err(rejection) => {
+                    self.reject(number, now, rejection);
+                    continue;
                 }
+            }
+            if self.reserve_again(number, now) && waits {
+                self.enter(number, now);
             }
         }
     }

@@ -15,6 +15,7 @@ mod days;
 mod matching;
 mod model;
 mod order;
+mod price_range;
 mod rejection;
 mod reserve;
 mod round_trips;
@@ -25,12 +26,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::account::WorkingOrder;
-use domain::instrument::DailyLimits;
+use domain::calendar::ExchangeCalendar;
 use domain::order::OrderTrigger;
 use domain::session::TradingHours;
 use domain::{
     Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderModify, OrderRecord, Origin,
-    Price, Quantity, TsNanos,
+    Price, Quantity, TickTable, TsNanos,
 };
 
 pub use account::{CashAccount, PositionChange};
@@ -41,6 +42,7 @@ pub use rules::RULES;
 
 use book::Book;
 use order::{OrderIx, ScheduleKey};
+use price_range::{PriceRange, RangeNotes};
 use round_trips::RoundTrips;
 use store::Orders;
 
@@ -60,7 +62,7 @@ enum Scheduled {
 #[derive(Debug, Clone)]
 struct Market {
     instrument: Instrument,
-    limits: DailyLimits,
+    range: PriceRange,
     last_price: Option<Price>,
     /// The first trade from here on is an auction's.
     auction_from: TsNanos,
@@ -77,6 +79,7 @@ struct Market {
 #[derive(Debug, Clone)]
 pub struct Exchange {
     model: ExecutionModel,
+    calendar: ExchangeCalendar,
     markets: Vec<Market>,
     account: CashAccount,
     orders: Orders,
@@ -95,6 +98,8 @@ pub struct Exchange {
     venue_numbers: u64,
     trade_numbers: u64,
     our_volume: Quantity,
+    range_notes: RangeNotes,
+    gap_warnings: RangeNotes,
 }
 
 impl Exchange {
@@ -103,7 +108,7 @@ impl Exchange {
     pub fn new(model: ExecutionModel, instruments: &[Instrument], cash: Money) -> Self {
         let market = |instrument: &Instrument| Market {
             instrument: instrument.clone(),
-            limits: DailyLimits { low: Price::from_units(1), high: Price::from_units(i64::MAX) },
+            range: PriceRange::UNKNOWN,
             last_price: None,
             auction_from: TsNanos::MAX,
             book: Book::default(),
@@ -113,6 +118,7 @@ impl Exchange {
         };
         Self {
             model,
+            calendar: ExchangeCalendar::default(),
             markets: instruments.iter().map(market).collect(),
             account: CashAccount::new(cash, instruments.len()),
             orders: Orders::default(),
@@ -127,7 +133,33 @@ impl Exchange {
             venue_numbers: 0,
             trade_numbers: 0,
             our_volume: Quantity::ZERO,
+            range_notes: RangeNotes::default(),
+            gap_warnings: RangeNotes::default(),
         }
+    }
+
+    /// The exchange with other business days than the usual holidays leave.
+    #[must_use]
+    pub fn with_calendar(self, calendar: ExchangeCalendar) -> Self {
+        Self { calendar, ..self }
+    }
+
+    /// Price steps of an instrument from now on. Orders that stand at the exchange keep their prices.
+    pub fn set_ticks(&mut self, instrument: InstrumentIx, ticks: TickTable) {
+        self.markets[usize::from(instrument.0)].instrument.ticks = ticks;
+    }
+
+    /// The days whose price range a trade has left so far, each in a line.
+    #[must_use]
+    pub fn range_notes(&self) -> Vec<String> {
+        self.range_notes.lines()
+    }
+
+    /// Those of them on which shares were held, each in a line: a split that no daily file has told
+    /// looks so, and profit and loss are then wrong.
+    #[must_use]
+    pub fn gap_warnings(&self) -> Vec<String> {
+        self.gap_warnings.lines()
     }
 
     /// The account.

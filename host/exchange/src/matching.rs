@@ -26,10 +26,12 @@ impl Exchange {
     /// Lets our orders match a trade of the market.
     pub fn take_trade(&mut self, trade: &Trade) {
         let Trade { ts_event, instrument, price, quantity } = *trade;
+        if self.markets[usize::from(instrument.0)].range.is_left_by(price, price) {
+            self.leave_range(instrument, (price, price), ts_event);
+        }
         let is_auction = self.pass_auction(instrument, ts_event);
         let market = &self.markets[usize::from(instrument.0)];
-        // A price outside the day's range says that the range is not known; nothing is filled.
-        if market.book.is_empty() || !market.limits.contains(price) {
+        if market.book.is_empty() {
             return;
         }
         let print = *trade;
@@ -164,7 +166,7 @@ impl Exchange {
         let order = &self.orders[number];
         let market = self.market_of(number);
         let steps = i64::from(self.model.slippage_ticks) * order.record.request.side.sign();
-        let slipped = market.limits.clamp(market.instrument.ticks.moved(print, steps));
+        let slipped = order.worst.clamp(market.instrument.ticks.moved(print, steps));
         match order.record.request.price {
             None => Some(slipped),
             Some(limit) if order.is_buy() => (print <= limit).then(|| slipped.min(limit)),

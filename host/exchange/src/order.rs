@@ -1,5 +1,6 @@
 //! One order as the exchange keeps it.
 
+use domain::instrument::DailyLimits;
 use domain::order::{OrderTrigger, TransitionError};
 use domain::session::TradingHours;
 use domain::{
@@ -41,6 +42,8 @@ pub(crate) struct Order {
     pub(crate) arrival: TsNanos,
     /// Money reserved for it.
     pub(crate) reserved: Money,
+    /// The lowest and the highest price that this money is counted with.
+    pub(crate) worst: DailyLimits,
     /// Place in time: smaller is older. A change that loses its place gets a new one.
     pub(crate) sequence: u64,
     /// Where it stands at the exchange.
@@ -64,6 +67,7 @@ impl Order {
             record,
             arrival,
             reserved: Money::ZERO,
+            worst: DailyLimits::default(),
             sequence: 0,
             standing: Standing::Nowhere,
             queue_left: Quantity::ZERO,

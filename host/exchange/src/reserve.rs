@@ -1,5 +1,6 @@
 //! Money and shares that are reserved for open orders, so that cash never goes below zero.
 
+use domain::instrument::DailyLimits;
 use domain::{Money, OrderRequest, OrderSide, Price, Quantity, ReasonCode, Rejection};
 
 use crate::Exchange;
@@ -17,6 +18,8 @@ pub(crate) struct OpenPart<'a> {
     pub(crate) paid: Money,
     /// Turns market at the close.
     pub(crate) funari: bool,
+    /// The lowest and the highest price that it may fill at.
+    pub(crate) worst: DailyLimits,
 }
 
 impl<'a> OpenPart<'a> {
@@ -27,16 +30,16 @@ impl<'a> OpenPart<'a> {
             done: order.record.filled_value,
             paid: order.record.commission,
             funari: order.funari,
+            worst: order.worst,
         }
     }
 }
 
 impl Exchange {
-    /// The most that a share can cost: the limit, or the day's highest price for orders that are
-    /// market orders sooner or later.
-    fn worst_price(&self, part: OpenPart<'_>) -> Price {
-        let limit = part.request.price.filter(|_| !part.funari);
-        limit.unwrap_or(self.markets[usize::from(part.request.instrument.0)].limits.high)
+    /// The most that a share can cost: the limit, or the highest price that can be expected for
+    /// orders that are market orders sooner or later.
+    fn worst_price(part: OpenPart<'_>) -> Price {
+        part.request.price.filter(|_| !part.funari).unwrap_or(part.worst.high)
     }
 
     /// Money that may be needed at worst, fees included; `None` where it cannot be counted.
@@ -44,7 +47,7 @@ impl Exchange {
         let fees = &self.model.commission;
         match part.request.side {
             OrderSide::Buy => {
-                let value = Money::checked_notional(self.worst_price(part), part.leaves)?;
+                let value = Money::checked_notional(Self::worst_price(part), part.leaves)?;
                 let fee = fees.fee(part.done.checked_add(value)?) - part.paid;
                 value.checked_add(fee)
             }
@@ -52,8 +55,8 @@ impl Exchange {
             OrderSide::Sell => {
                 let market = &self.markets[usize::from(part.request.instrument.0)];
                 let lot = market.instrument.lot.min(part.leaves);
-                let next = Money::checked_notional(market.limits.low, lot)?;
-                let rest = Money::checked_notional(market.limits.high, part.leaves)?;
+                let next = Money::checked_notional(part.worst.low, lot)?;
+                let rest = Money::checked_notional(part.worst.high, part.leaves)?;
                 Some(fees.sale_shortfall(part.done, part.paid, next, part.done.checked_add(rest)?))
             }
         }
@@ -72,7 +75,7 @@ impl Exchange {
             OrderSide::Buy => {
                 let has_fee = self.model.commission != super::Commission::None;
                 let fee = if has_fee { " and the fee" } else { "" };
-                let worst = self.worst_price(part);
+                let worst = Self::worst_price(part);
                 format!("CASH: needs {needed} at {worst} a share{fee}, {free} yen are free")
             }
             OrderSide::Sell => format!(
@@ -82,7 +85,7 @@ impl Exchange {
         reject(ReasonCode::InsufficientFunds, text)
     }
 
-    /// The cash check of an open order, after the day's limits have changed.
+    /// The cash check of an open order, after its worst prices have changed.
     pub(crate) fn check_cash_again(&self, number: OrderIx) -> Result<(), Rejection> {
         let order = &self.orders[number];
         self.check_cash(OpenPart::of(order), order.reserved)
@@ -101,6 +104,7 @@ impl Exchange {
         if is_sell {
             self.market_mut(number).selling += leaves;
         }
+        self.watch_worst(number);
     }
 
     /// Releases everything that is still reserved for an order.

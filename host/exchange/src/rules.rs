@@ -46,11 +46,13 @@ pub const RULES: [(&str, &str); 18] = [
     (
         "F6",
         "Sessions are 09:00-11:30 and 12:30-15:30 JST with the closing auction at 15:30 (before \
-         2024-11-05 at 15:00; a day whose trades go on after that has the longer hours). A DAY \
+         2024-11-05 at 15:00; once a day's trades went on long after that, the days after it have the \
+         longer hours). A DAY \
          order ends with the day's last trade, or at the close where that is later, and a GTD \
          order likewise on its date in Japan, or at that date's midnight when nothing traded; both \
-         at that time and not at the next trade. GTD reaches at most 10 business days ahead \
-         (weekdays; public holidays are not known). An order sent at or after the close belongs to \
+         at that time and not at the next trade. GTD reaches at most 10 business days ahead, by the \
+         exchange's calendar of the data folder, else by the rules of Japan's public holidays and the \
+         exchange's closures from 31 December to 3 January. An order sent at or after the close belongs to \
          the next trading day; one that comes after 11:30 is too late for the morning's closing \
          auction.",
     ),
@@ -69,11 +71,17 @@ pub const RULES: [(&str, &str); 18] = [
     ),
     (
         "F7",
-        "Checked when an order or a change is sent: shape, tags, lot, price limits of the day \
-         (around the previous close; on the first day around its first trade), cash at the worst \
-         possible price and fee, no short sale. Limit prices off the tick grid are rounded to it, \
-         away from the market; triggers likewise. On each further day orders are checked again: a \
-         price outside the new day's limits expires (PRICE_LIMIT), without the cash it is rejected.",
+        "Checked when an order or a change is sent: shape, tags, lot, price limits of the day, cash \
+         at the worst possible price and fee, no short sale. The limits lie around the last close \
+         before the day, across days without trades, the upper one rounded down to a tick and the \
+         lower one up. Where no such close is known there are no limits: cash is reserved at the \
+         usual range around the last trade seen, and a market order sent before any trade is \
+         rejected (NO_REFERENCE_PRICE). A trade outside the limits widens them to four times on that \
+         side, from that trade on; one outside of those too shows that the close was no base, and the \
+         day goes on without limits. Whenever the worst price of open orders changes, their cash is \
+         checked again. Limit prices off the tick grid are rounded to it, away from the market; \
+         triggers likewise. On each further day orders are checked again: a price outside the new \
+         day's limits expires (PRICE_LIMIT), without the cash it is rejected.",
     ),
     (
         "F8",
@@ -129,8 +137,9 @@ pub const RULES: [(&str, &str); 18] = [
         "NOT MODELLED",
         "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, FOK, post_only and stops with an auction \
          are rejected with VENUE_UNSUPPORTED. Auctions after a special quote inside a session \
-         cannot be told from other trades in the data. Our own orders do not move the market. Dividends and rights to buy are \
-         not paid.",
+         cannot be told from other trades in the data. Our own orders do not move the market. \
+         Dividends and rights to buy are not paid. Closing special quotes are not in the data: a day \
+         that ended with one has its last trade as the base price of the next.",
     ),
     (
         "FEE",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use chrono::Datelike;
 use domain::time::NANOS_PER_MINUTE;
-use domain::{JstDate, TsNanos, VendorCode, session};
+use domain::{ExchangeCalendar, JstDate, TsNanos, VendorCode, session};
 
 use crate::catalog::{BarFile, TradeFile};
 use crate::error::{CellProblem, DataError};
@@ -15,7 +15,6 @@ use crate::reader::{
     BadRow, BadRowFn, BarRow, BarSink, NoTradeRow, ReadOptions, ReadSummary, TradeRow, TradeSink,
     read_bars_past_bad_rows, read_past_bad_rows,
 };
-use crate::sample::is_trading_day;
 
 /// What a row breaks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -115,18 +114,18 @@ impl DefectCounts {
 }
 
 /// What an audit looks for beside the rules of rows.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct AuditOptions {
     /// A stretch without a trade of a code inside a session counts as quiet from so many minutes on.
     pub quiet_minutes: u64,
-    /// Whether the exchange is open on a date.
-    pub is_business_day: fn(JstDate) -> bool,
+    /// The exchange's business days.
+    pub calendar: ExchangeCalendar,
 }
 
 impl Default for AuditOptions {
-    /// 30 minutes; weekdays without the holidays that have the same date each year.
+    /// 30 minutes; the calendar by rule.
     fn default() -> Self {
-        Self { quiet_minutes: 30, is_business_day: is_trading_day }
+        Self { quiet_minutes: 30, calendar: ExchangeCalendar::default() }
     }
 }
 
@@ -172,6 +171,8 @@ pub struct FileAudit {
     pub codes: Vec<CodeAudit>,
     /// Business days between the first and the last row on which no code has a row.
     pub empty_days: Vec<JstDate>,
+    /// Days with rows on which the exchange is closed.
+    pub closed_days: Vec<JstDate>,
     /// Timestamp of the first sound row of any code.
     pub first: Option<TsNanos>,
     /// Timestamp of the last sound row of any code.
@@ -220,7 +221,7 @@ pub fn audit_bar_file(
 type ReadFn<'a> = dyn FnMut(&mut Auditor, &mut BadRowFn<'_>) -> Result<ReadSummary, DataError> + 'a;
 
 fn audit(options: &AuditOptions, read: &mut ReadFn<'_>) -> Result<FileAudit, DataError> {
-    let mut auditor = Auditor { options: *options, codes: Vec::new() };
+    let mut auditor = Auditor { options: options.clone(), codes: Vec::new() };
     let (mut defects, mut examples) = (DefectCounts::default(), Vec::new());
     let mut by_code: BTreeMap<VendorCode, DefectCounts> = BTreeMap::new();
     let mut bad_row = |bad: BadRow| {
@@ -364,8 +365,10 @@ impl Auditor {
                 .filter(|date| bits >> date.day0() & 1 == 1)
                 .collect()
         };
-        let is_business_day = self.options.is_business_day;
-        let empty_days = dates(!market).into_iter().filter(|date| is_business_day(*date)).collect();
+        let calendar = &self.options.calendar;
+        let is_open = |date: &JstDate| calendar.is_business_day(*date);
+        let empty_days = dates(!market).into_iter().filter(is_open).collect();
+        let closed_days = dates(market).into_iter().filter(|date| !is_open(date)).collect();
         let mut codes: Vec<CodeAudit> = codes
             .iter()
             .map(|code| CodeAudit {
@@ -385,6 +388,6 @@ impl Auditor {
             .collect();
         codes.sort_by_key(|code| code.code);
         let rows = codes.iter().map(|code| code.rows).sum();
-        FileAudit { rows, defects, examples, codes, empty_days, first, last, stopped }
+        FileAudit { rows, defects, examples, codes, empty_days, closed_days, first, last, stopped }
     }
 }

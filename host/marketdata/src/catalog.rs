@@ -182,7 +182,10 @@ impl BarFile {
 }
 
 /// The files in `folder` whose names start so, in time order, no date twice.
-fn vendor_files(folder: &Path, name_start: &str) -> Result<Vec<(PathBuf, Period)>, DataError> {
+pub(crate) fn vendor_files(
+    folder: &Path,
+    name_start: &str,
+) -> Result<Vec<(PathBuf, Period)>, DataError> {
     let unreadable = |source| DataError::FolderUnreadable { path: folder.to_path_buf(), source };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {

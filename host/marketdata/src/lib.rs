@@ -10,12 +10,15 @@
 
 pub mod audit;
 pub mod bars;
+pub mod calendar_file;
 pub mod catalog;
 pub mod check;
 pub mod convert;
 pub mod error;
+pub mod instruments;
 pub mod inventory;
 pub mod limits;
+pub mod master;
 pub mod parquet;
 pub mod reader;
 pub mod sample;
@@ -27,7 +30,9 @@ pub use catalog::{BarFile, Catalog, Period, TradeFile};
 pub use check::{FileReport, check_file};
 pub use convert::{ConvertError, ConvertReport, convert};
 pub use error::{CellProblem, DataError, GzipProblem, HeaderProblem, LineProblem};
+pub use instruments::{InstrumentRow, InstrumentTable, TableError};
 pub use inventory::{FileKind, Inventory, StoredFile};
+pub use master::{ListedIssue, Master};
 pub use reader::{
     BadRow, BadRowFn, BarRow, BarSink, FactorRow, LoadProgress, NoTradeRow, ProgressFn,
     ReadOptions, ReadSummary, Selection, TradeRow, TradeSink, read_bars, read_bars_past_bad_rows,

@@ -49,5 +49,9 @@ pub const AUDIT_EXAMPLES_MAX: usize = 10;
 pub const CONVERT_GROUP_ROWS: usize = 65_536;
 /// The same of converted bars, which have up to 29 columns of text.
 pub const CONVERT_BAR_GROUP_ROWS: usize = 8_192;
+/// Bytes of an instrument table, a calendar or a master; a master of the whole market has 1.5 MB.
+pub const TABLE_BYTES_MAX: u64 = 64 << 20;
+/// Rows of an instrument table: every issue of Tokyo, listed otherwise every month for five years.
+pub const INSTRUMENT_ROWS_MAX: usize = 300_000;
 /// Files of one folder that are listed.
 pub const INVENTORY_FILES_MAX: usize = 100_000;

@@ -24,7 +24,6 @@ use crate::error::DataError;
 use crate::limits::{SAMPLE_CODES_MAX, SAMPLE_DAYS_MAX, SAMPLE_TRADES_MAX};
 
 use bars::MonthBars;
-pub(crate) use calendar::is_trading_day;
 use clock::{DayShape, MICROS_PER_MINUTE};
 use domain::Random;
 use market::{Market, Print};

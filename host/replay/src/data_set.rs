@@ -1,24 +1,30 @@
 //! The market data of a run: trades, or bars from the vendor's bar files and, for days without one,
 //! made from trades.
 
+mod before;
+
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 use domain::adjustment::ExRights;
 use domain::market::BarGranularity;
 use domain::time::NANOS_PER_DAY;
-use domain::{InstrumentId, InstrumentIx, JstDate, Price, TickTable, TsNanos, VendorCode};
+use domain::{
+    ExchangeCalendar, Instrument, InstrumentId, InstrumentIx, JstDate, Price, TsNanos, VendorCode,
+};
+use marketdata::calendar_file::read_calendar;
 use marketdata::{
-    BarFile, Catalog, DataError, FactorSegment, HeaderProblem, Period, PriceGrid, ProgressFn,
+    BarFile, Catalog, DataError, FactorSegment, HeaderProblem, InstrumentTable, Period, ProgressFn,
     TradeFile, TradeStore,
 };
 use results::output::InputFile;
 
 use crate::error::{NoData, RequestError};
+use crate::instruments::{Finder, InstrumentChoices};
 use crate::observer::RunObserver;
-use crate::options::check_instruments;
+use crate::options::{TickChange, check_instruments};
 use crate::series::{BarSeries, MarketSeries, TradeSeries};
+use before::{Before, Search};
 
 /// What the strategy sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,33 +59,6 @@ impl Granularity {
     }
 }
 
-/// Which price steps a run uses.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TickChoice {
-    /// The coarsest of the exchange's tables that fits every price of the data.
-    Auto,
-    /// This one.
-    Table(TickTable),
-}
-
-/// Reads `auto`, `normal`, `topix500`, `etf`, or one step in yen like `0.1`.
-impl FromStr for TickChoice {
-    type Err = String;
-
-    fn from_str(text: &str) -> Result<Self, Self::Err> {
-        match text {
-            "auto" => Ok(Self::Auto),
-            "normal" => Ok(Self::Table(TickTable::Normal)),
-            "topix500" => Ok(Self::Table(TickTable::Topix500)),
-            "etf" => Ok(Self::Table(TickTable::Etf)),
-            other => match other.parse::<Price>() {
-                Ok(step) if step.units() > 0 => Ok(Self::Table(TickTable::Fixed(step))),
-                _ => Err("write auto, normal, topix500, etf, or a step in yen like 0.1".to_owned()),
-            },
-        }
-    }
-}
-
 /// Which market data a run wants.
 #[derive(Debug, Clone)]
 pub struct DataRequest {
@@ -95,8 +74,8 @@ pub struct DataRequest {
     pub end: Option<JstDate>,
     /// What the strategy sees.
     pub granularity: Granularity,
-    /// Price steps.
-    pub ticks: TickChoice,
+    /// Lots and price steps that are not to be found.
+    pub choices: InstrumentChoices,
 }
 
 /// The market data of a run.
@@ -106,10 +85,18 @@ pub struct DataSet {
     pub series: MarketSeries,
     /// The files that rows came from, in time order.
     pub inputs: Vec<InputFile>,
-    /// Price steps by instrument.
-    pub ticks: Vec<TickTable>,
+    /// The instruments in the order of the request, as they are on the first day.
+    pub instruments: Vec<Instrument>,
+    /// Days on which price steps change, in order.
+    pub tick_changes: Vec<TickChange>,
     /// Splits of the instruments by the daily bar files, in the order of their dates.
     pub ex_rights: Vec<ExRights>,
+    /// The last close of each instrument before the first day, where one was found.
+    pub base_prices: Vec<Option<Price>>,
+    /// The exchange's business days.
+    pub calendar: ExchangeCalendar,
+    /// Where lots, price steps and base prices came from, in words.
+    pub notes: Vec<String>,
     /// First and last date with rows.
     pub range: (JstDate, JstDate),
     /// Trades, or days where bars are replayed: what progress counts.
@@ -174,15 +161,19 @@ impl DataRequest {
                 None => Series::Trades(codes.iter().map(|_| TradeSeries::default()).collect()),
                 Some(bars) => Series::Bars(codes.iter().map(|_| BarSeries::new(bars)).collect()),
             },
-            grids: vec![None; codes.len()],
+            has_rows: vec![false; codes.len()],
             inputs: Vec::new(),
             factor_inputs: Vec::new(),
         };
         for source in &sources {
             loader.take(source, observer)?;
         }
+        let missing =
+            self.instruments.iter().zip(&loader.has_rows).find(|(_, has_rows)| !**has_rows);
+        if let Some((instrument, _)) = missing {
+            return Err(self.no_data(instrument));
+        }
         let ex_rights = loader.ex_rights(&self.folder, (first, last), observer)?;
-        let ticks = self.ticks_of(&loader.grids)?;
         let bars_from = self.granularity.bars().map(|_| bars_from(&loader.inputs));
         let rows = loader.inputs.iter().map(|input| input.rows).sum();
         // They are no rows of the run.
@@ -196,18 +187,65 @@ impl DataRequest {
         let range = (days.first().copied(), days.last().copied());
         let range = (range.0.unwrap_or_default(), range.1.unwrap_or_default());
         let total = if bars_from.is_some() { series.day_count() as u64 } else { rows };
-        Ok(DataSet { series, inputs: loader.inputs, ticks, ex_rights, range, total, bars_from })
+        let calendar = read_calendar(&self.folder)?;
+        let closed = calendar.listed_range().and_then(|(first, last)| {
+            let inside = days.iter().filter(|day| (first..=last).contains(*day));
+            inside.copied().find(|day| !calendar.is_business_day(*day))
+        });
+        if let Some(date) = closed {
+            return Err(RequestError::ClosedDay { folder: self.folder.clone(), date });
+        }
+        // Without a first date every row of a file that was read is inside the run.
+        let read: Vec<&Path> = match self.start {
+            None => sources.iter().map(Source::path).collect(),
+            Some(_) => Vec::new(),
+        };
+        let search = Search { store: &loader.store, codes: &codes, first: range.0, read: &read };
+        let before = self.before(&search, &calendar, observer)?;
+        let mut data = DataSet {
+            series,
+            inputs: loader.inputs,
+            instruments: Vec::new(),
+            tick_changes: Vec::new(),
+            base_prices: before_first(&before, &ex_rights, range.0),
+            ex_rights,
+            calendar,
+            notes: Vec::new(),
+            range,
+            total,
+            bars_from,
+        };
+        self.find_instruments(&codes, &before, &mut data)?;
+        Ok(data)
     }
 
-    fn ticks_of(&self, grids: &[Option<PriceGrid>]) -> Result<Vec<TickTable>, RequestError> {
-        let ticks_of = |(instrument, grid): (&InstrumentId, &Option<PriceGrid>)| {
-            let grid = grid.ok_or_else(|| self.no_data(instrument))?;
-            Ok(match self.ticks {
-                TickChoice::Table(table) => table,
-                TickChoice::Auto => grid.tick_table(),
-            })
+    /// Lots, price steps and base prices, with what is to be said of them.
+    fn find_instruments(
+        &self,
+        codes: &[VendorCode],
+        before: &[Before],
+        data: &mut DataSet,
+    ) -> Result<(), RequestError> {
+        let table = InstrumentTable::read(&self.folder)?;
+        let finder = Finder {
+            choices: &self.choices,
+            table: table.as_ref(),
+            folder: &self.folder,
+            first: data.range.0,
+            last: data.range.1,
         };
-        self.instruments.iter().zip(grids).map(ticks_of).collect()
+        finder.check_names(&self.instruments)?;
+        for (index, (id, code)) in self.instruments.iter().zip(codes).enumerate() {
+            let before = &before[index];
+            // A run has at most 4 instruments.
+            let found = finder.find(InstrumentIx(index as u16), id, *code, before.grid)?;
+            data.instruments.push(found.instrument);
+            data.tick_changes.extend(found.changes);
+            data.notes.push(found.note);
+            data.notes.push(format!("{id}: {}", before.words(data.range.0)));
+        }
+        data.tick_changes.sort_by_key(|change| (change.date, change.instrument));
+        Ok(())
     }
 
     fn no_data(&self, instrument: &InstrumentId) -> RequestError {
@@ -251,6 +289,16 @@ impl DataRequest {
     }
 }
 
+/// The last close of each instrument as shares are counted on the first day.
+fn before_first(before: &[Before], ex_rights: &[ExRights], first: JstDate) -> Vec<Option<Price>> {
+    let adjusted = |(index, before): (usize, &Before)| {
+        let (date, price) = before.close()?;
+        // A run has at most 4 instruments.
+        Some(ExRights::adjusted(ex_rights, InstrumentIx(index as u16), price, (date, first)))
+    };
+    before.iter().enumerate().map(adjusted).collect()
+}
+
 /// The dates that no period covers, in time order.
 fn dates_left((first, last): DateRange, covered: &[Period]) -> Vec<DateRange> {
     let mut left: Vec<DateRange> = Vec::new();
@@ -279,7 +327,8 @@ struct Loader<'a> {
     codes: &'a [VendorCode],
     range: (TsNanos, TsNanos),
     series: Series,
-    grids: Vec<Option<PriceGrid>>,
+    /// By instrument.
+    has_rows: Vec<bool>,
     inputs: Vec<InputFile>,
     /// Daily files of which only the factors count.
     factor_inputs: Vec<InputFile>,
@@ -328,7 +377,7 @@ impl Loader<'_> {
                         dates.iter().map(rows_of).filter(|rows| !rows.is_empty()).collect();
                     let rows = ranges.iter().map(ExactSizeIterator::len).sum();
                     taken.segment(segment.source_hash(), rows);
-                    self.join_grid(index, segment.price_grid(), rows == 0);
+                    self.has_rows[index] |= rows > 0;
                     match &mut self.series {
                         Series::Trades(series) => {
                             for rows in ranges {
@@ -344,7 +393,7 @@ impl Loader<'_> {
                 for (index, segment) in segments.into_iter().enumerate() {
                     let rows = segment.row_range(self.range.0, self.range.1);
                     taken.segment(segment.source_hash(), rows.len());
-                    self.join_grid(index, segment.price_grid(), rows.is_empty());
+                    self.has_rows[index] |= !rows.is_empty();
                     if let Series::Bars(series) = &mut self.series {
                         series[index].push(&segment, rows);
                     }
@@ -411,13 +460,6 @@ impl Loader<'_> {
                 xxh3_128,
                 rows: rows as u64,
             });
-        }
-    }
-
-    fn join_grid(&mut self, index: usize, found: PriceGrid, is_empty: bool) {
-        if !is_empty {
-            let grid = &mut self.grids[index];
-            *grid = Some(grid.map_or(found, |grid| grid.and(found)));
         }
     }
 }

@@ -4,11 +4,12 @@ use std::path::PathBuf;
 
 use domain::instrument::InstrumentError;
 use domain::{InstrumentId, JstDate};
-use marketdata::DataError;
+use marketdata::{DataError, TableError};
 use results::output::FolderError;
 use sandbox::SandboxError;
 use thiserror::Error;
 
+use crate::instruments::InstrumentsError;
 use crate::options::OptionsError;
 use crate::run::ReplayError;
 use crate::strategies::StrategyError;
@@ -39,6 +40,23 @@ pub enum RequestError {
     /// An option makes no sense.
     #[error(transparent)]
     Options(#[from] OptionsError),
+    /// Lot or price steps of an instrument are not known.
+    #[error(transparent)]
+    Instruments(#[from] InstrumentsError),
+    /// The folder's instrument table or calendar cannot be used.
+    #[error(transparent)]
+    Table(#[from] TableError),
+    /// The folder's calendar and its data contradict each other.
+    #[error(
+        "the calendar in {folder} has the exchange closed on {date}, but there are rows of that day; \
+         fetch it again with `kumiki data calendar`, or delete it"
+    )]
+    ClosedDay {
+        /// The data folder.
+        folder: PathBuf,
+        /// The day.
+        date: JstDate,
+    },
     /// The data cannot be read.
     #[error(transparent)]
     Data(#[from] DataError),

@@ -14,6 +14,7 @@
 pub mod data_set;
 pub mod driver;
 pub mod error;
+pub mod instruments;
 mod manifest;
 mod merge;
 pub mod observer;
@@ -29,7 +30,7 @@ pub use driver::{Multiplier, RunCommand, RunDriver, RunPosition, Unpaced};
 pub use error::RequestError;
 pub use manifest::{limit_values, manifest};
 pub use observer::RunObserver;
-pub use options::{OptionsError, ReplayOptions, check_instruments};
+pub use options::{OptionsError, ReplayOptions, TickChange, check_instruments};
 pub use request::RunRequest;
 pub use run::{ReplayError, replay};
 pub use series::{BarSeries, MarketDay, MarketSeries, TradeSeries, TradingDay};

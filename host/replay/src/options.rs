@@ -2,10 +2,23 @@
 
 use domain::adjustment::ExRights;
 use domain::limits::{INSTRUMENTS_MAX, WINDOW_ROWS_MAX};
-use domain::{Instrument, InstrumentId, Money};
+use domain::{
+    ExchangeCalendar, Instrument, InstrumentId, InstrumentIx, JstDate, Money, Price, TickTable,
+};
 use thiserror::Error;
 
 use exchange::{ExecutionModel, ModelError};
+
+/// A day from which an instrument has other price steps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TickChange {
+    /// The day in Japan.
+    pub date: JstDate,
+    /// The instrument, by its position in the list.
+    pub instrument: InstrumentIx,
+    /// Its steps from then on.
+    pub ticks: TickTable,
+}
 
 /// What a replay can be told.
 #[derive(Debug, Clone)]
@@ -25,6 +38,13 @@ pub struct ReplayOptions {
     pub config_json: String,
     /// Warnings of commands that came to nothing which the log keeps; the others are counted.
     pub warnings_max: u64,
+    /// The last close of each instrument before the first day; where it is missing or none, that day
+    /// has no price range.
+    pub base_prices: Vec<Option<Price>>,
+    /// Days on which price steps change, in order. The strategy was told those of the first day.
+    pub tick_changes: Vec<TickChange>,
+    /// The exchange's business days.
+    pub calendar: ExchangeCalendar,
 }
 
 /// Checks the number of instruments and that none comes twice; for callers that load the data of

@@ -6,10 +6,9 @@ use std::path::PathBuf;
 use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
-use domain::adjustment::ExRights;
+use domain::Money;
 use domain::clock::Stopwatch;
 use domain::fault::{Fault, FaultKind};
-use domain::{Instrument, InstrumentId, Money, Quantity, TickTable};
 use exchange::ExecutionModel;
 use results::output::{ComponentIdentity, Manifest};
 use results::sink::{RunSink, TotalsOnly};
@@ -44,8 +43,6 @@ pub struct RunRequest {
     pub parameters: BTreeMap<String, Value>,
     /// Money in the account at the start.
     pub cash: Money,
-    /// Shares in one trading unit.
-    pub lot: Quantity,
     /// How the exchange fills orders.
     pub model: ExecutionModel,
     /// What the strategy may use and cause.
@@ -105,7 +102,7 @@ impl RunRequest {
         let module = self.strategies.load(&self.strategy)?;
         let data = self.data.load(observer)?;
         let loading = watch.elapsed();
-        let options = self.options(&data.ticks, &data.ex_rights);
+        let options = self.options(&data);
         let mut folder = match &self.out {
             Some(out) => Some(RunFolder::create(out, &self.data.instruments)?),
             None => None,
@@ -132,22 +129,20 @@ impl RunRequest {
         Ok(RequestOutcome::Finished(Box::new(FinishedRun { manifest, totals, loading, running })))
     }
 
-    /// The options of the run, with the tick tables of its instruments and their splits.
+    /// The options of the run over these data.
     #[must_use]
-    pub fn options(&self, ticks: &[TickTable], ex_rights: &[ExRights]) -> ReplayOptions {
-        let instrument = |(id, ticks): (&InstrumentId, &TickTable)| Instrument {
-            id: id.clone(),
-            lot: self.lot,
-            ticks: *ticks,
-        };
+    pub fn options(&self, data: &DataSet) -> ReplayOptions {
         ReplayOptions {
-            instruments: self.data.instruments.iter().zip(ticks).map(instrument).collect(),
+            instruments: data.instruments.clone(),
             cash: self.cash,
             model: ExecutionModel { orders_max: self.limits.orders, ..self.model },
-            ex_rights: ex_rights.to_vec(),
+            ex_rights: data.ex_rights.clone(),
             window: self.window,
             config_json: config_json(&self.parameters),
             warnings_max: self.limits.warnings,
+            base_prices: data.base_prices.clone(),
+            tick_changes: data.tick_changes.clone(),
+            calendar: data.calendar.clone(),
         }
     }
 
@@ -192,10 +187,13 @@ impl RunRequest {
     ) -> Manifest {
         let range = (data.range.0.to_string(), data.range.1.to_string());
         let component = component_identity(module);
+        let mut manifest = 
+            manifest(options, totals, component, data.inputs.clone(), range, &self.limits);
+        manifest.notes.splice(0..0, data.notes.iter().cloned());
         Manifest {
             granularity: self.data.granularity.as_str().to_owned(),
             bars_from: data.bars_from.map(str::to_owned),
-            ..manifest(options, totals, component, data.inputs.clone(), range, &self.limits)
+            ..manifest
         }
     }
 }

@@ -13,11 +13,12 @@ use std::io;
 use domain::account::PortfolioView;
 use domain::adjustment::ExRights;
 use domain::fault::{Fault, FaultKind};
-use domain::instrument::DailyLimits;
 use domain::market::Bar;
+use domain::session::TradingHours;
 use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
+use domain::limits::INSTRUMENTS_MAX;
 use domain::{
-    GuestLimit, Instrument, InstrumentIx, OrderEvent, OrderEventKind, Origin, TsNanos,
+    GuestLimit, Instrument, InstrumentIx, OrderEvent, OrderEventKind, Origin, Price, TsNanos,
 };
 use thiserror::Error;
 
@@ -85,7 +86,8 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
     let window = options.window as usize;
     let mut run = Run {
         strategy,
-        exchange: Exchange::new(options.model, instruments, options.cash),
+        exchange: Exchange::new(options.model, instruments, options.cash)
+            .with_calendar(options.calendar.clone()),
         live: sink.live_records(),
         recorder: Recorder::new(sink, options.cash, instruments.len()),
         driver,
@@ -98,6 +100,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         now: TsNanos::default(),
         last_prices: LastPrices::new(instruments.len()),
         started: false,
+        had_longer_hours: false,
         trades_seen: 0,
         market_volume: 0,
         span: None,
@@ -105,7 +108,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         days_done: 0,
         rows_until_poll: 0,
         ex_rights: &options.ex_rights,
-        warnings: Vec::new(),
+        base_prices: base_prices(options),
         listed: &options.instruments,
     };
     let status = match run.all(days, options) {
@@ -134,6 +137,9 @@ struct Run<'s> {
     now: TsNanos,
     last_prices: LastPrices,
     started: bool,
+    /// A day before had trades long after its official close, as data has that was moved to other
+    /// dates; the days after it have today's hours.
+    had_longer_hours: bool,
     trades_seen: u64,
     market_volume: u128,
     span: Option<(TsNanos, TsNanos)>,
@@ -144,10 +150,15 @@ struct Run<'s> {
     rows_until_poll: u64,
     /// Splits that are not taken in yet.
     ex_rights: &'s [ExRights],
-    /// What the results must say aloud.
-    warnings: Vec<String>,
+    /// The last close of each instrument before the first day, as shares are counted now.
+    base_prices: [Option<Price>; INSTRUMENTS_MAX],
     /// The instruments.
     listed: &'s [Instrument],
+}
+
+/// The last close of each instrument before the first day.
+fn base_prices(options: &ReplayOptions) -> [Option<Price>; INSTRUMENTS_MAX] {
+    std::array::from_fn(|index| options.base_prices.get(index).copied().flatten())
 }
 
 /// How a day or a part of it went: the rows of it that the strategy has seen, and how it ended.
@@ -165,15 +176,18 @@ impl Run<'_> {
         let mut control = Control::Continue;
         let mut days = days.into_iter().map(Into::<MarketDay<'a>>::into);
         while let Some(day) = days.next() {
-            let Some(end) = day.end() else { continue };
+            let Some(hours) = day.hours(self.had_longer_hours) else { continue };
+            let Some(end) = day.end(hours) else { continue };
             let end = (!day.is_of_daily_bars()).then_some(end);
             if let Some(end_before) = std::mem::replace(&mut end_before, end) {
                 self.end_day(end_before)?;
             }
-            self.begin_day(&day)?;
+            self.begin_day(hours, options)?;
             let (seen, ended) = self.day(&day);
             // Noted also when the strategy failed in the middle of the day.
             self.note_day(&day, seen);
+            self.had_longer_hours |=
+                day.last_timestamp().is_some_and(|last| hours.are_exceeded_by(last));
             control = ended?;
             if control == Control::Continue {
                 control = self.poll(None)?;
@@ -195,20 +209,22 @@ impl Run<'_> {
         Ok(control)
     }
 
-    fn begin_day(&mut self, day: &MarketDay<'_>) -> Result<(), Box<Fault>> {
-        let Some(hours) = day.hours() else { return Ok(()) };
+    fn begin_day(
+        &mut self,
+        hours: TradingHours,
+        options: &ReplayOptions,
+    ) -> Result<(), Box<Fault>> {
         self.take_ex_rights(hours)?;
+        for change in options.tick_changes.iter().filter(|change| change.date <= hours.date) {
+            self.exchange.set_ticks(change.instrument, change.ticks);
+        }
         for index in 0..self.instruments {
             // There are at most 4 instruments.
             let instrument = InstrumentIx(index as u16);
-            let Some(first) = day.first_price(instrument) else { continue };
-            // F7: around the previous close, unless the day opens outside that range, as it does
-            // after a split; then around its first trade, as on the first day.
-            let close = self.last_prices.of(instrument);
-            let close = close.map(|close| self.listed[index].ticks.nearest(close));
-            self.warn_of_gap(hours, instrument, close, first);
-            let base = close.filter(|close| DailyLimits::around(*close).contains(first));
-            self.exchange.begin_day(hours, instrument, base.unwrap_or(first));
+            // F7: around the last close before the day, whatever the day will bring.
+            let base = self.last_prices.of(instrument).or(self.base_prices[index]);
+            let base = base.map(|base| self.listed[index].ticks.nearest(base));
+            self.exchange.begin_day(hours, instrument, base);
         }
         if self.started {
             return Ok(());
@@ -472,14 +488,16 @@ impl Run<'_> {
         let (digest, digest_records) =
             (self.recorder.digest.digest(), self.recorder.digest.records());
         let our_volume = self.exchange.our_volume();
+        let notes = self.exchange.range_notes();
+        let warnings = self.exchange.gap_warnings();
         self.recorder.orders(&self.exchange.into_orders());
-        let notes = self.recorder.finish();
+        let recorded = self.recorder.finish();
         let totals = RunTotals {
             status,
             digest,
             digest_records,
-            order_counts: notes.order_counts,
-            fill_count: notes.fill_count,
+            order_counts: recorded.order_counts,
+            fill_count: recorded.fill_count,
             trades_seen: self.trades_seen,
             market_volume: self.market_volume,
             our_volume,
@@ -487,13 +505,14 @@ impl Run<'_> {
             cash_end: account.cash,
             equity_end: equity,
             position_end: held,
-            positions: notes.positions,
+            positions: recorded.positions,
             realised_pnl: account.realised_pnl,
             commission: account.commission,
+            notes,
             span: self.span,
-            warnings: self.warnings,
-            performance: notes.performance,
+            warnings,
+            performance: recorded.performance,
         };
-        (totals, notes.failure)
+        (totals, recorded.failure)
     }
 }

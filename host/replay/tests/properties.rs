@@ -182,7 +182,8 @@ fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bo
     let mut steps = script(draws).steps;
     for day in TradingDay::split(&market.ts, &market.price, &market.quantity) {
         let whole = MarketDay::from(day.clone());
-        exchange.begin_day(whole.hours().unwrap(), ONLY, day.price_at(0));
+        let hours = whole.hours(false).unwrap();
+        exchange.begin_day(hours, ONLY, heard.last().map(|_| day.price_at(0)));
         let instrument = vec![0; day.len()];
         let (ts_event, price, quantity) = (day.ts_event(), day.price(), day.quantity());
         let rows = TradeColumns { ts_event, instrument: &instrument, price, quantity };
@@ -204,7 +205,7 @@ fn events_of(market: &Market, draws: &[Draw], options: &ReplayOptions, every: bo
             }
             heard.push(exchange.take_events().iter().map(common::words).collect::<String>());
         }
-        exchange.end_day(whole.end().unwrap());
+        exchange.end_day(whole.end(hours).unwrap());
     }
     heard
 }

@@ -67,7 +67,7 @@ type Look<'a> = dyn FnMut(&Bar, usize, &[(usize, Fill)], &Exchange) + 'a;
 fn run(bars: &[Bar], draws: &[Draw], model: ExecutionModel, look: &mut Look<'_>) {
     let cash = Money::from_yen(2_000_000);
     let mut exchange = Exchange::new(model, &options().instruments, cash);
-    exchange.begin_day(TradingHours::of(bars[0].ts_event.jst_date()), ONLY, price(0));
+    exchange.begin_day(TradingHours::of(bars[0].ts_event.jst_date()), ONLY, Some(price(0)));
     let mut now = TsNanos::from_nanos(common::at(6, 0.0) - 1);
     for (place, bar) in bars.iter().enumerate() {
         for (number, draw) in draws.iter().enumerate().filter(|(_, draw)| draw.0 == place) {

@@ -52,7 +52,7 @@ impl Bench {
 
     fn begin(mut self, hours: TradingHours, base: i64) -> Self {
         for instrument in [InstrumentIx(0), InstrumentIx(1)] {
-            self.exchange.begin_day(hours, instrument, Price::from_yen(base));
+            self.exchange.begin_day(hours, instrument, Some(Price::from_yen(base)));
         }
         self
     }
@@ -340,11 +340,19 @@ fn f10_funari_on_day_bars_is_a_market_order_at_the_close() {
 }
 
 #[test]
-fn f10_bars_outside_the_day_s_range_fill_nothing() {
+fn f10_a_bar_outside_the_day_s_range_widens_it() {
     quiet()
         .send(market("O-1", Buy, 100))
+        .send(limit("O-2", Buy, 100, "1400"))
         .minute("10:01", [1000, 1301, 1000, 1000], 1_000)
-        .tells(&[]);
+        .send(limit("O-3", Buy, 100, "1400"))
+        .minute("10:02", [1000, 1001, 1000, 1000], 1_000)
+        .tells(&[
+            "O-2 REJECTED VENUE_REJECTED: PRICE_LIMIT: 1400 is outside the day's range 700 to 1300 \
+             t=3600",
+            "O-1 FILLED 100@1000 t=3660",
+            "O-3 FILLED 100@1000 t=3720",
+        ]);
 }
 
 #[test]

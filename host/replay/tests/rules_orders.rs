@@ -255,7 +255,7 @@ fn fee_a_sale_that_brings_less_than_its_fee_needs_cash() {
     assert_eq!(told.last().unwrap(), "O-2 FILLED 100@2 t=4");
     assert_eq!(
         result.orders[2].rejection.as_ref().unwrap().to_string(),
-        "INSUFFICIENT_FUNDS: CASH: the fee may be up to 299.99 yen more than the sale brings, 100 \
+        "INSUFFICIENT_FUNDS: CASH: the fee may be up to 250 yen more than the sale brings, 100 \
          yen are free"
     );
 }

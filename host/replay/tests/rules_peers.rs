@@ -140,7 +140,7 @@ fn on_bars(bars: [Bar; 2], held: u64, orders: &[Action]) -> Vec<String> {
     let mut exchange =
         Exchange::new(options.model, &options.instruments, Money::from_yen(10_000_000));
     let hours = domain::session::TradingHours::of(bars[0].ts_event.jst_date());
-    exchange.begin_day(hours, InstrumentIx(0), bars[0].open);
+    exchange.begin_day(hours, InstrumentIx(0), Some(bars[0].open));
     let send = |exchange: &mut Exchange, now, action: &Action| match action {
         Action::Order(command) => exchange.execute(now, Origin::Strategy, command.clone()),
         other => panic!("{other:?}"),

@@ -31,7 +31,7 @@ impl Bench {
         let exchange = Exchange::new(options.model, &instruments, Money::from_yen(1_000_000_000));
         let mut bench = Self { exchange, second: 0 };
         let hours = TradingHours::of(bench.now().jst_date());
-        bench.exchange.begin_day(hours, ONLY, Price::from_yen(1_000));
+        bench.exchange.begin_day(hours, ONLY, Some(Price::from_yen(1_000)));
         bench.exchange.set_last_price(ONLY, Price::from_yen(1_000), bench.now());
         bench
     }

@@ -149,6 +149,24 @@ fn f6_data_that_trades_after_the_official_close_keeps_its_hours() {
 }
 
 #[test]
+fn f6_longer_hours_are_known_from_the_day_before() {
+    let mut trades = Market::default()
+        .at_times(6, &[("10:00:00", "1000", 100), ("15:20:00", "1001", 100)])
+        .at_times(6, &[("15:21:00", "1002", 100)])
+        .at_times(7, &[("10:00:00", "1003", 100), ("15:20:00", "1004", 100)])
+        .at_times(7, &[("15:21:00", "1005", 100)]);
+    let shift = common::at(6, 0.0) - 1_381_104_000_000_000_000;
+    trades.ts.iter_mut().for_each(|ts| *ts -= shift);
+    // On the first day 15:20 is after the official close of 2013, on the second it is not.
+    let script =
+        Script::default().after(2, market("O-1", Buy, 100)).after(5, market("O-2", Buy, 100));
+    assert_eq!(
+        told(&trades, script, &options()),
+        ["O-1 FILLED 100@1003 t=3600", "O-2 FILLED 100@1005 t=22860"]
+    );
+}
+
+#[test]
 fn f6_gtd_lives_over_days_and_ends_with_its_date_at_its_own_time() {
     let trades = Market::default()
         .at_times(6, &[("10:00:00", "1000", 100), ("10:01:00", "1000", 100)])
@@ -179,10 +197,12 @@ fn f6_gtd_reaches_ten_business_days() {
         told[0].strip_prefix("O-1 REJECTED VENUE_REJECTED: EXPIRE_TIME_NS: ").map(str::to_owned)
     };
     assert_eq!(refusal(6), None);
-    assert_eq!(refusal(20), None);
-    assert_eq!(refusal(21).unwrap(), "2025-01-21 is 11 business days ahead; 10 is the most t=2");
+    // The 13th is a holiday.
+    assert_eq!(refusal(21), None);
+    assert_eq!(refusal(22).unwrap(), "2025-01-22 is more than 10 business days ahead t=2");
+    assert_eq!(refusal(13).unwrap(), "2025-01-13 is no business day of the exchange t=2");
     assert_eq!(refusal(5).unwrap(), "the trading day 2025-01-05 is over t=2");
-    assert_eq!(refusal(11).unwrap(), "2025-01-11 is at a weekend, no business day t=2");
+    assert_eq!(refusal(11).unwrap(), "2025-01-11 is no business day of the exchange t=2");
 }
 
 #[test]
@@ -216,10 +236,13 @@ fn f7_orders_that_live_on_are_checked_against_each_new_day() {
     assert_eq!(result.orders[0].ts_last.to_string(), "2025-01-07 00:00:00.000000 JST");
     // A market order for the next day, whose highest price is above today's.
     let trades = Market::default()
-        .at_times(6, &[("10:00:00", "700", 100), ("15:30:00", "999", 100)])
+        .at_times(6, &[("10:00:00", "860", 100), ("15:30:00", "999", 100)])
         .at_times(7, &[("10:00:00", "1000", 100), ("10:01:00", "1000", 1_000)]);
     let script = Script::default().after(2, market("O-1", Buy, 100));
-    let options = changed(|o| o.cash = Money::from_yen(114_000));
+    let options = changed(|o| {
+        o.cash = Money::from_yen(114_000);
+        o.base_prices = vec![Some(domain::Price::from_yen(860))];
+    });
     assert_eq!(
         common::told(&trades, script, &options),
         ["O-1 REJECTED INSUFFICIENT_FUNDS: CASH: needs up to 114900 yen at 1149 a share, 114000 \

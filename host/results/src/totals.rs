@@ -77,6 +77,8 @@ pub struct RunTotals {
     pub positions: Vec<PositionEnd>,
     /// Profit and loss of sold shares, fees not counted.
     pub realised_pnl: Money,
+    /// What happened on the market that a reader of results must know, a line each.
+    pub notes: Vec<String>,
     /// Fees of all fills, in yen.
     pub commission: Money,
     /// First and last trade seen.

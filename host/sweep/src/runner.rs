@@ -5,7 +5,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use domain::limits::SWEEP_ERROR_TEXT_MAX;
+use domain::adjustment::ExRights;
 use domain::strategy::StrategyRuntime;
+use domain::{InstrumentIx, Price};
 
 use crate::score::{Score, score};
 use replay::driver::{RunCommand, Unpaced, Watched};
@@ -83,6 +85,26 @@ impl<'a> ReplayRunner<'a> {
     }
 }
 
+impl ReplayRunner<'_> {
+    /// The last close of each instrument before a day, as shares are counted on that day.
+    fn base_prices(&self, day: usize) -> Vec<Option<Price>> {
+        let first = |index: usize| self.days.get(index).and_then(MarketDay::date);
+        let close_of = |index: usize| {
+            // A run has at most 4 instruments.
+            let instrument = InstrumentIx(index as u16);
+            let before = || self.options.base_prices.get(index).copied().flatten();
+            let closes = self.days[..day].iter().rev();
+            let close = closes.map(|day| day.date().zip(day.last_price(instrument)));
+            // Those before all days are as shares are counted on the first of them.
+            let close = close.flatten().next().or_else(|| first(0).zip(before()));
+            let Some((date, price)) = close else { return before() };
+            let until = first(day).unwrap_or(date);
+            Some(ExRights::adjusted(&self.options.ex_rights, instrument, price, (date, until)))
+        };
+        (0..self.options.instruments.len()).map(close_of).collect()
+    }
+}
+
 impl Runner for ReplayRunner<'_> {
     fn run(
         &self,
@@ -112,8 +134,12 @@ impl ReplayRunner<'_> {
         stop: &AtomicBool,
     ) -> Result<Outcome, String> {
         let mut strategy = (self.instantiate)()?;
-        let config_json = config_json.to_owned();
-        let options = ReplayOptions { window, config_json, ..self.options.clone() };
+        let options = ReplayOptions {
+            window,
+            config_json: config_json.to_owned(),
+            base_prices: self.base_prices(days.start),
+            ..self.options.clone()
+        };
         let days = self.days[days].iter().cloned();
         let work = || {
             let stop = |_| stop.load(Ordering::Relaxed).then_some(RunCommand::Stop);

@@ -5,12 +5,11 @@
 //! is empty, and nothing that is due is passed. Debug builds try skipped rows on a copy.
 
 use domain::TsNanos;
+use domain::instrument::DailyLimits;
 use domain::market::{Bar, TradeColumns};
 
-use crate::Exchange;
-#[cfg(any(debug_assertions, test))]
-use crate::Market;
 use crate::book::Book;
+use crate::{Exchange, Market};
 
 /// Skipped rows that debug builds try in one call at most.
 #[cfg(any(debug_assertions, test))]
@@ -22,10 +21,11 @@ impl Exchange {
     #[must_use]
     #[inline]
     pub fn next_stop(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.schedule.is_empty() {
-            return to;
-        }
-        let stop = self.find_stop(rows, from, to);
+        let stop = if self.open.is_empty() && self.schedule.is_empty() {
+            self.find_left_range(rows, from, to)
+        } else {
+            self.find_stop(rows, from, to)
+        };
         #[cfg(debug_assertions)]
         self.assert_unmoved_by(rows, from, stop);
         stop
@@ -36,15 +36,34 @@ impl Exchange {
         if let Some(due) = self.next_due() {
             end = from + rows.ts_event[from..to].partition_point(|ts| *ts < due.nanos());
         }
-        for (index, market) in self.markets.iter().enumerate() {
-            if !market.book.is_empty() {
-                end = self.find_match(index, rows, from, end);
-            }
+        for index in 0..self.markets.len() {
+            end = self.find_match(index, rows, from, end);
         }
         end
     }
 
-    /// The first row that may fill, trigger, move or end an order of this market.
+    /// The first row outside the day's range of its instrument; orders there are none.
+    fn find_left_range(&self, rows: TradeColumns<'_>, from: usize, to: usize) -> usize {
+        let mut end = to;
+        for (index, market) in self.markets.iter().enumerate() {
+            // Without limits only the cash of open orders is watched.
+            let Some(limits) = market.range.limits() else { continue };
+            let (low, high) = (limits.low.units(), limits.high.units());
+            let is_outside = |price: &i64| *price < low || *price > high;
+            let found = if self.markets.len() == 1 {
+                rows.price[from..end].iter().position(is_outside)
+            } else {
+                let pairs = rows.price[from..end].iter().zip(&rows.instrument[from..end]);
+                let mut outside =
+                    pairs.map(|(price, of)| usize::from(*of) == index && is_outside(price));
+                outside.position(|outside| outside)
+            };
+            end = found.map_or(end, |found| from + found);
+        }
+        end
+    }
+
+    /// The first row that may fill, trigger, move or end an order of this market, or leave its range.
     fn find_match(
         &self,
         instrument: usize,
@@ -54,7 +73,7 @@ impl Exchange {
     ) -> usize {
         let market = &self.markets[instrument];
         let counts_touches = self.model.queue_ahead.is_some();
-        let reach = reach(&market.book, counts_touches, market.auction_from);
+        let reach = reach(market, counts_touches);
         // A queue moves with trades of any size.
         let needed = if counts_touches { 0 } else { market.smallest_print };
         let columns = rows.ts_event[from..to]
@@ -71,13 +90,13 @@ impl Exchange {
     /// The first bar of `from..to` before which or at which the exchange may act. Only looks.
     #[must_use]
     pub fn next_bar_stop(&self, bars: &[Bar], from: usize, to: usize) -> usize {
-        if self.open.is_empty() && self.schedule.is_empty() {
-            return to;
-        }
         let due = self.next_due().unwrap_or(TsNanos::MAX);
+        let acts = |market: &Market, bar: &Bar| {
+            !market.book.is_empty() || market.range.is_left_by(bar.low, bar.high)
+        };
         let matters = |bar: &Bar| {
             let market = self.markets.get(usize::from(bar.instrument.0));
-            bar.ts_event >= due || market.is_some_and(|market| !market.book.is_empty())
+            bar.ts_event >= due || market.is_some_and(|market| acts(market, bar))
         };
         let stop = bars[from..to].iter().position(matters).map_or(to, |found| from + found);
         #[cfg(debug_assertions)]
@@ -108,7 +127,9 @@ impl Exchange {
                 markets.map(|market| (&market.book, auction_from(market))).collect();
             let open: Vec<_> =
                 exchange.open.iter().map(|number| &exchange.orders[*number]).collect();
-            format!("{books:?} {open:?} {:?} {:?}", exchange.account, exchange.events)
+            let limits: Vec<_> =
+                exchange.markets.iter().map(|market| market.range.limits()).collect();
+            format!("{books:?} {open:?} {limits:?} {:?} {:?}", exchange.account, exchange.events)
         };
         assert!(self.next_due().is_none_or(|due| due > at), "a row at {at} skips what is due");
         let mut copy = self.clone();
@@ -118,13 +139,16 @@ impl Exchange {
 }
 
 /// What a trade must be to matter to a book. `touches` says whether a trade at the price of a
-/// resting order matters, not only one through it; from `auction_from` on a trade is an auction.
+/// resting order matters, not only one through it; from the auction on a trade is one, and outside
+/// the watched range every trade matters.
 #[inline]
-fn reach(book: &Book, touches: bool, auction_from: TsNanos) -> Reach {
+fn reach(market: &Market, touches: bool) -> Reach {
+    let Market { book, auction_from, range, .. } = market;
+    let watched = range.watched();
     let through = i64::from(!touches);
     Reach {
         takers_after: book.takers_after,
-        auction_from,
+        auction_from: *auction_from,
         resting: Span {
             low: book.buys.first_price().map_or(i64::MIN, |price| price - through),
             high: book.sells.first_price().map_or(i64::MAX, |price| price + through),
@@ -133,6 +157,7 @@ fn reach(book: &Book, touches: bool, auction_from: TsNanos) -> Reach {
             low: book.stop_sells.first_price().unwrap_or(i64::MIN),
             high: book.stop_buys.first_price().unwrap_or(i64::MAX),
         },
+        range: Span { low: watched.low.units() - 1, high: watched.high.units() + 1 },
     }
 }
 
@@ -157,6 +182,7 @@ struct Reach {
     auction_from: TsNanos,
     resting: Span,
     stops: Span,
+    range: Span,
 }
 
 impl Reach {
@@ -167,6 +193,7 @@ impl Reach {
         let may_fill = ts_event > self.takers_after.nanos() || self.resting.is_hit_by(price);
         may_fill && quantity >= needed
             || self.stops.is_hit_by(price)
+            || self.range.is_hit_by(price)
             || ts_event >= self.auction_from.nanos()
     }
 }

@@ -9,7 +9,7 @@ pub(super) fn trading_days(start: JstDate) -> impl Iterator<Item = JstDate> {
 }
 
 /// Whether samples trade on `date`. They need not know movable holidays.
-pub(crate) fn is_trading_day(date: JstDate) -> bool {
+fn is_trading_day(date: JstDate) -> bool {
     !is_usually_closed(date)
 }
 

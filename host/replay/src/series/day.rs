@@ -47,20 +47,6 @@ impl MarketDay<'_> {
         self.len() == 0
     }
 
-    /// The first price of an instrument on this day, if it has one.
-    #[must_use]
-    pub fn first_price(&self, instrument: InstrumentIx) -> Option<Price> {
-        match self {
-            Self::Trades(parts) => {
-                let part = parts.get(usize::from(instrument.0))?;
-                part.price().first().copied().map(Price::from_units)
-            }
-            Self::Bars(bars) => {
-                bars.iter().find(|bar| bar.instrument == instrument).map(|bar| bar.open)
-            }
-        }
-    }
-
     /// The timestamp of the first row; none without rows.
     #[must_use]
     pub fn first_timestamp(&self) -> Option<TsNanos> {
@@ -86,8 +72,24 @@ impl MarketDay<'_> {
         bars.first().is_some_and(|bar| bar.granularity == BarGranularity::Day)
     }
 
+    /// The last price of an instrument on this day, if it has one.
+    #[must_use]
+    pub fn last_price(&self, instrument: InstrumentIx) -> Option<Price> {
+        match self {
+            Self::Trades(parts) => {
+                let part = parts.get(usize::from(instrument.0))?;
+                part.price().last().copied().map(Price::from_units)
+            }
+            Self::Bars(bars) => {
+                let mut latest_first = bars.iter().rev();
+                latest_first.find(|bar| bar.instrument == instrument).map(|bar| bar.close)
+            }
+        }
+    }
+
     /// The timestamp of the last row; none without rows.
-    fn last_timestamp(&self) -> Option<TsNanos> {
+    #[must_use]
+    pub fn last_timestamp(&self) -> Option<TsNanos> {
         match self {
             Self::Trades(parts) => {
                 let lasts = parts.iter().filter_map(|part| part.ts_event().last());
@@ -97,18 +99,20 @@ impl MarketDay<'_> {
         }
     }
 
-    /// The day's sessions (F6); longer than the official ones where rows say so, and one session
-    /// where the day is known as one bar.
+    /// The day's sessions (F6): the official ones, or today's where days before had `longer` ones; one
+    /// session where the day is known as one bar. Nothing of the day's own rows is looked at.
     #[must_use]
-    pub fn hours(&self) -> Option<TradingHours> {
-        let hours = TradingHours::of_data(self.last_timestamp()?);
+    pub fn hours(&self, longer: bool) -> Option<TradingHours> {
+        let date = self.date()?;
+        let hours = if longer { TradingHours::longest_of(date) } else { TradingHours::of(date) };
         Some(if self.is_of_daily_bars() { hours.in_one_session() } else { hours })
     }
 
-    /// When DAY orders end (F6): at the last row, or at the close where that is later.
+    /// When DAY orders of a day with these hours end (F6): at the last row, or at the close where that
+    /// is later.
     #[must_use]
-    pub fn end(&self) -> Option<TsNanos> {
-        Some(self.last_timestamp()?.max(self.hours()?.close))
+    pub fn end(&self, hours: TradingHours) -> Option<TsNanos> {
+        Some(self.last_timestamp()?.max(hours.close))
     }
 }
 
@@ -227,10 +231,11 @@ mod tests {
         let days: Vec<_> = TradingDay::split(&ts, &[1; 4], &[1; 4]).collect();
         assert_eq!(days.iter().map(TradingDay::len).collect::<Vec<_>>(), [2, 1, 1]);
         let days: Vec<_> = days.into_iter().map(MarketDay::from).collect();
-        assert_eq!(days[0].end().unwrap().nanos(), ts[1]);
-        assert_eq!(days[1].end().unwrap().to_string(), "2025-01-07 15:30:00.000000 JST");
+        let end = |day: &MarketDay<'_>| day.end(day.hours(false).unwrap()).unwrap();
+        assert_eq!(end(&days[0]).nanos(), ts[1]);
+        assert_eq!(end(&days[1]).to_string(), "2025-01-07 15:30:00.000000 JST");
         assert_eq!(days[2].date().unwrap().to_string(), "2025-01-09");
-        assert_eq!(MarketDay::from(TradingDay::empty()).end(), None);
+        assert_eq!(MarketDay::from(TradingDay::empty()).hours(false), None);
     }
 
     #[test]

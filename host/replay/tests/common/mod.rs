@@ -13,8 +13,9 @@ use domain::fault::{Fault, Identity};
 use domain::market::Window;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{
-    Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderModify,
-    OrderRequest, OrderSide, OrderType, Price, Quantity, TickTable, TimeInForce, TsNanos,
+    ExchangeCalendar, Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind,
+    OrderModify, OrderRequest, OrderSide, OrderType, Price, Quantity, TickTable, TimeInForce,
+    TsNanos,
 };
 use exchange::ExecutionModel;
 use replay::{MarketDay, ReplayOptions, RunDriver, TradingDay, Unpaced, replay};
@@ -174,7 +175,8 @@ pub(crate) fn instrument(id: &str) -> Instrument {
     }
 }
 
-/// Options for the tests: 10 million yen, lot 100, tick 0.5, no slippage.
+/// Options for the tests: 10 million yen, lot 100, tick 0.5, no slippage, a close of 1,000 yen on the day
+/// before the first.
 pub(crate) fn options() -> ReplayOptions {
     ReplayOptions {
         instruments: vec![instrument("7203.TSE")],
@@ -184,6 +186,9 @@ pub(crate) fn options() -> ReplayOptions {
         window: 1,
         config_json: "{}".to_owned(),
         warnings_max: domain::GuestLimit::Warnings.default_value(),
+        base_prices: vec![Some(Price::from_yen(1_000)); 4],
+        tick_changes: vec![],
+        calendar: ExchangeCalendar::default(),
     }
 }
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use exchange::ExecutionModel;
 
 /// Version of the manifest's and the tables' form.
-pub const MANIFEST_VERSION: u32 = 2;
+pub const MANIFEST_VERSION: u32 = 3;
 
 /// A data file that a run read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -72,8 +72,8 @@ pub struct Manifest {
     pub bars_from: Option<String>,
     /// Money at the start, in yen.
     pub cash: String,
-    /// Shares in a trading unit.
-    pub lot: u64,
+    /// Shares in a trading unit, one number for each instrument.
+    pub lot: String,
     /// Price steps: the name of a table, or `fixed <yen>`; one for each instrument.
     pub ticks: String,
     /// Trades handed to the strategy at once; results do not depend on it.
@@ -84,6 +84,9 @@ pub struct Manifest {
     pub rules: BTreeMap<String, String>,
     /// Data files.
     pub inputs: Vec<InputFile>,
+    /// What a reader must know of the instruments, a line each: where lots, price steps and base prices
+    /// came from, and trades outside of a day's price range.
+    pub notes: Vec<String>,
     /// xxh3-128 of the event log, in hexadecimal: equal for runs in which the same happened.
     pub event_log_digest: String,
     /// Records in the event log.

@@ -129,11 +129,12 @@ impl RunOverview {
 /// What a run was made from, each value by its path. What came out is left to the statistics, and the
 /// rules' words to the parameters that they explain.
 fn flattened(manifest: &Value) -> BTreeMap<String, Value> {
-    const RESULTS: [&str; 8] = [
+    const RESULTS: [&str; 9] = [
         "event_log_digest",
         "event_log_records",
         "fault",
         "manifest_version",
+        "notes",
         "partial",
         "rules",
         "status",

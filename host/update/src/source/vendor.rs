@@ -1,10 +1,13 @@
 //! The market-data vendor (J-Quants, version 2 of its interface): all issues of a day in one call,
 //! or one issue over a range.
 
+mod listings;
+
 use domain::JstDate;
 use http_client::limits::SHOWN_CHARS;
 use http_client::{HeaderMap, HeaderName, HttpClient, Network, RequestPolicy, Url, secret_header};
 use secrecy::SecretString;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 
 use super::check::{Asked, compact, date, decimal, money, price, shares};
@@ -63,30 +66,40 @@ impl VendorSource {
         Self { fresh, ..self }
     }
 
-    /// Asks for all pages of an answer.
+    /// Asks for daily prices.
     fn ask(&mut self, asked: Asked, query: &[(&str, String)]) -> Result<Answer, SourceError> {
+        let texts: Vec<RowText> = self.pages("equities/bars/daily", query)?;
+        let mut rows = Vec::with_capacity(texts.len());
+        for row in &texts {
+            let read = row.read(&self.client);
+            rows.push(read.map_err(|problem| malformed(&self.client, problem))?);
+        }
+        asked.accept(rows).map_err(|error| error.redacted(&self.client))
+    }
+
+    /// Asks for all pages of an answer; no rows where the vendor has none.
+    fn pages<T: DeserializeOwned>(
+        &mut self,
+        call: &str,
+        query: &[(&str, String)],
+    ) -> Result<Vec<T>, SourceError> {
         let mut rows = Vec::new();
         let mut page_key: Option<String> = None;
         for _ in 0..PAGES_MAX {
             let (base, key) = (&self.base, page_key.as_deref());
-            let prepare = || -> Result<Url, SourceError> { Ok(address(base, query, key)) };
+            let prepare = || -> Result<Url, SourceError> { Ok(address(base, call, query, key)) };
             let page = self.network.get(&mut self.client, &self.headers, prepare)?;
             if page.status == NO_DATA {
-                return asked.accept(rows);
+                return Ok(rows);
             }
-            let page: PageText = serde_json::from_slice(&page.body)
+            let page: PageText<T> = serde_json::from_slice(&page.body)
                 .map_err(|error| malformed(&self.client, format!("as JSON: {error}")))?;
             if rows.len() + page.data.len() > ANSWER_ROWS_MAX {
                 return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
             }
-            for row in &page.data {
-                let read = row.read(&self.client);
-                rows.push(read.map_err(|problem| malformed(&self.client, problem))?);
-            }
+            rows.extend(page.data);
             match page.pagination_key.filter(|key| !key.is_empty()) {
-                None => {
-                    return asked.accept(rows).map_err(|error| error.redacted(&self.client));
-                }
+                None => return Ok(rows),
                 Some(key) if key.len() > PAGE_KEY_CHARS_MAX => {
                     let what = format!("a pagination key of more than {PAGE_KEY_CHARS_MAX} bytes");
                     return Err(SourceError::Malformed(what));
@@ -120,9 +133,9 @@ impl VendorSource {
 }
 
 /// The address of a page.
-fn address(base: &Url, query: &[(&str, String)], page_key: Option<&str>) -> Url {
+fn address(base: &Url, call: &str, query: &[(&str, String)], page_key: Option<&str>) -> Url {
     let mut url = base.clone();
-    let path = format!("{}/equities/bars/daily", base.path().trim_end_matches('/'));
+    let path = format!("{}/{call}", base.path().trim_end_matches('/'));
     url.set_path(&path);
     let mut pairs = url.query_pairs_mut();
     pairs.clear().extend_pairs(query);
@@ -192,8 +205,8 @@ impl DailySource for VendorSource {
 
 /// A page as the vendor writes it. Keys that are not named here are of no use to us.
 #[derive(Debug, Deserialize)]
-struct PageText {
-    data: Vec<RowText>,
+struct PageText<T> {
+    data: Vec<T>,
     #[serde(default)]
     pagination_key: Option<String>,
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod files;
+mod listings;
 mod public;
 mod servers;
 mod vendor;

@@ -178,8 +178,10 @@ function method({ manifest, instruments }) {
     ["Last date (JST)", manifest.end],
     ["Granularity", manifest.granularity],
     ["Cash at the start", `${money(manifest.cash)} yen`],
-    ["Trading unit", `${grouped(manifest.lot)} shares`],
+    ["Trading unit", `${manifest.lot} shares`],
     ["Price steps", manifest.ticks],
+    ["Instruments and price ranges", (manifest.notes ?? []).length > 0
+      ? el("ul", "plain-list", ...manifest.notes.map((note) => el("li", "", note))) : "nothing to note"],
     ["Trades handed over at once", `${grouped(manifest.window)} (does not change results)`],
     ["Parameters", el("code", "", JSON.stringify(manifest.parameters))],
     ["Event log", el("span", "", el("code", "", manifest.event_log_digest), `, ${grouped(manifest.event_log_records)} records`)],

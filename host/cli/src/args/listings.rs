@@ -1,0 +1,91 @@
+//! Arguments of `kumiki data instruments` and `kumiki data calendar`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use domain::JstDate;
+use update::limits::{RATE_MAX, VENDOR_RATE};
+use update::source::VENDOR_URL;
+
+use super::parse_date;
+
+pub(super) const INSTRUMENTS_EXAMPLES: &str = "\
+Examples:
+  kumiki data instruments data
+  kumiki data instruments data --every day
+  kumiki data instruments data --date 2025-10-31 --date 2025-11-04
+  kumiki data instruments data --offline
+
+The vendor's lists go into the folder as equities_master_YYYYMMDD.csv.gz, one for each date, and are not
+fetched again. instruments.csv is made from all of them: code,name,market,lot,ticks,from,to,made. An issue
+has lot and tick table from the first list that has it on, so a list tells nothing of days before it.
+Empty cells of lot and ticks (funds, REITs) are yours to fill in. A row that was made ends with a checksum
+of its cells; a row without one, or that no longer fits it, was edited by hand and survives a refresh.
+The key comes from KUMIKI_JQUANTS_API_KEY, else from the system's key store.";
+
+/// How often the lists of a folder's days are fetched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Every {
+    /// On the first business day of each month that the folder has files of.
+    Month,
+    /// On every business day.
+    Day,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VendorArgs {
+    /// Where the market-data vendor is.
+    #[arg(long, value_name = "URL", default_value = VENDOR_URL)]
+    pub(crate) vendor_url: String,
+
+    /// Requests a minute to the vendor; its plans allow 5, 60, 120 or 500.
+    #[arg(
+        long, value_name = "N", default_value_t = VENDOR_RATE,
+        value_parser = clap::value_parser!(u32).range(1..=i64::from(RATE_MAX))
+    )]
+    pub(crate) vendor_rate: u32,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct InstrumentsArgs {
+    /// The data folder.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// A date to fetch the list of, in place of those of the folder's files; may be given many times.
+    #[arg(long = "date", value_name = "YYYY-MM-DD", value_parser = parse_date)]
+    pub(crate) dates: Vec<JstDate>,
+
+    /// Of which of the folder's days lists are fetched.
+    #[arg(long, value_enum, default_value_t = Every::Month, conflicts_with = "dates")]
+    pub(crate) every: Every,
+
+    /// Use the lists that are there and no network.
+    #[arg(long, conflicts_with_all = ["dates", "every"])]
+    pub(crate) offline: bool,
+
+    #[command(flatten)]
+    pub(crate) vendor: VendorArgs,
+
+    /// No progress line.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct CalendarArgs {
+    /// The data folder; its markets_calendar.csv is made, or made longer.
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+
+    /// First date; default: the first of the year of the folder's first file.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
+    pub(crate) from: Option<JstDate>,
+
+    /// Last date; default: the end of next year, as far as the vendor has it.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = parse_date)]
+    pub(crate) to: Option<JstDate>,
+
+    #[command(flatten)]
+    pub(crate) vendor: VendorArgs,
+}

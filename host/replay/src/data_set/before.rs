@@ -1,0 +1,188 @@
+//! What the data folder knows of instruments before a run's first day: the last close, which is that day's
+//! base price, and the grid of the prices.
+
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use domain::market::BarGranularity;
+use domain::{ExchangeCalendar, InstrumentIx, JstDate, Price, TsNanos, VendorCode};
+use marketdata::{BarFile, Catalog, DataError, Period, PriceGrid, TradeFile, TradeStore};
+
+use super::{DataRequest, day_start, name_of};
+use crate::error::RequestError;
+use crate::observer::RunObserver;
+
+/// How many days before a run files are searched for a last close. Most issues trade every day; a file of
+/// an earlier month costs a minute to read the first time.
+const BASE_SEARCH_DAYS: usize = 31;
+
+/// What is known of an instrument before a date.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Before {
+    close: Option<Close>,
+    pub(super) grid: Option<PriceGrid>,
+}
+
+#[derive(Debug, Clone)]
+struct Close {
+    at: TsNanos,
+    price: Price,
+    file: String,
+}
+
+impl Before {
+    /// Its last close and the date of that.
+    pub(super) fn close(&self) -> Option<(JstDate, Price)> {
+        self.close.as_ref().map(|close| (close.at.jst_date(), close.price))
+    }
+
+    /// The base price of the first day, in words.
+    pub(super) fn words(&self, first: JstDate) -> String {
+        match &self.close {
+            Some(Close { at, price, file }) => {
+                format!("base price of {first}: {price}, of {} in {file}", at.jst_date())
+            }
+            None => format!(
+                "base price of {first}: none found in the {BASE_SEARCH_DAYS} days before; no price range \
+                 is checked on that day, and market orders sent before its first trade are rejected"
+            ),
+        }
+    }
+
+    fn is_as_late_as(&self, date: JstDate) -> bool {
+        self.close.as_ref().is_some_and(|close| close.at.jst_date() >= date)
+    }
+
+    /// Takes rows in time order, the last one's close, and their prices.
+    fn take(&mut self, at: TsNanos, price: Price, prices: &[i64], file: &str) {
+        let grid = PriceGrid::of(prices);
+        self.grid = Some(self.grid.map_or(grid, |known| known.and(grid)));
+        if self.close.as_ref().is_none_or(|close| close.at < at) {
+            self.close = Some(Close { at, price, file: file.to_owned() });
+        }
+    }
+}
+
+/// A file that may know a close; those that are read fastest come first.
+enum Candidate {
+    Bars(BarFile),
+    Trades(TradeFile),
+}
+
+impl Candidate {
+    fn period(&self) -> Period {
+        match self {
+            Self::Bars(file) => file.period,
+            Self::Trades(file) => file.period,
+        }
+    }
+
+    fn path(&self) -> &Path {
+        match self {
+            Self::Bars(file) => &file.path,
+            Self::Trades(file) => &file.path,
+        }
+    }
+}
+
+/// What is searched for closes before a run.
+pub(super) struct Search<'a> {
+    pub(super) store: &'a TradeStore,
+    pub(super) codes: &'a [VendorCode],
+    /// First date of the run.
+    pub(super) first: JstDate,
+    /// Files that have nothing before it.
+    pub(super) read: &'a [&'a Path],
+}
+
+impl DataRequest {
+    /// What the folder knows of each instrument before a run.
+    pub(super) fn before(
+        &self,
+        search: &Search<'_>,
+        calendar: &ExchangeCalendar,
+        observer: &mut dyn RunObserver,
+    ) -> Result<Vec<Before>, RequestError> {
+        let first = search.first;
+        let mut found = vec![Before::default(); search.codes.len()];
+        for candidate in self.candidates(first)? {
+            if search.read.contains(&candidate.path()) {
+                continue;
+            }
+            let last = candidate.period().last().min(first.pred_opt().unwrap_or(first));
+            let mut back = std::iter::successors(Some(last), JstDate::pred_opt);
+            // The latest day that the file can know.
+            let latest = back.find(|date| calendar.is_business_day(*date)).unwrap_or(last);
+            if found.iter().all(|before| before.is_as_late_as(latest)) {
+                continue;
+            }
+            take_file(search, &candidate, &mut found, observer)?;
+        }
+        Ok(found)
+    }
+
+    /// The files with days shortly before `first`: daily bars, minute bars, trades, the latest first.
+    fn candidates(&self, first: JstDate) -> Result<Vec<Candidate>, DataError> {
+        let mut back = std::iter::successors(Some(first), JstDate::pred_opt);
+        let earliest = back.nth(BASE_SEARCH_DAYS).unwrap_or(JstDate::MIN);
+        let is_near = |period: Period| period.first() < first && period.last() >= earliest;
+        let mut all = Vec::new();
+        for granularity in [BarGranularity::Day, BarGranularity::Minute] {
+            let files = BarFile::list(&self.folder, granularity)?.into_iter().rev();
+            all.extend(files.map(Candidate::Bars));
+        }
+        match Catalog::open(&self.folder) {
+            Ok(catalog) => {
+                all.extend(catalog.files().iter().rev().cloned().map(Candidate::Trades));
+            }
+            Err(DataError::NoTradeFiles { .. }) => {}
+            Err(error) => return Err(error),
+        }
+        all.retain(|candidate| is_near(candidate.period()));
+        Ok(all)
+    }
+}
+
+/// Takes what a file knows of days before `first`.
+fn take_file(
+    search: &Search<'_>,
+    candidate: &Candidate,
+    found: &mut [Before],
+    observer: &mut dyn RunObserver,
+) -> Result<(), RequestError> {
+    let Search { store, codes, first, .. } = *search;
+    let name = name_of(candidate.path());
+    let bytes = candidate.path().metadata().map_or(0, |metadata| metadata.len());
+    observer.file_begins(&name, bytes);
+    let progress = &mut |progress: marketdata::LoadProgress| {
+        observer.file_read(progress.compressed_bytes, progress.rows_scanned);
+        if observer.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    };
+    let taken = match candidate {
+        Candidate::Trades(file) => store.load(file, codes, progress).map(|segments| {
+            for (segment, before) in segments.iter().zip(&mut *found) {
+                let rows = segment.row_range(TsNanos::default(), day_start(first));
+                let Some(last) = rows.clone().last() else { continue };
+                let at = TsNanos::from_nanos(segment.ts_event()[last]);
+                let prices = &segment.price()[rows];
+                before.take(at, Price::from_units(prices[prices.len() - 1]), prices, &name);
+            }
+        }),
+        Candidate::Bars(file) => store.load_bars(file, codes, progress).map(|segments| {
+            for (segment, before) in segments.iter().zip(&mut *found) {
+                let rows = segment.row_range(TsNanos::default(), day_start(first));
+                let bars = rows.map(|row| segment.bar(row, InstrumentIx(0)));
+                let bars: Vec<_> = bars.collect();
+                let Some(last) = bars.last() else { continue };
+                let prices = bars.iter().flat_map(|bar| [bar.open, bar.high, bar.low, bar.close]);
+                let prices: Vec<i64> = prices.map(Price::units).collect();
+                before.take(last.ts_event, last.close, &prices, &name);
+            }
+        }),
+    };
+    observer.file_ends();
+    match taken {
+        Err(DataError::Cancelled { .. }) => Err(RequestError::Cancelled { file: name }),
+        other => Ok(other?),
+    }
+}
