@@ -73,7 +73,8 @@ impl Exchange {
     ) -> usize {
         let market = &self.markets[instrument];
         let counts_touches = self.model.queue_ahead.is_some();
-        let reach = reach(market, counts_touches);
+        let watched = market.range.watched();
+        let reach = reach(&market.book, counts_touches, market.auction_from, watched);
         // A queue moves with trades of any size.
         let needed = if counts_touches { 0 } else { market.smallest_print };
         let columns = rows.ts_event[from..to]
@@ -142,13 +143,11 @@ impl Exchange {
 /// resting order matters, not only one through it; from the auction on a trade is one, and outside
 /// the watched range every trade matters.
 #[inline]
-fn reach(market: &Market, touches: bool) -> Reach {
-    let Market { book, auction_from, range, .. } = market;
-    let watched = range.watched();
+fn reach(book: &Book, touches: bool, auction_from: TsNanos, watched: DailyLimits) -> Reach {
     let through = i64::from(!touches);
     Reach {
         takers_after: book.takers_after,
-        auction_from: *auction_from,
+        auction_from,
         resting: Span {
             low: book.buys.first_price().map_or(i64::MIN, |price| price - through),
             high: book.sells.first_price().map_or(i64::MAX, |price| price + through),
