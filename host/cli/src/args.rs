@@ -13,7 +13,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::guest_limit::{LimitChange, LimitError};
 use domain::{InstrumentId, JstDate, Money, Quantity, VendorCode};
 use replay::Multiplier;
-use replay::instruments::{Choices, InstrumentChoices, TickChoice};
+use replay::instruments::{Choices, InstrumentChoices, TickChoice, choice_of};
 use results::report::RUNS_COMPARED_MAX;
 use sandbox::Limits;
 use sweep::{Axis, Statistic, WalkForward};
@@ -595,19 +595,8 @@ fn parse_param(text: &str) -> Result<(String, serde_json::Value), String> {
     Ok((name.to_owned(), value))
 }
 
-/// `VALUE` for all instruments, or `ID=VALUE` for one.
-fn parse_of_each(text: &str) -> Result<(Option<InstrumentId>, &str), String> {
-    match text.split_once('=') {
-        None => Ok((None, text)),
-        Some((id, value)) => match id.parse() {
-            Ok(id) => Ok((Some(id), value)),
-            Err(error) => Err(format!("{error}")),
-        },
-    }
-}
-
 fn parse_lot(text: &str) -> Result<(Option<InstrumentId>, Quantity), String> {
-    let (id, shares) = parse_of_each(text)?;
+    let (id, shares) = choice_of(text)?;
     match shares.parse::<u64>() {
         Ok(shares) if shares > 0 => Ok((id, Quantity::new(shares))),
         _ => Err("write a number of shares above 0, like 10 or 1306.TSE=10".to_owned()),
@@ -615,7 +604,7 @@ fn parse_lot(text: &str) -> Result<(Option<InstrumentId>, Quantity), String> {
 }
 
 fn parse_ticks(text: &str) -> Result<(Option<InstrumentId>, TickChoice), String> {
-    let (id, table) = parse_of_each(text)?;
+    let (id, table) = choice_of(text)?;
     Ok((id, table.parse()?))
 }
 

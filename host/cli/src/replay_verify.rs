@@ -68,7 +68,7 @@ fn print_table(found: &Verification) {
     }
     println!("the run: window {}, event log {}", found.window, found.event_log_digest);
     for run in &found.runs {
-        let path = run.path.as_str();
+        let path = run.path;
         if run.differences.is_empty() {
             println!("again, {path} calls, window 1: the same");
             continue;

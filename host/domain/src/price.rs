@@ -1,6 +1,7 @@
 //! Exact prices and share counts. Never binary floating point.
 
 use std::fmt;
+use std::num::ParseIntError;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
@@ -167,6 +168,15 @@ impl std::ops::Add for Quantity {
 impl std::ops::AddAssign for Quantity {
     fn add_assign(&mut self, other: Self) {
         self.0 += other.0;
+    }
+}
+
+/// Reads a whole number of shares.
+impl FromStr for Quantity {
+    type Err = ParseIntError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        text.parse().map(Self)
     }
 }
 

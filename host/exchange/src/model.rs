@@ -52,7 +52,7 @@ impl Default for ExecutionModel {
 }
 
 /// Whether the same money may go in and out of the same issue within a day (F11).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SameDayRoundTrips {
     /// It may, which no broker lets a cash account do.

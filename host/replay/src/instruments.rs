@@ -1,6 +1,7 @@
 //! Lot and tick table of the instruments of a run, without a look at the run's own days: what the user
 //! says, else the folder's instrument table, else the prices before the run's first day.
 
+use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
@@ -33,6 +34,17 @@ impl FromStr for TickChoice {
             other => parse_ticks(other).map(Self::Table).map_err(|_| {
                 "write auto, normal, topix500, etf, or a step in yen like 0.1".to_owned()
             }),
+        }
+    }
+}
+
+/// As it is read.
+impl fmt::Display for TickChoice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Auto => f.write_str("auto"),
+            Self::Table(TickTable::Fixed(step)) => step.fmt(f),
+            Self::Table(table) => table.fmt(f),
         }
     }
 }
@@ -75,6 +87,43 @@ impl<T: Copy> Choices<T> {
     /// The instruments with values of their own.
     pub fn named(&self) -> impl Iterator<Item = &InstrumentId> {
         self.each.iter().map(|(id, _)| id)
+    }
+}
+
+/// `VALUE` for all instruments and `ID=VALUE` for one, separated by commas; empty where nothing is said.
+impl<T: fmt::Display> fmt::Display for Choices<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let all = self.all.iter().map(ToString::to_string);
+        let each = self.each.iter().map(|(id, value)| format!("{id}={value}"));
+        f.write_str(&all.chain(each).collect::<Vec<_>>().join(","))
+    }
+}
+
+/// As it is displayed.
+impl<T: Copy + FromStr> FromStr for Choices<T> {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        let mut choices = Self::default();
+        for one in text.split(',').filter(|one| !one.is_empty()) {
+            let (id, value) = choice_of(one)?;
+            choices.add(id, value.parse().map_err(|_| format!("`{one}` is no such value"))?);
+        }
+        Ok(choices)
+    }
+}
+
+/// The instrument of `ID=VALUE`, none of `VALUE`; and the value.
+///
+/// # Errors
+/// When the instrument's id is none, in words.
+pub fn choice_of(text: &str) -> Result<(Option<InstrumentId>, &str), String> {
+    match text.split_once('=') {
+        None => Ok((None, text)),
+        Some((id, value)) => match id.parse() {
+            Ok(id) => Ok((Some(id), value)),
+            Err(error) => Err(format!("{error}")),
+        },
     }
 }
 

@@ -51,6 +51,8 @@ pub fn manifest(
         cash: options.cash.to_string(),
         lot: options.of_each(|instrument| instrument.lot.to_string()),
         ticks: options.of_each(|instrument| instrument.ticks.to_string()),
+        lot_asked: String::new(),
+        ticks_asked: String::new(),
         window: options.window,
         execution_model: options.model,
         rules: options.model.rules().into_iter().map(|(name, text)| (name.into(), text)).collect(),

@@ -187,12 +187,14 @@ impl RunRequest {
     ) -> Manifest {
         let range = (data.range.0.to_string(), data.range.1.to_string());
         let component = component_identity(module);
-        let mut manifest = 
+        let mut manifest =
             manifest(options, totals, component, data.inputs.clone(), range, &self.limits);
         manifest.notes.splice(0..0, data.notes.iter().cloned());
         Manifest {
             granularity: self.data.granularity.as_str().to_owned(),
             bars_from: data.bars_from.map(str::to_owned),
+            lot_asked: self.data.choices.lots.to_string(),
+            ticks_asked: self.data.choices.ticks.to_string(),
             ..manifest
         }
     }

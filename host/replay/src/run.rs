@@ -13,10 +13,10 @@ use std::io;
 use domain::account::PortfolioView;
 use domain::adjustment::ExRights;
 use domain::fault::{Fault, FaultKind};
+use domain::limits::INSTRUMENTS_MAX;
 use domain::market::Bar;
 use domain::session::TradingHours;
 use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
-use domain::limits::INSTRUMENTS_MAX;
 use domain::{
     GuestLimit, Instrument, InstrumentIx, OrderEvent, OrderEventKind, Origin, Price, TsNanos,
 };

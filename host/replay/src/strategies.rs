@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use sandbox::{Sandbox, SandboxConfig, SandboxError, StrategyModule};
+use sandbox::{CallPath, Sandbox, SandboxConfig, SandboxError, StrategyModule};
 use thiserror::Error;
 
 /// The ending of a strategy's file.
@@ -118,10 +118,22 @@ impl Strategies {
     /// # Errors
     /// [`StrategyError`] when there is none, or when the sandbox does not take it.
     pub fn load(&self, given: &str) -> Result<StrategyModule, StrategyError> {
+        self.load_for(given, None)
+    }
+
+    /// The same for calls on one path; none takes the direct one where that is proven.
+    ///
+    /// # Errors
+    /// [`StrategyError`] also when it cannot be called on that path.
+    pub fn load_for(
+        &self,
+        given: &str,
+        call_path: Option<CallPath>,
+    ) -> Result<StrategyModule, StrategyError> {
         let path = self.find(given)?;
         check_magic(&path)?;
         let cache_folder = Some(self.cache.join("components"));
-        let config = SandboxConfig { cache_folder, ..SandboxConfig::default() };
+        let config = SandboxConfig { cache_folder, call_path, ..SandboxConfig::default() };
         Ok(Sandbox::new(config)?.load(&path)?)
     }
 }

@@ -7,18 +7,19 @@
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-use domain::{InstrumentId, Money, Price, Quantity, TickTable};
+use domain::{GuestLimit, InstrumentId, Money};
 use exchange::ExecutionModel;
 use results::RunStatus;
 use results::output::{InputFile, MANIFEST_FILE, Manifest, ReadError, read_json};
 use results::sink::TotalsOnly;
-use sandbox::StrategyModule;
+use sandbox::{CallPath, Limits, StrategyModule};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
-use crate::data_set::{DataRequest, DataSet, Granularity, TickChoice};
+use crate::data_set::{DataRequest, DataSet, Granularity};
 use crate::error::RequestError;
+use crate::instruments::InstrumentChoices;
 use crate::observer::RunObserver;
 use crate::options::ReplayOptions;
 use crate::request::{Pace, RunRequest, component_identity};
@@ -69,27 +70,6 @@ pub enum VerifyError {
     Stopped,
 }
 
-/// A way in which the sandbox can call a strategy. Each must give the same run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "lowercase")]
-pub enum CallPath {
-    /// The one program inside the component is called directly.
-    Direct,
-}
-
-impl CallPath {
-    /// All of them; a run is made again on each.
-    pub const ALL: [Self; 1] = [Self::Direct];
-
-    /// The word for people.
-    #[must_use]
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Direct => "direct",
-        }
-    }
-}
-
 /// Something that is not as it was.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Difference {
@@ -104,8 +84,8 @@ pub struct Difference {
 /// What came out of a run that was made again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RunAgain {
-    /// How the strategy was called.
-    pub path: CallPath,
+    /// How the strategy was called: `direct` or `general`.
+    pub path: &'static str,
     /// xxh3-128 of the event log.
     pub event_log_digest: String,
     /// What the manifest would say now; empty when the same came out.
@@ -144,8 +124,9 @@ struct Recorded {
     end: String,
     granularity: String,
     cash: String,
-    lot: u64,
-    ticks: String,
+    lot_asked: String,
+    ticks_asked: String,
+    limits: BTreeMap<String, u64>,
     window: u64,
     execution_model: ExecutionModel,
     inputs: Vec<RecordedInput>,
@@ -188,12 +169,19 @@ impl VerifyRequest {
         if !found.inputs_changed.is_empty() {
             return Ok(found);
         }
-        let options = request.options(&self.ticks(&recorded.ticks)?);
-        for path in CallPath::ALL {
-            let again = run_again(path, &request, &module, &data, &options, observer)?;
+        let options = request.options(&data);
+        // Where the direct path cannot be taken there is no other than the general one.
+        let paths = match module.call_path() {
+            CallPath::Direct => vec![CallPath::Direct, CallPath::General],
+            CallPath::General => vec![CallPath::General],
+        };
+        for path in paths {
+            let module = request.strategies.load_for(&request.strategy, Some(path));
+            let module = module.map_err(RequestError::from)?;
+            let again = run_again(&request, &module, &data, &options, observer)?;
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
             found.runs.push(RunAgain {
-                path,
+                path: path.as_str(),
                 event_log_digest: again.event_log_digest,
                 differences: differences(&manifest, &now),
             });
@@ -226,47 +214,50 @@ impl VerifyRequest {
                 start: Some(date(&recorded.start)?),
                 end: Some(date(&recorded.end)?),
                 granularity: granularity.ok_or_else(unknown)?,
-                // Those of the manifest are used; these are not looked at.
-                ticks: TickChoice::Auto,
+                choices: InstrumentChoices {
+                    lots: recorded
+                        .lot_asked
+                        .parse()
+                        .map_err(|error: String| self.damaged(&error))?,
+                    ticks: recorded
+                        .ticks_asked
+                        .parse()
+                        .map_err(|error: String| self.damaged(&error))?,
+                },
             },
             strategy: self.strategy.clone().unwrap_or_else(|| recorded.component.name.clone()),
             strategies: self.strategies.clone(),
             parameters: recorded.parameters.clone(),
             cash,
-            lot: Quantity::new(recorded.lot),
             model: recorded.execution_model,
+            limits: self.limits(&recorded.limits)?,
             window: WINDOW,
             out: None,
         })
     }
 
-    /// The tick tables of a manifest: a name or a step for each instrument.
-    fn ticks(&self, text: &str) -> Result<Vec<TickTable>, VerifyError> {
-        let table = |text: &str| match text.strip_prefix("fixed ") {
-            Some(step) => step.parse::<Price>().ok().map(TickTable::Fixed),
-            None => [TickTable::Normal, TickTable::Topix500, TickTable::Etf]
-                .into_iter()
-                .find(|table| table.to_string() == text),
-        };
-        let tables: Option<Vec<TickTable>> = text.split(',').map(table).collect();
-        tables.ok_or_else(|| self.damaged(&format!("ticks {text}")))
+    /// The limits of a manifest.
+    fn limits(&self, recorded: &BTreeMap<String, u64>) -> Result<Limits, VerifyError> {
+        let mut limits = Limits::default();
+        for limit in GuestLimit::ALL {
+            let value = recorded.get(limit.name());
+            let value = value.ok_or_else(|| self.damaged(&format!("no limit {}", limit.name())))?;
+            let allowed = limits.with(*limit, *value);
+            limits = allowed.ok_or_else(|| self.damaged(&format!("limit {}", limit.name())))?;
+        }
+        Ok(limits)
     }
 }
 
 /// The run on one path, as its manifest.
 fn run_again(
-    path: CallPath,
     request: &RunRequest,
     module: &StrategyModule,
     data: &DataSet,
     options: &ReplayOptions,
     observer: &mut dyn RunObserver,
 ) -> Result<Manifest, VerifyError> {
-    let totals = match path {
-        CallPath::Direct => {
-            request.replay(module, data, options, &mut TotalsOnly, Pace::Unpaced, observer)?
-        }
-    };
+    let totals = request.replay(module, data, options, &mut TotalsOnly, Pace::Unpaced, observer)?;
     if totals.status == RunStatus::Interrupted {
         return Err(VerifyError::Stopped);
     }

@@ -208,6 +208,8 @@ impl Case {
             base_prices: data.base_prices.clone(),
             tick_changes: data.tick_changes.clone(),
             calendar: data.calendar.clone(),
+            ex_rights: data.ex_rights.clone(),
+            warnings_max: domain::GuestLimit::Warnings.default_value(),
         };
         let mut rows = InMemory::default();
         let mut strategy = AtRandom::new(self.seed);

@@ -3,7 +3,6 @@
 //! Each thread takes the next run that nobody has taken, so two threads are busy to the end whatever
 //! the single runs take. One more thread, the caller's, writes the journal and tells the progress.
 
-use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
@@ -17,7 +16,7 @@ use crate::journal::{Journal, JournalError, Kept};
 use crate::luck;
 use crate::plan::Plan;
 use crate::runner::{Outcome, Runner};
-use crate::score::{Score, Statistic};
+use crate::score::Statistic;
 
 /// Finished runs that may wait for the journal, for each thread.
 const WAITING_PER_JOB: usize = 4;

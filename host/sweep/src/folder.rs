@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFile;
 use marketdata::parquet::ParquetError;
-use serde_json::Value;
 use thiserror::Error;
 
 use crate::finished::Results;

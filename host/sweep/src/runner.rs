@@ -4,8 +4,8 @@ use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use domain::limits::SWEEP_ERROR_TEXT_MAX;
 use domain::adjustment::ExRights;
+use domain::limits::SWEEP_ERROR_TEXT_MAX;
 use domain::strategy::StrategyRuntime;
 use domain::{InstrumentIx, Price};
 

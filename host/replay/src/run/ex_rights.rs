@@ -1,9 +1,9 @@
 //! Splits between two days of a run (F12).
 
+use domain::TsNanos;
 use domain::fault::Fault;
 use domain::session::TradingHours;
 use domain::strategy::{LogLevel, LogLine};
-use domain::TsNanos;
 
 use super::Run;
 

@@ -76,6 +76,10 @@ pub struct Manifest {
     pub lot: String,
     /// Price steps: the name of a table, or `fixed <yen>`; one for each instrument.
     pub ticks: String,
+    /// Lots as `--lot` said them, separated by commas; empty where nothing was said.
+    pub lot_asked: String,
+    /// Price steps as `--ticks` said them, separated by commas; empty where nothing was said.
+    pub ticks_asked: String,
     /// Trades handed to the strategy at once; results do not depend on it.
     pub window: u32,
     /// Parameters of the exchange.

@@ -6,8 +6,8 @@ use domain::JstDate;
 use serde_json::Value;
 
 use super::*;
-use crate::grid::Grid;
 use crate::finished::{Finished, Verified};
+use crate::grid::Grid;
 use crate::plan::Choice;
 use crate::score::scored;
 use crate::windows::WalkForward;
