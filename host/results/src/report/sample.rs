@@ -129,6 +129,8 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
         cash: CASH.to_string(),
         lot: "100".to_owned(),
         ticks: "topix500".to_owned(),
+        lot_asked: String::new(),
+        ticks_asked: "topix500".to_owned(),
         window: 1,
         execution_model: ExecutionModel::default(),
         rules: ExecutionModel::default()
