@@ -116,7 +116,7 @@ pub enum OrderType {
 pub enum TimeInForce {
     /// To the end of the trading day.
     Day,
-    /// To the end of the Japanese date of this moment.
+    /// To the end of the Japanese date of this time.
     Gtd(Timestamp),
     /// In the opening auction only.
     AtTheOpen,
@@ -141,11 +141,11 @@ pub enum OrderStatus {
     PendingUpdate,
     /// A cancel is under way.
     PendingCancel,
-    /// Cancelled.
+    /// Ended by a cancel.
     Canceled,
     /// Its time ran out.
     Expired,
-    /// Refused.
+    /// Rejected, by the engine or by the venue.
     Rejected,
 }
 
@@ -175,9 +175,9 @@ pub struct Order {
     pub trigger_price: Option<Price>,
     /// How long it lives.
     pub time_in_force: TimeInForce,
-    /// Refuse instead of taking liquidity.
+    /// Reject instead of taking liquidity.
     pub post_only: bool,
-    /// Refuse instead of opening or turning a position.
+    /// Reject instead of opening or turning a position.
     pub reduce_only: bool,
     /// Texts `key=value` for the venue.
     pub tags: Vec<String>,
@@ -286,7 +286,7 @@ pub struct Fill {
     pub commission: Money,
 }
 
-/// Why an order was refused.
+/// Why an order was rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Rejection {
     /// A code of the closed list (`INSUFFICIENT_FUNDS`, ...).
@@ -302,7 +302,7 @@ pub enum OrderEventKind {
     Submitted,
     /// The venue gave it a number.
     Accepted,
-    /// Refused.
+    /// Rejected, by the engine or by the venue.
     Rejected(Rejection),
     /// A change was sent.
     PendingUpdate,
@@ -310,7 +310,7 @@ pub enum OrderEventKind {
     Updated,
     /// A cancel was sent.
     PendingCancel,
-    /// Cancelled.
+    /// It ended by a cancel.
     Canceled,
     /// Its time ran out; why.
     Expired(String),
@@ -450,7 +450,7 @@ pub struct Narrative {
     pub client_order_id: Option<String>,
     /// What was decided.
     pub title: String,
-    /// Why.
+    /// Why it was decided, for people.
     pub body: String,
 }
 
@@ -470,7 +470,7 @@ pub enum AggressorSide {
 pub enum LogLevel {
     /// Details for the author.
     Debug,
-    /// News.
+    /// What happens in the ordinary course.
     Info,
     /// Something odd.
     Warn,

@@ -46,7 +46,7 @@ pub struct TradeSlices<'a> {
     pub instrument: &'a [u16],
     /// 1/10,000 yen.
     pub price: &'a [i64],
-    /// Shares.
+    /// Shares of each trade.
     pub quantity: &'a [u64],
 }
 

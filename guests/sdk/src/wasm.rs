@@ -311,7 +311,7 @@ impl From<Order> for wit::OrderRequest {
     fn from(order: Order) -> Self {
         let (time_in_force, expire_time) = match order.time_in_force {
             TimeInForce::Day => (wit::TimeInForce::Day, None),
-            TimeInForce::Gtd(moment) => (wit::TimeInForce::Gtd, Some(moment.0)),
+            TimeInForce::Gtd(expiry) => (wit::TimeInForce::Gtd, Some(expiry.0)),
             TimeInForce::AtTheOpen => (wit::TimeInForce::AtTheOpen, None),
             TimeInForce::AtTheClose => (wit::TimeInForce::AtTheClose, None),
         };
@@ -339,7 +339,7 @@ fn change(client_order_id: String, change: OrderChange) -> wit::OrderChange {
         quantity: change.quantity.map(Quantity::shares),
         price: change.price.map(Price::units),
         trigger_price: change.trigger_price.map(Price::units),
-        expire_time: change.expire_time.map(|moment| moment.0),
+        expire_time: change.expire_time.map(|expiry| expiry.0),
     }
 }
 

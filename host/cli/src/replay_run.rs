@@ -5,13 +5,14 @@ use std::sync::mpsc::channel;
 
 use anyhow::Result;
 use replay::data_set::DataRequest;
-use replay::request::{FinishedRun, Pace, RequestOutcome, RunRequest};
+use replay::driver::{Paced, RunDriver, SystemClock, Unpaced};
+use replay::request::{FinishedRun, RequestOutcome, RunRequest};
 use replay::{RequestError, RunCommand, RunObserver, RunPosition};
 use results::output::{Manifest, REPORT_FILE};
 use results::{RunStatus, RunTotals, Summary};
 
 use crate::Ending;
-use crate::args::{Format, RunArgs};
+use crate::args::{Format, Granularity, RunArgs, refuse};
 use crate::execution;
 use crate::interrupt::Interrupt;
 use crate::output;
@@ -31,13 +32,17 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
         // Nobody listens any more once the run is over.
         let _ = sender.send(RunCommand::Stop);
     })?;
+    if args.speed.is_some() && args.granularity == Granularity::Day {
+        refuse("--speed paces trades and minutes; a day's bar has nothing to pace: leave it out");
+    }
     let request = request(args, RUN_WINDOW)?;
-    let pace = match args.speed {
-        None => Pace::Unpaced,
-        Some(multiplier) => Pace::Paced(multiplier, commands),
+    let mut clock = SystemClock::default();
+    let mut driver: Box<dyn RunDriver + '_> = match args.speed {
+        None => Box::new(Unpaced),
+        Some(multiplier) => Box::new(Paced::new(multiplier, commands, &mut clock)),
     };
     let mut screen = Screen::new(&interrupt, args.quiet);
-    let finished = match request.run(pace, &mut screen) {
+    let finished = match request.run(driver.as_mut(), None, &mut screen) {
         Ok(RequestOutcome::Finished(finished)) => finished,
         Ok(RequestOutcome::Refused(fault)) => {
             output::failure(&fault.to_string());

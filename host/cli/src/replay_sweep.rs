@@ -20,7 +20,7 @@ use sweep::{
 };
 
 use crate::Ending;
-use crate::args::{Format, SweepArgs};
+use crate::args::{Format, SweepArgs, refuse};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::replay_run::{self, Screen};
@@ -36,6 +36,9 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let Some(out) = &args.run.out else {
         bail!("a sweep needs a folder for its results; give one with --out DIR");
     };
+    if args.run.speed.is_some() {
+        refuse("--speed paces a single run; a sweep goes as fast as it can: leave it out");
+    }
     let grid = Grid::new(args.grid.clone(), strategy::parameters(&args.run.params)?)?;
     let interrupt = Interrupt::listen()?;
     let request = replay_run::request(&args.run, SWEEP_WINDOW)?;

@@ -4,7 +4,7 @@ mod show;
 
 use std::io::IsTerminal;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use domain::clock::wall_now;
 use domain::{JstDate, TsNanos};
 use http_client::{CancellationToken, Network, RequestPolicy, checked_address};
@@ -39,6 +39,9 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
         Some(_) => Vec::new(),
         None => sources(args, &options, &cancel)?,
     };
+    if let Some(folder) = args.from_files.as_ref().filter(|folder| !folder.is_dir()) {
+        bail!("there is no folder {}; give the one with the vendor's files", folder.display());
+    }
     let mut store = WorkDatabase::open(&options.data)?;
     let mut screen = Screen::new(args.quiet);
     if args.days.is_none() && args.from_files.is_none() && store.known()?.dates.is_empty() {

@@ -90,11 +90,11 @@ pub enum Event<'a> {
     Unsubscribed(Unsubscribed<'a>),
     /// A ticker left a register set.
     SubscriptionEvicted(SubscriptionEvicted<'a>),
-    /// Trades.
+    /// Trades of one instrument, in their order.
     Trades(Trades<'a>),
     /// An order book.
     DepthSnapshot(DepthSnapshot<'a>),
-    /// Bars.
+    /// A bar of one instrument.
     KlineUpdate(KlineUpdate<'a>),
     /// A login begins.
     VenueLoginStarted(VenueLoginStarted<'a>),

@@ -65,8 +65,8 @@ order_event! {
 }
 
 order_event! {
-    /// Rejected, by the engine or by the venue. Without a `client_order_id` a command without an order
-    /// was refused.
+    /// Rejected, by the engine or by the venue. Without a `client_order_id`: a command that
+    /// names no order was refused.
     OrderRejected {
         /// Why, as a code of the closed list (specification 2, "Errors").
         reason_code: ReasonCode,
@@ -86,7 +86,7 @@ order_event! {
 }
 
 order_event! {
-    /// Cancelled.
+    /// It ended by a cancel.
     OrderCanceled {
         /// The venue's number of the order, unique at the venue.
         venue_order_id: Option<Text<'a>>,

@@ -44,7 +44,7 @@ pub struct LoadReplayData {
 pub enum EngineKind {
     /// The replay of past data.
     Backtest,
-    /// Trading.
+    /// Trading at a venue.
     Live,
 }
 

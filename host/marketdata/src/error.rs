@@ -311,7 +311,7 @@ pub enum CellProblem {
     #[error("a whole number of at most 19 digits")]
     TransactionId,
     /// A date before that of an earlier row of the same code.
-    #[error("a date not before {previous}, the moment of the row before of code {code}")]
+    #[error("a date not before {previous}, that of the row before of code {code}")]
     DateOrder {
         /// The vendor's code of the row.
         code: VendorCode,
@@ -319,7 +319,7 @@ pub enum CellProblem {
         previous: TsNanos,
     },
     /// A time before that of an earlier row of the same code on the same date.
-    #[error("a time not before {previous}, the moment of the row before of code {code}")]
+    #[error("a time not before {previous}, that of the row before of code {code}")]
     TimeOrder {
         /// The vendor's code of the row.
         code: VendorCode,

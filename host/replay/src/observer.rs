@@ -1,6 +1,11 @@
 //! Who watches a request.
 
+use std::time::Duration;
+
 use crate::driver::RunPosition;
+
+/// How often an observer is told of a run's progress at most.
+pub const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// Is told how far a request is, and may end it. Every method does nothing unless it is written.
 pub trait RunObserver {

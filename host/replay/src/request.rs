@@ -3,7 +3,6 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::sync::mpsc::Receiver;
 use std::time::Duration;
 
 use domain::Money;
@@ -11,24 +10,19 @@ use domain::clock::Stopwatch;
 use domain::fault::{Fault, FaultKind};
 use exchange::ExecutionModel;
 use results::output::{ComponentIdentity, Manifest};
-use results::sink::{RunSink, TotalsOnly};
+use results::sink::{RunSink, Tee, TotalsOnly};
 use results::{RunFolder, RunStatus, RunTotals};
 use sandbox::{Limits, StrategyModule};
 use serde_json::Value;
 
 use crate::data_set::{DataRequest, DataSet};
-use crate::driver::{
-    Multiplier, Paced, RunCommand, RunDriver, RunPosition, SystemClock, Unpaced, Watched,
-};
+use crate::driver::{RunCommand, RunDriver, RunPosition, Watched};
 use crate::error::RequestError;
 use crate::manifest::manifest;
-use crate::observer::RunObserver;
+use crate::observer::{PROGRESS_EVERY, RunObserver};
 use crate::options::ReplayOptions;
 use crate::run::replay;
 use crate::strategies::Strategies;
-
-/// How often an observer is told of a run's progress at most.
-pub const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// What is replayed, how, and where the results go.
 #[derive(Debug, Clone)]
@@ -51,15 +45,6 @@ pub struct RunRequest {
     pub window: u32,
     /// The folder of the results; none to keep no rows.
     pub out: Option<PathBuf>,
-}
-
-/// How fast a run goes.
-#[derive(Debug)]
-pub enum Pace {
-    /// As fast as it can.
-    Unpaced,
-    /// At a multiple of the market's speed, with commands from a channel.
-    Paced(Multiplier, Receiver<RunCommand>),
 }
 
 /// A run that began, whatever its end; its folder is complete.
@@ -89,13 +74,15 @@ pub enum RequestOutcome {
 
 impl RunRequest {
     /// Loads the strategy and the data, replays, and writes the folder. The strategy comes first: it
-    /// is quick, and its errors should not wait for the data.
+    /// is quick, and its errors should not wait for the data. `driver` paces the run and commands it;
+    /// `live` takes every row too, before the folder does.
     ///
     /// # Errors
     /// [`RequestError`]; a folder of an earlier run is as it was.
     pub fn run(
         &self,
-        pace: Pace,
+        driver: &mut dyn RunDriver,
+        live: Option<&mut dyn RunSink>,
         observer: &mut dyn RunObserver,
     ) -> Result<RequestOutcome, RequestError> {
         let watch = Stopwatch::start();
@@ -108,11 +95,17 @@ impl RunRequest {
             None => None,
         };
         let watch = Stopwatch::start();
-        let sink: &mut dyn RunSink = match &mut folder {
+        let kept: &mut dyn RunSink = match &mut folder {
             Some(folder) => folder,
             None => &mut TotalsOnly,
         };
-        let totals = self.replay(&module, &data, &options, sink, pace, observer)?;
+        let totals = match live {
+            None => self.replay(&module, &data, &options, kept, driver, observer)?,
+            Some(live) => {
+                let mut both = Tee { first: live, second: kept };
+                self.replay(&module, &data, &options, &mut both, driver, observer)?
+            }
+        };
         let running = watch.elapsed();
         if let RunStatus::Failed(fault) = &totals.status
             && matches!(fault.kind, FaultKind::Refused(_))
@@ -152,17 +145,10 @@ impl RunRequest {
         data: &DataSet,
         options: &ReplayOptions,
         sink: &mut dyn RunSink,
-        pace: Pace,
+        driver: &mut dyn RunDriver,
         observer: &mut dyn RunObserver,
     ) -> Result<RunTotals, RequestError> {
         let mut instance = module.instantiate(self.limits)?;
-        let mut clock = SystemClock::default();
-        let mut driver: Box<dyn RunDriver + '_> = match pace {
-            Pace::Unpaced => Box::new(Unpaced),
-            Pace::Paced(multiplier, commands) => {
-                Box::new(Paced::new(multiplier, commands, &mut clock))
-            }
-        };
         observer.run_begins(data.total, data.bars_from.is_some());
         let mut since_progress = Stopwatch::start();
         let watch = |position: RunPosition| {
@@ -172,7 +158,7 @@ impl RunRequest {
             }
             observer.is_cancelled().then_some(RunCommand::Stop)
         };
-        let mut driver = Watched::new(driver.as_mut(), watch);
+        let mut driver = Watched::new(driver, watch);
         let totals = replay(data.series.days(), &mut instance, options, sink, &mut driver);
         observer.run_ends();
         Ok(totals?)

@@ -18,11 +18,12 @@ use serde_json::Value;
 use thiserror::Error;
 
 use crate::data_set::{DataRequest, DataSet, Granularity};
+use crate::driver::Unpaced;
 use crate::error::RequestError;
 use crate::instruments::InstrumentChoices;
 use crate::observer::RunObserver;
 use crate::options::ReplayOptions;
-use crate::request::{Pace, RunRequest, component_identity};
+use crate::request::{RunRequest, component_identity};
 use crate::strategies::Strategies;
 
 /// Trades handed over at once: none before its time.
@@ -257,7 +258,7 @@ fn run_again(
     options: &ReplayOptions,
     observer: &mut dyn RunObserver,
 ) -> Result<Manifest, VerifyError> {
-    let totals = request.replay(module, data, options, &mut TotalsOnly, Pace::Unpaced, observer)?;
+    let totals = request.replay(module, data, options, &mut TotalsOnly, &mut Unpaced, observer)?;
     if totals.status == RunStatus::Interrupted {
         return Err(VerifyError::Stopped);
     }

@@ -112,6 +112,7 @@ impl<'s> Recorder<'s> {
         let row = FillRow {
             ts_event: event.ts_event,
             instrument: event.instrument,
+            origin: event.origin,
             client_order_id: Arc::clone(&event.client_order_id),
             venue_order_id: event.venue_order_id.clone().unwrap_or_default(),
             trade_id: Arc::clone(&fill.trade_id),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{InstrumentIx, Money, OrderSide, Price, Quantity, TsNanos};
+use domain::{InstrumentIx, Money, OrderSide, Origin, Price, Quantity, TsNanos};
 
 /// One fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -11,7 +11,9 @@ pub struct FillRow {
     pub ts_event: TsNanos,
     /// Its instrument, as an index in the run's list.
     pub instrument: InstrumentIx,
-    /// The caller's id of the order.
+    /// Whose order it is.
+    pub origin: Origin,
+    /// The caller's id of the order; unique among the orders of one origin only.
     pub client_order_id: Arc<str>,
     /// The venue's number of the order.
     pub venue_order_id: Arc<str>,

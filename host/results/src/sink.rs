@@ -91,6 +91,29 @@ impl RunSink for TotalsOnly {
     }
 }
 
+/// Gives every row to two sinks, one after the other.
+pub struct Tee<'a> {
+    /// Takes a row first.
+    pub first: &'a mut dyn RunSink,
+    /// Takes it then, also where the first could not.
+    pub second: &'a mut dyn RunSink,
+}
+
+impl RunSink for Tee<'_> {
+    fn take(&mut self, record: Record<'_>) -> io::Result<()> {
+        let first = self.first.take(record);
+        self.second.take(record).and(first)
+    }
+
+    fn live_records(&self) -> LiveRecords {
+        let (first, second) = (self.first.live_records(), self.second.live_records());
+        LiveRecords {
+            market: first.market || second.market,
+            buying_power: first.buying_power || second.buying_power,
+        }
+    }
+}
+
 /// Keeps all rows in memory.
 #[derive(Debug, Clone, Default)]
 pub struct InMemory {

@@ -9,13 +9,13 @@ use crate::totals::RunTotals;
 /// What a number is measured in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
-    /// Words.
+    /// Words, or a name.
     Text,
     /// A timestamp in Japan time.
     Timestamp,
     /// A whole number of things.
     Count,
-    /// Shares.
+    /// A whole number of shares.
     Shares,
     /// Exact yen.
     Yen,
@@ -31,7 +31,7 @@ impl Unit {
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Text => "text",
-            Self::Timestamp => "moment",
+            Self::Timestamp => "timestamp",
             Self::Count => "count",
             Self::Shares => "shares",
             Self::Yen => "yen",
@@ -113,10 +113,10 @@ summary! {
         sharpe: Option<f64>, Number, "Sharpe ratio", "mean / s * sqrt(252) of the daily returns; risk-free rate 0.";
         sortino: Option<f64>, Number, "Sortino ratio", "mean / d * sqrt(252), with d = sqrt(mean of min(daily return, 0)^2) over all days; risk-free rate 0.";
         calmar: Option<f64>, Number, "Calmar ratio", "Return per year / maximum drawdown.";
-        max_drawdown_ratio: f64, Ratio, "Maximum drawdown", "The largest fall of the equity below its highest value so far, per that value, at the ends of minutes with trades.";
-        max_drawdown: String, Yen, "Maximum drawdown in yen", "The depth of the same fall in yen.";
-        max_drawdown_start: Option<String>, Timestamp, "Drawdown from", "When the highest value before that fall was reached; missing when it was the cash at the start.";
-        max_drawdown_trough: Option<String>, Timestamp, "Drawdown trough", "When the lowest value of that fall was reached.";
+        max_drawdown_ratio: f64, Ratio, "Maximum drawdown", "The largest drop of the equity below its highest value so far, per that value, at the ends of minutes with trades.";
+        max_drawdown: String, Yen, "Maximum drawdown in yen", "The depth of the same drop in yen.";
+        max_drawdown_start: Option<String>, Timestamp, "Drawdown from", "When the highest value before that drop was reached; missing when it was the cash at the start.";
+        max_drawdown_trough: Option<String>, Timestamp, "Drawdown trough", "When the lowest value of that drop was reached.";
         max_drawdown_recovery: Option<String>, Timestamp, "Drawdown recovered", "When the equity was back at the highest value; missing while it is not.";
         exposure: Option<f64>, Ratio, "Exposure time", "Minutes with trades at whose end shares were held / minutes with trades.";
     }
@@ -129,9 +129,9 @@ summary! {
         average_loss: Option<String>, Yen, "Average loss", "Mean loss of the losing round trips, below zero.";
     }
     "Orders and costs" {
-        orders: u64, Count, "Orders", "Orders sent or refused before sending.";
+        orders: u64, Count, "Orders", "Orders sent, or rejected before sending.";
         orders_filled: u64, Count, "Orders filled", "Orders filled wholly.";
-        orders_rejected: u64, Count, "Orders refused", "Orders refused, by the checks or by the exchange.";
+        orders_rejected: u64, Count, "Orders rejected", "Orders rejected, by the checks or by the exchange.";
         orders_expired: u64, Count, "Orders expired", "Orders whose time ran out.";
         orders_canceled: u64, Count, "Orders cancelled", "Orders cancelled.";
         fills: u64, Count, "Fills", "Fills of all orders; one order may have many.";

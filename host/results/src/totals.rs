@@ -42,7 +42,7 @@ pub struct OrderCounts {
     pub rejected: u64,
     /// Their time ran out.
     pub expired: u64,
-    /// Cancelled.
+    /// Ended by a cancel, of whoever sent them.
     pub canceled: u64,
 }
 

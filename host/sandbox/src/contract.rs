@@ -26,7 +26,7 @@ pub(crate) struct Contract {
     pub(crate) guest_name: &'static str,
     /// The interfaces of the package that it may import.
     pub(crate) imports: &'static [&'static str],
-    /// The same, for people.
+    /// What may be imported, in words for messages.
     pub(crate) imports_shown: &'static str,
 }
 
@@ -77,7 +77,7 @@ impl Contract {
     }
 }
 
-/// Strategies.
+/// The contract of strategies.
 pub(crate) static STRATEGY: Contract = Contract {
     kind: "strategy",
     files: &[

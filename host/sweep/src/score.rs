@@ -20,9 +20,9 @@ pub struct Score {
     pub trades_seen: u64,
     /// Orders sent.
     pub orders: u64,
-    /// Orders refused.
+    /// Orders that were rejected, by the checks or by the exchange.
     pub orders_rejected: u64,
-    /// Fills.
+    /// Fills of all orders.
     pub fills: u64,
     /// Times the position went from held to flat.
     pub round_trips: u64,
@@ -37,7 +37,7 @@ pub struct Score {
     #[serde(with = "exact")]
     #[schemars(with = "Option<String>")]
     pub return_ratio: Option<f64>,
-    /// Largest fall of the equity from its highest point so far, at the end of minutes.
+    /// Largest drop of the equity from its highest point so far, at the end of minutes.
     #[schemars(with = "i64")]
     pub max_drawdown: Money,
     /// The same, per highest point.
@@ -65,7 +65,7 @@ pub struct Score {
     /// Value of everything bought and sold.
     #[schemars(with = "i64")]
     pub turnover: Money,
-    /// Fees.
+    /// Fees of all fills, in 1/10,000 yen.
     #[schemars(with = "i64")]
     pub commission: Money,
     /// xxh3-128 of the event log.
@@ -130,13 +130,13 @@ pub enum Statistic {
     Return,
     /// Money and value of shares at the end.
     EquityEnd,
-    /// The largest fall per highest point; lower is better.
+    /// The largest drop per highest point; lower is better.
     MaxDrawdown,
     /// Round trips with a profit, per round trip.
     WinRate,
     /// Round trips.
     RoundTrips,
-    /// Fills.
+    /// Fills of all orders; more is better.
     Fills,
     /// Value of everything bought and sold.
     Turnover,

@@ -148,7 +148,7 @@ pub fn tail_columns() -> Vec<Column> {
         optional "trades_seen": Int, "trades that the strategy has seen",
             row.number(|score| score.trades_seen);
         optional "orders": Int, "orders sent", row.number(|score| score.orders);
-        optional "orders_rejected": Int, "orders refused",
+        optional "orders_rejected": Int, "orders rejected",
             row.number(|score| score.orders_rejected);
         optional "fills": Int, "fills", row.number(|score| score.fills);
         optional "round_trips": Int, "times the position went from held to flat",
@@ -159,7 +159,7 @@ pub fn tail_columns() -> Vec<Column> {
             row.number(|score| score.equity_end);
         optional "return": Double, "profit per cash at the start",
             row.number(|score| score.return_ratio);
-        optional "max_drawdown_yen": Yen, "largest fall of the equity, at the end of minutes, yen",
+        optional "max_drawdown_yen": Yen, "largest drop of the equity, at the end of minutes, yen",
             row.number(|score| score.max_drawdown);
         optional "max_drawdown": Double, "the same, per highest point so far",
             row.number(|score| score.max_drawdown_ratio);

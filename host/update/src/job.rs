@@ -144,7 +144,9 @@ fn run(
 ) -> Result<Report, UpdateError> {
     let clock = Stopwatch::start();
     let (from, to, codes) = (options.from, options.to, options.codes.len());
-    let span = tracing::info_span!("update", %from, %to, codes);
+    // With files the run begins where they do.
+    let from = (from > JstDate::MIN).then(|| tracing::field::display(from));
+    let span = tracing::info_span!("update", from, %to, codes);
     let _entered = span.enter();
     let mut job = Job::new(store, options, cancel, watch);
     let done = job.prepare().and_then(|()| {

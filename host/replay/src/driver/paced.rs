@@ -116,6 +116,11 @@ impl<'c> Paced<'c> {
 
     /// Computes the turn of a new row.
     fn take_row(&mut self, rows_done: u64, row: TsNanos) {
+        if self.row.is_none() {
+            // What came before, like loading the data, is no time of the run.
+            self.read_clock();
+            (self.turn, self.reported_buying_power) = (self.now, self.now);
+        }
         self.row = Some(rows_done);
         let nanos = row.nanos();
         let gap = nanos.saturating_sub(self.row_before);

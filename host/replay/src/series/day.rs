@@ -181,7 +181,7 @@ impl<'a> TradingDay<'a> {
         }
     }
 
-    /// Shares.
+    /// Shares of each trade.
     #[must_use]
     pub fn quantity(&self) -> &[u64] {
         match &self.columns {

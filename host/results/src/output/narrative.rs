@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use domain::Origin;
 use serde::Serialize;
 
 use super::files::{MANIFEST_FILE, ReadError};
@@ -52,7 +53,7 @@ pub struct FillOutcome {
     pub trade_id: String,
     /// Yen per share.
     pub price: String,
-    /// Shares.
+    /// Shares of this fill, as a whole number.
     pub quantity: String,
 }
 
@@ -97,6 +98,10 @@ fn add_orders(
 ) -> Result<(), ReadError> {
     let mut rows = TableReader::open(folder, &Orders::TABLE)?;
     while let Some(row) = rows.next_row()? {
+        // Decisions explain the strategy's orders; a person's may have the same id.
+        if row.text("origin") != Origin::Strategy.as_str() {
+            continue;
+        }
         let Some(outcome) = wanted.get_mut(row.text("client_order_id")) else { continue };
         // A second order with the same id was rejected; the one that was sent counts.
         if outcome.is_some() && row.optional_text("venue_order_id").is_none() {
@@ -122,6 +127,9 @@ fn add_fills(
 ) -> Result<(), ReadError> {
     let mut rows = TableReader::open(folder, &Fills::TABLE)?;
     while let Some(row) = rows.next_row()? {
+        if row.text("origin") != Origin::Strategy.as_str() {
+            continue;
+        }
         if let Some(Some(outcome)) = wanted.get_mut(row.text("client_order_id")) {
             outcome.fills.push(FillOutcome {
                 ts_event_ns: row.timestamp("ts_event_ns")?,

@@ -62,7 +62,8 @@ macro_rules! tables {
 
 const NANOS: &str = "when; nanoseconds since 1970, UTC";
 const INSTRUMENT: &str = "`<symbol>.TSE`";
-const CLIENT_ORDER: &str = "the strategy's id of the order";
+const CLIENT_ORDER: &str = "the sender's id of the order";
+const ORIGIN: &str = "whose order it is: strategy, or person for one of a client of the engine";
 
 tables! {
     SummaryNumbers: "summary", "a number of the run",
@@ -90,13 +91,14 @@ tables! {
             order.average_price();
         "status": &str, "state at the end", order.status.as_str();
         "ts_last_ns": TsNanos, "when something last happened to it", order.ts_last;
-        "reason_code": Option<&str>, "why it was refused",
+        "reason_code": Option<&str>, "why it was rejected",
             order.rejection.as_ref().map(|why| why.code.as_str());
         "reason_text": Option<&str>, "the same for people",
             order.rejection.as_ref().map(|why| why.text.as_str());
         "commission": Money, "fees in yen", order.commission;
         "expire_time_ns": Option<TsNanos>, "end of life, for GTD orders", order.request.expire_time;
         "ts_triggered_ns": Option<TsNanos>, "when its stop was triggered", order.ts_triggered;
+        "origin": &str, ORIGIN, order.origin.as_str();
     }
 
     Fills: "fills", "a fill", &'a FillRow => |fill, names| {
@@ -117,6 +119,7 @@ tables! {
         "slippage": Money,
             "what it cost against that price, yen; 0 for a limit order filled at its own limit",
             fill.slippage;
+        "origin": &str, ORIGIN, fill.origin.as_str();
     }
 
     RoundTrips: "round_trips", "a way from flat to flat, told at the end of its last day",
@@ -269,7 +272,7 @@ mod tests {
         assert_eq!(
             names.join(","),
             "ts_event_ns,instrument_id,client_order_id,venue_order_id,trade_id,side,price,\
-             quantity,cumulative_quantity,leaves_quantity,commission,market_price,slippage"
+             quantity,cumulative_quantity,leaves_quantity,commission,market_price,slippage,origin"
         );
     }
 

@@ -107,7 +107,7 @@ function cards({ manifest, summary }) {
 
 /** The parts of all orders that are not zero. */
 function orderNote(summary) {
-  const parts = [["filled", summary.orders_filled], ["refused", summary.orders_rejected],
+  const parts = [["filled", summary.orders_filled], ["rejected", summary.orders_rejected],
     ["expired", summary.orders_expired], ["cancelled", summary.orders_canceled]];
   const some = parts.filter(([, count]) => count > 0).map(([name, count]) => `${grouped(count)} ${name}`);
   return some.length > 0 ? some.join(", ") : "none done";

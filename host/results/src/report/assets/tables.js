@@ -59,7 +59,7 @@ function ordersTable({ orders, fills }, drawn, links) {
   const counts = new Map();
   for (const id of fills.client_order_id) counts.set(id, (counts.get(id) ?? 0) + 1);
   const { updated } = orders;
-  // A refused second order with the id of another has none of its fills.
+  // A rejected second order with the id of another has none of its fills.
   const fillsOf = (row) => (orders.venue_order_id[row] === null ? 0 : counts.get(orders.client_order_id[row]) ?? 0);
   const reason = (row) => {
     const code = word(orders.reason_code, row);
