@@ -80,6 +80,7 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
         window,
         config_json: config_json.to_owned(),
         warnings_max: domain::GuestLimit::Warnings.default_value(),
+        rejected_bytes_max: domain::GuestLimit::Rejected.default_value(),
         base_prices: vec![],
         tick_changes: vec![],
         calendar: ExchangeCalendar::default(),

@@ -131,7 +131,8 @@ fn a_flood_over_a_run_ends_at_its_limit() {
         ("flood=note count=200 bytes=4096", GuestLimit::Output),
         ("flood=body count=10 bytes=65536", GuestLimit::Output),
         ("flood=body count=256", GuestLimit::Output),
-        ("flood=unknown-cancels count=256 bytes=256", GuestLimit::Commands),
+        ("flood=rejected-orders count=60 bytes=36", GuestLimit::Rejected),
+        ("flood=rejected-orders count=200 bytes=256", GuestLimit::Rejected),
     ] {
         ends_at(&user, parameters, limit);
     }
@@ -140,12 +141,23 @@ fn a_flood_over_a_run_ends_at_its_limit() {
 #[test]
 fn rejected_orders_leave_memory_within_the_day() {
     let user = UserFolder::with_sample(1, 5_000);
-    let ended = attack(&user, "flood=rejected-orders count=60 bytes=36", "--limit orders=60000");
+    let more = "--limit orders=60000,rejected=1GiB";
+    let ended = attack(&user, "flood=rejected-orders count=60 bytes=36", more);
     assert_eq!(ended.code, STRATEGY_FAILED, "{}", ended.errors);
     assert!(ended.errors.contains("`--limit orders=120000` allows more"), "{}", ended.errors);
     if let Some(peak) = ended.peak_bytes {
         assert!(peak < MEMORY_BYTES_MAX, "{peak} bytes of memory");
     }
+}
+
+#[test]
+fn commands_of_a_run_have_a_limit() {
+    let user = UserFolder::with_sample(1, 5_000);
+    let parameters = "flood=unknown-cancels count=256 bytes=256";
+    let ended = attack(&user, parameters, "--limit commands=200000");
+    held(parameters, &ended);
+    assert_eq!(ended.code, STRATEGY_FAILED, "{}", ended.errors);
+    assert!(ended.errors.contains("`--limit commands=400000` allows more"), "{}", ended.errors);
 }
 
 #[test]

@@ -24,6 +24,11 @@ pub struct Warning {
     pub text: String,
 }
 
+/// What a rejected order leaves in a run's folder without its texts: its row and its events.
+const REJECTED_ORDER_BYTES: u64 = 1_200;
+/// Files of a run that have an order's texts.
+const TEXT_COPIES: u64 = 3;
+
 impl Exchange {
     /// Executes a command of `origin`, which reaches its own orders only. What becomes of it is told
     /// as events and warnings.
@@ -238,9 +243,19 @@ impl Exchange {
 
     /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
+        self.count_rejected(number);
         self.orders[number].record.rejection = Some(rejection.clone());
         self.transition(number, OrderTrigger::Reject, now, |_| OrderEventKind::Rejected(rejection));
         self.close(number);
+    }
+
+    fn count_rejected(&mut self, number: OrderIx) {
+        let request = &self.orders[number].record.request;
+        let tags: usize = request.tags.iter().map(|tag| tag.len()).sum();
+        let texts = (request.client_order_id.len() + tags) as u64;
+        if origin_of(number) == Origin::Strategy {
+            self.rejected_bytes += REJECTED_ORDER_BYTES + TEXT_COPIES * texts;
+        }
     }
 
     /// Takes a finished order out of everything.

@@ -98,6 +98,8 @@ pub struct Exchange {
     venue_numbers: u64,
     trade_numbers: u64,
     our_volume: Quantity,
+    /// What the strategy's rejected orders leave in a run's folder, in bytes.
+    rejected_bytes: u64,
     range_notes: RangeNotes,
     gap_warnings: RangeNotes,
 }
@@ -133,6 +135,7 @@ impl Exchange {
             venue_numbers: 0,
             trade_numbers: 0,
             our_volume: Quantity::ZERO,
+            rejected_bytes: 0,
             range_notes: RangeNotes::default(),
             gap_warnings: RangeNotes::default(),
         }
@@ -179,6 +182,12 @@ impl Exchange {
     #[must_use]
     pub const fn is_exhausted(&self) -> bool {
         self.exhausted
+    }
+
+    /// Bytes that the strategy's rejected orders leave in a run's folder.
+    #[must_use]
+    pub const fn rejected_bytes(&self) -> u64 {
+        self.rejected_bytes
     }
 
     /// Events since the last call, in order and all at one instant.

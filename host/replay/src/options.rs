@@ -38,6 +38,8 @@ pub struct ReplayOptions {
     pub config_json: String,
     /// Warnings of commands that came to nothing which the log keeps; the others are counted.
     pub warnings_max: u64,
+    /// Bytes that the strategy's rejected orders may leave behind.
+    pub rejected_bytes_max: u64,
     /// The last close of each instrument before the first day; where it is missing or none, that day
     /// has no price range.
     pub base_prices: Vec<Option<Price>>,

@@ -133,6 +133,7 @@ impl RunRequest {
             window: self.window,
             config_json: config_json(&self.parameters),
             warnings_max: self.limits.warnings,
+            rejected_bytes_max: self.limits.rejected_bytes,
             base_prices: data.base_prices.clone(),
             tick_changes: data.tick_changes.clone(),
             calendar: data.calendar.clone(),

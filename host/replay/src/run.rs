@@ -94,6 +94,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         window,
         orders_max: options.model.orders_max,
         warnings_max: options.warnings_max,
+        rejected_bytes_max: options.rejected_bytes_max,
         warnings: 0,
         merge: Merge::new(window),
         instruments: instruments.len(),
@@ -130,6 +131,7 @@ struct Run<'s> {
     window: usize,
     orders_max: u32,
     warnings_max: u64,
+    rejected_bytes_max: u64,
     /// Warnings so far, of which the log has the first `warnings_max`.
     warnings: u64,
     merge: Merge,
@@ -303,6 +305,11 @@ impl Run<'_> {
                 let allowed = u64::from(self.orders_max);
                 let (limit, used) = (GuestLimit::Orders, allowed + 1);
                 return Err(self.fault("submit", FaultKind::Budget { limit, used, allowed }));
+            }
+            let (used, allowed) = (self.exchange.rejected_bytes(), self.rejected_bytes_max);
+            if used > allowed {
+                let kind = FaultKind::Budget { limit: GuestLimit::Rejected, used, allowed };
+                return Err(self.fault("submit", kind));
             }
             let mut events = self.note_events();
             if self.exchange.done() >= DONE_ORDERS_MAX {

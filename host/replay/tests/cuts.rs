@@ -210,6 +210,7 @@ impl Case {
             calendar: data.calendar.clone(),
             ex_rights: data.ex_rights.clone(),
             warnings_max: domain::GuestLimit::Warnings.default_value(),
+            rejected_bytes_max: domain::GuestLimit::Rejected.default_value(),
         };
         let mut rows = InMemory::default();
         let mut strategy = AtRandom::new(self.seed);

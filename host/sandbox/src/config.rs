@@ -71,6 +71,8 @@ limits! {
     commands: u64 = Commands;
     /// Orders in one run; at most [`limits::ORDERS_MAX`].
     orders: u32 = Orders;
+    /// Cost of rejected orders in one run.
+    rejected_bytes: u64 = Rejected;
     /// Cost of log, signals and narratives in one run ([`domain::guest_limit::text_cost`]).
     output_bytes: usize = Output;
     /// The same for one event.

@@ -186,6 +186,7 @@ pub(crate) fn options() -> ReplayOptions {
         window: 1,
         config_json: "{}".to_owned(),
         warnings_max: domain::GuestLimit::Warnings.default_value(),
+        rejected_bytes_max: domain::GuestLimit::Rejected.default_value(),
         base_prices: vec![Some(Price::from_yen(1_000)); 4],
         tick_changes: vec![],
         calendar: ExchangeCalendar::default(),
