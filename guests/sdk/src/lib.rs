@@ -34,6 +34,9 @@
 //! needed one could not be tested. Integers only: [`Price`], [`Quantity`] and [`Money`] are exact.
 //! Test a strategy's logic without wasm with [`testing::TestHost`].
 
+#[cfg(any(test, all(target_arch = "wasm32", not(target_feature = "atomics"))))]
+#[expect(unsafe_code, reason = "an allocator hands out memory")]
+mod allocator;
 mod context;
 mod host;
 mod model;

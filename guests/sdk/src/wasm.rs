@@ -26,6 +26,10 @@ pub use bindings::export;
 use bindings::exports::kumiki::strategy::guest::{Guest, Window};
 use bindings::kumiki::strategy::types as wit;
 
+#[cfg(all(feature = "allocator", not(target_feature = "atomics")))]
+#[global_allocator]
+static MEMORY: crate::allocator::Pools = crate::allocator::Pools::new();
+
 /// Where a component keeps its strategy; [`crate::register!`] implements it.
 pub trait Slot {
     /// The strategy.
