@@ -194,7 +194,7 @@ fn limits_are_the_users_and_the_manifest_has_them() {
         assert_eq!(code, 2, "{errors}");
         assert!(errors.contains(expected), "{errors}");
     }
-    let most = format!("{} --limit orders=1200001", command_of("flood=lines"));
+    let most = format!("{} --limit orders=4000001", command_of("flood=lines"));
     let (code, errors) = user.bad(&most);
     assert!(code == 1 && errors.contains("4000001 is too much for the limit orders"), "{errors}");
 

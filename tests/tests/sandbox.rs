@@ -231,11 +231,19 @@ fn init_has_fuel_of_its_own() {
 #[test]
 fn parts_of_a_component_have_limits() {
     let module = module("empty");
-    let made = |limits: Limits| module.instantiate(limits).is_ok();
-    assert!(made(Limits::default()));
-    assert!(!made(Limits { instances: 0, ..Limits::default() }));
-    assert!(!made(Limits { table_entries: 0, ..Limits::default() }));
-    assert!(!made(Limits { memory_bytes: 1 << 16, ..Limits::default() }));
+    let begun = |limits: Limits| {
+        let begun = module.instantiate(limits).unwrap().init("{}", &[instrument()]);
+        begun.map_err(|fault| fault.to_string())
+    };
+    assert_eq!(begun(Limits::default()), Ok(()));
+    for (limits, flag) in [
+        (Limits { instances: 0, ..Limits::default() }, "instances"),
+        (Limits { table_entries: 0, ..Limits::default() }, "table"),
+        (Limits { memory_bytes: 1 << 16, ..Limits::default() }, "memory"),
+    ] {
+        let fault = begun(limits).unwrap_err();
+        assert!(fault.contains(&format!("--limit {flag}=")), "{fault}");
+    }
 }
 
 #[test]

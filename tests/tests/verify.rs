@@ -20,8 +20,8 @@ fn verified(user: &UserFolder, arguments: &str) -> (Said, Value) {
 
 #[test]
 fn runs_of_every_kind_come_out_the_same() {
-    let user = UserFolder::with_sample(3, 2_000);
-    sample::write(&user.path("data"), "99840", 3, 1_000, 9);
+    let user = UserFolder::empty();
+    user.good("data sample --out data --instrument 7203.TSE --instrument 9984.TSE --days 3 --trades-per-day 2000");
     for (number, options) in [
         format!("{SMALL} --window 1024"),
         format!("{SMALL} --execution realistic --ticks 0.5 --cash 1234567.5"),
@@ -36,9 +36,11 @@ fn runs_of_every_kind_come_out_the_same() {
         let before = fs::read(user.path(&folder).join("manifest.json")).unwrap();
         let (said, value) = verified(&user, &folder);
         assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{said:?}");
-        let run = &value["found"]["runs"][0];
-        assert_eq!(run["path"], "direct");
-        assert_eq!(run["event_log_digest"], value["found"]["event_log_digest"]);
+        for (run, path) in [(0, "direct"), (1, "general")] {
+            let run = &value["found"]["runs"][run];
+            assert_eq!(run["path"], path);
+            assert_eq!(run["event_log_digest"], value["found"]["event_log_digest"]);
+        }
         let said = user.said(&format!("replay verify {folder} --quiet"));
         assert!(said.code == 0 && said.out.contains("window 1: the same"), "{said:?}");
         assert_eq!(fs::read(user.path(&folder).join("manifest.json")).unwrap(), before);
@@ -106,7 +108,7 @@ fn folders_that_cannot_be_verified_say_why() {
             "was interrupted by a person",
         ),
         (("\"granularity\": \"trade\"", "\"granularity\": \"week\""), "granularity week"),
-        (("\"lot\": 100,", ""), "missing field `lot`"),
+        (("\"lot_asked\": \"\",", ""), "missing field `lot_asked`"),
     ] {
         assert!(text.contains(change.0), "{}", change.0);
         fs::write(user.path("run/manifest.json"), text.replace(change.0, change.1)).unwrap();

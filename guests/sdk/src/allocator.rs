@@ -71,6 +71,7 @@ impl Pools {
 // SAFETY: blocks of a class have at least the bytes of its layouts and their alignment, and each is
 // either in its list or with one owner; everything else is the system's.
 unsafe impl GlobalAlloc for Pools {
+    // SAFETY: the caller keeps the promises of `GlobalAlloc`.
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let Some(class) = class_of(layout) else {
@@ -89,6 +90,7 @@ unsafe impl GlobalAlloc for Pools {
         }
     }
 
+    // SAFETY: the caller keeps the promises of `GlobalAlloc`.
     #[inline]
     unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
         let Some(class) = class_of(layout) else {
@@ -104,6 +106,7 @@ unsafe impl GlobalAlloc for Pools {
         }
     }
 
+    // SAFETY: the caller keeps the promises of `GlobalAlloc`.
     #[inline]
     unsafe fn realloc(&self, block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         // SAFETY: the caller promises that the size fits the alignment.

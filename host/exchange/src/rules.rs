@@ -199,7 +199,7 @@ mod tests {
             "a touch never fills.",
             "Same-day round trips: refuse.",
             "Commission: none.",
-            "Limit: 4000000 orders.",
+            "Limit: 1800000 orders.",
         ] {
             assert!(strict.contains(stated), "{stated} is missing in {strict}");
         }

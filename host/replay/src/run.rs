@@ -110,6 +110,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         rows_until_poll: 0,
         ex_rights: &options.ex_rights,
         base_prices: base_prices(options),
+        split_prices: [None; INSTRUMENTS_MAX],
         listed: &options.instruments,
     };
     let status = match run.all(days, options) {
@@ -154,6 +155,8 @@ struct Run<'s> {
     ex_rights: &'s [ExRights],
     /// The last close of each instrument before the first day, as shares are counted now.
     base_prices: [Option<Price>; INSTRUMENTS_MAX],
+    /// Of each instrument the price that its last split made, and the nearest one of the price steps.
+    split_prices: [Option<(Price, Price)>; INSTRUMENTS_MAX],
     /// The instruments.
     listed: &'s [Instrument],
 }
@@ -225,7 +228,11 @@ impl Run<'_> {
             let instrument = InstrumentIx(index as u16);
             // F7: around the last close before the day, whatever the day will bring.
             let base = self.last_prices.of(instrument).or(self.base_prices[index]);
-            let base = base.map(|base| self.listed[index].ticks.nearest(base));
+            // A price that a split made is no price of the grid.
+            let base = match self.split_prices[index] {
+                Some((exact, rounded)) if base == Some(exact) => Some(rounded),
+                _ => base,
+            };
             self.exchange.begin_day(hours, instrument, base);
         }
         if self.started {

@@ -100,8 +100,11 @@ impl Averages {
             leaves_fast -= self.slow;
         }
         // Slots not written yet hold 0, so the sums need no special case at the start.
-        self.sum_fast += price - self.prices[leaves_fast];
-        self.sum_slow += price - self.prices[self.oldest];
+        // Sums of prices of shares do not come near the end of 64 bits; wrapped, they would still be
+        // exact again once the prices that wrapped them have left.
+        let (fast, slow) = (self.prices[leaves_fast], self.prices[self.oldest]);
+        self.sum_fast = self.sum_fast.wrapping_add(price.wrapping_sub(fast));
+        self.sum_slow = self.sum_slow.wrapping_add(price.wrapping_sub(slow));
         self.prices[self.oldest] = price;
         self.oldest += 1;
         if self.oldest == self.slow {

@@ -34,7 +34,7 @@ fn damaged_cells_are_named() {
     let time = "a time that exists, as HH:MM:SS with up to 9 digits of fraction";
     let morning = "a time from 09:00:00 to 11:35:00 in session 01";
     let any_code = "a code of 5 digits and capital letters that starts with a digit";
-    let order = "a time not before 2025-01-06 09:00:00.067558 JST, the moment of the row before of \
+    let order = "a time not before 2025-01-06 09:00:00.067558 JST, that of the row before of \
                  code 13010";
     let duplicate = "an id that code 13010 has not used before on this date";
     for (column, name, value, expected) in [
@@ -94,7 +94,7 @@ fn damaged_cells_are_named() {
         &with_cell(8, 0, "2025-01-06"),
         &format!(
             "F, line 8, column Date: expected a date not before 2025-01-07 09:00:01.500000 JST, \
-             the moment of the row before of code 13010, found `2025-01-06`; {LAYOUT}"
+             that of the row before of code 13010, found `2025-01-06`; {LAYOUT}"
         ),
     );
 }

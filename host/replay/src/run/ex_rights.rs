@@ -22,9 +22,13 @@ impl Run<'_> {
         self.run_due(TsNanos::from_nanos(hours.start.nanos().saturating_sub(1)))?;
         self.now = hours.start;
         for ex_rights in due {
-            let base = &mut self.base_prices[usize::from(ex_rights.instrument.0)];
-            *base = base.map(|price| ex_rights.adjustment.price(price));
-            let Some(price) = self.last_prices.adjust(ex_rights) else { continue };
+            let index = usize::from(ex_rights.instrument.0);
+            let base = self.base_prices[index].map(|price| ex_rights.adjustment.price(price));
+            self.base_prices[index] = base;
+            let last = self.last_prices.adjust(ex_rights);
+            let ticks = self.listed[index].ticks;
+            self.split_prices[index] = last.or(base).map(|price| (price, ticks.nearest(price)));
+            let Some(price) = last else { continue };
             self.exchange.adjust(self.now, ex_rights);
             self.recorder.adjustment(self.now, ex_rights, price);
             let message = format!(

@@ -154,9 +154,10 @@ fn what_a_row_takes_too_long_is_made_good_up_to_a_limit() {
         }
         paced.now.as_millis()
     };
-    // Each reading of the clock stands for work; the schedule of 20 rows takes 2 s all the same.
+    // Each reading of the clock stands for work, two of them before the first row; the schedule of 20
+    // rows takes 2 s all the same.
     assert_eq!(slow(0), 2_000);
-    assert!((2_000..2_050).contains(&slow(20)), "{}", slow(20));
+    assert!((2_000..2_090).contains(&slow(20)), "{}", slow(20));
 }
 
 /// A clock that goes on with each reading.
