@@ -52,6 +52,27 @@ pub fn example(name: &str) -> PathBuf {
     existing(path, "run `cargo xtask guests`")
 }
 
+/// A component of `guests/languages`, or the reason why there is none: its toolchain is not here.
+///
+/// # Errors
+/// That reason.
+pub fn in_language(name: &str) -> Result<PathBuf, String> {
+    let path = release_folder().join("languages").join(name);
+    let component = path.with_extension("wasm");
+    if component.is_file() {
+        return Ok(component);
+    }
+    let reason = std::fs::read_to_string(path.with_extension("skipped"));
+    let how = "run `cargo xtask guests --languages`";
+    Err(reason.unwrap_or_else(|_| format!("{} is missing; {how}", component.display())))
+}
+
+/// Where the compiled code of these components is kept between tests: it takes half a minute each.
+#[must_use]
+pub fn language_cache() -> PathBuf {
+    release_folder().join("languages").join("cache")
+}
+
 /// The `kumiki` program.
 #[must_use]
 pub fn kumiki() -> PathBuf {

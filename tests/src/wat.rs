@@ -128,12 +128,12 @@ pub fn composed(inner: &[u8], imports: &[String]) -> Vec<u8> {
     bytes
 }
 
-fn section(id: u8, content: &[u8]) -> Vec<u8> {
+pub(crate) fn section(id: u8, content: &[u8]) -> Vec<u8> {
     [&[id], &number(content.len())[..], content].concat()
 }
 
 /// A whole number in WebAssembly's form.
-fn number(mut value: usize) -> Vec<u8> {
+pub(crate) fn number(mut value: usize) -> Vec<u8> {
     let mut bytes = Vec::new();
     loop {
         let low = (value & 0x7f) as u8;

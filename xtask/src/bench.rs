@@ -3,13 +3,16 @@
 use anyhow::Result;
 
 use crate::project::Project;
-use crate::{doctor, guests, heavy, process};
+use crate::{doctor, guests, heavy, languages, process};
 
 /// Builds the guests, then runs the benchmark `name`; its stdout is ours.
 pub(crate) fn run(project: &Project, name: &str, arguments: &[String]) -> Result<()> {
     doctor::require(project, false)?;
     heavy::announce(project);
     guests::build(project)?;
+    if name == "languages" {
+        languages::build(project)?;
+    }
     let mut command = project.cargo();
     command.args(["run", "--release", "--quiet", "-p", "bench", "--", name]);
     process::run(command.args(arguments))

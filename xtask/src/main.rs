@@ -8,9 +8,11 @@ mod bench;
 mod component;
 mod demo;
 mod doctor;
+mod environment;
 mod guests;
 mod heavy;
 mod host;
+mod languages;
 mod process;
 mod project;
 mod python;
@@ -78,6 +80,12 @@ enum Task {
         /// Also lint and test the SDK and the strategies natively, without WebAssembly.
         #[arg(long)]
         check_sdk: bool,
+        /// Build the strategies in Python, JavaScript and C instead.
+        ///
+        /// Their toolchains are installed into the target folder, which needs Python, Node.js and the
+        /// network once. They go to `<target>/release/languages`.
+        #[arg(long)]
+        languages: bool,
     },
 
     /// Measure: build the guests, then run a benchmark of tests/bench.
@@ -126,7 +134,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
     match arguments.task {
         Task::Demo { no_open } => demo::run(&project, no_open),
         Task::Test { no_lint } => test::run(&project, no_lint),
-        Task::Guests { check_sdk } => guests::run(&project, check_sdk),
+        Task::Guests { languages: true, .. } => languages::build(&project),
+        Task::Guests { check_sdk, .. } => guests::run(&project, check_sdk),
         Task::Bench { name, arguments } => bench::run(&project, &name, &arguments),
         Task::Schemas => schemas::write(&project),
         Task::Soak { sessions, mutations } => soak::run(&project, sessions, mutations),

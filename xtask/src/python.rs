@@ -5,18 +5,16 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::Result;
 
+use crate::environment::{Environment, system_pythons};
 use crate::process;
 use crate::project::Project;
 use crate::skips::Skips;
 
 const TESTS: &str = "clients/python/tests";
-/// What is installed for them.
-const REQUIREMENTS: &str = "clients/python/requirements.txt";
 /// Names another interpreter, like that of a virtual environment.
 const VARIABLE: &str = "KUMIKI_PYTHON";
 /// What a usable interpreter can do without failing.
@@ -24,9 +22,12 @@ const PROBE: &str = "import sys, pytest, numpy, pandas\n\
                      assert sys.version_info >= (3, 9), 'Python is older than 3.9'\n\
                      try: import empyrical\n\
                      except ImportError: import quantstats";
-/// What the interpreter of a virtual environment must be.
-const VERSION_PROBE: &str = "import sys, venv\n\
-                             assert sys.version_info >= (3, 9), 'Python is older than 3.9'";
+/// Where it all is installed.
+const ENVIRONMENT: Environment = Environment {
+    folder: "python-tests",
+    requirements: "clients/python/requirements.txt",
+    probe: PROBE,
+};
 
 /// Runs the tests; says why where it cannot. The program must have been built.
 pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
@@ -59,44 +60,8 @@ fn interpreter(project: &Project) -> Result<OsString, String> {
         };
         return if answer.ok { Ok(named.clone()) } else { Err(reason()) };
     }
-    environment(project).or_else(|reason| {
+    ENVIRONMENT.python(project).or_else(|reason| {
         let usable = |name: &OsString| process::ask(Command::new(name).args(["-c", PROBE])).ok;
         system_pythons().find(usable).ok_or(reason)
     })
-}
-
-fn system_pythons() -> impl Iterator<Item = OsString> {
-    ["python3", "python"].into_iter().map(OsString::from)
-}
-
-/// The interpreter of our own environment, which is made when it is missing or its list has changed.
-fn environment(project: &Project) -> Result<OsString, String> {
-    let folder = project.target.join("python-tests");
-    let python = if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" };
-    let python: PathBuf = folder.join(python);
-    let wanted = fs::read_to_string(project.root.join(REQUIREMENTS))
-        .map_err(|error| format!("{REQUIREMENTS}: {error}"))?;
-    // Written last, so that an environment that was begun is made anew.
-    let stamp = folder.join("installed.txt");
-    let is_there = fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted)
-        && process::ask(Command::new(&python).args(["-c", PROBE])).ok;
-    if is_there {
-        return Ok(python.into_os_string());
-    }
-    let usable = |name: &OsString| process::ask(Command::new(name).args(["-c", VERSION_PROBE])).ok;
-    let system = system_pythons().find(usable).ok_or("there is no Python 3.9 or newer")?;
-    eprintln!("installing {REQUIREMENTS} into {}", folder.display());
-    let told = |what: &str, command: &mut Command| {
-        let answer = process::ask(command);
-        if answer.ok { Ok(()) } else { Err(format!("{what}: {}", answer.last_line())) }
-    };
-    let mut make = Command::new(system);
-    told("no virtual environment", make.args(["-m", "venv", "--clear"]).arg(&folder))?;
-    let mut install = Command::new(&python);
-    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
-    install.arg("--requirement").arg(project.root.join(REQUIREMENTS));
-    told("the Python packages could not be installed", &mut install)?;
-    told("what was installed is not usable", Command::new(&python).args(["-c", PROBE]))?;
-    fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
-    Ok(python.into_os_string())
 }

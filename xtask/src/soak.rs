@@ -2,8 +2,8 @@
 
 use anyhow::Result;
 
-use crate::process;
 use crate::project::Project;
+use crate::{languages, process};
 
 /// Paced sessions with clients' orders that are made again from their record; `cargo xtask test` takes
 /// 24 of them, so that each kind of session is among them.
@@ -21,6 +21,7 @@ pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u6
     command.args(["--", "--nocapture", "a_script_of_a_paced_session"]);
     command.env("KUMIKI_SOAK_SESSIONS", sessions.unwrap_or(SESSIONS).to_string());
     process::run(&mut command)?;
+    languages::build(project)?;
     let mut command = project.cargo();
     command.args(["test", "--release", "--package", "tests", "--test", "sandbox_paths"]);
     command.args(["--", "--nocapture", "damaged_components"]);

@@ -7,18 +7,19 @@ use anyhow::{Context, Result};
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
-use crate::{doctor, guests, heavy, host, process, python, schemas};
+use crate::{doctor, guests, heavy, host, languages, process, python, schemas};
 
 /// Runs all steps; the first failure ends it.
 pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     doctor::require(project, !no_lint)?;
     heavy::announce(project);
-    let mut steps = Steps::new(if no_lint { 5 } else { 8 });
+    let mut steps = Steps::new(if no_lint { 6 } else { 9 });
     let mut skips = Skips::default();
     if !no_lint {
         steps.step("format", || format(project))?;
     }
     steps.step("guests", || guests::build(project))?;
+    steps.step("guests in other languages", || languages::build(project))?;
     if !no_lint {
         steps.step("lints", || lint(project))?;
         steps.step("documentation", || document(project))?;

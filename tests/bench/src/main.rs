@@ -5,6 +5,7 @@
 
 mod baselines;
 mod data;
+mod languages_bench;
 mod measure;
 mod memory;
 mod rank_bench;
@@ -21,6 +22,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
+        "languages" => languages_bench::run(),
         "rank" => rank_bench::run(&tests::built::release_folder().join("../bench-data")),
         "replay" => replay_bench::run(),
         "serve" => serve_bench::run(),
@@ -31,7 +33,8 @@ fn main() -> ExitCode {
         rank_memory::TASK => rank_memory::child(),
         other => {
             eprintln!(
-                "there is no benchmark `{other}`; there are: rank, replay, serve, sweep, update"
+                "there is no benchmark `{other}`; there are: languages, rank, replay, serve, sweep, \
+                 update"
             );
             return ExitCode::FAILURE;
         }

@@ -194,7 +194,8 @@ fn run_once<'a>(
     totals
 }
 
-fn sandboxed(
+/// A strategy run over and over: what that took, and how it ended.
+pub(crate) fn sandboxed(
     series: &TradeSeries,
     module: &StrategyModule,
     options: &ReplayOptions,

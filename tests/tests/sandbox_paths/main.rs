@@ -5,5 +5,6 @@
 mod agreement;
 mod birth;
 mod common;
+mod languages;
 mod mutations;
 mod shapes;

@@ -16,7 +16,7 @@ use wit_component::StringEncoding;
 use crate::common::{instrument, one};
 
 /// Mutations of one run; the soak takes more.
-const MUTATIONS_ENV: &str = "KUMIKI_SOAK_MUTATIONS";
+pub(crate) const MUTATIONS_ENV: &str = "KUMIKI_SOAK_MUTATIONS";
 const MUTATIONS: u64 = 1_000;
 
 /// What a guest did in its short life.
@@ -24,7 +24,7 @@ type Life = (Vec<Action>, Vec<LogLine>);
 
 /// How far a damaged component came.
 #[derive(Debug, PartialEq)]
-enum Ending {
+pub(crate) enum Ending {
     /// It was refused.
     Refused,
     /// It failed as a guest does.
@@ -47,7 +47,7 @@ fn limits() -> Limits {
 /// Sections with code or with words for people; the others say how it is put together.
 const BULK: [u8; 2] = [0, 1];
 
-/// Damages a component, as a seed says.
+/// Damages a component, as a seed says: in its wiring, or somewhere in it.
 fn damaged(component: &[u8], random: &mut Random) -> Vec<u8> {
     let sections = wat::sections(component);
     let wiring: Vec<_> = sections.iter().filter(|(id, _)| !BULK.contains(id)).collect();
@@ -82,13 +82,16 @@ fn damaged(component: &[u8], random: &mut Random) -> Vec<u8> {
             bytes[at] ^= 1 << random.below(8);
         }
         7 => bytes[inside(chosen, random)] = random.below(256) as u8,
-        _ => {
-            for _ in 0..=random.below(2) {
-                bytes[inside(chosen, random)] ^= 1 << random.below(8);
-            }
-        }
+        _ => flip(&mut bytes, chosen, random),
     }
     bytes
+}
+
+/// Turns one or two bits somewhere in a part of a component.
+pub(crate) fn flip(bytes: &mut [u8], part: &Range<usize>, random: &mut Random) {
+    for _ in 0..=random.below(2) {
+        bytes[part.start + random.place(part.len())] ^= 1 << random.below(8);
+    }
 }
 
 /// Whether the modules of a component are still in what became of it, byte for byte.
@@ -114,10 +117,15 @@ fn accepted() -> OrderEvent {
 
 /// Makes a guest and drives it through a short life.
 fn live(sandbox: &Sandbox, bytes: &[u8]) -> Ending {
+    live_within(sandbox, bytes, limits())
+}
+
+/// The same, within other limits.
+pub(crate) fn live_within(sandbox: &Sandbox, bytes: &[u8], limits: Limits) -> Ending {
     let module =
         Artefact::from_bytes("mutant", bytes.to_vec()).and_then(|one| sandbox.prepare(one));
     let Ok(module) = module else { return Ending::Refused };
-    let Ok(mut instance) = module.instantiate(limits()) else { return Ending::Refused };
+    let Ok(mut instance) = module.instantiate(limits) else { return Ending::Refused };
     let mut run = || {
         instance.init("{}", &[instrument()])?;
         instance.set_portfolio(&domain::account::PortfolioView {

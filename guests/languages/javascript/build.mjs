@@ -1,0 +1,1 @@
+// node build.mjs <folder of the contract> <component to write>

@@ -1,0 +1,68 @@
+//! Strategies in JavaScript, by componentize-js, which needs Node.js.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, anyhow};
+
+use super::{CONTRACT, Problem};
+use crate::environment::told;
+use crate::process;
+use crate::project::Project;
+
+const SOURCES: &str = "guests/languages/javascript";
+/// The oldest Node.js that componentize-js runs on.
+const NODE_MIN: u32 = 20;
+
+/// Makes a component of `sma_cross.js`.
+pub(super) fn build(project: &Project, out: &Path) -> Result<(), Problem> {
+    let tools = tools(project).map_err(Problem::NoTools)?;
+    let mut command = Command::new("node");
+    command.current_dir(project.root.join(SOURCES));
+    command.arg(tools.join("node_modules/@bytecodealliance/componentize-js/src/cli.js"));
+    command.args(["sma_cross.js", "--world-name", "strategy", "--wit"]);
+    command.arg(project.root.join(CONTRACT));
+    // All that would import WASI.
+    command.args(["--disable", "stdio", "random", "clocks", "http", "fetch-event"]);
+    command.arg("--out").arg(out);
+    told("componentize-js", &mut command).map_err(|error| anyhow!(error))?;
+    if out.is_file() {
+        return Ok(());
+    }
+    Err(anyhow!("componentize-js wrote nothing").into())
+}
+
+/// The folder with the packages, which are installed when they are missing or others than wanted.
+fn tools(project: &Project) -> Result<PathBuf, String> {
+    let node = process::ask(Command::new("node").arg("--version"));
+    let version = node.out.trim().trim_start_matches('v').split('.').next().unwrap_or_default();
+    if !node.ok || version.parse::<u32>().is_ok_and(|version| version < NODE_MIN) {
+        return Err(format!("there is no Node.js {NODE_MIN} or newer"));
+    }
+    let folder = project.target.join("languages/javascript-tools");
+    let told_io = |error: anyhow::Error| format!("{error:#}");
+    let manifest = project.root.join(SOURCES).join("package.json");
+    let wanted = read(&manifest).map_err(told_io)?;
+    // Written last, so that packages that were begun are installed anew.
+    let stamp = folder.join("installed.json");
+    if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+        return Ok(folder);
+    }
+    eprintln!("installing {} into {}", manifest.display(), folder.display());
+    let write = |path: &Path| {
+        fs::write(path, &wanted).map_err(|error| format!("{}: {error}", path.display()))
+    };
+    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+    write(&folder.join("package.json"))?;
+    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
+    let mut install = Command::new(npm);
+    install.current_dir(&folder).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
+    told("the packages of npm could not be installed", &mut install)?;
+    write(&stamp)?;
+    Ok(folder)
+}
+
+fn read(path: &Path) -> anyhow::Result<String> {
+    fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))
+}
