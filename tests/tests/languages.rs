@@ -1,6 +1,9 @@
 //! `sma-cross` in Python, JavaScript and C, made by the real toolchains, through the real program: the
 //! same orders as in Rust, and faults that can be read. Where a toolchain is not here, they say so.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(clippy::print_stdout, reason = "what is skipped is told and counted")]
+
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;

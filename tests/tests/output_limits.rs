@@ -2,6 +2,7 @@
 //! names its limit and the flag that raises it, in little memory, with a small folder.
 
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+#![allow(clippy::print_stderr, reason = "figures of an attack, and what is skipped")]
 
 use std::path::Path;
 use std::process::Stdio;
@@ -67,7 +68,8 @@ fn attack(user: &UserFolder, parameters: &str, more: &str) -> Ended {
     let mut errors = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut errors).unwrap();
     let run = user.path("run");
-    let manifest = std::fs::read_to_string(run.join("manifest.json")).expect(&errors);
+    let manifest = std::fs::read_to_string(run.join("manifest.json"));
+    let manifest = manifest.unwrap_or_else(|error| panic!("{error}: {errors}"));
     Ended {
         code: status.code().unwrap_or(-1),
         errors,

@@ -20,10 +20,6 @@ macro_rules! limits {
         }
 
         impl Default for Limits {
-            #[expect(
-                clippy::unnecessary_cast,
-                reason = "each default fits the type of its field; some have that type already"
-            )]
             fn default() -> Self {
                 Self { $($field: GuestLimit::$limit.default_value() as $type,)+ watchdog: None }
             }

@@ -25,7 +25,6 @@ const _: () = assert!(
         <= HOST_BYTES_PER_BYTE * crate::abi::ACTION_BYTES
 );
 
-#[expect(clippy::allow_attributes_without_reason, reason = "generated")]
 mod strategy_bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/strategy",
@@ -35,7 +34,6 @@ mod strategy_bindings {
     });
 }
 
-#[expect(clippy::allow_attributes_without_reason, reason = "generated")]
 mod formula_bindings {
     wasmtime::component::bindgen!({
         path: "../../wit/formula",

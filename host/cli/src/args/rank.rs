@@ -137,11 +137,11 @@ fn parse_limit(text: &str) -> Result<RankLimit, String> {
 impl QueryArgs {
     /// Rows of each day; the last that was given.
     pub(crate) fn rows(&self) -> u32 {
-        let rows = self.limit.iter().filter_map(|limit| match limit {
+        let mut rows = self.limit.iter().rev().filter_map(|limit| match limit {
             RankLimit::Rows(rows) => Some(*rows),
             RankLimit::Module(_) => None,
         });
-        rows.last().unwrap_or(limits::LIMIT_DEFAULT)
+        rows.next().unwrap_or(limits::LIMIT_DEFAULT)
     }
 
     /// The limits of the formula module.
