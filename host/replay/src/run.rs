@@ -8,6 +8,7 @@
 mod day;
 mod ex_rights;
 
+use std::collections::BTreeMap;
 use std::io;
 
 use domain::account::PortfolioView;
@@ -110,6 +111,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         ex_rights: &options.ex_rights,
         base_prices: base_prices(options),
         listed: &options.instruments,
+        parameters: BTreeMap::new(),
     };
     let status = match run.all(days, options) {
         Ok(Control::Continue) => RunStatus::Completed,
@@ -154,6 +156,8 @@ struct Run<'s> {
     base_prices: [Option<Price>; INSTRUMENTS_MAX],
     /// The instruments.
     listed: &'s [Instrument],
+    /// What the strategy reported of its parameters: values as JSON by their names.
+    parameters: BTreeMap<String, String>,
 }
 
 /// The last close of each instrument before the first day.
@@ -170,7 +174,9 @@ impl Run<'_> {
         days: impl IntoIterator<Item = M>,
         options: &ReplayOptions,
     ) -> Result<Control, Box<Fault>> {
-        self.strategy.init(&options.config_json, &options.instruments)?;
+        let made = self.strategy.init(&options.config_json, &options.instruments);
+        self.parameters = self.strategy.take_parameters();
+        made?;
         // The end of the day before, which is due once it is known that another day follows.
         let mut end_before = None;
         let mut control = Control::Continue;
@@ -214,7 +220,7 @@ impl Run<'_> {
         hours: TradingHours,
         options: &ReplayOptions,
     ) -> Result<(), Box<Fault>> {
-        self.take_ex_rights(hours)?;
+        let account_events = self.take_ex_rights(hours)?;
         for change in options.tick_changes.iter().filter(|change| change.date <= hours.date) {
             self.exchange.set_ticks(change.instrument, change.ticks);
         }
@@ -227,7 +233,7 @@ impl Run<'_> {
             self.exchange.begin_day(hours, instrument, base);
         }
         if self.started {
-            return Ok(());
+            return self.tell_account_events(&account_events);
         }
         self.started = true;
         // The day's first timestamp: before every trade, so nothing is known of it.
@@ -512,6 +518,7 @@ impl Run<'_> {
             span: self.span,
             warnings,
             performance: recorded.performance,
+            parameters: self.parameters,
         };
         (totals, recorded.failure)
     }

@@ -6,4 +6,5 @@ mod agreement;
 mod birth;
 mod common;
 mod mutations;
+mod parameters;
 mod shapes;

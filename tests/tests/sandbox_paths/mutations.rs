@@ -13,7 +13,7 @@ use sandbox::{Artefact, CallPath, Limits, Sandbox, SandboxConfig};
 use tests::{built, wat};
 use wit_component::StringEncoding;
 
-use crate::common::{instrument, one};
+use crate::common::{instrument, one, split};
 
 /// Mutations of one run; the soak takes more.
 const MUTATIONS_ENV: &str = "KUMIKI_SOAK_MUTATIONS";
@@ -129,6 +129,7 @@ fn live(sandbox: &Sandbox, bytes: &[u8]) -> Ending {
             actions.extend(one(&mut instance, number)?.actions);
         }
         actions.extend(instance.on_order_events(&[accepted()])?);
+        actions.extend(instance.on_account_events(&[split(), split()])?);
         actions.extend(instance.stop(TsNanos::from_nanos(2))?);
         Ok::<_, Box<domain::fault::Fault>>((actions, instance.take_log()))
     };
