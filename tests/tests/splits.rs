@@ -133,7 +133,10 @@ fn a_strategy_is_told_whatever_the_window_and_the_call_path() {
     let (price, end) = end.split_once("; ").unwrap();
     assert_eq!(end, "200 held, 0 working");
     assert!(price.parse::<f64>().unwrap() < 900.0, "{price} is a price of the new shares");
-    let after = &split["order"];
+    let orders: Vec<Value> =
+        serde_json::from_slice(&std::fs::read(user.path("run/orders.json")).unwrap()).unwrap();
+    let after = orders.iter().find(|order| order["client_order_id"] == "after").unwrap();
+    assert_eq!(after["ts_submitted_ns"], split["ts_event_ns"]);
     assert_ne!(after["status"], "REJECTED", "it was sent for the new day: {after:#}");
 
     let said = user.said(&format!(
@@ -147,7 +150,7 @@ fn a_strategy_is_told_whatever_the_window_and_the_call_path() {
     assert_eq!(paths, ["direct", "general"]);
 }
 
-/// When the crossover traded and which way; times of the second day begin at this index.
+/// When the crossover traded and which way.
 fn trades_of(user: &UserFolder, data: &str) -> Vec<(u64, String)> {
     user.good(&format!(
         "replay run sma-cross --param fast=20 --param slow=100 --data {data} --instrument 7203.TSE \
