@@ -120,11 +120,9 @@ fn f12_the_rest_of_a_reverse_split_is_paid_in_cash() {
 
 #[test]
 fn f12_the_strategy_is_told_and_trades_in_the_new_day() {
-    let script = Script {
-        // 501 is far outside the range of the day before, which was around 1,000.
-        on_account: vec![limit("O-2", Buy, 100, "501"), limit("O-3", Buy, 100, "800")],
-        ..Script::default().after(1, market("O-1", Buy, 200))
-    };
+    let mut script = Script::default().after(1, market("O-1", Buy, 200));
+    // 501 is far outside the range of the day before, which was around 1,000.
+    script.on_account = vec![limit("O-2", Buy, 100, "501"), limit("O-3", Buy, 100, "800")];
     let (result, told) = run(&halved(), script, &changed(split(7, "0.5")));
     let at = told.iter().position(|words| words.starts_with("SPLIT")).unwrap();
     assert_eq!(told[at], "SPLIT 2 for 1: 400 held, 0 paid, last 501 t=-32400");
