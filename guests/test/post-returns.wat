@@ -21,6 +21,8 @@
     call $leave)
   (func (export "kumiki:strategy/guest@1.0.0#on-order-events") (param i32 i32) call $enter)
   (func (export "cabi_post_kumiki:strategy/guest@1.0.0#on-order-events") call $leave)
+  (func (export "kumiki:strategy/guest@1.0.0#on-account-events") (param i32 i32) call $enter)
+  (func (export "cabi_post_kumiki:strategy/guest@1.0.0#on-account-events") call $leave)
   (func (export "kumiki:strategy/guest@1.0.0#stop") (param i64) call $enter)
   (func (export "cabi_post_kumiki:strategy/guest@1.0.0#stop") call $leave)
   (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)

@@ -12,6 +12,7 @@
     (param i32 i64 i32 i64 i64 i64 i64 i64 i64 i32) (result i32)
     local.get 9)
   (func (export "kumiki:strategy/guest@1.0.0#on-order-events") (param i32 i32))
+  (func (export "kumiki:strategy/guest@1.0.0#on-account-events") (param i32 i32))
   (func (export "kumiki:strategy/guest@1.0.0#stop") (param i64))
   ;; Memory is handed out once, from 1,024 on; this strategy is given little.
   (global $free (mut i32) (i32.const 1024))

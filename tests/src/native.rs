@@ -10,8 +10,9 @@ use domain::strategy::{
     Action, Capabilities, LogLine, NarrativeRecord, Outcome, Signal, SignalKind, StrategyRuntime,
 };
 use domain::{
-    Instrument, InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, OrderModify, OrderRequest,
-    OrderSide, OrderStatus, OrderType, Price, Quantity, TimeInForce, TsNanos,
+    AccountEvent, AccountEventKind, Instrument, InstrumentIx, OrderCommand, OrderEvent,
+    OrderEventKind, OrderModify, OrderRequest, OrderSide, OrderStatus, OrderType, Price, Quantity,
+    TimeInForce, TsNanos,
 };
 use kumiki_sdk as sdk;
 use kumiki_sdk::testing::native;
@@ -147,6 +148,11 @@ impl<S: sdk::Strategy> StrategyRuntime for Native<S> {
 
     fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
         self.runner().order_events(events.iter().map(order_event));
+        Ok(self.actions())
+    }
+
+    fn on_account_events(&mut self, events: &[AccountEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        self.runner().account_events(events.iter().map(account_event));
         Ok(self.actions())
     }
 
@@ -316,6 +322,22 @@ fn order_event(event: &OrderEvent) -> sdk::OrderEvent {
         instrument: sdk::InstrumentIx(event.instrument.0),
         status: status(event.status),
         kind,
+    }
+}
+
+fn account_event(event: &AccountEvent) -> sdk::AccountEvent {
+    let AccountEventKind::Split(split) = &event.kind;
+    let (new_shares, old_shares) = split.adjustment.terms();
+    sdk::AccountEvent {
+        ts_event: sdk::Timestamp(event.ts_event.nanos()),
+        instrument: sdk::InstrumentIx(event.instrument.0),
+        kind: sdk::AccountEventKind::Split(sdk::Split {
+            old_shares,
+            new_shares,
+            quantity: split.quantity,
+            cash_paid: sdk::Money::from_units(split.cash_paid.units()),
+            last_price: split.last_price.map(|price| sdk::Price::from_units(price.units())),
+        }),
     }
 }
 

@@ -1,4 +1,5 @@
 //! Buys one lot when the price falls below `below`, and sells it when the price has risen by `gain`.
+//! Made for one instrument: its two prices follow that one's splits.
 
 use kumiki_sdk::prelude::*;
 
@@ -37,6 +38,14 @@ impl Strategy for Dip {
             _ => {}
         }
     }
+
+    fn on_account_event(&mut self, _: &mut Context, event: &AccountEvent) {
+        // Without this a split into two looks like a dip by half.
+        if let AccountEventKind::Split(split) = &event.kind {
+            self.below = split.price(self.below);
+            self.gain = split.price(self.gain);
+        }
+    }
 }
 
 kumiki_sdk::register!(Dip);
@@ -56,5 +65,14 @@ mod tests {
         assert_eq!(host.trade("999", 100).len(), 2);
         host.fill_all("999");
         assert!(host.position().is_flat());
+    }
+
+    #[test]
+    fn a_split_is_no_dip() {
+        let mut host = TestHost::<Dip>::new(r#"{"below": 990, "gain": 10}"#).unwrap();
+        assert!(host.trade("1000", 100).is_empty());
+        assert!(host.split(1, 2).is_empty());
+        assert!(host.trade("500", 100).is_empty());
+        assert_eq!(host.trade("494.9", 100).len(), 2, "a dip of the new shares");
     }
 }

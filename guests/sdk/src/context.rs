@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use crate::host;
 use crate::model::{
-    Account, AggressorSide, Instrument, InstrumentIx, LogLevel, Narrative, Order, OrderChange,
-    OrderEvent, Position, Side, Signal, SignalKind, Timestamp, Trade, WorkingOrder,
+    Account, AccountEvent, AggressorSide, Instrument, InstrumentIx, LogLevel, Narrative, Order,
+    OrderChange, OrderEvent, Position, Side, Signal, SignalKind, Timestamp, Trade, WorkingOrder,
 };
 use crate::number::Price;
 use crate::runner::Action;
@@ -21,7 +21,7 @@ pub struct Context {
     working: BTreeMap<String, InstrumentIx>,
     /// How many of them each instrument has.
     working_count: Vec<u32>,
-    /// Answers of the host; they hold until the next order event.
+    /// Answers of the host; they hold until the next event of an order or of the account.
     positions: Vec<Option<Position>>,
     account: Option<Account>,
 }
@@ -179,15 +179,25 @@ impl Context {
 
     /// Takes notice of an event before the strategy sees it.
     pub(crate) fn take_notice(&mut self, event: &OrderEvent) {
-        self.set_now(event.ts_event);
-        self.account = None;
-        if let Some(position) = self.positions.get_mut(usize::from(event.instrument.0)) {
-            *position = None;
-        }
+        self.forget(event.ts_event, event.instrument);
         if event.status.is_final()
             && let Some(instrument) = self.working.remove(&event.client_order_id)
         {
             self.working_count[usize::from(instrument.0)] -= 1;
+        }
+    }
+
+    /// The same of an event of the account.
+    pub(crate) fn take_account_notice(&mut self, event: &AccountEvent) {
+        self.forget(event.ts_event, event.instrument);
+    }
+
+    /// The host's answers of an instrument and of the account do not hold any more.
+    fn forget(&mut self, now: Timestamp, instrument: InstrumentIx) {
+        self.set_now(now);
+        self.account = None;
+        if let Some(position) = self.positions.get_mut(usize::from(instrument.0)) {
+            *position = None;
         }
     }
 }

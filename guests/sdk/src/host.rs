@@ -3,10 +3,10 @@
 
 #[cfg(target_arch = "wasm32")]
 pub(crate) use crate::wasm::imports::{
-    account, aggressor_side, log, position, set_now, working_orders,
+    account, aggressor_side, log, position, report, set_now, working_orders,
 };
 
 #[cfg(not(target_arch = "wasm32"))]
 pub(crate) use crate::testing::native::{
-    account, aggressor_side, log, position, set_now, working_orders,
+    account, aggressor_side, log, position, report, set_now, working_orders,
 };

@@ -52,9 +52,10 @@ pub mod wasm;
 
 pub use context::Context;
 pub use model::{
-    Account, AggressorSide, Bar, Fill, Granularity, Instrument, InstrumentIx, LogLevel, Narrative,
-    Order, OrderChange, OrderEvent, OrderEventKind, OrderStatus, OrderType, Position, Rejection,
-    Side, Signal, SignalKind, TickBand, TimeInForce, Timestamp, Trade, WorkingOrder,
+    Account, AccountEvent, AccountEventKind, AggressorSide, Bar, Fill, Granularity, Instrument,
+    InstrumentIx, LogLevel, Narrative, Order, OrderChange, OrderEvent, OrderEventKind, OrderStatus,
+    OrderType, Position, Rejection, Side, Signal, SignalKind, Split, TickBand, TimeInForce,
+    Timestamp, Trade, WorkingOrder,
 };
 pub use number::{Money, NumberError, Price, Quantity};
 pub use params::{ParamError, Params};
@@ -64,9 +65,9 @@ pub use strategy::Strategy;
 /// Everything that a strategy needs.
 pub mod prelude {
     pub use crate::{
-        Bar, Context, Fill, InstrumentIx, Money, Order, OrderEvent, OrderEventKind, OrderStatus,
-        ParamError, Params, Price, Quantity, Side, SignalKind, Strategy, TimeInForce, Timestamp,
-        Trade,
+        AccountEvent, AccountEventKind, Bar, Context, Fill, InstrumentIx, Money, Order, OrderEvent,
+        OrderEventKind, OrderStatus, ParamError, Params, Price, Quantity, Side, SignalKind, Split,
+        Strategy, TimeInForce, Timestamp, Trade,
     };
 }
 

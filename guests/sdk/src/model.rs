@@ -335,6 +335,53 @@ pub struct OrderEvent {
     pub kind: OrderEventKind,
 }
 
+/// A split or a reverse split of the shares of an instrument. Orders for it have expired before, and
+/// [`crate::Context::position`] counts the new shares already; what a strategy remembers of its own
+/// in prices or in shares is its own to change.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    /// So many shares become [`Self::new_shares`]; 1 to 1,000, without a common divisor.
+    pub old_shares: u32,
+    /// What the old shares become; 1 to 1,000.
+    pub new_shares: u32,
+    /// Shares held afterwards.
+    pub quantity: i64,
+    /// Cash paid for what was no whole share.
+    pub cash_paid: Money,
+    /// The last price before the split, as a price of the new shares; `None` while nothing has
+    /// traded in this run.
+    pub last_price: Option<Price>,
+}
+
+impl Split {
+    /// What a price from before the split is for the new shares, to the nearest 1/10,000 yen, a half
+    /// up; at least 1/10,000 yen.
+    pub fn price(&self, before: Price) -> Price {
+        let (new, old) = (i128::from(self.new_shares), i128::from(self.old_shares));
+        let units = (i128::from(before.units()) * old * 2 + new).div_euclid(new * 2);
+        Price::from_units(i64::try_from(units).unwrap_or(i64::MAX).max(1))
+    }
+}
+
+/// What happened to the account without an order. There may be more kinds in later versions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum AccountEventKind {
+    /// Shares were split on their ex-rights date.
+    Split(Split),
+}
+
+/// Something that happened to the account without an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccountEvent {
+    /// When it happened: the first time of the day, before its first trade.
+    pub ts_event: Timestamp,
+    /// The instrument that it is about.
+    pub instrument: InstrumentIx,
+    /// What happened.
+    pub kind: AccountEventKind,
+}
+
 /// A working order, as the host sees it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WorkingOrder {

@@ -30,7 +30,8 @@ impl std::error::Error for ParamError {}
 #[derive(Debug, Clone, Default)]
 pub struct Params {
     given: Map<String, Value>,
-    read: Vec<String>,
+    /// In the order of reading: each name once, with the value that the strategy got.
+    read: Vec<(String, Value)>,
 }
 
 impl Params {
@@ -63,7 +64,7 @@ impl Params {
     ) -> Result<i64, ParamError> {
         let (low, high) = (*range.start(), *range.end());
         let wanted = format!("a whole number from {low} to {high}");
-        self.read(name, default, &wanted, |value| {
+        self.read(name, default, &wanted, Value::from, |value| {
             value.as_i64().filter(|number| range.contains(number))
         })
     }
@@ -80,7 +81,7 @@ impl Params {
     ) -> Result<usize, ParamError> {
         let (low, high) = (*range.start(), *range.end());
         let wanted = format!("a whole number from {low} to {high}");
-        self.read(name, default, &wanted, |value| {
+        self.read(name, default, &wanted, Value::from, |value| {
             let count = usize::try_from(value.as_u64()?).ok()?;
             range.contains(&count).then_some(count)
         })
@@ -91,7 +92,8 @@ impl Params {
     /// # Errors
     /// When it is given and is something else.
     pub fn quantity(&mut self, name: &str, default: Quantity) -> Result<Quantity, ParamError> {
-        self.read(name, default, "a number of shares from 1", |value| {
+        let json = |quantity: Quantity| Value::from(quantity.shares());
+        self.read(name, default, "a number of shares from 1", json, |value| {
             value.as_u64().filter(|shares| *shares > 0).map(Quantity::new)
         })
     }
@@ -101,7 +103,8 @@ impl Params {
     /// # Errors
     /// When it is given and is something else.
     pub fn price(&mut self, name: &str, default: Price) -> Result<Price, ParamError> {
-        self.read(name, default, "a price in yen above zero", |value| {
+        let json = |price: Price| Value::from(price.to_string());
+        self.read(name, default, "a price in yen above zero", json, |value| {
             decimal_text(value)?.parse().ok().filter(|price| *price > Price::ZERO)
         })
     }
@@ -111,7 +114,10 @@ impl Params {
     /// # Errors
     /// When it is given and is something else.
     pub fn money(&mut self, name: &str, default: Money) -> Result<Money, ParamError> {
-        self.read(name, default, "an amount in yen", |value| decimal_text(value)?.parse().ok())
+        let json = |amount: Money| Value::from(amount.to_string());
+        self.read(name, default, "an amount in yen", json, |value| {
+            decimal_text(value)?.parse().ok()
+        })
     }
 
     /// `true` or `false`.
@@ -119,7 +125,7 @@ impl Params {
     /// # Errors
     /// When it is given and is something else.
     pub fn boolean(&mut self, name: &str, default: bool) -> Result<bool, ParamError> {
-        self.read(name, default, "true or false", Value::as_bool)
+        self.read(name, default, "true or false", Value::from, Value::as_bool)
     }
 
     /// A text.
@@ -127,7 +133,9 @@ impl Params {
     /// # Errors
     /// When it is given and is something else.
     pub fn text(&mut self, name: &str, default: &str) -> Result<String, ParamError> {
-        self.read(name, default.to_owned(), "a text", |value| value.as_str().map(str::to_owned))
+        self.read(name, default.to_owned(), "a text", Value::from, |value| {
+            value.as_str().map(str::to_owned)
+        })
     }
 
     /// Refuses parameters that nobody has read; the SDK calls it after [`crate::Strategy::new`].
@@ -135,30 +143,45 @@ impl Params {
     /// # Errors
     /// When there are such parameters; names them and the known ones.
     pub fn finish(&self) -> Result<(), ParamError> {
-        let Some(unknown) = self.given.keys().find(|name| !self.read.contains(name)) else {
+        let Some(unknown) = self.given.keys().find(|name| !self.is_read(name)) else {
             return Ok(());
         };
-        let known = match self.read.as_slice() {
+        let names: Vec<&str> = self.in_effect().map(|(name, _)| name).collect();
+        let known = match names.as_slice() {
             [] => "this strategy has no parameters".to_owned(),
             names => format!("this strategy has: {}", names.join(", ")),
         };
         Err(ParamError(format!("unknown parameter `{unknown}`; {known}")))
     }
 
-    fn read<T>(
+    /// The parameters that were read, given or default, in the order of their first reading; prices
+    /// and money as decimal texts in yen.
+    pub fn in_effect(&self) -> impl Iterator<Item = (&str, &Value)> {
+        self.read.iter().map(|(name, value)| (name.as_str(), value))
+    }
+
+    fn is_read(&self, name: &str) -> bool {
+        self.read.iter().any(|(read, _)| read == name)
+    }
+
+    fn read<T: Clone>(
         &mut self,
         name: &str,
         default: T,
         wanted: &str,
+        json: impl FnOnce(T) -> Value,
         convert: impl FnOnce(&Value) -> Option<T>,
     ) -> Result<T, ParamError> {
-        self.read.push(name.to_owned());
-        match self.given.get(name) {
-            None => Ok(default),
+        let value = match self.given.get(name) {
+            None => default,
             Some(value) => convert(value).ok_or_else(|| {
                 ParamError(format!("parameter `{name}` is {value}; it must be {wanted}"))
-            }),
+            })?,
+        };
+        if !self.is_read(name) {
+            self.read.push((name.to_owned(), json(value.clone())));
         }
+        Ok(value)
     }
 }
 
@@ -186,6 +209,33 @@ mod tests {
         assert_eq!(params.boolean("on", false), Ok(true));
         assert_eq!(params.text("name", ""), Ok("x".to_owned()));
         assert_eq!(params.finish(), Ok(()));
+    }
+
+    #[test]
+    fn what_is_in_effect_is_told_once_with_defaults() {
+        let mut params = Params::from_json(r#"{"limit": 1674, "fast": 5}"#).unwrap();
+        params.count("slow", 100, 1..=100).unwrap();
+        params.count("fast", 20, 1..=100).unwrap();
+        params.price("limit", Price::ZERO).unwrap();
+        params.money("cash", Money::from_yen(-3)).unwrap();
+        params.quantity("shares", Quantity::new(7)).unwrap();
+        params.boolean("on", true).unwrap();
+        params.text("name", "a\"b").unwrap();
+        params.count("slow", 50, 1..=100).unwrap();
+        let told: Vec<_> =
+            params.in_effect().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(
+            told,
+            [
+                "slow=100",
+                "fast=5",
+                "limit=\"1674\"",
+                "cash=\"-3\"",
+                "shares=7",
+                "on=true",
+                r#"name="a\"b""#
+            ]
+        );
     }
 
     #[test]

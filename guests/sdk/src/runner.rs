@@ -1,9 +1,10 @@
 //! Turns windows of market events into callbacks. One loop, for wasm and for native runs.
 
 use crate::context::Context;
+use crate::host;
 use crate::model::{
-    Bar, Instrument, InstrumentIx, Narrative, Order, OrderChange, OrderEvent, Signal, Timestamp,
-    Trade,
+    AccountEvent, Bar, Instrument, InstrumentIx, Narrative, Order, OrderChange, OrderEvent, Signal,
+    Timestamp, Trade,
 };
 use crate::number::{Price, Quantity};
 use crate::params::{ParamError, Params};
@@ -58,7 +59,7 @@ pub struct Runner<S> {
 }
 
 impl<S: Strategy> Runner<S> {
-    /// Makes the strategy.
+    /// Makes the strategy, and reports the parameters that it runs with.
     ///
     /// # Errors
     /// When it refuses its parameters, or does not know one of them.
@@ -66,6 +67,9 @@ impl<S: Strategy> Runner<S> {
         let mut params = Params::from_json(config)?;
         let strategy = S::new(&mut params)?;
         params.finish()?;
+        for (name, value) in params.in_effect() {
+            host::report(name, &value.to_string());
+        }
         Ok(Self { strategy, context: Context::new(instruments) })
     }
 
@@ -146,6 +150,14 @@ impl<S: Strategy> Runner<S> {
         for event in events {
             self.context.take_notice(&event);
             self.strategy.on_order_event(&mut self.context, &event);
+        }
+    }
+
+    /// What happened to the account without an order, in order.
+    pub fn account_events(&mut self, events: impl IntoIterator<Item = AccountEvent>) {
+        for event in events {
+            self.context.take_account_notice(&event);
+            self.strategy.on_account_event(&mut self.context, &event);
         }
     }
 }

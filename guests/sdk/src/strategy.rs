@@ -1,7 +1,7 @@
 //! The one trait that a strategy implements.
 
 use crate::context::Context;
-use crate::model::{Bar, OrderEvent, Trade};
+use crate::model::{AccountEvent, Bar, OrderEvent, Trade};
 use crate::params::{ParamError, Params};
 
 /// A trading strategy. Every callback but [`Strategy::new`] does nothing unless written.
@@ -33,6 +33,14 @@ pub trait Strategy: Sized {
 
     /// Something happened to one of the strategy's orders.
     fn on_order_event(&mut self, context: &mut Context, event: &OrderEvent) {
+        let _ = (context, event);
+    }
+
+    /// Something happened to the account without an order: shares were split. Told at the first time
+    /// of a day, before its first trade, when the positions have changed and what became of the
+    /// strategy's orders was told. A strategy that remembers prices or numbers of shares changes them
+    /// here, or the next price looks like a crash; [`crate::Split::price`] helps.
+    fn on_account_event(&mut self, context: &mut Context, event: &AccountEvent) {
         let _ = (context, event);
     }
 

@@ -22,8 +22,8 @@
 //! ```
 
 use crate::model::{
-    Account, Bar, Fill, Instrument, InstrumentIx, Order, OrderEvent, OrderEventKind, OrderStatus,
-    Position, Side, TickBand, Timestamp, Trade,
+    Account, AccountEvent, AccountEventKind, Bar, Fill, Instrument, InstrumentIx, Order,
+    OrderEvent, OrderEventKind, OrderStatus, Position, Side, Split, TickBand, Timestamp, Trade,
 };
 use crate::number::{Money, Price, Quantity};
 use crate::params::ParamError;
@@ -49,6 +49,8 @@ pub mod native {
         pub working_orders: Vec<WorkingOrder>,
         /// Lines that the strategy wrote.
         pub log: Vec<(LogLevel, String)>,
+        /// Parameters that it reported: names with their values as JSON.
+        pub parameters: Vec<(String, String)>,
     }
 
     thread_local! {
@@ -66,6 +68,10 @@ pub mod native {
 
     pub(crate) fn log(level: LogLevel, _now: Timestamp, message: &str) {
         with(|answers| answers.log.push((level, message.to_owned())));
+    }
+
+    pub(crate) fn report(name: &str, value: &str) {
+        with(|answers| answers.parameters.push((name.to_owned(), value.to_owned())));
     }
 
     pub(crate) fn account() -> Account {
@@ -94,6 +100,7 @@ pub struct TestHost<S> {
     working: Vec<Order>,
     fills: u64,
     now: Timestamp,
+    last_price: Option<Price>,
 }
 
 impl<S: Strategy> TestHost<S> {
@@ -109,7 +116,7 @@ impl<S: Strategy> TestHost<S> {
             ticks: vec![TickBand { up_to: Price::from_units(i64::MAX), tick: Price::from_yen(1) }],
         };
         let runner = Runner::new(config, vec![instrument])?;
-        Ok(Self { runner, working: Vec::new(), fills: 0, now: Timestamp(0) })
+        Ok(Self { runner, working: Vec::new(), fills: 0, now: Timestamp(0), last_price: None })
     }
 
     /// The strategy itself.
@@ -132,6 +139,12 @@ impl<S: Strategy> TestHost<S> {
         native::with(|answers| answers.log.iter().map(|(_, line)| line.clone()).collect())
     }
 
+    /// The parameters that the strategy runs with, given and default ones, in the order in which it
+    /// read them: names with their values as JSON.
+    pub fn parameters(&self) -> Vec<(String, String)> {
+        native::with(|answers| answers.parameters.clone())
+    }
+
     /// Says that events follow.
     pub fn start(&mut self) -> Vec<Action> {
         self.runner.start(self.now);
@@ -144,10 +157,12 @@ impl<S: Strategy> TestHost<S> {
     /// When the price is no number.
     pub fn trade(&mut self, price: &str, shares: u64) -> Vec<Action> {
         self.now.0 += 1_000_000_000;
+        let price = price.parse().expect("the price of a test trade is a number");
+        self.last_price = Some(price);
         self.runner.one_trade(&Trade {
             ts_event: self.now,
             instrument: InstrumentIx(0),
-            price: price.parse().expect("the price of a test trade is a number"),
+            price,
             quantity: Quantity::new(shares),
             row: 0,
         });
@@ -157,6 +172,7 @@ impl<S: Strategy> TestHost<S> {
     /// A bar ends.
     pub fn bar(&mut self, bar: &Bar) -> Vec<Action> {
         self.now = bar.ts_event;
+        self.last_price = Some(bar.close);
         self.runner.one_bar(bar);
         self.collect()
     }
@@ -192,6 +208,32 @@ impl<S: Strategy> TestHost<S> {
             let kind = OrderEventKind::Expired("DAY".to_owned());
             self.tell(&order, OrderStatus::Expired, kind);
         }
+        self.collect()
+    }
+
+    /// Shares are split: every `old_shares` become `new_shares`. Working orders expire first, the
+    /// position changes, and the strategy is told; tells what it does then. What is no whole share is
+    /// paid in cash at the last price.
+    ///
+    /// # Panics
+    /// When one of both is 0.
+    pub fn split(&mut self, old_shares: u32, new_shares: u32) -> Vec<Action> {
+        assert!(old_shares > 0 && new_shares > 0, "a split has shares on both sides");
+        for order in std::mem::take(&mut self.working) {
+            let kind = OrderEventKind::Expired("EX_RIGHTS".to_owned());
+            self.tell(&order, OrderStatus::Expired, kind);
+        }
+        let mut split =
+            Split { old_shares, new_shares, quantity: 0, cash_paid: Money::ZERO, last_price: None };
+        split.last_price = self.last_price.map(|price| split.price(price));
+        self.last_price = split.last_price;
+        native::with(|answers| {
+            answers.positions.resize(1, Position::default());
+            apply_split(&mut answers.positions[0], &mut answers.account, &mut split);
+        });
+        let kind = AccountEventKind::Split(split);
+        let event = AccountEvent { ts_event: self.now, instrument: InstrumentIx(0), kind };
+        self.runner.account_events([event]);
         self.collect()
     }
 
@@ -243,5 +285,103 @@ fn apply_fill(position: &mut Position, account: &mut Account, order: &Order, pri
             position.realised_pnl += value - cost;
             account.cash += value;
         }
+    }
+}
+
+fn apply_split(position: &mut Position, account: &mut Account, split: &mut Split) {
+    let (new, old) = (i64::from(split.new_shares), i64::from(split.old_shares));
+    let shares = position.quantity * new;
+    let (whole, rest) = (shares / old, shares % old);
+    let price = split.last_price.unwrap_or_default();
+    let paid = Money::from_units(price.units() * rest / old);
+    // The cost of what was no whole share.
+    let units = i128::from(position.cost.units()) * i128::from(rest);
+    let part = units.checked_div(i128::from(shares)).unwrap_or(0);
+    let cost = Money::from_units(i64::try_from(part).expect("a part of a cost fits"));
+    (split.quantity, split.cash_paid) = (whole, paid);
+    position.quantity = whole;
+    position.cost -= cost;
+    position.realised_pnl += paid - cost;
+    account.realised_pnl += paid - cost;
+    account.cash += paid;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::context::Context;
+    use crate::params::Params;
+
+    /// Buys once, sells above a price, and adjusts that price.
+    #[derive(Debug)]
+    struct Holds {
+        sell_above: Price,
+        told: Vec<String>,
+    }
+
+    impl Strategy for Holds {
+        fn new(params: &mut Params) -> Result<Self, ParamError> {
+            let sell_above = params.price("sell_above", Price::from_yen(1_000))?;
+            Ok(Self { sell_above, told: Vec::new() })
+        }
+
+        fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
+            let held = context.position(trade.instrument).shares();
+            let (side, quantity) = match held {
+                Quantity::ZERO => (Side::Buy, Quantity::new(105)),
+                held if trade.price > self.sell_above => (Side::Sell, held),
+                _ => return,
+            };
+            if !context.has_working_orders(trade.instrument) {
+                context.submit(Order::market(trade.instrument, side, quantity));
+            }
+        }
+
+        fn on_order_event(&mut self, _: &mut Context, event: &OrderEvent) {
+            self.told.push(format!("{:?}", event.status));
+        }
+
+        fn on_account_event(&mut self, context: &mut Context, event: &AccountEvent) {
+            let AccountEventKind::Split(split) = &event.kind;
+            self.sell_above = split.price(self.sell_above);
+            let held = context.position(event.instrument).quantity;
+            let cash = context.account().cash;
+            self.told.push(format!("split {} held {held} cash {cash}", split.quantity));
+        }
+    }
+
+    #[test]
+    fn a_split_ends_orders_changes_the_position_and_is_told() {
+        let mut host = TestHost::<Holds>::new("{}").unwrap();
+        host.set_cash(1_000_000);
+        assert_eq!(host.parameters(), [("sell_above".to_owned(), "\"1000\"".to_owned())]);
+        host.trade("900", 100);
+        host.fill_all("900");
+        assert_eq!(host.trade("1001", 100).len(), 1, "it sells");
+        // Ten for one: 10 shares of 10,010 yen and half a share in cash.
+        assert_eq!(host.split(10, 1), []);
+        assert_eq!(host.strategy().told, ["Filled", "Expired", "split 10 held 10 cash 910505"]);
+        assert_eq!(host.position().quantity, 10);
+        assert_eq!(host.position().cost, Money::from_yen(90_000));
+        assert_eq!(host.trade("9999", 100), [], "the price that it keeps is adjusted");
+        assert_eq!(host.trade("10001", 100).len(), 1, "no order works any more");
+    }
+
+    #[test]
+    fn prices_of_a_split_are_rounded_to_a_ten_thousandth() {
+        let price = |old_shares, new_shares, before: &str| {
+            let split = Split {
+                old_shares,
+                new_shares,
+                quantity: 0,
+                cash_paid: Money::ZERO,
+                last_price: None,
+            };
+            split.price(before.parse().unwrap()).to_string()
+        };
+        assert_eq!(price(1, 3, "1000"), "333.3333");
+        assert_eq!(price(2, 3, "1000"), "666.6667");
+        assert_eq!(price(10, 1, "123.4"), "1234");
+        assert_eq!(price(1, 1_000, "0.0001"), "0.0001", "never 0");
     }
 }

@@ -1,9 +1,9 @@
 //! The component's side of the contract: generated bindings and the conversions around them.
 
 use crate::model::{
-    Bar, Fill, Granularity, Instrument, InstrumentIx, Order, OrderChange, OrderEvent,
-    OrderEventKind, OrderStatus, OrderType, Rejection, Side, Signal, SignalKind, TickBand,
-    TimeInForce, Timestamp, Trade,
+    AccountEvent, AccountEventKind, Bar, Fill, Granularity, Instrument, InstrumentIx, Order,
+    OrderChange, OrderEvent, OrderEventKind, OrderStatus, OrderType, Rejection, Side, Signal,
+    SignalKind, Split, TickBand, TimeInForce, Timestamp, Trade,
 };
 use crate::number::{Money, Price, Quantity};
 use crate::runner::{Action, Runner, TradeSlices};
@@ -141,6 +141,13 @@ impl<T: Slot> Guest for T {
         });
     }
 
+    fn on_account_events(events: Vec<wit::AccountEvent>) {
+        machine::<T, _>(|machine| {
+            machine.runner.account_events(events.into_iter().map(Into::into));
+            machine.act();
+        });
+    }
+
     fn stop(now: u64) {
         machine::<T, _>(|machine| {
             machine.runner.stop(Timestamp(now));
@@ -151,7 +158,7 @@ impl<T: Slot> Guest for T {
 
 /// The contract's imports, in the SDK's words.
 pub(crate) mod imports {
-    use super::bindings::kumiki::strategy::{aggressor, log as wit_log, portfolio};
+    use super::bindings::kumiki::strategy::{aggressor, log as wit_log, parameters, portfolio};
     use super::{InstrumentIx, Money, Price, Quantity, Timestamp};
     use crate::model::{Account, AggressorSide, LogLevel, Position, WorkingOrder};
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -172,6 +179,10 @@ pub(crate) mod imports {
             LogLevel::Error => wit_log::Level::Error,
         };
         wit_log::write(level, now.0, message);
+    }
+
+    pub(crate) fn report(name: &str, value: &str) {
+        parameters::report(name, value);
     }
 
     pub(super) fn last_words(message: &str) {
@@ -306,6 +317,23 @@ impl From<wit::OrderEventKind> for OrderEventKind {
                 cumulative_quantity: Quantity::new(fill.cumulative_quantity),
                 leaves_quantity: Quantity::new(fill.leaves_quantity),
                 commission: Money::from_units(fill.commission),
+            }),
+        }
+    }
+}
+
+impl From<wit::AccountEvent> for AccountEvent {
+    fn from(event: wit::AccountEvent) -> Self {
+        let wit::AccountEventKind::Split(split) = event.kind;
+        Self {
+            ts_event: Timestamp(event.ts_event),
+            instrument: InstrumentIx(event.instrument),
+            kind: AccountEventKind::Split(Split {
+                old_shares: split.old_shares,
+                new_shares: split.new_shares,
+                quantity: split.quantity,
+                cash_paid: Money::from_units(split.cash_paid),
+                last_price: split.last_price.map(Price::from_units),
             }),
         }
     }

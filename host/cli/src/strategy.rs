@@ -1,13 +1,14 @@
 //! `kumiki strategy`: what there is, and what a component is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use anyhow::{Result, bail};
 use domain::fault::Fault;
 use domain::strategy::StrategyRuntime;
 use domain::{GuestLimit, Instrument, Price, Quantity, TickTable};
+use replay::json_values;
 use replay::request::config_json;
-use sandbox::StrategyModule;
+use sandbox::{Limits, StrategyModule};
 use serde_json::{Value, json};
 
 use crate::Ending;
@@ -54,11 +55,17 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
         lot: Quantity::new(100),
         ticks: TickTable::Fixed(Price::from_yen(1)),
     };
-    let init = instance.init(&config, &[instrument]);
+    let instruments = [instrument];
+    let init = instance.init(&config, &instruments);
     let init_fuel = instance.fuel_used();
+    let in_effect = instance.take_parameters();
+    let defaults = defaults(&module, args.limits.of_strategy()?, &instruments)?;
     let cost = init.and_then(|()| strategy_cost::measure(&mut instance));
     match args.format {
-        Format::Table => print_check(&module, init_fuel, &cost),
+        Format::Table => {
+            let parameters = parameters_shown(&in_effect, defaults.as_ref());
+            print_check(&module, init_fuel, parameters, &cost);
+        }
         Format::Json => {
             let artefact = module.artefact();
             let measured = cost.as_ref().ok();
@@ -71,6 +78,8 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
                     "uses_aggressor": module.capabilities().aggressor,
                     "call_path": module.call_path().as_str(),
                     "call_path_reason": module.call_path_reason(),
+                    "parameters_effective": json_values(&in_effect),
+                    "parameter_defaults": defaults.as_ref().map(json_values),
                     "init_fuel": init_fuel,
                     "init_error": fault_in(&cost, true),
                     "event_ns": measured.map(|cost| cost.nanoseconds),
@@ -83,6 +92,42 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     Ok(if cost.is_ok() { Ending::Done } else { Ending::StrategyFailed })
 }
 
+/// The parameters that a strategy reports when it is given none; nothing where it does not start so.
+fn defaults(
+    module: &StrategyModule,
+    limits: Limits,
+    instruments: &[Instrument],
+) -> Result<Option<BTreeMap<String, String>>> {
+    let mut instance = module.instantiate(limits)?;
+    let init = instance.init(&config_json(&BTreeMap::new()), instruments);
+    Ok(init.is_ok().then(|| instance.take_parameters()))
+}
+
+/// `fast=5 (default 20), slow=100`: the parameters in effect, and the defaults of the others.
+fn parameters_shown(
+    in_effect: &BTreeMap<String, String>,
+    defaults: Option<&BTreeMap<String, String>>,
+) -> String {
+    let known = defaults.into_iter().flatten().chain(in_effect).map(|(name, _)| name);
+    let names: BTreeSet<&String> = known.collect();
+    let one = |name: &String| {
+        let default = defaults.and_then(|defaults| defaults.get(name));
+        let text = match (in_effect.get(name), default) {
+            (Some(value), Some(default)) if value != default => {
+                format!("{name}={value} (default {default})")
+            }
+            (Some(value), _) | (None, Some(value)) => format!("{name}={value}"),
+            (None, None) => name.clone(),
+        };
+        // A guest's own words: nothing in them may steer the terminal.
+        text.replace(char::is_control, " ")
+    };
+    match names.is_empty() {
+        true => "none reported".to_owned(),
+        false => names.into_iter().map(one).collect::<Vec<_>>().join(", "),
+    }
+}
+
 /// Calls before the first event: what fails in them keeps a strategy from starting.
 const BEFORE_START: [&str; 3] = ["instantiation", "_initialize", "init"];
 
@@ -92,7 +137,12 @@ fn fault_in(cost: &Result<EventCost, Box<Fault>>, before_start: bool) -> Option<
     (BEFORE_START.contains(&fault.export) == before_start).then(|| fault.to_string())
 }
 
-fn print_check(module: &StrategyModule, init_fuel: u64, cost: &Result<EventCost, Box<Fault>>) {
+fn print_check(
+    module: &StrategyModule,
+    init_fuel: u64,
+    parameters: String,
+    cost: &Result<EventCost, Box<Fault>>,
+) {
     let artefact = module.artefact();
     let aggressor = match module.capabilities().aggressor {
         true => "used; replay never knows it, so what depends on it cannot be tested",
@@ -114,6 +164,7 @@ fn print_check(module: &StrategyModule, init_fuel: u64, cost: &Result<EventCost,
             ("imports", artefact.imports().join(", ")),
             ("aggressor side", aggressor.to_owned()),
             ("calls", format!("{}: {}", module.call_path().as_str(), module.call_path_reason())),
+            ("parameters", parameters),
             ("fuel of init", init_fuel.to_string()),
             ("init", fault_in(cost, true).unwrap_or_else(|| "starts".to_owned())),
             ("an event", event),

@@ -1,7 +1,8 @@
-//! Events of orders (specification 2, "Events").
+//! Events of orders (specification 2, "Events"), and of the account without an order.
 
 use std::sync::Arc;
 
+use crate::adjustment::Adjustment;
 use crate::instrument::InstrumentIx;
 use crate::money::Money;
 use crate::order::{OrderModify, OrderRequest, OrderSide, OrderStatus, Origin, Rejection};
@@ -72,4 +73,35 @@ pub struct OrderEvent {
     pub status: OrderStatus,
     /// The kind of event with what belongs to it.
     pub kind: OrderEventKind,
+}
+
+/// A split or reverse split of the shares of an instrument, as its strategy is told (rule F12).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Split {
+    /// How many shares become how many.
+    pub adjustment: Adjustment,
+    /// Shares held afterwards.
+    pub quantity: i64,
+    /// Cash paid for what was no whole share, 1/10,000 yen, from 0.
+    pub cash_paid: Money,
+    /// The last price, adjusted, 1/10,000 yen; none while the instrument has not traded.
+    pub last_price: Option<Price>,
+}
+
+/// The kinds of events of the account.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AccountEventKind {
+    /// Shares were split on their ex-rights date.
+    Split(Split),
+}
+
+/// Something that happened to the account without an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct AccountEvent {
+    /// Time of the event, UTC nanoseconds: the first of its day.
+    pub ts_event: TsNanos,
+    /// The instrument that it is about.
+    pub instrument: InstrumentIx,
+    /// What happened.
+    pub kind: AccountEventKind,
 }

@@ -81,9 +81,8 @@ impl FaultKind {
             Self::Budget { limit, allowed, .. } => Some(limit.advice(*allowed)),
             Self::Memory { allowed, .. } => Some(GuestLimit::Memory.advice(*allowed as u64)),
             Self::Fuel { budget, per_event } => Some(match export {
-                "advance" | "on-order-events" | "describe" | "configure" | "evaluate" => {
-                    GuestLimit::Fuel.advice(*per_event)
-                }
+                "advance" | "on-order-events" | "on-account-events" | "describe" | "configure"
+                | "evaluate" => GuestLimit::Fuel.advice(*per_event),
                 _ => GuestLimit::LifecycleFuel.advice(*budget),
             }),
             _ => None,

@@ -131,6 +131,10 @@ guest_limits! {
         "a few words";
     Body: "body", Bytes, 64 << 10, "bytes in one narrative's body",
         "the reasons of one decision, as text or JSON";
+    Parameters: "parameters", Count, 256, "reported parameters",
+        "parameters that init reports as in effect; the manifest has each of them";
+    Parameter: "parameter", Bytes, 4 << 10, "bytes in one reported parameter",
+        "name and JSON value of one parameter together: with 256 of them 1 MiB in the manifest";
 }
 
 impl GuestLimit {

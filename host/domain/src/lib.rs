@@ -30,7 +30,7 @@ pub mod time;
 
 pub use calendar::{ExchangeCalendar, TradingCalendar};
 pub use command::OrderCommand;
-pub use event::{Fill, OrderEvent, OrderEventKind};
+pub use event::{AccountEvent, AccountEventKind, Fill, OrderEvent, OrderEventKind, Split};
 pub use guest_limit::GuestLimit;
 pub use instrument::{Instrument, InstrumentId, InstrumentIx, TickTable, VendorCode};
 pub use money::Money;

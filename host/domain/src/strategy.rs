@@ -1,6 +1,7 @@
 //! The interface between the host and one strategy, whatever runs it: the sandbox in the product,
 //! plain Rust in benches. It mirrors the contract in `wit/strategy`.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -8,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::account::PortfolioView;
 use crate::command::OrderCommand;
-use crate::event::OrderEvent;
+use crate::event::{AccountEvent, OrderEvent};
 use crate::fault::{Fault, Identity};
 use crate::instrument::{Instrument, InstrumentIx};
 use crate::market::Window;
@@ -175,11 +176,27 @@ pub trait StrategyRuntime {
     /// A fault.
     fn on_order_events(&mut self, events: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>>;
 
+    /// Tells what happened to the account without an order, all at the same instant, after the
+    /// portfolio view has changed. Does nothing by default: for strategies that keep no prices.
+    ///
+    /// # Errors
+    /// A fault.
+    fn on_account_events(&mut self, events: &[AccountEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        let _ = events;
+        Ok(Vec::new())
+    }
+
     /// Says that no events follow.
     ///
     /// # Errors
     /// A fault.
     fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>>;
+
+    /// The parameters that it reported in its init, given and default ones, each with its value as
+    /// JSON; a second call gives none. None by default.
+    fn take_parameters(&mut self) -> BTreeMap<String, String> {
+        BTreeMap::new()
+    }
 
     /// Sets what portfolio queries answer from now on.
     fn set_portfolio(&mut self, view: &PortfolioView);

@@ -125,7 +125,7 @@ pub const RULES: [(&str, &str); 18] = [
          nearest fraction with terms up to 1,000. On an ex-date, before the open, orders of the issue \
          that are open expire (EX_RIGHTS), the position becomes as many shares, the rest of a share \
          is paid in cash, and the last price changes with it, to the nearest tick where it is the \
-         base of the day's price limits; what is held is worth the same.",
+         base of the day's price limits; what is held is worth the same. The strategy is told.",
     ),
     (
         "TAGS",

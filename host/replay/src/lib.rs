@@ -28,7 +28,7 @@ pub mod verify;
 
 pub use driver::{Multiplier, RunCommand, RunDriver, RunPosition, Unpaced};
 pub use error::RequestError;
-pub use manifest::{limit_values, manifest};
+pub use manifest::{json_values, limit_values, manifest};
 pub use observer::RunObserver;
 pub use options::{OptionsError, ReplayOptions, TickChange, check_instruments};
 pub use request::RunRequest;

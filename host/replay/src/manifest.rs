@@ -6,6 +6,7 @@ use domain::GuestLimit;
 use results::output::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
 use results::{RunStatus, RunTotals};
 use sandbox::Limits;
+use serde_json::Value;
 
 use crate::options::ReplayOptions;
 
@@ -43,6 +44,7 @@ pub fn manifest(
         // The strategy has parsed it before; what is no JSON is kept as text.
         parameters: serde_json::from_str(&options.config_json)
             .unwrap_or_else(|_| options.config_json.clone().into()),
+        parameters_effective: json_values(&totals.parameters),
         instrument_id: options.of_each(|instrument| instrument.id.to_string()),
         start: range.0,
         end: range.1,
@@ -61,6 +63,14 @@ pub fn manifest(
         event_log_digest: totals.digest.to_string(),
         event_log_records: totals.digest_records,
     }
+}
+
+/// Values that are JSON texts, as JSON. The sandbox has parsed them before; what is no JSON is kept as
+/// text.
+#[must_use]
+pub fn json_values(texts: &BTreeMap<String, String>) -> BTreeMap<String, Value> {
+    let value = |text: &str| serde_json::from_str(text).unwrap_or_else(|_| text.into());
+    texts.iter().map(|(name, text)| (name.clone(), value(text))).collect()
 }
 
 /// The values of all limits by their names.

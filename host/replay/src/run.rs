@@ -8,6 +8,7 @@
 mod day;
 mod ex_rights;
 
+use std::collections::BTreeMap;
 use std::io;
 
 use domain::account::PortfolioView;
@@ -112,6 +113,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         base_prices: base_prices(options),
         split_prices: [None; INSTRUMENTS_MAX],
         listed: &options.instruments,
+        parameters: BTreeMap::new(),
     };
     let status = match run.all(days, options) {
         Ok(Control::Continue) => RunStatus::Completed,
@@ -159,6 +161,8 @@ struct Run<'s> {
     split_prices: [Option<(Price, Price)>; INSTRUMENTS_MAX],
     /// The instruments.
     listed: &'s [Instrument],
+    /// What the strategy reported of its parameters: values as JSON by their names.
+    parameters: BTreeMap<String, String>,
 }
 
 /// The last close of each instrument before the first day.
@@ -175,7 +179,9 @@ impl Run<'_> {
         days: impl IntoIterator<Item = M>,
         options: &ReplayOptions,
     ) -> Result<Control, Box<Fault>> {
-        self.strategy.init(&options.config_json, &options.instruments)?;
+        let made = self.strategy.init(&options.config_json, &options.instruments);
+        self.parameters = self.strategy.take_parameters();
+        made?;
         // The end of the day before, which is due once it is known that another day follows.
         let mut end_before = None;
         let mut control = Control::Continue;
@@ -219,7 +225,7 @@ impl Run<'_> {
         hours: TradingHours,
         options: &ReplayOptions,
     ) -> Result<(), Box<Fault>> {
-        self.take_ex_rights(hours)?;
+        let account_events = self.take_ex_rights(hours)?;
         for change in options.tick_changes.iter().filter(|change| change.date <= hours.date) {
             self.exchange.set_ticks(change.instrument, change.ticks);
         }
@@ -236,7 +242,7 @@ impl Run<'_> {
             self.exchange.begin_day(hours, instrument, base);
         }
         if self.started {
-            return Ok(());
+            return self.tell_account_events(&account_events);
         }
         self.started = true;
         // The day's first timestamp: before every trade, so nothing is known of it.
@@ -526,6 +532,7 @@ impl Run<'_> {
             span: self.span,
             warnings,
             performance: recorded.performance,
+            parameters: self.parameters,
         };
         (totals, recorded.failure)
     }

@@ -7,15 +7,18 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::paced::Witness;
-use common::{Market, SECOND, at, in_memory, instrument, limit, market, options, words};
+use common::{
+    Market, SECOND, account_words, at, in_memory, instrument, limit, market, options, until, words,
+};
 use domain::OrderCommand;
 use domain::account::PortfolioView;
+use domain::adjustment::{Adjustment, ExRights};
 use domain::fault::{Fault, FaultKind, Identity};
 use domain::market::{Bar, BarGranularity, Trade, Window};
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{
-    Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind, OrderSide, Price, Quantity,
-    TsNanos,
+    AccountEvent, Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind, OrderSide,
+    Price, Quantity, TsNanos,
 };
 use marketdata::make_bars;
 use proptest::prelude::*;
@@ -123,6 +126,13 @@ impl StrategyRuntime for Scribe {
                 backtrace: vec![],
             }));
         }
+        Ok(vec![])
+    }
+
+    fn on_account_events(&mut self, events: &[AccountEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        self.told.extend(
+            events.iter().map(|event| format!("{}: {}", event.instrument.0, account_words(event))),
+        );
         Ok(vec![])
     }
 
@@ -451,4 +461,33 @@ proptest! {
         let events = witness.events.iter().filter(|line| !line.starts_with("marker"));
         prop_assert!(events.eq(&strict.told), "subscribers are told what the strategy is told");
     }
+}
+
+#[test]
+fn splits_of_one_day_are_told_together_also_of_what_has_not_traded() {
+    let markets = [
+        Market::default().trade(6, 1.0, "1000", 500).trade(7, 1.0, "500", 500),
+        Market::default().trade(7, 5.0, "2000", 500),
+    ];
+    let ex_rights = |instrument, factor| ExRights {
+        date: JstDate::from_ymd_opt(2025, 1, 7).unwrap(),
+        instrument: InstrumentIx(instrument),
+        adjustment: Adjustment::of_price_factor(factor).unwrap(),
+    };
+    let options = ReplayOptions {
+        ex_rights: vec![ex_rights(0, "0.5"), ex_rights(1, "2")],
+        ..options_for(2, 64)
+    };
+    let order = on(1, until(8, limit("O-1", Buy, 100, "990")));
+    let mut scribe = Scribe::default().after(1, order);
+    let result = run(days_of(&markets), &mut scribe, &options);
+    assert_eq!(result.totals.status, RunStatus::Completed);
+    assert_eq!(
+        scribe.told[scribe.told.len() - 3..],
+        [
+            "O-1 EXPIRED EX_RIGHTS t=-32400",
+            "0: SPLIT 2 for 1: 0 held, 0 paid, last 500 t=-32400",
+            "1: SPLIT 1 for 2: 0 held, 0 paid, last none t=-32400",
+        ]
+    );
 }

@@ -60,8 +60,15 @@ fn f12_open_orders_expire_before_the_open() {
         .after(2, until(8, limit("O-2", Buy, 100, "900")))
         .after(3, until(8, limit("O-3", Sell, 100, "1100")));
     let (result, told) = run(&halved(), script, &changed(split(7, "0.5")));
-    let expired = &told[told.len() - 2..];
-    assert_eq!(expired, ["O-2 EXPIRED EX_RIGHTS t=-32400", "O-3 EXPIRED EX_RIGHTS t=-32400"]);
+    assert_eq!(
+        told[told.len() - 3..],
+        [
+            "O-2 EXPIRED EX_RIGHTS t=-32400",
+            "O-3 EXPIRED EX_RIGHTS t=-32400",
+            "SPLIT 2 for 1: 200 held, 0 paid, last 501 t=-32400",
+        ],
+        "what became of its orders comes first"
+    );
     assert_eq!(result.orders[1].ts_last.to_string(), "2025-01-07 00:00:00.000000 JST");
 }
 
@@ -109,6 +116,45 @@ fn f12_the_rest_of_a_reverse_split_is_paid_in_cash() {
     assert_eq!((trip.quantity, trip.sell_price), (5, Price::from_yen(100)));
     let summary = Summary::new(&result.totals);
     assert_eq!((summary.round_trips, summary.position_end), (1, 0));
+}
+
+#[test]
+fn f12_the_strategy_is_told_and_trades_in_the_new_day() {
+    let mut script = Script::default().after(1, market("O-1", Buy, 200));
+    // 501 is far outside the range of the day before, which was around 1,000.
+    script.on_account = vec![limit("O-2", Buy, 100, "501"), limit("O-3", Buy, 100, "800")];
+    let (result, told) = run(&halved(), script, &changed(split(7, "0.5")));
+    let at = told.iter().position(|words| words.starts_with("SPLIT")).unwrap();
+    assert_eq!(told[at], "SPLIT 2 for 1: 400 held, 0 paid, last 501 t=-32400");
+    let after = &told[at + 1..];
+    assert_eq!(after[0], "O-2 SUBMITTED t=-32400");
+    let rejected = after.iter().find(|words| words.starts_with("O-3 REJECTED")).unwrap();
+    assert!(rejected.contains("PRICE_LIMIT: 800 is outside the day's range"), "{rejected}");
+    assert!(after.iter().any(|words| words.starts_with("O-2 FILLED")), "{after:?}");
+    assert_eq!(result.orders[1].ts_submitted.to_string(), "2025-01-07 00:00:00.000000 JST");
+}
+
+#[test]
+fn f12_cash_for_a_rest_is_told() {
+    let trades = Market::default()
+        .trade(6, 1.0, "100", 500)
+        .trade(6, 2.0, "100", 500)
+        .trade(7, 1.0, "1010", 900);
+    let options = changed(|options| {
+        split(7, "10")(options);
+        options.instruments[0].lot = domain::Quantity::new(5);
+    });
+    let script = Script::default().after(1, market("O-1", Buy, 105));
+    let (_, told) = run(&trades, script, &options);
+    assert_eq!(told.last().unwrap(), "SPLIT 1 for 10: 10 held, 500 paid, last 1000 t=-32400");
+    let (_, told) = run(&trades, Script::default(), &options);
+    assert_eq!(told, ["SPLIT 1 for 10: 0 held, 0 paid, last 1000 t=-32400"], "with nothing held");
+}
+
+#[test]
+fn f12_nothing_is_told_of_splits_up_to_the_first_day() {
+    let (_, told) = run(&halved(), Script::default(), &changed(split(6, "0.5")));
+    assert_eq!(told, [""; 0]);
 }
 
 #[test]

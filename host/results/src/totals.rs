@@ -1,5 +1,7 @@
 //! What stays in memory of a run whatever its length, and a whole run in memory for short ones.
 
+use std::collections::BTreeMap;
+
 use domain::digest::Digest;
 use domain::fault::Fault;
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
@@ -87,6 +89,9 @@ pub struct RunTotals {
     pub warnings: Vec<String>,
     /// Days, drawdown, round trips: what the statistics are made of.
     pub performance: Performance,
+    /// The parameters that the strategy reported as in effect, given and default ones: values as
+    /// JSON by their names.
+    pub parameters: BTreeMap<String, String>,
 }
 
 /// Everything that a run leaves behind, in memory: for tests and short runs.

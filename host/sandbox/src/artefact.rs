@@ -252,10 +252,10 @@ mod tests {
         assert_eq!(
             message(component),
             "guest imports `wasi:clocks/wall-clock@0.2.9`; a strategy may import only \
-             kumiki:strategy/{actions, log, portfolio, aggressor}@1.0.0. It gets no clock, no randomness, \
-             no files and no network; rebuild it without WASI (componentize-py: `--stub-wasi`; \
-             componentize-js: `disableFeatures` with stdio, random, clocks, http and fetch-event; C \
-             and C++: a reactor without files and streams)"
+             kumiki:strategy/{actions, log, parameters, portfolio, aggressor}@1.0.0. It gets no \
+             clock, no randomness, no files and no network; rebuild it without WASI \
+             (componentize-py: `--stub-wasi`; componentize-js: `disableFeatures` with stdio, \
+             random, clocks, http and fetch-event; C and C++: a reactor without files and streams)"
         );
         let module = r#"(module (import "env" "now" (func (result i64))))"#;
         assert!(message(module).starts_with("guest imports `env.now`; a strategy may import only"));

@@ -4,7 +4,7 @@
 
 use domain::formula::{FormulaDescription, FormulaInput};
 use domain::market::Window;
-use domain::{Instrument, OrderEvent};
+use domain::{AccountEvent, Instrument, OrderEvent};
 use wasmtime::{Result, Store};
 
 use crate::config::CallPath;
@@ -28,6 +28,9 @@ pub(crate) trait StrategyCalls {
 
     /// `on-order-events`
     fn on_order_events(&self, store: &mut Store<State>, events: &[OrderEvent]) -> Result<()>;
+
+    /// `on-account-events`
+    fn on_account_events(&self, store: &mut Store<State>, events: &[AccountEvent]) -> Result<()>;
 
     /// `stop`
     fn stop(&self, store: &mut Store<State>, now: u64) -> Result<()>;
@@ -99,6 +102,13 @@ impl<D: StrategyCalls, G: StrategyCalls> StrategyCalls for Either<D, G> {
         match self {
             Self::Direct(calls) => calls.on_order_events(store, events),
             Self::General(calls) => calls.on_order_events(store, events),
+        }
+    }
+
+    fn on_account_events(&self, store: &mut Store<State>, events: &[AccountEvent]) -> Result<()> {
+        match self {
+            Self::Direct(calls) => calls.on_account_events(store, events),
+            Self::General(calls) => calls.on_account_events(store, events),
         }
     }
 

@@ -91,6 +91,10 @@ limits! {
     narrative_title_bytes: usize = Title;
     /// Bytes of a narrative's body.
     narrative_body_bytes: usize = Body;
+    /// Parameters that init reports.
+    parameters: usize = Parameters;
+    /// Bytes of one reported parameter, name and value together.
+    parameter_bytes: usize = Parameter;
 }
 
 impl Limits {

@@ -90,8 +90,8 @@ pub(crate) static STRATEGY: Contract = Contract {
     world: "strategy",
     guest: "guest",
     guest_name: "kumiki:strategy/guest@1.0.0",
-    imports: &["types", "actions", "log", "portfolio", "aggressor"],
-    imports_shown: "only kumiki:strategy/{actions, log, portfolio, aggressor}@1.0.0",
+    imports: &["types", "actions", "log", "parameters", "portfolio", "aggressor"],
+    imports_shown: "only kumiki:strategy/{actions, log, parameters, portfolio, aggressor}@1.0.0",
 };
 
 /// Formula modules.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use domain::fault::FaultKind;
 use domain::market::Window;
-use domain::{Instrument, OrderEvent};
+use domain::{AccountEvent, Instrument, OrderEvent};
 use wasmtime::{AsContextMut, Error, Instance, Result, Store, TypedFunc, WasmParams, WasmResults};
 
 use crate::abi::{self, Lift, Lower, WindowArguments};
@@ -22,6 +22,7 @@ pub(crate) struct Exports {
     start: Lifted<u64, ()>,
     advance: Lifted<WindowArguments, u32>,
     on_order_events: Lifted<(u32, u32), ()>,
+    on_account_events: Lifted<(u32, u32), ()>,
     stop: Lifted<u64, ()>,
 }
 
@@ -34,6 +35,7 @@ impl Exports {
             start: Lifted::find(store, instance, plan, "start")?,
             advance: Lifted::find(store, instance, plan, "advance")?,
             on_order_events: Lifted::find(store, instance, plan, "on-order-events")?,
+            on_account_events: Lifted::find(store, instance, plan, "on-account-events")?,
             stop: Lifted::find(store, instance, plan, "stop")?,
         })
     }
@@ -85,6 +87,13 @@ impl StrategyCalls for Exports {
         let count = u32::try_from(events.len())?;
         self.on_order_events.call(store, (pointer, count))?;
         self.on_order_events.finish(store, ())
+    }
+
+    fn on_account_events(&self, store: &mut Store<State>, events: &[AccountEvent]) -> Result<()> {
+        let pointer = abi::account_events(Lower::new(store, &self.guest), events)?;
+        let count = u32::try_from(events.len())?;
+        self.on_account_events.call(store, (pointer, count))?;
+        self.on_account_events.finish(store, ())
     }
 
     fn stop(&self, store: &mut Store<State>, now: u64) -> Result<()> {
@@ -187,7 +196,9 @@ mod tests {
             memory: "memory".to_owned(),
             realloc: "cabi_realloc".to_owned(),
             set_up: Vec::new(),
-            functions: ["init", "start", "advance", "on-order-events", "stop"].map(function).into(),
+            functions: ["init", "start", "advance", "on-order-events", "on-account-events", "stop"]
+                .map(function)
+                .into(),
         }
     }
 
@@ -206,6 +217,7 @@ mod tests {
             (func (export "{GUEST}#advance") (param i32 i64 i32 i64 i64 i64 i64 i64 i64 i32)
                 (result i32) i32.const 1)
             (func (export "{GUEST}#on-order-events") (param i32 i32))
+            (func (export "{GUEST}#on-account-events") (param i32 i32))
             (func (export "{GUEST}#stop") (param i64))
             {more})"#
         );

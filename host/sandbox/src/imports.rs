@@ -22,6 +22,7 @@ pub(crate) fn define(linker: &mut Linker<State>, imports: &[HostImport]) -> Resu
     for HostImport { module, name, interface, function } in imports {
         match (interface.as_str(), function.as_str()) {
             ("log", "write") => linker.func_wrap(module, name, log_write)?,
+            ("parameters", "report") => linker.func_wrap(module, name, report)?,
             ("actions", "act") => linker.func_wrap(module, name, act)?,
             ("portfolio", "get-account") => linker.func_wrap(module, name, get_account)?,
             ("portfolio", "get-position") => linker.func_wrap(module, name, get_position)?,
@@ -91,6 +92,20 @@ fn log_write(
             state.limits.allow(GuestLimit::LogLine, length as usize)?;
         }
         state.write(level, ts_event, lift.text_at(pointer, length)?)
+    })
+}
+
+fn report(
+    mut caller: Caller<'_, State>,
+    name: u32,
+    name_length: u32,
+    value: u32,
+    value_length: u32,
+) -> Result<()> {
+    take(&mut caller, |lift, state| {
+        state.check_report(name_length as usize, value_length as usize)?;
+        let name = lift.text_at(name, name_length)?;
+        state.report(name, lift.text_at(value, value_length)?)
     })
 }
 

@@ -1,10 +1,12 @@
 //! One running strategy.
 
+use std::collections::BTreeMap;
+
 use domain::account::PortfolioView;
 use domain::fault::{Fault, FaultKind, Identity};
 use domain::market::Window;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
-use domain::{Instrument, OrderEvent, TsNanos};
+use domain::{AccountEvent, Instrument, OrderEvent, TsNanos};
 use wasmtime::{Result, Store};
 
 use crate::artefact::Artefact;
@@ -108,9 +110,12 @@ impl StrategyRuntime for StrategyInstance {
             let kind = FaultKind::Limit { what: "bytes of configuration", used, allowed };
             return Err(self.breach("init", kind));
         }
+        self.running.store.data_mut().in_init = true;
         let refusal = self.call("init", self.lifecycle_fuel(), |calls, store| {
             calls.init(store, config_json, instruments)
-        })?;
+        });
+        self.running.store.data_mut().in_init = false;
+        let refusal = refusal?;
         refusal.map_or(Ok(()), |message| Err(self.breach("init", FaultKind::Refused(message))))
     }
 
@@ -166,12 +171,26 @@ impl StrategyRuntime for StrategyInstance {
         Ok(self.take_actions())
     }
 
+    fn on_account_events(&mut self, events: &[AccountEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        let Some(first) = events.first() else { return Ok(Vec::new()) };
+        self.ts_event = Some(first.ts_event);
+        let fuel = self.events_fuel(events.len());
+        self.running.store.data_mut().begin_answers(first.ts_event);
+        let export = "on-account-events";
+        self.call(export, fuel, |calls, store| calls.on_account_events(store, events))?;
+        Ok(self.take_actions())
+    }
+
     fn stop(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         self.ts_event = Some(now);
         let fuel = self.lifecycle_fuel();
         self.running.store.data_mut().begin_rows(1);
         self.call("stop", fuel, |calls, store| calls.stop(store, now.nanos()))?;
         Ok(self.take_actions())
+    }
+
+    fn take_parameters(&mut self) -> BTreeMap<String, String> {
+        std::mem::take(&mut self.running.store.data_mut().parameters)
     }
 
     fn set_portfolio(&mut self, view: &PortfolioView) {

@@ -1,5 +1,6 @@
 //! What the host keeps for one instance: limits, log, and the answers to its questions.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::TsNanos;
@@ -47,6 +48,10 @@ pub(crate) struct State {
     /// What the strategy asked for in the present call.
     pub(crate) actions: Vec<Action>,
     pub(crate) log: Vec<LogLine>,
+    /// Whether init runs, in which alone parameters may be reported.
+    pub(crate) in_init: bool,
+    /// What it reported: values as JSON by their names.
+    pub(crate) parameters: BTreeMap<String, String>,
     written: Written,
     /// The message of a panic, with the event it was handling.
     pub(crate) panic_message: Option<(Option<TsNanos>, String)>,
@@ -71,6 +76,8 @@ impl State {
             portfolio: PortfolioView::default(),
             actions: Vec::new(),
             log: Vec::new(),
+            in_init: false,
+            parameters: BTreeMap::new(),
             written: Written::default(),
             panic_message: None,
             breach: None,
@@ -173,6 +180,32 @@ impl State {
         self.count(cost)?;
         self.log.push(LogLine { ts_event: timestamp, level, message: message.to_owned() });
         Ok(())
+    }
+
+    /// Holds a parameter that is about to be reported against the limits, before anything of it is
+    /// copied.
+    pub(crate) fn check_report(&self, name_bytes: usize, value_bytes: usize) -> Breach<()> {
+        if !self.in_init {
+            let text = "it reported a parameter outside of its init".to_owned();
+            return Err(FaultKind::Protocol(text));
+        }
+        self.limits.allow(GuestLimit::Parameters, self.parameters.len() + 1)?;
+        self.limits.allow(GuestLimit::Parameter, name_bytes.saturating_add(value_bytes))
+    }
+
+    /// Takes a parameter that was reported.
+    pub(crate) fn report(&mut self, name: &str, value: &str) -> Breach<()> {
+        let broken = |text: String| Err(FaultKind::Protocol(text));
+        if name.is_empty() {
+            return broken("it reported a parameter without a name".to_owned());
+        }
+        if let Err(error) = serde_json::from_str::<serde_json::Value>(value) {
+            return broken(format!("the value of the parameter {name:?} is no JSON: {error}"));
+        }
+        match self.parameters.insert(name.to_owned(), value.to_owned()) {
+            None => Ok(()),
+            Some(_) => broken(format!("it reported the parameter {name:?} twice")),
+        }
     }
 
     /// What is held of an instrument.

@@ -3,10 +3,11 @@
 
 use std::path::PathBuf;
 
-use domain::GuestLimit;
+use domain::adjustment::{Adjustment, ExRights};
 use domain::fault::FaultKind;
 use domain::formula::FormulaRuntime;
 use domain::strategy::StrategyRuntime;
+use domain::{GuestLimit, InstrumentIx, JstDate};
 use results::{RunResult, RunStatus};
 use sandbox::{CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
 use tests::{built, runs, sample};
@@ -60,6 +61,10 @@ fn run(
 ) -> RunResult {
     let mut options = sample::options(config, window, "1");
     options.model.participation_percent = 30;
+    // Everyone hears of a split on the second day.
+    let adjustment = Adjustment::from_terms(11, 10).unwrap();
+    let date = JstDate::from_ymd_opt(2025, 1, 7).unwrap();
+    options.ex_rights = vec![ExRights { date, instrument: InstrumentIx(0), adjustment }];
     // An endless loop may use the fuel of every row of its window.
     let limits = Limits { fuel_per_event: 200_000, ..Limits::default() };
     let mut instance = module.instantiate(limits).unwrap();

@@ -1,9 +1,13 @@
 //! What the tests of this folder share.
 
+use domain::adjustment::Adjustment;
 use domain::fault::Fault;
 use domain::market::{Trade, Window};
 use domain::strategy::{Outcome, StrategyRuntime};
-use domain::{Instrument, InstrumentIx, Price, Quantity, TickTable, TsNanos};
+use domain::{
+    AccountEvent, AccountEventKind, Instrument, InstrumentIx, Money, Price, Quantity, Split,
+    TickTable, TsNanos,
+};
 use sandbox::{Artefact, Sandbox, SandboxConfig, SandboxError, StrategyModule};
 use tests::wat;
 use wit_component::StringEncoding;
@@ -35,4 +39,19 @@ pub(crate) fn one(strategy: &mut dyn StrategyRuntime, number: u64) -> Result<Out
         quantity: Quantity::new(100),
     };
     strategy.advance(Window::OneTrade(trade), 1)
+}
+
+/// A split of two shares into three.
+pub(crate) fn split() -> AccountEvent {
+    let split = Split {
+        adjustment: Adjustment::from_terms(3, 2).unwrap(),
+        quantity: 150,
+        cash_paid: Money::from_yen(5),
+        last_price: Some(Price::from_yen(1_000)),
+    };
+    AccountEvent {
+        ts_event: TsNanos::from_nanos(1_736_175_600_000_000_000),
+        instrument: InstrumentIx(0),
+        kind: AccountEventKind::Split(split),
+    }
 }

@@ -8,4 +8,5 @@ mod birth;
 mod common;
 mod languages;
 mod mutations;
+mod parameters;
 mod shapes;

@@ -13,7 +13,7 @@ use sandbox::{Artefact, CallPath, Limits, Sandbox, SandboxConfig};
 use tests::{built, wat};
 use wit_component::StringEncoding;
 
-use crate::common::{instrument, one};
+use crate::common::{instrument, one, split};
 
 /// Mutations of one run; the soak takes more.
 pub(crate) const MUTATIONS_ENV: &str = "KUMIKI_SOAK_MUTATIONS";
@@ -137,6 +137,7 @@ pub(crate) fn live_within(sandbox: &Sandbox, bytes: &[u8], limits: Limits) -> En
             actions.extend(one(&mut instance, number)?.actions);
         }
         actions.extend(instance.on_order_events(&[accepted()])?);
+        actions.extend(instance.on_account_events(&[split(), split()])?);
         actions.extend(instance.stop(TsNanos::from_nanos(2))?);
         Ok::<_, Box<domain::fault::Fault>>((actions, instance.take_log()))
     };

@@ -6,7 +6,7 @@ use sandbox::{Artefact, CallPath, Limits, Sandbox, SandboxConfig, StrategyModule
 use tests::wat;
 use wit_component::StringEncoding;
 
-use crate::common::{instrument, one, prepared};
+use crate::common::{instrument, one, prepared, split};
 
 /// Makes it and drives it through its life; what it wrote into the log.
 fn lived(module: &StrategyModule) -> Vec<String> {
@@ -91,6 +91,7 @@ fn every_post_return_is_called() {
         };
         for _ in 0..3 {
             instance.on_order_events(std::slice::from_ref(&event)).unwrap();
+            instance.on_account_events(&[split()]).unwrap();
         }
     }
 }

@@ -12,6 +12,10 @@ const LENGTH_MAX: usize = 100_000;
 /// Largest sum of prices whose product with a length fits 64 bits.
 const SUM_MAX: u64 = i64::MAX as u64 / LENGTH_MAX as u64;
 
+/// Largest factor of a price after splits: with it the longest sum of prices of a million yen fits 64
+/// bits.
+const SCALE_MAX: i64 = 1_000;
+
 /// The strategy. Parameters: `fast` and `slow` (prices in each average), `quantity` (shares).
 #[derive(Debug)]
 pub struct SmaCross {
@@ -33,6 +37,10 @@ struct Averages {
     seen: usize,
     sum_fast: i64,
     sum_slow: i64,
+    /// What a price is multiplied with before it is taken in: 1 up to the first split. After one the
+    /// kept prices stand multiplied with the old shares and new ones with the new shares, so both
+    /// count the same shares, and nothing is rounded: averages that are equal stay equal.
+    scale: i64,
 }
 
 impl SmaCross {
@@ -89,12 +97,41 @@ impl Averages {
             seen: 0,
             sum_fast: 0,
             sum_slow: 0,
+            scale: 1,
         }
+    }
+
+    /// Takes in a split: the kept prices go on as prices of the new shares.
+    fn split(&mut self, split: &Split) {
+        if !self.rescale(i64::from(split.old_shares), i64::from(split.new_shares)) {
+            // After splits that no shares ever had: the averages begin anew, and say nothing until
+            // they have seen enough.
+            *self = Self::new(self.fast, self.slow);
+        }
+    }
+
+    /// Whether all numbers stay small enough.
+    fn rescale(&mut self, old: i64, new: i64) -> bool {
+        let (Some(scale), Some(sum)) =
+            (self.scale.checked_mul(new), self.sum_slow.checked_mul(old))
+        else {
+            return false;
+        };
+        if scale > SCALE_MAX || sum > i64::MAX / 2 {
+            return false;
+        }
+        self.scale = scale;
+        // Prices are above zero: each is at most their sum.
+        self.prices.iter_mut().for_each(|price| *price *= old);
+        self.sum_fast *= old;
+        self.sum_slow *= old;
+        true
     }
 
     /// Takes in a price; tells whether `slow` prices were seen.
     #[inline]
     fn push(&mut self, price: i64) -> bool {
+        let price = if self.scale == 1 { price } else { self.scaled(price) };
         let mut leaves_fast = self.oldest + self.slow - self.fast;
         if leaves_fast >= self.slow {
             leaves_fast -= self.slow;
@@ -114,6 +151,13 @@ impl Averages {
             self.seen += 1;
         }
         self.seen == self.slow
+    }
+
+    /// A product that is checked is a call of a function in wasm, so it is made after splits alone.
+    #[cold]
+    #[inline(never)]
+    fn scaled(&self, price: i64) -> i64 {
+        price * self.scale
     }
 
     /// Whether the fast average stands above (`Greater`) or below (`Less`) the slow one, exactly:
@@ -156,6 +200,12 @@ impl Strategy for SmaCross {
 
     fn on_bar(&mut self, context: &mut Context, bar: &Bar) {
         self.on_price(context, bar.instrument, bar.close);
+    }
+
+    fn on_account_event(&mut self, _: &mut Context, event: &AccountEvent) {
+        if let AccountEventKind::Split(split) = &event.kind {
+            self.averages(event.instrument).split(split);
+        }
     }
 }
 
@@ -215,6 +265,80 @@ mod tests {
         assert!(!strategy.averages(InstrumentIx(0)).push(6));
         assert!(strategy.averages(InstrumentIx(2)).push(7));
         assert_eq!(strategy.averages(InstrumentIx(2)).sum_slow, 12);
+    }
+
+    /// What is sent over these trades, by their numbers; the last of them come after a split.
+    fn orders_over(
+        prices: &[i64],
+        split_after: usize,
+        (old, new): (u32, u32),
+    ) -> Vec<(usize, Side)> {
+        let mut host = TestHost::<SmaCross>::new(r#"{"fast": 3, "slow": 8}"#).unwrap();
+        let mut sent = Vec::new();
+        for (number, units) in prices.iter().enumerate() {
+            if number == split_after && old != new {
+                assert_eq!(host.split(old, new), [], "a split is no reason to trade");
+            }
+            let price = Price::from_units(*units).to_string();
+            let actions = host.trade(&price, 100);
+            if !actions.is_empty() {
+                sent.push((number, only_order(&actions).0));
+                host.fill_all(&price);
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn a_split_changes_no_decision() {
+        // Multiples of 3 that often have equal averages; the orders are those without a split.
+        let prices: Vec<i64> =
+            (0..400_i64).map(|step| 30_000 + 3 * (step * step * 7 % 5)).collect();
+        let plain = orders_over(&prices, 200, (1, 1));
+        assert!(plain.len() > 40, "{}", plain.len());
+        for (old, new) in [(1, 3), (3, 1), (3, 2), (1, 10), (10, 1)] {
+            for split_after in [1, 5, 200, 201, 202, 203] {
+                let mut split = prices.clone();
+                for price in &mut split[split_after..] {
+                    // Prices of 1/10,000 yen that are exact on both sides.
+                    *price = *price * i64::from(old) * 10 / i64::from(new);
+                }
+                split[..split_after].iter_mut().for_each(|price| *price *= 10);
+                assert_eq!(orders_over(&split, split_after, (old, new)), plain, "{new} for {old}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_averages_begin_anew_after_splits_beyond_measure() {
+        let mut averages = Averages::new(1, 2);
+        assert!(!averages.push(10) && averages.push(20));
+        let split = |old_shares, new_shares| Split {
+            old_shares,
+            new_shares,
+            quantity: 0,
+            cash_paid: Money::ZERO,
+            last_price: None,
+        };
+        averages.split(&split(1, 1_000));
+        assert_eq!((averages.scale, averages.sum_slow), (1_000, 30));
+        assert!(averages.push(1), "it goes on");
+        assert_eq!(averages.sum_slow, 1_020);
+        averages.split(&split(1, 2));
+        assert_eq!((averages.scale, averages.seen), (1, 0));
+        assert!(!averages.push(1));
+        let mut huge = Averages::new(1, 2);
+        huge.push(i64::MAX / 100);
+        huge.split(&split(1_000, 1));
+        assert_eq!((huge.scale, huge.seen), (1, 0));
+    }
+
+    #[test]
+    fn parameters_are_reported_with_their_defaults() {
+        let host = TestHost::<SmaCross>::new(r#"{"fast": 7}"#).unwrap();
+        let told: Vec<_> =
+            host.parameters().iter().map(|(name, value)| format!("{name}={value}")).collect();
+        assert_eq!(told, ["fast=7", "slow=100", "quantity=100"]);
     }
 
     #[test]

@@ -10,7 +10,8 @@ use std::cell::RefCell;
 use kumiki_sdk::wasm::bindings::exports::kumiki::strategy::guest::{Guest, Window};
 use kumiki_sdk::wasm::bindings::kumiki::strategy::actions::act;
 use kumiki_sdk::wasm::bindings::kumiki::strategy::types::{
-    Action, Instrument, OrderEvent, OrderRequest, OrderSide, OrderType, TimeInForce, TradeColumns,
+    AccountEvent, Action, Instrument, OrderEvent, OrderRequest, OrderSide, OrderType, TimeInForce,
+    TradeColumns,
 };
 
 /// Gain in 1/10,000 yen from which looking ahead pays.
@@ -99,6 +100,8 @@ impl Guest for PeeksAhead {
     }
 
     fn on_order_events(_events: Vec<OrderEvent>) {}
+
+    fn on_account_events(_events: Vec<AccountEvent>) {}
 
     fn stop(_now: u64) {}
 }

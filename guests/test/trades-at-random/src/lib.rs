@@ -120,6 +120,18 @@ impl Strategy for TradesAtRandom {
         }
     }
 
+    fn on_account_event(&mut self, context: &mut Context, event: &AccountEvent) {
+        self.mix(event.ts_event.0);
+        self.mix(u64::from(event.instrument.0));
+        let AccountEventKind::Split(split) = &event.kind else { return };
+        self.mix(u64::from(split.old_shares) << 32 | u64::from(split.new_shares));
+        self.mix(split.quantity as u64);
+        self.mix(split.cash_paid.units() as u64);
+        let Some(price) = split.last_price else { return };
+        self.mix(price.units() as u64);
+        self.decide(context, event.instrument, price);
+    }
+
     fn on_stop(&mut self, context: &mut Context) {
         let seen = self.seen;
         context.narrate(None, "seen", &format!("{seen:016x}"));

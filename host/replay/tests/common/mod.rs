@@ -13,9 +13,9 @@ use domain::fault::{Fault, Identity};
 use domain::market::Window;
 use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
 use domain::{
-    ExchangeCalendar, Instrument, InstrumentIx, JstDate, Money, OrderEvent, OrderEventKind,
-    OrderModify, OrderRequest, OrderSide, OrderType, Price, Quantity, TickTable, TimeInForce,
-    TsNanos,
+    AccountEvent, AccountEventKind, ExchangeCalendar, Instrument, InstrumentIx, JstDate, Money,
+    OrderEvent, OrderEventKind, OrderModify, OrderRequest, OrderSide, OrderType, Price, Quantity,
+    TickTable, TimeInForce, TsNanos,
 };
 use exchange::ExecutionModel;
 use replay::{MarketDay, ReplayOptions, RunDriver, TradingDay, Unpaced, replay};
@@ -84,6 +84,8 @@ pub(crate) struct Script {
     pub(crate) steps: BTreeMap<u64, Vec<Action>>,
     /// Answers to fills, used up from the front.
     pub(crate) on_fill: Vec<Action>,
+    /// What it asks for when it hears of the account.
+    pub(crate) on_account: Vec<Action>,
     /// What it was told, in words.
     pub(crate) told: Vec<String>,
     seen: u64,
@@ -140,6 +142,11 @@ impl StrategyRuntime for Script {
         Ok(actions)
     }
 
+    fn on_account_events(&mut self, events: &[AccountEvent]) -> Result<Vec<Action>, Box<Fault>> {
+        self.told.extend(events.iter().map(account_words));
+        Ok(std::mem::take(&mut self.on_account))
+    }
+
     fn stop(&mut self, _: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
         Ok(self.steps.remove(&u64::MAX).unwrap_or_default())
     }
@@ -149,6 +156,15 @@ impl StrategyRuntime for Script {
     fn take_log(&mut self) -> Vec<LogLine> {
         vec![]
     }
+}
+
+/// An event of the account in a few words: `SPLIT 2 for 1: 400 held, 0 paid, last 501 t=-32400`.
+pub(crate) fn account_words(event: &AccountEvent) -> String {
+    let AccountEventKind::Split(split) = &event.kind;
+    let last = split.last_price.map_or("none".to_owned(), |price| price.to_string());
+    let second = event.ts_event.jst_nanos_of_day() as f64 / 1e9 - 9.0 * 3_600.0;
+    let (what, held, paid) = (split.adjustment, split.quantity, split.cash_paid);
+    format!("SPLIT {what}: {held} held, {paid} paid, last {last} t={second}")
 }
 
 /// An event in a few words: `O-1 FILLED 100@1000.5 t=3`, the time in seconds after 09:00.

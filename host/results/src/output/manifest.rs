@@ -59,6 +59,10 @@ pub struct Manifest {
     pub limits: BTreeMap<String, u64>,
     /// The strategy's parameters, as given.
     pub parameters: serde_json::Value,
+    /// The parameters that the strategy ran with, as it reported them: given and default ones, by
+    /// name. Empty where it reports none; what it was given and did not report stands in
+    /// `parameters` alone.
+    pub parameters_effective: BTreeMap<String, serde_json::Value>,
     /// What was traded; several are separated by commas.
     pub instrument_id: String,
     /// First date asked for (JST), `YYYY-MM-DD`.

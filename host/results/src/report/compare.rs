@@ -127,8 +127,10 @@ impl RunOverview {
 }
 
 /// What a run was made from, each value by its path. What came out is left to the statistics, and the
-/// rules' words to the parameters that they explain.
+/// rules' words to the parameters that they explain. Of the strategy's parameters those count that were
+/// in effect: a default that was given is none that differs.
 fn flattened(manifest: &Value) -> BTreeMap<String, Value> {
+    const EFFECTIVE: &str = "parameters_effective";
     const RESULTS: [&str; 9] = [
         "event_log_digest",
         "event_log_records",
@@ -142,9 +144,15 @@ fn flattened(manifest: &Value) -> BTreeMap<String, Value> {
     ];
     let mut values = BTreeMap::new();
     for (name, value) in manifest.as_object().into_iter().flatten() {
-        if !RESULTS.contains(&name.as_str()) {
+        if !RESULTS.contains(&name.as_str()) && name != EFFECTIVE {
             flatten(name, value, &mut values);
         }
+    }
+    for (name, value) in manifest[EFFECTIVE].as_object().into_iter().flatten() {
+        let path = format!("parameters.{name}");
+        let inside = format!("{path}.");
+        values.retain(|given, _| *given != path && !given.starts_with(&inside));
+        flatten(&path, value, &mut values);
     }
     values
 }
@@ -210,5 +218,19 @@ mod tests {
             ]
         );
         assert_eq!(differences(&[run(5, true), run(5, true)]), []);
+    }
+
+    #[test]
+    fn parameters_count_as_they_were_in_effect() {
+        let run = |given: Value, effective: Value| {
+            flattened(&json!({ "parameters": given, "parameters_effective": effective }))
+        };
+        let by_default = run(json!({ "x": 1 }), json!({ "fast": 20, "slow": 100 }));
+        let given = run(json!({ "x": 1, "fast": "20" }), json!({ "fast": 20, "slow": 100 }));
+        assert_eq!(differences(&[by_default.clone(), given]), []);
+        let other = run(json!({ "x": 2 }), json!({ "fast": 20, "slow": 50 }));
+        let found = differences(&[by_default, other]);
+        let names: Vec<_> = found.iter().map(|line| line.name.as_str()).collect();
+        assert_eq!(names, ["parameters.slow", "parameters.x"], "what nobody reported stays");
     }
 }

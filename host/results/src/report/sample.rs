@@ -63,6 +63,7 @@ pub(crate) fn empty() -> RunResult {
         span: None,
         warnings: vec![],
         performance: Performance::new(CASH),
+        parameters: BTreeMap::new(),
     };
     InMemory::default().into_result(totals)
 }
@@ -121,6 +122,13 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
             .map(|limit| (limit.name().to_owned(), limit.default_value()))
             .collect(),
         parameters: serde_json::json!({ "fast": 20, "slow": 120, "lots": 1, "cool_down": "5m" }),
+        parameters_effective: BTreeMap::from([
+            ("cool_down".to_owned(), "5m".into()),
+            ("fast".to_owned(), 20.into()),
+            ("lots".to_owned(), 1.into()),
+            ("slow".to_owned(), 120.into()),
+            ("stop_ticks".to_owned(), 0.into()),
+        ]),
         instrument_id: "7203.TSE".to_owned(),
         start: "2025-01-06".to_owned(),
         end: "2025-01-31".to_owned(),

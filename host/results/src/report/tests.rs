@@ -257,6 +257,7 @@ fn runs_are_put_side_by_side() {
     let (one, other) = (sample::run(2, 9), sample::run(3, 30));
     let mut manifest = sample::manifest(&other);
     manifest.parameters["fast"] = 7.into();
+    manifest.parameters_effective.insert("fast".to_owned(), 7.into());
     manifest.warning = Some(HOSTILE.to_owned());
     let folders =
         [sample::folder(&sample::manifest(&one), &one), sample::folder(&manifest, &other)];
@@ -315,7 +316,7 @@ fn pages_to_look_at() {
     let runs = [sample::run(60, 9), sample::run(60, 40), sample::run(40, 200)];
     let folders = runs.each_ref().map(|run| {
         let mut manifest = sample::manifest(run);
-        manifest.parameters["fast"] = run.totals.fill_count.into();
+        manifest.parameters_effective.insert("fast".to_owned(), run.totals.fill_count.into());
         manifest.warning = Preset::Optimistic.model().warning();
         sample::folder(&manifest, run)
     });

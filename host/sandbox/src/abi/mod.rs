@@ -23,6 +23,6 @@ pub(crate) use from_guest::{ACTION_BYTES, actions, refusal};
 pub(crate) use lift::Lift;
 pub(crate) use lower::Lower;
 pub(crate) use to_guest::{
-    WindowArguments, account, bars, columns, instruments, one_bar, one_trade, order_events,
-    position, working_orders,
+    WindowArguments, account, account_events, bars, columns, instruments, one_bar, one_trade,
+    order_events, position, working_orders,
 };

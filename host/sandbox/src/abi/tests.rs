@@ -7,13 +7,15 @@ mod text;
 use std::sync::Arc;
 
 use domain::account::{Account, Position, WorkingOrder};
+use domain::adjustment::Adjustment;
 use domain::fault::FaultKind;
 use domain::market::{Bar, BarGranularity};
 use domain::strategy::{Action, NarrativeRecord, Signal, SignalKind};
 use domain::{
-    Fill, Instrument, InstrumentIx, Money, OrderCommand, OrderEvent, OrderEventKind, OrderModify,
-    OrderRequest, OrderSide, OrderStatus, OrderType, Origin, Price, Quantity, ReasonCode,
-    Rejection, TickTable, TimeInForce, TriggerType, TsNanos,
+    AccountEvent, AccountEventKind, Fill, Instrument, InstrumentIx, Money, OrderCommand,
+    OrderEvent, OrderEventKind, OrderModify, OrderRequest, OrderSide, OrderStatus, OrderType,
+    Origin, Price, Quantity, ReasonCode, Rejection, Split, TickTable, TimeInForce, TriggerType,
+    TsNanos,
 };
 use wasmtime::{Engine, Instance, Module, Store};
 use wit_parser::TypeDefKind;
@@ -158,6 +160,29 @@ fn order_events_are_written_as_the_contract_says() {
     let without = OrderEvent { venue_order_id: None, ..event(OrderEventKind::Updated) };
     let shown = lowered("order-event", |to| to_guest::order_event(to, &without).unwrap());
     assert!(shown.contains("venue-order-id: none, instrument: 2"), "{shown}");
+}
+
+#[test]
+fn account_events_are_written_as_the_contract_says() {
+    let split = Split {
+        adjustment: Adjustment::from_terms(3, 2).unwrap(),
+        quantity: -4,
+        cash_paid: Money::from_units(5),
+        last_price: Some(Price::from_units(6)),
+    };
+    let shown = |split| {
+        let kind = AccountEventKind::Split(split);
+        let ts_event = TsNanos::from_nanos(7);
+        let event = AccountEvent { ts_event, instrument: InstrumentIx(1), kind };
+        lowered("account-event", |to| to_guest::account_event(to, &event).unwrap())
+    };
+    assert_eq!(
+        shown(split),
+        "{ts-event: 7, instrument: 1, kind: split({old-shares: 2, new-shares: 3, quantity: -4, \
+         cash-paid: 5, last-price: 6})}"
+    );
+    let without = shown(Split { last_price: None, ..split });
+    assert!(without.ends_with("cash-paid: 5, last-price: none})}"), "{without}");
 }
 
 #[test]

@@ -2,7 +2,10 @@
 
 use domain::account::{Account, Position, WorkingOrder};
 use domain::market::{Bar, Trade, TradeColumns};
-use domain::{Instrument, OrderEvent, OrderEventKind, OrderRequest, Price, TsNanos};
+use domain::{
+    AccountEvent, AccountEventKind, Instrument, OrderEvent, OrderEventKind, OrderRequest, Price,
+    TsNanos,
+};
 use wasmtime::{Result, StoreContextMut};
 
 use super::{Enumeration, Lower};
@@ -158,6 +161,31 @@ pub(super) fn order_event(lower: &mut Lower<'_>, event: &OrderEvent) -> Result<(
             Ok(())
         }
         _ => Ok(()),
+    })
+}
+
+/// `list<account-event>`; tells its pointer.
+pub(crate) fn account_events(mut lower: Lower<'_>, events: &[AccountEvent]) -> Result<u32> {
+    for event in events {
+        account_event(&mut lower, event)?;
+    }
+    lower.finish(8)
+}
+
+/// `record account-event`
+pub(super) fn account_event(lower: &mut Lower<'_>, event: &AccountEvent) -> Result<()> {
+    lower.u64(event.ts_event.nanos());
+    lower.u16(event.instrument.0);
+    let AccountEventKind::Split(split) = &event.kind;
+    let (new, old) = split.adjustment.terms();
+    // A split, the only payload, has 40 bytes.
+    lower.variant(0, 8, 40, |lower| {
+        lower.u32(old);
+        lower.u32(new);
+        lower.s64(split.quantity);
+        lower.s64(split.cash_paid.units());
+        lower.optional_u64(split.last_price.map(|price| price.units().cast_unsigned()));
+        Ok(())
     })
 }
 

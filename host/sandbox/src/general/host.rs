@@ -3,7 +3,9 @@
 use domain::GuestLimit;
 use wasmtime::Result;
 
-use super::strategy_bindings::kumiki::strategy::{actions, aggressor, log, portfolio, types};
+use super::strategy_bindings::kumiki::strategy::{
+    actions, aggressor, log, parameters, portfolio, types,
+};
 use super::{from_guest, to_guest};
 use crate::state::{Breach, State};
 
@@ -13,6 +15,16 @@ impl log::Host for State {
     fn write(&mut self, level: log::Level, ts_event: u64, message: String) -> Result<()> {
         let taken = self.spend(message.len());
         let taken = taken.and_then(|()| self.write(level.into(), ts_event, &message));
+        taken.or_else(|kind| self.breach(kind))
+    }
+}
+
+impl parameters::Host for State {
+    fn report(&mut self, name: String, value: String) -> Result<()> {
+        // Here the engine has copied both already, as far as its own limit lets it.
+        let taken = self.check_report(name.len(), value.len());
+        let taken = taken.and_then(|()| self.spend(name.len() + value.len()));
+        let taken = taken.and_then(|()| self.report(&name, &value));
         taken.or_else(|kind| self.breach(kind))
     }
 }

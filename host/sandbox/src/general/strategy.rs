@@ -1,7 +1,7 @@
 //! Strategies on the general path: linked, made and called.
 
 use domain::market::Window;
-use domain::{GuestLimit, Instrument, OrderEvent};
+use domain::{AccountEvent, GuestLimit, Instrument, OrderEvent};
 use wasmtime::component::{Component, HasSelf, Linker};
 use wasmtime::{Engine, Result, Store};
 
@@ -85,6 +85,11 @@ impl StrategyCalls for Strategy {
     fn on_order_events(&self, store: &mut Store<State>, events: &[OrderEvent]) -> Result<()> {
         let events: Vec<_> = events.iter().map(to_guest::order_event).collect();
         self.0.kumiki_strategy_guest().call_on_order_events(store, &events)
+    }
+
+    fn on_account_events(&self, store: &mut Store<State>, events: &[AccountEvent]) -> Result<()> {
+        let events: Vec<_> = events.iter().map(to_guest::account_event).collect();
+        self.0.kumiki_strategy_guest().call_on_account_events(store, &events)
     }
 
     fn stop(&self, store: &mut Store<State>, now: u64) -> Result<()> {

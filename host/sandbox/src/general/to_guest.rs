@@ -3,8 +3,8 @@
 use domain::account::{Account, Position, WorkingOrder};
 use domain::market::{Bar, BarGranularity, Trade, TradeColumns};
 use domain::{
-    Instrument, OrderEvent, OrderEventKind, OrderRequest, OrderSide, OrderStatus, OrderType, Price,
-    TimeInForce, TriggerType, TsNanos,
+    AccountEvent, AccountEventKind, Instrument, OrderEvent, OrderEventKind, OrderRequest,
+    OrderSide, OrderStatus, OrderType, Price, TimeInForce, TriggerType, TsNanos,
 };
 
 use super::strategy_bindings::kumiki::strategy::types as wit;
@@ -106,6 +106,22 @@ pub(super) fn order_event(event: &OrderEvent) -> wit::OrderEvent<'_> {
                 commission: fill.commission.units(),
             }),
         },
+    }
+}
+
+pub(super) fn account_event(event: &AccountEvent) -> wit::AccountEvent {
+    let AccountEventKind::Split(split) = &event.kind;
+    let (new_shares, old_shares) = split.adjustment.terms();
+    wit::AccountEvent {
+        ts_event: event.ts_event.nanos(),
+        instrument: event.instrument.0,
+        kind: wit::AccountEventKind::Split(wit::Split {
+            old_shares,
+            new_shares,
+            quantity: split.quantity,
+            cash_paid: split.cash_paid.units(),
+            last_price: split.last_price.map(Price::units),
+        }),
     }
 }
 

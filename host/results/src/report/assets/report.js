@@ -30,7 +30,7 @@ function header({ manifest, summary, curve, instruments }) {
     el("b", "", names), " \u00b7 ", dates, ` \u00b7 replayed by ${manifest.granularity}`);
   verdict(byId("verdict"), manifest, summary, curve);
   byId("facts").append(
-    fact("Parameters", parameters(manifest.parameters)),
+    fact("Parameters", parameters(inEffect(manifest))),
     fact("Event-log digest", el("span", "", el("code", "", manifest.event_log_digest),
       ` over ${grouped(manifest.event_log_records)} records; equal digests mean that the same happened`)),
   );
@@ -59,6 +59,12 @@ function verdict(host, { fault, warning }, summary, curve) {
 
 function fact(name, value) {
   return el("div", "", el("h2", "fact", name), value);
+}
+
+/** The parameters in effect, defaults included, over those that were given. */
+function inEffect({ parameters: given, parameters_effective: effective }) {
+  const isObject = typeof given === "object" && given !== null && !Array.isArray(given);
+  return isObject ? { ...given, ...effective } : given;
 }
 
 /** The parameters: one entry each, or the text where they are no object. */
@@ -183,7 +189,8 @@ function method({ manifest, instruments }) {
     ["Instruments and price ranges", (manifest.notes ?? []).length > 0
       ? el("ul", "plain-list", ...manifest.notes.map((note) => el("li", "", note))) : "nothing to note"],
     ["Trades handed over at once", `${grouped(manifest.window)} (does not change results)`],
-    ["Parameters", el("code", "", JSON.stringify(manifest.parameters))],
+    ["Parameters given", el("code", "", JSON.stringify(manifest.parameters))],
+    ["Parameters in effect", el("code", "", JSON.stringify(manifest.parameters_effective ?? {}))],
     ["Event log", el("span", "", el("code", "", manifest.event_log_digest), `, ${grouped(manifest.event_log_records)} records`)],
     ["Kumiki", manifest.kumiki_version],
     ["Manifest version", String(manifest.manifest_version)],

@@ -89,6 +89,7 @@ impl Contract {
             _ => match of {
                 Type::Bool | Type::U8 => memory[at].to_string(),
                 Type::U16 => number(memory, at, 2).to_string(),
+                Type::U32 => number(memory, at, 4).to_string(),
                 Type::U64 => number(memory, at, 8).to_string(),
                 Type::S64 => number(memory, at, 8).cast_signed().to_string(),
                 other => panic!("{other:?}"),
