@@ -10,6 +10,8 @@
 
 #define LENGTH_MAX 100000
 #define INSTRUMENTS_MAX 4
+// Beyond it a split begins the averages anew, as in Rust.
+#define SCALE_MAX 1000
 #define ID_BYTES 24
 #define REFUSAL_BYTES 512
 
@@ -24,6 +26,8 @@ typedef struct {
   int64_t *prices;
   uint32_t oldest, seen;
   int64_t sum_fast, sum_slow;
+  // What a price is multiplied with after splits, so that nothing is rounded; 0 and 1 are none.
+  int64_t scale;
   // The order that is not done; there is one at most.
   char working[ID_BYTES];
   // Shares held, once the host was asked.
@@ -54,6 +58,7 @@ static void *allocate(size_t count, size_t bytes) {
 
 // Takes in a price; tells whether `slow` prices were seen.
 static bool push(instrument_t *own, int64_t price) {
+  if (own->scale > 1) price *= own->scale;
   uint32_t leaves_fast = own->oldest + (uint32_t)(slow - fast);
   if (leaves_fast >= slow) leaves_fast -= (uint32_t)slow;
   // Prices not seen yet count 0, so the sums need no special case at the start.
@@ -63,6 +68,22 @@ static bool push(instrument_t *own, int64_t price) {
   if (++own->oldest == slow) own->oldest = 0;
   if (own->seen < slow) own->seen++;
   return own->seen == slow;
+}
+
+// The kept prices go on as prices of the new shares.
+static void split(instrument_t *own, int64_t old, int64_t new) {
+  int64_t scale = (own->scale > 1 ? own->scale : 1) * new, sum;
+  bool is_large = __builtin_mul_overflow(own->sum_slow, old, &sum) || sum > INT64_MAX / 2;
+  if (scale > SCALE_MAX || is_large) {
+    memset(own->prices, 0, (size_t)slow * sizeof(int64_t));
+    own->oldest = own->seen = 0;
+    own->sum_fast = own->sum_slow = own->scale = 0;
+    return;
+  }
+  own->scale = scale;
+  for (uint64_t i = 0; i < slow; i++) own->prices[i] *= old;
+  own->sum_fast *= old;
+  own->sum_slow *= old;
 }
 
 // Above zero while the fast average is above the slow one, below while below. The sums are compared
@@ -171,6 +192,20 @@ void exports_kumiki_strategy_guest_on_order_events(
   exports_kumiki_strategy_guest_list_order_event_free(events);
 }
 
+void exports_kumiki_strategy_guest_on_account_events(
+    exports_kumiki_strategy_guest_list_account_event_t *events) {
+  for (size_t i = 0; i < events->len; i++) {
+    const kumiki_strategy_types_account_event_t *event = &events->ptr[i];
+    now = event->ts_event;
+    instruments[event->instrument].knows_held = false;
+    if (event->kind.tag == KUMIKI_STRATEGY_TYPES_ACCOUNT_EVENT_KIND_SPLIT) {
+      const kumiki_strategy_types_split_t *told = &event->kind.val.split;
+      split(&instruments[event->instrument], told->old_shares, told->new_shares);
+    }
+  }
+  exports_kumiki_strategy_guest_list_account_event_free(events);
+}
+
 void exports_kumiki_strategy_guest_start(uint64_t at) { now = at; }
 
 void exports_kumiki_strategy_guest_stop(uint64_t at) { now = at; }
@@ -244,6 +279,14 @@ static bool read_parameters(const char *text, strategy_string_t *reason) {
                 slow);
 }
 
+static void report(const char *name, uint64_t value) {
+  char text[ID_BYTES];
+  int length = snprintf(text, sizeof text, "%llu", (unsigned long long)value);
+  strategy_string_t names = {(uint8_t *)name, strlen(name)};
+  strategy_string_t values = {(uint8_t *)text, (size_t)length};
+  kumiki_strategy_parameters_report(&names, &values);
+}
+
 bool exports_kumiki_strategy_guest_init(strategy_string_t *config,
                                         exports_kumiki_strategy_guest_list_instrument_t *given,
                                         strategy_string_t *reason) {
@@ -252,6 +295,11 @@ bool exports_kumiki_strategy_guest_init(strategy_string_t *config,
   strategy_string_free(config);
   bool good = read_parameters(text, reason);
   free(text);
+  if (good) {
+    report("fast", fast);
+    report("slow", slow);
+    report("quantity", quantity);
+  }
   for (size_t i = 0; good && i < given->len && i < INSTRUMENTS_MAX; i++) {
     instruments[i].prices = allocate((size_t)slow, sizeof(int64_t));
   }

@@ -3,9 +3,12 @@
 
 import { act } from "kumiki:strategy/actions@1.0.0";
 import { write } from "kumiki:strategy/log@1.0.0";
+import { report } from "kumiki:strategy/parameters@1.0.0";
 import { getPosition } from "kumiki:strategy/portfolio@1.0.0";
 
 const LENGTH_MAX = 100_000;
+/** Beyond it a split begins the averages anew, as in Rust. */
+const SCALE_MAX = 1_000;
 const FINAL = new Set(["filled", "canceled", "expired", "rejected"]);
 
 /** The strategy once it has its parameters: `fast` and `slow` (prices in each average), `quantity`. */
@@ -41,11 +44,27 @@ class Averages {
     // Prices not seen yet count 0, so the sums need no special case at the start.
     this.prices = new Float64Array(slow);
     this.oldest = this.seen = this.sumFast = this.sumSlow = 0;
+    // What a price is multiplied with after splits, so that nothing is rounded.
+    this.scale = 1;
+  }
+
+  /** The kept prices go on as prices of the new shares. */
+  split({ oldShares, newShares }) {
+    const scale = this.scale * newShares;
+    if (scale > SCALE_MAX || !Number.isSafeInteger(this.sumSlow * oldShares)) {
+      Object.assign(this, new Averages(this.fast, this.slow));
+      return;
+    }
+    this.scale = scale;
+    this.prices = this.prices.map((price) => price * oldShares);
+    this.sumFast *= oldShares;
+    this.sumSlow *= oldShares;
   }
 
   /** Takes in a price; tells whether `slow` prices were seen. */
   push(price) {
     const { prices, oldest, fast, slow } = this;
+    price *= this.scale;
     this.sumFast += price - prices[(oldest + slow - fast) % slow];
     this.sumSlow += price - prices[oldest];
     prices[oldest] = price;
@@ -83,6 +102,7 @@ class SmaCross {
         `unknown parameter \`${unknown}\`; this strategy has: fast, slow, quantity`,
       );
     }
+    for (const name of ["fast", "slow", "quantity"]) report(name, String(this[name]));
     this.averages = instruments.map(() => new Averages(this.fast, this.slow));
     // Orders that are not done, and shares held as far as the host was asked.
     this.working = instruments.map(() => new Set());
@@ -160,6 +180,14 @@ class SmaCross {
     return this.rows(limit);
   }
 
+  onAccountEvents(events) {
+    for (const { tsEvent, instrument, kind } of events) {
+      now = tsEvent;
+      this.held[instrument] = undefined;
+      if (kind.tag === "split") this.averages[instrument].split(kind.val);
+    }
+  }
+
   onOrderEvents(events) {
     for (const { tsEvent, instrument, clientOrderId, status } of events) {
       now = tsEvent;
@@ -196,6 +224,7 @@ export const guest = {
   }),
   advance: withLastWords((window, limit) => strategy.advance(window, limit)),
   onOrderEvents: withLastWords((events) => strategy.onOrderEvents(events)),
+  onAccountEvents: withLastWords((events) => strategy.onAccountEvents(events)),
   stop: withLastWords((at) => {
     now = at;
   }),

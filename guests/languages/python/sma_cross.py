@@ -8,9 +8,12 @@ from collections import deque
 from componentize_py_types import Err
 from wit_world import exports
 from wit_world.exports.guest import Window, Window_Bars, Window_OneBar, Window_OneTrade, Window_Trades
-from wit_world.imports import actions, log, portfolio, types
+from wit_world.imports import actions, log, parameters, portfolio, types
 
 LENGTH_MAX = 100_000
+# Beyond these a split begins the averages anew, as in Rust, where they stand for 64 bits.
+SCALE_MAX = 1_000
+SUM_MAX = (2**63 - 1) // 2
 FINAL = {
     types.OrderStatus.FILLED,
     types.OrderStatus.CANCELED,
@@ -37,9 +40,12 @@ class Averages:
         # Prices not seen yet count 0, so the sums need no special case at the start.
         self.prices = deque([0] * slow, maxlen=slow)
         self.seen = self.sum_fast = self.sum_slow = 0
+        # What a price is multiplied with after splits, so that nothing is rounded.
+        self.scale = 1
 
     def push(self, price: int) -> bool:
         """Takes in a price; tells whether `slow` prices were seen."""
+        price *= self.scale
         prices = self.prices
         self.sum_fast += price - prices[-self.fast]
         self.sum_slow += price - prices[0]
@@ -47,6 +53,16 @@ class Averages:
         if self.seen < self.slow:
             self.seen += 1
         return self.seen == self.slow
+
+    def split(self, old: int, new: int) -> None:
+        """The kept prices go on as prices of the new shares."""
+        if self.scale * new > SCALE_MAX or self.sum_slow * old > SUM_MAX:
+            self.__init__(self.fast, self.slow)
+            return
+        self.scale *= new
+        self.prices = deque((price * old for price in self.prices), maxlen=self.slow)
+        self.sum_fast *= old
+        self.sum_slow *= old
 
     def compare(self) -> int:
         """Above zero while the fast average is above the slow one, below while below. Exact: the
@@ -99,6 +115,8 @@ class SmaCross:
         if given:
             known = "this strategy has: fast, slow, quantity"
             raise Err(f"unknown parameter `{next(iter(given))}`; {known}")
+        for name in ("fast", "slow", "quantity"):
+            parameters.report(name, str(getattr(self, name)))
         self.averages = [Averages(self.fast, self.slow) for _ in instruments]
         # Orders that are not done, and shares held as far as the host was asked.
         self.working: list[set[str]] = [set() for _ in instruments]
@@ -137,6 +155,14 @@ class SmaCross:
             self.held[event.instrument] = None
             if event.status in FINAL:
                 self.working[event.instrument].discard(event.client_order_id)
+
+    def on_account_events(self, events: list[types.AccountEvent]) -> None:
+        for event in events:
+            self.now = event.ts_event
+            self.held[event.instrument] = None
+            if isinstance(event.kind, types.AccountEventKind_Split):
+                split = event.kind.value
+                self.averages[event.instrument].split(split.old_shares, split.new_shares)
 
     def on_price(self, now: int, instrument: int, price: int) -> bool:
         """Takes in a price; tells whether an order was sent."""
@@ -201,6 +227,10 @@ class Guest(exports.Guest):
     @with_last_words
     def on_order_events(self, events: list[types.OrderEvent]) -> None:
         strategy.on_order_events(events)
+
+    @with_last_words
+    def on_account_events(self, events: list[types.AccountEvent]) -> None:
+        strategy.on_account_events(events)
 
     @with_last_words
     def stop(self, now: int) -> None:
