@@ -16,5 +16,5 @@
   (func (export "kumiki:strategy/guest@1.0.0#on-order-events") (param i32 i32))
   (func (export "kumiki:strategy/guest@1.0.0#on-account-events") (param i32 i32))
   (func (export "kumiki:strategy/guest@1.0.0#stop") (param i64))
-  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 1024)
+  (func (export "cabi_realloc") (param i32 i32 i32 i32) (result i32) i32.const 32768)
 )
