@@ -28,6 +28,10 @@ typedef struct {
   int64_t sum_fast, sum_slow;
   // What a price is multiplied with after splits, so that nothing is rounded; 0 and 1 are none.
   int64_t scale;
+  // How the averages stood when the last order was sent, and when one was rejected: the same order
+  // would be rejected again, so none is sent until they stand otherwise.
+  int sent, rejected;
+  bool was_rejected;
   // The order that is not done; there is one at most.
   char working[ID_BYTES];
   // Shares held, once the host was asked.
@@ -78,6 +82,7 @@ static void split(instrument_t *own, int64_t old, int64_t new) {
     memset(own->prices, 0, (size_t)slow * sizeof(int64_t));
     own->oldest = own->seen = 0;
     own->sum_fast = own->sum_slow = own->scale = 0;
+    own->was_rejected = false;
     return;
   }
   own->scale = scale;
@@ -126,11 +131,15 @@ static bool on_price(uint64_t ts_event, uint16_t index, int64_t price) {
   instrument_t *own = &instruments[index];
   if (!push(own, price) || own->working[0] != '\0') return false;
   int compared = compare(own);
+  if (own->was_rejected && compared == own->rejected) return false;
+  own->was_rejected = false;
   if (compared > 0 && held(index) == 0) {
+    own->sent = compared;
     send(index, KUMIKI_STRATEGY_TYPES_ORDER_SIDE_BUY, quantity);
     return true;
   }
   if (compared < 0 && held(index) > 0) {
+    own->sent = compared;
     send(index, KUMIKI_STRATEGY_TYPES_ORDER_SIDE_SELL, (uint64_t)held(index));
     return true;
   }
@@ -186,6 +195,10 @@ void exports_kumiki_strategy_guest_on_order_events(
     const strategy_string_t *id = &event->client_order_id;
     now = event->ts_event;
     own->knows_held = false;
+    if (event->status == KUMIKI_STRATEGY_TYPES_ORDER_STATUS_REJECTED) {
+      own->rejected = own->sent;
+      own->was_rejected = true;
+    }
     bool is_ours = id->len == strlen(own->working) && !memcmp(id->ptr, own->working, id->len);
     if (is_ours && is_final(event->status)) own->working[0] = '\0';
   }

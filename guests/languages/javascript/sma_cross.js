@@ -46,6 +46,10 @@ class Averages {
     this.oldest = this.seen = this.sumFast = this.sumSlow = 0;
     // What a price is multiplied with after splits, so that nothing is rounded.
     this.scale = 1;
+    // How the averages stood when the last order was sent, and when one was rejected: the same order
+    // would be rejected again, so none is sent until they stand otherwise.
+    this.sent = 0;
+    this.rejected = undefined;
   }
 
   /** The kept prices go on as prices of the new shares. */
@@ -117,8 +121,12 @@ class SmaCross {
     // Whole numbers below 2^53 units: prices up to 900 billion yen.
     if (!averages.push(Number(price)) || this.working[instrument].size > 0) return false;
     const compared = averages.compare();
+    const stands = Math.sign(compared);
+    if (stands === averages.rejected) return false;
+    averages.rejected = undefined;
     if (compared === 0) return false;
     const held = (this.held[instrument] ??= getPosition(instrument).quantity);
+    averages.sent = stands;
     if (compared > 0 && held === 0n) return this.send(instrument, "buy", this.quantity);
     if (compared < 0 && held > 0n) return this.send(instrument, "sell", held);
     return false;
@@ -192,6 +200,9 @@ class SmaCross {
     for (const { tsEvent, instrument, clientOrderId, status } of events) {
       now = tsEvent;
       this.held[instrument] = undefined;
+      if (status === "rejected") {
+        this.averages[instrument].rejected = this.averages[instrument].sent;
+      }
       if (FINAL.has(status)) this.working[instrument].delete(clientOrderId);
     }
   }

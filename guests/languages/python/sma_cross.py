@@ -42,6 +42,10 @@ class Averages:
         self.seen = self.sum_fast = self.sum_slow = 0
         # What a price is multiplied with after splits, so that nothing is rounded.
         self.scale = 1
+        # How the averages stood when the last order was sent, and when one was rejected: the same
+        # order would be rejected again, so none is sent until they stand otherwise.
+        self.sent = 0
+        self.rejected: int | None = None
 
     def push(self, price: int) -> bool:
         """Takes in a price; tells whether `slow` prices were seen."""
@@ -153,6 +157,9 @@ class SmaCross:
         for event in events:
             self.now = event.ts_event
             self.held[event.instrument] = None
+            if event.status == types.OrderStatus.REJECTED:
+                averages = self.averages[event.instrument]
+                averages.rejected = averages.sent
             if event.status in FINAL:
                 self.working[event.instrument].discard(event.client_order_id)
 
@@ -171,14 +178,21 @@ class SmaCross:
         if not averages.push(price) or self.working[instrument]:
             return False
         compared = averages.compare()
+        stands = (compared > 0) - (compared < 0)
+        if averages.rejected is not None:
+            if stands == averages.rejected:
+                return False
+            averages.rejected = None
         if compared == 0:
             return False
         held = self.held[instrument]
         if held is None:
             held = self.held[instrument] = portfolio.get_position(instrument).quantity
         if compared > 0 and held == 0:
+            averages.sent = stands
             return self.send(instrument, types.OrderSide.BUY, self.quantity)
         if compared < 0 and held > 0:
+            averages.sent = stands
             return self.send(instrument, types.OrderSide.SELL, held)
         return False
 

@@ -45,7 +45,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
         }
     }
     Ok(match &found {
-        found if !found.inputs_changed.is_empty() => Ending::InputsChanged,
+        found if found.is_from_other_data() => Ending::InputsChanged,
         found if found.is_same() => Ending::Done,
         _ => Ending::Different,
     })
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
 /// One word for scripts.
 fn verdict(found: &Verification) -> &'static str {
     match found {
-        found if !found.inputs_changed.is_empty() => "inputs changed",
+        found if found.is_from_other_data() => "inputs changed",
         found if found.is_same() => "same",
         _ => "different",
     }
@@ -76,7 +76,9 @@ fn print_table(found: &Verification) {
         println!("again, {path} calls, window 1: NOT THE SAME");
         print_differences(&run.differences);
     }
-    if !found.is_same() && found.window > 1 {
+    if found.is_from_other_data() {
+        println!("lots, price steps or base prices of the folder are others now");
+    } else if !found.is_same() && found.window > 1 {
         println!(
             "with a window of {} the strategy had trades in its memory before their time; it may \
              have seen the future",

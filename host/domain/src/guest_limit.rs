@@ -101,11 +101,11 @@ guest_limits! {
         "one for each second of a year's sessions and half of them again; a change or a cancel \
          leaves about 0.6 kB in the run's folder";
     Orders: "orders", Count, 1_800_000, "orders in one run",
-        "each costs the host 25 bytes for the whole run, so that its id stays unique, and about 1.2 kB of \
+        "each costs the host 25 bytes for the whole run, so that its id stays unique, and about 2.4 kB of \
          the run's folder; one more order than 1.8 million would double the table of ids";
     Rejected: "rejected", Bytes, 16 << 20, "bytes of rejected orders in one run",
-        "1,200 for each order that is rejected and three times its id and tags, which is what it leaves \
-         in the run's folder; about 13,000 orders, when a strategy that goes on is wrong";
+        "1,200 for each order that is rejected and three times its id, tags and reason, which is about what it \
+         leaves in the run's folder; about 11,000 orders, when a strategy that goes on is wrong";
     Output: "output", Bytes, 4 << 20, "bytes of log, signals and narrative in one run",
         "texts that a guest writes, as JSON spells them, with 40 bytes for a line of the log, 96 for a \
          narrative and 128 for a signal: a run's folder has each three or four times, 20 MB in all";

@@ -405,7 +405,9 @@ impl DailyLimits {
     /// The range on a grid: the upper limit rounded down to a tick, the lower one up.
     #[must_use]
     pub fn aligned(self, ticks: TickTable) -> Self {
-        Self { low: ticks.ceil(self.low), high: ticks.floor(self.high) }
+        let (low, high) = (ticks.ceil(self.low), ticks.floor(self.high));
+        // A step wider than the range leaves no price of its own inside.
+        if low <= high { Self { low, high } } else { self }
     }
 
     /// `price`, moved to the nearer limit when it lies outside.

@@ -243,16 +243,16 @@ impl Exchange {
 
     /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
-        self.count_rejected(number);
+        self.count_rejected(number, rejection.text.len());
         self.orders[number].record.rejection = Some(rejection.clone());
         self.transition(number, OrderTrigger::Reject, now, |_| OrderEventKind::Rejected(rejection));
         self.close(number);
     }
 
-    fn count_rejected(&mut self, number: OrderIx) {
+    fn count_rejected(&mut self, number: OrderIx, reason: usize) {
         let request = &self.orders[number].record.request;
         let tags: usize = request.tags.iter().map(|tag| tag.len()).sum();
-        let texts = (request.client_order_id.len() + tags) as u64;
+        let texts = (request.client_order_id.len() + tags + reason) as u64;
         if origin_of(number) == Origin::Strategy {
             self.rejected_bytes += REJECTED_ORDER_BYTES + TEXT_COPIES * texts;
         }

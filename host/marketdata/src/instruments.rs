@@ -155,6 +155,9 @@ pub(crate) fn read_text(path: &Path) -> Result<Option<Vec<u8>>, TableError> {
             let (path, what) = (path.to_owned(), "bytes");
             return Err(TableError::TooLarge { path, what, limit: TABLE_BYTES_MAX });
         }
+        Ok(metadata) if !metadata.is_file() => {
+            return Err(failed(io::Error::other("it is no ordinary file")));
+        }
         Ok(_) => {}
     }
     std::fs::read(path).map(Some).map_err(failed)

@@ -2,6 +2,7 @@
 //! the names that were asked for; whole rows as JSON, JSON lines and CSV. A ten-year answer has
 //! 49,000 rows; written here it takes a tenth of the time that resolving it field by field takes.
 
+use std::borrow::Cow;
 use std::io::{self, Write};
 
 use serde_json::{Map, Value, json};
@@ -174,24 +175,37 @@ fn write_lines(
 /// # Errors
 /// What `out` says.
 pub fn write_csv(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(["date", "code", "close", "sortValue", "volume", "rank"])?;
+    out.write_all(b"date,code,close,sortValue,volume,rank\n")?;
     let days: Vec<String> = ranking.days.iter().map(ToString::to_string).collect();
-    let mut cell = Vec::new();
+    let codes: Vec<Cow<'_, str>> = ranking.codes.iter().map(|code| csv_cell(code)).collect();
+    let mut line = Vec::new();
     for row in &ranking.rows {
-        writer.write_field(&days[row.day as usize])?;
-        writer.write_field(ranking.codes[row.code as usize].as_bytes())?;
+        line.clear();
+        line.extend_from_slice(days[row.day as usize].as_bytes());
+        line.push(b',');
+        line.extend_from_slice(codes[row.code as usize].as_bytes());
         for value in [Some(row.close), row.sort_value, row.volume] {
-            cell.clear();
+            line.push(b',');
             if let Some(value) = value {
-                number(value, &mut cell);
+                number(value, &mut line);
             }
-            writer.write_field(&cell)?;
         }
-        writer.write_field(itoa::Buffer::new().format(row.rank))?;
-        writer.write_record(None::<&[u8]>)?;
+        line.push(b',');
+        line.extend_from_slice(itoa::Buffer::new().format(row.rank).as_bytes());
+        line.push(b'\n');
+        out.write_all(&line)?;
     }
-    writer.flush()
+    out.flush()
+}
+
+/// A text as a cell of CSV (RFC 4180). Everything else in a row is a number, so a library's writer, which
+/// looks at every byte for quotes, would be half of the work.
+fn csv_cell(text: &str) -> Cow<'_, str> {
+    if text.contains(['"', ',', '\n', '\r']) {
+        Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
+    } else {
+        Cow::Borrowed(text)
+    }
 }
 
 /// What is the same in many rows, ready to be copied.

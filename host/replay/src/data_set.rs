@@ -91,6 +91,8 @@ pub struct DataSet {
     pub tick_changes: Vec<TickChange>,
     /// Splits of the instruments by the daily bar files, in the order of their dates.
     pub ex_rights: Vec<ExRights>,
+    /// Whether daily bar files tell the splits of the run's days; what looks like one is none then.
+    pub has_factors: bool,
     /// The last close of each instrument before the first day, where one was found.
     pub base_prices: Vec<Option<Price>>,
     /// The exchange's business days.
@@ -164,6 +166,7 @@ impl DataRequest {
             has_rows: vec![false; codes.len()],
             inputs: Vec::new(),
             factor_inputs: Vec::new(),
+            has_factors: false,
         };
         for source in &sources {
             loader.take(source, observer)?;
@@ -173,12 +176,10 @@ impl DataRequest {
         if let Some((instrument, _)) = missing {
             return Err(self.no_data(instrument));
         }
-        let ex_rights = loader.ex_rights(&self.folder, (first, last), observer)?;
         let bars_from = self.granularity.bars().map(|_| bars_from(&loader.inputs));
         let rows = loader.inputs.iter().map(|input| input.rows).sum();
-        // They are no rows of the run.
-        loader.inputs.append(&mut loader.factor_inputs);
-        let series = match loader.series {
+        let series = std::mem::replace(&mut loader.series, Series::Trades(Vec::new()));
+        let series = match series {
             Series::Trades(series) => MarketSeries::of_trades(series),
             Series::Bars(series) => MarketSeries::of_bars(series),
         };
@@ -202,12 +203,19 @@ impl DataRequest {
         };
         let search = Search { store: &loader.store, codes: &codes, first: range.0, read: &read };
         let before = self.before(&search, &calendar, observer)?;
+        // Splits between the last close and the first day count too.
+        let closes = before.iter().filter_map(Before::close).map(|(date, _)| date);
+        let splits_from = closes.min().map_or(first, |date| date.min(first));
+        let ex_rights = loader.ex_rights(&self.folder, (splits_from, last), observer)?;
+        // They are no rows of the run.
+        loader.inputs.append(&mut loader.factor_inputs);
         let mut data = DataSet {
             series,
             inputs: loader.inputs,
             instruments: Vec::new(),
             tick_changes: Vec::new(),
             base_prices: before_first(&before, &ex_rights, range.0),
+            has_factors: loader.has_factors,
             ex_rights,
             calendar,
             notes: Vec::new(),
@@ -242,7 +250,8 @@ impl DataRequest {
             data.instruments.push(found.instrument);
             data.tick_changes.extend(found.changes);
             data.notes.push(found.note);
-            data.notes.push(format!("{id}: {}", before.words(data.range.0)));
+            data.notes
+                .push(format!("{id}: {}", before.words(data.range.0, data.base_prices[index])));
         }
         data.tick_changes.sort_by_key(|change| (change.date, change.instrument));
         Ok(())
@@ -332,6 +341,8 @@ struct Loader<'a> {
     inputs: Vec<InputFile>,
     /// Daily files of which only the factors count.
     factor_inputs: Vec<InputFile>,
+    /// Whether a daily file told factors, changes or not.
+    has_factors: bool,
 }
 
 impl Loader<'_> {
@@ -440,6 +451,7 @@ impl Loader<'_> {
                     found.push(ExRights { date: ts_event.jst_date(), instrument, adjustment });
                 }
             }
+            self.has_factors = true;
             self.note_factors(&name, &segments);
         }
         found.sort_by_key(|ex_rights| (ex_rights.date, ex_rights.instrument));

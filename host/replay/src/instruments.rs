@@ -213,6 +213,9 @@ impl Finder<'_> {
         if let Some(row) = row {
             self.check_complete(id, row, said_lot, said_ticks)?;
         }
+        for later in self.later_rows(code) {
+            self.check_complete(id, later, said_lot, said_ticks)?;
+        }
         let (lot, lot_from) = match (said_lot, row.and_then(|row| row.lot)) {
             (Some(lot), _) => (lot, "as asked for"),
             (None, Some(lot)) => (lot, "from instruments.csv"),
@@ -242,8 +245,23 @@ impl Finder<'_> {
         for change in &changes {
             note.push_str(&format!("; ticks {} from {} on", change.ticks, change.date));
         }
+        if said_lot.is_none() {
+            for later in self.later_rows(code).filter(|row| row.lot.is_some_and(|its| its != lot)) {
+                let (lot, from) = later.lot.zip(later.from).unwrap_or_default();
+                note.push_str(&format!(
+                    "; from {from} on the lot is {lot}, which a run does not follow"
+                ));
+            }
+        }
         let instrument = Instrument { id: id.clone(), lot, ticks };
         Ok(Found { instrument, changes, note })
+    }
+
+    /// Rows of the table that begin inside the run.
+    fn later_rows(&self, code: VendorCode) -> impl Iterator<Item = &InstrumentRow> {
+        let rows = self.table.into_iter().flat_map(move |table| table.rows(code));
+        let (first, last) = (self.first, self.last);
+        rows.filter(move |row| row.from.is_some_and(|from| first < from && from <= last))
     }
 
     fn why_no_row(&self) -> String {
@@ -272,7 +290,7 @@ impl Finder<'_> {
             instrument: id.clone(),
             what,
             file: self.folder.join(INSTRUMENTS_FILE).display().to_string(),
-            date: self.first,
+            date: row.from.map_or(self.first, |from| from.max(self.first)),
             market: if row.market.is_empty() { "unknown".to_owned() } else { row.market.clone() },
             flags,
         })

@@ -162,7 +162,12 @@ impl RunRequest {
         let mut driver = Watched::new(driver, watch);
         let totals = replay(data.series.days(), &mut instance, options, sink, &mut driver);
         observer.run_ends();
-        Ok(totals?)
+        let mut totals = totals?;
+        if data.has_factors {
+            // A price gap is no split that nobody has told.
+            totals.warnings.clear();
+        }
+        Ok(totals)
     }
 
     pub(crate) fn manifest(

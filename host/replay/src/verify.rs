@@ -5,17 +5,17 @@
 //! empty cache, so that data are decoded and the strategy is compiled anew.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use domain::{GuestLimit, InstrumentId, Money};
 use exchange::ExecutionModel;
-use results::RunStatus;
-use results::output::{InputFile, MANIFEST_FILE, Manifest, ReadError, read_json};
-use results::sink::TotalsOnly;
+use results::output::{InputFile, MANIFEST_FILE, Manifest, REPORT_FILE, ReadError, read_json};
+use results::{RunFolder, RunStatus};
 use sandbox::{CallPath, Limits, StrategyModule};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::data_set::{DataRequest, DataSet, Granularity};
 use crate::driver::Unpaced;
@@ -30,6 +30,9 @@ use crate::strategies::Strategies;
 const WINDOW: u32 = 1;
 /// What may differ: how many trades were handed over at once, and the program that wrote it down.
 const NOT_COMPARED: [&str; 2] = ["window", "kumiki_version"];
+
+/// What the data folder alone decides.
+const FOLDER_SAYS: [&str; 3] = ["lot", "notes", "ticks"];
 
 /// Which run is made again, and from what.
 #[derive(Debug, Clone)]
@@ -112,6 +115,15 @@ impl Verification {
     pub fn is_same(&self) -> bool {
         self.inputs_changed.is_empty() && self.runs.iter().all(|run| run.differences.is_empty())
     }
+
+    /// Whether it was made from something else: a data file or the strategy, or what the folder says of
+    /// lots, price steps and base prices, which no strategy can change.
+    #[must_use]
+    pub fn is_from_other_data(&self) -> bool {
+        let is_given = |one: &Difference| FOLDER_SAYS.contains(&one.what.as_str());
+        !self.inputs_changed.is_empty()
+            || self.runs.iter().flat_map(|run| &run.differences).any(is_given)
+    }
 }
 
 /// What is read of a manifest; the rest is only compared.
@@ -179,15 +191,20 @@ impl VerifyRequest {
         for path in paths {
             let module = request.strategies.load_for(&request.strategy, Some(path));
             let module = module.map_err(RequestError::from)?;
-            let again = run_again(&request, &module, &data, &options, observer)?;
+            let out = self.strategies.cache.join(format!("again-{}", path.as_str()));
+            let again = run_again(&request, &module, &data, &options, &out, observer)?;
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
             found.runs.push(RunAgain {
                 path: path.as_str(),
                 event_log_digest: again.event_log_digest,
-                differences: differences(&manifest, &now),
+                differences: [differences(&manifest, &now), self.files_changed(&out)?].concat(),
             });
         }
         Ok(found)
+    }
+
+    fn files_changed(&self, again: &Path) -> Result<Vec<Difference>, VerifyError> {
+        files_changed(&self.folder, again).map_err(|error| self.damaged(&error))
     }
 
     fn damaged(&self, problem: &impl ToString) -> VerifyError {
@@ -226,7 +243,10 @@ impl VerifyRequest {
                         .map_err(|error: String| self.damaged(&error))?,
                 },
             },
-            strategy: self.strategy.clone().unwrap_or_else(|| recorded.component.name.clone()),
+            strategy: match &self.strategy {
+                Some(strategy) => strategy.clone(),
+                None => self.built_in(&recorded.component.name)?,
+            },
             strategies: self.strategies.clone(),
             parameters: recorded.parameters.clone(),
             cash,
@@ -235,6 +255,16 @@ impl VerifyRequest {
             window: WINDOW,
             out: None,
         })
+    }
+
+    /// The name of a built-in strategy; a folder of somebody else names no file of this machine.
+    fn built_in(&self, name: &str) -> Result<String, VerifyError> {
+        let is_plain =
+            |letter: char| letter.is_ascii_alphanumeric() || letter == '-' || letter == '_';
+        if name.chars().all(is_plain) {
+            return Ok(name.to_owned());
+        }
+        Err(self.damaged(&format!("its strategy `{name}` is no built-in one; name the file")))
     }
 
     /// The limits of a manifest.
@@ -256,13 +286,50 @@ fn run_again(
     module: &StrategyModule,
     data: &DataSet,
     options: &ReplayOptions,
+    out: &Path,
     observer: &mut dyn RunObserver,
 ) -> Result<Manifest, VerifyError> {
-    let totals = request.replay(module, data, options, &mut TotalsOnly, &mut Unpaced, observer)?;
+    let mut folder =
+        RunFolder::create(out, &request.data.instruments).map_err(RequestError::from)?;
+    let totals = request.replay(module, data, options, &mut folder, &mut Unpaced, observer)?;
     if totals.status == RunStatus::Interrupted {
         return Err(VerifyError::Stopped);
     }
-    Ok(request.manifest(options, &totals, module, data))
+    let manifest = request.manifest(options, &totals, module, data);
+    folder.finish(&manifest, &totals).map_err(RequestError::from)?;
+    Ok(manifest)
+}
+
+/// The files of the run made again that are not in the folder as they are, byte for byte. Manifest and
+/// page say the window too, and are made from what is compared.
+fn files_changed(folder: &Path, again: &Path) -> std::io::Result<Vec<Difference>> {
+    let mut changed = Vec::new();
+    let mut names: Vec<_> = std::fs::read_dir(again)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<std::io::Result<_>>()?;
+    names.sort();
+    for name in names {
+        if name == MANIFEST_FILE || name == REPORT_FILE {
+            continue;
+        }
+        let was = match std::fs::read(folder.join(&name)) {
+            Ok(was) => Some(was),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            Err(error) => return Err(error),
+        };
+        let is = std::fs::read(again.join(&name))?;
+        if was.as_ref() != Some(&is) {
+            let told = |bytes: Option<&[u8]>| {
+                bytes.map_or_else(String::new, |bytes| format!("xxh3_64 {:016x}", xxh3_64(bytes)))
+            };
+            changed.push(Difference {
+                what: format!("the file {}", name.to_string_lossy()),
+                was: told(was.as_deref()),
+                is: told(Some(&is)),
+            });
+        }
+    }
+    Ok(changed)
 }
 
 /// The strategy and the data files that are not those of the run.

@@ -41,6 +41,11 @@ struct Averages {
     /// kept prices stand multiplied with the old shares and new ones with the new shares, so both
     /// count the same shares, and nothing is rounded: averages that are equal stay equal.
     scale: i64,
+    /// How the averages stood when the last order was sent.
+    sent: Ordering,
+    /// They stood so when an order was rejected: the same order would be rejected again, so none is sent
+    /// until they stand otherwise.
+    rejected: Option<Ordering>,
 }
 
 impl SmaCross {
@@ -68,11 +73,17 @@ impl SmaCross {
         if !averages.push(price.units()) || context.has_working_orders(instrument) {
             return;
         }
-        match averages.compare() {
+        let stands = averages.compare();
+        if averages.rejected.is_some() && !averages.may_send(stands) {
+            return;
+        }
+        match stands {
             Ordering::Greater if context.position(instrument).is_flat() => {
+                averages.sent = stands;
                 send(context, instrument, Side::Buy, self.quantity);
             }
             Ordering::Less if context.position(instrument).is_long() => {
+                averages.sent = stands;
                 let held = context.position(instrument).shares();
                 send(context, instrument, Side::Sell, held);
             }
@@ -98,7 +109,20 @@ impl Averages {
             sum_fast: 0,
             sum_slow: 0,
             scale: 1,
+            sent: Ordering::Equal,
+            rejected: None,
         }
+    }
+
+    /// Whether the averages stand otherwise than when an order was rejected.
+    #[cold]
+    #[inline(never)]
+    fn may_send(&mut self, stands: Ordering) -> bool {
+        let may = self.rejected != Some(stands);
+        if may {
+            self.rejected = None;
+        }
+        may
     }
 
     /// Takes in a split: the kept prices go on as prices of the new shares.
@@ -200,6 +224,13 @@ impl Strategy for SmaCross {
 
     fn on_bar(&mut self, context: &mut Context, bar: &Bar) {
         self.on_price(context, bar.instrument, bar.close);
+    }
+
+    fn on_order_event(&mut self, _: &mut Context, event: &OrderEvent) {
+        if event.status == OrderStatus::Rejected {
+            let averages = self.averages(event.instrument);
+            averages.rejected = Some(averages.sent);
+        }
     }
 
     fn on_account_event(&mut self, _: &mut Context, event: &AccountEvent) {

@@ -36,9 +36,16 @@ impl Before {
         self.close.as_ref().map(|close| (close.at.jst_date(), close.price))
     }
 
-    /// The base price of the first day, in words.
-    pub(super) fn words(&self, first: JstDate) -> String {
+    /// The base price of the first day, in words; `base` is it as shares are counted on that day.
+    pub(super) fn words(&self, first: JstDate, base: Option<Price>) -> String {
         match &self.close {
+            Some(Close { at, price, file }) if base.is_some_and(|base| base != *price) => {
+                let base = base.unwrap_or(*price);
+                let date = at.jst_date();
+                format!(
+                    "base price of {first}: {base}, which is {price} of {date} in {file} after splits"
+                )
+            }
             Some(Close { at, price, file }) => {
                 format!("base price of {first}: {price}, of {} in {file}", at.jst_date())
             }
