@@ -28,10 +28,10 @@ typedef struct {
   int64_t sum_fast, sum_slow;
   // What a price is multiplied with after splits, so that nothing is rounded; 0 and 1 are none.
   int64_t scale;
-  // How the averages stood when the last order was sent, and when one was rejected: the same order
-  // would be rejected again, so none is sent until they stand otherwise.
-  int sent, rejected;
-  bool was_rejected;
+  // Whether the last order was a sell, and the day in Japan on which a buy and a sell were rejected
+  // last: the same order would be rejected again, so that side waits for the next day.
+  bool sent_sell;
+  uint64_t rejected_on[2];
   // The order that is not done; there is one at most.
   char working[ID_BYTES];
   // Shares held, once the host was asked.
@@ -74,6 +74,18 @@ static bool push(instrument_t *own, int64_t price) {
   return own->seen == slow;
 }
 
+// The day in Japan of the event being handled, counted from 1970.
+static uint64_t today(void) {
+  const uint64_t hour = 3600000000000;
+  return (now + 9 * hour) / (24 * hour);
+}
+
+static bool may_send(instrument_t *own, bool is_sell) {
+  if (own->rejected_on[is_sell] == today()) return false;
+  own->sent_sell = is_sell;
+  return true;
+}
+
 // The kept prices go on as prices of the new shares.
 static void split(instrument_t *own, int64_t old, int64_t new) {
   int64_t scale = (own->scale > 1 ? own->scale : 1) * new, sum;
@@ -82,7 +94,7 @@ static void split(instrument_t *own, int64_t old, int64_t new) {
     memset(own->prices, 0, (size_t)slow * sizeof(int64_t));
     own->oldest = own->seen = 0;
     own->sum_fast = own->sum_slow = own->scale = 0;
-    own->was_rejected = false;
+    own->rejected_on[0] = own->rejected_on[1] = 0;
     return;
   }
   own->scale = scale;
@@ -131,15 +143,11 @@ static bool on_price(uint64_t ts_event, uint16_t index, int64_t price) {
   instrument_t *own = &instruments[index];
   if (!push(own, price) || own->working[0] != '\0') return false;
   int compared = compare(own);
-  if (own->was_rejected && compared == own->rejected) return false;
-  own->was_rejected = false;
-  if (compared > 0 && held(index) == 0) {
-    own->sent = compared;
+  if (compared > 0 && held(index) == 0 && may_send(own, false)) {
     send(index, KUMIKI_STRATEGY_TYPES_ORDER_SIDE_BUY, quantity);
     return true;
   }
-  if (compared < 0 && held(index) > 0) {
-    own->sent = compared;
+  if (compared < 0 && held(index) > 0 && may_send(own, true)) {
     send(index, KUMIKI_STRATEGY_TYPES_ORDER_SIDE_SELL, (uint64_t)held(index));
     return true;
   }
@@ -196,8 +204,7 @@ void exports_kumiki_strategy_guest_on_order_events(
     now = event->ts_event;
     own->knows_held = false;
     if (event->status == KUMIKI_STRATEGY_TYPES_ORDER_STATUS_REJECTED) {
-      own->rejected = own->sent;
-      own->was_rejected = true;
+      own->rejected_on[own->sent_sell] = today();
     }
     bool is_ours = id->len == strlen(own->working) && !memcmp(id->ptr, own->working, id->len);
     if (is_ours && is_final(event->status)) own->working[0] = '\0';

@@ -16,6 +16,12 @@ let strategy;
 /** Time of the event being handled. */
 let now = 0n;
 
+/** The day in Japan of the event being handled, counted from 1970. */
+function today() {
+  const hour = 3_600_000_000_000n;
+  return (now + 9n * hour) / (24n * hour);
+}
+
 /** What init answers instead of a strategy. */
 class Refusal extends Error {}
 
@@ -46,10 +52,16 @@ class Averages {
     this.oldest = this.seen = this.sumFast = this.sumSlow = 0;
     // What a price is multiplied with after splits, so that nothing is rounded.
     this.scale = 1;
-    // How the averages stood when the last order was sent, and when one was rejected: the same order
-    // would be rejected again, so none is sent until they stand otherwise.
-    this.sent = 0;
-    this.rejected = undefined;
+    // The side of the last order, and the day in Japan on which one of each side was rejected last: the
+    // same order would be rejected again, so that side waits for the next day.
+    this.sent = "buy";
+    this.rejectedOn = {};
+  }
+
+  maySend(side) {
+    if (this.rejectedOn[side] === today()) return false;
+    this.sent = side;
+    return true;
   }
 
   /** The kept prices go on as prices of the new shares. */
@@ -121,14 +133,10 @@ class SmaCross {
     // Whole numbers below 2^53 units: prices up to 900 billion yen.
     if (!averages.push(Number(price)) || this.working[instrument].size > 0) return false;
     const compared = averages.compare();
-    const stands = Math.sign(compared);
-    if (stands === averages.rejected) return false;
-    averages.rejected = undefined;
     if (compared === 0) return false;
     const held = (this.held[instrument] ??= getPosition(instrument).quantity);
-    averages.sent = stands;
-    if (compared > 0 && held === 0n) return this.send(instrument, "buy", this.quantity);
-    if (compared < 0 && held > 0n) return this.send(instrument, "sell", held);
+    if (compared > 0 && held === 0n && averages.maySend("buy")) return this.send(instrument, "buy", this.quantity);
+    if (compared < 0 && held > 0n && averages.maySend("sell")) return this.send(instrument, "sell", held);
     return false;
   }
 
@@ -201,7 +209,8 @@ class SmaCross {
       now = tsEvent;
       this.held[instrument] = undefined;
       if (status === "rejected") {
-        this.averages[instrument].rejected = this.averages[instrument].sent;
+        const averages = this.averages[instrument];
+        averages.rejectedOn[averages.sent] = today();
       }
       if (FINAL.has(status)) this.working[instrument].delete(clientOrderId);
     }

@@ -32,6 +32,12 @@ def count(given: dict, name: str, default: int, high: int | None) -> int:
     raise Err(f"parameter `{name}` is {json.dumps(value)}; it must be {wanted}")
 
 
+def day_of(now: int) -> int:
+    """The day in Japan, counted from 1970."""
+    hour = 3_600_000_000_000
+    return (now + 9 * hour) // (24 * hour)
+
+
 class Averages:
     """The sums of the last `fast` and the last `slow` prices of one instrument."""
 
@@ -42,10 +48,10 @@ class Averages:
         self.seen = self.sum_fast = self.sum_slow = 0
         # What a price is multiplied with after splits, so that nothing is rounded.
         self.scale = 1
-        # How the averages stood when the last order was sent, and when one was rejected: the same
-        # order would be rejected again, so none is sent until they stand otherwise.
-        self.sent = 0
-        self.rejected: int | None = None
+        # The side of the last order, and the day in Japan on which one of each side was rejected last:
+        # the same order would be rejected again, so that side waits for the next day.
+        self.sent = types.OrderSide.BUY
+        self.rejected_on: dict[types.OrderSide, int] = {}
 
     def push(self, price: int) -> bool:
         """Takes in a price; tells whether `slow` prices were seen."""
@@ -57,6 +63,12 @@ class Averages:
         if self.seen < self.slow:
             self.seen += 1
         return self.seen == self.slow
+
+    def may_send(self, side: types.OrderSide, now: int) -> bool:
+        if self.rejected_on.get(side) == day_of(now):
+            return False
+        self.sent = side
+        return True
 
     def split(self, old: int, new: int) -> None:
         """The kept prices go on as prices of the new shares."""
@@ -159,7 +171,7 @@ class SmaCross:
             self.held[event.instrument] = None
             if event.status == types.OrderStatus.REJECTED:
                 averages = self.averages[event.instrument]
-                averages.rejected = averages.sent
+                averages.rejected_on[averages.sent] = day_of(event.ts_event)
             if event.status in FINAL:
                 self.working[event.instrument].discard(event.client_order_id)
 
@@ -178,21 +190,14 @@ class SmaCross:
         if not averages.push(price) or self.working[instrument]:
             return False
         compared = averages.compare()
-        stands = (compared > 0) - (compared < 0)
-        if averages.rejected is not None:
-            if stands == averages.rejected:
-                return False
-            averages.rejected = None
         if compared == 0:
             return False
         held = self.held[instrument]
         if held is None:
             held = self.held[instrument] = portfolio.get_position(instrument).quantity
-        if compared > 0 and held == 0:
-            averages.sent = stands
+        if compared > 0 and held == 0 and averages.may_send(types.OrderSide.BUY, now):
             return self.send(instrument, types.OrderSide.BUY, self.quantity)
-        if compared < 0 and held > 0:
-            averages.sent = stands
+        if compared < 0 and held > 0 and averages.may_send(types.OrderSide.SELL, now):
             return self.send(instrument, types.OrderSide.SELL, held)
         return False
 

@@ -41,11 +41,12 @@ struct Averages {
     /// kept prices stand multiplied with the old shares and new ones with the new shares, so both
     /// count the same shares, and nothing is rounded: averages that are equal stay equal.
     scale: i64,
-    /// How the averages stood when the last order was sent.
-    sent: Ordering,
-    /// They stood so when an order was rejected: the same order would be rejected again, so none is sent
-    /// until they stand otherwise.
-    rejected: Option<Ordering>,
+    /// The side of the last order that was sent.
+    sent: Side,
+    /// The days, in Japan, on which a buy and a sell were rejected last. The same order would be rejected
+    /// again, so that side waits for the next day.
+    no_buys_on: Option<u64>,
+    no_sells_on: Option<u64>,
 }
 
 impl SmaCross {
@@ -73,23 +74,27 @@ impl SmaCross {
         if !averages.push(price.units()) || context.has_working_orders(instrument) {
             return;
         }
-        let stands = averages.compare();
-        if averages.rejected.is_some() && !averages.may_send(stands) {
-            return;
-        }
-        match stands {
+        match averages.compare() {
             Ordering::Greater if context.position(instrument).is_flat() => {
-                averages.sent = stands;
-                send(context, instrument, Side::Buy, self.quantity);
+                if averages.may_send(Side::Buy, context.now()) {
+                    send(context, instrument, Side::Buy, self.quantity);
+                }
             }
             Ordering::Less if context.position(instrument).is_long() => {
-                averages.sent = stands;
-                let held = context.position(instrument).shares();
-                send(context, instrument, Side::Sell, held);
+                if averages.may_send(Side::Sell, context.now()) {
+                    let held = context.position(instrument).shares();
+                    send(context, instrument, Side::Sell, held);
+                }
             }
             _ => {}
         }
     }
+}
+
+/// The day in Japan, counted from 1970.
+const fn day_of(now: Timestamp) -> u64 {
+    const HOUR_NANOS: u64 = 3_600_000_000_000;
+    (now.0 + 9 * HOUR_NANOS) / (24 * HOUR_NANOS)
 }
 
 #[cold]
@@ -109,20 +114,31 @@ impl Averages {
             sum_fast: 0,
             sum_slow: 0,
             scale: 1,
-            sent: Ordering::Equal,
-            rejected: None,
+            sent: Side::Buy,
+            no_buys_on: None,
+            no_sells_on: None,
         }
     }
 
-    /// Whether the averages stand otherwise than when an order was rejected.
-    #[cold]
-    #[inline(never)]
-    fn may_send(&mut self, stands: Ordering) -> bool {
-        let may = self.rejected != Some(stands);
+    /// Whether no order of this side was rejected on this day; it is the last one sent then.
+    fn may_send(&mut self, side: Side, now: Timestamp) -> bool {
+        let rejected_on = match side {
+            Side::Buy => self.no_buys_on,
+            Side::Sell => self.no_sells_on,
+        };
+        let may = rejected_on.is_none_or(|day| day != day_of(now));
         if may {
-            self.rejected = None;
+            self.sent = side;
         }
         may
+    }
+
+    /// The last order was rejected.
+    fn reject(&mut self, now: Timestamp) {
+        match self.sent {
+            Side::Buy => self.no_buys_on = Some(day_of(now)),
+            Side::Sell => self.no_sells_on = Some(day_of(now)),
+        }
     }
 
     /// Takes in a split: the kept prices go on as prices of the new shares.
@@ -228,8 +244,7 @@ impl Strategy for SmaCross {
 
     fn on_order_event(&mut self, _: &mut Context, event: &OrderEvent) {
         if event.status == OrderStatus::Rejected {
-            let averages = self.averages(event.instrument);
-            averages.rejected = Some(averages.sent);
+            self.averages(event.instrument).reject(event.ts_event);
         }
     }
 
