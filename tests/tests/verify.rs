@@ -98,6 +98,30 @@ fn what_changed_is_named() {
 }
 
 #[test]
+fn every_file_is_compared() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let fills = user.path("run/fills.csv");
+    let text = fs::read_to_string(&fills).unwrap();
+    fs::write(&fills, text.replacen("7203.TSE", "9984.TSE", 1)).unwrap();
+    fs::remove_file(user.path("run/orders.json")).unwrap();
+    let (said, value) = verified(&user, "run");
+    assert_eq!((said.code, value["verdict"].as_str()), (4, Some("different")), "{said:?}");
+    let told = value["found"]["runs"][0]["differences"].to_string();
+    assert!(told.contains("the file fills.csv") && told.contains("the file orders.json"), "{told}");
+}
+
+#[test]
+fn what_the_folder_says_of_instruments_is_no_strategy_s_fault() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let table = "code,name,market,lot,ticks,from,to\n7203,T,0111,100,topix500,,\n";
+    fs::write(user.path("data/instruments.csv"), table).unwrap();
+    let (said, value) = verified(&user, "run");
+    assert_eq!((said.code, value["verdict"].as_str()), (5, Some("inputs changed")), "{said:?}");
+}
+
+#[test]
 fn folders_that_cannot_be_verified_say_why() {
     let user = UserFolder::with_sample(1, 500);
     user.good(&format!("{RUN} {SMALL} --out run"));
@@ -108,6 +132,7 @@ fn folders_that_cannot_be_verified_say_why() {
             "was interrupted by a person",
         ),
         (("\"granularity\": \"trade\"", "\"granularity\": \"week\""), "granularity week"),
+        (("\"name\": \"sma-cross\"", "\"name\": \"../sma-cross\""), "is no built-in one"),
         (("\"lot_asked\": \"\",", ""), "missing field `lot_asked`"),
     ] {
         assert!(text.contains(change.0), "{}", change.0);

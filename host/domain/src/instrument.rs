@@ -548,6 +548,12 @@ mod tests {
     }
 
     #[test]
+    fn a_step_wider_than_the_range_leaves_the_range() {
+        let limits = DailyLimits::around(Price::from_yen(1_000));
+        assert_eq!(limits.aligned(TickTable::Fixed(Price::from_yen(5_000))), limits);
+    }
+
+    #[test]
     fn prices_move_to_the_grid() {
         let moved = |price: &str| {
             let price: Price = price.parse().unwrap();

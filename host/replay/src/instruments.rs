@@ -341,6 +341,19 @@ mod tests {
         finder.find(InstrumentIx(0), &id, id.vendor_code().unwrap(), before.map(PriceGrid::of))
     }
 
+    #[test]
+    fn rows_that_begin_inside_the_run_are_looked_at() {
+        let none = InstrumentChoices::default();
+        let empty = "1306,T,0109,10,etf,,2025-01-07\n1306,T,0109,,,2025-01-08,\n";
+        let Err(InstrumentsError::Incomplete { date, .. }) = find(Some(empty), &none, None) else {
+            panic!("lot and ticks are not known from 8 January on");
+        };
+        assert_eq!(date.to_string(), "2025-01-08");
+        let lots = "1306,T,0111,100,normal,,2025-01-07\n1306,T,0111,1000,normal,2025-01-08,\n";
+        let told = note(Some(lots), &none, None);
+        assert!(told.contains("from 2025-01-08 on the lot is 1000"), "{told}");
+    }
+
     fn note(table: Option<&str>, choices: &InstrumentChoices, before: Option<&[i64]>) -> String {
         find(table, choices, before).unwrap().note
     }

@@ -75,16 +75,18 @@ impl SmaCross {
             return;
         }
         match averages.compare() {
-            Ordering::Greater if context.position(instrument).is_flat() => {
-                if averages.may_send(Side::Buy, context.now()) {
-                    send(context, instrument, Side::Buy, self.quantity);
-                }
+            Ordering::Greater
+                if context.position(instrument).is_flat()
+                    && averages.may_send(Side::Buy, context.now()) =>
+            {
+                send(context, instrument, Side::Buy, self.quantity);
             }
-            Ordering::Less if context.position(instrument).is_long() => {
-                if averages.may_send(Side::Sell, context.now()) {
-                    let held = context.position(instrument).shares();
-                    send(context, instrument, Side::Sell, held);
-                }
+            Ordering::Less
+                if context.position(instrument).is_long()
+                    && averages.may_send(Side::Sell, context.now()) =>
+            {
+                let held = context.position(instrument).shares();
+                send(context, instrument, Side::Sell, held);
             }
             _ => {}
         }
