@@ -373,10 +373,9 @@ mod tests {
              2025-01-06; there is no instruments.csv"
         );
         let later = "1306,,,10,etf,2025-01-07,\n";
-        assert!(
-            note(Some(later), &none, None)
-                .ends_with("instruments.csv has no row of it on that day")
-        );
+        assert!(note(Some(later), &none, None).contains(
+            "instruments.csv has no row of it on that day; from 2025-01-07 on the lot is 10"
+        ));
         let rows = "1306,,0109,10,etf,2025-01-01,2025-01-31\n1306,,0109,10,normal,2025-02-01,\n";
         let found = find(Some(rows), &none, Some(&half_yen)).unwrap();
         assert_eq!(
