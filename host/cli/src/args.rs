@@ -12,6 +12,7 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::guest_limit::{LimitChange, LimitError};
 use domain::{InstrumentId, JstDate, Money, Quantity, VendorCode};
+use http_client::{Url, checked_address};
 use replay::Multiplier;
 use replay::instruments::{Choices, InstrumentChoices, TickChoice, choice_of};
 use results::report::RUNS_COMPARED_MAX;
@@ -620,6 +621,11 @@ fn parse_date(text: &str) -> Result<JstDate, String> {
 /// Ends the program as wrong arguments do, for what only shows when they are looked at together.
 pub(crate) fn refuse(problem: &str) -> ! {
     end(&Cli::command().error(ErrorKind::ValueValidation, problem))
+}
+
+/// The address in the argument `name`. A wrong one ends the program as wrong arguments do.
+pub(crate) fn address(name: &str, text: &str) -> Url {
+    checked_address(text).unwrap_or_else(|problem| refuse(&format!("{name}: {problem}")))
 }
 
 /// The arguments of this process. Wrong ones end it, and so do wishes for help.

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use domain::clock::wall_now;
 use domain::{ExchangeCalendar, JstDate};
-use http_client::{CancellationToken, Network, RequestPolicy, checked_address};
+use http_client::{CancellationToken, Network, RequestPolicy};
 use marketdata::calendar_file::{CALENDAR_FILE, calendar_of, read_calendar, read_rows, write_rows};
 use marketdata::instruments::{INSTRUMENTS_FILE, topix500_from};
 use marketdata::{InstrumentTable, Inventory, Master, Period};
@@ -14,7 +14,7 @@ use update::VENDOR_KEY;
 use update::source::VendorSource;
 
 use crate::Ending;
-use crate::args::{CalendarArgs, Every, InstrumentsArgs, VendorArgs, refuse};
+use crate::args::{CalendarArgs, Every, InstrumentsArgs, VendorArgs, address};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::terminal::grouped;
@@ -88,8 +88,7 @@ fn periods(folder: &Path) -> Result<Vec<Period>> {
 }
 
 fn vendor(args: &VendorArgs, cancel: &CancellationToken) -> Result<VendorSource> {
-    let url = checked_address(&args.vendor_url)
-        .unwrap_or_else(|problem| refuse(&format!("--vendor-url: {problem}")));
+    let url = address("--vendor-url", &args.vendor_url);
     let key = VENDOR_KEY.find()?;
     let network = Network::new(cancel.clone()).context("cannot prepare for the network")?;
     let (policy, today) = (RequestPolicy::default(), wall_now().jst_date());

@@ -7,7 +7,7 @@ use std::io::IsTerminal;
 use anyhow::{Context, Result, bail};
 use domain::clock::wall_now;
 use domain::{JstDate, TsNanos};
-use http_client::{CancellationToken, Network, RequestPolicy, checked_address};
+use http_client::{CancellationToken, Network, RequestPolicy};
 use keys::{Key, KeyError};
 use pricestore::DataDir;
 use secrecy::SecretString;
@@ -21,7 +21,7 @@ use update::{
 };
 
 use crate::Ending;
-use crate::args::{Format, UpdateArgs, refuse};
+use crate::args::{Format, UpdateArgs, address, refuse};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 
@@ -95,10 +95,7 @@ fn sources(
     options: &JobOptions,
     cancel: &CancellationToken,
 ) -> Result<Vec<SourceSlot>> {
-    let address = |name: &str, text: &str| {
-        checked_address(text).unwrap_or_else(|problem| refuse(&format!("{name}: {problem}")))
-    };
-    let vendor_url = address("--vendor-url", &args.vendor_url);
+    let vendor_url = address("--vendor-url", &args.vendor.vendor_url);
     let public_url = address("--public-url", &args.public_url);
     let network = Network::new(cancel.clone()).context("cannot prepare for the network")?;
     let policy = RequestPolicy::default();
@@ -107,7 +104,7 @@ fn sources(
         None => options.data.path().join("cache"),
     };
     let cache = DayCache::new(&cache_folder, SourceKind::Vendor);
-    let (rate, today) = (args.vendor_rate, options.now.jst_date());
+    let (rate, today) = (args.vendor.vendor_rate, options.now.jst_date());
     let vendor = secret(VENDOR_KEY).and_then(|key| {
         VendorSource::new(&network, &vendor_url, &key, rate, policy, Some(cache), today)
             .map(|source| source.fresh(options.refetch))

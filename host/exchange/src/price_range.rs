@@ -12,7 +12,7 @@ const WIDER: i64 = 4;
 /// Notes of left ranges that one run keeps; more are only counted.
 const NOTES_MAX: usize = 20;
 /// Every price.
-const ANY: DailyLimits =
+pub(crate) const ANY: DailyLimits =
     DailyLimits { low: Price::from_units(i64::MIN + 1), high: Price::from_units(i64::MAX - 1) };
 
 /// The prices of one instrument's day.

@@ -183,28 +183,26 @@ impl VerifyRequest {
             return Ok(found);
         }
         let options = request.options(&data);
+        let mut modules = vec![module];
         // Where the direct path cannot be taken there is no other than the general one.
-        let paths = match module.call_path() {
-            CallPath::Direct => vec![CallPath::Direct, CallPath::General],
-            CallPath::General => vec![CallPath::General],
-        };
-        for path in paths {
-            let module = request.strategies.load_for(&request.strategy, Some(path));
-            let module = module.map_err(RequestError::from)?;
-            let out = self.strategies.cache.join(format!("again-{}", path.as_str()));
+        if modules[0].call_path() == CallPath::Direct {
+            let general = request.strategies.load_for(&request.strategy, Some(CallPath::General));
+            modules.push(general.map_err(RequestError::from)?);
+        }
+        for module in modules {
+            let path = module.call_path().as_str();
+            let out = self.strategies.cache.join(format!("again-{path}"));
             let again = run_again(&request, &module, &data, &options, &out, observer)?;
+            let changed =
+                files_changed(&self.folder, &out).map_err(|error| self.damaged(&error))?;
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
             found.runs.push(RunAgain {
-                path: path.as_str(),
+                path,
                 event_log_digest: again.event_log_digest,
-                differences: [differences(&manifest, &now), self.files_changed(&out)?].concat(),
+                differences: [differences(&manifest, &now), changed].concat(),
             });
         }
         Ok(found)
-    }
-
-    fn files_changed(&self, again: &Path) -> Result<Vec<Difference>, VerifyError> {
-        files_changed(&self.folder, again).map_err(|error| self.damaged(&error))
     }
 
     fn damaged(&self, problem: &impl ToString) -> VerifyError {

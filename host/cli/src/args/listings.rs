@@ -32,6 +32,7 @@ pub(crate) enum Every {
     Day,
 }
 
+/// The market-data vendor; the same under every command that asks it.
 #[derive(Debug, Args)]
 pub(crate) struct VendorArgs {
     /// Where the market-data vendor is.

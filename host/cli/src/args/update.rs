@@ -5,11 +5,11 @@ use std::path::PathBuf;
 use clap::Args;
 use domain::JstDate;
 use update::IssueCode;
-use update::limits::{CODES_MAX, DAYS_MAX, PUBLIC_RATE, RATE_MAX, VENDOR_RATE};
-use update::source::{PUBLIC_URL, VENDOR_URL};
+use update::limits::{CODES_MAX, DAYS_MAX, PUBLIC_RATE, RATE_MAX};
+use update::source::PUBLIC_URL;
 
 use super::rank::DataArgs;
-use super::{Format, parse_date};
+use super::{Format, VendorArgs, parse_date};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -69,16 +69,8 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(crate) refetch: bool,
 
-    /// Where the market-data vendor is.
-    #[arg(long, value_name = "URL", default_value = VENDOR_URL)]
-    pub(crate) vendor_url: String,
-
-    /// Requests a minute to the vendor; its plans allow 5, 60, 120 or 500.
-    #[arg(
-        long, value_name = "N", default_value_t = VENDOR_RATE,
-        value_parser = clap::value_parser!(u32).range(1..=i64::from(RATE_MAX))
-    )]
-    pub(crate) vendor_rate: u32,
+    #[command(flatten)]
+    pub(crate) vendor: VendorArgs,
 
     /// Where the public source is.
     #[arg(long, value_name = "URL", default_value = PUBLIC_URL)]

@@ -318,18 +318,7 @@ impl<S: BarSink> Lines for BarReader<'_, S> {
         self.sequences.code_count()
     }
 
-    fn lines(&mut self, block: &[u8]) -> Result<(), Fault> {
-        let mut start = 0;
-        for end in memchr_iter(b'\n', block) {
-            self.line += 1;
-            let line = &block[start..end];
-            self.row_or_report(line)?;
-            start = end + 1;
-        }
-        Ok(())
-    }
-
-    fn last_line(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn next_line(&mut self, line: &[u8]) -> Result<(), Fault> {
         self.line += 1;
         self.row_or_report(line)
     }

@@ -3,7 +3,6 @@
 
 use domain::adjustment::Adjustment;
 use domain::session;
-use memchr::memchr_iter;
 
 use crate::catalog::BarFile;
 use crate::error::{CellProblem, DataError, LineProblem};
@@ -139,17 +138,7 @@ impl Lines for FactorReader<'_> {
         self.sequences.code_count()
     }
 
-    fn lines(&mut self, block: &[u8]) -> Result<(), Fault> {
-        let mut start = 0;
-        for end in memchr_iter(b'\n', block) {
-            self.line += 1;
-            self.row(&block[start..end])?;
-            start = end + 1;
-        }
-        Ok(())
-    }
-
-    fn last_line(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn next_line(&mut self, line: &[u8]) -> Result<(), Fault> {
         self.line += 1;
         self.row(line)
     }

@@ -201,7 +201,7 @@ impl<S: TradeSink> Lines for RowReader<'_, S> {
         Ok(())
     }
 
-    fn last_line(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn next_line(&mut self, line: &[u8]) -> Result<(), Fault> {
         self.line += 1;
         self.general_row(line).or_else(|fault| self.report(fault))
     }

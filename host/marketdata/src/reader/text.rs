@@ -4,6 +4,8 @@ use std::fs::File;
 use std::io::Read;
 use std::path::Path;
 
+use memchr::memchr_iter;
+
 use crate::error::{DataError, HeaderProblem, LineProblem};
 use crate::limits::{LINE_BYTES_MAX, PROGRESS_BYTES};
 
@@ -25,11 +27,18 @@ pub(super) trait Lines {
     /// Codes asked for, or found when all were.
     fn code_count(&self) -> usize;
 
-    /// Handles whole lines, each with its line feed.
-    fn lines(&mut self, block: &[u8]) -> Result<(), Fault>;
+    /// Handles the next line, without its line feed.
+    fn next_line(&mut self, line: &[u8]) -> Result<(), Fault>;
 
-    /// Handles the text after the last line feed.
-    fn last_line(&mut self, line: &[u8]) -> Result<(), Fault>;
+    /// Handles whole lines, each with its line feed.
+    fn lines(&mut self, block: &[u8]) -> Result<(), Fault> {
+        let mut start = 0;
+        for end in memchr_iter(b'\n', block) {
+            self.next_line(&block[start..end])?;
+            start = end + 1;
+        }
+        Ok(())
+    }
 }
 
 /// Reads a file once; `start` makes the reader of its lines once the header is known.
@@ -147,7 +156,7 @@ impl<R: Read> Text<'_, R> {
             return Ok(true);
         }
         if self.filled > 0 {
-            rows.last_line(&self.buffer[..self.filled])
+            rows.next_line(&self.buffer[..self.filled])
                 .map_err(|fault| fault.at(self.path, rows.line()))?;
         }
         Ok(false)

@@ -12,6 +12,7 @@ use proptest::prelude::*;
 
 use super::*;
 use crate::ExecutionModel;
+use crate::price_range::ANY;
 
 const TOYOTA: InstrumentIx = InstrumentIx(0);
 
@@ -21,10 +22,6 @@ const HELD: u64 = 5_000;
 /// Milliseconds after midnight in Japan: shortly before an open, both auctions that close, and in
 /// the middle of a session.
 const STARTS: [u64; 4] = [32_399_980, 34_200_000, 41_399_980, 55_799_980];
-
-/// A range that no trade leaves.
-const EVERY_PRICE: DailyLimits =
-    DailyLimits { low: Price::from_units(i64::MIN + 1), high: Price::from_units(i64::MAX - 1) };
 
 /// Kind, sells, price in yen, lots, and the step before which it is sent.
 type Draw = (u8, bool, i64, u64, usize);
@@ -352,7 +349,7 @@ fn a_row_that_moves_something_is_seen() {
 fn what_matters_depends_on_the_kind_of_order() {
     let mut book = Book::default();
     let hit_before = |auction: u64, book: &Book, touches, price: i64, quantity| {
-        let reach = reach(book, touches, TsNanos::from_nanos(auction), EVERY_PRICE);
+        let reach = reach(book, touches, TsNanos::from_nanos(auction), ANY);
         reach.is_hit_by(5, Price::from_yen(price).units(), quantity, 100)
     };
     let hit = |book: &Book, touches, price, quantity| hit_before(6, book, touches, price, quantity);
