@@ -17,7 +17,7 @@ const CUTS: u64 = 500;
 /// Runs every seeded test with all its seeds and prints what each says of itself.
 pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u64>) -> Result<()> {
     let mut command = project.cargo();
-    command.args(["test", "--release", "--package", "replay", "--test", "driver_sessions"]);
+    command.args(["test", "--release", "--package", "replay", "--test", "suite"]);
     command.args(["--", "--nocapture", "a_script_of_a_paced_session"]);
     command.env("KUMIKI_SOAK_SESSIONS", sessions.unwrap_or(SESSIONS).to_string());
     process::run(&mut command)?;
@@ -28,8 +28,8 @@ pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u6
     command.env("KUMIKI_SOAK_MUTATIONS", mutations.unwrap_or(MUTATIONS).to_string());
     process::run(&mut command)?;
     let mut command = project.cargo();
-    command.args(["test", "--release", "--package", "replay", "--test", "cuts"]);
-    command.args(["--", "--nocapture"]);
+    command.args(["test", "--release", "--package", "replay", "--test", "suite"]);
+    command.args(["--", "--nocapture", "cuts::"]);
     command.env("KUMIKI_SOAK_CUTS", CUTS.to_string());
     process::run(&mut command)
 }

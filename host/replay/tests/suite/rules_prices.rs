@@ -1,0 +1,195 @@
+//! Rule F7's prices: base price, daily range, reserves and ticks, from nothing but what has traded before.
+
+use crate::common::{Market, Script, changed, limit, lives, market, run, told, until};
+use domain::{InstrumentIx, JstDate, Money, OrderSide, TickTable, TimeInForce};
+use replay::{ReplayOptions, TickChange};
+
+use OrderSide::{Buy, Sell};
+
+/// Nothing is known of the days before.
+fn unknown(change: impl FnOnce(&mut ReplayOptions)) -> ReplayOptions {
+    changed(|options| {
+        options.base_prices = vec![];
+        change(options);
+    })
+}
+
+#[test]
+fn f7_a_market_order_before_any_price_is_known_is_rejected() {
+    let trades = Market::of_the_peers();
+    for life in [TimeInForce::Day, TimeInForce::AtTheOpen] {
+        let script = Script::default().after(0, lives(life, market("O-1", Buy, 100)));
+        let heard = told(&trades, script, &unknown(|_| {}));
+        assert!(
+            heard[0]
+                .starts_with("O-1 REJECTED VENUE_REJECTED: NO_REFERENCE_PRICE: nothing has traded"),
+            "{heard:?}"
+        );
+    }
+    // A limit says itself what it may cost, and a close of a day before says it for the market.
+    let script = Script::default().after(0, limit("O-1", Buy, 100, "1001"));
+    assert_eq!(told(&trades, script, &unknown(|_| {})), ["O-1 FILLED 100@1000 t=1"]);
+    let script = Script::default().after(0, market("O-1", Buy, 100));
+    assert_eq!(told(&trades, script, &changed(|_| {})), ["O-1 FILLED 100@1000 t=1"]);
+}
+
+#[test]
+fn f7_without_a_base_price_no_range_is_checked_and_no_text_tells_the_future() {
+    let trades = Market::of_the_peers();
+    let script = Script::default().after(1, limit("O-1", Buy, 100, "5000"));
+    assert_eq!(told(&trades, script, &unknown(|_| {})), ["O-1 FILLED 100@1000.5 t=2"]);
+    // The usual range around the last trade seen, which is the one at 1,000.
+    let script = Script::default().after(1, market("O-1", Buy, 100));
+    let poor = unknown(|options| options.cash = Money::from_yen(129_999));
+    assert_eq!(
+        told(&trades, script, &poor),
+        [
+            "O-1 REJECTED INSUFFICIENT_FUNDS: CASH: needs up to 130000 yen at 1300 a share, 129999 yen \
+          are free t=1"
+        ]
+    );
+}
+
+#[test]
+fn f7_a_rally_beyond_the_reserve_takes_more_cash_or_ends_the_order() {
+    let trades = Market::default().trade(6, 1.0, "1000", 100).trade(6, 2.0, "1400", 100);
+    let heard = |yen: i64| {
+        let script = Script::default().after(1, market("O-1", Buy, 100));
+        told(&trades, script, &unknown(|options| options.cash = Money::from_yen(yen)))
+    };
+    // Around 1,400 the usual range ends at 1,700.
+    assert_eq!(heard(170_000), ["O-1 FILLED 100@1400 t=2"]);
+    assert_eq!(
+        heard(169_999),
+        [
+            "O-1 REJECTED INSUFFICIENT_FUNDS: CASH: needs up to 170000 yen at 1700 a share, 169999 yen \
+          are free t=2"
+        ]
+    );
+}
+
+#[test]
+fn f7_the_base_is_the_last_close_across_days_without_trades() {
+    // The second instrument is silent on the 7th; both have a range on the 8th.
+    let trades = Market::default()
+        .at_times(6, &[("10:00:00", "1000", 100), ("15:30:00", "720", 100)])
+        .at_times(8, &[("10:00:00", "730", 100), ("10:01:00", "731", 100)]);
+    let script = Script::default().after(3, limit("O-1", Buy, 100, "870.5"));
+    let heard = told(&trades, script, &unknown(|_| {}));
+    // 720 is below 1,000: 150 on both sides, whatever the first trade of the day was.
+    assert_eq!(
+        heard,
+        [
+            "O-1 REJECTED VENUE_REJECTED: PRICE_LIMIT: 870.5 is outside the day's range 570 to 870 t=3600"
+        ]
+    );
+}
+
+#[test]
+fn f7_the_limits_stand_on_ticks_inside_the_range() {
+    let trades = Market::of_the_peers();
+    let options = changed(|options| {
+        options.instruments[0].ticks = TickTable::Normal;
+        options.base_prices = vec![Some("1000.5".parse().unwrap())];
+    });
+    let heard = |price| {
+        let script = Script::default().after(1, limit("O-1", Buy, 100, price));
+        told(&trades, script, &options)[0].clone()
+    };
+    let outside = "is outside the day's range 701 to 1300 t=1";
+    assert!(
+        heard("1301").ends_with(outside) && heard("700").ends_with(outside),
+        "{}",
+        heard("700")
+    );
+    assert!(heard("1300").contains("FILLED") && heard("701").contains("EXPIRED"));
+}
+
+#[test]
+fn f7_a_trade_outside_the_range_widens_it_to_four_times_from_then_on() {
+    let trades = Market::default()
+        .trade(6, 1.0, "1000", 100)
+        .trade(6, 2.0, "1300", 100)
+        .trade(6, 3.0, "1301", 100)
+        .trade(6, 4.0, "1310", 100);
+    let heard = |after| {
+        let script = Script::default().after(after, limit("O-1", Buy, 100, "2200"));
+        run(&trades, script, &changed(|_| {}))
+    };
+    let (_, before) = heard(2);
+    assert!(before[1].contains("2200 is outside the day's range 700 to 1300"), "{before:?}");
+    let (result, after) = heard(3);
+    assert_eq!(after.last().unwrap(), "O-1 FILLED 100@1310 t=4");
+    assert_eq!(
+        result.totals.notes,
+        [
+            "7203.TSE, 2025-01-06 09:00:03.000000 JST: a trade at 1301 lies outside 700 to 1300: the \
+          range is 700 to 2200 from then on"
+        ]
+    );
+    let (_, beyond) = run(
+        &trades,
+        Script::default().after(3, limit("O-1", Buy, 100, "2200.5")),
+        &changed(|_| {}),
+    );
+    assert!(beyond[1].contains("2200.5 is outside the day's range 700 to 2200"), "{beyond:?}");
+    // The other side stays as it was.
+    let script = Script::default().after(3, limit("O-1", Buy, 100, "699.5"));
+    assert!(told(&trades, script, &changed(|_| {}))[0].contains("699.5 is outside"));
+}
+
+#[test]
+fn f7_a_market_order_in_a_range_that_widens_needs_the_cash_for_it() {
+    let trades = Market::default().trade(6, 1.0, "1000", 100).trade(6, 2.0, "1301", 100);
+    let heard = |yen: i64| {
+        let script = Script::default().after(1, market("O-1", Buy, 100));
+        told(&trades, script, &changed(|options| options.cash = Money::from_yen(yen)))
+    };
+    assert_eq!(heard(220_000), ["O-1 FILLED 100@1301 t=2"]);
+    assert!(heard(219_999)[0].contains("needs up to 220000 yen at 2200 a share"));
+}
+
+#[test]
+fn f7_a_close_that_is_no_base_leaves_the_day_without_limits() {
+    // A reverse split of ten shares to one.
+    let trades = Market::default()
+        .trade(6, 1.0, "1000", 100)
+        .trade(7, 1.0, "10000", 100)
+        .trade(7, 2.0, "10010", 100);
+    let script = Script::default().after(2, limit("O-1", Buy, 100, "10020"));
+    let (result, heard) = run(&trades, script, &changed(|_| {}));
+    assert_eq!(heard.last().unwrap(), "O-1 FILLED 100@10010 t=2");
+    assert!(result.totals.notes[0].contains("1000 is no base price"), "{:?}", result.totals.notes);
+}
+
+#[test]
+fn f7_price_steps_change_on_their_day() {
+    let trades = Market::default()
+        .trade(6, 1.0, "1000", 100)
+        .trade(6, 2.0, "1000", 100)
+        .trade(7, 1.0, "1000", 100)
+        .trade(7, 2.0, "1000", 100);
+    let date = JstDate::from_ymd_opt(2025, 1, 7).unwrap();
+    let options = changed(|options| {
+        let ticks = TickTable::Normal;
+        options.tick_changes = vec![TickChange { date, instrument: InstrumentIx(0), ticks }];
+    });
+    let script = Script::default()
+        .after(1, until(8, limit("O-1", Buy, 100, "900.5")))
+        .after(3, limit("O-2", Buy, 100, "900.5"));
+    let (result, _) = run(&trades, script, &options);
+    let prices: Vec<String> =
+        result.orders.iter().map(|order| order.request.price.unwrap().to_string()).collect();
+    assert_eq!(prices, ["900.5", "900"]);
+}
+
+#[test]
+fn f7_a_sale_needs_no_reference_that_a_holding_has_not() {
+    let trades = Market::of_the_peers();
+    let script =
+        Script::default().after(1, market("O-1", Buy, 100)).after(3, market("O-2", Sell, 100));
+    assert_eq!(
+        told(&trades, script, &unknown(|_| {})),
+        ["O-1 FILLED 100@1000.5 t=2", "O-2 FILLED 100@1002 t=4"]
+    );
+}

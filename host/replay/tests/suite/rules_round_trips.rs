@@ -1,0 +1,165 @@
+//! F11, same-day round trips on a cash account: each test carries the rule's name.
+
+use crate::common::{Market, Script, changed, instrument, limit, market, modify, told, with};
+use domain::strategy::Action;
+use domain::{Money, OrderModify, OrderSide, Quantity, TimeInForce};
+use exchange::SameDayRoundTrips;
+use replay::ReplayOptions;
+
+use OrderSide::{Buy, Sell};
+
+/// Ten trades at 1,000 yen, ten seconds apart, on each of two days.
+fn two_days() -> Market {
+    [6, 7].into_iter().fold(Market::default(), |market, day| {
+        (1..=10).fold(market, |market, second| {
+            market.trade(day, 10.0 * f64::from(second), "1000", 1_000)
+        })
+    })
+}
+
+/// What becomes of limit orders at 1,000 yen, each sent after a trade.
+fn hears(cash: i64, orders: &[(u64, OrderSide, u64)]) -> Vec<String> {
+    hears_with(cash, orders, |_| {})
+}
+
+fn hears_with(
+    cash: i64,
+    orders: &[(u64, OrderSide, u64)],
+    change: impl FnOnce(&mut ReplayOptions),
+) -> Vec<String> {
+    let script = orders.iter().enumerate().fold(Script::default(), |script, (index, order)| {
+        let (after, side, shares) = *order;
+        script.after(after, limit(&format!("O-{}", index + 1), side, shares, "1000"))
+    });
+    let options = changed(|o| {
+        o.cash = Money::from_yen(cash);
+        change(o);
+    });
+    told(&two_days(), script, &options)
+}
+
+#[track_caller]
+fn is_rejected(told: &[String], index: usize, text: &str) {
+    let line = &told[index];
+    assert!(line.contains("REJECTED VENUE_REJECTED: SAKIN_KESSAI: "), "{told:#?}");
+    assert!(line.contains(text), "{text} is not in {line}");
+}
+
+#[test]
+fn f11_buy_sell_buy_needs_other_money() {
+    let trip = [(2, Buy, 100), (3, Sell, 100), (4, Buy, 100)];
+    let told = hears(100_000, &trip);
+    assert_eq!(told[..2], ["O-1 FILLED 100@1000 t=30", "O-2 FILLED 100@1000 t=40"]);
+    is_rejected(&told, 2, "100000 yen are from today's sale of shares bought today");
+    is_rejected(&hears(199_999, &trip), 2, "1 yen less are free besides");
+    assert_eq!(hears(200_000, &trip)[2], "O-3 FILLED 100@1000 t=50", "other cash is free");
+}
+
+#[test]
+fn f11_the_next_day_is_free() {
+    let told = hears(100_000, &[(2, Buy, 100), (3, Sell, 100), (11, Buy, 100)]);
+    assert_eq!(told[2], "O-3 FILLED 100@1000 t=20");
+    // Sent after the close, an order is for the next day.
+    let trades = two_days()
+        .at_times(7, &[("15:30:00", "1000", 1_000)])
+        .at_times(8, &[("09:00:00", "1000", 1_000), ("09:00:01", "1000", 1_000)]);
+    let script = Script::default()
+        .after(12, limit("O-1", Buy, 100, "1000"))
+        .after(13, limit("O-2", Sell, 100, "1000"))
+        .after(21, limit("O-3", Buy, 100, "1001"));
+    let told = told_with(&trades, script, 100_100);
+    assert_eq!(told[2], "O-3 FILLED 100@1000 t=0");
+}
+
+fn told_with(trades: &Market, script: Script, cash: i64) -> Vec<String> {
+    told(trades, script, &changed(|o| o.cash = Money::from_yen(cash)))
+}
+
+#[test]
+fn f11_sell_buy_sell_waits_for_the_next_day() {
+    // Bought on the first day; on the second sold, bought with that money, and sold again.
+    let trip = [(2, Buy, 100), (12, Sell, 100), (13, Buy, 100), (14, Sell, 100)];
+    let told = hears(100_000, &trip);
+    assert_eq!(told[1..3], ["O-2 FILLED 100@1000 t=30", "O-3 FILLED 100@1000 t=40"]);
+    is_rejected(&told, 3, "100 of 100 shares were bought with the money of today's sale");
+    assert_eq!(hears(200_000, &trip)[3], "O-4 FILLED 100@1000 t=50", "bought with other cash");
+}
+
+#[test]
+fn f11_shares_held_from_before_are_sold_first_and_are_free() {
+    // 200 from the day before; 100 are bought with other cash. The first 200 sold are the old ones,
+    // so their money buys again; the next 100 are today's.
+    let orders = [
+        (2, Buy, 200),
+        (11, Buy, 100),
+        (13, Sell, 200),
+        (14, Buy, 200),
+        (15, Sell, 100),
+        (16, Sell, 100),
+        (17, Buy, 100),
+    ];
+    let told = hears(300_000, &orders);
+    assert_eq!(told[3], "O-4 FILLED 200@1000 t=50");
+    assert_eq!(told[4], "O-5 FILLED 100@1000 t=60");
+    is_rejected(&told, 5, "200 of 200 shares");
+    is_rejected(&told, 6, "100000 yen are from today's sale");
+}
+
+#[test]
+fn f11_other_issues_are_free() {
+    let other = |id: &str, side| with(limit(id, side, 100, "1000"), |order| order.instrument.0 = 1);
+    let script = Script::default()
+        .after(2, limit("O-1", Buy, 100, "1000"))
+        .after(3, limit("O-2", Sell, 100, "1000"))
+        .after(4, other("O-3", Buy));
+    let options = changed(|o| {
+        o.cash = Money::from_yen(100_000);
+        o.instruments.push(instrument("6758.TSE"));
+    });
+    // The other issue has no trades here; what counts is that its order works.
+    let told = told(&two_days(), script, &options);
+    assert!(told[2].starts_with("O-3 EXPIRED"), "{told:#?}");
+}
+
+#[test]
+fn f11_a_change_is_checked_like_an_order_and_a_cheaper_one_never_rejected() {
+    let change = |quantity| OrderModify {
+        quantity: Some(Quantity::new(quantity)),
+        ..OrderModify::default()
+    };
+    let script = |quantity| {
+        Script::default()
+            .after(1, limit("O-1", Buy, 200, "900"))
+            .after(2, market("O-2", Buy, 100))
+            .after(3, market("O-3", Sell, 100))
+            .after(4, modify(change(quantity)))
+    };
+    // 180,000 are reserved at first, up to 130,000 for the market order.
+    let hears = |quantity| told_with(&two_days(), script(quantity), 310_000);
+    is_rejected(&hears(300), 2, "100000 yen are from today's sale");
+    assert_eq!(hears(100)[2], "O-1 ACCEPTED updated t=40");
+}
+
+#[test]
+fn f11_can_be_allowed() {
+    let orders = [(2, Buy, 100), (3, Sell, 100), (4, Buy, 100), (5, Sell, 100)];
+    let allow = |o: &mut ReplayOptions| o.model.same_day_round_trips = SameDayRoundTrips::Allow;
+    let told = hears_with(100_000, &orders, allow);
+    assert!(told.iter().all(|line| line.contains("FILLED")), "{told:#?}");
+    assert_eq!(told.len(), 4);
+}
+
+#[test]
+fn f11_an_order_for_a_later_auction_is_for_its_own_day() {
+    let open = |action: Action| with(action, |order| order.time_in_force = TimeInForce::AtTheOpen);
+    let trades =
+        two_days().at_times(8, &[("12:31:00", "1000", 1_000), ("12:32:00", "1000", 1_000)]);
+    let trades = trades
+        .at_times(8, &[("12:33:00", "1000", 1_000), ("12:34:00", "1000", 1_000)])
+        .at_times(9, &[("09:00:00", "1000", 1_000)]);
+    let script = Script::default()
+        .after(21, limit("O-1", Buy, 100, "1000"))
+        .after(22, limit("O-2", Sell, 100, "1000"))
+        .after(23, open(limit("O-3", Buy, 100, "1001")));
+    assert_eq!(told_with(&trades, script, 100_100)[2], "O-3 FILLED 100@1000 t=0");
+}

@@ -1,0 +1,193 @@
+//! F12, splits: each test carries the rule's name. And the warning where no daily file tells of one.
+
+use crate::common::{Market, Script, changed, limit, market, run, until};
+use domain::adjustment::{Adjustment, ExRights};
+use domain::{InstrumentIx, JstDate, Money, OrderSide, Price};
+use replay::ReplayOptions;
+use results::summary::Summary;
+
+use OrderSide::{Buy, Sell};
+
+/// A split of the only instrument on a day of January 2025.
+fn split(day: u32, factor: &str) -> impl FnOnce(&mut ReplayOptions) + use<> {
+    let adjustment = Adjustment::of_price_factor(factor).unwrap();
+    let date = JstDate::from_ymd_opt(2025, 1, day).unwrap();
+    move |options| {
+        options.ex_rights = vec![ExRights { date, instrument: InstrumentIx(0), adjustment }];
+    }
+}
+
+/// 1,000 yen on the first day, and the same share at half of it on the second.
+fn halved() -> Market {
+    Market::default()
+        .trade(6, 1.0, "1000", 500)
+        .trade(6, 2.0, "1000", 500)
+        .trade(6, 61.0, "1002", 500)
+        .trade(7, 1.0, "501", 900)
+        .trade(7, 2.0, "502", 900)
+        .trade(7, 61.0, "500", 900)
+}
+
+#[test]
+fn f12_a_position_is_split_before_the_open_and_equity_does_not_jump() {
+    let script =
+        Script::default().after(1, market("O-1", Buy, 200)).after(4, market("O-2", Sell, 400));
+    let (result, told) = run(&halved(), script, &changed(split(7, "0.5")));
+    assert_eq!(told.last().unwrap(), "O-2 FILLED 400@502 t=2");
+    let equity: Vec<_> = result.equity.iter().map(|row| row.equity.to_string()).collect();
+    // 200 shares at 1,000, then at 1,002; 400 sold for 502 each.
+    assert_eq!(equity, ["10000000", "10000400", "10000800", "10000800"]);
+    assert_eq!(result.totals.realised_pnl, Money::from_yen(800));
+    let [trip] = &result.round_trips[..] else { panic!("{:?}", result.round_trips) };
+    assert_eq!((trip.quantity, trip.quantity_max, trip.pnl), (400, 400, Money::from_yen(800)));
+    assert_eq!((trip.buy_price, trip.sell_price), (Price::from_yen(500), Price::from_yen(502)));
+    assert_eq!(result.totals.warnings, [""; 0]);
+    let log: Vec<_> = result.log.iter().map(|line| line.message.as_str()).collect();
+    assert_eq!(
+        log,
+        ["ex-rights: 2 for 1 shares of 7203.TSE from 2025-01-07 on; its last price becomes 501"]
+    );
+}
+
+#[test]
+fn f12_open_orders_expire_before_the_open() {
+    let script = Script::default()
+        .after(1, market("O-1", Buy, 100))
+        .after(2, until(8, limit("O-2", Buy, 100, "900")))
+        .after(3, until(8, limit("O-3", Sell, 100, "1100")));
+    let (result, told) = run(&halved(), script, &changed(split(7, "0.5")));
+    assert_eq!(
+        told[told.len() - 3..],
+        [
+            "O-2 EXPIRED EX_RIGHTS t=-32400",
+            "O-3 EXPIRED EX_RIGHTS t=-32400",
+            "SPLIT 2 for 1: 200 held, 0 paid, last 501 t=-32400",
+        ],
+        "what became of its orders comes first"
+    );
+    assert_eq!(result.orders[1].ts_last.to_string(), "2025-01-07 00:00:00.000000 JST");
+}
+
+#[test]
+fn f12_the_day_s_limits_are_around_the_adjusted_close_to_the_nearest_tick() {
+    // 1,000 for three becomes 333.3333, which is 333.5 with ticks of half a yen; 80 up and down.
+    let trades = Market::default()
+        .trade(6, 1.0, "1000", 500)
+        .trade(7, 1.0, "334", 500)
+        .trade(7, 2.0, "334", 500)
+        .trade(7, 3.0, "334", 500);
+    let hears = |price| {
+        let script = Script::default().after(2, limit("O-1", Buy, 100, price));
+        run(&trades, script, &changed(split(7, "0.33333333"))).1.last().unwrap().clone()
+    };
+    assert_eq!(hears("413.5"), "O-1 FILLED 100@334 t=2");
+    assert!(hears("414").contains("PRICE_LIMIT: 414 is outside the day's range 253.5 to 413.5"));
+}
+
+#[test]
+fn f12_the_rest_of_a_reverse_split_is_paid_in_cash() {
+    let trades = Market::default()
+        .trade(6, 1.0, "100", 500)
+        .trade(6, 2.0, "100", 500)
+        .trade(7, 1.0, "1010", 900)
+        .trade(7, 2.0, "1020", 900);
+    let bought = |shares, lot| {
+        let options = changed(|options| {
+            split(7, "10")(options);
+            options.instruments[0].lot = domain::Quantity::new(lot);
+        });
+        run(&trades, Script::default().after(1, market("O-1", Buy, shares)), &options).0
+    };
+    let result = bought(105, 5);
+    // Ten shares of 1,000 yen, and 500 yen for the half.
+    assert_eq!(result.totals.position_end, 10);
+    assert_eq!(result.totals.cash_end, Money::from_yen(10_000_000 - 10_500 + 500));
+    assert_eq!(result.totals.equity_end, Money::from_yen(10_000_200));
+    assert_eq!(result.equity[0].equity, Money::from_yen(10_000_000));
+    // Less than one new share: the position is gone, and its round trip with it.
+    let result = bought(5, 5);
+    assert_eq!((result.totals.position_end, result.round_trips.len()), (0, 1));
+    assert_eq!(result.totals.equity_end, Money::from_yen(10_000_000));
+    let trip = &result.round_trips[0];
+    assert_eq!((trip.quantity, trip.sell_price), (5, Price::from_yen(100)));
+    let summary = Summary::new(&result.totals);
+    assert_eq!((summary.round_trips, summary.position_end), (1, 0));
+}
+
+#[test]
+fn f12_the_strategy_is_told_and_trades_in_the_new_day() {
+    let mut script = Script::default().after(1, market("O-1", Buy, 200));
+    // 501 is far outside the range of the day before, which was around 1,000.
+    script.on_account = vec![limit("O-2", Buy, 100, "501"), limit("O-3", Buy, 100, "800")];
+    let (result, told) = run(&halved(), script, &changed(split(7, "0.5")));
+    let at = told.iter().position(|words| words.starts_with("SPLIT")).unwrap();
+    assert_eq!(told[at], "SPLIT 2 for 1: 400 held, 0 paid, last 501 t=-32400");
+    let after = &told[at + 1..];
+    assert_eq!(after[0], "O-2 SUBMITTED t=-32400");
+    let rejected = after.iter().find(|words| words.starts_with("O-3 REJECTED")).unwrap();
+    assert!(rejected.contains("PRICE_LIMIT: 800 is outside the day's range"), "{rejected}");
+    assert!(after.iter().any(|words| words.starts_with("O-2 FILLED")), "{after:?}");
+    assert_eq!(result.orders[1].ts_submitted.to_string(), "2025-01-07 00:00:00.000000 JST");
+}
+
+#[test]
+fn f12_cash_for_a_rest_is_told() {
+    let trades = Market::default()
+        .trade(6, 1.0, "100", 500)
+        .trade(6, 2.0, "100", 500)
+        .trade(7, 1.0, "1010", 900);
+    let options = changed(|options| {
+        split(7, "10")(options);
+        options.instruments[0].lot = domain::Quantity::new(5);
+    });
+    let script = Script::default().after(1, market("O-1", Buy, 105));
+    let (_, told) = run(&trades, script, &options);
+    assert_eq!(told.last().unwrap(), "SPLIT 1 for 10: 10 held, 500 paid, last 1000 t=-32400");
+    let (_, told) = run(&trades, Script::default(), &options);
+    assert_eq!(told, ["SPLIT 1 for 10: 0 held, 0 paid, last 1000 t=-32400"], "with nothing held");
+}
+
+#[test]
+fn f12_nothing_is_told_of_splits_up_to_the_first_day() {
+    let (_, told) = run(&halved(), Script::default(), &changed(split(6, "0.5")));
+    assert_eq!(told, [""; 0]);
+}
+
+#[test]
+fn f12_results_do_not_depend_on_the_window() {
+    let run_with = |window| {
+        let script = Script::default()
+            .after(1, market("O-1", Buy, 200))
+            .after(2, until(8, limit("O-2", Buy, 100, "900")))
+            .after(5, market("O-3", Sell, 300));
+        let options = changed(|options| {
+            split(7, "0.5")(options);
+            options.window = window;
+        });
+        run(&halved(), script, &options).0.totals.digest
+    };
+    assert!([7, 64, 1_024].into_iter().all(|window| run_with(window) == run_with(1)));
+    let without = run(&halved(), Script::default(), &changed(|_| {})).0.totals.digest;
+    let with = run(&halved(), Script::default(), &changed(split(7, "0.5"))).0.totals.digest;
+    assert_ne!(with, without, "a split is part of what happened");
+}
+
+#[test]
+fn f12_a_split_up_to_the_first_day_changes_nothing() {
+    let script = || Script::default().after(1, market("O-1", Buy, 200));
+    let (plain, _) = run(&halved(), script(), &changed(|_| {}));
+    let (split, _) = run(&halved(), script(), &changed(split(6, "0.5")));
+    assert_eq!(plain.totals.digest, split.totals.digest);
+}
+
+#[test]
+fn a_price_gap_with_a_position_warns_in_the_results() {
+    let script = || Script::default().after(1, market("O-1", Buy, 200));
+    let (result, _) = run(&halved(), script(), &changed(|_| {}));
+    let [warning] = &result.totals.warnings[..] else { panic!("{:?}", result.totals.warnings) };
+    assert!(warning.starts_with("PRICE GAP: 7203.TSE, 2025-01-07"), "{warning}");
+    assert!(warning.contains("a trade at 501 lies outside"), "{warning}");
+    assert!(warning.ends_with("with 200 shares held: a split without the vendor's daily files looks so, and profit and loss are then wrong"), "{warning}");
+    let (flat, _) = run(&halved(), Script::default(), &changed(|_| {}));
+    assert!(flat.totals.warnings.is_empty(), "nothing is held");
+}

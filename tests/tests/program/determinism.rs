@@ -1,0 +1,158 @@
+//! The same data, strategy and options give the same event log: across runs, sizes of the window,
+//! cold and warm caches, fresh and cached compilation, and with or without the sandbox.
+
+use std::path::Path;
+
+use domain::digest::Digest;
+use domain::strategy::StrategyRuntime;
+use replay::{ReplayOptions, TradeSeries};
+use results::{RunResult, RunStatus};
+use sandbox::{Artefact, CacheOutcome, CallPath, Limits, Sandbox, SandboxConfig, StrategyModule};
+use tests::native::Native;
+use tests::{built, runs, sample};
+
+const CODE: &str = "72030";
+
+fn sandbox(cache: Option<&Path>) -> Sandbox {
+    let cache_folder = cache.map(Path::to_owned);
+    Sandbox::new(SandboxConfig { cache_folder, ..SandboxConfig::default() }).unwrap()
+}
+
+fn run_with(
+    series: &TradeSeries,
+    strategy: &mut dyn StrategyRuntime,
+    options: &ReplayOptions,
+) -> RunResult {
+    let result = runs::unpaced(series.days(), strategy, options);
+    assert_eq!(result.totals.status, RunStatus::Completed);
+    result
+}
+
+fn run(series: &TradeSeries, module: &StrategyModule, options: &ReplayOptions) -> RunResult {
+    run_with(series, &mut module.instantiate(Limits::default()).unwrap(), options)
+}
+
+/// A strategy with its parameters and how many orders it must at least send on the sample data, so
+/// that agreement means something.
+const STRATEGIES: [(&str, &str, usize); 4] = [
+    ("sma-cross", r#"{"fast": 5, "slow": 20}"#, 200),
+    ("buy-and-hold", "{}", 1),
+    ("trades-at-random", r#"{"every": 20, "seed": 7}"#, 200),
+    ("orders-every-tick", "{}", 2_000),
+];
+
+fn component(name: &str) -> std::path::PathBuf {
+    if name == "sma-cross" || name == "buy-and-hold" {
+        built::strategy(name)
+    } else {
+        built::test_guest(name)
+    }
+}
+
+#[test]
+fn runs_windows_and_caches_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    let (data, cache) = (folder.path().join("data"), folder.path().join("cache"));
+    sample::write(&data, CODE, 3, 3_000, 11);
+    let cold = sample::load(&data, CODE, &cache);
+    let warm = sample::load(&data, CODE, &cache);
+    assert!(cold.len() > 5_000);
+    for (name, config, orders_min) in STRATEGIES {
+        let fresh = sandbox(None).load(&component(name)).unwrap();
+        let first = run(&cold, &fresh, &sample::options(config, 1, "1"));
+        assert!(first.orders.len() >= orders_min, "{name} sent {}", first.orders.len());
+        let agree = |what: &str, other: &RunResult| {
+            assert_eq!(first.totals.digest, other.totals.digest, "{name}: {what}");
+            assert_eq!(first.fills, other.fills, "{name}: {what}");
+            assert_eq!(first.equity, other.equity, "{name}: {what}");
+            assert_eq!(first.log, other.log, "{name}: {what}");
+        };
+        agree("a second run", &run(&cold, &fresh, &sample::options(config, 1, "1")));
+        agree("a warm data cache", &run(&warm, &fresh, &sample::options(config, 1, "1")));
+        for window in [64, 1_024, 8_192] {
+            let options = sample::options(config, window, "1");
+            agree(&format!("window {window}"), &run(&cold, &fresh, &options));
+        }
+        let components = folder.path().join("components");
+        for wanted in [CacheOutcome::Compiled, CacheOutcome::Hit] {
+            let module = sandbox(Some(&components)).load(&component(name)).unwrap();
+            assert_eq!(*module.cache_outcome(), wanted);
+            agree("compiled or cached", &run(&cold, &module, &sample::options(config, 1_024, "1")));
+        }
+    }
+}
+
+#[test]
+fn windows_agree_with_latency_slippage_and_participation() {
+    let folder = tempfile::tempdir().unwrap();
+    sample::write(folder.path(), CODE, 2, 3_000, 5);
+    let series = sample::load(folder.path(), CODE, &folder.path().join("cache"));
+    let module = sandbox(None).load(&component("trades-at-random")).unwrap();
+    for seed in 1..=6 {
+        for (latency_ns, participation_percent) in [(0, 10), (40_000_000, 100), (3_000_000_000, 35)]
+        {
+            let digest = |window| -> Digest {
+                let config = format!(r#"{{"every": 15, "seed": {seed}}}"#);
+                let mut options = sample::options(&config, window, "1");
+                options.model.latency_ns = latency_ns;
+                options.model.participation_percent = participation_percent;
+                options.model.slippage_ticks = 2;
+                run(&series, &module, &options).totals.digest
+            };
+            let strict = digest(1);
+            for window in [7, 64, 1_024, 8_192] {
+                assert_eq!(strict, digest(window), "seed {seed}, window {window}, {latency_ns} ns");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_matters_changes_the_digest() {
+    let folder = tempfile::tempdir().unwrap();
+    sample::write(folder.path(), CODE, 1, 3_000, 5);
+    let series = sample::load(folder.path(), CODE, &folder.path().join("cache"));
+    let module = sandbox(None).load(&component("sma-cross")).unwrap();
+    let digest = |change: fn(&mut ReplayOptions)| {
+        let mut options = sample::options(r#"{"fast": 5, "slow": 20}"#, 1, "1");
+        change(&mut options);
+        run(&series, &module, &options).totals.digest
+    };
+    let base = digest(|_| {});
+    assert_ne!(base, digest(|options| options.model.slippage_ticks = 0));
+    assert_ne!(base, digest(|options| options.model.latency_ns = 1_000_000_000));
+    assert_ne!(base, digest(|options| options.config_json = "{}".to_owned()));
+}
+
+#[test]
+fn the_sandbox_and_plain_rust_agree() {
+    let folder = tempfile::tempdir().unwrap();
+    sample::write(folder.path(), CODE, 2, 3_000, 3);
+    let series = sample::load(folder.path(), CODE, &folder.path().join("cache"));
+    let module = sandbox(None).load(&component("sma-cross")).unwrap();
+    for window in [1, 1_024] {
+        let options = sample::options(r#"{"fast": 5, "slow": 20}"#, window, "1");
+        let native = run_with(&series, &mut Native::<sma_cross::SmaCross>::default(), &options);
+        assert_eq!(native.totals.digest, run(&series, &module, &options).totals.digest);
+    }
+}
+
+#[test]
+fn a_damaged_compile_cache_is_repaired() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = component("buy-and-hold");
+    let artefact = Artefact::read(&path, u64::MAX).unwrap();
+    let outcome = || sandbox(Some(folder.path())).load(&path).unwrap().cache_outcome().clone();
+    assert_eq!(outcome(), CacheOutcome::Compiled);
+    let kept = sandbox(Some(folder.path())).cache().unwrap().path_of(&artefact, CallPath::Direct);
+    let good = std::fs::read(&kept).unwrap();
+    for damage in [&good[..good.len() / 2], &good[..8], b""] {
+        std::fs::write(&kept, damage).unwrap();
+        assert_eq!(outcome(), CacheOutcome::Repaired);
+        assert_eq!(outcome(), CacheOutcome::Hit);
+    }
+    let mut flipped = good.clone();
+    flipped[good.len() / 3] ^= 1;
+    std::fs::write(&kept, flipped).unwrap();
+    assert_eq!(outcome(), CacheOutcome::Repaired);
+}

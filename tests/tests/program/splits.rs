@@ -1,0 +1,177 @@
+//! A split that the vendor's daily file tells reaches a run of the program, cold and cached, and its
+//! strategy: with windows of every size, on both call paths.
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::Path;
+
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use serde_json::Value;
+use tests::built;
+use tests::user_folder::UserFolder;
+
+/// The days of the data.
+const FIRST: &str = "2025-01-06";
+const SECOND: &str = "2025-01-07";
+const TRADES: &str = "equities_trades_202501.csv.gz";
+
+fn write_packed(path: &Path, text: &str) {
+    let mut packed = GzEncoder::new(File::create(path).unwrap(), Compression::fast());
+    packed.write_all(text.as_bytes()).unwrap();
+    packed.finish().unwrap();
+}
+
+/// Sample data of two days in `data`, with prices of the second that are half of what they were.
+fn halved(user: &UserFolder) {
+    user.good(
+        "data sample --out data --instrument 7203.TSE --days 2 --seed 5 --trades-per-day 3000",
+    );
+    let path = user.path("data").join(TRADES);
+    let mut text = String::new();
+    GzDecoder::new(File::open(&path).unwrap()).read_to_string(&mut text).unwrap();
+    let line = |line: &str| {
+        let mut cells: Vec<String> = line.split(',').map(str::to_owned).collect();
+        if cells[0] == SECOND {
+            let price: u32 = cells[4].parse().unwrap();
+            cells[4] = format!("{}", f64::from(price) / 2.0);
+        }
+        cells.join(",") + "\n"
+    };
+    std::fs::create_dir(user.path("halved")).unwrap();
+    write_packed(&user.path("halved").join(TRADES), &text.lines().map(line).collect::<String>());
+}
+
+/// A daily file that tells of the split on the second day.
+fn tell(user: &UserFolder, folder: &str) {
+    let path = user.path(folder).join("equities_bars_daily_202501.csv.gz");
+    let head = "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n";
+    let day = |date: &str, factor: &str| format!("{date},72030,1.0,1.0,1.0,1.0,0,0,1,1,{factor}\n");
+    write_packed(&path, &format!("{head}{}{}", day(FIRST, "1.0"), day(SECOND, "0.5")));
+}
+
+const RUN: &str = "replay run buy-and-hold --data data --instrument 7203.TSE --quiet --format json";
+
+fn run(user: &UserFolder) -> Value {
+    let said = user.said(RUN);
+    assert_eq!(said.code, 0, "{}", said.errors);
+    serde_json::from_str(&said.out).unwrap()
+}
+
+#[test]
+fn a_split_of_the_daily_file_reaches_the_run() {
+    let user = UserFolder::empty();
+    user.good(
+        "data sample --out data --instrument 7203.TSE --days 2 --seed 5 --trades-per-day 300",
+    );
+    let plain = run(&user);
+    let held = plain["summary"]["position_end"].as_i64().unwrap();
+    assert!(held > 0, "{}", plain["summary"]);
+    let (first, second) = (&plain["manifest"]["start"], &plain["manifest"]["end"]);
+    let (first, second) = (first.as_str().unwrap(), second.as_str().unwrap());
+    assert_eq!(first[..7], second[..7], "one month");
+    let month = first[..7].replace('-', "");
+    let path = user.path(&format!("data/equities_bars_daily_{month}.csv.gz"));
+    let mut packed = GzEncoder::new(File::create(&path).unwrap(), Compression::fast());
+    write!(
+        packed,
+        "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n\
+         {first},72030,1.0,1.0,1.0,1.0,0,0,100,100,1.0\n\
+         {second},72030,1.0,1.0,1.0,1.0,0,0,100,100,0.5\n\
+         {second},99840,1.0,1.0,1.0,1.0,0,0,100,100,0.1\n"
+    )
+    .unwrap();
+    packed.finish().unwrap();
+    let split = run(&user);
+    assert_eq!(split["summary"]["position_end"].as_i64().unwrap(), held * 2);
+    let inputs = split["manifest"]["inputs"].as_array().unwrap();
+    let name = path.file_name().unwrap().to_str().unwrap();
+    assert!(inputs.iter().any(|input| input["file"] == name), "{inputs:?}");
+    let digest = |run: &Value| run["manifest"]["event_log_digest"].clone();
+    assert_ne!(digest(&plain), digest(&split));
+    assert_eq!(digest(&run(&user)), digest(&split), "from the cache");
+}
+
+#[test]
+fn a_strategy_is_told_whatever_the_window_and_the_call_path() {
+    let user = UserFolder::empty();
+    halved(&user);
+    tell(&user, "halved");
+    let guest = built::test_guest("hears-splits");
+    let run = |window: &str, out: &str| -> Value {
+        let text = user.good(&format!(
+            "replay run {} --data halved --instrument 7203.TSE --quiet --format json --ticks 0.5 \
+             --window {window} --out {out}",
+            guest.display()
+        ));
+        serde_json::from_str(&text).unwrap()
+    };
+    let strict = run("1", "run");
+    for window in ["64", "1024"] {
+        let wide = run(window, "wide");
+        let digest = |run: &Value| run["manifest"]["event_log_digest"].clone();
+        assert_eq!(digest(&wide), digest(&strict), "window {window}");
+    }
+    let told: Value =
+        serde_json::from_slice(&std::fs::read(user.path("run/narrative.json")).unwrap()).unwrap();
+    let [expired, split] = &told.as_array().unwrap()[..] else { panic!("{told:#}") };
+    // 2025-01-07 00:00 JST, before the open.
+    for one in [expired, split] {
+        assert_eq!(one["ts_event_ns"], 1_736_175_600_000_000_000_u64, "{told:#}");
+    }
+    assert_eq!(
+        (&expired["title"], &expired["client_order_id"]),
+        (&"expired".into(), &"patient".into())
+    );
+    assert_eq!(expired["body"], "EX_RIGHTS, 200 held", "the portfolio has changed before");
+    let body = split["body"].as_str().unwrap();
+    let (begin, end) = body.split_once(", last price ").unwrap();
+    assert_eq!(begin, "2 for 1, 200 shares and 0 yen");
+    let (price, end) = end.split_once("; ").unwrap();
+    assert_eq!(end, "200 held, 0 working");
+    assert!(price.parse::<f64>().unwrap() < 900.0, "{price} is a price of the new shares");
+    let orders: Vec<Value> =
+        serde_json::from_slice(&std::fs::read(user.path("run/orders.json")).unwrap()).unwrap();
+    let after = orders.iter().find(|order| order["client_order_id"] == "after").unwrap();
+    assert_eq!(after["ts_submitted_ns"], split["ts_event_ns"]);
+    assert_ne!(after["status"], "REJECTED", "it was sent for the new day: {after:#}");
+
+    let said = user.said(&format!(
+        "replay verify run --strategy {} --data halved --quiet --format json",
+        guest.display()
+    ));
+    let found: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!((said.code, found["verdict"].as_str()), (0, Some("same")), "{found:#}");
+    let paths: Vec<_> =
+        found["found"]["runs"].as_array().unwrap().iter().map(|run| run["path"].clone()).collect();
+    assert_eq!(paths, ["direct", "general"]);
+}
+
+/// When the crossover traded and which way.
+fn trades_of(user: &UserFolder, data: &str) -> Vec<(u64, String)> {
+    user.good(&format!(
+        "replay run sma-cross --param fast=20 --param slow=100 --data {data} --instrument 7203.TSE \
+         --quiet --execution optimistic --same-day-round-trips allow --slippage-ticks 0 --ticks 0.5 \
+         --out of-{data}"
+    ));
+    let path = user.path(&format!("of-{data}")).join("orders.json");
+    let orders: Vec<Value> = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
+    let one = |order: &Value| {
+        assert_eq!(order["status"], "FILLED", "{order:#}");
+        (order["ts_submitted_ns"].as_u64().unwrap(), order["side"].as_str().unwrap().to_owned())
+    };
+    orders.iter().map(one).collect()
+}
+
+#[test]
+fn a_split_is_no_reason_for_the_crossover_to_trade() {
+    let user = UserFolder::empty();
+    halved(&user);
+    let plain = trades_of(&user, "data");
+    assert!(plain.len() > 20, "{plain:?}");
+    let untold = trades_of(&user, "halved");
+    assert_ne!(untold, plain, "prices that fall to their half look like a crash");
+    tell(&user, "halved");
+    assert_eq!(trades_of(&user, "halved"), plain, "the same orders as without a split");
+}

@@ -1,0 +1,150 @@
+//! `kumiki replay verify` as its users meet it: runs that come out the same, one that read ahead,
+//! and folders, data and strategies that were changed.
+
+use std::fs;
+
+use serde_json::Value;
+use tests::user_folder::{Said, UserFolder};
+use tests::{built, sample};
+
+const RUN: &str = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
+const SMALL: &str = "--param fast=5 --param slow=20";
+
+fn verified(user: &UserFolder, arguments: &str) -> (Said, Value) {
+    let said = user.said(&format!("replay verify {arguments} --quiet --format json"));
+    let value = serde_json::from_str(&said.out).unwrap_or(Value::Null);
+    (said, value)
+}
+
+#[test]
+fn runs_of_every_kind_come_out_the_same() {
+    let user = UserFolder::empty();
+    user.good("data sample --out data --instrument 7203.TSE --instrument 9984.TSE --days 3 --trades-per-day 2000");
+    for (number, options) in [
+        format!("{SMALL} --window 1024"),
+        format!("{SMALL} --execution realistic --ticks 0.5 --cash 1234567.5"),
+        format!("{SMALL} --granularity minute --start 2025-01-07"),
+        format!("{SMALL} --instrument 9984.TSE --lot 50 --window 64 --ticks normal"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let folder = format!("run-{number}");
+        user.good(&format!("{RUN} {options} --out {folder}"));
+        let before = fs::read(user.path(&folder).join("manifest.json")).unwrap();
+        let (said, value) = verified(&user, &folder);
+        assert_eq!((said.code, value["verdict"].as_str()), (0, Some("same")), "{said:?}");
+        for (run, path) in [(0, "direct"), (1, "general")] {
+            let run = &value["found"]["runs"][run];
+            assert_eq!(run["path"], path);
+            assert_eq!(run["event_log_digest"], value["found"]["event_log_digest"]);
+        }
+        let said = user.said(&format!("replay verify {folder} --quiet"));
+        assert!(said.code == 0 && said.out.contains("window 1: the same"), "{said:?}");
+        assert_eq!(fs::read(user.path(&folder).join("manifest.json")).unwrap(), before);
+    }
+}
+
+#[test]
+fn a_run_that_read_ahead_does_not_come_out_the_same() {
+    let user = UserFolder::with_sample(2, 4_000);
+    let guest = built::test_guest("peeks-ahead");
+    let run = |window: &str, out: &str| {
+        let mut command = user.command("replay run");
+        command.arg(&guest).args("--data data --instrument 7203.TSE --quiet".split(' '));
+        let output = command.args(["--window", window, "--out", out]).output().unwrap();
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    };
+    run("1024", "cheat");
+    run("1", "honest");
+    let strategy = format!("--strategy {}", guest.display());
+    let (said, value) = verified(&user, &format!("cheat {strategy}"));
+    assert_eq!((said.code, value["verdict"].as_str()), (4, Some("different")), "{said:?}");
+    let differences = value["found"]["runs"][0]["differences"].as_array().unwrap();
+    assert!(differences.iter().any(|one| one["what"] == "event_log_digest"), "{differences:?}");
+    let said = user.said(&format!("replay verify cheat {strategy} --quiet"));
+    assert!(said.out.contains("NOT THE SAME"), "{said:?}");
+    assert!(said.out.contains("it may have seen the future"), "{said:?}");
+    let (said, _) = verified(&user, &format!("honest {strategy}"));
+    assert_eq!(said.code, 0, "{said:?}");
+}
+
+#[test]
+fn what_changed_is_named() {
+    let user = UserFolder::with_sample(2, 1_000);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    sample::write(&user.path("other"), "72030", 2, 1_000, 8);
+    let (said, value) = verified(&user, "run --data other");
+    assert_eq!((said.code, value["verdict"].as_str()), (5, Some("inputs changed")), "{said:?}");
+    let changed = value["found"]["inputs_changed"][0]["what"].as_str().unwrap();
+    assert_eq!(changed, "xxh3_128 of the data file equities_trades_202501.csv.gz");
+    assert_eq!(value["found"]["runs"], serde_json::json!([]), "nothing was run");
+
+    let (said, value) = verified(&user, "run --strategy buy-and-hold");
+    assert_eq!(said.code, 5, "{said:?}");
+    let changed = value["found"]["inputs_changed"][0]["what"].as_str().unwrap();
+    assert_eq!(changed, "sha256 of the strategy sma-cross");
+
+    let path = user.path("run/manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let mut manifest: Value = serde_json::from_str(&text).unwrap();
+    manifest["event_log_digest"] = "0".repeat(32).into();
+    fs::write(&path, manifest.to_string()).unwrap();
+    let said = user.said("replay verify run --quiet");
+    assert_eq!(said.code, 4, "{said:?}");
+    assert!(said.out.contains(&format!("event_log_digest: was {}", "0".repeat(32))), "{said:?}");
+}
+
+#[test]
+fn every_file_is_compared() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let fills = user.path("run/fills.csv");
+    let text = fs::read_to_string(&fills).unwrap();
+    fs::write(&fills, text.replacen("7203.TSE", "9984.TSE", 1)).unwrap();
+    fs::remove_file(user.path("run/orders.json")).unwrap();
+    let (said, value) = verified(&user, "run");
+    assert_eq!((said.code, value["verdict"].as_str()), (4, Some("different")), "{said:?}");
+    let told = value["found"]["runs"][0]["differences"].to_string();
+    assert!(told.contains("the file fills.csv") && told.contains("the file orders.json"), "{told}");
+}
+
+#[test]
+fn what_the_folder_says_of_instruments_is_no_strategy_s_fault() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let table = "code,name,market,lot,ticks,from,to\n7203,T,0111,100,topix500,,\n";
+    fs::write(user.path("data/instruments.csv"), table).unwrap();
+    let (said, value) = verified(&user, "run");
+    assert_eq!((said.code, value["verdict"].as_str()), (5, Some("inputs changed")), "{said:?}");
+}
+
+#[test]
+fn folders_that_cannot_be_verified_say_why() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let text = fs::read_to_string(user.path("run/manifest.json")).unwrap();
+    for (change, wanted) in [
+        (
+            ("\"status\": \"completed\"", "\"status\": \"interrupted\""),
+            "was interrupted by a person",
+        ),
+        (("\"granularity\": \"trade\"", "\"granularity\": \"week\""), "granularity week"),
+        (("\"name\": \"sma-cross\"", "\"name\": \"../sma-cross\""), "is no built-in one"),
+        (("\"lot_asked\": \"\",", ""), "missing field `lot_asked`"),
+    ] {
+        assert!(text.contains(change.0), "{}", change.0);
+        fs::write(user.path("run/manifest.json"), text.replace(change.0, change.1)).unwrap();
+        let (code, errors) = user.bad("replay verify run --quiet");
+        assert!(code == 1 && errors.contains(wanted), "{wanted}: {errors}");
+    }
+    fs::write(user.path("run/manifest.json"), text).unwrap();
+    for (arguments, wanted) in [
+        ("replay verify data", "holds no run"),
+        ("replay verify run --data nowhere", "nowhere"),
+        ("replay verify run --strategy sma-crss", "there is no built-in strategy"),
+    ] {
+        let (code, errors) = user.bad(arguments);
+        assert!(code == 1 && errors.contains(wanted), "{wanted}: {errors}");
+    }
+}
