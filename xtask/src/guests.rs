@@ -7,7 +7,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::component;
-use crate::process;
+use crate::process::{self, Shown};
 use crate::project::Project;
 use crate::steps::Stopwatch;
 use crate::toolchain::{self, TARGET, Toolchain};
@@ -17,7 +17,7 @@ pub(crate) fn run(project: &Project, check_sdk: bool) -> Result<()> {
     build(project)?;
     if check_sdk {
         lint(project)?;
-        test(project)?;
+        test(project)?.ended?;
     }
     Ok(())
 }
@@ -98,9 +98,9 @@ pub(crate) fn lint(project: &Project) -> Result<()> {
     process::run(command.args(["--all-targets", "--", "--deny", "warnings"]))
 }
 
-/// Runs the tests of the guests' workspace natively; gives what they wrote.
-pub(crate) fn test(project: &Project) -> Result<String> {
-    process::run_and_read(natively(project, "test").args(["--", "--show-output"]))
+/// Runs all tests of the guests' workspace natively.
+pub(crate) fn test(project: &Project) -> Result<Shown> {
+    process::run_and_read(natively(project, "test").args(["--no-fail-fast", "--", "--show-output"]))
 }
 
 fn natively(project: &Project, task: &str) -> std::process::Command {

@@ -9,9 +9,11 @@ mod component;
 mod demo;
 mod doctor;
 mod environment;
+mod failures;
 mod guests;
 mod heavy;
 mod host;
+mod junit;
 mod languages;
 mod process;
 mod project;
@@ -60,7 +62,8 @@ enum Task {
 
     /// Check everything: format, guests, lints, documentation, tests, schemas.
     ///
-    /// Stops at the first step that fails and shows the command that repeats it.
+    /// Stops at the first step that fails. Its last lines name the step, the command that repeats it
+    /// and the tests that failed, each with the last that it wrote.
     Test {
         /// Leave out the format check, clippy and the documentation.
         #[arg(long)]

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, ExitStatus, Output, Stdio};
 
 use anyhow::{Context, Result, bail};
 
@@ -11,17 +11,17 @@ use anyhow::{Context, Result, bail};
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     let status =
         command.status().with_context(|| format!("could not start `{}`", shown(command)))?;
-    if status.success() {
-        return Ok(());
-    }
-    bail!(
-        "the command ended with {status}; to repeat it alone, in the project's folder:\n    {}",
-        shown(command)
-    );
+    ended(command, status)
+}
+
+/// What a command wrote to stdout, and how it ended.
+pub(crate) struct Shown {
+    pub(crate) out: String,
+    pub(crate) ended: Result<()>,
 }
 
 /// Runs a command like [`run`], shows what it writes to stdout, and gives it too.
-pub(crate) fn run_and_read(command: &mut Command) -> Result<String> {
+pub(crate) fn run_and_read(command: &mut Command) -> Result<Shown> {
     let mut child = command
         .stdout(Stdio::piped())
         .spawn()
@@ -36,9 +36,13 @@ pub(crate) fn run_and_read(command: &mut Command) -> Result<String> {
             read.push('\n');
         }
     }
-    let status = child.wait()?;
+    let ended = ended(command, child.wait()?);
+    Ok(Shown { out: read, ended })
+}
+
+fn ended(command: &Command, status: ExitStatus) -> Result<()> {
     if status.success() {
-        return Ok(read);
+        return Ok(());
     }
     bail!(
         "the command ended with {status}; to repeat it alone, in the project's folder:\n    {}",

@@ -10,9 +10,10 @@ use std::process::Command;
 use anyhow::Result;
 
 use crate::environment::{Environment, system_pythons};
-use crate::process;
+use crate::failures::Failures;
 use crate::project::Project;
 use crate::skips::Skips;
+use crate::{junit, process};
 
 const TESTS: &str = "clients/python/tests";
 /// Names another interpreter, like that of a virtual environment.
@@ -45,9 +46,15 @@ pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
     command.current_dir(&project.root).args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
     command.arg(format!("--junitxml={}", report.display())).arg(TESTS);
     command.env("KUMIKI_PROGRAM", project.program()).env("PYTHONDONTWRITEBYTECODE", "1");
-    process::run(&mut command)?;
-    skips.take_report(&fs::read_to_string(&report)?);
-    Ok(())
+    junit::remove(&report)?;
+    let mut failures = Failures::default();
+    failures.take_end(process::run(&mut command));
+    // Without one it failed before the first test, and has said so.
+    if let Ok(report) = fs::read_to_string(&report) {
+        skips.take_report(&report);
+        failures.take_report(&report);
+    }
+    failures.verdict()
 }
 
 /// An interpreter that has what the tests need: the one that was named; else that of our own

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::junit;
+
 /// How a test says on a line of its own that it was skipped.
 const MARK: &str = "skipped: ";
 /// Names of tests that are shown for one reason.
@@ -23,21 +25,12 @@ impl Skips {
 
     /// Takes a JUnit report, of nextest or of pytest.
     pub(crate) fn take_report(&mut self, report: &str) {
-        for case in report.split("<testcase ").skip(1) {
-            let case = case.split("</testcase>").next().unwrap_or(case);
-            let (tag, body) = case.split_once('>').unwrap_or((case, ""));
-            let tag = format!(" {tag}");
-            // A tag that closes itself has no body; what follows belongs to nobody.
-            if tag.ends_with('/') {
-                continue;
+        for case in junit::cases(report) {
+            if let Some(reason) = &case.skipped {
+                self.add(&case.test, reason);
             }
-            let test = attribute(&tag, "name").unwrap_or_default();
-            if let Some((_, skipped)) = body.split_once("<skipped") {
-                let reason = attribute(skipped, "message").unwrap_or_default();
-                self.add(&test, &reason);
-            }
-            for reason in unescaped(body).lines().filter_map(reason_in) {
-                self.add(&test, reason);
+            for reason in case.output.lines().filter_map(reason_in) {
+                self.add(&case.test, reason);
             }
         }
     }
@@ -80,18 +73,6 @@ impl Skips {
 /// The reason on a line: after the mark at its start, or after what the test runner began it with.
 fn reason_in(line: &str) -> Option<&str> {
     line.strip_prefix(MARK).or_else(|| line.split_once(&format!(" ... {MARK}")).map(|pair| pair.1))
-}
-
-/// The value of an attribute in the text of a tag.
-fn attribute(tag: &str, name: &str) -> Option<String> {
-    let (_, value) = tag.split_once(&format!(" {name}=\""))?;
-    Some(unescaped(value.split_once('"')?.0))
-}
-
-fn unescaped(text: &str) -> String {
-    let pairs = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&#10;", "\n")];
-    let text = pairs.into_iter().fold(text.to_owned(), |text, (from, to)| text.replace(from, to));
-    text.replace("&amp;", "&")
 }
 
 #[cfg(test)]

@@ -29,9 +29,14 @@ impl Steps {
         Ok(())
     }
 
-    /// The verdict, one line.
+    /// The verdict of steps that all passed, one line.
     pub(crate) fn verdict(&self) -> String {
         debug_assert_eq!(self.done, self.total, "fewer steps than announced");
+        self.passed()
+    }
+
+    /// How many steps passed, one line.
+    pub(crate) fn passed(&self) -> String {
         format!("{} steps passed in {}", self.done, self.watch.shown())
     }
 }

@@ -1,20 +1,34 @@
 //! `cargo xtask test`: everything that must hold, step by step.
 
 use std::fs;
+use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, anyhow};
+use serde_json::Value;
 
+use crate::failures::Failures;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
-use crate::{doctor, guests, heavy, host, languages, process, python, schemas};
+use crate::{doctor, guests, heavy, host, junit, languages, process, python, schemas};
 
-/// Runs all steps; the first failure ends it.
+/// Runs all steps; the first failure ends it, and is told on stdout too: a reader of either stream
+/// finds it at the end.
 pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     doctor::require(project, !no_lint)?;
     heavy::announce(project);
     let mut steps = Steps::new(if no_lint { 6 } else { 9 });
     let mut skips = Skips::default();
+    let ended = run_steps(project, no_lint, &mut steps, &mut skips);
+    let ended = ended.map_err(|error| anyhow!("{error:#}\n{}, then one failed", steps.passed()));
+    match &ended {
+        Ok(()) => println!("{}; {}", steps.verdict(), skips.told()),
+        Err(error) => println!("error: {error}"),
+    }
+    ended
+}
+
+fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Skips) -> Result<()> {
     if !no_lint {
         steps.step("format", || format(project))?;
     }
@@ -25,11 +39,9 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
         steps.step("documentation", || document(project))?;
     }
     steps.step("host", || host::build(project))?;
-    steps.step("tests", || test(project, &mut skips))?;
+    steps.step("tests", || test(project, skips))?;
     steps.step("schemas", || schemas::check(project))?;
-    steps.step("statistics against Python packages", || python::test(project, &mut skips))?;
-    println!("{}; {}", steps.verdict(), skips.told());
-    Ok(())
+    steps.step("statistics against Python packages", || python::test(project, skips))
 }
 
 fn format(project: &Project) -> Result<()> {
@@ -52,25 +64,61 @@ fn document(project: &Project) -> Result<()> {
     process::run(command.env("RUSTDOCFLAGS", "--deny warnings"))
 }
 
+/// Runs all tests, so that one run tells of all that fail.
 fn test(project: &Project, skips: &mut Skips) -> Result<()> {
+    let mut failures = Failures::default();
     // The guests first: they take seconds, and the last counts on the screen are the project's.
-    skips.take_output(&guests::test(project)?);
-    if !doctor::has_nextest(project) {
-        let mut command = project.cargo();
-        command.args(["test", "--release", "--workspace", "--", "--show-output"]);
-        skips.take_output(&process::run_and_read(&mut command)?);
-        return Ok(());
-    }
-    // nextest does not run the examples of the documentation.
+    let mut shown = vec![guests::test(project)?];
+    let has_nextest = doctor::has_nextest(project);
     let mut command = project.cargo();
-    command.args(["test", "--doc", "--release", "--workspace", "--", "--show-output"]);
-    skips.take_output(&process::run_and_read(&mut command)?);
+    // nextest does not run the examples of the documentation.
+    command.args(["test", "--release", "--workspace", "--no-fail-fast"]);
+    command.args(has_nextest.then_some("--doc")).args(["--", "--show-output"]);
+    shown.push(process::run_and_read(&mut command)?);
+    for shown in shown {
+        skips.take_output(&shown.out);
+        failures.take_output(&shown.out);
+        failures.take_end(shown.ended);
+    }
+    if has_nextest {
+        nextest(project, skips, &mut failures)?;
+    }
+    failures.verdict()
+}
+
+fn nextest(project: &Project, skips: &mut Skips, failures: &mut Failures) -> Result<()> {
+    // nextest keeps its reports in the checkout unless a configuration says where the target folder is.
+    let store = project.target.join("nextest");
+    let report = store.join("default").join("junit.xml");
+    fs::create_dir_all(&store).with_context(|| format!("cannot make {}", store.display()))?;
+    junit::remove(&report)?;
+    let config = store.join("config.toml");
+    fs::write(&config, nextest_config(&store))
+        .with_context(|| format!("cannot write {}", config.display()))?;
     let mut command = project.cargo();
     command.args(["nextest", "run", "--cargo-profile", "release", "--workspace"]);
-    process::run(&mut command)?;
-    // Where .config/nextest.toml has it written.
-    let report = project.target.join("nextest").join("default").join("junit.xml");
-    let read = fs::read_to_string(&report);
-    skips.take_report(&read.with_context(|| format!("cannot read {}", report.display()))?);
-    Ok(())
+    command.args(["--no-fail-fast", "--config-file"]).arg(&config);
+    let ended = process::run(&mut command);
+    let failed = ended.is_err();
+    failures.take_end(ended);
+    match fs::read_to_string(&report) {
+        Ok(report) => {
+            skips.take_report(&report);
+            failures.take_report(&report);
+            Ok(())
+        }
+        // It failed before the first test, and has said so.
+        Err(_) if failed => Ok(()),
+        Err(error) => Err(error).with_context(|| format!("cannot read {}", report.display())),
+    }
+}
+
+/// What tests print is kept, so that the end can tell which of them were skipped.
+fn nextest_config(store: &Path) -> String {
+    let store = Value::from(store.display().to_string());
+    // A text is the same in JSON and in TOML.
+    format!(
+        "[store]\ndir = {store}\n\n\
+         [profile.default.junit]\npath = \"junit.xml\"\nstore-success-output = true\n"
+    )
 }
