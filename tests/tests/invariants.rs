@@ -1,6 +1,8 @@
 //! The project's invariants, checked over its real files. The rules themselves, and the tests that
 //! show that each of them bites, are in `src/rules`.
 
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
 use std::sync::LazyLock;
 
 use tests::files::{self, File};
@@ -32,6 +34,17 @@ fn only_the_database_crates_know_duckdb() {
     let found = manifests::only_in(&FILES, "duckdb", &manifests::DATABASE_CRATES);
     let why = "everything else builds without the database's C++ code";
     hold("only the database crates and the benches depend on duckdb", why, &found);
+}
+
+#[test]
+fn a_program_without_the_database_is_a_part_of_the_whole_one() {
+    let part = manifests::compiled_for(&["--no-default-features"]).unwrap();
+    let whole = manifests::compiled_for(&[]).unwrap();
+    let name = |line: &String| line.split(' ').next().unwrap_or_default().to_owned();
+    assert!(whole.iter().any(|line| name(line) == "libduckdb-sys"));
+    assert!(part.iter().all(|line| name(line) != "libduckdb-sys"));
+    let more: Vec<_> = part.difference(&whole).filter(|line| name(line) != "cli").collect();
+    assert!(more.is_empty(), "these would be compiled twice; name them in host/cli: {more:?}");
 }
 
 #[test]

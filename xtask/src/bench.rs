@@ -2,12 +2,13 @@
 
 use anyhow::Result;
 
+use crate::doctor::Purpose;
 use crate::project::Project;
 use crate::{doctor, guests, heavy, languages, process};
 
 /// Builds the guests, then runs the benchmark `name`; its stdout is ours.
 pub(crate) fn run(project: &Project, name: &str, arguments: &[String]) -> Result<()> {
-    doctor::require(project, false)?;
+    doctor::require(project, Purpose::Everything)?;
     heavy::announce(project);
     guests::build(project)?;
     if name == "languages" {

@@ -6,6 +6,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Result, bail};
 
+use crate::doctor::Purpose;
 use crate::project::Project;
 use crate::{doctor, guests, heavy, host, process};
 
@@ -15,10 +16,10 @@ const INSTRUMENT: &str = "7203.TSE";
 
 /// Builds, makes sample data, replays a strategy over it and shows the report.
 pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
-    doctor::require(project, false)?;
-    heavy::announce(project);
+    doctor::require(project, Purpose::Replay)?;
+    heavy::announce_for_replay(project);
     guests::build(project)?;
-    host::build(project)?;
+    let is_whole = host::build_for_replay(project)?;
     let mut sample = host::program(project);
     sample.args(["data", "sample", "--out", DATA, "--seed", "7", "--days", "20"]);
     process::run(sample.args(["--instrument", INSTRUMENT]))?;
@@ -30,6 +31,12 @@ pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
         bail!("the replay ended well, but wrote no {}", page.display());
     }
     println!("{}", page.display());
+    if !is_whole {
+        eprintln!(
+            "this `kumiki` has no database: rankings, SQL and the daily job come with `cargo build \
+             --release -p cli`, which compiles DuckDB, about half an hour on two cores, once"
+        );
+    }
     if !no_open {
         open(&page);
     }

@@ -17,7 +17,7 @@ enum State {
     Present,
     /// It is not there, and nothing needs it now.
     Optional,
-    /// It is not there, and `demo` and `test` need it.
+    /// It is not there, and `test` needs it.
     Missing,
 }
 
@@ -62,7 +62,7 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     findings.extend(linters(project));
     findings.push(wasm());
     findings.push(nextest(project));
-    findings.push(Finding::present("no C compiler is needed, only a linker"));
+    findings.push(database_compiler());
     findings.push(browser());
     for finding in &findings {
         println!("{}", finding.line());
@@ -75,11 +75,25 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     Ok(())
 }
 
+/// What a machine is asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Replays.
+    Replay,
+    /// The whole program.
+    Everything,
+    /// The same, with lints.
+    EverythingAndLints,
+}
+
 /// Fails when something essential is missing; says nothing otherwise. The WebAssembly target is
 /// looked at later, when the guests are built, because it can be prepared.
-pub(crate) fn require(project: &Project, with_linters: bool) -> Result<()> {
+pub(crate) fn require(project: &Project, purpose: Purpose) -> Result<()> {
     let mut findings = essential(project);
-    if with_linters {
+    if purpose != Purpose::Replay {
+        findings.push(database_compiler());
+    }
+    if purpose == Purpose::EverythingAndLints {
         findings.extend(linters(project));
     }
     findings.retain(|finding| finding.state == State::Missing);
@@ -123,6 +137,21 @@ fn linker() -> Finding {
         Finding::present("the linker `cc`")
     } else {
         Finding::missing("the linker `cc`", "install gcc or clang; on Debian `apt install gcc`")
+    }
+}
+
+/// DuckDB is C++; the demo does without it.
+fn database_compiler() -> Finding {
+    if env::var_os("CXX").is_some() || env::consts::OS == "windows" {
+        return Finding::present("a C++ compiler is assumed, for DuckDB");
+    }
+    if process::ask(Command::new("c++").arg("--version")).ok {
+        Finding::present("the C++ compiler `c++`, for DuckDB")
+    } else {
+        Finding::missing(
+            "the C++ compiler `c++`: `test`, rankings, SQL and the daily job need DuckDB",
+            "install g++ or clang; on Debian `apt install g++`. `cargo xtask demo` needs none",
+        )
     }
 }
 

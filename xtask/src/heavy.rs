@@ -15,28 +15,46 @@ struct Heavy {
     notice: &'static str,
 }
 
-const HEAVY: [Heavy; 2] = [
-    Heavy {
-        package: "wasmtime",
-        artefact: "libwasmtime-",
-        notice: "wasmtime and its compiler, about 5 minutes on two cores",
-    },
-    Heavy {
-        package: "libduckdb-sys",
-        artefact: "liblibduckdb_sys-",
-        notice: "DuckDB's C++ code, about 37 minutes of one core",
-    },
-];
+/// What replays are made with.
+const WASMTIME: Heavy = Heavy {
+    package: "wasmtime",
+    artefact: "libwasmtime-",
+    notice: "wasmtime and its compiler, about 5 minutes on two cores",
+};
 
-/// Prints what the coming build compiles for the first time, if anything.
+/// What daily prices, rankings and SQL are made with.
+const DUCKDB: Heavy = Heavy {
+    package: "libduckdb-sys",
+    artefact: "liblibduckdb_sys-",
+    notice: "DuckDB's C++ code, about 37 minutes of one core",
+};
+
+/// Prints what the coming build of everything compiles for the first time, if anything.
 pub(crate) fn announce(project: &Project) {
-    let lock = fs::read_to_string(project.root.join("Cargo.lock")).unwrap_or_default();
-    for notice in missing(&lock, &project.release().join("deps")) {
+    tell(project, &[WASMTIME, DUCKDB]);
+}
+
+/// Prints the same of what replays need.
+pub(crate) fn announce_for_replay(project: &Project) {
+    tell(project, &[WASMTIME]);
+}
+
+/// Whether DuckDB was compiled before.
+pub(crate) fn is_database_compiled(project: &Project) -> bool {
+    missing(&[DUCKDB], &lock(project), &project.release().join("deps")).is_empty()
+}
+
+fn tell(project: &Project, heavy: &[Heavy]) {
+    for notice in missing(heavy, &lock(project), &project.release().join("deps")) {
         eprintln!("first build: compiles {notice}; later builds take seconds");
     }
 }
 
-fn missing(lock: &str, compiled: &Path) -> Vec<&'static str> {
+fn lock(project: &Project) -> String {
+    fs::read_to_string(project.root.join("Cargo.lock")).unwrap_or_default()
+}
+
+fn missing(heavy: &[Heavy], lock: &str, compiled: &Path) -> Vec<&'static str> {
     let locked = |package: &str| {
         let line = format!("name = \"{package}\"");
         lock.lines().any(|one| one == line)
@@ -49,7 +67,7 @@ fn missing(lock: &str, compiled: &Path) -> Vec<&'static str> {
         .map(|file| file.file_name().to_string_lossy().into_owned())
         .filter(|name| name.ends_with(".rlib"))
         .collect();
-    HEAVY
+    heavy
         .iter()
         .filter(|heavy| locked(heavy.package))
         .filter(|heavy| !files.iter().any(|name| name.starts_with(heavy.artefact)))
@@ -65,12 +83,16 @@ mod tests {
     fn announces_only_what_is_locked_and_not_compiled() {
         let folder = tempfile::tempdir().expect("a folder");
         let lock = "[[package]]\nname = \"wasmtime\"\nversion = \"48.0.8\"\n";
-        assert_eq!(missing(lock, folder.path()).len(), 1);
-        assert!(missing(lock, folder.path())[0].starts_with("wasmtime"));
-        assert!(missing("name = \"wasmtime-environ\"", folder.path()).is_empty());
+        assert_eq!(missing(&[WASMTIME, DUCKDB], lock, folder.path()).len(), 1);
+        assert!(missing(&[WASMTIME, DUCKDB], lock, folder.path())[0].starts_with("wasmtime"));
+        assert!(missing(&[WASMTIME], "name = \"wasmtime-environ\"", folder.path()).is_empty());
         fs::write(folder.path().join("libwasmtime-1f.rmeta"), "").expect("a file");
-        assert_eq!(missing(lock, folder.path()).len(), 1, "a check is not a build");
+        assert_eq!(
+            missing(&[WASMTIME, DUCKDB], lock, folder.path()).len(),
+            1,
+            "a check is not a build"
+        );
         fs::write(folder.path().join("libwasmtime-1f.rlib"), "").expect("a file");
-        assert!(missing(lock, folder.path()).is_empty());
+        assert!(missing(&[WASMTIME, DUCKDB], lock, folder.path()).is_empty());
     }
 }

@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result};
 
+use crate::doctor::Purpose;
 use crate::project::Project;
 use crate::{doctor, heavy, host, process};
 
@@ -9,7 +10,7 @@ const FOLDER: &str = "schemas";
 
 /// `cargo xtask schemas`: writes them anew.
 pub(crate) fn write(project: &Project) -> Result<()> {
-    doctor::require(project, false)?;
+    doctor::require(project, Purpose::Everything)?;
     heavy::announce(project);
     host::build(project)?;
     process::run(host::program(project).args(["schemas", "--write", FOLDER]))

@@ -6,6 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use serde_json::Value;
 
+use crate::doctor::Purpose;
 use crate::failures::Failures;
 use crate::project::Project;
 use crate::skips::Skips;
@@ -15,7 +16,8 @@ use crate::{doctor, guests, heavy, host, junit, languages, process, python, sche
 /// Runs all steps; the first failure ends it, and is told on stdout too: a reader of either stream
 /// finds it at the end.
 pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
-    doctor::require(project, !no_lint)?;
+    let lints = if no_lint { Purpose::Everything } else { Purpose::EverythingAndLints };
+    doctor::require(project, lints)?;
     heavy::announce(project);
     let mut steps = Steps::new(if no_lint { 6 } else { 9 });
     let mut skips = Skips::default();
@@ -54,6 +56,10 @@ fn format(project: &Project) -> Result<()> {
 fn lint(project: &Project) -> Result<()> {
     let mut command = project.cargo();
     command.args(["clippy", "--workspace", "--all-targets", "--release"]);
+    process::run(command.args(["--", "--deny", "warnings"]))?;
+    // The program that the demo starts with.
+    let mut command = project.cargo();
+    command.args(["clippy", "--package", "cli", "--no-default-features", "--release"]);
     process::run(command.args(["--", "--deny", "warnings"]))?;
     guests::lint(project)
 }

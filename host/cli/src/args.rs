@@ -1,7 +1,15 @@
 //! The arguments, and the help that teaches them.
 
+#[cfg(feature = "database")]
+mod database;
+#[cfg(not(feature = "database"))]
+#[path = "args/no_database.rs"]
+mod database;
+#[cfg(feature = "database")]
 mod listings;
+#[cfg(feature = "database")]
 mod rank;
+#[cfg(feature = "database")]
 mod update;
 
 use std::env;
@@ -12,7 +20,6 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::guest_limit::{LimitChange, LimitError};
 use domain::{InstrumentId, JstDate, Money, Quantity, VendorCode};
-use http_client::{Url, checked_address};
 use replay::Multiplier;
 use replay::instruments::{Choices, InstrumentChoices, TickChoice, choice_of};
 use results::report::RUNS_COMPARED_MAX;
@@ -24,11 +31,15 @@ use crate::execution::ExecutionArgs;
 use crate::logging::{self, LogArgs};
 use crate::standard_error;
 
-pub(crate) use self::update::UpdateArgs;
-pub(crate) use listings::{CalendarArgs, Every, InstrumentsArgs, VendorArgs};
-pub(crate) use rank::{
-    FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RegistryArgs, RowFormat,
-    ServeArgs, SqlArgs, SqlFormat,
+pub(crate) use database::{DatabaseCommand, ListingsCommand};
+#[cfg(feature = "database")]
+pub(crate) use {
+    self::update::UpdateArgs,
+    listings::{CalendarArgs, Every, InstrumentsArgs, VendorArgs, address},
+    rank::{
+        FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RegistryArgs, RowFormat,
+        ServeArgs, SqlArgs, SqlFormat,
+    },
 };
 
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
@@ -53,15 +64,8 @@ pub(crate) enum Command {
     /// Look at strategies.
     #[command(subcommand)]
     Strategy(StrategyCommand),
-    /// Rank issues by a formula, day by day; `rank serve` answers over GraphQL.
-    Rank(Box<RankArgs>),
-    /// Ask with SQL; everything that is stored, read-only.
-    Sql(SqlArgs),
-    /// Fetch daily prices and publish them: the combined database, a file of each issue, rankings.
-    Update(Box<UpdateArgs>),
-    /// Write or check the schemas of the files that kumiki writes.
-    #[command(hide = true)]
-    Schemas(SchemasArgs),
+    #[command(flatten)]
+    Database(DatabaseCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -94,11 +98,8 @@ pub(crate) enum DataCommand {
     Convert(ConvertArgs),
     /// Show what a data folder holds and what is wrong with it.
     Info(InfoArgs),
-    /// Fetch the vendor's lists of issues and make instruments.csv: lot and tick table by date.
-    #[command(after_help = listings::INSTRUMENTS_EXAMPLES)]
-    Instruments(InstrumentsArgs),
-    /// Fetch the exchange's calendar.
-    Calendar(CalendarArgs),
+    #[command(flatten)]
+    Listings(ListingsCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -571,6 +572,7 @@ pub(crate) struct StrategyCheckArgs {
     pub(crate) folders: FolderArgs,
 }
 
+#[cfg(feature = "database")]
 #[derive(Debug, Args)]
 #[group(required = true, multiple = false)]
 pub(crate) struct SchemasArgs {
@@ -621,11 +623,6 @@ fn parse_date(text: &str) -> Result<JstDate, String> {
 /// Ends the program as wrong arguments do, for what only shows when they are looked at together.
 pub(crate) fn refuse(problem: &str) -> ! {
     end(&Cli::command().error(ErrorKind::ValueValidation, problem))
-}
-
-/// The address in the argument `name`. A wrong one ends the program as wrong arguments do.
-pub(crate) fn address(name: &str, text: &str) -> Url {
-    checked_address(text).unwrap_or_else(|problem| refuse(&format!("{name}: {problem}")))
 }
 
 /// The arguments of this process. Wrong ones end it, and so do wishes for help.

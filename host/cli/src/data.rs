@@ -4,19 +4,15 @@ use std::ops::ControlFlow;
 
 use anyhow::{Context, Result};
 use domain::VendorCode;
-use domain::clock::Stopwatch;
-use marketdata::sample::daily::DailySample;
 use marketdata::{
     ConvertError, DataError, SampleCodes, SampleSpec, write_sample, write_sample_with_bars,
 };
-use pricestore::DataDir;
-use pricestore::sample::make_daily_sample;
 
-use crate::Ending;
 use crate::args::{ConvertArgs, SampleArgs};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::terminal::grouped;
+use crate::{Ending, database};
 
 /// Days of sample trades.
 const TRADE_DAYS: u32 = 20;
@@ -24,7 +20,7 @@ const TRADE_DAYS: u32 = 20;
 /// Makes sample data.
 pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
     if args.daily {
-        return daily_sample(args);
+        return database::sample(args);
     }
     let out = args.out.as_deref().context("--out DIR is missing")?;
     let default = ["7203.TSE".parse()?];
@@ -50,30 +46,6 @@ pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
     if args.bars {
         println!("their bars in {} file(s) beside", report.bar_files.len());
     }
-    Ok(Ending::Done)
-}
-
-/// Makes a combined database of daily prices and the snapshot that rankings read.
-fn daily_sample(args: &SampleArgs) -> Result<Ending> {
-    let watch = Stopwatch::start();
-    let usual = DailySample::default();
-    let sample = DailySample {
-        codes: args.codes.unwrap_or(usual.codes),
-        days: args.days.map_or(Ok(usual.days), usize::try_from)?,
-        seed: args.seed,
-        first: args.start.unwrap_or(usual.first),
-    };
-    let made = make_daily_sample(&DataDir::new(&args.data_dir), &sample)?;
-    println!(
-        "{} rows of {} issues on {} business days, {} to {}, in {} ({:.1} s)",
-        grouped(&made.rows.to_string()),
-        grouped(&made.published.codes.to_string()),
-        grouped(&made.published.days.to_string()),
-        made.published.range.0,
-        made.published.range.1,
-        args.data_dir.display(),
-        watch.elapsed().as_secs_f64()
-    );
     Ok(Ending::Done)
 }
 

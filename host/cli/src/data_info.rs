@@ -1,7 +1,5 @@
 //! `kumiki data info`: what a data folder holds: files of the vendor, result tables, daily prices.
 
-mod prices;
-
 use std::ops::ControlFlow;
 
 use anyhow::Result;
@@ -13,11 +11,11 @@ use serde_json::{Value, json};
 
 use crate::Ending;
 use crate::args::{FolderArgs, Format, InfoArgs};
+use crate::database::Prices;
 use crate::interrupt::Interrupt;
 use crate::paths;
 use crate::progress::ProgressLine;
 use crate::terminal::{columns, grouped};
-use prices::Prices;
 
 /// Codes that one line shows at most.
 const CODES_SHOWN: usize = 6;

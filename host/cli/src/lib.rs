@@ -8,6 +8,13 @@
     clippy::print_stderr,
     reason = "a command line prints; results to standard output, all else to standard error"
 )]
+#![cfg_attr(
+    not(feature = "database"),
+    allow(
+        dead_code,
+        reason = "some of what commands share is asked for by those of the database alone"
+    )
+)]
 
 // First, because its macros stand in for those of the standard library in all modules after it.
 #[macro_use]
@@ -17,29 +24,41 @@ mod args;
 mod data;
 mod data_check;
 mod data_info;
+#[cfg(feature = "database")]
+mod data_info_prices;
+#[cfg(feature = "database")]
 mod data_listings;
+#[cfg(feature = "database")]
+mod database;
+#[cfg(not(feature = "database"))]
+#[path = "no_database.rs"]
+mod database;
 mod execution;
 mod interrupt;
 mod logging;
 mod paths;
 mod progress;
+#[cfg(feature = "database")]
 mod rank;
 mod replay_results;
 mod replay_run;
 mod replay_sweep;
 mod replay_verify;
+#[cfg(feature = "database")]
 mod schemas;
+#[cfg(feature = "database")]
 mod sql;
 mod standard_error;
 mod strategy;
 mod strategy_cost;
 mod table;
 mod terminal;
+#[cfg(feature = "database")]
 mod update;
 
 use std::process::ExitCode;
 
-use args::{Command, DataCommand, RankCommand, ReplayCommand, StrategyCommand};
+use args::{Command, DataCommand, ReplayCommand, StrategyCommand};
 use logging::LogDefault;
 
 /// The strategy failed; what it did before is in the results.
@@ -76,11 +95,7 @@ fn told_once(error: &anyhow::Error) -> String {
 /// What a command logs when nobody says otherwise.
 fn default_log(command: &Command) -> LogDefault {
     match command {
-        Command::Rank(rank) if matches!(rank.command, Some(RankCommand::Serve(_))) => {
-            LogDefault::Service
-        }
-        Command::Update(update) if update.quiet => LogDefault::QuietJob,
-        Command::Update(_) => LogDefault::Job,
+        Command::Database(command) => database::default_log(command),
         _ => LogDefault::Command,
     }
 }
@@ -99,15 +114,11 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Data(DataCommand::Check(check)) => data_check::run(check),
         Command::Data(DataCommand::Convert(convert)) => data::convert(convert),
         Command::Data(DataCommand::Info(info)) => data_info::run(info),
-        Command::Data(DataCommand::Instruments(args)) => data_listings::instruments(args),
-        Command::Data(DataCommand::Calendar(args)) => data_listings::calendar(args),
-        Command::Rank(rank) => rank::run(rank),
-        Command::Sql(sql) => sql::run(sql),
-        Command::Update(update) => update::run(update),
+        Command::Data(DataCommand::Listings(command)) => database::listings(command),
+        Command::Database(command) => database::run(command),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),
         Command::Strategy(StrategyCommand::Limits(limits)) => strategy::limits(limits),
-        Command::Schemas(schemas) => schemas::run(schemas),
     }
 }
 

@@ -1,5 +1,8 @@
 //! Rules about who may depend on what, read from the manifests.
 
+use std::collections::BTreeSet;
+use std::process::Command;
+
 use toml::{Table, Value};
 
 use super::Violation;
@@ -35,6 +38,20 @@ const NOT_FOR_GUESTS: [&str; 10] = [
     "uuid",
     "wasi",
 ];
+
+/// The packages that the program is compiled of, each with its version and features.
+///
+/// # Errors
+/// When cargo cannot tell.
+pub fn compiled_for(arguments: &[&str]) -> anyhow::Result<BTreeSet<String>> {
+    let mut cargo = Command::new(env!("CARGO"));
+    cargo.current_dir(crate::workspace_root()).args(["tree", "--locked", "--package", "cli"]);
+    cargo.args(["--edges", "normal,build", "--prefix", "none", "--format", "{p} {f}"]);
+    let told = cargo.args(arguments).output()?;
+    anyhow::ensure!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
+    let lines = String::from_utf8(told.stdout)?;
+    Ok(lines.lines().map(|line| line.trim_end_matches(" (*)").to_owned()).collect())
+}
 
 /// The names of the packages that a manifest depends on: for running, building and testing, on
 /// every system, under their true names. A manifest that cannot be read counts as having none;

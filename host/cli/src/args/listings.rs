@@ -4,10 +4,11 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use domain::JstDate;
+use http_client::{Url, checked_address};
 use update::limits::{RATE_MAX, VENDOR_RATE};
 use update::source::VENDOR_URL;
 
-use super::parse_date;
+use super::{parse_date, refuse};
 
 pub(super) const INSTRUMENTS_EXAMPLES: &str = "\
 Examples:
@@ -45,6 +46,11 @@ pub(crate) struct VendorArgs {
         value_parser = clap::value_parser!(u32).range(1..=i64::from(RATE_MAX))
     )]
     pub(crate) vendor_rate: u32,
+}
+
+/// The address in the argument `name`. A wrong one ends the program as wrong arguments do.
+pub(crate) fn address(name: &str, text: &str) -> Url {
+    checked_address(text).unwrap_or_else(|problem| refuse(&format!("{name}: {problem}")))
 }
 
 #[derive(Debug, Args)]

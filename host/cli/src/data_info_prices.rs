@@ -12,14 +12,14 @@ use crate::rank::snapshot_line;
 use crate::terminal::{grouped, pairs};
 
 /// What a folder holds for rankings and `kumiki sql`.
-pub(super) struct Prices {
+pub(crate) struct Prices {
     snapshot: Option<SnapshotInfo>,
     /// Each view with its number of rows.
     views: Vec<(View, u64)>,
 }
 
 impl Prices {
-    pub(super) fn of(folder: &Path) -> Result<Self> {
+    pub(crate) fn of(folder: &Path) -> Result<Self> {
         let data = DataDir::new(folder);
         let snapshot = match RankEngine::open(folder, EngineOptions::single_query()) {
             Ok(engine) => Some(engine.snapshot()),
@@ -41,7 +41,7 @@ impl Prices {
     }
 
     /// Prints the part; nothing where there is neither a snapshot nor a view.
-    pub(super) fn print(&self) {
+    pub(crate) fn print(&self) {
         match &self.snapshot {
             Some(found) => println!("\n{}", snapshot_line(found)),
             None if self.views.iter().any(|(view, _)| view.name == "daily") => {
@@ -61,7 +61,7 @@ impl Prices {
         print!("{}", pairs(&lines.collect::<Vec<_>>()));
     }
 
-    pub(super) fn snapshot_json(&self) -> Value {
+    pub(crate) fn snapshot_json(&self) -> Value {
         self.snapshot.as_ref().map_or(Value::Null, |found| {
             json!({
                 "number": found.number, "issues": found.codes, "business_days": found.days,
@@ -70,7 +70,7 @@ impl Prices {
         })
     }
 
-    pub(super) fn views_json(&self) -> Vec<Value> {
+    pub(crate) fn views_json(&self) -> Vec<Value> {
         let view = |(view, rows): &(View, u64)| {
             let columns =
                 view.columns.iter().map(|(name, kind)| json!({ "name": name, "type": kind }));

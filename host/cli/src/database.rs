@@ -1,0 +1,69 @@
+//! The commands that stand on DuckDB: rankings, SQL, the daily job, the vendor's lists. A program
+//! without it (feature `database`) has `no_database.rs` in this file's place.
+
+use anyhow::Result;
+use domain::clock::Stopwatch;
+use marketdata::sample::daily::DailySample;
+use pricestore::DataDir;
+use pricestore::sample::make_daily_sample;
+
+use crate::args::{DatabaseCommand, ListingsCommand, RankCommand, SampleArgs};
+use crate::logging::LogDefault;
+use crate::terminal::grouped;
+use crate::{Ending, data_listings, rank, schemas, sql, update};
+
+pub(crate) use crate::data_info_prices::Prices;
+
+/// What a command logs when nobody says otherwise.
+pub(crate) fn default_log(command: &DatabaseCommand) -> LogDefault {
+    match command {
+        DatabaseCommand::Rank(rank) if matches!(rank.command, Some(RankCommand::Serve(_))) => {
+            LogDefault::Service
+        }
+        DatabaseCommand::Update(update) if update.quiet => LogDefault::QuietJob,
+        DatabaseCommand::Update(_) => LogDefault::Job,
+        _ => LogDefault::Command,
+    }
+}
+
+/// Runs a command.
+pub(crate) fn run(command: &DatabaseCommand) -> Result<Ending> {
+    match command {
+        DatabaseCommand::Rank(rank) => rank::run(rank),
+        DatabaseCommand::Sql(sql) => sql::run(sql),
+        DatabaseCommand::Update(update) => update::run(update),
+        DatabaseCommand::Schemas(schemas) => schemas::run(schemas),
+    }
+}
+
+/// Runs a command about the vendor's lists.
+pub(crate) fn listings(command: &ListingsCommand) -> Result<Ending> {
+    match command {
+        ListingsCommand::Instruments(args) => data_listings::instruments(args),
+        ListingsCommand::Calendar(args) => data_listings::calendar(args),
+    }
+}
+
+/// Makes a combined database of daily prices and the snapshot that rankings read.
+pub(crate) fn sample(args: &SampleArgs) -> Result<Ending> {
+    let watch = Stopwatch::start();
+    let usual = DailySample::default();
+    let sample = DailySample {
+        codes: args.codes.unwrap_or(usual.codes),
+        days: args.days.map_or(Ok(usual.days), usize::try_from)?,
+        seed: args.seed,
+        first: args.start.unwrap_or(usual.first),
+    };
+    let made = make_daily_sample(&DataDir::new(&args.data_dir), &sample)?;
+    println!(
+        "{} rows of {} issues on {} business days, {} to {}, in {} ({:.1} s)",
+        grouped(&made.rows.to_string()),
+        grouped(&made.published.codes.to_string()),
+        grouped(&made.published.days.to_string()),
+        made.published.range.0,
+        made.published.range.1,
+        args.data_dir.display(),
+        watch.elapsed().as_secs_f64()
+    );
+    Ok(Ending::Done)
+}

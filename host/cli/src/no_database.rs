@@ -1,0 +1,68 @@
+//! The commands of `database.rs` in a program that was built without DuckDB: each says so, and how to
+//! get it.
+
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use serde_json::Value;
+
+use crate::Ending;
+use crate::args::{DatabaseCommand, ListingsCommand, SampleArgs};
+use crate::logging::LogDefault;
+
+/// What a command logs when nobody says otherwise.
+pub(crate) fn default_log(_: &DatabaseCommand) -> LogDefault {
+    LogDefault::Command
+}
+
+/// Says that a command is not here.
+pub(crate) fn run(command: &DatabaseCommand) -> Result<Ending> {
+    absent(match command {
+        DatabaseCommand::Rank(_) => "kumiki rank",
+        DatabaseCommand::Sql(_) => "kumiki sql",
+        DatabaseCommand::Update(_) => "kumiki update",
+    })
+}
+
+/// Says that a command is not here.
+pub(crate) fn listings(command: &ListingsCommand) -> Result<Ending> {
+    absent(match command {
+        ListingsCommand::Instruments(_) => "kumiki data instruments",
+        ListingsCommand::Calendar(_) => "kumiki data calendar",
+    })
+}
+
+/// Says that daily prices cannot be made here.
+pub(crate) fn sample(_: &SampleArgs) -> Result<Ending> {
+    absent("kumiki data sample --daily")
+}
+
+fn absent(command: &str) -> Result<Ending> {
+    bail!(
+        "`{command}` is not in this program: it was built without its database, as `cargo xtask demo` \
+         does at first. `cargo build --release -p cli` builds all of it; DuckDB's C++ code takes about \
+         half an hour on two cores, once"
+    )
+}
+
+/// What a folder holds for rankings and `kumiki sql`: nobody looks here.
+pub(crate) struct Prices;
+
+impl Prices {
+    pub(crate) fn of(_: &Path) -> Result<Self> {
+        Ok(Self)
+    }
+
+    pub(crate) fn print(&self) {
+        println!("\ndaily prices: not looked at, this program was built without its database");
+    }
+
+    pub(crate) fn snapshot_json(&self) -> Value {
+        Value::Null
+    }
+
+    /// `null`, where the whole program has a list: it is not known what is there.
+    pub(crate) fn views_json(&self) -> Value {
+        Value::Null
+    }
+}
