@@ -1,7 +1,8 @@
 //! The kumiki command line: arguments in, one command, an exit code out.
 //!
-//! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed, 4 a run did not come out
-//! the same with window 1, 5 what a run was made from has changed, 130 interrupted.
+//! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed or daily prices are not
+//! complete, 4 a run did not come out the same with window 1, 5 what a run was made from has changed,
+//! 130 interrupted.
 
 #![allow(
     clippy::print_stdout,
@@ -63,6 +64,8 @@ use logging::LogDefault;
 
 /// The strategy failed; what it did before is in the results.
 const STRATEGY_FAILED: u8 = 3;
+/// The daily job could not fetch everything; a scheduler tries again.
+const INCOMPLETE: u8 = 3;
 /// A run did not come out the same again.
 const DIFFERENT: u8 = 4;
 /// Data or strategy are not those that a run was made from.
@@ -76,6 +79,7 @@ enum Ending {
     Done,
     Problems,
     StrategyFailed,
+    Incomplete,
     Different,
     InputsChanged,
     Interrupted,
@@ -134,6 +138,7 @@ pub fn main() -> ExitCode {
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Problems) => ExitCode::FAILURE,
         Ok(Ending::StrategyFailed) => ExitCode::from(STRATEGY_FAILED),
+        Ok(Ending::Incomplete) => ExitCode::from(INCOMPLETE),
         Ok(Ending::Different) => ExitCode::from(DIFFERENT),
         Ok(Ending::InputsChanged) => ExitCode::from(INPUTS_CHANGED),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),

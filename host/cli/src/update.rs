@@ -13,7 +13,7 @@ use pricestore::DataDir;
 use secrecy::SecretString;
 use update::limits::{DAYS_DEFAULT, DAYS_FIRST_RUN, WEB_BROKER_RATE};
 use update::source::{PublicSource, VendorSource, WebBrokerSource};
-use update::store::WorkDatabase;
+use update::store::{Removals, WorkDatabase};
 use update::{
     DayCache, Ending as JobEnding, JobOptions, JobWatch, PUBLIC_KEY, Phase, PriceStore, SourceKind,
     SourceSlot, VENDOR_KEY, WEB_BROKER_PRICE_URL, last_weekdays, update_from_files,
@@ -42,7 +42,8 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
     if let Some(folder) = args.from_files.as_ref().filter(|folder| !folder.is_dir()) {
         bail!("there is no folder {}; give the one with the vendor's files", folder.display());
     }
-    let mut store = WorkDatabase::open(&options.data)?;
+    let removals = if args.remove_issues { Removals::Any } else { Removals::Few };
+    let mut store = WorkDatabase::open(&options.data)?.removing(removals);
     let mut screen = Screen::new(args.quiet);
     if args.days.is_none() && args.from_files.is_none() && store.known()?.dates.is_empty() {
         tracing::info!(
@@ -65,7 +66,8 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
             eprintln!("interrupted; what was fetched is kept, run it again to go on");
             Ending::Interrupted
         }
-        JobEnding::Incomplete | JobEnding::Failed => Ending::Problems,
+        JobEnding::Incomplete => Ending::Incomplete,
+        JobEnding::Failed => Ending::Problems,
     })
 }
 

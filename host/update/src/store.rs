@@ -26,4 +26,5 @@ mod tests;
 
 pub use error::{JobHolder, StoreError};
 pub use opening::Opening;
+pub use split::Removals;
 pub use work_database::WorkDatabase;

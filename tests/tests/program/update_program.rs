@@ -11,6 +11,7 @@ use std::thread;
 
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use pricestore::DataDir;
 use serde_json::{Value, json};
 use tests::{built, schema};
 
@@ -254,7 +255,7 @@ fn what_cannot_be_fetched_is_told_with_reasons() {
     let mut command = update(folder.path(), &server, &["--codes", "7203"]);
     let output = command.env_remove("KUMIKI_JQUANTS_API_KEY").output().unwrap();
     let (table, errors) = texts(&output);
-    assert_eq!(output.status.code(), Some(1), "{table}{errors}");
+    assert_eq!(output.status.code(), Some(3), "{table}{errors}");
     for words in ["update 1 incomplete", "KUMIKI_JQUANTS_API_KEY is not set", "HTTP 500", "7203  "]
     {
         assert!(table.contains(words), "{words}: {table}");
@@ -278,19 +279,53 @@ fn a_key_of_the_public_source_that_cannot_be_used_is_told() {
     assert!(!table.contains("two words") && !errors.contains("two words"), "{table}{errors}");
 }
 
-#[test]
-fn history_comes_from_files_without_network() {
-    let folder = tempfile::tempdir().unwrap();
-    let files = tempfile::tempdir().unwrap();
-    for (name, rows) in [
-        ("equities_bars_daily_202511.csv.gz", "2025-11-28,72030,10,12,9,11,0,0,100,1100,1.0\n"),
-        ("equities_bars_daily_20251201.csv.gz", "2025-12-01,72030,5,6,5,5.5,0,0,200,1100,0.5\n"),
-    ] {
-        let file = fs::File::create(files.path().join(name)).unwrap();
+/// Writes files of daily bars of the vendor.
+fn daily_files(folder: &Path, files: &[(&str, &str)]) {
+    for (name, rows) in files {
+        let file = fs::File::create(folder.join(name)).unwrap();
         let mut packed = GzEncoder::new(file, Compression::fast());
         write!(packed, "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n{rows}").unwrap();
         packed.finish().unwrap();
     }
+}
+
+#[test]
+fn files_of_others_survive_an_update_of_one_issue() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = tempfile::tempdir().unwrap();
+    let rows = "2025-11-28,72030,10,12,9,11,0,0,100,1100,1.0\n\
+                2025-11-28,99840,10,12,9,11,0,0,100,1100,1.0\n";
+    daily_files(files.path(), &[("equities_bars_daily_202511.csv.gz", rows)]);
+    let from = files.path().to_str().unwrap();
+    let output = command(folder.path(), &["update", "--from-files", from]).output().unwrap();
+    assert!(output.status.success(), "{}", texts(&output).1);
+    // What another program leaves: files of issues, and no combined one.
+    let data = DataDir::new(folder.path());
+    fs::remove_file(data.mother()).unwrap();
+    fs::remove_dir_all(folder.path().join("work")).unwrap();
+    let of = |code: &str| data.mother().with_file_name(code).with_extension("db");
+    let before = ["7203", "9984"].map(|code| fs::read(of(code)).unwrap());
+
+    let server = Server::start(market);
+    let arguments = ["--codes", "7203", "--days", "3", "--as-of", "2025-12-24"];
+    let output = update(folder.path(), &server, &arguments).output().unwrap();
+    let (table, errors) = texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{table}{errors}");
+    assert!(
+        errors.contains("not written by this job: 7203; they were left as they are"),
+        "{errors}"
+    );
+    assert!(before == ["7203", "9984"].map(|code| fs::read(of(code)).unwrap()));
+}
+
+#[test]
+fn history_comes_from_files_without_network() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = tempfile::tempdir().unwrap();
+    let november = "2025-11-28,72030,10,12,9,11,0,0,100,1100,1.0\n";
+    let december = "2025-12-01,72030,5,6,5,5.5,0,0,200,1100,0.5\n";
+    let monthly = ("equities_bars_daily_202511.csv.gz", november);
+    daily_files(files.path(), &[monthly, ("equities_bars_daily_20251201.csv.gz", december)]);
     let from = files.path().to_str().unwrap();
     let output = command(folder.path(), &["update", "--from-files", from]).output().unwrap();
     let (table, errors) = texts(&output);

@@ -32,7 +32,8 @@ Keys come from the environment, else from the service kumiki of the system's key
 
 Run it after 16:30 in Japan, when the vendor has the day. Ctrl-C ends it between two days; the next
 run goes on from there. A report of each run is in the folder update of the data folder.
-Exit codes: 0 all is there, 1 something could not be fetched or written, 2 wrong arguments, 130 Ctrl-C.";
+Exit codes: 0 all is there, 3 something could not be fetched (run it again later), 1 an error, 2 wrong
+arguments, 130 Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -68,6 +69,11 @@ pub(crate) struct UpdateArgs {
     /// Fetch days again that are there already.
     #[arg(long)]
     pub(crate) refetch: bool,
+
+    /// Remove the files of issues that are no longer in the combined database even when they are more
+    /// than 1 % of all.
+    #[arg(long)]
+    pub(crate) remove_issues: bool,
 
     #[command(flatten)]
     pub(crate) vendor: VendorArgs,

@@ -90,7 +90,7 @@ impl Job<'_> {
                 Ok(answer) if answer.rows.is_empty() => _ = left.empty.insert(*date),
                 Ok(answer) => self.take_day(kind, *date, answer),
                 Err(NoAnswer::Stopped) => break,
-                Err(NoAnswer::Failed { reason, dates_are_hopeless }) => {
+                Err(NoAnswer::Failed { reason, dates_are_hopeless, .. }) => {
                     self.day(*date).reasons.push(reason);
                     match dates_are_hopeless {
                         true => left.hopeless.insert(*date),
@@ -130,12 +130,20 @@ impl Job<'_> {
             return BTreeSet::new();
         };
         let (mut traded, mut answered) = (BTreeSet::new(), false);
+        let mut outage = None;
         if let Some(code) = self.sure_code() {
             for place in slots.indices() {
-                if let Ok(answer) = slots.issue(place, code, from, to) {
-                    answered = true;
-                    let dates = answer.rows.iter().filter(|row| row.close.is_some());
-                    traded.extend(dates.map(|row| row.date));
+                match slots.issue(place, code, from, to) {
+                    Ok(answer) => {
+                        // What a source does not have is no proof while a better one is down.
+                        answered |= outage.is_none();
+                        let dates = answer.rows.iter().filter(|row| row.close.is_some());
+                        traded.extend(dates.map(|row| row.date));
+                    }
+                    Err(NoAnswer::Failed { reason, is_outage: true, .. }) => {
+                        outage.get_or_insert(reason);
+                    }
+                    Err(_) => {}
                 }
             }
         }
@@ -145,6 +153,12 @@ impl Job<'_> {
         // Prices of a young day may still come.
         let last_final = self.today().checked_sub_days(Days::new(EMPTY_FINAL_DAYS));
         for date in empty.difference(&traded).copied() {
+            if let Some(reason) = outage.as_ref().filter(|_| !answered) {
+                let day = self.day(date);
+                day.outcome = Some(DayOutcome::Failed);
+                day.reasons.push(reason.clone());
+                continue;
+            }
             self.day(date).outcome = Some(DayOutcome::NoData);
             if answered && last_final.is_some_and(|last| date <= last) {
                 self.state.closed.insert(date);

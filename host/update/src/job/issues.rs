@@ -135,11 +135,10 @@ impl Job<'_> {
         let (Some(from), Some(to)) = (dates.first().copied(), dates.last().copied()) else {
             return Issue::Done;
         };
-        let (mut reasons, mut answered) = (Vec::new(), false);
+        let (mut reasons, mut answered, mut is_down) = (Vec::new(), false, false);
         for place in indices {
             match slots.issue(*place, code, from, to) {
                 Ok(answer) => {
-                    answered = true;
                     let mut rows = answer.rows;
                     // Days in between came whole, from a source that goes before this one.
                     rows.retain(|row| dates.contains(&row.date));
@@ -147,13 +146,17 @@ impl Job<'_> {
                         self.collect(slots.kind(*place), rows);
                         return Issue::Done;
                     }
+                    // A source that answers with nothing knows that there is nothing, as for an issue
+                    // that is no longer listed; but not better than one before it that is down.
+                    answered |= !is_down;
                 }
                 Err(NoAnswer::Stopped) => return Issue::Stopped,
-                Err(NoAnswer::Failed { reason, .. }) => reasons.push(reason),
+                Err(NoAnswer::Failed { reason, is_outage, .. }) => {
+                    is_down |= is_outage;
+                    reasons.push(reason);
+                }
             }
         }
-        // A source that answers with nothing knows that there is nothing, as for an issue that is
-        // no longer listed.
         match answered || reasons.is_empty() {
             true => Issue::Done,
             false => Issue::Failed(reasons),

@@ -29,8 +29,14 @@ impl SourceSlot {
 pub(super) enum NoAnswer {
     /// The user wants the run to end.
     Stopped,
-    /// The source did not give one; whether another question about the same dates makes sense.
-    Failed { reason: Reason, dates_are_hopeless: bool },
+    /// The source did not give one.
+    Failed {
+        reason: Reason,
+        /// It has nothing for these dates, whatever it is asked.
+        dates_are_hopeless: bool,
+        /// It may have something, but does not answer now.
+        is_outage: bool,
+    },
 }
 
 struct Slot {
@@ -122,7 +128,8 @@ impl Slots {
         ask: impl FnOnce(&mut dyn DailySource) -> Result<Answer, SourceError>,
     ) -> Result<Answer, NoAnswer> {
         if let Some(reason) = self.out(index) {
-            return Err(NoAnswer::Failed { reason, dates_are_hopeless: false });
+            let is_outage = matches!(self.0[index].slot, SourceSlot::Ready(_));
+            return Err(NoAnswer::Failed { reason, dates_are_hopeless: false, is_outage });
         }
         let slot = &mut self.0[index];
         let SourceSlot::Ready(source) = &mut slot.slot else { return Err(NoAnswer::Stopped) };
@@ -158,7 +165,8 @@ impl Slots {
             tracing::warn!(%source, why, "a source is given up");
         }
         let reason = Reason::new(source, &text);
-        Err(NoAnswer::Failed { reason, dates_are_hopeless: reach == Reach::Dates })
+        let dates_are_hopeless = reach == Reach::Dates;
+        Err(NoAnswer::Failed { reason, dates_are_hopeless, is_outage: !dates_are_hopeless })
     }
 
     /// What the sources want to be known.

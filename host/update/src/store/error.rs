@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use domain::JstDate;
 use pricestore::PublishError;
@@ -74,6 +74,34 @@ pub enum StoreError {
     /// What is stored was not published, so it cannot be split.
     #[error("{} does not hold what is stored; publish it before it is split", .0.display())]
     NotPublished(PathBuf),
+    /// More issues than usual are no longer in the combined database.
+    #[error(
+        "{gone} of {of} files in {} are of issues that the combined database does not have any more; \
+         such a loss is rarely meant. Look at the combined database, or allow it with \
+         --remove-issues", folder.display()
+    )]
+    ManyRemovals {
+        /// The folder of the per-issue databases.
+        folder: PathBuf,
+        /// Files that would be removed.
+        gone: usize,
+        /// Files that jobs have written.
+        of: usize,
+    },
+    /// Files lie where the job writes, which it did not write and which hold more than it has.
+    #[error(
+        "{} file(s) in {} hold rows that the combined database does not have, and were not written \
+         by this job: {}; they were left as they are. Move them away, or load their rows first",
+        count, folder.display(), codes
+    )]
+    Foreign {
+        /// The folder of the per-issue databases.
+        folder: PathBuf,
+        /// How many.
+        count: usize,
+        /// The first of their codes.
+        codes: String,
+    },
     /// A file could not be read, written or renamed.
     #[error("cannot {doing} {}", path.display())]
     Io {
@@ -98,6 +126,17 @@ pub enum StoreError {
 }
 
 impl StoreError {
+    /// Files of others with these codes.
+    pub(super) fn foreign(folder: &Path, codes: &[&str]) -> Self {
+        /// Codes that the text names.
+        const NAMED_MAX: usize = 5;
+        let mut named = codes.iter().take(NAMED_MAX).copied().collect::<Vec<_>>().join(", ");
+        if codes.len() > NAMED_MAX {
+            named.push_str(", ...");
+        }
+        Self::Foreign { folder: folder.to_owned(), count: codes.len(), codes: named }
+    }
+
     /// A failure of DuckDB.
     pub(super) fn database(doing: &'static str) -> impl FnOnce(duckdb::Error) -> Self {
         move |source| Self::Database { doing, source }

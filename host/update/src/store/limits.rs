@@ -17,3 +17,5 @@ pub const SPLIT_NOTE_EVERY: usize = 256;
 pub const ENGINE_MEMORY: &str = "2GB";
 /// Bytes of the file that says who holds the data directory.
 pub const HOLDER_BYTES_MAX: u64 = 256;
+/// Percent of the per-issue databases that a job removes at once without being told that it may.
+pub(super) const REMOVED_PERCENT_MAX: usize = 1;

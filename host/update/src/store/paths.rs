@@ -72,35 +72,14 @@ fn ending(path: &Path, more: &str) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// The code in the name of a per-issue database; none for other files.
-pub(super) fn code_of(path: &Path) -> Option<&str> {
-    if path.extension()? != DATABASE {
-        return None;
-    }
-    let code = path.file_stem()?.to_str()?;
-    super::schema::is_stored_code(code).then_some(code)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn per_issue_files_are_told_from_others() {
-        for (name, code) in [
-            ("7203.db", Some("7203")),
-            ("130A.db", Some("130A")),
-            ("25935.db", Some("25935")),
-            ("72030.db", None),
-            ("130a.db", None),
-            ("mother.db", None),
-            ("7203.db.new", None),
-            ("7203", None),
-        ] {
-            assert_eq!(code_of(Path::new(name)), code, "{name}");
-        }
+    fn files_have_their_names() {
         let paths = StorePaths::new(&DataDir::new("data"));
-        assert_eq!(code_of(&paths.issue("130A")), Some("130A"));
+        assert_eq!(paths.issue("130A"), Path::new("data/jp/stocks_daily/130A.db"));
         assert_eq!(unfinished(Path::new("a/7203.db")), Path::new("a/7203.db.new"));
         assert_eq!(log_of(Path::new("a/mother.db.new")), Path::new("a/mother.db.new.wal"));
     }

@@ -11,12 +11,13 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use domain::JstDate;
 use duckdb::{Connection, params};
+use pricestore::sql::quoted_path;
 
 use super::durable::{remove, sync_folder};
 use super::error::StoreError;
 use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, open_published};
-use super::limits::{SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
-use super::paths::{StorePaths, code_of};
+use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
+use super::paths::StorePaths;
 use super::publish::is_published;
 use super::schema::digest;
 use crate::price_store::{Split, StoreProgress};
@@ -26,6 +27,15 @@ use crate::price_store::{Split, StoreProgress};
 const FORM: &str = "1";
 /// What is being done, for the progress.
 const WHAT: &str = "per-issue databases";
+
+/// How many files of issues that are no longer there a job may remove.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Removals {
+    /// At most [`REMOVED_PERCENT_MAX`] percent of them at once.
+    Few,
+    /// Any number.
+    Any,
+}
 
 /// A file that was written.
 #[derive(Debug)]
@@ -41,6 +51,7 @@ pub(super) fn split(
     connection: &Connection,
     paths: &StorePaths,
     from: Option<JstDate>,
+    removals: Removals,
     progress: &mut StoreProgress<'_>,
 ) -> Result<Split, StoreError> {
     let mother = paths.data().mother();
@@ -52,14 +63,20 @@ pub(super) fn split(
     let issues = issues(&published).map_err(failed)?;
     let noted = noted(connection).map_err(failed)?;
     let mut split = Split::default();
-    let mut wanted = Vec::new();
+    let removed = to_remove(paths, &issues, &noted, removals)?;
+    let (mut wanted, mut foreign) = (Vec::new(), Vec::new());
     for issue in &issues {
         let length = fs::metadata(paths.issue(&issue.code)).ok().map(|file| file.len());
         let is_same = noted
             .get(&issue.code)
             .is_some_and(|(content, bytes)| (*content, Some(*bytes)) == (issue.content, length));
         if !is_same {
-            wanted.push(issue);
+            // What others wrote is replaced by what has all of its rows, and by nothing else.
+            let is_own = length.is_none() || noted.contains_key(&issue.code);
+            match is_own || holds_all_of(&published, paths, &issue.code) {
+                true => wanted.push(issue),
+                false => foreign.push(issue.code.as_str()),
+            }
         } else if from.is_none_or(|from| issue.last >= from) {
             split.unchanged += 1;
         }
@@ -72,9 +89,32 @@ pub(super) fn split(
         let writers = writers.collect::<Result<_, _>>()?;
         split.written = write_all(connection, paths, writers, &wanted, progress)?;
     }
-    split.removed = remove_others(connection, paths, &issues, &noted)?;
+    for code in &removed {
+        remove(&paths.issue(code))?;
+    }
+    split.removed = removed.len() as u64;
+    if !removed.is_empty() {
+        forget_issues(connection).map_err(StoreError::database("forget issues"))?;
+    }
     sync_folder(&paths.daily_folder())?;
-    Ok(split)
+    match foreign.is_empty() {
+        true => Ok(split),
+        false => Err(StoreError::foreign(&paths.daily_folder(), &foreign)),
+    }
+}
+
+/// Whether every date in an issue's file, which this job did not write, is in the published database
+/// too. A file that cannot be read has something else in it.
+fn holds_all_of(published: &Connection, paths: &StorePaths, code: &str) -> bool {
+    let attach = format!("ATTACH {} AS foreign_file (READ_ONLY)", quoted_path(&paths.issue(code)));
+    if published.execute_batch(&attach).is_err() {
+        return false;
+    }
+    let missing = "SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
+        FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date)";
+    let missing = published.query_row(missing, [], |row| row.get::<_, u64>(0));
+    let detached = published.execute_batch("DETACH foreign_file");
+    missing.is_ok_and(|count| count == 0) && detached.is_ok()
 }
 
 /// Every issue of the published database.
@@ -214,27 +254,28 @@ fn note_rows(connection: &Connection, batch: &[Written<'_>]) -> duckdb::Result<(
     connection.execute_batch("DROP TABLE temp.noted")
 }
 
-/// Removes the files of issues that the combined database does not have.
-fn remove_others(
-    connection: &Connection,
+/// Which files are of issues that the combined database does not have any more. Only what this job
+/// wrote is among them: a file that is not noted is somebody else's.
+fn to_remove(
     paths: &StorePaths,
     issues: &[Issue],
     noted: &BTreeMap<String, (Content, u64)>,
-) -> Result<u64, StoreError> {
+    removals: Removals,
+) -> Result<Vec<String>, StoreError> {
     let kept: BTreeSet<&str> = issues.iter().map(|issue| issue.code.as_str()).collect();
-    let folder = paths.daily_folder();
-    let mut removed = 0;
-    for entry in fs::read_dir(&folder).map_err(StoreError::io("list", &folder))? {
-        let path = entry.map_err(StoreError::io("list", &folder))?.path();
-        if code_of(&path).is_some_and(|code| !kept.contains(code)) {
-            remove(&path)?;
-            removed += 1;
-        }
+    let gone = noted.keys().filter(|code| !kept.contains(code.as_str())).cloned();
+    let gone: Vec<String> = gone.collect();
+    let is_many = gone.len() * 100 > noted.len() * REMOVED_PERCENT_MAX;
+    if is_many && removals == Removals::Few {
+        let folder = paths.daily_folder();
+        return Err(StoreError::ManyRemovals { folder, gone: gone.len(), of: noted.len() });
     }
-    if noted.keys().any(|code| !kept.contains(code.as_str())) {
-        let forget = "DELETE FROM work.issue_file
-            WHERE code NOT IN (SELECT code FROM published.daily)";
-        connection.execute_batch(forget).map_err(StoreError::database("forget issues"))?;
-    }
-    Ok(removed)
+    Ok(gone)
+}
+
+/// Forgets the issues that the combined database does not have any more.
+fn forget_issues(connection: &Connection) -> duckdb::Result<()> {
+    connection.execute_batch(
+        "DELETE FROM work.issue_file WHERE code NOT IN (SELECT code FROM published.daily)",
+    )
 }

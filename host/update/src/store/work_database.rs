@@ -13,6 +13,7 @@ use super::error::StoreError;
 use super::lock::JobLock;
 use super::opening::{self, Opening};
 use super::paths::StorePaths;
+use super::split::Removals;
 use super::{apply, fetch_tables, publish, split};
 use crate::fetch_state::FetchState;
 use crate::price_store::{Applied, Known, PriceStore, Split, StoreProgress};
@@ -26,6 +27,7 @@ pub struct WorkDatabase {
     opening: Opening,
     /// Why what an earlier version had fetched is not known, until it is told.
     note: Option<String>,
+    removals: Removals,
     _lock: JobLock,
 }
 
@@ -57,7 +59,14 @@ impl WorkDatabase {
         tracing::debug!(folder = %data.path().display(), "the data directory is taken");
         tracing::info!(%opening, "the data directory is open");
         let note = fetch_tables::prepare(&connection, &paths.old_state())?;
-        Ok(Self { connection, paths, opening, note, _lock: lock })
+        Ok(Self { connection, paths, opening, note, removals: Removals::Few, _lock: lock })
+    }
+
+    /// How many files of issues that are gone may be removed; [`Removals::Few`] unless it is said.
+    #[must_use]
+    pub fn removing(mut self, removals: Removals) -> Self {
+        self.removals = removals;
+        self
     }
 
     /// Where the job's own database came from; for the job's report.
@@ -82,6 +91,14 @@ impl WorkDatabase {
     /// When the database cannot be read.
     pub fn is_published(&self) -> Result<bool, StoreError> {
         publish::is_published(&self.connection, &self.paths)
+    }
+}
+
+#[cfg(test)]
+impl WorkDatabase {
+    /// Changes what is stored behind the job's back.
+    pub(super) fn execute(&mut self, sql: &str) {
+        self.connection.execute_batch(sql).unwrap();
     }
 }
 
@@ -127,6 +144,6 @@ impl PriceStore for WorkDatabase {
         from: Option<JstDate>,
         progress: &mut StoreProgress<'_>,
     ) -> Result<Split, StoreError> {
-        split::split(&self.connection, &self.paths, from, progress)
+        split::split(&self.connection, &self.paths, from, self.removals, progress)
     }
 }

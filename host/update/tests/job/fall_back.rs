@@ -269,3 +269,38 @@ fn a_few_issues_over_many_days_are_asked_for_one_by_one() {
     assert_eq!(fixture.take_asked(), ["vendor 7203 2026-01-06..2026-01-09"]);
     assert_eq!(fixture.stored().len(), 4);
 }
+
+#[test]
+fn what_a_fall_back_does_not_have_is_no_proof_while_a_better_source_is_down() {
+    let sources = |fixture: &Fixture| {
+        let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing());
+        let public = ScriptedSource::by_issue(SourceKind::Public, &fixture.asked, nothing());
+        vec![vendor.with_days(failing()).slot(), public.slot()]
+    };
+    let mut outage = fixture(2);
+    let report = outage.run(sources(&outage)).unwrap();
+    assert_eq!((report.ending, report.issues_failed), (Ending::Incomplete, 2));
+    assert_eq!(report.days_with(DayOutcome::Failed), 2);
+    assert_eq!(report.issues[0].reasons[0].source, SourceKind::Vendor);
+
+    // The same answer of the same source when there is no better one.
+    let mut alone = fixture(2);
+    let public = ScriptedSource::by_issue(SourceKind::Public, &alone.asked, nothing());
+    let report = alone.run(vec![absent(SourceKind::Vendor), public.slot()]).unwrap();
+    assert_eq!((report.ending, report.issues_failed), (Ending::Done, 0));
+}
+
+#[test]
+fn an_empty_day_is_no_holiday_while_nobody_better_can_be_asked() {
+    let sources = |fixture: &Fixture| {
+        let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing());
+        let public = ScriptedSource::by_issue(SourceKind::Public, &fixture.asked, nothing());
+        vec![vendor.with_days(|_| Ok(Vec::new())).slot(), public.slot()]
+    };
+    let mut fixture = fixture(10);
+    let report = fixture.run(sources(&fixture)).unwrap();
+    assert_eq!((report.ending, report.days_with(DayOutcome::Failed)), (Ending::Incomplete, 10));
+    fixture.take_asked();
+    let again = fixture.run(sources(&fixture)).unwrap();
+    assert_eq!(again.days_known, 0, "none of them counts as closed");
+}

@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::price_store::Split;
-use crate::store::StoreError;
 use crate::store::limits::{SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
+use crate::store::{Removals, StoreError};
 
 fn split(store: &mut WorkDatabase, from: Option<JstDate>) -> (u64, u64, u64) {
     let Split { written, unchanged, removed } =
@@ -76,11 +76,11 @@ fn files_that_are_wrong_are_put_right() {
     publish_and_split(&mut store);
     fs::remove_file(fixture.issue("1301")).unwrap();
     fs::write(fixture.issue("7203"), "short").unwrap();
-    fs::write(fixture.issue("9999"), "of an issue that is gone").unwrap();
+    fs::write(fixture.issue("9999"), "somebody else's").unwrap();
     fs::write(fixture.issue("readme"), "no issue").unwrap();
-    assert_eq!(split(&mut store, Some(days(3)[2])), (2, 0, 1));
+    assert_eq!(split(&mut store, Some(days(3)[2])), (2, 0, 0));
     assert_eq!(lines(&reader(&fixture.issue("7203")), "SELECT count(*) FROM daily"), ["3"]);
-    assert!(!fixture.issue("9999").exists() && fixture.issue("readme").exists());
+    assert!(fixture.issue("9999").exists() && fixture.issue("readme").exists());
 }
 
 #[test]
@@ -110,4 +110,76 @@ fn a_stopped_split_goes_on_later() {
     assert!(
         fs::read_dir(fixture.issue("1301").parent().unwrap()).unwrap().all(|e| tidy(e.unwrap()))
     );
+}
+
+/// A store that has only these issues, in the folder of another one whose own database is gone.
+fn made_anew(fixture: &Fixture, codes: &[&str], dates: &[JstDate]) -> WorkDatabase {
+    for file in [fixture.data.mother(), fixture.data.path().join("work").join("mother.db")] {
+        fs::remove_file(file).unwrap();
+    }
+    let mut store = fixture.open();
+    store.apply(&market(codes, dates)).unwrap();
+    store.publish(&mut go_on).unwrap();
+    store
+}
+
+#[test]
+fn what_others_wrote_is_neither_removed_nor_replaced_by_less() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    store.apply(&market(&["1301", "7203", "9984"], &days(5))).unwrap();
+    publish_and_split(&mut store);
+    drop(store);
+    let before = ["1301", "7203", "9984"].map(|code| fs::read(fixture.issue(code)).unwrap());
+
+    // One issue with fewer days: two files are of issues that this job knows nothing of, and the
+    // third has more than it.
+    let mut store = made_anew(&fixture, &["7203"], &days(5)[3..]);
+    let error = store.split_to_individual(None, &mut go_on).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { count: 1, .. }), "{error}");
+    assert!(error.to_string().contains("7203"), "{error}");
+    let after = ["1301", "7203", "9984"].map(|code| fs::read(fixture.issue(code)).unwrap());
+    assert!(before == after);
+
+    // With all of its days the file is taken over.
+    store.apply(&market(&["7203"], &days(6))).unwrap();
+    store.publish(&mut go_on).unwrap();
+    assert_eq!(split(&mut store, None), (1, 0, 0));
+    assert_eq!(lines(&reader(&fixture.issue("7203")), "SELECT count(*) FROM daily"), ["6"]);
+    assert!(fixture.issue("1301").exists() && fixture.issue("9984").exists());
+    // A file that is no database is not ours either.
+    fs::write(fixture.issue("9984"), "somebody else's").unwrap();
+    store.apply(&market(&["9984"], &days(1))).unwrap();
+    store.publish(&mut go_on).unwrap();
+    let error = store.split_to_individual(None, &mut go_on).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { count: 1, .. }), "{error}");
+}
+
+#[test]
+fn many_issues_are_removed_only_when_it_is_said() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let codes: Vec<String> = (0..200).map(|place| (1301 + place).to_string()).collect();
+    let codes: Vec<&str> = codes.iter().map(String::as_str).collect();
+    store.apply(&market(&codes, &days(1))).unwrap();
+    publish_and_split(&mut store);
+    let lose = |store: &mut WorkDatabase, count: usize| {
+        let lost = codes[..count].join("', '");
+        store.execute(&format!(
+            "DELETE FROM work.daily WHERE code IN ('{lost}');
+             UPDATE work.state SET generation = generation + 1"
+        ));
+        store.publish(&mut go_on).unwrap();
+    };
+    lose(&mut store, 2);
+    assert_eq!(split(&mut store, None), (0, 198, 2), "one in a hundred");
+    lose(&mut store, 4);
+    let error = store.split_to_individual(None, &mut go_on).unwrap_err();
+    assert!(matches!(error, StoreError::ManyRemovals { gone: 2, of: 198, .. }), "{error}");
+    assert!(error.to_string().contains("--remove-issues"), "{error}");
+    assert!(fixture.issue(codes[3]).exists());
+    drop(store);
+    let mut store = fixture.open().removing(Removals::Any);
+    assert_eq!(split(&mut store, None), (0, 196, 2));
+    assert!(!fixture.issue(codes[3]).exists());
 }
