@@ -132,7 +132,8 @@ fn what_the_folder_says_of_instruments_is_no_strategy_s_fault() {
     let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
     let manifest: Value = serde_json::from_str(&manifest).unwrap();
     let settings = &manifest["settings"][0];
-    assert_eq!((&settings["file"], &settings["bytes"]), (&"instruments.csv".into(), &62.into()));
+    assert_eq!(settings["file"], "instruments.csv");
+    assert_eq!(settings["bytes"], 62);
     assert_eq!(user.said("replay verify run --quiet").code, 0);
     // The run's own day is closed in it: there would be no data.
     fs::write(user.path("data/markets_calendar.csv"), "Date,HolDiv\n2025-01-06,0\n2025-01-07,1\n")
