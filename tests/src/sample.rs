@@ -82,6 +82,8 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
         warnings_max: domain::GuestLimit::Warnings.default_value(),
         // Tests and benches send orders that the cash does not pay for.
         rejected_bytes_max: u64::MAX,
+        folder_bytes_max: u64::MAX,
+        folder_bytes_per_day: 0,
         base_prices: vec![],
         tick_changes: vec![],
         calendar: ExchangeCalendar::default(),

@@ -1,5 +1,7 @@
 //! A folder in which a test uses the `kumiki` program as a user would: real processes, real files.
 
+use std::collections::BTreeMap;
+use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -14,6 +16,20 @@ pub struct Said {
     pub out: String,
     /// Its standard error.
     pub errors: String,
+}
+
+/// The files of a folder with their names.
+///
+/// # Panics
+/// When one cannot be read.
+#[must_use]
+pub fn files_in(folder: &Path) -> BTreeMap<String, Vec<u8>> {
+    let entries = fs::read_dir(folder).unwrap_or_else(|error| panic!("{error}"));
+    let pair = |path: PathBuf| {
+        let bytes = fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+        (path.file_name().unwrap_or_default().to_string_lossy().into_owned(), bytes)
+    };
+    entries.flatten().map(|entry| pair(entry.path())).collect()
 }
 
 /// A folder of its own, with a cache in it; removed at the end.

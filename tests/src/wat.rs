@@ -128,6 +128,16 @@ pub fn composed(inner: &[u8], imports: &[String]) -> Vec<u8> {
     bytes
 }
 
+/// A component with so many instances more, of a module that has nothing.
+#[must_use]
+pub fn with_instances(component: &[u8], count: usize) -> Vec<u8> {
+    // A section of modules has one.
+    let modules = sections(component).iter().filter(|(id, _)| *id == 1).count();
+    let one = [&[0], &number(modules)[..], &[0]].concat();
+    let instances = [number(count), one.repeat(count)].concat();
+    [component, &section(1, b"\0asm\x01\0\0\0"), &section(2, &instances)].concat()
+}
+
 pub(crate) fn section(id: u8, content: &[u8]) -> Vec<u8> {
     [&[id], &number(content.len())[..], content].concat()
 }

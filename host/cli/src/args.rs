@@ -268,12 +268,12 @@ pub(crate) struct SweepArgs {
     pub(crate) rank_by: Statistic,
 
     /// How many of the best runs are printed.
-    #[arg(long, value_name = "N", default_value_t = 20)]
+    #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) top: usize,
 
-    /// Make so many of the best runs again with window 1, and those chosen and tested in a walk
-    /// forward: a run in which something else happens then saw the future and is not ranked.
-    /// 0 for none.
+    /// Make so many of the best runs again with window 1, never fewer than are printed, and those
+    /// chosen and tested in a walk forward: a run in which something else happens then saw the future
+    /// and is not ranked. 0 for none.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) verify: usize,
 }

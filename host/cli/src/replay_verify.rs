@@ -63,7 +63,10 @@ fn verdict(found: &Verification) -> &'static str {
 fn print_table(found: &Verification) {
     if !found.inputs_changed.is_empty() {
         println!("nothing was run: this is not what the run was made from");
-        print_differences(&found.inputs_changed);
+        for one in &found.inputs_changed {
+            let (was, is) = (shown(&one.was), shown(&one.is));
+            println!("  {} changed since the run: was {was}, is {is}", one.what);
+        }
         return;
     }
     println!("the run: window {}, event log {}", found.window, found.event_log_digest);
@@ -88,8 +91,11 @@ fn print_table(found: &Verification) {
 }
 
 fn print_differences(differences: &[Difference]) {
-    let shown = |text: &str| if text.is_empty() { "none".to_owned() } else { text.to_owned() };
     for one in differences {
         println!("  {}: was {}, is {}", one.what, shown(&one.was), shown(&one.is));
     }
+}
+
+const fn shown(text: &str) -> &str {
+    if text.is_empty() { "none" } else { text }
 }

@@ -75,7 +75,7 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
                     "name": artefact.name(),
                     "sha256": artefact.sha256(),
                     "imports": artefact.imports(),
-                    "uses_aggressor": module.capabilities().aggressor,
+                    "aggressor_side": Aggressor::of(&module).as_str(),
                     "call_path": module.call_path().as_str(),
                     "call_path_reason": module.call_path_reason(),
                     "parameters_effective": json_values(&in_effect),
@@ -128,6 +128,35 @@ fn parameters_shown(
     }
 }
 
+/// What is known of a strategy's use of the aggressor side.
+#[derive(Debug, Clone, Copy)]
+enum Aggressor {
+    /// It is proven that its program calls the import.
+    Used,
+    /// Toolchains of languages that are interpreted import the whole contract.
+    Imported,
+    NotImported,
+}
+
+impl Aggressor {
+    fn of(module: &StrategyModule) -> Self {
+        match (module.capabilities().aggressor, module.asks_aggressor()) {
+            (true, true) => Self::Used,
+            (true, false) => Self::Imported,
+            (false, _) => Self::NotImported,
+        }
+    }
+
+    /// For scripts.
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Used => "used",
+            Self::Imported => "imported",
+            Self::NotImported => "not imported",
+        }
+    }
+}
+
 /// Calls before the first event: what fails in them keeps a strategy from starting.
 const BEFORE_START: [&str; 3] = ["instantiation", "_initialize", "init"];
 
@@ -144,9 +173,12 @@ fn print_check(
     cost: &Result<EventCost, Box<Fault>>,
 ) {
     let artefact = module.artefact();
-    let aggressor = match module.capabilities().aggressor {
-        true => "used; replay never knows it, so what depends on it cannot be tested",
-        false => "not used",
+    let aggressor = match Aggressor::of(module) {
+        Aggressor::Used => "used; replay never knows it, so what depends on it cannot be tested",
+        Aggressor::Imported => {
+            "imported (may be used); replay never knows it, so what depends on it cannot be tested"
+        }
+        Aggressor::NotImported => "not used",
     };
     let event = match cost {
         Ok(EventCost { trades, nanoseconds, fuel }) => {
@@ -177,11 +209,12 @@ pub(crate) fn limits(args: &StrategyLimitsArgs) -> Result<Ending> {
     let all = GuestLimit::ALL.iter().copied();
     match args.format {
         Format::Table => {
-            let head = ["name", "default", "unit", "reason"].map(str::to_owned).to_vec();
+            let head = ["name", "default", "at most", "unit", "reason"].map(str::to_owned).to_vec();
             let row = |limit: GuestLimit| {
                 vec![
                     limit.name().to_owned(),
                     limit.show(limit.default_value()),
+                    limit.show(limit.most()),
                     limit.unit().as_str().to_owned(),
                     limit.reason().to_owned(),
                 ]
@@ -193,6 +226,7 @@ pub(crate) fn limits(args: &StrategyLimitsArgs) -> Result<Ending> {
                 json!({
                     "name": limit.name(),
                     "default": limit.default_value(),
+                    "most": limit.most(),
                     "unit": limit.unit().as_str(),
                     "reason": limit.reason(),
                 })

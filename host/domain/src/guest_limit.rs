@@ -32,9 +32,11 @@ impl LimitUnit {
     }
 }
 
-/// Declares the limits: for each its variant, name, unit, default, what a fault calls it, reason.
+/// Declares the limits: for each its variant, name, unit, default, highest value, what a fault calls
+/// it, reason.
 macro_rules! guest_limits {
-    ($($limit:ident: $name:literal, $unit:ident, $default:expr, $what:literal, $reason:literal;)+) => {
+    ($($limit:ident: $name:literal, $unit:ident, $default:expr, $most:expr, $what:literal,
+       $reason:literal;)+) => {
         /// A limit of a guest that a user may change.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
         pub enum GuestLimit {
@@ -63,6 +65,13 @@ macro_rules! guest_limits {
                 match self { $(Self::$limit => $default),+ }
             }
 
+            /// The highest value that a user may ask for, or a manifest may have: what a machine
+            /// survives.
+            #[must_use]
+            pub const fn most(self) -> u64 {
+                match self { $(Self::$limit => $most),+ }
+            }
+
             /// What there was too much of, in a fault.
             #[must_use]
             pub const fn what(self) -> &'static str {
@@ -79,61 +88,66 @@ macro_rules! guest_limits {
 }
 
 guest_limits! {
-    Fuel: "fuel", Fuel, 100_000_000, "units of fuel in one call",
+    Fuel: "fuel", Fuel, 100_000_000, 1_000_000_000_000, "units of fuel in one call",
         "work for each event that a call handles, about 0.1 s: an endless loop ends soon, at the \
          same point on every machine";
-    LifecycleFuel: "lifecycle-fuel", Fuel, 2_000_000_000, "units of fuel in one call",
+    LifecycleFuel: "lifecycle-fuel", Fuel, 2_000_000_000, 1_000_000_000_000, "units of fuel in one call",
         "work of setting up, init, start and stop, about 2 s each: tables may be built there";
-    Memory: "memory", Bytes, 64 << 20, "bytes of memory",
+    Memory: "memory", Bytes, 64 << 20, 1 << 30, "bytes of memory",
         "linear memory of one guest; a sweep has one for each job";
-    TableEntries: "table", Count, 20_000, "table entries",
+    TableEntries: "table", Count, 20_000, 200_000, "table entries",
         "entries of a guest's tables; compiled functions need a few thousand";
-    Instances: "instances", Count, 64, "core instances, memories or tables",
+    Instances: "instances", Count, 64, 256, "core instances, memories or tables",
         "core modules, memories and tables of one component: its program and the adapters around it";
-    Actions: "actions", Count, 256, "orders and other actions in one call",
+    Actions: "actions", Count, 256, 65_536, "orders and other actions in one call",
         "orders, changes, cancels, signals and narratives of one call into the guest";
-    Result: "result", Bytes, 16 << 20, "or more bytes in one call",
+    Result: "result", Bytes, 16 << 20, 256 << 20, "or more bytes in one call",
         "bytes copied out of the guest's memory in one call";
-    Records: "records", Count, 4_096, "records at one event",
+    Records: "records", Count, 4_096, 1_000_000, "records at one event",
         "orders, changes, cancels, signals, narratives and log lines of one event with all that \
          is answered at the same instant: what an instant may leave in memory and in the folder";
-    Commands: "commands", Count, 4_000_000, "orders, changes and cancels in one run",
-        "one for each second of a year's sessions and half of them again; a change or a cancel \
-         leaves about 0.6 kB in the run's folder";
-    Orders: "orders", Count, 1_800_000, "orders in one run",
-        "each costs the host 25 bytes for the whole run, so that its id stays unique, and about 2.4 kB of \
-         the run's folder; one more order than 1.8 million would double the table of ids";
-    Rejected: "rejected", Bytes, 16 << 20, "bytes of rejected orders in one run",
+    Commands: "commands", Count, 4_000_000, 1_000_000_000, "orders, changes and cancels in one run",
+        "one for each second of a year's sessions and half of them again";
+    Orders: "orders", Count, 1_800_000, ORDERS_MAX as u64, "orders in one run",
+        "each costs the host 25 bytes for the whole run, so that its id stays unique; one more order than \
+         1.8 million would double the table of ids";
+    Folder: "folder", Bytes, 16 << 20, 16 << 30, "bytes of records in the run's folder",
+        "what orders, changes, fills, signals, narratives and lines of the log leave in the run's folder \
+         together: 2.9 kB for an order with its fill, so about 5,800 of them on the first day";
+    FolderDay: "folder-day", Bytes, 2 << 20, 1 << 30, "bytes of records in the run's folder",
+        "so much more for each day after the first, about 700 orders with their fills a day; days that \
+         need less leave it to those after them";
+    Rejected: "rejected", Bytes, 16 << 20, 4 << 30, "bytes of rejected orders in one run",
         "1,200 for each order that is rejected and three times its id, tags and reason, which is about what it \
          leaves in the run's folder; about 11,000 orders, when a strategy that goes on is wrong";
-    Output: "output", Bytes, 4 << 20, "bytes of log, signals and narrative in one run",
+    Output: "output", Bytes, 4 << 20, 1 << 30, "bytes of log, signals and narrative in one run",
         "texts that a guest writes, as JSON spells them, with 40 bytes for a line of the log, 96 for a \
          narrative and 128 for a signal: a run's folder has each three or four times, 20 MB in all";
-    EventOutput: "event-output", Bytes, 1 << 20, "bytes of log, signals and narrative at one event",
+    EventOutput: "event-output", Bytes, 1 << 20, 64 << 20, "bytes of log, signals and narrative at one event",
         "the same at one event: what stays in memory until the host has written it";
-    Log: "log", Bytes, 3 << 20, "bytes of log in one run",
+    Log: "log", Bytes, 3 << 20, 256 << 20, "bytes of log in one run",
         "the part of `output` that lines of the log may take, so that signals and narratives have \
          room";
-    LogLine: "log-line", Bytes, 16 << 10, "bytes in one log line",
+    LogLine: "log-line", Bytes, 16 << 10, 1 << 20, "bytes in one log line",
         "one line of the log, and the reason with which init refuses";
-    Warnings: "warnings", Count, 1_000, "warnings in one run",
+    Warnings: "warnings", Count, 1_000, 1_000_000, "warnings in one run",
         "warnings of commands that came to nothing: so many are kept in the log, the others are \
          counted";
-    OrderId: "order-id", Bytes, 256, "bytes in one client order id",
+    OrderId: "order-id", Bytes, 256, 4 << 10, "bytes in one client order id",
         "an id of more than 36 characters is rejected, and kept with the rejection up to this length";
-    Tags: "tags", Count, 32, "tags of one order",
+    Tags: "tags", Count, 32, 64, "tags of one order",
         "the venue knows fewer than ten, but `tategyoku` may be repeated";
-    Tag: "tag", Bytes, 256, "bytes in one tag",
+    Tag: "tag", Bytes, 256, 512, "bytes in one tag",
         "one tag of an order, or the tag of a signal";
-    Note: "note", Bytes, 4 << 10, "bytes in one signal's note",
+    Note: "note", Bytes, 4 << 10, 64 << 10, "bytes in one signal's note",
         "a remark beside the price; longer texts are narratives";
-    Title: "title", Bytes, 1 << 10, "bytes in one narrative's title",
+    Title: "title", Bytes, 1 << 10, 64 << 10, "bytes in one narrative's title",
         "a few words";
-    Body: "body", Bytes, 64 << 10, "bytes in one narrative's body",
+    Body: "body", Bytes, 64 << 10, 1 << 20, "bytes in one narrative's body",
         "the reasons of one decision, as text or JSON";
-    Parameters: "parameters", Count, 256, "reported parameters",
+    Parameters: "parameters", Count, 256, 1_024, "reported parameters",
         "parameters that init reports as in effect; the manifest has each of them";
-    Parameter: "parameter", Bytes, 4 << 10, "bytes in one reported parameter",
+    Parameter: "parameter", Bytes, 4 << 10, 16 << 10, "bytes in one reported parameter",
         "name and JSON value of one parameter together: with 256 of them 1 MiB in the manifest";
 }
 
@@ -159,7 +173,12 @@ impl GuestLimit {
     /// What a user can do who wants more than `allowed`.
     #[must_use]
     pub fn advice(self, allowed: u64) -> String {
-        format!("`--limit {}={}` allows more", self, self.show(allowed.saturating_mul(2)))
+        let most = self.most();
+        if allowed >= most {
+            return format!("`--limit {self}` takes no more than {}", self.show(most));
+        }
+        let more = allowed.saturating_mul(2).min(most);
+        format!("`--limit {}={}` allows more", self, self.show(more))
     }
 }
 
@@ -202,7 +221,10 @@ pub enum LimitError {
         text: String,
     },
     /// More than there can be.
-    #[error("{value} is too much for the limit {limit}{}", most(*limit))]
+    #[error(
+        "{} is too much for the limit {limit}; at most {} may be asked for",
+        limit.show(*value), limit.show(limit.most())
+    )]
     TooMuch {
         /// The limit.
         limit: GuestLimit,
@@ -214,13 +236,6 @@ pub enum LimitError {
 /// The names of all limits, for messages.
 fn names() -> String {
     GuestLimit::ALL.iter().map(|limit| limit.name()).collect::<Vec<_>>().join(", ")
-}
-
-fn most(limit: GuestLimit) -> String {
-    match limit {
-        GuestLimit::Orders => format!("; at most {ORDERS_MAX} fit into memory"),
-        _ => String::new(),
-    }
 }
 
 impl FromStr for LimitChange {
@@ -243,6 +258,10 @@ impl FromStr for LimitChange {
     }
 }
 
+/// Files of a run that have a line of the log or a narrative: three forms of a table.
+pub const TABLE_FORMS: usize = 3;
+/// Files that have a signal: three forms of its table, and the log of events.
+pub const SIGNAL_FORMS: usize = 4;
 /// Bytes that a line of the log costs besides its text; a third of what it takes in its three files.
 pub const LOG_LINE_COST: usize = 40;
 /// Bytes that a narrative costs besides its texts; a third of what it takes in its three files.
@@ -293,9 +312,20 @@ mod tests {
         assert!(changed("memory").unwrap_err().contains("write one like memory=128MiB"));
         for limit in GuestLimit::ALL {
             assert!(error.contains(limit.name()), "{limit}");
-            let shown = format!("{limit}={}", limit.show(limit.default_value()));
-            assert_eq!(changed(&shown), Ok((*limit, limit.default_value())));
+            for value in [limit.default_value(), limit.most()] {
+                let shown = format!("{limit}={}", limit.show(value));
+                assert_eq!(changed(&shown), Ok((*limit, value)));
+            }
+            assert!(limit.default_value() <= limit.most(), "{limit}");
         }
+    }
+
+    #[test]
+    fn advice_names_no_more_than_there_may_be() {
+        let memory = GuestLimit::Memory;
+        assert_eq!(memory.advice(64 << 20), "`--limit memory=128MiB` allows more");
+        assert_eq!(memory.advice(900 << 20), "`--limit memory=1GiB` allows more");
+        assert_eq!(memory.advice(1 << 30), "`--limit memory` takes no more than 1GiB");
     }
 
     #[test]

@@ -2,6 +2,7 @@
 //! made from trades.
 
 mod before;
+pub(crate) mod settings;
 
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
@@ -17,7 +18,7 @@ use marketdata::{
     BarFile, Catalog, DataError, FactorSegment, HeaderProblem, InstrumentTable, Period, ProgressFn,
     TradeFile, TradeStore,
 };
-use results::output::InputFile;
+use results::output::{InputFile, SettingsFile};
 
 use crate::error::{NoData, RequestError};
 use crate::instruments::{Finder, InstrumentChoices};
@@ -85,6 +86,8 @@ pub struct DataSet {
     pub series: MarketSeries,
     /// The files that rows came from, in time order.
     pub inputs: Vec<InputFile>,
+    /// The folder's tables of instruments and of business days.
+    pub settings: Vec<SettingsFile>,
     /// The instruments in the order of the request, as they are on the first day.
     pub instruments: Vec<Instrument>,
     /// Days on which price steps change, in order.
@@ -202,16 +205,22 @@ impl DataRequest {
             Some(_) => Vec::new(),
         };
         let search = Search { store: &loader.store, codes: &codes, first: range.0, read: &read };
-        let before = self.before(&search, &calendar, observer)?;
+        let (before, base_inputs) = self.before(&search, &calendar, observer)?;
         // Splits between the last close and the first day count too.
         let closes = before.iter().filter_map(Before::close).map(|(date, _)| date);
         let splits_from = closes.min().map_or(first, |date| date.min(first));
         let ex_rights = loader.ex_rights(&self.folder, (splits_from, last), observer)?;
         // They are no rows of the run.
-        loader.inputs.append(&mut loader.factor_inputs);
+        let others = loader.factor_inputs.into_iter().chain(base_inputs);
+        for input in others {
+            if loader.inputs.iter().all(|known| known.file != input.file) {
+                loader.inputs.push(input);
+            }
+        }
         let mut data = DataSet {
             series,
             inputs: loader.inputs,
+            settings: settings::files(&self.folder)?,
             instruments: Vec::new(),
             tick_changes: Vec::new(),
             base_prices: before_first(&before, &ex_rights, range.0),
@@ -458,14 +467,10 @@ impl Loader<'_> {
         Ok(found)
     }
 
-    /// A daily file that split a position belongs to what the run was made from.
+    /// A daily file that tells splits, or that there are none, belongs to what the run was made from.
     fn note_factors(&mut self, name: &str, segments: &[FactorSegment]) {
         let rows: usize = segments.iter().map(FactorSegment::len).sum();
-        let is_known = self.inputs.iter().any(|input| input.file == name);
-        if rows > 0
-            && !is_known
-            && let Some(segment) = segments.first()
-        {
+        if let Some(segment) = segments.first() {
             let xxh3_128 = format!("{:032x}", segment.source_hash());
             self.factor_inputs.push(InputFile {
                 file: name.to_owned(),

@@ -59,6 +59,7 @@ pub fn manifest(
         execution_model: options.model,
         rules: options.model.rules().into_iter().map(|(name, text)| (name.into(), text)).collect(),
         inputs,
+        settings: Vec::new(),
         notes: totals.notes.clone(),
         event_log_digest: totals.digest.to_string(),
         event_log_records: totals.digest_records,

@@ -1,9 +1,10 @@
 //! What a replay can be told.
 
 use domain::adjustment::ExRights;
-use domain::limits::{INSTRUMENTS_MAX, WINDOW_ROWS_MAX};
+use domain::limits::{INSTRUMENTS_MAX, LOT_MAX, WINDOW_ROWS_MAX};
 use domain::{
-    ExchangeCalendar, Instrument, InstrumentId, InstrumentIx, JstDate, Money, Price, TickTable,
+    ExchangeCalendar, Instrument, InstrumentId, InstrumentIx, JstDate, Money, Price, Quantity,
+    TickTable,
 };
 use thiserror::Error;
 
@@ -40,6 +41,10 @@ pub struct ReplayOptions {
     pub warnings_max: u64,
     /// Bytes that the strategy's rejected orders may leave behind.
     pub rejected_bytes_max: u64,
+    /// Bytes that all records of the strategy may leave behind on the first day.
+    pub folder_bytes_max: u64,
+    /// So many more on each later day.
+    pub folder_bytes_per_day: u64,
     /// The last close of each instrument before the first day; where it is missing or none, that day
     /// has no price range.
     pub base_prices: Vec<Option<Price>>,
@@ -86,6 +91,9 @@ pub enum OptionsError {
     /// The lot.
     #[error("the lot is 0 shares; it must be at least 1")]
     Lot,
+    /// A lot that no exchange has.
+    #[error("the lot is {0} shares; it must be at most {LOT_MAX}")]
+    LargeLot(Quantity),
     /// The cash.
     #[error("the cash is {0} yen; it must not be negative")]
     Cash(Money),
@@ -109,6 +117,10 @@ impl ReplayOptions {
         self.model.check()?;
         if self.instruments.iter().any(|instrument| instrument.lot.is_zero()) {
             return Err(OptionsError::Lot);
+        }
+        let lots = self.instruments.iter().map(|instrument| instrument.lot);
+        if let Some(lot) = lots.max().filter(|lot| lot.shares() > LOT_MAX) {
+            return Err(OptionsError::LargeLot(lot));
         }
         if self.cash < Money::ZERO {
             return Err(OptionsError::Cash(self.cash));

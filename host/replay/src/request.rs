@@ -134,6 +134,8 @@ impl RunRequest {
             config_json: config_json(&self.parameters),
             warnings_max: self.limits.warnings,
             rejected_bytes_max: self.limits.rejected_bytes,
+            folder_bytes_max: self.limits.folder_bytes,
+            folder_bytes_per_day: self.limits.folder_bytes_per_day,
             base_prices: data.base_prices.clone(),
             tick_changes: data.tick_changes.clone(),
             calendar: data.calendar.clone(),
@@ -187,6 +189,7 @@ impl RunRequest {
             bars_from: data.bars_from.map(str::to_owned),
             lot_asked: self.data.choices.lots.to_string(),
             ticks_asked: self.data.choices.ticks.to_string(),
+            settings: data.settings.clone(),
             ..manifest
         }
     }

@@ -7,6 +7,7 @@
 
 mod day;
 mod ex_rights;
+mod written;
 
 use std::collections::BTreeMap;
 use std::io;
@@ -35,6 +36,7 @@ use results::recorder::{DaySlice, Recorder, RowTimes};
 use results::rows::BuyingPowerRow;
 use results::sink::{LiveRecords, Record, RunSink};
 use results::{RunStatus, RunTotals};
+use written::Written;
 
 /// Rounds of events and commands at one instant; a strategy that answers every rejection with a new
 /// order would never let time go on.
@@ -96,6 +98,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         orders_max: options.model.orders_max,
         warnings_max: options.warnings_max,
         rejected_bytes_max: options.rejected_bytes_max,
+        written: Written::new(options.folder_bytes_max, options.folder_bytes_per_day),
         warnings: 0,
         merge: Merge::new(window),
         instruments: instruments.len(),
@@ -135,6 +138,8 @@ struct Run<'s> {
     orders_max: u32,
     warnings_max: u64,
     rejected_bytes_max: u64,
+    /// What the strategy's records leave in the folder.
+    written: Written,
     /// Warnings so far, of which the log has the first `warnings_max`.
     warnings: u64,
     merge: Merge,
@@ -200,6 +205,8 @@ impl Run<'_> {
             self.had_longer_hours |=
                 day.last_timestamp().is_some_and(|last| hours.are_exceeded_by(last));
             control = ended?;
+            // The day's log was noted just now.
+            self.check_folder()?;
             if control == Control::Continue {
                 control = self.poll(None)?;
                 if control == Control::Stop && days.all(|day| day.is_empty()) {
@@ -226,6 +233,7 @@ impl Run<'_> {
         options: &ReplayOptions,
     ) -> Result<(), Box<Fault>> {
         let account_events = self.take_ex_rights(hours)?;
+        self.written.begin_day();
         for change in options.tick_changes.iter().filter(|change| change.date <= hours.date) {
             self.exchange.set_ticks(change.instrument, change.ticks);
         }
@@ -304,8 +312,14 @@ impl Run<'_> {
                 Action::Order(command) => {
                     self.exchange.execute(self.now, Origin::Strategy, command);
                 }
-                Action::Signal(signal) => self.recorder.signal(self.now, &signal),
-                Action::Narrative(record) => self.recorder.narrative(self.now, &record),
+                Action::Signal(signal) => {
+                    self.written.signal(&signal);
+                    self.recorder.signal(self.now, &signal);
+                }
+                Action::Narrative(record) => {
+                    self.written.narrative(&record);
+                    self.recorder.narrative(self.now, &record);
+                }
             }
         }
     }
@@ -314,17 +328,9 @@ impl Run<'_> {
     /// events any more.
     fn deliver(&mut self) -> Result<(), Box<Fault>> {
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
-            if self.exchange.is_exhausted() {
-                let allowed = u64::from(self.orders_max);
-                let (limit, used) = (GuestLimit::Orders, allowed + 1);
-                return Err(self.fault("submit", FaultKind::Budget { limit, used, allowed }));
-            }
-            let (used, allowed) = (self.exchange.rejected_bytes(), self.rejected_bytes_max);
-            if used > allowed {
-                let kind = FaultKind::Budget { limit: GuestLimit::Rejected, used, allowed };
-                return Err(self.fault("submit", kind));
-            }
+            self.check_orders().map_err(|kind| self.fault("submit", kind))?;
             let mut events = self.note_events();
+            self.check_folder()?;
             if self.exchange.done() >= DONE_ORDERS_MAX {
                 self.recorder.orders(&self.exchange.take_done());
             }
@@ -345,6 +351,26 @@ impl Run<'_> {
         Err(self.fault("on-order-events", FaultKind::Limit { what, used, allowed }))
     }
 
+    /// The run may have as many orders, and as many rejected ones, as it has.
+    fn check_orders(&self) -> Result<(), FaultKind> {
+        if self.exchange.is_exhausted() {
+            let allowed = u64::from(self.orders_max);
+            let (limit, used) = (GuestLimit::Orders, allowed + 1);
+            return Err(FaultKind::Budget { limit, used, allowed });
+        }
+        let (used, allowed) = (self.exchange.rejected_bytes(), self.rejected_bytes_max);
+        if used > allowed {
+            return Err(FaultKind::Budget { limit: GuestLimit::Rejected, used, allowed });
+        }
+        Ok(())
+    }
+
+    /// The records so far have room in the folder.
+    fn check_folder(&self) -> Result<(), Box<Fault>> {
+        let checked = self.written.check(self.exchange.rejected_bytes());
+        checked.map_err(|kind| self.fault("submit", kind))
+    }
+
     fn fault(&self, export: &'static str, kind: FaultKind) -> Box<Fault> {
         let identity = self.strategy.identity();
         Box::new(Fault {
@@ -362,6 +388,7 @@ impl Run<'_> {
         let events = self.exchange.take_events();
         let mut filled = false;
         for event in &events {
+            self.written.order_event(event);
             self.recorder.order_event(event);
             filled |= matches!(event.kind, OrderEventKind::Filled(_));
         }
@@ -370,7 +397,7 @@ impl Run<'_> {
         }
         let warnings = self.exchange.take_warnings();
         if !warnings.is_empty() {
-            self.recorder.log(self.strategy.take_log());
+            self.note_log();
             self.note_warnings(warnings);
         }
         events
@@ -395,8 +422,19 @@ impl Run<'_> {
             if self.warnings > self.warnings_max {
                 continue;
             }
-            self.recorder.log([LogLine { ts_event: Some(now), level: LogLevel::Warn, message }]);
+            let line = LogLine { ts_event: Some(now), level: LogLevel::Warn, message };
+            if warning.origin == Origin::Strategy {
+                self.written.log_line(&line);
+            }
+            self.recorder.log([line]);
         }
+    }
+
+    /// Takes the strategy's lines into the record.
+    fn note_log(&mut self) {
+        let lines = self.strategy.take_log();
+        lines.iter().for_each(|line| self.written.log_line(line));
+        self.recorder.log(lines);
     }
 
     /// Says how many warnings the log does not have.
@@ -415,7 +453,7 @@ impl Run<'_> {
     fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {
         // Orders that are done and lines of the log leave memory day by day.
         self.recorder.orders(&self.exchange.take_done());
-        self.recorder.log(self.strategy.take_log());
+        self.note_log();
         self.days_done += 1;
         if seen == 0 {
             return;
@@ -498,7 +536,7 @@ impl Run<'_> {
         options: &ReplayOptions,
     ) -> (RunTotals, Option<io::Error>) {
         self.note_events();
-        self.recorder.log(self.strategy.take_log());
+        self.note_log();
         self.note_dropped_warnings();
         let account = self.exchange.account();
         let held = account.positions().iter().map(|position| position.quantity).sum();

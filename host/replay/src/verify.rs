@@ -7,9 +7,12 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use domain::guest_limit::LimitChange;
 use domain::{GuestLimit, InstrumentId, Money};
 use exchange::ExecutionModel;
-use results::output::{InputFile, MANIFEST_FILE, Manifest, REPORT_FILE, ReadError, read_json};
+use results::output::{
+    InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, REPORT_FILE, ReadError, read_json,
+};
 use results::{RunFolder, RunStatus};
 use sandbox::{CallPath, Limits, StrategyModule};
 use serde::{Deserialize, Serialize};
@@ -17,7 +20,7 @@ use serde_json::Value;
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
-use crate::data_set::{DataRequest, DataSet, Granularity};
+use crate::data_set::{DataRequest, DataSet, Granularity, settings};
 use crate::driver::Unpaced;
 use crate::error::RequestError;
 use crate::instruments::InstrumentChoices;
@@ -63,6 +66,17 @@ pub enum VerifyError {
         /// What is wrong.
         problem: String,
     },
+    /// The manifest was written by a version that knew less, or more, of what decides a run.
+    #[error(
+        "{path} is a manifest of version {found}; this program makes runs again from version \
+         {MANIFEST_VERSION}: run the replay again"
+    )]
+    Version {
+        /// The manifest.
+        path: PathBuf,
+        /// Its version.
+        found: u64,
+    },
     /// Somebody stopped the run.
     #[error("the run in {0} was interrupted by a person; only one that ended can be made again")]
     Interrupted(PathBuf),
@@ -99,7 +113,8 @@ pub struct RunAgain {
 /// What a verification found.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Verification {
-    /// Strategy and data files that are not those of the run. With any, nothing was run.
+    /// Strategy, data files and tables of the folder that are not those of the run. With any, nothing
+    /// was run.
     pub inputs_changed: Vec<Difference>,
     /// xxh3-128 of the event log of the run in the folder.
     pub event_log_digest: String,
@@ -143,6 +158,7 @@ struct Recorded {
     window: u64,
     execution_model: ExecutionModel,
     inputs: Vec<RecordedInput>,
+    settings: Vec<RecordedSettings>,
     event_log_digest: String,
 }
 
@@ -150,6 +166,13 @@ struct Recorded {
 struct RecordedComponent {
     name: String,
     sha256: String,
+}
+
+#[derive(Debug, Deserialize)]
+struct RecordedSettings {
+    file: String,
+    sha256: String,
+    bytes: u64,
 }
 
 #[derive(Debug, Deserialize)]
@@ -165,6 +188,10 @@ impl VerifyRequest {
     /// [`VerifyError`] when the run cannot be made again; that it comes out otherwise is no error.
     pub fn run(&self, observer: &mut dyn RunObserver) -> Result<Verification, VerifyError> {
         let manifest = read_json(&self.folder, MANIFEST_FILE)?;
+        let version = manifest.get("manifest_version").and_then(Value::as_u64);
+        if let Some(found) = version.filter(|found| *found != u64::from(MANIFEST_VERSION)) {
+            return Err(VerifyError::Version { path: self.folder.join(MANIFEST_FILE), found });
+        }
         let recorded: Recorded =
             serde_json::from_value(manifest.clone()).map_err(|error| self.damaged(&error))?;
         if recorded.status == RunStatus::Interrupted.as_str() {
@@ -172,13 +199,18 @@ impl VerifyRequest {
         }
         let request = self.request(&recorded)?;
         let module = request.strategies.load(&request.strategy).map_err(RequestError::from)?;
-        let data = request.data.load(observer)?;
         let mut found = Verification {
-            inputs_changed: inputs_changed(&recorded, &module, &data.inputs),
+            inputs_changed: self.settings_changed(&recorded)?,
             event_log_digest: recorded.event_log_digest.clone(),
             window: recorded.window,
             runs: Vec::new(),
         };
+        // With another calendar or other instruments the data may be none for a run.
+        if !found.inputs_changed.is_empty() {
+            return Ok(found);
+        }
+        let data = request.data.load(observer)?;
+        found.inputs_changed = inputs_changed(&recorded, &module, &data.inputs);
         if !found.inputs_changed.is_empty() {
             return Ok(found);
         }
@@ -203,6 +235,23 @@ impl VerifyRequest {
             });
         }
         Ok(found)
+    }
+
+    /// The tables of the data folder that are not those of the run.
+    fn settings_changed(&self, recorded: &Recorded) -> Result<Vec<Difference>, VerifyError> {
+        let told = |sha256: &str, bytes: u64| format!("sha256 {sha256}, {bytes} bytes");
+        let now = settings::files(&self.data).map_err(RequestError::from)?;
+        let mut files: BTreeMap<&str, [String; 2]> = BTreeMap::new();
+        for was in &recorded.settings {
+            files.entry(&was.file).or_default()[0] = told(&was.sha256, was.bytes);
+        }
+        for is in &now {
+            files.entry(&is.file).or_default()[1] = told(&is.sha256, is.bytes);
+        }
+        let changed = files.into_iter().filter(|(_, [was, is])| was != is);
+        let difference =
+            |(file, [was, is]): (&str, [String; 2])| Difference { what: file.to_owned(), was, is };
+        Ok(changed.map(difference).collect())
     }
 
     fn damaged(&self, problem: &impl ToString) -> VerifyError {
@@ -271,8 +320,8 @@ impl VerifyRequest {
         for limit in GuestLimit::ALL {
             let value = recorded.get(limit.name());
             let value = value.ok_or_else(|| self.damaged(&format!("no limit {}", limit.name())))?;
-            let allowed = limits.with(*limit, *value);
-            limits = allowed.ok_or_else(|| self.damaged(&format!("limit {}", limit.name())))?;
+            let changed = limits.changed(&[LimitChange { limit: *limit, value: *value }]);
+            limits = changed.map_err(|error| self.damaged(&error))?;
         }
         Ok(limits)
     }

@@ -32,14 +32,17 @@ macro_rules! limits {
                 match limit { $(GuestLimit::$limit => self.$field as u64),+ }
             }
 
-            /// The same limits with another value of one; `None` where it is too large for this
-            /// machine or for the limit.
+            /// The same limits with another value of one; `None` where it is more than
+            /// [`GuestLimit::most`] or too large for this machine.
             #[must_use]
             pub fn with(mut self, limit: GuestLimit, value: u64) -> Option<Self> {
+                if value > limit.most() {
+                    return None;
+                }
                 match limit {
                     $(GuestLimit::$limit => self.$field = <$type>::try_from(value).ok()?,)+
                 }
-                (self.orders <= limits::ORDERS_MAX).then_some(self)
+                Some(self)
             }
         }
     };
@@ -67,6 +70,10 @@ limits! {
     commands: u64 = Commands;
     /// Orders in one run; at most [`limits::ORDERS_MAX`].
     orders: u32 = Orders;
+    /// Bytes that all records of a run may leave in its folder on its first day.
+    folder_bytes: u64 = Folder;
+    /// So many more on each day after it.
+    folder_bytes_per_day: u64 = FolderDay;
     /// Cost of rejected orders in one run.
     rejected_bytes: u64 = Rejected;
     /// Cost of log, signals and narratives in one run ([`domain::guest_limit::text_cost`]).

@@ -40,6 +40,7 @@ mod imports;
 mod instance;
 mod program;
 mod proof;
+mod reach;
 mod running;
 mod state;
 mod strategy;

@@ -14,8 +14,12 @@ use crate::general::{self, StrategyLinker};
 use crate::imports;
 use crate::instance::StrategyInstance;
 use crate::proof::Plan;
+use crate::reach;
 use crate::running::{Origin, Running};
 use crate::state::State;
+
+/// The interface of the aggressor side.
+const AGGRESSOR: &str = "aggressor";
 
 /// A strategy that is compiled and checked. Each [`StrategyModule::instantiate`] is a fresh one.
 pub struct StrategyModule {
@@ -72,6 +76,17 @@ impl StrategyModule {
     #[must_use]
     pub const fn capabilities(&self) -> Capabilities {
         self.capabilities
+    }
+
+    /// Whether it is proven that it asks for the aggressor side: it is one program, and an export reaches
+    /// the import along calls that name their function. Where it is imported without that, it may ask.
+    #[must_use]
+    pub fn asks_aggressor(&self) -> bool {
+        let Either::Direct((_, plan)) = &self.ready else { return false };
+        let component = self.origin.artefact.component();
+        let Some(program) = component.get(plan.program.clone()) else { return false };
+        let mut imports = plan.imports.iter().filter(|one| one.interface == AGGRESSOR);
+        imports.any(|one| reach::is_called(program, (&one.module, &one.name)))
     }
 
     /// How its compiled form came about.

@@ -1,11 +1,9 @@
 //! The `kumiki` program as its users meet it: real processes, real files.
 
-use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
 use std::process::{Command, Stdio};
 
-use tests::user_folder::{Said, UserFolder};
+use tests::user_folder::{Said, UserFolder, files_in};
 use tests::{built, sample, schema};
 
 /// A folder with two days of sample data of 7203.TSE.
@@ -16,14 +14,6 @@ fn user() -> UserFolder {
 const RUN: &str = "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 \
                    --param slow=20";
 
-fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
-    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
-    let pair = |path: std::path::PathBuf| {
-        (path.file_name().unwrap().to_string_lossy().into_owned(), fs::read(&path).unwrap())
-    };
-    entries.map(pair).collect()
-}
-
 #[test]
 fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
     let user = user();
@@ -31,7 +21,7 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
     for word in ["sma-cross on 7203.TSE", "completed", "orders", "max drawdown", "report: a"] {
         assert!(table.contains(word), "{word} is missing in\n{table}");
     }
-    let first = files(&user.path("a"));
+    let first = files_in(&user.path("a"));
     let names: Vec<&str> = first.keys().map(String::as_str).collect();
     for table in results::output::TABLES {
         for form in ["csv", "json", "parquet"] {
@@ -44,9 +34,9 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
     }
 
     user.good(&format!("{RUN} --out b"));
-    assert!(files(&user.path("b")) == first, "the same run wrote other bytes");
+    assert!(files_in(&user.path("b")) == first, "the same run wrote other bytes");
     user.good(&format!("{RUN} --out a"));
-    assert!(files(&user.path("a")) == first, "an earlier run is replaced");
+    assert!(files_in(&user.path("a")) == first, "an earlier run is replaced");
 
     let fills = String::from_utf8(first["fills.csv"].clone()).unwrap();
     let mut lines = fills.lines();
@@ -93,10 +83,10 @@ fn every_table_of_a_run_fits_its_schema() {
 fn a_report_can_be_made_again_from_the_folder() {
     let user = user();
     user.good(&format!("{RUN} --out a"));
-    let first = files(&user.path("a"));
+    let first = files_in(&user.path("a"));
     fs::remove_file(user.path("a/report.html")).unwrap();
     assert!(user.good("replay report a").starts_with("report: a"));
-    assert!(files(&user.path("a")) == first);
+    assert!(files_in(&user.path("a")) == first);
     user.good("replay report a --out elsewhere.html");
     assert!(fs::read(user.path("elsewhere.html")).unwrap() == first["report.html"]);
     let (code, errors) = user.bad("replay report data");
@@ -230,7 +220,7 @@ fn a_folder_with_something_else_is_left_alone() {
     let (code, errors) = user.bad(&format!("{RUN} --out mine"));
     assert_eq!(code, 1);
     assert!(errors.contains("holds no earlier run"), "{errors}");
-    assert_eq!(files(&user.path("mine")).len(), 1);
+    assert_eq!(files_in(&user.path("mine")).len(), 1);
 }
 
 #[test]
@@ -239,11 +229,11 @@ fn a_run_removes_an_earlier_run_and_nothing_else() {
     user.good(&format!("{RUN} --out a"));
     user.good(&format!("{RUN} --out a"));
     fs::write(user.path("a/thesis.txt"), "years of work").unwrap();
-    let before = files(&user.path("a"));
+    let before = files_in(&user.path("a"));
     let (code, errors) = user.bad(&format!("{RUN} --out a"));
     assert_eq!(code, 1);
     assert!(errors.contains("a holds `thesis.txt` beside an earlier run"), "{errors}");
-    assert!(files(&user.path("a")) == before);
+    assert!(files_in(&user.path("a")) == before);
 
     fs::write(user.path("file"), "mine").unwrap();
     let (_, errors) = user.bad(&format!("{RUN} --out file"));
@@ -254,7 +244,7 @@ fn a_run_removes_an_earlier_run_and_nothing_else() {
     fs::write(user.path("extension/manifest.json"), r#"{"manifest_version": 3}"#).unwrap();
     let (_, errors) = user.bad(&format!("{RUN} --out extension"));
     assert!(errors.contains("holds no earlier run"), "{errors}");
-    assert_eq!(files(&user.path("extension")).len(), 1);
+    assert_eq!(files_in(&user.path("extension")).len(), 1);
 }
 
 #[test]
@@ -296,11 +286,11 @@ fn a_run_leaves_nothing_aside() {
 fn a_refused_configuration_leaves_the_earlier_run() {
     let user = user();
     user.good(&format!("{RUN} --out a"));
-    let before = files(&user.path("a"));
+    let before = files_in(&user.path("a"));
     let (code, errors) = user.bad(&format!("{RUN} --param fats=1 --out a"));
     assert_eq!(code, 3);
     assert!(errors.contains("unknown parameter `fats`"), "{errors}");
-    assert!(files(&user.path("a")) == before);
+    assert!(files_in(&user.path("a")) == before);
 }
 
 #[test]
@@ -341,7 +331,13 @@ fn strategies_can_be_looked_at() {
     assert_eq!(user.good("strategy list"), "buy-and-hold\nsma-cross\n");
     let text = user.good("strategy check sma-cross --format json");
     let value: serde_json::Value = serde_json::from_str(&text).unwrap();
-    assert_eq!(value["uses_aggressor"], false);
+    assert_eq!(value["aggressor_side"], "not imported");
+    let asks = user.good(&format!(
+        "strategy check {} --format json",
+        built::test_guest("asks-aggressor").display()
+    ));
+    let asks: serde_json::Value = serde_json::from_str(&asks).unwrap();
+    assert_eq!(asks["aggressor_side"], "used", "one program that calls it");
     assert_eq!(value["sha256"].as_str().unwrap().len(), 64);
     assert_eq!(value["call_path"], "direct");
     assert_eq!(value["call_path_reason"], "one program, its texts in UTF-8");
@@ -358,9 +354,9 @@ fn data_is_made_and_checked() {
     let user = user();
     let sample = "data sample --out more --days 1 --trades-per-day 500 --instrument 130A.TSE";
     user.good(sample);
-    let first = files(&user.path("more"));
+    let first = files_in(&user.path("more"));
     user.good(sample);
-    assert!(files(&user.path("more")) == first);
+    assert!(files_in(&user.path("more")) == first);
     assert!(user.good("data check more data").lines().all(|line| line.starts_with("ok ")));
     let (name, bytes) = first.iter().next().unwrap();
     fs::write(user.path("more").join(name), &bytes[..bytes.len() / 2]).unwrap();

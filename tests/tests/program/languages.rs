@@ -45,7 +45,7 @@ fn run(user: &UserFolder, window: u32, component: &Path) -> (String, u64) {
 }
 
 /// Holds a component against the strategy in Rust, by its digest, its words and what `check` says.
-fn agrees_with_rust(name: &str, calls: (&str, &str)) {
+fn agrees_with_rust(name: &str, calls: (&str, &str), aggressor: &str) {
     let Some(component) = component(name) else { return };
     let user = UserFolder::with_sample(2, 1_500);
     let rust = built::strategy("sma-cross");
@@ -54,6 +54,7 @@ fn agrees_with_rust(name: &str, calls: (&str, &str)) {
     let reason = check["call_path_reason"].as_str().unwrap();
     assert!(reason.contains(calls.1), "{reason}");
     assert_eq!(check["init_error"], Value::Null);
+    assert_eq!(check["aggressor_side"], aggressor, "the strategy does not ask for it");
     assert!(check["event_ns"].as_u64().unwrap() > 0, "{check}");
     let imports = check["imports"].as_array().unwrap();
     assert!(imports.iter().all(|one| one.as_str().unwrap().starts_with("kumiki:strategy/")));
@@ -82,17 +83,17 @@ fn agrees_with_rust(name: &str, calls: (&str, &str)) {
 
 #[test]
 fn python_gives_the_digest_of_rust() {
-    agrees_with_rust("sma-cross-python", ("general", "programs"));
+    agrees_with_rust("sma-cross-python", ("general", "programs"), "imported");
 }
 
 #[test]
 fn javascript_gives_the_digest_of_rust() {
-    agrees_with_rust("sma-cross-javascript", ("direct", "one program"));
+    agrees_with_rust("sma-cross-javascript", ("direct", "one program"), "imported");
 }
 
 #[test]
 fn c_gives_the_digest_of_rust() {
-    agrees_with_rust("sma-cross-c", ("direct", "one program"));
+    agrees_with_rust("sma-cross-c", ("direct", "one program"), "not imported");
 }
 
 #[test]

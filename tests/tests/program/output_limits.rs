@@ -42,7 +42,11 @@ fn peak_of(process: u32) -> Option<u64> {
 }
 
 fn command_of(parameters: &str) -> String {
-    let guest = built::test_guest("floods-output");
+    command_for("floods-output", parameters)
+}
+
+fn command_for(guest: &str, parameters: &str) -> String {
+    let guest = built::test_guest(guest);
     let parameters: String =
         parameters.split_whitespace().map(|one| format!("--param {one} ")).collect();
     format!(
@@ -53,7 +57,11 @@ fn command_of(parameters: &str) -> String {
 
 /// Runs an attack to its end.
 fn attack(user: &UserFolder, parameters: &str, more: &str) -> Ended {
-    let mut command = user.command(&format!("{} {more}", command_of(parameters)));
+    ended(user, &format!("{} {more}", command_of(parameters)))
+}
+
+fn ended(user: &UserFolder, command: &str) -> Ended {
+    let mut command = user.command(command);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // The highest value stands until the process ends, so that only its last moment may be missed.
     let mut peak_bytes = None;
@@ -139,10 +147,61 @@ fn a_flood_over_a_run_ends_at_its_limit() {
     }
 }
 
+/// Orders that are accepted, with the longest ids and tags, and storms of changes and cancels.
+#[test]
+fn floods_of_accepted_orders_end_at_the_budget_of_the_folder() {
+    let user = UserFolder::with_sample(1, 20_000);
+    for parameters in [
+        "flood=orders count=60",
+        "flood=orders count=60 tags=32",
+        "flood=changes count=250",
+        "flood=cancel-replace count=128",
+        "flood=cancel-replace count=128 tags=32",
+        "flood=fills count=1000000",
+    ] {
+        let command = command_for("floods-orders", parameters);
+        let ended = ended(&user, &format!("{command} --cash 1000000000000"));
+        held(parameters, &ended);
+        assert_eq!(ended.code, STRATEGY_FAILED, "{parameters}: {}", ended.errors);
+        for expected in [GuestLimit::Folder.what(), "`--limit folder=32MiB` allows more"] {
+            assert!(ended.errors.contains(expected), "{parameters}: {}", ended.errors);
+        }
+    }
+    let guest = command_for("floods-orders", "flood=cancel-replace");
+    user.good(&format!("{guest} --cash 1000000000000 --limit folder=64MiB"));
+}
+
+/// A strategy that needs less than a day's budget on its first days has the rest later.
+#[test]
+fn later_days_have_room_of_their_own() {
+    let user = UserFolder::with_sample(3, 1_000);
+    let guest = command_for("floods-orders", "flood=cancel-replace");
+    let with = |limits: &str| ended(&user, &format!("{guest} --cash 1000000000 --limit {limits}"));
+    assert_eq!(with("folder=3MiB,folder-day=2MiB").code, 0);
+    let ended = with("folder=3MiB,folder-day=1500KiB");
+    assert_eq!(ended.code, STRATEGY_FAILED, "{}", ended.errors);
+    let summary = std::fs::read_to_string(user.path("run/days.csv")).unwrap();
+    assert_eq!(summary.lines().count(), 4, "it ends on the third day: {summary}");
+}
+
+#[test]
+fn every_limit_has_a_highest_value() {
+    let user = UserFolder::with_sample(1, 200);
+    for limit in GuestLimit::ALL {
+        let most = limit.most();
+        let arguments = format!("{} --limit {limit}={}", command_of("flood=lines"), most + 1);
+        let (code, errors) = user.bad(&arguments);
+        let expected = format!("is too much for the limit {limit}; at most {}", limit.show(most));
+        assert!(code == 1 && errors.contains(&expected), "{errors}");
+    }
+    let (_, errors) = user.bad(&format!("{} --limit memory=999GiB", command_of("flood=lines")));
+    assert!(errors.contains("999GiB is too much for the limit memory; at most 1GiB"), "{errors}");
+}
+
 #[test]
 fn rejected_orders_leave_memory_within_the_day() {
     let user = UserFolder::with_sample(1, 5_000);
-    let more = "--limit orders=60000,rejected=1GiB";
+    let more = "--limit orders=60000,rejected=1GiB,folder=1GiB";
     let ended = attack(&user, "flood=rejected-orders count=60 bytes=36", more);
     assert_eq!(ended.code, STRATEGY_FAILED, "{}", ended.errors);
     assert!(ended.errors.contains("`--limit orders=120000` allows more"), "{}", ended.errors);
@@ -177,7 +236,7 @@ fn warnings_are_kept_up_to_their_limit_and_counted_beyond() {
 #[test]
 fn limits_are_the_users_and_the_manifest_has_them() {
     let user = UserFolder::with_sample(1, 200);
-    let more = "--limit note=4KiB,output=1GiB --limit body=128KiB";
+    let more = "--limit note=4KiB,output=1GiB,folder=1GiB --limit body=128KiB";
     let ended = attack(&user, "flood=body bytes=131072", more);
     assert_eq!(ended.code, 0, "{}", ended.errors);
     let limits = &ended.manifest["limits"];
@@ -205,6 +264,7 @@ fn limits_are_the_users_and_the_manifest_has_them() {
     for (limit, listed) in GuestLimit::ALL.iter().zip(listed) {
         assert_eq!(listed["name"], limit.name());
         assert_eq!(listed["default"], limit.default_value());
+        assert_eq!(listed["most"], limit.most());
         assert_eq!(listed["unit"], limit.unit().as_str());
         assert_eq!(listed["reason"], limit.reason());
         assert!(table.contains(limit.name()), "{table}");

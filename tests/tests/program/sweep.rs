@@ -313,6 +313,93 @@ fn a_strategy_that_reads_ahead_is_caught_and_not_ranked() {
     assert!(table.contains("3 runs came out the same with window 1"), "{table}");
 }
 
+/// A sweep of the guest that reads ahead: its exit code and what it printed.
+fn peeking(user: &UserFolder, more: &str) -> (i32, String) {
+    let guest = built::test_guest("peeks-ahead");
+    let said = user.said(&format!(
+        "replay sweep {} --data data --instrument 7203.TSE --quiet {more}",
+        guest.display()
+    ));
+    assert!(!said.errors.contains("panicked"), "{said:?}");
+    (said.code, said.out)
+}
+
+/// Also from a journal that had no verified runs, as scripts read it, and where a walk forward chooses.
+#[test]
+fn runs_that_saw_the_future_are_caught_wherever_they_are_shown() {
+    let user = UserFolder::with_sample(4, 2_000);
+    let json = |more: &str| {
+        let (code, text) = peeking(&user, &format!("--format json {more}"));
+        (code, serde_json::from_str::<serde_json::Value>(&text).unwrap())
+    };
+    let (code, value) = json("--grid a=1:12:1 --verify 0 --out out");
+    assert_eq!((code, value["top"][0]["verified"].as_str()), (0, None), "nobody has looked");
+    // The runs are kept from before, and each that would be named is made again: all of them.
+    let (code, value) = json("--grid a=1:12:1 --verify 3 --top 2 --out out");
+    assert_eq!((code, value["kept"].as_u64()), (4, Some(12)), "{value:#}");
+    assert_eq!(value["top"], serde_json::json!([]));
+    assert_eq!(value["sweep"]["runs_saw_the_future"], 12);
+    assert_eq!(value["sweep"]["best_run"], serde_json::Value::Null);
+    assert_eq!(value["sweep"]["luck"]["deflated_sharpe_missing"], "no run is ranked");
+
+    let (code, value) = json("--grid a=1,2 --walk-forward 2d/1d --rank-by return --out walk");
+    assert_eq!(code, 4, "{value:#}");
+    let tests = value["out_of_sample"].as_array().unwrap();
+    assert!(!tests.is_empty());
+    for test in tests {
+        let error = test["error"].as_str().unwrap();
+        assert_eq!(error, "every run to choose from failed or saw the future");
+    }
+    assert_eq!(value["sweep"]["out_of_sample_return"], serde_json::Value::Null);
+}
+
+/// Whatever is printed as one of the best was made again, also when more are asked for than `--verify`
+/// says.
+#[test]
+fn every_run_that_is_printed_was_verified() {
+    let user = UserFolder::with_sample(2, 1_000);
+    let (text, _) =
+        good(&user, &format!("{SWEEP} {SMALL} --verify 1 --top 7 --format json --out out"));
+    let value: serde_json::Value = serde_json::from_str(&text).unwrap();
+    let top = value["top"].as_array().unwrap();
+    assert_eq!(top.len(), 7);
+    assert!(top.iter().all(|run| run["verified"] == "yes"), "{top:#?}");
+}
+
+#[test]
+fn sweeps_with_little_to_compare_say_what_is_missing() {
+    let user = UserFolder::with_sample(33, 100);
+    let luck = |more: &str, runs: usize, failed: usize| {
+        let said = user.said(&format!("{SWEEP} {more} --format json --out out"));
+        assert!(!said.errors.contains("panicked"), "{said:?}");
+        let value: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(value["sweep"]["runs_done"], runs, "{value:#}");
+        assert_eq!(value["sweep"]["runs_failed"], failed, "{value:#}");
+        let page = fs::read_to_string(user.path("out/sweep.html")).unwrap();
+        fs::remove_dir_all(user.path("out")).unwrap();
+        assert!(!page.contains("NaN") && !page.contains("Infinity"));
+        let luck = value["sweep"]["luck"].clone();
+        assert!(!luck.to_string().contains("NaN"), "{luck}");
+        (said.code, luck)
+    };
+    // One run is no choice.
+    let (code, one) = luck("--grid fast=5 --grid slow=20", 1, 0);
+    assert_eq!((code, one["trials"].as_u64()), (0, Some(1)));
+    assert_eq!(one["overfitting_missing"], "it needs two runs to choose from");
+    // Runs that never trade: every return is 0 and all are equal.
+    let (code, equal) = luck("--grid fast=5,6,7 --param slow=90000", 3, 0);
+    assert_eq!((code, equal["trials"].as_u64()), (0, Some(0)), "without a Sharpe ratio");
+    assert_eq!(equal["deflated_sharpe_missing"], "the daily returns of the best run do not differ");
+    let share = equal["overfitting_probability"].as_f64().unwrap();
+    assert!((0.0..=1.0).contains(&share), "{equal}");
+    // Some fail, and then all.
+    let (_, some) = luck("--grid fast=0,5,6 --param slow=20", 3, 1);
+    assert_eq!(some["overfitting_runs"], 2);
+    let (code, none) = luck("--grid fast=0 --grid slow=20,30", 2, 2);
+    assert_eq!((code, none["deflated_sharpe_missing"].as_str()), (3, Some("no run is ranked")));
+    assert_eq!(none["overfitting_missing"], "it needs two runs to choose from");
+}
+
 #[test]
 fn a_sweep_over_enough_days_says_how_much_may_be_luck() {
     let user = UserFolder::with_sample(32, 500);

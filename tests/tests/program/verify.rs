@@ -117,6 +117,82 @@ fn what_the_folder_says_of_instruments_is_no_strategy_s_fault() {
     fs::write(user.path("data/instruments.csv"), table).unwrap();
     let (said, value) = verified(&user, "run");
     assert_eq!((said.code, value["verdict"].as_str()), (5, Some("inputs changed")), "{said:?}");
+    assert_eq!(value["found"]["inputs_changed"][0]["what"], "instruments.csv");
+    assert_eq!(value["found"]["runs"], serde_json::json!([]), "nothing was run");
+    let told = |text: &str| {
+        let said = user.said("replay verify run --quiet");
+        assert!(said.code == 5 && said.out.contains(text), "{text}: {said:?}");
+    };
+    told("instruments.csv changed since the run: was none, is sha256 ");
+
+    // With the table that it was made with it is the same again, and then the calendar is another one.
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let settings = &manifest["settings"][0];
+    assert_eq!(settings["file"], "instruments.csv");
+    assert_eq!(settings["bytes"], 62);
+    assert_eq!(user.said("replay verify run --quiet").code, 0);
+    // The run's own day is closed in it: there would be no data.
+    fs::write(user.path("data/markets_calendar.csv"), "Date,HolDiv\n2025-01-06,0\n2025-01-07,1\n")
+        .unwrap();
+    told("markets_calendar.csv changed since the run: was none, is sha256 ");
+    fs::remove_file(user.path("data/markets_calendar.csv")).unwrap();
+    fs::remove_file(user.path("data/instruments.csv")).unwrap();
+    told(", 62 bytes, is none");
+}
+
+#[test]
+fn files_that_gave_only_a_base_price_count() {
+    let user = UserFolder::empty();
+    let sample = |start: &str, seed: u32| {
+        user.good(&format!(
+            "data sample --out data --instrument 7203.TSE --start {start} --days 2 --seed {seed} \
+             --trades-per-day 300"
+        ));
+    };
+    sample("2024-12-26", 1);
+    sample("2025-01-06", 1);
+    user.good(&format!("{RUN} {SMALL} --start 2025-01-01 --out run"));
+    let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    let inputs = manifest["inputs"].as_array().unwrap();
+    assert_eq!(inputs.len(), 2, "{inputs:?}");
+    assert_eq!(inputs[1]["file"], "equities_trades_202412.csv.gz");
+    assert_eq!(inputs[1]["rows"], 0);
+    assert_eq!(user.said("replay verify run --quiet").code, 0);
+    fs::remove_file(user.path("data/equities_trades_202412.csv.gz")).unwrap();
+    let said = user.said("replay verify run --quiet");
+    assert_eq!(said.code, 5, "{said:?}");
+    let expected =
+        "xxh3_128 of the data file equities_trades_202412.csv.gz changed since the run: was ";
+    assert!(said.out.contains(expected) && said.out.contains(", is none"), "{said:?}");
+}
+
+/// A manifest is a text that anybody may have written.
+#[test]
+fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
+    let user = UserFolder::with_sample(1, 200);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let path = user.path("run/manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let forged = |change: &dyn Fn(&mut Value), expected: &str| {
+        let mut manifest: Value = serde_json::from_str(&text).unwrap();
+        change(&mut manifest);
+        fs::write(&path, manifest.to_string()).unwrap();
+        let (code, errors) = user.bad("replay verify run --quiet");
+        assert!(code == 1 && errors.contains(expected), "{expected}: {errors}");
+    };
+    for limit in domain::GuestLimit::ALL {
+        let expected = format!("is too much for the limit {limit}; at most ");
+        forged(&|manifest| manifest["limits"][limit.name()] = (limit.most() + 1).into(), &expected);
+        forged(&|manifest| manifest["limits"][limit.name()] = u64::MAX.into(), &expected);
+    }
+    forged(&|manifest| manifest["lot_asked"] = "1000001".into(), "it must be at most 1000000");
+    forged(
+        &|manifest| manifest["manifest_version"] = 3.into(),
+        "is a manifest of version 3; this program makes runs again from version 4",
+    );
 }
 
 #[test]

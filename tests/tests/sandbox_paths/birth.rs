@@ -102,6 +102,30 @@ fn what_it_is_made_with_has_limits() {
     assert_eq!(self::fault("large-table").kind, FaultKind::Budget { limit, used, allowed });
 }
 
+/// At the default limits: as many parts as no toolchain makes.
+#[test]
+fn the_parts_that_it_is_made_of_have_a_number() {
+    let allowed = GuestLimit::Instances.default_value();
+    let plain = wat::component(&wat::with_memory(1), StringEncoding::UTF8);
+    let of_parts = |count| prepared("many-parts", wat::with_instances(&plain, count)).unwrap();
+    init(&of_parts(30), limits()).unwrap();
+    let memories = "(memory 0)".repeat(64);
+    let memories =
+        wat::module("many-memories").replace("(memory 400) (memory 400) (memory 400)", &memories);
+    let memories = wat::component(&memories, StringEncoding::UTF8);
+    for (what, module) in
+        [("instances", of_parts(65)), ("memories", prepared("many-parts", memories).unwrap())]
+    {
+        let fault = init(&module, limits()).unwrap_err();
+        let FaultKind::Budget { limit: GuestLimit::Instances, used, .. } = fault.kind else {
+            panic!("{what}: {fault}");
+        };
+        assert!(used > allowed, "{what}: {used}");
+        assert!(fault.to_string().contains("`--limit instances=128` allows more"), "{fault}");
+        init(&module, Limits { instances: 128, ..limits() }).unwrap();
+    }
+}
+
 #[test]
 fn a_strategy_that_could_not_be_made_stays_dead() {
     let mut instance = guest("start-traps").instantiate(limits()).unwrap();

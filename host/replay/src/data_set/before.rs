@@ -11,6 +11,7 @@ use marketdata::{BarFile, Catalog, DataError, Period, PriceGrid, TradeFile, Trad
 use super::{DataRequest, day_start, name_of};
 use crate::error::RequestError;
 use crate::observer::RunObserver;
+use results::output::InputFile;
 
 /// How many days before a run files are searched for a last close. Most issues trade every day; a file of
 /// an earlier month costs a minute to read the first time.
@@ -103,15 +104,16 @@ pub(super) struct Search<'a> {
 }
 
 impl DataRequest {
-    /// What the folder knows of each instrument before a run.
+    /// What the folder knows of each instrument before a run, and the files that were read for it.
     pub(super) fn before(
         &self,
         search: &Search<'_>,
         calendar: &ExchangeCalendar,
         observer: &mut dyn RunObserver,
-    ) -> Result<Vec<Before>, RequestError> {
+    ) -> Result<(Vec<Before>, Vec<InputFile>), RequestError> {
         let first = search.first;
         let mut found = vec![Before::default(); search.codes.len()];
+        let mut inputs = Vec::new();
         for candidate in self.candidates(first)? {
             if search.read.contains(&candidate.path()) {
                 continue;
@@ -123,9 +125,12 @@ impl DataRequest {
             if found.iter().all(|before| before.is_as_late_as(latest)) {
                 continue;
             }
-            take_file(search, &candidate, &mut found, observer)?;
+            if let Some(hash) = take_file(search, &candidate, &mut found, observer)? {
+                let file = name_of(candidate.path());
+                inputs.push(InputFile { file, xxh3_128: format!("{hash:032x}"), rows: 0 });
+            }
         }
-        Ok(found)
+        Ok((found, inputs))
     }
 
     /// The files with days shortly before `first`: daily bars, minute bars, trades, the latest first.
@@ -150,13 +155,13 @@ impl DataRequest {
     }
 }
 
-/// Takes what a file knows of days before `first`.
+/// Takes what a file knows of days before `first`; gives the hash of its bytes.
 fn take_file(
     search: &Search<'_>,
     candidate: &Candidate,
     found: &mut [Before],
     observer: &mut dyn RunObserver,
-) -> Result<(), RequestError> {
+) -> Result<Option<u128>, RequestError> {
     let Search { store, codes, first, .. } = *search;
     let name = name_of(candidate.path());
     let bytes = candidate.path().metadata().map_or(0, |metadata| metadata.len());
@@ -174,6 +179,7 @@ fn take_file(
                 let prices = &segment.price()[rows];
                 before.take(at, Price::from_units(prices[prices.len() - 1]), prices, &name);
             }
+            segments.first().map(|segment| segment.source_hash())
         }),
         Candidate::Bars(file) => store.load_bars(file, codes, progress).map(|segments| {
             for (segment, before) in segments.iter().zip(&mut *found) {
@@ -185,6 +191,7 @@ fn take_file(
                 let prices: Vec<i64> = prices.map(Price::units).collect();
                 before.take(last.ts_event, last.close, &prices, &name);
             }
+            segments.first().map(|segment| segment.source_hash())
         }),
     };
     observer.file_ends();

@@ -8,7 +8,7 @@ use serde::Serialize;
 use exchange::ExecutionModel;
 
 /// Version of the manifest's and the tables' form.
-pub const MANIFEST_VERSION: u32 = 3;
+pub const MANIFEST_VERSION: u32 = 4;
 
 /// A data file that a run read.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -18,8 +18,21 @@ pub struct InputFile {
     pub file: String,
     /// xxh3-128 of its bytes, in hexadecimal.
     pub xxh3_128: String,
-    /// Rows of the instrument that the run used.
+    /// Rows of the instrument that the run used: 0 of a file that gave only a close or price steps before
+    /// the first day, or no split.
     pub rows: u64,
+}
+
+/// A table of the data folder that decided with: instruments or calendar.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SettingsFile {
+    /// Its name without the folder.
+    pub file: String,
+    /// SHA-256 of its bytes, in hexadecimal.
+    pub sha256: String,
+    /// Its length.
+    pub bytes: u64,
 }
 
 /// The strategy that ran.
@@ -92,6 +105,8 @@ pub struct Manifest {
     pub rules: BTreeMap<String, String>,
     /// Data files.
     pub inputs: Vec<InputFile>,
+    /// The folder's tables of instruments and of business days, as far as there are any.
+    pub settings: Vec<SettingsFile>,
     /// What a reader must know of the instruments, a line each: where lots, price steps and base prices
     /// came from, and trades outside of a day's price range.
     pub notes: Vec<String>,

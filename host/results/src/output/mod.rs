@@ -18,6 +18,6 @@ pub use column::{Column, Kind, Table};
 pub use files::{
     AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, NotOurs, REPORT_FILE, ReadError,
 };
-pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest};
+pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest, SettingsFile};
 pub use read::read_json;
 pub use tables::TABLES;

@@ -146,6 +146,7 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
             .into_iter()
             .map(|(name, text)| (name.to_owned(), text))
             .collect::<BTreeMap<_, _>>(),
+        settings: Vec::new(),
         inputs: vec![InputFile {
             file: "equities_trades_202501.csv.gz".to_owned(),
             xxh3_128: "0f1e2d3c4b5a69788796a5b4c3d2e1f0".to_owned(),

@@ -201,6 +201,8 @@ pub(crate) fn options() -> ReplayOptions {
         config_json: "{}".to_owned(),
         warnings_max: domain::GuestLimit::Warnings.default_value(),
         rejected_bytes_max: domain::GuestLimit::Rejected.default_value(),
+        folder_bytes_max: domain::GuestLimit::Folder.default_value(),
+        folder_bytes_per_day: domain::GuestLimit::FolderDay.default_value(),
         base_prices: vec![Some(Price::from_yen(1_000)); 4],
         tick_changes: vec![],
         calendar: ExchangeCalendar::default(),

@@ -1,0 +1,123 @@
+//! What the records of a strategy leave in a run's folder, in bytes, against the budget of the run.
+//!
+//! Each record has a fixed cost for the lines and rows that it becomes, and each of its texts one for
+//! every file that has it. The cost is a little more than what stands on the disk, and the same whether a
+//! folder is written or not, so that runs and sweeps end at the same event.
+
+use domain::fault::FaultKind;
+use domain::guest_limit::{
+    LOG_LINE_COST, NARRATIVE_COST, SIGNAL_COST, SIGNAL_FORMS, TABLE_FORMS, text_cost,
+};
+use domain::strategy::{LogLine, NarrativeRecord, Signal};
+use domain::{GuestLimit, OrderEvent, OrderEventKind, Origin};
+
+/// An order that is taken, from its sending to its end: two lines of the audit log, three events, and
+/// its row in three tables and in the page.
+const ORDER_COST: usize = 1_450;
+/// Where its id stands.
+const ORDER_IDS: usize = 9;
+/// A fill: two events and one for the position, its row in three tables and in the page, half a row of
+/// a round trip in the same.
+const FILL_COST: usize = 1_350;
+const FILL_IDS: usize = 10;
+/// A change or a cancel: an event.
+const COMMAND_COST: usize = 90;
+
+/// Bytes so far, and how many there may be.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Written {
+    bytes: u64,
+    allowed: u64,
+    per_day: u64,
+    days: u64,
+}
+
+impl Written {
+    /// A budget of `first_day` bytes, and `per_day` more on each later day.
+    pub(super) const fn new(first_day: u64, per_day: u64) -> Self {
+        Self { bytes: 0, allowed: first_day, per_day, days: 0 }
+    }
+
+    /// A day begins.
+    pub(super) const fn begin_day(&mut self) {
+        if self.days > 0 {
+            self.allowed = self.allowed.saturating_add(self.per_day);
+        }
+        self.days += 1;
+    }
+
+    /// Takes an event of an order. Those of clients are no guest's. What rejections leave is counted
+    /// where orders are rejected; tags are in no file, but stay in memory until the order is done.
+    #[inline]
+    pub(super) fn order_event(&mut self, event: &OrderEvent) {
+        if event.origin != Origin::Strategy {
+            return;
+        }
+        let (cost, ids) = match &event.kind {
+            OrderEventKind::Submitted(request) => {
+                let tags: usize = request.tags.iter().map(String::len).sum();
+                (ORDER_COST + tags, ORDER_IDS)
+            }
+            OrderEventKind::Filled(_) => (FILL_COST, FILL_IDS),
+            OrderEventKind::PendingUpdate(_) | OrderEventKind::PendingCancel => (COMMAND_COST, 1),
+            OrderEventKind::Accepted
+            | OrderEventKind::Rejected(_)
+            | OrderEventKind::Updated
+            | OrderEventKind::Canceled
+            | OrderEventKind::Expired(_) => return,
+        };
+        self.take(cost + ids * text_cost(&event.client_order_id));
+    }
+
+    /// Takes a mark.
+    pub(super) fn signal(&mut self, signal: &Signal) {
+        let texts = [&signal.tag, &signal.note].into_iter().flatten();
+        let texts: usize = texts.map(|text| text_cost(text)).sum();
+        self.take(SIGNAL_FORMS * (SIGNAL_COST + texts));
+    }
+
+    /// Takes a decision.
+    pub(super) fn narrative(&mut self, record: &NarrativeRecord) {
+        let texts = [record.title.as_str(), &record.body];
+        let texts = texts.into_iter().chain(record.client_order_id.as_deref());
+        let texts: usize = texts.map(text_cost).sum();
+        self.take(TABLE_FORMS * (NARRATIVE_COST + texts));
+    }
+
+    /// Takes a line of the log.
+    pub(super) fn log_line(&mut self, line: &LogLine) {
+        self.take(TABLE_FORMS * (LOG_LINE_COST + text_cost(&line.message)));
+    }
+
+    const fn take(&mut self, cost: usize) {
+        self.bytes = self.bytes.saturating_add(cost as u64);
+    }
+
+    /// Whether there is room for all this and `more` bytes of rejected orders.
+    pub(super) const fn check(&self, more: u64) -> Result<(), FaultKind> {
+        let (used, allowed) = (self.bytes.saturating_add(more), self.allowed);
+        if used > allowed {
+            return Err(FaultKind::Budget { limit: GuestLimit::Folder, used, allowed });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_day_after_the_first_allows_more() {
+        let mut written = Written::new(100, 10);
+        written.begin_day();
+        assert_eq!(written.check(100), Ok(()));
+        let fault =
+            |used, allowed| Err(FaultKind::Budget { limit: GuestLimit::Folder, used, allowed });
+        assert_eq!(written.check(101), fault(101, 100));
+        written.begin_day();
+        written.take(60);
+        assert_eq!(written.check(50), Ok(()));
+        assert_eq!(written.check(51), fault(111, 110));
+    }
+}
