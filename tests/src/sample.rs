@@ -83,7 +83,8 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
         // Tests and benches send orders that the cash does not pay for.
         rejected_bytes_max: u64::MAX,
         base_prices: vec![],
-        tick_changes: vec![],
+        unit_changes: vec![],
+        split_dates_known: vec![],
         calendar: ExchangeCalendar::default(),
     }
 }

@@ -204,7 +204,8 @@ pub(crate) fn options() -> ReplayOptions {
         warnings_max: domain::GuestLimit::Warnings.default_value(),
         rejected_bytes_max: domain::GuestLimit::Rejected.default_value(),
         base_prices: vec![Some(Price::from_yen(1_000)); 4],
-        tick_changes: vec![],
+        unit_changes: vec![],
+        split_dates_known: vec![],
         calendar: ExchangeCalendar::default(),
     }
 }

@@ -1,24 +1,12 @@
-//! No result knows the future: data that is cut after any instant gives the same event log up to that
-//! instant, whatever lies behind it. Files are cut, so everything between a folder and the log is held.
-//!
-//! `KUMIKI_SOAK_CUTS` says how many cuts are drawn; the seed is printed on a failure.
-
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+//! Drawn cases: rows of a market, what the folder has besides, and the files up to an instant.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::path::Path;
 
-use domain::account::PortfolioView;
-use domain::digest::{Digest, EventLogDigest};
-use domain::fault::{Fault, Identity};
-use domain::market::Window;
-use domain::strategy::{Action, Capabilities, LogLine, Outcome, StrategyRuntime};
-use domain::{
-    Instrument, InstrumentIx, JstDate, Money, OrderCommand, OrderEvent, OrderModify, OrderRequest,
-    OrderSide, OrderType, Price, Quantity, Random, TimeInForce, TsNanos,
-};
+use domain::adjustment::Adjustment;
+use domain::{JstDate, Money, OrderEvent, Price, Random, TsNanos};
 use exchange::Preset;
 use flate2::Compression;
 use flate2::write::GzEncoder;
@@ -27,8 +15,8 @@ use replay::instruments::InstrumentChoices;
 use replay::{ReplayOptions, RunObserver, Unpaced, replay};
 use results::sink::InMemory;
 
-const CUTS: u64 = 25;
-const CUTS_ENV: &str = "KUMIKI_SOAK_CUTS";
+use crate::at_random::AtRandom;
+
 const CODES: [&str; 2] = ["72030", "99840"];
 const DAYS: usize = 4;
 const MICROS_PER_SECOND: u64 = 1_000_000;
@@ -45,25 +33,78 @@ struct Row {
 
 /// Where the strategy's bars come from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Files {
+pub(crate) enum Files {
     Trades,
     Bars,
 }
 
+/// What a folder has besides the rows.
+#[derive(Debug, Default)]
+pub(crate) struct Extras {
+    /// Daily files beside the trades or minutes: closes of the days before, and factors.
+    pub(crate) daily: bool,
+    /// Day, code and the factor of prices from that day on.
+    pub(crate) splits: Vec<(usize, usize, &'static str)>,
+    /// The instrument table: code, the days from which a row counts (none for always), lot, ticks.
+    pub(crate) table: Vec<(usize, Option<usize>, u64, &'static str)>,
+    /// The exchange's calendar, which has a closure of its own after the data.
+    pub(crate) calendar: bool,
+}
+
+impl Extras {
+    pub(crate) fn new(random: &mut Random, granularity: Granularity, files: Files) -> Self {
+        // Daily bars would take the place of trades that bars are made from.
+        let of_bars = files == Files::Bars && granularity == Granularity::Day;
+        let daily = of_bars || granularity != Granularity::Day && random.chance(0.6);
+        let mut extras = Self { daily, calendar: random.chance(0.5), ..Self::default() };
+        for (day, code) in (1..DAYS).flat_map(|day| [(day, 0), (day, 1)]) {
+            if daily && random.chance(0.25) {
+                let factors = ["0.5", "0.33333333", "2", "0.90909091"];
+                extras.splits.push((day, code, factors[random.below(4) as usize]));
+            }
+        }
+        for code in 0..2 {
+            if random.chance(0.4) {
+                continue;
+            }
+            let row = |random: &mut Random, from| {
+                let ticks = ["normal", "topix500", "etf", "0.5"][random.below(4) as usize];
+                (code, from, [100, 100, 200, 50][random.below(4) as usize], ticks)
+            };
+            if random.chance(0.8) {
+                extras.table.push(row(random, None));
+            }
+            for day in 1..DAYS {
+                if random.chance(0.6) {
+                    extras.table.push(row(random, Some(day)));
+                }
+            }
+        }
+        extras
+    }
+
+    /// The factor of prices of a day.
+    fn factor(&self, day: usize, code: usize) -> &'static str {
+        let split = self.splits.iter().find(|(of, whose, _)| (*of, *whose) == (day, code));
+        split.map_or("1.0", |(.., factor)| factor)
+    }
+}
+
 /// One drawn case.
-struct Case {
+pub(crate) struct Case {
     seed: u64,
     dates: Vec<JstDate>,
     rows: Vec<Row>,
-    granularity: Granularity,
-    files: Files,
-    start: Option<JstDate>,
-    preset: Preset,
-    window: u32,
+    pub(crate) granularity: Granularity,
+    pub(crate) files: Files,
+    pub(crate) start: Option<JstDate>,
+    pub(crate) preset: Preset,
+    pub(crate) window: u32,
+    pub(crate) extras: Extras,
 }
 
 impl Case {
-    fn new(seed: u64) -> Self {
+    pub(crate) fn new(seed: u64) -> Self {
         let mut random = Random::new(&[seed, 91]);
         // The third set was moved to dates whose official hours are shorter than its trades.
         let first = [(2025, 1, 6), (2024, 10, 31), (2013, 10, 7)][random.below(3) as usize];
@@ -71,7 +112,7 @@ impl Case {
         let calendar = domain::ExchangeCalendar::default();
         let open = first.iter_days().filter(|date| calendar.is_business_day(*date));
         let dates: Vec<JstDate> = open.take(DAYS).collect();
-        let rows = rows(&mut random);
+        let mut of_rows = random.clone();
         let bars = [Granularity::Trade, Granularity::Minute, Granularity::Day];
         // Nine seeds have every granularity with every preset.
         let granularity = bars[(seed % 3) as usize];
@@ -83,7 +124,14 @@ impl Case {
         let start = random.chance(0.5).then(|| dates[1]);
         let preset = Preset::ALL[(seed / 3 % 3) as usize];
         let window = [1, 64, 1_024][random.below(3) as usize];
-        Self { seed, dates, rows, granularity, files, start, preset, window }
+        let extras = Extras::new(&mut Random::new(&[seed, 94]), granularity, files);
+        let rows = rows(&mut of_rows, &extras);
+        Self { seed, dates, rows, granularity, files, start, preset, window, extras }
+    }
+
+    /// Whether a day has begun at an instant.
+    fn has_begun(&self, day: usize, at: TsNanos) -> bool {
+        TsNanos::from_jst(self.dates[day], 0).unwrap() <= at
     }
 
     fn at(&self, row: &Row) -> TsNanos {
@@ -91,7 +139,7 @@ impl Case {
     }
 
     /// An instant that the run reaches: at a row, between two of them, or after a day.
-    fn cut(&self) -> TsNanos {
+    pub(crate) fn cut(&self) -> TsNanos {
         let mut random = Random::new(&[self.seed, 92]);
         let first = self.start.map_or(0, |_| 1);
         let late: Vec<&Row> = self.rows.iter().filter(|row| row.day >= first).collect();
@@ -106,14 +154,53 @@ impl Case {
     }
 
     /// Writes the vendor's files with everything up to an instant.
-    fn write(&self, folder: &Path, until: TsNanos) {
+    pub(crate) fn write(&self, folder: &Path, until: TsNanos) {
         let rows: Vec<Row> =
             self.rows.iter().filter(|row| self.at(row) <= until).copied().collect();
         match (self.files, self.granularity) {
             (Files::Trades, _) => self.write_trades(folder, &rows),
             (Files::Bars, Granularity::Minute) => self.write_minutes(folder, until),
-            (Files::Bars, _) => self.write_days(folder, until),
+            (Files::Bars, _) => {}
         }
+        if self.extras.daily {
+            self.write_days(folder, until);
+        }
+        if !self.extras.table.is_empty() {
+            self.write_table(folder, until);
+        }
+        if self.extras.calendar {
+            self.write_calendar(folder);
+        }
+    }
+
+    /// A row of the table, and that another ends, is known when its day begins.
+    fn write_table(&self, folder: &Path, until: TsNanos) {
+        let mut text = "code,name,market,lot,ticks,from,to\n".to_owned();
+        let has_begun = |from: Option<usize>| from.is_none_or(|day| self.has_begun(day, until));
+        let known: Vec<_> =
+            self.extras.table.iter().filter(|(_, from, ..)| has_begun(*from)).collect();
+        for (place, (code, from, lot, ticks)) in known.iter().enumerate() {
+            let date = |day: usize| self.dates[day].to_string();
+            let next = known.get(place + 1).filter(|next| next.0 == *code).and_then(|next| next.1);
+            let to = next.and_then(|day| self.dates[day].pred_opt());
+            let (from, to) = (from.map(date), to.map(|to| to.to_string()));
+            let (from, to) = (from.unwrap_or_default(), to.unwrap_or_default());
+            writeln!(text, "{},,0111,{lot},{ticks},{from},{to}", CODES[*code]).unwrap();
+        }
+        std::fs::write(folder.join("instruments.csv"), text).unwrap();
+    }
+
+    /// The calendar is known ahead of time, so it is never cut.
+    fn write_calendar(&self, folder: &Path) {
+        let by_law = domain::ExchangeCalendar::default();
+        let last = self.dates[DAYS - 1];
+        let closure = last.iter_days().skip(2).find(|date| by_law.is_business_day(*date));
+        let mut text = "Date,HolDiv\n".to_owned();
+        for date in self.dates[0].iter_days().take(50) {
+            let is_open = by_law.is_business_day(date) && Some(date) != closure;
+            writeln!(text, "{date},{}", u8::from(is_open)).unwrap();
+        }
+        std::fs::write(folder.join("markets_calendar.csv"), text).unwrap();
     }
 
     fn write_trades(&self, folder: &Path, rows: &[Row]) {
@@ -140,7 +227,11 @@ impl Case {
     }
 
     /// The bars of a span that end up to an instant: open, high, low, close, shares by day, bar and code.
-    fn bars(&self, minutes: u64, until: TsNanos) -> BTreeMap<(usize, u64, usize), [Price; 4]> {
+    pub(crate) fn bars(
+        &self,
+        minutes: u64,
+        until: TsNanos,
+    ) -> BTreeMap<(usize, u64, usize), [Price; 4]> {
         let mut bars: BTreeMap<(usize, u64, usize), [Price; 4]> = BTreeMap::new();
         for row in &self.rows {
             let minute = row.micros / (60 * MICROS_PER_SECOND);
@@ -174,21 +265,33 @@ impl Case {
         }
     }
 
+    /// A day's factor is known when it begins, its prices when it is over.
     fn write_days(&self, folder: &Path, until: TsNanos) {
         let bars = self.bars(0, until);
         for (day, date) in self.dates.iter().enumerate() {
             let mut text = "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n".to_owned();
-            let mine = bars.iter().filter(|((of, ..), _)| *of == day);
-            for ((.., code), [open, high, low, close]) in mine {
-                let name = CODES[*code];
-                writeln!(text, "{date},{name},{open},{high},{low},{close},0,0,9000,1,1").unwrap();
+            for (code, name) in CODES.iter().enumerate() {
+                let factor = self.extras.factor(day, code);
+                match bars.get(&(day, 0, code)) {
+                    Some([open, high, low, close]) => {
+                        writeln!(
+                            text,
+                            "{date},{name},{open},{high},{low},{close},0,0,9000,1,{factor}"
+                        )
+                    }
+                    None if self.has_begun(day, until) => {
+                        writeln!(text, "{date},{name},,,,,0,0,0,0.0,{factor}")
+                    }
+                    None => Ok(()),
+                }
+                .unwrap();
             }
             put(folder, &format!("equities_bars_daily_{}", date.format("%Y%m%d")), &text);
         }
     }
 
     /// Everything that happened to orders, up to the end of the data, and the last row's time.
-    fn run(&self, folder: &Path, cache: &Path) -> (Vec<OrderEvent>, TsNanos) {
+    pub(crate) fn run(&self, folder: &Path, cache: &Path) -> (Vec<OrderEvent>, TsNanos) {
         let request = DataRequest {
             folder: folder.to_owned(),
             cache: cache.to_owned(),
@@ -206,7 +309,8 @@ impl Case {
             window: self.window,
             config_json: "{}".to_owned(),
             base_prices: data.base_prices.clone(),
-            tick_changes: data.tick_changes.clone(),
+            unit_changes: data.unit_changes.clone(),
+            split_dates_known: data.split_dates_known.clone(),
             calendar: data.calendar.clone(),
             ex_rights: data.ex_rights.clone(),
             warnings_max: domain::GuestLimit::Warnings.default_value(),
@@ -226,13 +330,17 @@ impl Case {
 
 /// Prices that walk, jump over night now and then, and leave their day's range now and then; the tick is
 /// finer on some days than before.
-fn rows(random: &mut Random) -> Vec<Row> {
+fn rows(random: &mut Random, extras: &Extras) -> Vec<Row> {
     let mut prices = [10_000_000_i64, 25_000_000];
     let mut rows = Vec::new();
     for day in 0..DAYS {
         for (code, price) in prices.iter_mut().enumerate() {
             if random.chance(0.2) {
                 *price = *price / 100 * (40 + random.below(140) as i64) / 10_000 * 10_000;
+            }
+            let split = Adjustment::of_price_factor(extras.factor(day, code)).unwrap();
+            if !split.is_none() {
+                *price = split.price(Price::from_units(*price)).units() / 10_000 * 10_000;
             }
             let tick = if random.chance(0.3) { 5_000 } else { 10_000 };
             // An issue may not trade on a day.
@@ -294,204 +402,3 @@ fn put(folder: &Path, name: &str, text: &str) {
 struct Nobody;
 
 impl RunObserver for Nobody {}
-
-/// Sends all kinds of orders, as a seeded generator and what it has seen tell it.
-struct AtRandom {
-    random: Random,
-    instruments: Vec<Instrument>,
-    /// Rows of the window, and how many of them it has seen.
-    window: Vec<(TsNanos, InstrumentIx, Price)>,
-    seen: usize,
-    sent: u64,
-}
-
-impl AtRandom {
-    fn new(seed: u64) -> Self {
-        let random = Random::new(&[seed, 93]);
-        Self { random, instruments: Vec::new(), window: Vec::new(), seen: 0, sent: 0 }
-    }
-
-    fn order(&mut self, now: TsNanos, instrument: InstrumentIx, last: Price) -> Action {
-        self.sent += 1;
-        let random = &mut self.random;
-        let near = |random: &mut Random| {
-            let ticks = random.below(41) as i64 - 20;
-            Price::from_units((last.units() + ticks * 5_000).max(5_000))
-        };
-        let order_type = [
-            OrderType::Market,
-            OrderType::Market,
-            OrderType::Limit,
-            OrderType::Limit,
-            OrderType::StopMarket,
-            OrderType::StopLimit,
-        ][random.below(6) as usize];
-        let has_limit = matches!(order_type, OrderType::Limit | OrderType::StopLimit);
-        let is_stop = matches!(order_type, OrderType::StopMarket | OrderType::StopLimit);
-        let lives = if is_stop { 2 } else { 4 };
-        let time_in_force =
-            [TimeInForce::Day, TimeInForce::Gtd, TimeInForce::AtTheOpen, TimeInForce::AtTheClose]
-                [random.below(lives) as usize];
-        let ahead = random.below(4) * domain::time::NANOS_PER_DAY;
-        // Far outside now and then, so that the day's range shows in the rejection.
-        let far = if random.chance(0.1) { 3 } else { 1 };
-        let price = has_limit.then(|| Price::from_units(near(random).units() * far));
-        let funari = order_type == OrderType::Limit && time_in_force == TimeInForce::AtTheClose;
-        let tags =
-            if funari && random.chance(0.5) { vec!["close_strategy=funari"] } else { vec![] };
-        Action::Order(OrderCommand::Submit(OrderRequest {
-            client_order_id: format!("O-{}", self.sent).into(),
-            instrument,
-            side: if random.chance(0.6) { OrderSide::Buy } else { OrderSide::Sell },
-            order_type,
-            quantity: self.instruments[usize::from(instrument.0)].lot,
-            price,
-            trigger_price: is_stop.then(|| near(random)),
-            trigger_type: None,
-            time_in_force,
-            expire_time: (time_in_force == TimeInForce::Gtd).then(|| now.plus_nanos(ahead)),
-            post_only: false,
-            reduce_only: false,
-            tags: tags.into_iter().map(str::to_owned).collect(),
-        }))
-    }
-
-    fn decide(&mut self, now: TsNanos, instrument: InstrumentIx, last: Price) -> Vec<Action> {
-        if !self.random.chance(0.15) {
-            return vec![];
-        }
-        if self.random.chance(0.2) && self.sent > 0 {
-            let client_order_id = format!("O-{}", 1 + self.random.below(self.sent)).into();
-            let change = OrderModify { price: Some(last), ..OrderModify::default() };
-            let quantity = Some(Quantity::new(200));
-            let change =
-                if self.random.chance(0.5) { change } else { OrderModify { quantity, ..change } };
-            return vec![Action::Order(OrderCommand::Modify { client_order_id, change })];
-        }
-        vec![self.order(now, instrument, last)]
-    }
-}
-
-impl StrategyRuntime for AtRandom {
-    fn identity(&self) -> Identity {
-        Identity { component: "at random".into(), sha256: String::new() }
-    }
-
-    fn capabilities(&self) -> Capabilities {
-        Capabilities::default()
-    }
-
-    fn init(&mut self, _: &str, instruments: &[Instrument]) -> Result<(), Box<Fault>> {
-        self.instruments = instruments.to_vec();
-        Ok(())
-    }
-
-    fn start(&mut self, now: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
-        // Before any trade: market orders need a close of the days before.
-        let last = Price::from_yen(1_000);
-        Ok((0..4).map(|number| self.order(now, InstrumentIx(number % 2), last)).collect())
-    }
-
-    fn advance(&mut self, window: Window<'_>, limit: u32) -> Result<Outcome, Box<Fault>> {
-        let rows: Vec<_> = match window {
-            Window::Resume => std::mem::take(&mut self.window),
-            Window::OneTrade(trade) => vec![(trade.ts_event, trade.instrument, trade.price)],
-            Window::Trades(rows) => (0..rows.ts_event.len())
-                .map(|row| rows.trade(row))
-                .map(|trade| (trade.ts_event, trade.instrument, trade.price))
-                .collect(),
-            Window::OneBar(bar) => vec![(bar.ts_event, bar.instrument, bar.close)],
-            Window::Bars(bars) => {
-                bars.iter().map(|bar| (bar.ts_event, bar.instrument, bar.close)).collect()
-            }
-        };
-        if !matches!(window, Window::Resume) {
-            self.seen = 0;
-        }
-        let mut actions = vec![];
-        while self.seen < limit as usize && actions.is_empty() {
-            let (now, instrument, last) = rows[self.seen];
-            self.seen += 1;
-            actions = self.decide(now, instrument, last);
-        }
-        self.window = rows;
-        // At most the window's rows.
-        Ok(Outcome { reached: self.seen as u32, actions })
-    }
-
-    fn on_order_events(&mut self, _: &[OrderEvent]) -> Result<Vec<Action>, Box<Fault>> {
-        Ok(vec![])
-    }
-
-    fn stop(&mut self, _: TsNanos) -> Result<Vec<Action>, Box<Fault>> {
-        Ok(vec![])
-    }
-
-    fn set_portfolio(&mut self, _: &PortfolioView) {}
-
-    fn take_log(&mut self) -> Vec<LogLine> {
-        vec![]
-    }
-}
-
-fn digest(events: &[OrderEvent]) -> Digest {
-    let mut digest = EventLogDigest::default();
-    events.iter().for_each(|event| digest.order_event(event));
-    digest.digest()
-}
-
-#[test]
-fn cutting_the_data_after_any_instant_changes_nothing_before_it() {
-    let cuts = std::env::var(CUTS_ENV).ok().map_or(CUTS, |text| text.parse().unwrap());
-    let (mut compared, mut fills, mut kinds) = (0, 0, BTreeMap::<String, u64>::new());
-    for seed in 0..cuts {
-        let case = Case::new(seed);
-        let until = case.cut();
-        let folder = tempfile::tempdir().unwrap();
-        let (whole, part) = (folder.path().join("whole"), folder.path().join("part"));
-        let cache = folder.path().join("cache");
-        for (data, until) in [(&whole, TsNanos::MAX), (&part, until)] {
-            std::fs::create_dir(data).unwrap();
-            case.write(data, until);
-        }
-        let has_both = case.files == Files::Trades || {
-            let first = case.start.map_or(0, |_| 1);
-            let minutes = u64::from(case.granularity == Granularity::Minute);
-            let bars = case.bars(minutes, until);
-            (0..2).all(|code| bars.keys().any(|(day, _, of)| *of == code && *day >= first))
-        };
-        if !has_both {
-            continue;
-        }
-        let (all, _) = case.run(&whole, &cache);
-        let (mut known, last) = case.run(&part, &cache);
-        // A bar that the cut has made incomplete ends after it.
-        known.retain(|event| event.ts_event <= until);
-        let what = format!(
-            "seed {seed}, {:?} of {:?} from {:?}, {}, window {}, cut at {until}",
-            case.granularity, case.files, case.start, case.preset, case.window
-        );
-        assert!(known.len() <= all.len(), "{what}: {} of {} events", known.len(), all.len());
-        let same = known.iter().zip(&all).position(|(one, other)| one != other);
-        if let Some(place) = same {
-            panic!(
-                "{what}: event {place} is {:?}, and {:?} with the rest",
-                known[place], all[place]
-            );
-        }
-        assert_eq!(digest(&known), digest(&all[..known.len()]), "{what}");
-        let last = last.min(until);
-        let early = all[known.len()..].iter().find(|event| event.ts_event < last);
-        assert!(early.is_none(), "{what}: {early:?} is missing");
-        compared += known.len();
-        fills +=
-            known.iter().filter(|event| format!("{:?}", event.kind).contains("Filled")).count();
-        *kinds.entry(format!("{:?} {}", case.granularity, case.preset)).or_default() += 1;
-    }
-    assert!(
-        compared > 20 * cuts as usize && fills > cuts as usize,
-        "{compared} events, {fills} fills"
-    );
-    assert!(kinds.len() == 9 || cuts < 25, "every granularity and preset: {kinds:?}");
-    println!("{cuts} cuts, {compared} events, {fills} fills: {kinds:?}");
-}

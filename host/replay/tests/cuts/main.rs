@@ -1,0 +1,99 @@
+//! No result knows the future: data that is cut after any instant gives the same event log up to that
+//! instant, whatever lies behind it. Files are cut, so everything between a folder and the log is held.
+//!
+//! `KUMIKI_SOAK_CUTS` says how many cuts are drawn; the seed is printed on a failure.
+
+#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
+
+mod at_random;
+mod case;
+
+use std::collections::BTreeMap;
+
+use domain::digest::{Digest, EventLogDigest};
+use domain::{OrderEvent, TsNanos};
+use replay::data_set::Granularity;
+
+use case::{Case, Files};
+
+const CUTS: u64 = 25;
+const CUTS_ENV: &str = "KUMIKI_SOAK_CUTS";
+
+fn digest(events: &[OrderEvent]) -> Digest {
+    let mut digest = EventLogDigest::default();
+    events.iter().for_each(|event| digest.order_event(event));
+    digest.digest()
+}
+
+#[test]
+fn cutting_the_data_after_any_instant_changes_nothing_before_it() {
+    let cuts = std::env::var(CUTS_ENV).ok().map_or(CUTS, |text| text.parse().unwrap());
+    let (mut compared, mut fills, mut kinds) = (0, 0, BTreeMap::<String, u64>::new());
+    let mut extras = BTreeMap::<&str, u64>::new();
+    for seed in 0..cuts {
+        let case = Case::new(seed);
+        let until = case.cut();
+        let folder = tempfile::tempdir().unwrap();
+        let (whole, part) = (folder.path().join("whole"), folder.path().join("part"));
+        let cache = folder.path().join("cache");
+        for (data, until) in [(&whole, TsNanos::MAX), (&part, until)] {
+            std::fs::create_dir(data).unwrap();
+            case.write(data, until);
+        }
+        let has_both = case.files == Files::Trades || {
+            let first = case.start.map_or(0, |_| 1);
+            let minutes = u64::from(case.granularity == Granularity::Minute);
+            let bars = case.bars(minutes, until);
+            (0..2).all(|code| bars.keys().any(|(day, _, of)| *of == code && *day >= first))
+        };
+        if !has_both {
+            continue;
+        }
+        let (all, _) = case.run(&whole, &cache);
+        let (mut known, last) = case.run(&part, &cache);
+        // A bar that the cut has made incomplete ends after it.
+        known.retain(|event| event.ts_event <= until);
+        let what = format!(
+            "seed {seed}, {:?} of {:?} from {:?}, {}, window {}, {:?}, cut at {until}",
+            case.granularity, case.files, case.start, case.preset, case.window, case.extras
+        );
+        assert!(known.len() <= all.len(), "{what}: {} of {} events", known.len(), all.len());
+        let same = known.iter().zip(&all).position(|(one, other)| one != other);
+        if let Some(place) = same {
+            panic!(
+                "{what}: event {place} is {:?}, and {:?} with the rest",
+                known[place], all[place]
+            );
+        }
+        assert_eq!(digest(&known), digest(&all[..known.len()]), "{what}");
+        let last = last.min(until);
+        let early = all[known.len()..].iter().find(|event| event.ts_event < last);
+        assert!(early.is_none(), "{what}: {early:?} is missing");
+        compared += known.len();
+        fills +=
+            known.iter().filter(|event| format!("{:?}", event.kind).contains("Filled")).count();
+        *kinds.entry(format!("{:?} {}", case.granularity, case.preset)).or_default() += 1;
+        for (name, has) in [
+            ("splits", !case.extras.splits.is_empty()),
+            ("instrument table", !case.extras.table.is_empty()),
+            ("calendar", case.extras.calendar),
+            ("base prices of daily bars", case.extras.daily && case.start.is_some()),
+        ] {
+            *extras.entry(name).or_default() += u64::from(has);
+        }
+        for word in ["EX_RIGHTS", "LOT_CHANGE", "TICK_CHANGE"] {
+            let expired = all.iter().filter(|event| format!("{:?}", event.kind).contains(word));
+            *extras.entry(word).or_default() += expired.count() as u64;
+        }
+    }
+    assert!(
+        compared > 20 * cuts as usize && fills > cuts as usize,
+        "{compared} events, {fills} fills"
+    );
+    assert!(kinds.len() == 9 || cuts < 25, "every granularity and preset: {kinds:?}");
+    // A price off the new grid is rare; a test of rule F7 has it for sure.
+    let least = |name: &str| if name == "TICK_CHANGE" { cuts / 250 } else { 3 };
+    let has_each = extras.iter().all(|(name, count)| *count >= least(name));
+    assert!(has_each || cuts < 25, "each of them: {extras:?}");
+    println!("{cuts} cuts, {compared} events, {fills} fills: {kinds:?}, {extras:?}");
+}
