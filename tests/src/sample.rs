@@ -85,7 +85,8 @@ pub fn options(config_json: &str, window: u32, tick: &str) -> ReplayOptions {
         folder_bytes_max: u64::MAX,
         folder_bytes_per_day: 0,
         base_prices: vec![],
-        tick_changes: vec![],
+        unit_changes: vec![],
+        split_dates_known: vec![],
         calendar: ExchangeCalendar::default(),
     }
 }

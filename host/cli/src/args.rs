@@ -21,7 +21,9 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::guest_limit::{LimitChange, LimitError};
 use domain::{InstrumentId, JstDate, Money, Quantity, VendorCode};
 use replay::Multiplier;
-use replay::instruments::{Choices, InstrumentChoices, TickChoice, choice_of};
+use replay::instruments::{
+    Choices, InstrumentChoices, InstrumentName, InstrumentsError, TickChoice, choice_of,
+};
 use results::report::RUNS_COMPARED_MAX;
 use sandbox::Limits;
 use sweep::{Axis, Statistic, WalkForward};
@@ -185,16 +187,16 @@ pub(crate) struct RunArgs {
     #[command(flatten)]
     pub(crate) execution: ExecutionArgs,
 
-    /// Shares in one trading unit, of all instruments or of one: 10, or 1306.TSE=10; may be given many
+    /// Shares in one trading unit, of all instruments or of one: 10, or 1306=10; may be given many
     /// times. Default: from instruments.csv in the data folder, else 100.
     #[arg(long = "lot", value_name = "[ID=]SHARES", value_parser = parse_lot)]
-    pub(crate) lots: Vec<(Option<InstrumentId>, Quantity)>,
+    pub(crate) lots: Vec<(Option<InstrumentName>, Quantity)>,
 
-    /// Price steps, of all instruments or of one, like 1306.TSE=etf: normal, topix500, etf, one step in
+    /// Price steps, of all instruments or of one, like 1306=etf: normal, topix500, etf, one step in
     /// yen like 0.1, or auto; may be given many times. auto, the default: from instruments.csv, else
     /// from the prices before the first day, else normal. The result says which and why.
     #[arg(long = "ticks", value_name = "[ID=]TABLE", value_parser = parse_ticks)]
-    pub(crate) ticks: Vec<(Option<InstrumentId>, TickChoice)>,
+    pub(crate) ticks: Vec<(Option<InstrumentName>, TickChoice)>,
 
     /// Trades or bars handed to the strategy at once, 1 to 65536. Results do not depend on it; more is
     /// faster, 1 never lets a trade into the strategy's memory before its time. Default: 1, for a
@@ -214,14 +216,24 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    /// Lots and price steps that were said.
-    pub(crate) fn choices(&self) -> InstrumentChoices {
-        fn of<T: Copy>(given: &[(Option<InstrumentId>, T)]) -> Choices<T> {
+    /// Lots and price steps that were said, each of an instrument that is traded.
+    pub(crate) fn choices(&self) -> Result<InstrumentChoices, InstrumentsError> {
+        fn of<T: Copy>(
+            flag: &'static str,
+            given: &[(Option<InstrumentName>, T)],
+            traded: &[InstrumentId],
+        ) -> Result<Choices<T>, InstrumentsError> {
             let mut choices = Choices::default();
-            given.iter().cloned().for_each(|(id, value)| choices.add(id, value));
-            choices
+            for (name, value) in given {
+                let id = name.as_ref().map(|name| name.among(flag, traded)).transpose()?;
+                choices.add(id, *value);
+            }
+            Ok(choices)
         }
-        InstrumentChoices { lots: of(&self.lots), ticks: of(&self.ticks) }
+        Ok(InstrumentChoices {
+            lots: of("--lot", &self.lots, &self.instruments)?,
+            ticks: of("--ticks", &self.ticks, &self.instruments)?,
+        })
     }
 }
 
@@ -598,15 +610,15 @@ fn parse_param(text: &str) -> Result<(String, serde_json::Value), String> {
     Ok((name.to_owned(), value))
 }
 
-fn parse_lot(text: &str) -> Result<(Option<InstrumentId>, Quantity), String> {
+fn parse_lot(text: &str) -> Result<(Option<InstrumentName>, Quantity), String> {
     let (id, shares) = choice_of(text)?;
     match shares.parse::<u64>() {
         Ok(shares) if shares > 0 => Ok((id, Quantity::new(shares))),
-        _ => Err("write a number of shares above 0, like 10 or 1306.TSE=10".to_owned()),
+        _ => Err("write a number of shares above 0, like 10 or 1306=10".to_owned()),
     }
 }
 
-fn parse_ticks(text: &str) -> Result<(Option<InstrumentId>, TickChoice), String> {
+fn parse_ticks(text: &str) -> Result<(Option<InstrumentName>, TickChoice), String> {
     let (id, table) = choice_of(text)?;
     Ok((id, table.parse()?))
 }
@@ -679,12 +691,14 @@ mod tests {
 
     #[test]
     fn lots_and_ticks_are_for_all_or_for_one() {
-        let id: InstrumentId = "1306.TSE".parse().unwrap();
+        let id: InstrumentName = "1306.TSE".parse().unwrap();
         assert_eq!(parse_lot("10"), Ok((None, Quantity::new(10))));
         assert_eq!(parse_lot("1306.TSE=10"), Ok((Some(id.clone()), Quantity::new(10))));
         let etf = TickChoice::Table(domain::TickTable::Etf);
         assert_eq!(parse_ticks("1306.TSE=etf"), Ok((Some(id), etf)));
         assert!(parse_lot("0").is_err() && parse_lot("1306.TSE=x").is_err());
+        let code: InstrumentName = "1306".parse().unwrap();
+        assert_eq!(parse_lot("1306=10"), Ok((Some(code), Quantity::new(10))));
         assert!(parse_lot("1306=10").unwrap_err().contains("like `7203.TSE`"));
     }
 

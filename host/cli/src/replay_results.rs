@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::Ending;
 use crate::args::{CompareArgs, Format, NarrativeArgs, ReportArgs};
-use crate::terminal::{columns, grouped, percent};
+use crate::terminal::{columns, grouped, not_modelled, percent};
 
 /// Makes the report of a run's folder again.
 pub(crate) fn report(args: &ReportArgs) -> Result<Ending> {
@@ -67,6 +67,9 @@ fn print_comparison(comparison: &Comparison) {
         if let Some(warning) = &run.warning {
             println!("\n{}: {warning}", run.folder);
         }
+    }
+    for text in comparison.not_modelled() {
+        println!("\n{}", not_modelled(text));
     }
 }
 

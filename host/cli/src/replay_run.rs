@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::mpsc::channel;
 
 use anyhow::Result;
+use exchange::NOT_MODELLED;
 use replay::data_set::DataRequest;
 use replay::driver::{Paced, RunDriver, SystemClock, Unpaced};
 use replay::request::{FinishedRun, RequestOutcome, RunRequest};
@@ -19,7 +20,7 @@ use crate::output;
 use crate::paths;
 use crate::progress::ProgressLine;
 use crate::strategy;
-use crate::terminal::{grouped, pairs, percent};
+use crate::terminal::{grouped, not_modelled, pairs, percent};
 
 /// Rows handed to the strategy at once unless the user says otherwise.
 const RUN_WINDOW: u32 = 1;
@@ -93,7 +94,7 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
             start: args.start,
             end: args.end,
             granularity: args.granularity.into(),
-            choices: args.choices(),
+            choices: args.choices()?,
         },
         strategy: args.strategy.clone(),
         strategies,
@@ -184,7 +185,7 @@ fn print_table(args: &RunArgs, finished: &FinishedRun) {
         println!("\n{warning}");
     }
     let notes: String = manifest.notes.iter().map(|note| format!("\nnote: {note}")).collect();
-    println!("{notes}");
+    println!("{notes}\n\n{}", not_modelled(NOT_MODELLED));
     if summary.orders_rejected > 0 {
         println!("\nwhy orders were rejected: `reason_text` in orders.csv, and the report");
     }

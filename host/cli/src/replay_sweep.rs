@@ -8,6 +8,7 @@ use anyhow::{Result, bail};
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use domain::{JstDate, Money};
+use exchange::NOT_MODELLED;
 use replay::ReplayOptions;
 use replay::data_set::DataSet;
 use replay::limit_values;
@@ -25,7 +26,7 @@ use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::replay_run::{self, Screen};
 use crate::strategy;
-use crate::terminal::{columns, grouped, pairs, percent};
+use crate::terminal::{columns, grouped, not_modelled, pairs, percent};
 
 /// Trades handed to the strategy at once unless the user says otherwise; several times faster than
 /// one, with the same results.
@@ -66,7 +67,8 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let watch = Stopwatch::start();
     let results = sweep(args, &module, &loaded, &options, &plan, &mut journal, kept, &interrupt)?;
     let running_s = watch.elapsed().as_secs_f64();
-    let manifest = SweepManifest::new(&plan, &results, args.rank_by, header);
+    let rules = options.model.rules().into_iter().map(|(name, text)| (name.into(), text)).collect();
+    let manifest = SweepManifest::new(&plan, &results, args.rank_by, rules, header);
     let files = folder.write(&plan, &results, args.rank_by, &manifest)?;
     let report = Report { args, plan: &plan, results: &results, manifest, files, running_s };
     report.print();
@@ -239,6 +241,7 @@ impl Report<'_> {
         if let Some(warning) = self.manifest.made_from["options"]["warning"].as_str() {
             println!("\n{warning}");
         }
+        println!("\n{}", not_modelled(NOT_MODELLED));
         let page = self.files.iter().find(|path| path.extension().is_some_and(|end| end == "html"));
         if let Some(page) = page {
             println!("\npage: {}", page.display());

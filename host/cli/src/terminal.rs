@@ -34,6 +34,27 @@ pub(crate) fn grouped(number: &str) -> String {
     text
 }
 
+/// What results leave out, in lines.
+pub(crate) fn not_modelled(text: &str) -> String {
+    wrapped(&format!("not modelled: {text}"))
+}
+
+/// A text in lines of at most 100 characters, as far as its words are that short.
+fn wrapped(text: &str) -> String {
+    const WIDTH: usize = 100;
+    let mut lines: Vec<String> = Vec::new();
+    for word in text.split_whitespace() {
+        match lines.last_mut() {
+            Some(line) if line.chars().count() + word.chars().count() < WIDTH => {
+                line.push(' ');
+                line.push_str(word);
+            }
+            _ => lines.push(word.to_owned()),
+        }
+    }
+    lines.join("\n")
+}
+
 /// A ratio as a percentage with two digits.
 pub(crate) fn percent(ratio: f64) -> String {
     format!("{:.2} %", ratio * 100.0)
@@ -54,6 +75,15 @@ mod tests {
         ] {
             assert_eq!(grouped(number), text);
         }
+    }
+
+    #[test]
+    fn texts_are_wrapped_between_words() {
+        assert_eq!(wrapped(""), "");
+        let (fifty, word) = ("a".repeat(50), "b".repeat(49));
+        assert_eq!(wrapped(&format!("{fifty} {word}  c")), format!("{fifty} {word}\nc"));
+        let long = "d".repeat(120);
+        assert_eq!(wrapped(&format!("a {long} b")), format!("a\n{long}\nb"));
     }
 
     #[test]

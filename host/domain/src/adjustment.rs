@@ -178,6 +178,59 @@ mod tests {
     }
 
     #[test]
+    fn terms_of_up_to_a_thousand_are_found_at_their_edges() {
+        check("0.001", Some((1_000, 1)));
+        check("0.00100001", Some((1_000, 1)));
+        check("0.00099999", None);
+        check("1000.0", Some((1, 1_000)));
+        check("1000.00000001", None);
+        check("999.5", Some((1, 1_000)));
+        check("0.999", Some((1_000, 999)));
+        // Nearer to 1 than to 999 for 1,000.
+        check("0.9996", Some((1, 1)));
+        check("0.99899900", Some((999, 998)));
+        check("1.00100100", Some((999, 1_000)));
+    }
+
+    #[test]
+    fn every_fraction_of_such_terms_comes_back_from_eight_digits() {
+        let divisor = |mut one: u64, mut other: u64| {
+            while other > 0 {
+                (one, other) = (other, one % other);
+            }
+            one
+        };
+        let mut random = crate::Random::new(&[8]);
+        for _ in 0..2_000 {
+            let (new, old) = (1 + random.below(1_000), 1 + random.below(1_000));
+            let eighths = (old * 200_000_000 + new) / (new * 2);
+            let text = format!("{}.{:08}", eighths / 100_000_000, eighths % 100_000_000);
+            let common = divisor(new, old);
+            let terms = ((new / common) as u32, (old / common) as u32);
+            check(&text, Some(terms));
+        }
+    }
+
+    #[test]
+    fn no_fraction_is_nearer_than_the_one_that_is_read() {
+        let mut random = crate::Random::new(&[9]);
+        for _ in 0..12 {
+            // Five digits, of which many are no fraction's.
+            let (value, scale) = (101 + random.below(1_999_899), 100_000_u64);
+            let text = format!("{}.{:05}", value / scale, value % scale);
+            let (new, old) = Adjustment::of_price_factor(&text).unwrap().terms();
+            // How far `old / new` is from the value, times scale and new.
+            let off = |new: u64, old: u64| u128::from((value * new).abs_diff(old * scale));
+            let (new, old) = (u64::from(new), u64::from(old));
+            let read = off(new, old);
+            let nearer = (1..=1_000).flat_map(|new| (1..=1_000).map(move |old| (new, old)));
+            let mut nearer =
+                nearer.filter(|(n, o)| off(*n, *o) * u128::from(new) < read * u128::from(*n));
+            assert_eq!(nearer.next(), None, "{text} was read as {new} for {old}");
+        }
+    }
+
+    #[test]
     fn shares_and_prices_are_exact() {
         let split = Adjustment::of_price_factor("0.66666667").unwrap();
         assert_eq!(split.to_string(), "3 for 2");

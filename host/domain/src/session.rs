@@ -44,31 +44,6 @@ pub fn is_weekday(date: JstDate) -> bool {
     !matches!(date.weekday(), Weekday::Sat | Weekday::Sun)
 }
 
-/// Holidays of the exchange that have the same date in most years, as (month, day).
-const FIXED_HOLIDAYS: [(u32, u32); 13] = [
-    (1, 1),
-    (1, 2),
-    (1, 3),
-    (2, 11),
-    (2, 23),
-    (4, 29),
-    (5, 3),
-    (5, 4),
-    (5, 5),
-    (8, 11),
-    (11, 3),
-    (11, 23),
-    (12, 31),
-];
-
-/// Whether the exchange is closed on such a date in most years: a weekend, or a holiday that has the
-/// same date each year. It is for samples and hints: movable holidays are not known here, and some of
-/// these dates were trading days in single years (2020-08-11, 2019-02-23).
-#[must_use]
-pub fn is_usually_closed(date: JstDate) -> bool {
-    !is_weekday(date) || FIXED_HOLIDAYS.contains(&(date.month(), date.day()))
-}
-
 /// The sessions of one trading day, as timestamps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TradingHours {

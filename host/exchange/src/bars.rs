@@ -65,7 +65,7 @@ impl Exchange {
         let is_seen_whole = self.hours.is_none_or(|hours| hours.is_one_session());
         assert!(bar.granularity != BarGranularity::Day || is_seen_whole, "the day has sessions");
         if self.markets[usize::from(instrument.0)].range.is_left_by(bar.low, bar.high) {
-            self.leave_range(instrument, (bar.low, bar.high), bar.ts_event);
+            self.leave_range(instrument, (bar.open, bar.low, bar.high), bar.ts_event);
         }
         let start = self.start_of(bar);
         let opens_with_auction = start >= self.markets[usize::from(instrument.0)].auction_from;

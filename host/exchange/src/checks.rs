@@ -11,6 +11,7 @@ use crate::Exchange;
 use crate::order::{OrderIx, is_stop};
 use crate::rejection::{Check, reject};
 use crate::reserve::OpenPart;
+use crate::round_trips::OrderMoney;
 
 /// What an order is told whose id another order of its origin has.
 pub(crate) const USED_BEFORE: &str = "CLIENT_ORDER_ID: was used before in this run";
@@ -121,10 +122,16 @@ impl Exchange {
         // The order's own shares are already among those being sold.
         let selling = self.market_of(number).selling;
         let others = selling.saturating_sub(order.record.leaves());
-        self.check_short(&order.record.request, order.record.leaves(), others)?;
-        // The order's own money is reserved already.
-        let (now, free) = (order.record.ts_submitted, self.account.free_cash());
-        self.check_round_trip(&order.record.request, now, free, selling)
+        self.check_short(&order.record.request, order.record.leaves(), others)
+    }
+
+    /// The same of same-day round trips (F11).
+    pub(crate) fn round_trip_rejection_of(&self, number: OrderIx) -> Check {
+        let order = &self.orders[number];
+        // The order's own money is reserved already, and its shares are among those being sold.
+        let money = OrderMoney { needed: order.reserved, left: self.account.free_cash() };
+        let selling = self.market_of(number).selling;
+        self.check_round_trip(&order.record.request, order.record.ts_submitted, money, selling)
     }
 
     /// Limit and trigger price stand inside the day's range, where one is known.
@@ -214,8 +221,8 @@ impl Exchange {
         self.check_short(&changed, leaves, others)?;
         let needed = self.money_needed(part).unwrap_or_default();
         if needed > order.reserved || leaves > order.record.leaves() {
-            let free = self.account.free_cash() + order.reserved - needed;
-            self.check_round_trip(&changed, now, free, others + leaves)?;
+            let left = self.account.free_cash() + order.reserved - needed;
+            self.check_round_trip(&changed, now, OrderMoney { needed, left }, others + leaves)?;
         }
         Ok(changed)
     }

@@ -77,6 +77,9 @@ impl Exchange {
         });
         if let Err(rejection) = self.venue_rejection_of(number) {
             self.reject(number, now, rejection);
+        } else if let Err(rejection) = self.round_trip_rejection_of(number) {
+            self.round_trips_rejected += 1;
+            self.reject(number, now, rejection);
         } else {
             self.after_latency(now, Scheduled::Arrival(number));
         }

@@ -6,7 +6,9 @@ use domain::adjustment::ExRights;
 use domain::order::OrderTrigger;
 use domain::session::{AUCTION_SLACK, TradingHours};
 use domain::time::{JST_OFFSET_NANOS, NANOS_PER_DAY};
-use domain::{InstrumentIx, Money, OrderEventKind, Price, TimeInForce, TsNanos};
+use domain::{
+    InstrumentIx, Money, OrderEventKind, Price, Quantity, TickTable, TimeInForce, TsNanos,
+};
 
 use crate::order::{OrderIx, Standing};
 use crate::price_range::PriceRange;
@@ -33,6 +35,40 @@ impl Exchange {
         if is_new && !self.open.is_empty() {
             self.schedule_at(hours.start, Scheduled::CarryOver);
         }
+    }
+
+    /// Tells whether the splits of an instrument since its last close are known, for the day that
+    /// begins.
+    pub fn set_splits_known(&mut self, instrument: InstrumentIx, known: bool) {
+        self.markets[usize::from(instrument.0)].splits_known = known;
+    }
+
+    /// An instrument has another lot or other price steps from the day on that begins at `now`,
+    /// before [`Self::begin_day`] of it (F7). With another lot its open orders expire; with other
+    /// steps those of them do whose limit or trigger is no price any more.
+    pub fn set_units(
+        &mut self,
+        now: TsNanos,
+        instrument: InstrumentIx,
+        lot: Quantity,
+        ticks: TickTable,
+    ) {
+        let before = &self.markets[usize::from(instrument.0)].instrument;
+        let other_lot = before.lot != lot;
+        let ends = |number: &OrderIx| {
+            let request = &self.orders[*number].record.request;
+            let mut prices = request.price.into_iter().chain(request.trigger_price);
+            let is_off_grid = prices.any(|price| ticks.floor(price) != price);
+            request.instrument == instrument && (other_lot || is_off_grid)
+        };
+        let ending: Vec<OrderIx> = self.open.iter().copied().filter(ends).collect();
+        let why = if other_lot { "LOT_CHANGE" } else { "TICK_CHANGE" };
+        for number in ending {
+            self.expire(number, now, Some(why));
+        }
+        let market = &mut self.markets[usize::from(instrument.0)];
+        (market.instrument.lot, market.instrument.ticks) = (lot, ticks);
+        market.smallest_print = self.model.smallest_print(lot);
     }
 
     /// The shares of an instrument trade without a right from the day on that begins at `now`, before

@@ -38,7 +38,7 @@ pub use account::{CashAccount, PositionChange};
 pub use commands::Warning;
 pub use commission::{Commission, CommissionError, Tier, TierTable};
 pub use model::{ExecutionModel, ModelError, Preset, SameDayRoundTrips};
-pub use rules::RULES;
+pub use rules::{NOT_MODELLED, RULES};
 
 use book::Book;
 use order::{OrderIx, ScheduleKey};
@@ -73,6 +73,10 @@ struct Market {
     round_trips: RoundTrips,
     /// Trades of fewer shares fill nothing.
     smallest_print: u64,
+    /// Until when trades are over, as far as is known.
+    over: TsNanos,
+    /// The splits since the last close are known, so a gap over night is none.
+    splits_known: bool,
 }
 
 /// The exchange: takes commands, takes trades of the market, tells the events of orders.
@@ -102,6 +106,8 @@ pub struct Exchange {
     rejected_bytes: u64,
     range_notes: RangeNotes,
     gap_warnings: RangeNotes,
+    /// Orders that F11 has rejected.
+    round_trips_rejected: u64,
 }
 
 impl Exchange {
@@ -117,6 +123,8 @@ impl Exchange {
             selling: Quantity::ZERO,
             round_trips: RoundTrips::default(),
             smallest_print: model.smallest_print(instrument.lot),
+            over: TsNanos::default(),
+            splits_known: false,
         };
         Self {
             model,
@@ -138,6 +146,7 @@ impl Exchange {
             rejected_bytes: 0,
             range_notes: RangeNotes::default(),
             gap_warnings: RangeNotes::default(),
+            round_trips_rejected: 0,
         }
     }
 
@@ -147,9 +156,10 @@ impl Exchange {
         Self { calendar, ..self }
     }
 
-    /// Price steps of an instrument from now on. Orders that stand at the exchange keep their prices.
-    pub fn set_ticks(&mut self, instrument: InstrumentIx, ticks: TickTable) {
-        self.markets[usize::from(instrument.0)].instrument.ticks = ticks;
+    /// The price steps of an instrument on the present day.
+    #[must_use]
+    pub fn ticks(&self, instrument: InstrumentIx) -> TickTable {
+        self.markets[usize::from(instrument.0)].instrument.ticks
     }
 
     /// The days whose price range a trade has left so far, each in a line.
@@ -158,8 +168,8 @@ impl Exchange {
         self.range_notes.lines()
     }
 
-    /// Those of them on which shares were held, each in a line: a split that no daily file has told
-    /// looks so, and profit and loss are then wrong.
+    /// Those of them that a day began with, where shares were held and splits were not known, each in
+    /// a line: a split that no daily file has told looks so, and profit and loss are then wrong.
     #[must_use]
     pub fn gap_warnings(&self) -> Vec<String> {
         self.gap_warnings.lines()
@@ -245,6 +255,7 @@ impl Exchange {
     #[inline]
     fn pass_auction(&mut self, instrument: InstrumentIx, over: TsNanos) -> bool {
         let market = &mut self.markets[usize::from(instrument.0)];
+        market.over = over;
         let has_auction = over >= market.auction_from;
         if has_auction {
             let next = self.hours.and_then(|hours| hours.next_auction(over));

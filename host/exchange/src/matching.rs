@@ -27,7 +27,7 @@ impl Exchange {
     pub fn take_trade(&mut self, trade: &Trade) {
         let Trade { ts_event, instrument, price, quantity } = *trade;
         if self.markets[usize::from(instrument.0)].range.is_left_by(price, price) {
-            self.leave_range(instrument, (price, price), ts_event);
+            self.leave_range(instrument, (price, price, price), ts_event);
         }
         let is_auction = self.pass_auction(instrument, ts_event);
         let market = &self.markets[usize::from(instrument.0)];

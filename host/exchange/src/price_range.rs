@@ -148,22 +148,27 @@ impl Exchange {
     }
 
     /// Trades outside the range, or outside of what open orders have cash for: the range becomes
-    /// wider and the cash of the instrument's open orders is checked again.
+    /// wider and the cash of the instrument's open orders is checked again. `open` is the first price
+    /// of them, `low` and `high` are the lowest and the highest.
     pub(crate) fn leave_range(
         &mut self,
         instrument: InstrumentIx,
-        (low, high): (Price, Price),
+        (open, low, high): (Price, Price, Price),
         now: TsNanos,
     ) {
+        let is_first = self
+            .hours
+            .is_some_and(|hours| self.markets[usize::from(instrument.0)].over < hours.start);
         let market = &mut self.markets[usize::from(instrument.0)];
         let ticks = market.instrument.ticks;
+        let opens_outside = market.range.limits.is_some_and(|limits| !limits.contains(open));
         if let Some(note) = market.range.leave(low, high, ticks) {
             let id = &market.instrument.id;
             let held = self.account.held(instrument);
-            if held != 0 {
+            if held != 0 && is_first && opens_outside && !market.splits_known {
                 self.gap_warnings.add(format!(
-                    "PRICE GAP: {id}, {now}: {note}; with {held} shares held: a split without the \
-                     vendor's daily files looks so, and profit and loss are then wrong"
+                    "PRICE GAP: {id}, {now}: {note}; with {held} shares held over night: a split that \
+                     no daily file of the vendor tells looks so, and profit and loss are then wrong"
                 ));
             }
             self.range_notes.add(format!("{id}, {now}: {note}"));

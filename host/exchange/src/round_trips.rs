@@ -8,6 +8,15 @@ use crate::model::SameDayRoundTrips;
 use crate::order::OrderIx;
 use crate::rejection::{Check, reject};
 
+/// The money of an order.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct OrderMoney {
+    /// What it may cost.
+    pub(crate) needed: Money,
+    /// What is left of the free money then.
+    pub(crate) left: Money,
+}
+
 /// What was bought and sold of one issue on the present day.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct RoundTrips {
@@ -91,14 +100,24 @@ impl Exchange {
         }
     }
 
-    /// An order does not trade shares against the money of their own trade of today. `free` is what is
-    /// left of the free money beside the order's own, and `selling` are the shares in sell orders with
-    /// the order's own.
+    /// How many orders F11 has rejected, in words; none where it rejects none.
+    #[must_use]
+    pub fn round_trips_note(&self) -> Option<String> {
+        let count = match self.round_trips_rejected {
+            1 => "1 order was".to_owned(),
+            many => format!("{many} orders were"),
+        };
+        (self.model.same_day_round_trips == SameDayRoundTrips::Refuse)
+            .then(|| format!("same-day round trips (F11): {count} rejected"))
+    }
+
+    /// An order does not trade shares against the money of their own trade of today. `selling` are the
+    /// shares in sell orders with the order's own.
     pub(crate) fn check_round_trip(
         &self,
         request: &OrderRequest,
         now: TsNanos,
-        free: Money,
+        money: OrderMoney,
         selling: Quantity,
     ) -> Check {
         if self.model.same_day_round_trips == SameDayRoundTrips::Allow
@@ -109,11 +128,12 @@ impl Exchange {
         let trips = &self.markets[usize::from(request.instrument.0)].round_trips;
         let held = self.account.held(request.instrument);
         let text = match request.side {
-            OrderSide::Buy if free < trips.from_bought => format!(
-                "SAKIN_KESSAI: {} yen are from today's sale of shares bought today and cannot pay \
-                 for the same issue before tomorrow; {} yen less are free besides",
-                trips.from_bought,
-                trips.from_bought - free
+            OrderSide::Buy if money.left < trips.from_bought => format!(
+                "SAKIN_KESSAI: the order needs up to {} yen, and {} yen can pay for this issue today, \
+                 because {} yen are from today's sale of its shares that were bought today",
+                money.needed,
+                (money.left + money.needed - trips.from_bought).max(Money::ZERO),
+                trips.from_bought
             ),
             OrderSide::Sell if selling.shares().cast_signed() > held - trips.tied => format!(
                 "SAKIN_KESSAI: {} of {held} shares were bought with the money of today's sale of \

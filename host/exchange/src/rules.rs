@@ -2,6 +2,13 @@
 
 use crate::model::ExecutionModel;
 
+/// What the exchange and the account leave out, as every result says.
+pub const NOT_MODELLED: &str = "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, FOK, post_only and stops with an auction are rejected \
+     with VENUE_UNSUPPORTED. Auctions after a special quote inside a session cannot be told from other \
+     trades in the data. Our own orders do not move the market. Dividends and rights to buy are not \
+     paid. Closing special quotes are not in the data: a day that ended with one has its last trade as \
+     the base price of the next. Shares that are less than a lot, as splits leave them, cannot be sold.";
+
 /// The rules, by their names. [`ExecutionModel::rules`] adds the parameters.
 pub const RULES: [(&str, &str); 18] = [
     (
@@ -80,7 +87,10 @@ pub const RULES: [(&str, &str); 18] = [
          side, from that trade on; one outside of those too shows that the close was no base, and the \
          day goes on without limits. Whenever the worst price of open orders changes, their cash is \
          checked again. Limit prices off the tick grid are rounded to it, away from the market; \
-         triggers likewise. On each further day orders are checked again: a price outside the new \
+         triggers likewise. Lot and price steps are those of the day: when the lot changes, open \
+         orders of the issue expire before the open (LOT_CHANGE), and when the steps change those \
+         whose price is none any more (TICK_CHANGE); the strategy knows those of the first day. On \
+         each further day orders are checked again: a price outside the new \
          day's limits expires (PRICE_LIMIT), without the cash it is rejected.",
     ),
     (
@@ -133,14 +143,7 @@ pub const RULES: [(&str, &str); 18] = [
          the NISA growth account and every margin tag are rejected, because this account has cash \
          only. Tags outside the registry are ignored with a warning.",
     ),
-    (
-        "NOT MODELLED",
-        "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, FOK, post_only and stops with an auction \
-         are rejected with VENUE_UNSUPPORTED. Auctions after a special quote inside a session \
-         cannot be told from other trades in the data. Our own orders do not move the market. \
-         Dividends and rights to buy are not paid. Closing special quotes are not in the data: a day \
-         that ended with one has its last trade as the base price of the next.",
-    ),
+    ("NOT MODELLED", NOT_MODELLED),
     (
         "FEE",
         "The commission is a function of the value of all fills of an order; each fill is charged \

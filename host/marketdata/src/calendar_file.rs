@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 
 use domain::session::is_weekday;
-use domain::{ExchangeCalendar, JstDate};
+use domain::{ExchangeCalendar, JstDate, holidays};
 
 use crate::instruments::{TableError, read_text};
 
@@ -16,6 +16,10 @@ use crate::instruments::{TableError, read_text};
 pub const CALENDAR_FILE: &str = "markets_calendar.csv";
 const COLUMNS: [&str; 2] = ["Date", "HolDiv"];
 const HALF_DAY: &str = "2";
+/// What to do about a calendar that cannot be used.
+const ADVICE: &str = "remove the file and fetch it anew with `kumiki data calendar`, or mend it";
+/// Characters of a wrong text that a message shows.
+const SHOWN_CHARS: usize = 60;
 
 /// Dates with the vendor's division of each.
 pub type CalendarRows = BTreeMap<JstDate, String>;
@@ -25,31 +29,98 @@ pub type CalendarRows = BTreeMap<JstDate, String>;
 /// # Errors
 /// [`TableError`]: it cannot be read, or a row is wrong.
 pub fn read_rows(folder: &Path) -> Result<Option<CalendarRows>, TableError> {
+    let rows = read_lines(folder)?;
+    Ok(rows.map(|rows| rows.into_iter().map(|(date, row)| (date, row.division)).collect()))
+}
+
+/// A row of the file.
+struct Row {
+    division: String,
+    /// Its line, from 1.
+    line: u64,
+}
+
+type Rows = BTreeMap<JstDate, Row>;
+
+fn read_lines(folder: &Path) -> Result<Option<Rows>, TableError> {
     let path = folder.join(CALENDAR_FILE);
     let Some(bytes) = read_text(&path)? else { return Ok(None) };
-    let wrong = |line, problem: String| TableError::Line { path: path.clone(), line, problem };
-    let mut reader = csv::Reader::from_reader(&*bytes);
-    let header = reader.headers().map_err(|error| wrong(1, error.to_string()))?.clone();
-    if !header.iter().take(2).eq(COLUMNS) {
-        return Err(wrong(1, format!("the columns must be {}", COLUMNS.join(","))));
-    }
-    let mut rows = CalendarRows::new();
-    for record in reader.records() {
-        let record = record.map_err(|error| {
-            wrong(error.position().map_or(0, csv::Position::line), error.to_string())
-        })?;
-        let line = record.position().map_or(0, csv::Position::line);
-        let (date, division) = (&record[0], &record[1]);
-        let date: JstDate =
-            date.parse().map_err(|_| wrong(line, format!("Date: `{date}` is no date")))?;
-        if !matches!(division, "0" | "1" | "2" | "3") {
-            return Err(wrong(line, format!("HolDiv: `{division}` is not 0, 1, 2 or 3")));
+    let parsed = parse(&bytes).and_then(|rows| check_no_gap(&rows).map(|()| rows));
+    let advised = |problem| format!("{problem}; {ADVICE}");
+    parsed.map(Some).map_err(|(line, problem)| TableError::Line {
+        path,
+        line,
+        problem: advised(problem),
+    })
+}
+
+/// A line and what is wrong with it.
+type Wrong = (u64, String);
+
+/// Reads lines of text; every one has an end, so that a file that was cut off is known.
+fn parse(bytes: &[u8]) -> Result<Rows, Wrong> {
+    // A spreadsheet may put a mark of its encoding in front.
+    let bytes = bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes);
+    let mut columns = 0;
+    let mut rows = Rows::new();
+    for (line, text) in (1..).zip(bytes.split_inclusive(|byte| *byte == b'\n')) {
+        let text = std::str::from_utf8(text).map_err(|_| (line, "it is no text".to_owned()))?;
+        let Some(text) = text.strip_suffix('\n') else {
+            let problem = format!("the file ends inside the line, after `{}`", shown(text));
+            return Err((line, problem));
+        };
+        let text = text.strip_suffix('\r').unwrap_or(text);
+        let cells: Vec<&str> = text.split(',').map(|cell| cell.trim().trim_matches('"')).collect();
+        if line == 1 {
+            if !cells.iter().take(2).eq(COLUMNS.iter()) {
+                let problem =
+                    format!("the columns must be {}, found `{}`", COLUMNS.join(","), shown(text));
+                return Err((1, problem));
+            }
+            columns = cells.len();
+            continue;
         }
-        if rows.insert(date, division.to_owned()).is_some() {
-            return Err(wrong(line, format!("Date: {date} comes twice")));
+        if cells.len() != columns {
+            let problem =
+                format!("{} cells instead of {columns} in `{}`", cells.len(), shown(text));
+            return Err((line, problem));
+        }
+        let (date, division) = row_of(cells[0], cells[1]).map_err(|problem| (line, problem))?;
+        if let Some(before) = rows.insert(date, Row { division, line }) {
+            return Err((line, format!("Date: {date} stands in line {} already", before.line)));
         }
     }
-    Ok(Some(rows))
+    if columns == 0 {
+        return Err((1, format!("the file is empty; it must begin with {}", COLUMNS.join(","))));
+    }
+    Ok(rows)
+}
+
+fn row_of(date: &str, division: &str) -> Result<(JstDate, String), String> {
+    let parsed = date.parse::<JstDate>().ok();
+    // Another spelling may be a date that was cut off.
+    let Some(day) = parsed.filter(|day| day.to_string() == date) else {
+        return Err(format!("Date: `{}` is no date like 2025-01-06", shown(date)));
+    };
+    if !matches!(division, "0" | "1" | "2" | "3") {
+        return Err(format!("HolDiv: `{}` is not 0, 1, 2 or 3", shown(division)));
+    }
+    Ok((day, division.to_owned()))
+}
+
+/// What a message shows of a text.
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_CHARS).collect()
+}
+
+fn check_no_gap(rows: &Rows) -> Result<(), Wrong> {
+    let Some((first, _)) = rows.first_key_value() else { return Ok(()) };
+    match first.iter_days().zip(rows).find(|(expected, (date, _))| expected != *date) {
+        Some((expected, (date, row))) => {
+            Err((row.line, format!("Date: {date} is there, but no row of {expected} before it")))
+        }
+        None => Ok(()),
+    }
 }
 
 /// Writes a data folder's calendar, in the place of the one that is there.
@@ -78,6 +149,19 @@ pub fn calendar_of(rows: &CalendarRows) -> Result<ExchangeCalendar, String> {
     let open = weekdays.iter().max_by_key(|(_, count)| **count).map(|(division, _)| *division);
     let open = open.ok_or("the calendar has no weekday")?;
     let is_open = |division: &str| division == open || division == HALF_DAY;
+    // A few days around a year's turn have more closed ones than open ones.
+    let all: usize = weekdays.values().sum();
+    let as_by_law = |(date, division): &(&JstDate, &String)| {
+        is_weekday(**date) && is_open(division) != holidays::is_closed(**date)
+    };
+    let agreed = rows.iter().filter(as_by_law).count();
+    if agreed * 4 < all * 3 {
+        return Err(format!(
+            "most of its weekdays have HolDiv {open}, but were that open, {} of its {all} weekdays would \
+             be otherwise than Japan's holidays; so few days do not tell which HolDiv is open",
+            all - agreed
+        ));
+    }
     ExchangeCalendar::listed(rows.iter().map(|(date, division)| (*date, is_open(division))))
         .map_err(|error| error.to_string())
 }
@@ -88,8 +172,10 @@ pub fn calendar_of(rows: &CalendarRows) -> Result<ExchangeCalendar, String> {
 /// [`TableError`]: its calendar cannot be used.
 pub fn read_calendar(folder: &Path) -> Result<ExchangeCalendar, TableError> {
     let Some(rows) = read_rows(folder)? else { return Ok(ExchangeCalendar::default()) };
-    let path = folder.join(CALENDAR_FILE);
-    calendar_of(&rows).map_err(|problem| TableError::Line { path, line: 0, problem })
+    calendar_of(&rows).map_err(|problem| TableError::Content {
+        path: folder.join(CALENDAR_FILE),
+        problem: format!("{problem}; {ADVICE}"),
+    })
 }
 
 #[cfg(test)]
@@ -131,22 +217,61 @@ mod tests {
         }
     }
 
+    #[track_caller]
+    fn check(text: &[u8], wanted: &str) {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(CALENDAR_FILE);
+        std::fs::write(&path, text).unwrap();
+        let message = read_calendar(folder.path()).unwrap_err().to_string();
+        assert_eq!(message, format!("{}{wanted}; {ADVICE}", path.display()));
+    }
+
     #[test]
-    fn a_damaged_calendar_says_what_is_wrong() {
-        let message = |text: &str| {
-            let folder = tempfile::tempdir().unwrap();
-            std::fs::write(folder.path().join(CALENDAR_FILE), text).unwrap();
-            read_calendar(folder.path()).unwrap_err().to_string()
-        };
-        assert!(
-            message("Date,HolDiv\n2025-01-06,x\n")
-                .ends_with("line 2: HolDiv: `x` is not 0, 1, 2 or 3")
+    fn a_damaged_calendar_says_where_what_and_what_to_do() {
+        let day = "Date,HolDiv\n2025-01-06,1\n";
+        let check = |rows: &str, wanted: &str| check(format!("{day}{rows}").as_bytes(), wanted);
+        check("2025-01-07,x\n", ", line 3: HolDiv: `x` is not 0, 1, 2 or 3");
+        check("2025-01-07,\n", ", line 3: HolDiv: `` is not 0, 1, 2 or 3");
+        check("01/07/2025,1\n", ", line 3: Date: `01/07/2025` is no date like 2025-01-06");
+        check("2025-1-7,1\n", ", line 3: Date: `2025-1-7` is no date like 2025-01-06");
+        check("2025-01-06,1\n", ", line 3: Date: 2025-01-06 stands in line 2 already");
+        check(
+            "2025-01-08,1\n",
+            ", line 3: Date: 2025-01-08 is there, but no row of 2025-01-07 before it",
         );
-        assert!(message("Date,HolDiv\n2025-01-06,1\n2025-01-06,1\n").contains("comes twice"));
-        assert!(
-            message("Date,HolDiv\n2025-01-06,1\n2025-01-08,1\n").contains("no row of 2025-01-07")
+        check("2025-01-07\n", ", line 3: 1 cells instead of 2 in `2025-01-07`");
+        check("2025-01-07,1,1\n", ", line 3: 3 cells instead of 2 in `2025-01-07,1,1`");
+        check("\n", ", line 3: 1 cells instead of 2 in ``");
+        check("2025-01-0", ", line 3: the file ends inside the line, after `2025-01-0`");
+        check("2025-01-07,1", ", line 3: the file ends inside the line, after `2025-01-07,1`");
+    }
+
+    #[test]
+    fn a_file_that_is_no_calendar_is_none() {
+        check(b"", ", line 1: the file is empty; it must begin with Date,HolDiv");
+        check(b"Day,Open\n", ", line 1: the columns must be Date,HolDiv, found `Day,Open`");
+        check(b"Date,HolDiv\n", ": the calendar has no weekday");
+        check(b"Date,HolDiv\n\xff\n", ", line 2: it is no text");
+        check(
+            b"Date,HolDiv\n2025-01-10,1\n2025-01-11,1\n",
+            ": the calendar has the exchange open on 2025-01-11, a weekend",
         );
-        assert!(message("Day,Open\n").contains("the columns must be Date,HolDiv"));
-        assert!(message("Date,HolDiv\n").contains("no weekday"));
+        // Two of these five days are open.
+        let turn =
+            b"Date,HolDiv\n2025-12-29,1\n2025-12-30,1\n2025-12-31,0\n2026-01-01,0\n2026-01-02,0\n";
+        check(
+            turn,
+            ": most of its weekdays have HolDiv 0, but were that open, 5 of its 5 weekdays would be \
+             otherwise than Japan's holidays; so few days do not tell which HolDiv is open",
+        );
+    }
+
+    #[test]
+    fn a_spreadsheet_s_spelling_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = "\u{feff}Date,HolDiv\r\n\"2025-01-07\",1\r\n2025-01-06, 1\r\n";
+        std::fs::write(folder.path().join(CALENDAR_FILE), text).unwrap();
+        let calendar = read_calendar(folder.path()).unwrap();
+        assert_eq!(calendar.listed_range(), Some((date("2025-01-06"), date("2025-01-07"))));
     }
 }

@@ -106,6 +106,11 @@ struct Entry {
     by_hand: bool,
 }
 
+/// Which line a fault of the reader is about; it may know none, then the one after those read so far.
+pub(crate) fn line_of(error: &csv::Error, read: usize) -> u64 {
+    error.position().map_or(read as u64 + 2, csv::Position::line)
+}
+
 /// The table of a folder.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct InstrumentTable {
@@ -131,6 +136,14 @@ pub enum TableError {
         /// Its line, from 1.
         line: u64,
         /// What is wrong and what to write.
+        problem: String,
+    },
+    /// Its lines are right, but together they cannot be.
+    #[error("{path}: {problem}")]
+    Content {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong and what to do.
         problem: String,
     },
     /// It is larger than any real one.
@@ -181,10 +194,9 @@ impl InstrumentTable {
         }
         let mut entries: Vec<Entry> = Vec::new();
         for record in reader.records() {
-            let record = record.map_err(|error| {
-                wrong(error.position().map_or(0, csv::Position::line), error.to_string())
-            })?;
-            let line = record.position().map_or(0, csv::Position::line);
+            let record =
+                record.map_err(|error| wrong(line_of(&error, entries.len()), error.to_string()))?;
+            let line = record.position().map_or(entries.len() as u64 + 2, csv::Position::line);
             let entry = entry_of(&record).map_err(|problem| wrong(line, problem))?;
             if entries.len() == INSTRUMENT_ROWS_MAX {
                 let (limit, what) = (INSTRUMENT_ROWS_MAX as u64, "rows");
@@ -197,7 +209,7 @@ impl InstrumentTable {
         if let Some([one, other]) = neighbours {
             let date = other.row.from.map_or("the beginning".to_owned(), |date| date.to_string());
             let problem = format!("two rows of {} are valid on {date}", one.row.code);
-            return Err(wrong(0, problem));
+            return Err(TableError::Content { path, problem });
         }
         Ok(Some(Self { entries }))
     }

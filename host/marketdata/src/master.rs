@@ -11,7 +11,7 @@ use flate2::write::GzEncoder;
 
 use crate::catalog::{Period, vendor_files};
 use crate::error::DataError;
-use crate::instruments::{TableError, read_text, topix500_from};
+use crate::instruments::{TableError, line_of, read_text, topix500_from};
 use crate::limits::{FILE_CODES_MAX, TABLE_BYTES_MAX};
 
 const NAME_START: &str = "equities_master_";
@@ -103,10 +103,9 @@ impl Master {
         }
         let mut issues = Vec::new();
         for record in reader.records() {
-            let record = record.map_err(|error| {
-                wrong(error.position().map_or(0, csv::Position::line), error.to_string())
-            })?;
-            let line = record.position().map_or(0, csv::Position::line);
+            let record =
+                record.map_err(|error| wrong(line_of(&error, issues.len()), error.to_string()))?;
+            let line = record.position().map_or(issues.len() as u64 + 2, csv::Position::line);
             let cell = |column: usize| record.get(places[column]).unwrap_or_default();
             if cell(0) != date.to_string() && cell(0) != date.format("%Y%m%d").to_string() {
                 return Err(wrong(line, format!("Date: `{}` is not {date}", cell(0))));

@@ -103,8 +103,7 @@ impl TradeStore {
         })
     }
 
-    /// The days on which shares of `codes` become others by the daily bar file `file`, like
-    /// [`TradeStore::load`].
+    /// The factors of `codes` by the daily bar file `file`, day by day, like [`TradeStore::load`].
     ///
     /// # Errors
     /// As for trades.

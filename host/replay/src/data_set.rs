@@ -13,7 +13,7 @@ use domain::time::NANOS_PER_DAY;
 use domain::{
     ExchangeCalendar, Instrument, InstrumentId, InstrumentIx, JstDate, Price, TsNanos, VendorCode,
 };
-use marketdata::calendar_file::read_calendar;
+use marketdata::calendar_file::{CALENDAR_FILE, read_calendar};
 use marketdata::{
     BarFile, Catalog, DataError, FactorSegment, HeaderProblem, InstrumentTable, Period, ProgressFn,
     TradeFile, TradeStore,
@@ -23,7 +23,7 @@ use results::output::{InputFile, SettingsFile};
 use crate::error::{NoData, RequestError};
 use crate::instruments::{Finder, InstrumentChoices};
 use crate::observer::RunObserver;
-use crate::options::{TickChange, check_instruments};
+use crate::options::{UnitChange, check_instruments};
 use crate::series::{BarSeries, MarketSeries, TradeSeries};
 use before::{Before, Search};
 
@@ -90,12 +90,13 @@ pub struct DataSet {
     pub settings: Vec<SettingsFile>,
     /// The instruments in the order of the request, as they are on the first day.
     pub instruments: Vec<Instrument>,
-    /// Days on which price steps change, in order.
-    pub tick_changes: Vec<TickChange>,
+    /// Days on which lots or price steps change, in order.
+    pub unit_changes: Vec<UnitChange>,
     /// Splits of the instruments by the daily bar files, in the order of their dates.
     pub ex_rights: Vec<ExRights>,
-    /// Whether daily bar files tell the splits of the run's days; what looks like one is none then.
-    pub has_factors: bool,
+    /// Of each instrument the dates, in order, whose factor daily bar files tell; what looks like a
+    /// split then is none.
+    pub split_dates_known: Vec<Vec<JstDate>>,
     /// The last close of each instrument before the first day, where one was found.
     pub base_prices: Vec<Option<Price>>,
     /// The exchange's business days.
@@ -169,7 +170,7 @@ impl DataRequest {
             has_rows: vec![false; codes.len()],
             inputs: Vec::new(),
             factor_inputs: Vec::new(),
-            has_factors: false,
+            split_dates_known: vec![Vec::new(); codes.len()],
         };
         for source in &sources {
             loader.take(source, observer)?;
@@ -222,9 +223,9 @@ impl DataRequest {
             inputs: loader.inputs,
             settings: settings::files(&self.folder)?,
             instruments: Vec::new(),
-            tick_changes: Vec::new(),
+            unit_changes: Vec::new(),
             base_prices: before_first(&before, &ex_rights, range.0),
-            has_factors: loader.has_factors,
+            split_dates_known: loader.split_dates_known,
             ex_rights,
             calendar,
             notes: Vec::new(),
@@ -256,13 +257,20 @@ impl DataRequest {
             let before = &before[index];
             // A run has at most 4 instruments.
             let found = finder.find(InstrumentIx(index as u16), id, *code, before.grid)?;
+            // A price that splits made is no price of the first day's grid.
+            let ticks = found.instrument.ticks;
+            let base = data.base_prices[index];
+            if base != before.close().map(|(_, price)| price) {
+                data.base_prices[index] = base.map(|base| ticks.nearest(base));
+            }
             data.instruments.push(found.instrument);
-            data.tick_changes.extend(found.changes);
+            data.unit_changes.extend(found.changes);
             data.notes.push(found.note);
             data.notes
                 .push(format!("{id}: {}", before.words(data.range.0, data.base_prices[index])));
         }
-        data.tick_changes.sort_by_key(|change| (change.date, change.instrument));
+        data.notes.push(calendar_words(&data.calendar, data.range));
+        data.unit_changes.sort_by_key(|change| (change.date, change.instrument));
         Ok(())
     }
 
@@ -304,6 +312,22 @@ impl DataRequest {
         }
         sources.sort_by_key(|source| source.period().first());
         Ok(sources)
+    }
+}
+
+/// Where business days come from.
+fn calendar_words(calendar: &ExchangeCalendar, (first, last): DateRange) -> String {
+    const BY_LAW: &str = "Japan's public holidays by law";
+    match calendar.listed_range() {
+        None => format!("business days: {BY_LAW}; there is no {CALENDAR_FILE}"),
+        Some((from, to)) if from <= first && last <= to => {
+            format!("business days: {CALENDAR_FILE}, and after {to} {BY_LAW}")
+        }
+        Some((from, to)) => {
+            format!(
+                "business days: {CALENDAR_FILE} from {from} to {to} only, on other days {BY_LAW}"
+            )
+        }
     }
 }
 
@@ -350,8 +374,8 @@ struct Loader<'a> {
     inputs: Vec<InputFile>,
     /// Daily files of which only the factors count.
     factor_inputs: Vec<InputFile>,
-    /// Whether a daily file told factors, changes or not.
-    has_factors: bool,
+    /// By instrument the dates whose factor daily files tell, changes or not.
+    split_dates_known: Vec<Vec<JstDate>>,
 }
 
 impl Loader<'_> {
@@ -454,22 +478,24 @@ impl Loader<'_> {
                 other => other?,
             };
             for (index, segment) in segments.iter().enumerate() {
+                let dates = segment.factors().map(|(ts_event, _)| ts_event.jst_date());
+                self.split_dates_known[index].extend(dates);
                 for (ts_event, adjustment) in segment.adjustments() {
                     // A run has at most 4 instruments.
                     let instrument = InstrumentIx(index as u16);
                     found.push(ExRights { date: ts_event.jst_date(), instrument, adjustment });
                 }
             }
-            self.has_factors = true;
             self.note_factors(&name, &segments);
         }
+        self.split_dates_known.iter_mut().for_each(|dates| dates.sort_unstable());
         found.sort_by_key(|ex_rights| (ex_rights.date, ex_rights.instrument));
         Ok(found)
     }
 
     /// A daily file that tells splits, or that there are none, belongs to what the run was made from.
     fn note_factors(&mut self, name: &str, segments: &[FactorSegment]) {
-        let rows: usize = segments.iter().map(FactorSegment::len).sum();
+        let rows: usize = segments.iter().map(|segment| segment.adjustments().count()).sum();
         if let Some(segment) = segments.first() {
             let xxh3_128 = format!("{:032x}", segment.source_hash());
             self.factor_inputs.push(InputFile {

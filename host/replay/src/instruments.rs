@@ -5,12 +5,13 @@ use std::fmt;
 use std::path::Path;
 use std::str::FromStr;
 
+use domain::instrument::InstrumentError;
 use domain::{Instrument, InstrumentId, InstrumentIx, JstDate, Quantity, TickTable, VendorCode};
 use marketdata::instruments::{INSTRUMENTS_FILE, parse_ticks, topix500_from};
 use marketdata::{InstrumentRow, InstrumentTable, PriceGrid};
 use thiserror::Error;
 
-use crate::options::TickChange;
+use crate::options::UnitChange;
 
 /// Shares in a trading unit where nothing else is known: that of every Tokyo share since October 2018.
 const USUAL_LOT: Quantity = Quantity::new(100);
@@ -116,14 +117,58 @@ impl<T: Copy + FromStr> FromStr for Choices<T> {
 /// The instrument of `ID=VALUE`, none of `VALUE`; and the value.
 ///
 /// # Errors
-/// When the instrument's id is none, in words.
-pub fn choice_of(text: &str) -> Result<(Option<InstrumentId>, &str), String> {
+/// When the instrument's id or name is none, in words.
+pub fn choice_of<N>(text: &str) -> Result<(Option<N>, &str), String>
+where
+    N: FromStr<Err: fmt::Display>,
+{
     match text.split_once('=') {
         None => Ok((None, text)),
         Some((id, value)) => match id.parse() {
             Ok(id) => Ok((Some(id), value)),
             Err(error) => Err(format!("{error}")),
         },
+    }
+}
+
+/// An instrument as people name it in a choice: by its id, like `1306.TSE`, or by its code alone, `1306`
+/// or the vendor's `13060`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstrumentName(String);
+
+/// An id, or a code without a venue.
+impl FromStr for InstrumentName {
+    type Err = InstrumentError;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        // A code stands for itself at the only venue there is.
+        let id = if text.contains('.') { text.to_owned() } else { format!("{text}.TSE") };
+        id.parse::<InstrumentId>().map(|_| Self(text.to_owned()))
+    }
+}
+
+impl InstrumentName {
+    /// The instrument of a run that has this name.
+    ///
+    /// # Errors
+    /// [`InstrumentsError::NotTraded`] where none has it, and [`InstrumentsError::Ambiguous`] where a
+    /// code fits several; `flag` is what the name was given with.
+    pub fn among(
+        &self,
+        flag: &'static str,
+        traded: &[InstrumentId],
+    ) -> Result<InstrumentId, InstrumentsError> {
+        let has_code =
+            |id: &InstrumentId| id.vendor_code().is_ok_and(|code| code.as_str() == self.0);
+        let exactly = traded.iter().find(|id| id.as_str() == self.0 || id.symbol() == self.0);
+        let mut by_code = traded.iter().filter(|id| has_code(id));
+        match (exactly, by_code.next(), by_code.next()) {
+            (Some(id), ..) | (None, Some(id), None) => Ok(id.clone()),
+            (None, None, _) => Err(InstrumentsError::not_traded(flag, &self.0, traded)),
+            (None, Some(_), Some(_)) => {
+                Err(InstrumentsError::Ambiguous { flag, name: self.0.clone() })
+            }
+        }
     }
 }
 
@@ -159,20 +204,37 @@ pub enum InstrumentsError {
         flags: String,
     },
     /// A choice names an instrument that the run does not trade.
-    #[error("{flag} names {instrument}, which is not among the instruments of this run")]
+    #[error("{flag} names {name}, which is not among the instruments of this run ({traded})")]
     NotTraded {
         /// The option.
         flag: &'static str,
-        /// The instrument.
-        instrument: InstrumentId,
+        /// The instrument, as it was named.
+        name: String,
+        /// The instruments of the run.
+        traded: String,
     },
+    /// A choice names a code that several instruments of the run have.
+    #[error("{flag} names {name}, which fits several instruments of this run; write the whole id")]
+    Ambiguous {
+        /// The option.
+        flag: &'static str,
+        /// The code.
+        name: String,
+    },
+}
+
+impl InstrumentsError {
+    fn not_traded(flag: &'static str, name: &str, traded: &[InstrumentId]) -> Self {
+        let traded: Vec<&str> = traded.iter().map(InstrumentId::as_str).collect();
+        Self::NotTraded { flag, name: name.to_owned(), traded: traded.join(", ") }
+    }
 }
 
 /// An instrument of a run, and how it was found.
 #[derive(Debug, Clone)]
 pub(crate) struct Found {
     pub(crate) instrument: Instrument,
-    pub(crate) changes: Vec<TickChange>,
+    pub(crate) changes: Vec<UnitChange>,
     pub(crate) note: String,
 }
 
@@ -191,7 +253,7 @@ impl Finder<'_> {
         let lots = self.choices.lots.named().map(|id| ("--lot", id));
         let ticks = self.choices.ticks.named().map(|id| ("--ticks", id));
         match lots.chain(ticks).find(|(_, id)| !traded.contains(id)) {
-            Some((flag, id)) => Err(InstrumentsError::NotTraded { flag, instrument: id.clone() }),
+            Some((flag, id)) => Err(InstrumentsError::not_traded(flag, id.as_str(), traded)),
             None => Ok(()),
         }
     }
@@ -235,26 +297,31 @@ impl Finder<'_> {
             }
         };
         let is_of_table = said_ticks.is_none() && row.is_some();
-        let changes = if is_of_table { self.changes(index, code, ticks) } else { Vec::new() };
+        let instrument = Instrument { id: id.clone(), lot, ticks };
+        let changes = self.changes(index, code, &instrument, (said_lot, said_ticks));
         let mut note = format!("{id}: lot {lot}, {lot_from}; ticks {ticks}, {ticks_from}");
         if is_of_table && self.first < topix500_from() {
             note.push_str(" (before ");
             note.push_str(&topix500_from().to_string());
             note.push_str(" the finer steps of TOPIX100 are not known)");
         }
-        for change in &changes {
-            note.push_str(&format!("; ticks {} from {} on", change.ticks, change.date));
+        for UnitChange { date, lot, ticks, .. } in &changes {
+            note.push_str(&format!("; lot {lot} and ticks {ticks} from {date} on"));
         }
-        if said_lot.is_none() {
-            for later in self.later_rows(code).filter(|row| row.lot.is_some_and(|its| its != lot)) {
-                let (lot, from) = later.lot.zip(later.from).unwrap_or_default();
-                note.push_str(&format!(
-                    "; from {from} on the lot is {lot}, which a run does not follow"
-                ));
-            }
+        for date in self.ends(code) {
+            note.push_str(&format!(
+                "; from {date} on {INSTRUMENTS_FILE} has no row of it: they stay"
+            ));
         }
-        let instrument = Instrument { id: id.clone(), lot, ticks };
         Ok(Found { instrument, changes, note })
+    }
+
+    /// Days inside the run from which on the table tells nothing any more.
+    fn ends(&self, code: VendorCode) -> Vec<JstDate> {
+        let Some(table) = self.table else { return Vec::new() };
+        let ends = table.rows(code).filter_map(|row| row.to?.succ_opt());
+        let inside = ends.filter(|date| self.first < *date && *date <= self.last);
+        inside.filter(|date| table.row(code, *date).is_none()).collect()
     }
 
     /// Rows of the table that begin inside the run.
@@ -296,15 +363,24 @@ impl Finder<'_> {
         })
     }
 
-    /// Days of the run on which the table has other steps than on the day before.
-    fn changes(&self, index: InstrumentIx, code: VendorCode, ticks: TickTable) -> Vec<TickChange> {
-        let mut changes: Vec<TickChange> = Vec::new();
-        let mut present = ticks;
-        for row in self.table.into_iter().flat_map(|table| table.rows(code)) {
-            let Some((date, ticks)) = row.from.zip(row.ticks) else { continue };
-            if date > self.first && date <= self.last && ticks != present {
-                changes.push(TickChange { date, instrument: index, ticks });
-                present = ticks;
+    /// Days of the run on which the table has another lot or other steps than on the day before; what
+    /// was said stays as it is.
+    fn changes(
+        &self,
+        index: InstrumentIx,
+        code: VendorCode,
+        first: &Instrument,
+        (said_lot, said_ticks): (Option<Quantity>, Option<TickTable>),
+    ) -> Vec<UnitChange> {
+        let mut changes: Vec<UnitChange> = Vec::new();
+        let mut present = (first.lot, first.ticks);
+        for row in self.later_rows(code) {
+            let Some(date) = row.from else { continue };
+            let lot = said_lot.or(row.lot).unwrap_or(present.0);
+            let ticks = said_ticks.or(row.ticks).unwrap_or(present.1);
+            if (lot, ticks) != present {
+                changes.push(UnitChange { date, instrument: index, lot, ticks });
+                present = (lot, ticks);
             }
         }
         changes
@@ -349,9 +425,15 @@ mod tests {
             panic!("lot and ticks are not known from 8 January on");
         };
         assert_eq!(date.to_string(), "2025-01-08");
-        let lots = "1306,T,0111,100,normal,,2025-01-07\n1306,T,0111,1000,normal,2025-01-08,\n";
-        let told = note(Some(lots), &none, None);
-        assert!(told.contains("from 2025-01-08 on the lot is 1000"), "{told}");
+        let lots = "1306,T,0111,1000,normal,,2025-01-07\n1306,T,0111,100,normal,2025-01-08,\n";
+        let found = find(Some(lots), &none, None).unwrap();
+        assert!(found.note.ends_with("; lot 100 and ticks normal from 2025-01-08 on"));
+        let [change] = &found.changes[..] else { panic!("{:?}", found.changes) };
+        let lot = Quantity::new(100);
+        assert_eq!((change.date.to_string(), change.lot), ("2025-01-08".to_owned(), lot));
+        // What was said counts on every day.
+        let said = InstrumentChoices { lots: Choices::all(Quantity::new(1)), ..none };
+        assert!(find(Some(lots), &said, None).unwrap().changes.is_empty());
     }
 
     fn note(table: Option<&str>, choices: &InstrumentChoices, before: Option<&[i64]>) -> String {
@@ -374,14 +456,14 @@ mod tests {
         );
         let later = "1306,,,10,etf,2025-01-07,\n";
         assert!(note(Some(later), &none, None).contains(
-            "instruments.csv has no row of it on that day; from 2025-01-07 on the lot is 10"
+            "instruments.csv has no row of it on that day; lot 10 and ticks etf from 2025-01-07 on"
         ));
         let rows = "1306,,0109,10,etf,2025-01-01,2025-01-31\n1306,,0109,10,normal,2025-02-01,\n";
         let found = find(Some(rows), &none, Some(&half_yen)).unwrap();
         assert_eq!(
             found.note,
-            "1306.TSE: lot 10, from instruments.csv; ticks etf, from instruments.csv; ticks normal \
-             from 2025-02-01 on"
+            "1306.TSE: lot 10, from instruments.csv; ticks etf, from instruments.csv; lot 10 and \
+             ticks normal from 2025-02-01 on"
         );
         let mut choices = InstrumentChoices::default();
         choices.lots.add(None, Quantity::new(1));
@@ -389,6 +471,32 @@ mod tests {
         let found = find(Some(rows), &choices, None).unwrap();
         assert_eq!(found.note, "1306.TSE: lot 1, as asked for; ticks normal, as asked for");
         assert!(found.changes.is_empty());
+    }
+
+    #[test]
+    fn a_choice_names_an_instrument_by_its_id_or_its_code() {
+        let traded = [id("7203.TSE"), id("130A.TSE"), id("25935.TSE")];
+        let of = |text: &str| {
+            let name: InstrumentName = text.parse().map_err(|error| format!("{error}"))?;
+            name.among("--lot", &traded).map(|id| id.to_string()).map_err(|error| error.to_string())
+        };
+        for (text, wanted) in [
+            ("7203.TSE", "7203.TSE"),
+            ("7203", "7203.TSE"),
+            ("72030", "7203.TSE"),
+            ("130A", "130A.TSE"),
+            ("25935", "25935.TSE"),
+        ] {
+            assert_eq!(of(text), Ok(wanted.to_owned()));
+        }
+        let unknown = "--lot names 1306, which is not among the instruments of this run (7203.TSE, \
+                       130A.TSE, 25935.TSE)";
+        assert_eq!(of("1306"), Err(unknown.to_owned()));
+        assert!(of("7203.NYSE").is_err() && of("72").is_err() && of("").is_err());
+        let twins = [id("7203.TSE"), id("72030.TSE")];
+        let name = |text: &str| text.parse::<InstrumentName>().unwrap().among("--ticks", &twins);
+        assert_eq!(name("7203").unwrap(), twins[0]);
+        assert_eq!(name("72030").unwrap(), twins[1]);
     }
 
     #[test]

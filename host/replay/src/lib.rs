@@ -30,7 +30,7 @@ pub use driver::{Multiplier, RunCommand, RunDriver, RunPosition, Unpaced};
 pub use error::RequestError;
 pub use manifest::{json_values, limit_values, manifest};
 pub use observer::RunObserver;
-pub use options::{OptionsError, ReplayOptions, TickChange, check_instruments};
+pub use options::{OptionsError, ReplayOptions, UnitChange, check_instruments};
 pub use request::RunRequest;
 pub use run::{ReplayError, replay};
 pub use series::{BarSeries, MarketDay, MarketSeries, TradeSeries, TradingDay};

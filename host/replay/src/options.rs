@@ -10,13 +10,15 @@ use thiserror::Error;
 
 use exchange::{ExecutionModel, ModelError};
 
-/// A day from which an instrument has other price steps.
+/// A day from which an instrument has another lot or other price steps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TickChange {
+pub struct UnitChange {
     /// The day in Japan.
     pub date: JstDate,
     /// The instrument, by its position in the list.
     pub instrument: InstrumentIx,
+    /// Its lot from then on.
+    pub lot: Quantity,
     /// Its steps from then on.
     pub ticks: TickTable,
 }
@@ -48,8 +50,12 @@ pub struct ReplayOptions {
     /// The last close of each instrument before the first day; where it is missing or none, that day
     /// has no price range.
     pub base_prices: Vec<Option<Price>>,
-    /// Days on which price steps change, in order. The strategy was told those of the first day.
-    pub tick_changes: Vec<TickChange>,
+    /// Days on which lots or price steps change, in order. The strategy was told those of the first
+    /// day.
+    pub unit_changes: Vec<UnitChange>,
+    /// Of each instrument the dates, in order, of which it is known whether shares were split; where
+    /// they are missing none is.
+    pub split_dates_known: Vec<Vec<JstDate>>,
     /// The exchange's business days.
     pub calendar: ExchangeCalendar,
 }
@@ -100,6 +106,18 @@ pub enum OptionsError {
 }
 
 impl ReplayOptions {
+    /// The instruments as they are on a date.
+    #[must_use]
+    pub fn instruments_on(&self, date: JstDate) -> Vec<Instrument> {
+        let mut instruments = self.instruments.clone();
+        for change in self.unit_changes.iter().filter(|change| change.date <= date) {
+            if let Some(instrument) = instruments.get_mut(usize::from(change.instrument.0)) {
+                (instrument.lot, instrument.ticks) = (change.lot, change.ticks);
+            }
+        }
+        instruments
+    }
+
     /// What a text says of each instrument, with commas between.
     pub fn of_each(&self, text: impl FnMut(&Instrument) -> String) -> String {
         self.instruments.iter().map(text).collect::<Vec<_>>().join(",")
@@ -115,7 +133,8 @@ impl ReplayOptions {
             return Err(OptionsError::Window(self.window));
         }
         self.model.check()?;
-        if self.instruments.iter().any(|instrument| instrument.lot.is_zero()) {
+        let lots = self.instruments.iter().map(|instrument| instrument.lot);
+        if lots.chain(self.unit_changes.iter().map(|change| change.lot)).any(Quantity::is_zero) {
             return Err(OptionsError::Lot);
         }
         let lots = self.instruments.iter().map(|instrument| instrument.lot);

@@ -137,7 +137,8 @@ impl RunRequest {
             folder_bytes_max: self.limits.folder_bytes,
             folder_bytes_per_day: self.limits.folder_bytes_per_day,
             base_prices: data.base_prices.clone(),
-            tick_changes: data.tick_changes.clone(),
+            unit_changes: data.unit_changes.clone(),
+            split_dates_known: data.split_dates_known.clone(),
             calendar: data.calendar.clone(),
         }
     }
@@ -164,12 +165,7 @@ impl RunRequest {
         let mut driver = Watched::new(driver, watch);
         let totals = replay(data.series.days(), &mut instance, options, sink, &mut driver);
         observer.run_ends();
-        let mut totals = totals?;
-        if data.has_factors {
-            // A price gap is no split that nobody has told.
-            totals.warnings.clear();
-        }
-        Ok(totals)
+        Ok(totals?)
     }
 
     pub(crate) fn manifest(

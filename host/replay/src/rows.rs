@@ -5,7 +5,7 @@ use std::ops::Range;
 use domain::adjustment::ExRights;
 use domain::limits::INSTRUMENTS_MAX;
 use domain::market::{Bar, TradeColumns, Window};
-use domain::{InstrumentIx, Price, TsNanos};
+use domain::{InstrumentIx, JstDate, Price, TsNanos};
 
 use exchange::Exchange;
 use results::recorder::Recorder;
@@ -30,6 +30,12 @@ impl LastPrices {
     /// The last price of an instrument.
     pub(crate) fn of(&self, instrument: InstrumentIx) -> Option<Price> {
         self.prices[usize::from(instrument.0)]
+    }
+
+    /// The date of the last price of an instrument.
+    pub(crate) fn date_of(&self, instrument: InstrumentIx) -> Option<JstDate> {
+        let index = usize::from(instrument.0);
+        self.prices[index].map(|_| self.over[index].jst_date())
     }
 
     /// The last price of an instrument changes with a split; tells it.

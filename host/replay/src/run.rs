@@ -28,7 +28,7 @@ use crate::driver::{
     COMMANDS_PER_POSITION_MAX, ROWS_BETWEEN_POLLS_MAX, RunCommand, RunDriver, RunPosition,
 };
 use crate::merge::{Merge, seen_of_each};
-use crate::options::{OptionsError, ReplayOptions};
+use crate::options::{OptionsError, ReplayOptions, UnitChange};
 use crate::rows::LastPrices;
 use crate::series::{MarketDay, TradingDay};
 use exchange::{Exchange, Warning};
@@ -113,6 +113,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         days_done: 0,
         rows_until_poll: 0,
         ex_rights: &options.ex_rights,
+        unit_changes: &options.unit_changes,
         base_prices: base_prices(options),
         split_prices: [None; INSTRUMENTS_MAX],
         listed: &options.instruments,
@@ -160,10 +161,12 @@ struct Run<'s> {
     rows_until_poll: u64,
     /// Splits that are not taken in yet.
     ex_rights: &'s [ExRights],
+    /// Changes of lots and price steps that are not taken in yet.
+    unit_changes: &'s [UnitChange],
     /// The last close of each instrument before the first day, as shares are counted now.
     base_prices: [Option<Price>; INSTRUMENTS_MAX],
-    /// Of each instrument the price that its last split made, and the nearest one of the price steps.
-    split_prices: [Option<(Price, Price)>; INSTRUMENTS_MAX],
+    /// Of each instrument the price that its last split made.
+    split_prices: [Option<Price>; INSTRUMENTS_MAX],
     /// The instruments.
     listed: &'s [Instrument],
     /// What the strategy reported of its parameters: values as JSON by their names.
@@ -234,22 +237,29 @@ impl Run<'_> {
     ) -> Result<(), Box<Fault>> {
         let account_events = self.take_ex_rights(hours)?;
         self.written.begin_day();
-        for change in options.tick_changes.iter().filter(|change| change.date <= hours.date) {
-            self.exchange.set_ticks(change.instrument, change.ticks);
-        }
+        let units_changed = self.take_unit_changes(hours)?;
         for index in 0..self.instruments {
             // There are at most 4 instruments.
             let instrument = InstrumentIx(index as u16);
             // F7: around the last close before the day, whatever the day will bring.
             let base = self.last_prices.of(instrument).or(self.base_prices[index]);
-            // A price that a split made is no price of the grid.
-            let base = match self.split_prices[index] {
-                Some((exact, rounded)) if base == Some(exact) => Some(rounded),
+            // A price that a split made is no price of the day's grid.
+            let base = match base {
+                Some(price) if base == self.split_prices[index] => {
+                    Some(self.exchange.ticks(instrument).nearest(price))
+                }
                 _ => base,
             };
             self.exchange.begin_day(hours, instrument, base);
+            let known = self.are_splits_known(instrument, hours.date, options);
+            self.exchange.set_splits_known(instrument, known);
         }
         if self.started {
+            if units_changed || !account_events.is_empty() {
+                // Orders go into the new day first, so that those which it ends are told too.
+                self.run_due(self.now)?;
+                self.deliver()?;
+            }
             return self.tell_account_events(&account_events);
         }
         self.started = true;
@@ -546,7 +556,8 @@ impl Run<'_> {
         let (digest, digest_records) =
             (self.recorder.digest.digest(), self.recorder.digest.records());
         let our_volume = self.exchange.our_volume();
-        let notes = self.exchange.range_notes();
+        let mut notes = self.exchange.range_notes();
+        notes.extend(self.exchange.round_trips_note());
         let warnings = self.exchange.gap_warnings();
         self.recorder.orders(&self.exchange.into_orders());
         let recorded = self.recorder.finish();

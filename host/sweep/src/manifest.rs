@@ -1,5 +1,7 @@
 //! What a sweep was made from, and how far it is.
 
+use std::collections::BTreeMap;
+
 use exchange::RULES;
 use replay::options::ReplayOptions;
 use results::output::{ComponentIdentity, InputFile};
@@ -105,14 +107,22 @@ pub struct SweepManifest {
     /// What the sweep was made from: the first line of its journal.
     #[schemars(with = "SweepHeader<'_>")]
     pub made_from: Value,
+    /// How fills were made and what is not modelled, by the names of the rules.
+    pub rules: BTreeMap<String, String>,
     /// The columns of the table with their meaning.
     pub columns: Vec<Value>,
 }
 
 impl SweepManifest {
-    /// The manifest of these results.
+    /// The manifest of these results; `rules` are the exchange's.
     #[must_use]
-    pub fn new(plan: &Plan, results: &Results, rank_by: Statistic, header: Value) -> Self {
+    pub fn new(
+        plan: &Plan,
+        results: &Results,
+        rank_by: Statistic,
+        rules: BTreeMap<String, String>,
+        header: Value,
+    ) -> Self {
         let chosen = (0..plan.rows()).filter(|row| plan.run(*row).combination.is_some());
         let best = results.best(chosen, rank_by);
         let combination = best.and_then(|row| results.rows[row].as_ref()?.combination);
@@ -132,6 +142,7 @@ impl SweepManifest {
             out_of_sample_return: out_of_sample_return(plan, results),
             luck: Luck::of(plan, results, rank_by),
             made_from: header,
+            rules,
             columns: table::columns(plan).iter().map(table::Column::described).collect(),
         }
     }

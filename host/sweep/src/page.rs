@@ -201,7 +201,10 @@ mod tests {
     fn page(rows_max: usize) -> (String, Value) {
         let (plan, by) = (plan(), Statistic::Sharpe);
         let results = results(&plan);
-        let manifest = SweepManifest::new(&plan, &results, by, json!({ "strategy": {} }));
+        let manifest = {
+            let rules = BTreeMap::from([("NOT MODELLED".to_owned(), "<b>dividends".to_owned())]);
+            SweepManifest::new(&plan, &results, by, rules, json!({ "strategy": {} }))
+        };
         let page = render_up_to(&plan, &results, by, &manifest, rows_max);
         let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();
         let end = start + page[start..].find("</script>").unwrap();
@@ -220,6 +223,8 @@ mod tests {
         assert_eq!(data["runs"]["errors"][0], "<!-- </script> oh");
         assert_eq!(data["axes"][1]["values"][0], "</script>");
         assert_eq!(data["manifest"]["best_run"], 19);
+        assert_eq!(data["manifest"]["rules"]["NOT MODELLED"], "<b>dividends");
+        assert!(page.contains("id=\"rules\"") && !page.contains("<b>dividends"));
         assert_eq!(page.matches("</script>").count(), page.matches("<script").count());
     }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use domain::adjustment::ExRights;
 use domain::limits::SWEEP_ERROR_TEXT_MAX;
 use domain::strategy::StrategyRuntime;
-use domain::{InstrumentIx, Price};
+use domain::{Instrument, InstrumentIx, Price};
 
 use crate::score::{Score, score};
 use replay::driver::{RunCommand, Unpaced, Watched};
@@ -86,8 +86,9 @@ impl<'a> ReplayRunner<'a> {
 }
 
 impl ReplayRunner<'_> {
-    /// The last close of each instrument before a day, as shares are counted on that day.
-    fn base_prices(&self, day: usize) -> Vec<Option<Price>> {
+    /// The last close of each instrument before a day, as shares are counted on that day; `instruments`
+    /// are as on that day.
+    fn base_prices(&self, day: usize, instruments: &[Instrument]) -> Vec<Option<Price>> {
         let first = |index: usize| self.days.get(index).and_then(MarketDay::date);
         let close_of = |index: usize| {
             // A run has at most 4 instruments.
@@ -99,9 +100,13 @@ impl ReplayRunner<'_> {
             let close = close.flatten().next().or_else(|| first(0).zip(before()));
             let Some((date, price)) = close else { return before() };
             let until = first(day).unwrap_or(date);
-            Some(ExRights::adjusted(&self.options.ex_rights, instrument, price, (date, until)))
+            let splits = &self.options.ex_rights;
+            let adjusted = ExRights::adjusted(splits, instrument, price, (date, until));
+            // A price that splits made is no price of the first day's grid.
+            let ticks = instruments[index].ticks;
+            Some(if adjusted == price { price } else { ticks.nearest(adjusted) })
         };
-        (0..self.options.instruments.len()).map(close_of).collect()
+        (0..instruments.len()).map(close_of).collect()
     }
 }
 
@@ -134,10 +139,13 @@ impl ReplayRunner<'_> {
         stop: &AtomicBool,
     ) -> Result<Outcome, String> {
         let mut strategy = (self.instantiate)()?;
+        let first = self.days.get(days.start).and_then(MarketDay::date).unwrap_or_default();
+        let instruments = self.options.instruments_on(first);
         let options = ReplayOptions {
             window,
             config_json: config_json.to_owned(),
-            base_prices: self.base_prices(days.start),
+            base_prices: self.base_prices(days.start, &instruments),
+            instruments,
             ..self.options.clone()
         };
         let days = self.days[days].iter().cloned();

@@ -182,8 +182,8 @@ fn the_calendar_is_the_datas() {
     write_sample(folder.path(), &spec(4, 100)).unwrap();
     let calendar = trades(folder.path(), 1).calendar();
     let days: Vec<_> = calendar.days().iter().map(ToString::to_string).collect();
-    // 2024-11-02 and 03 are a weekend.
-    assert_eq!(days, ["2024-10-30", "2024-10-31", "2024-11-01", "2024-11-04"]);
+    // A weekend, and a holiday for the one that fell on the Sunday.
+    assert_eq!(days, ["2024-10-30", "2024-10-31", "2024-11-01", "2024-11-05"]);
 }
 
 #[test]

@@ -45,10 +45,17 @@ fn halved(user: &UserFolder) {
 
 /// A daily file that tells of the split on the second day.
 fn tell(user: &UserFolder, folder: &str) {
-    let path = user.path(folder).join("equities_bars_daily_202501.csv.gz");
-    let head = "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n";
-    let day = |date: &str, factor: &str| format!("{date},72030,1.0,1.0,1.0,1.0,0,0,1,1,{factor}\n");
-    write_packed(&path, &format!("{head}{}{}", day(FIRST, "1.0"), day(SECOND, "0.5")));
+    tell_of(user, folder, "202501", &[(FIRST, "1.0"), (SECOND, "0.5")]);
+}
+
+/// A daily file of a month or a day that tells the factors of days.
+fn tell_of(user: &UserFolder, folder: &str, period: &str, days: &[(&str, &str)]) {
+    let path = user.path(folder).join(format!("equities_bars_daily_{period}.csv.gz"));
+    let mut text = "Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n".to_owned();
+    for (date, factor) in days {
+        text.push_str(&format!("{date},72030,1.0,1.0,1.0,1.0,0,0,1,1,{factor}\n"));
+    }
+    write_packed(&path, &text);
 }
 
 const RUN: &str = "replay run buy-and-hold --data data --instrument 7203.TSE --quiet --format json";
@@ -174,4 +181,75 @@ fn a_split_is_no_reason_for_the_crossover_to_trade() {
     assert_ne!(untold, plain, "prices that fall to their half look like a crash");
     tell(&user, "halved");
     assert_eq!(trades_of(&user, "halved"), plain, "the same orders as without a split");
+}
+
+#[test]
+fn a_price_gap_that_may_be_a_split_is_told_in_every_form_of_the_result() {
+    let user = UserFolder::empty();
+    halved(&user);
+    let run =
+        "replay run buy-and-hold --data halved --instrument 7203.TSE --quiet --ticks 0.5 --out run";
+    let gap = "PRICE GAP: 7203.TSE, 2025-01-07 09:00";
+    let tells = || {
+        let table = user.good(run).contains(gap);
+        let json: Value =
+            serde_json::from_str(&user.good(&format!("{run} --format json"))).unwrap();
+        let of_json = json["manifest"]["warning"].as_str().is_some_and(|text| text.contains(gap));
+        let file = |name: &str| std::fs::read_to_string(user.path("run").join(name)).unwrap();
+        let others = [
+            of_json,
+            file("manifest.json").contains(gap),
+            file("report.html").contains(gap),
+            user.good("replay compare run run").contains(gap),
+        ];
+        assert_eq!(others, [table; 4], "{json:#}");
+        table
+    };
+    assert!(tells(), "no daily file");
+    tell_of(&user, "halved", "20250106", &[(FIRST, "1.0")]);
+    assert!(tells(), "a file of the day before tells nothing of the next");
+    // As a month's file is before the month is over.
+    tell_of(&user, "halved", "202501", &[(FIRST, "1.0")]);
+    assert!(tells(), "nor does one that ends before");
+    // Beside a month's file those of its days are left out.
+    std::fs::remove_file(user.path("halved/equities_bars_daily_202501.csv.gz")).unwrap();
+    tell_of(&user, "halved", "20250107", &[(SECOND, "1.0")]);
+    assert!(!tells(), "a fall of prices, and no split");
+    tell_of(&user, "halved", "20250107", &[(SECOND, "0.5")]);
+    assert!(!tells(), "a split that was told");
+}
+
+#[test]
+fn the_base_price_of_the_first_day_is_found_in_daily_files_of_the_days_before() {
+    let user = UserFolder::empty();
+    user.good(
+        "data sample --out data --instrument 7203.TSE --days 3 --seed 5 --trades-per-day 300",
+    );
+    let closed_at = |date: &str, close: &str| {
+        let path =
+            user.path("data").join(format!("equities_bars_daily_{}.csv.gz", date.replace('-', "")));
+        let row = format!("{date},72030,{close},{close},{close},{close},0,0,100,100,1.0\n");
+        write_packed(&path, &format!("Date,Code,O,H,L,C,UL,LL,Vo,Va,AdjFactor\n{row}"));
+    };
+    // Far from the sample's prices, so that it is seen which one counts.
+    closed_at(FIRST, "5000");
+    closed_at(SECOND, "6000");
+    let run = |start: &str| {
+        user.good(&format!(
+            "replay run buy-and-hold --data data --instrument 7203.TSE --quiet --start {start}"
+        ))
+    };
+    let text = run(SECOND);
+    let base =
+        "base price of 2025-01-07: 5000, of 2025-01-06 in equities_bars_daily_20250106.csv.gz";
+    assert!(text.contains(base), "{text}");
+    assert!(text.contains("lies outside 4000 to 6000"), "{text}");
+    let text = run("2025-01-08");
+    let base =
+        "base price of 2025-01-08: 6000, of 2025-01-07 in equities_bars_daily_20250107.csv.gz";
+    assert!(text.contains(base) && text.contains("lies outside 5000 to 7000"), "{text}");
+    // Without the later one the day's trades know the close.
+    std::fs::remove_file(user.path("data/equities_bars_daily_20250107.csv.gz")).unwrap();
+    let text = run("2025-01-08");
+    assert!(text.contains("of 2025-01-07 in equities_trades_202501.csv.gz"), "{text}");
 }

@@ -1,5 +1,5 @@
 //! The adjustment factors of daily bar files (`AdjFactor`): one row for each code and business day, with
-//! a trade or without. Only rows that change something are handed on.
+//! a trade or without. Rows that change nothing are handed on too: they tell that there was no split.
 
 use domain::adjustment::Adjustment;
 use domain::session;
@@ -15,12 +15,12 @@ use super::sequence_check::SequenceCheck;
 use super::text::{self, Lines};
 use super::{ProgressFn, ReadOptions, ReadSummary, Selection, refuse_too_many};
 
-/// A day on which shares of a code become others.
+/// A day of which it is known how many shares of a code become how many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FactorRow {
     /// Position of the code in the selection.
     pub code_index: usize,
-    /// The close of the ex-rights date, in nanoseconds since 1970 in UTC.
+    /// The close of the day, in nanoseconds since 1970 in UTC.
     pub ts_event: u64,
     /// How many shares become how many.
     pub adjustment: Adjustment,
@@ -52,7 +52,7 @@ impl ColumnSet for Column {
     }
 }
 
-/// Reads a daily bar file once and hands the adjustments of the selected codes to `sink`.
+/// Reads a daily bar file once and hands the factors of the selected codes to `sink`.
 ///
 /// # Errors
 /// [`DataError`] for the first fault of the columns in use, or when `progress` asks to stop.
@@ -69,7 +69,7 @@ pub fn read_factors(
     })
 }
 
-/// Turns lines into adjustments; lives as long as one file is read.
+/// Turns lines into factors; lives as long as one file is read.
 struct FactorReader<'a> {
     parts: Line<Column>,
     selection: &'a Selection,
@@ -115,12 +115,10 @@ impl<'a> FactorReader<'a> {
         let Some(adjustment) = adjustment else {
             return Err(self.parts.fault(Factor, CellProblem::Factor));
         };
-        if !adjustment.is_none() {
-            let date = self.parts.date;
-            let ts_event = date.midnight.wrapping_add(session::close_of(date.date));
-            self.delivered += 1;
-            (self.sink)(&FactorRow { code_index, ts_event, adjustment });
-        }
+        let date = self.parts.date;
+        let ts_event = date.midnight.wrapping_add(session::close_of(date.date));
+        self.delivered += 1;
+        (self.sink)(&FactorRow { code_index, ts_event, adjustment });
         Ok(())
     }
 }

@@ -1,16 +1,10 @@
 //! On which days samples trade.
 
-use domain::JstDate;
-use domain::session::is_usually_closed;
+use domain::{JstDate, holidays};
 
-/// Trading days from `start` on, without an end before the calendar's.
+/// Trading days from `start` on, by the rules of Japan's holidays, without an end before the calendar's.
 pub(super) fn trading_days(start: JstDate) -> impl Iterator<Item = JstDate> {
-    start.iter_days().filter(|date| is_trading_day(*date))
-}
-
-/// Whether samples trade on `date`. They need not know movable holidays.
-fn is_trading_day(date: JstDate) -> bool {
-    !is_usually_closed(date)
+    start.iter_days().filter(|date| !holidays::is_closed(*date))
 }
 
 #[cfg(test)]
@@ -19,8 +13,11 @@ mod tests {
 
     #[test]
     fn weekends_and_holidays_are_skipped() {
-        let start = "2024-12-27".parse().unwrap();
-        let days: Vec<_> = trading_days(start).take(4).map(|day| day.to_string()).collect();
-        assert_eq!(days, ["2024-12-27", "2024-12-30", "2025-01-06", "2025-01-07"]);
+        let days = |start: &str| -> Vec<String> {
+            trading_days(start.parse().unwrap()).take(4).map(|day| day.to_string()).collect()
+        };
+        assert_eq!(days("2024-12-27"), ["2024-12-27", "2024-12-30", "2025-01-06", "2025-01-07"]);
+        // Coming of Age Day moves from year to year.
+        assert_eq!(days("2025-01-10"), ["2025-01-10", "2025-01-14", "2025-01-15", "2025-01-16"]);
     }
 }

@@ -5,7 +5,7 @@
 //!
 //! | bytes | header field |
 //! |---|---|
-//! | 0..8 | `KMKTRADE`, `KMKBARSM` (minute bars), `KMKBARSD` (daily bars) or `KMKFACTR` (factors) |
+//! | 0..8 | `KMKTRADE`, `KMKBARSM` (minute bars), `KMKBARSD` (daily bars) or `KMKFACTD` (factors) |
 //! | 8..16 | format version |
 //! | 16..32 | xxh3-128 of the source file |
 //! | 32..40 | vendor code, three zeros |
@@ -45,7 +45,7 @@ const CHECKED_BYTES: usize = 256 << 10;
 pub(super) enum Kind {
     Trades,
     Bars(BarGranularity),
-    /// The adjustment factors of a daily bar file.
+    /// The adjustment factors of a daily bar file, those that change nothing too.
     Factors,
 }
 
@@ -55,7 +55,7 @@ impl Kind {
             Self::Trades => b"KMKTRADE",
             Self::Bars(BarGranularity::Minute) => b"KMKBARSM",
             Self::Bars(BarGranularity::Day) => b"KMKBARSD",
-            Self::Factors => b"KMKFACTR",
+            Self::Factors => b"KMKFACTD",
         }
     }
 
@@ -64,7 +64,7 @@ impl Kind {
             Self::Trades => "trades",
             Self::Bars(BarGranularity::Minute) => "minute",
             Self::Bars(BarGranularity::Day) => "daily",
-            Self::Factors => "factors",
+            Self::Factors => "factor-days",
         }
     }
 

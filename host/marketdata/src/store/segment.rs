@@ -82,7 +82,7 @@ pub struct Segment<const N: usize> {
 /// One code's rows of one trades file: timestamp, price, quantity.
 pub type TradeSegment = Segment<3>;
 
-/// One code's adjustments of one daily bar file: timestamp, new and old shares.
+/// One code's factors of one daily bar file: timestamp, new and old shares.
 pub type FactorSegment = Segment<2>;
 
 /// One code's rows of one bar file: timestamp, open, high, low, close, volume.
@@ -223,14 +223,20 @@ impl Segment<3> {
 }
 
 impl Segment<2> {
-    /// The days' closes and how many shares become how many, in the file's order.
-    pub fn adjustments(&self) -> impl Iterator<Item = (TsNanos, Adjustment)> {
+    /// The days' closes and how many shares become how many, of each day that the file tells, also
+    /// where nothing changes; in the file's order.
+    pub fn factors(&self) -> impl Iterator<Item = (TsNanos, Adjustment)> {
         let terms = self.columns.column::<u64>(1).iter();
         self.ts_event().iter().zip(terms).filter_map(|(ts_event, terms)| {
             // Both halves are 32 bits.
             let (new, old) = ((terms >> 32) as u32, *terms as u32);
             Some((TsNanos::from_nanos(*ts_event), Adjustment::from_terms(new, old)?))
         })
+    }
+
+    /// Those of [`Self::factors`] that change something.
+    pub fn adjustments(&self) -> impl Iterator<Item = (TsNanos, Adjustment)> {
+        self.factors().filter(|(_, adjustment)| !adjustment.is_none())
     }
 }
 

@@ -62,7 +62,7 @@ impl BarSink for Spill<6> {
 }
 
 impl Spill<2> {
-    /// Takes a day on which shares become others.
+    /// Takes a day's factor.
     pub(super) fn factor(&mut self, row: &FactorRow) {
         let (new, old) = row.adjustment.terms();
         self.push(row.code_index, [row.ts_event, u64::from(new) << 32 | u64::from(old)]);

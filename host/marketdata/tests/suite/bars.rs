@@ -269,6 +269,8 @@ fn adjustment_factors_are_read_and_cached() {
         let segments = store.load_factors(&file, &codes, &mut go_on).map_err(|e| e.to_string())?;
         let words = |segment: &marketdata::FactorSegment| {
             let rows = segment.adjustments().map(|(ts, adjustment)| format!("{ts} {adjustment}"));
+            // Days that change nothing are known too.
+            assert!(segment.factors().count() >= segment.adjustments().count());
             (rows.collect::<Vec<_>>(), segment.outcome().clone())
         };
         Ok::<_, String>(segments.iter().map(words).collect::<Vec<_>>())

@@ -1,11 +1,12 @@
-//! Splits between two days of a run (F12).
+//! Splits between two days of a run (F12), and other lots and price steps (F7).
 
 use domain::fault::Fault;
 use domain::session::TradingHours;
 use domain::strategy::{LogLevel, LogLine};
-use domain::{AccountEvent, AccountEventKind, Split, TsNanos};
+use domain::{AccountEvent, AccountEventKind, InstrumentIx, JstDate, Split, TsNanos};
 
 use super::Run;
+use crate::options::{ReplayOptions, UnitChange};
 
 impl Run<'_> {
     /// Takes in the splits whose date is not after the day that begins, before its open and its price
@@ -22,19 +23,14 @@ impl Run<'_> {
         if due.is_empty() || !self.started {
             return Ok(events);
         }
-        self.last_prices.tell(&mut self.exchange);
-        // What was due before the day keeps its own time.
-        self.run_due(TsNanos::from_nanos(hours.start.nanos().saturating_sub(1)))?;
-        self.now = hours.start;
+        self.go_to_start(hours)?;
         for ex_rights in due {
             let (instrument, adjustment) = (ex_rights.instrument, ex_rights.adjustment);
             let index = usize::from(instrument.0);
             let base = self.base_prices[index].map(|price| adjustment.price(price));
             self.base_prices[index] = base;
             let last_price = self.last_prices.adjust(ex_rights);
-            let ticks = self.listed[index].ticks;
-            let made = last_price.or(base);
-            self.split_prices[index] = made.map(|price| (price, ticks.nearest(price)));
+            self.split_prices[index] = last_price.or(base);
             let cash_paid = self.exchange.adjust(self.now, ex_rights);
             let quantity = self.exchange.account().held(instrument);
             let split = Split { adjustment, quantity, cash_paid, last_price };
@@ -52,6 +48,57 @@ impl Run<'_> {
         Ok(events)
     }
 
+    /// Takes in other lots and price steps from the day on that begins, before its open; tells whether
+    /// there were any.
+    pub(super) fn take_unit_changes(&mut self, hours: TradingHours) -> Result<bool, Box<Fault>> {
+        let due = self.unit_changes.partition_point(|change| change.date <= hours.date);
+        let (due, later) = self.unit_changes.split_at(due);
+        self.unit_changes = later;
+        if due.is_empty() {
+            return Ok(false);
+        }
+        if self.started {
+            self.go_to_start(hours)?;
+        }
+        for UnitChange { date, instrument, lot, ticks } in due.iter().copied() {
+            self.exchange.set_units(self.now, instrument, lot, ticks);
+            if self.started {
+                let id = &self.listed[usize::from(instrument.0)].id;
+                let message = format!("{id}: lot {lot}, ticks {ticks} from {date} on");
+                self.note(LogLevel::Info, message);
+            }
+        }
+        Ok(true)
+    }
+
+    /// The time becomes that of a day's begin, before its open.
+    fn go_to_start(&mut self, hours: TradingHours) -> Result<(), Box<Fault>> {
+        self.last_prices.tell(&mut self.exchange);
+        // What was due before the day keeps its own time.
+        self.run_due(TsNanos::from_nanos(hours.start.nanos().saturating_sub(1)))?;
+        self.now = hours.start;
+        Ok(())
+    }
+
+    /// Whether a split of what is held would be known, of every business day after its last trade up
+    /// to `date`.
+    pub(super) fn are_splits_known(
+        &self,
+        instrument: InstrumentIx,
+        date: JstDate,
+        options: &ReplayOptions,
+    ) -> bool {
+        if self.exchange.account().held(instrument) == 0 {
+            return true;
+        }
+        let Some(last) = self.last_prices.date_of(instrument) else { return true };
+        let known = options.split_dates_known.get(usize::from(instrument.0));
+        let is_known = |day: &JstDate| known.is_some_and(|days| days.binary_search(day).is_ok());
+        let days = last.iter_days().skip(1).take_while(|day| *day <= date);
+        let mut open = days.filter(|day| *day == date || options.calendar.is_business_day(*day));
+        open.all(|day| is_known(&day))
+    }
+
     /// Tells the strategy what happened to the account at the present instant, after what became of
     /// its orders, and does what it asks for.
     pub(super) fn tell_account_events(
@@ -61,9 +108,6 @@ impl Run<'_> {
         if events.is_empty() {
             return Ok(());
         }
-        // Orders go into the new day first, so that those which it ends are told too.
-        self.run_due(self.now)?;
-        self.deliver()?;
         self.push_portfolio();
         let actions = self.strategy.on_account_events(events)?;
         self.execute(actions);

@@ -374,3 +374,15 @@ fn f10_the_look_ahead_finds_the_bars_that_matter() {
     let late = late.send(market("O-1", Buy, 100));
     assert_eq!(late.exchange.next_bar_stop(&bars, 0, 4), 2, "the order arrives inside that bar");
 }
+
+#[test]
+fn only_a_bar_that_opens_outside_the_range_is_a_price_gap() {
+    let warned = |open, low| {
+        let bench = holding(100).day(7, 1_000);
+        let bench = bench.bar(Day, clock(7, "15:30"), [open, 1_000, low, 800], 1_000);
+        bench.exchange.gap_warnings()
+    };
+    assert_eq!(warned(1_000, 600), [""; 0], "it left the range later on");
+    let [warning] = &warned(600, 600)[..] else { panic!("the day began outside") };
+    assert!(warning.starts_with("PRICE GAP: 7203.TSE, 2025-01-07 15:30"), "{warning}");
+}

@@ -1,8 +1,8 @@
 //! Rule F7's prices: base price, daily range, reserves and ticks, from nothing but what has traded before.
 
-use crate::common::{Market, Script, changed, limit, lives, market, run, told, until};
-use domain::{InstrumentIx, JstDate, Money, OrderSide, TickTable, TimeInForce};
-use replay::{ReplayOptions, TickChange};
+use crate::common::{Market, Script, changed, limit, lives, market, run, stop, told, until};
+use domain::{InstrumentIx, JstDate, Money, OrderSide, Quantity, TickTable, TimeInForce};
+use replay::{ReplayOptions, UnitChange};
 
 use OrderSide::{Buy, Sell};
 
@@ -124,7 +124,8 @@ fn f7_a_trade_outside_the_range_widens_it_to_four_times_from_then_on() {
         result.totals.notes,
         [
             "7203.TSE, 2025-01-06 09:00:03.000000 JST: a trade at 1301 lies outside 700 to 1300: the \
-          range is 700 to 2200 from then on"
+          range is 700 to 2200 from then on",
+            "same-day round trips (F11): 0 orders were rejected"
         ]
     );
     let (_, beyond) = run(
@@ -171,16 +172,81 @@ fn f7_price_steps_change_on_their_day() {
         .trade(7, 2.0, "1000", 100);
     let date = JstDate::from_ymd_opt(2025, 1, 7).unwrap();
     let options = changed(|options| {
-        let ticks = TickTable::Normal;
-        options.tick_changes = vec![TickChange { date, instrument: InstrumentIx(0), ticks }];
+        let (lot, ticks) = (Quantity::new(100), TickTable::Normal);
+        options.unit_changes = vec![UnitChange { date, instrument: InstrumentIx(0), lot, ticks }];
     });
     let script = Script::default()
         .after(1, until(8, limit("O-1", Buy, 100, "900.5")))
-        .after(3, limit("O-2", Buy, 100, "900.5"));
-    let (result, _) = run(&trades, script, &options);
-    let prices: Vec<String> =
-        result.orders.iter().map(|order| order.request.price.unwrap().to_string()).collect();
-    assert_eq!(prices, ["900.5", "900"]);
+        .after(1, until(8, limit("O-2", Buy, 100, "900")))
+        .after(1, until(8, stop("O-3", Buy, 100, "1200.5")))
+        .after(3, limit("O-4", Buy, 100, "900.5"));
+    let (result, heard) = run(&trades, script, &options);
+    let prices: Vec<_> =
+        result.orders.iter().filter_map(|order| Some(order.request.price?.to_string())).collect();
+    assert_eq!(prices, ["900.5", "900", "900"]);
+    // Before the open; what is a price on both grids goes on.
+    let expired: Vec<_> = heard.iter().filter(|line| line.contains("EXPIRED")).collect();
+    assert_eq!(
+        expired,
+        [
+            "O-1 EXPIRED TICK_CHANGE t=-32400",
+            "O-3 EXPIRED TICK_CHANGE t=-32400",
+            "O-2 EXPIRED END_OF_DATA t=2",
+            "O-4 EXPIRED END_OF_DATA t=2",
+        ]
+    );
+    let log: Vec<_> = result.log.iter().map(|line| line.message.as_str()).collect();
+    assert_eq!(log, ["7203.TSE: lot 100, ticks normal from 2025-01-07 on"]);
+}
+
+/// A lot of 1,000 shares that becomes 100 on 7 January.
+fn smaller_lot(options: &mut ReplayOptions) {
+    options.instruments[0].lot = Quantity::new(1_000);
+    let date = JstDate::from_ymd_opt(2025, 1, 7).unwrap();
+    let (lot, ticks) = (Quantity::new(100), options.instruments[0].ticks);
+    options.unit_changes = vec![UnitChange { date, instrument: InstrumentIx(0), lot, ticks }];
+}
+
+#[test]
+fn f7_the_lot_is_that_of_the_day() {
+    let trades = Market::default()
+        .trade(6, 1.0, "1000", 5_000)
+        .trade(6, 2.0, "1000", 1_700)
+        .trade(6, 3.0, "1000", 900)
+        .trade(7, 1.0, "1000", 500)
+        .trade(7, 2.0, "1000", 350)
+        .trade(7, 3.0, "1000", 350);
+    let script = || {
+        Script::default()
+            .after(1, market("O-1", Buy, 2_000))
+            .after(1, market("O-2", Buy, 100))
+            .after(2, until(8, limit("O-3", Buy, 1_000, "900")))
+            .after(4, market("O-4", Sell, 500))
+            .after(4, until(8, limit("O-5", Buy, 100, "900")))
+    };
+    let (result, heard) = run(&trades, script(), &changed(smaller_lot));
+    let quiet = [" SUBMITTED", " ACCEPTED t"];
+    let heard: Vec<_> =
+        heard.iter().filter(|line| !quiet.iter().any(|word| line.contains(word))).collect();
+    assert_eq!(
+        heard,
+        [
+            "O-2 REJECTED VALIDATION_ERROR: QUANTITY: 100 is not a multiple of the lot 1000 t=1",
+            "O-1 PARTIALLY_FILLED 1000@1000 t=2",
+            "O-1 EXPIRED DAY t=23400",
+            "O-3 EXPIRED LOT_CHANGE t=-32400",
+            "O-4 PARTIALLY_FILLED 300@1000 t=2",
+            "O-4 FILLED 200@1000 t=3",
+            "O-5 EXPIRED END_OF_DATA t=3",
+        ]
+    );
+    for window in [7, 1_024] {
+        let options = changed(|options| {
+            smaller_lot(options);
+            options.window = window;
+        });
+        assert_eq!(run(&trades, script(), &options).0.totals.digest, result.totals.digest);
+    }
 }
 
 #[test]

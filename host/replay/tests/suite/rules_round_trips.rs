@@ -50,8 +50,14 @@ fn f11_buy_sell_buy_needs_other_money() {
     let trip = [(2, Buy, 100), (3, Sell, 100), (4, Buy, 100)];
     let told = hears(100_000, &trip);
     assert_eq!(told[..2], ["O-1 FILLED 100@1000 t=30", "O-2 FILLED 100@1000 t=40"]);
-    is_rejected(&told, 2, "100000 yen are from today's sale of shares bought today");
-    is_rejected(&hears(199_999, &trip), 2, "1 yen less are free besides");
+    let why = "because 100000 yen are from today's sale of its shares that were bought today";
+    let pays = |yen: u64| {
+        format!(
+            "the order needs up to 100000 yen, and {yen} yen can pay for this issue today, {why}"
+        )
+    };
+    is_rejected(&told, 2, &pays(0));
+    is_rejected(&hears(199_999, &trip), 2, &pays(99_999));
     assert_eq!(hears(200_000, &trip)[2], "O-3 FILLED 100@1000 t=50", "other cash is free");
 }
 
@@ -102,7 +108,11 @@ fn f11_shares_held_from_before_are_sold_first_and_are_free() {
     assert_eq!(told[3], "O-4 FILLED 200@1000 t=50");
     assert_eq!(told[4], "O-5 FILLED 100@1000 t=60");
     is_rejected(&told, 5, "200 of 200 shares");
-    is_rejected(&told, 6, "100000 yen are from today's sale");
+    is_rejected(
+        &told,
+        6,
+        "0 yen can pay for this issue today, because 100000 yen are from today's",
+    );
 }
 
 #[test]
@@ -136,7 +146,11 @@ fn f11_a_change_is_checked_like_an_order_and_a_cheaper_one_never_rejected() {
     };
     // 180,000 are reserved at first, up to 130,000 for the market order.
     let hears = |quantity| told_with(&two_days(), script(quantity), 310_000);
-    is_rejected(&hears(300), 2, "100000 yen are from today's sale");
+    is_rejected(
+        &hears(300),
+        2,
+        "the order needs up to 270000 yen, and 210000 yen can pay for this issue",
+    );
     assert_eq!(hears(100)[2], "O-1 ACCEPTED updated t=40");
 }
 

@@ -2,8 +2,8 @@
 
 use crate::common::{Market, Script, changed, limit, market, run, until};
 use domain::adjustment::{Adjustment, ExRights};
-use domain::{InstrumentIx, JstDate, Money, OrderSide, Price};
-use replay::ReplayOptions;
+use domain::{InstrumentIx, JstDate, Money, OrderSide, Price, Quantity, Random, TickTable};
+use replay::{ReplayOptions, UnitChange};
 use results::summary::Summary;
 
 use OrderSide::{Buy, Sell};
@@ -94,7 +94,7 @@ fn f12_the_rest_of_a_reverse_split_is_paid_in_cash() {
     let bought = |shares, lot| {
         let options = changed(|options| {
             split(7, "10")(options);
-            options.instruments[0].lot = domain::Quantity::new(lot);
+            options.instruments[0].lot = Quantity::new(lot);
         });
         run(&trades, Script::default().after(1, market("O-1", Buy, shares)), &options).0
     };
@@ -138,7 +138,7 @@ fn f12_cash_for_a_rest_is_told() {
         .trade(7, 1.0, "1010", 900);
     let options = changed(|options| {
         split(7, "10")(options);
-        options.instruments[0].lot = domain::Quantity::new(5);
+        options.instruments[0].lot = Quantity::new(5);
     });
     let script = Script::default().after(1, market("O-1", Buy, 105));
     let (_, told) = run(&trades, script, &options);
@@ -187,7 +187,136 @@ fn a_price_gap_with_a_position_warns_in_the_results() {
     let [warning] = &result.totals.warnings[..] else { panic!("{:?}", result.totals.warnings) };
     assert!(warning.starts_with("PRICE GAP: 7203.TSE, 2025-01-07"), "{warning}");
     assert!(warning.contains("a trade at 501 lies outside"), "{warning}");
-    assert!(warning.ends_with("with 200 shares held: a split without the vendor's daily files looks so, and profit and loss are then wrong"), "{warning}");
+    let why = "with 200 shares held over night: a split that no daily file of the vendor tells looks so, \
+               and profit and loss are then wrong";
+    assert!(warning.ends_with(why), "{warning}");
     let (flat, _) = run(&halved(), Script::default(), &changed(|_| {}));
     assert!(flat.totals.warnings.is_empty(), "nothing is held");
+}
+
+/// What a run says of price gaps with 200 shares held from the first day on.
+fn warnings(trades: &Market, change: impl FnOnce(&mut ReplayOptions)) -> Vec<String> {
+    let script = Script::default().after(1, market("O-1", Buy, 200));
+    run(trades, script, &changed(change)).0.totals.warnings
+}
+
+#[test]
+fn a_range_that_is_left_inside_a_day_is_no_price_gap() {
+    let first = Market::default().trade(6, 1.0, "1000", 500).trade(6, 2.0, "1000", 500);
+    let later = first.clone().trade(6, 3.0, "2000", 500).trade(7, 1.0, "2000", 500);
+    assert_eq!(warnings(&later, |_| {}), [""; 0]);
+    let opens_inside = first.clone().trade(7, 1.0, "1000", 500).trade(7, 2.0, "500", 500);
+    assert_eq!(warnings(&opens_inside, |_| {}), [""; 0]);
+    let opens_outside = first.trade(7, 1.0, "500", 500).trade(7, 2.0, "2500", 500);
+    assert_eq!(warnings(&opens_outside, |_| {}).len(), 1, "and only once");
+}
+
+#[test]
+fn a_day_whose_factor_is_known_has_no_price_gap() {
+    let day = |day: u32| JstDate::from_ymd_opt(2025, 1, day).unwrap();
+    let known = |days: &[u32]| {
+        let dates = days.iter().map(|of| day(*of)).collect();
+        move |options: &mut ReplayOptions| options.split_dates_known = vec![dates]
+    };
+    assert_eq!(warnings(&halved(), known(&[7])), [""; 0]);
+    assert_eq!(warnings(&halved(), known(&[6, 8])).len(), 1, "of other days");
+    // Nothing trades on Tuesday the 7th, where the split may have been.
+    let trades = Market::default()
+        .trade(6, 1.0, "1000", 500)
+        .trade(6, 2.0, "1000", 500)
+        .trade(8, 1.0, "500", 500);
+    assert_eq!(warnings(&trades, known(&[8])).len(), 1);
+    assert_eq!(warnings(&trades, known(&[7, 8])), [""; 0]);
+    // From Friday over a holiday to Tuesday.
+    let trades = Market::default()
+        .trade(10, 1.0, "1000", 500)
+        .trade(10, 2.0, "1000", 500)
+        .trade(14, 1.0, "500", 500);
+    assert_eq!(warnings(&trades, known(&[14])), [""; 0], "there was no day between");
+}
+
+#[test]
+fn f12_the_base_price_is_rounded_to_the_steps_of_its_day() {
+    // 333.3333 is 333 with the steps that the issue has from the ex-date on, and not 333.5.
+    let trades = Market::default()
+        .trade(6, 1.0, "1000", 500)
+        .trade(7, 1.0, "334", 500)
+        .trade(7, 2.0, "334", 500)
+        .trade(7, 3.0, "334", 500);
+    let hears = |price| {
+        let options = changed(|options| {
+            split(7, "0.33333333")(options);
+            let date = JstDate::from_ymd_opt(2025, 1, 7).unwrap();
+            let (lot, ticks) = (Quantity::new(100), TickTable::Normal);
+            let instrument = InstrumentIx(0);
+            options.unit_changes = vec![UnitChange { date, instrument, lot, ticks }];
+        });
+        let script = Script::default().after(2, limit("O-1", Buy, 100, price));
+        run(&trades, script, &options).1.last().unwrap().clone()
+    };
+    assert_eq!(hears("413"), "O-1 FILLED 100@334 t=2");
+    assert!(hears("414").contains("PRICE_LIMIT: 414 is outside the day's range 253 to 413"));
+}
+
+#[test]
+fn f12_a_reverse_split_comes_with_a_smaller_lot() {
+    // As most issues did until October 2018: ten shares become one, and the lot 100 instead of 1,000.
+    let trades = Market::default()
+        .trade(6, 1.0, "100", 5_000)
+        .trade(6, 2.0, "100", 5_000)
+        .trade(7, 1.0, "1000", 500)
+        .trade(7, 2.0, "1010", 500);
+    let options = changed(|options| {
+        split(7, "10")(options);
+        options.instruments[0].lot = Quantity::new(1_000);
+        let date = JstDate::from_ymd_opt(2025, 1, 7).unwrap();
+        let (lot, ticks) = (Quantity::new(100), options.instruments[0].ticks);
+        options.unit_changes = vec![UnitChange { date, instrument: InstrumentIx(0), lot, ticks }];
+    });
+    let script = Script::default()
+        .after(1, market("O-1", Buy, 2_000))
+        .after(2, until(8, limit("O-2", Buy, 1_000, "90")))
+        .after(3, market("O-3", Sell, 200));
+    let (result, told) = run(&trades, script, &options);
+    assert!(told.contains(&"O-2 EXPIRED EX_RIGHTS t=-32400".to_owned()), "{told:#?}");
+    assert_eq!(told.last().unwrap(), "O-3 FILLED 200@1010 t=2");
+    assert_eq!(result.totals.realised_pnl, Money::from_yen(2_000));
+}
+
+#[test]
+fn f12_equity_does_not_jump_with_a_split_whatever_its_terms() {
+    let (mut paid, mut reverse) = (0, 0);
+    for seed in 0..300 {
+        let mut random = Random::new(&[seed, 12]);
+        let terms = [10, 1_000][random.place(2)];
+        let (new, old) = (1 + random.below(terms), 1 + random.below(terms));
+        let factor = format!("{:.8}", old as f64 / new as f64);
+        let adjustment = Adjustment::of_price_factor(&factor).unwrap();
+        let price = Price::from_units(5_000 * (200 + random.below(4_000)) as i64);
+        let shares = 1 + random.below(3_000);
+        let after = adjustment.price(price);
+        let trades = Market::default()
+            .trade(6, 1.0, &price.to_string(), 10_000)
+            .trade(6, 2.0, &price.to_string(), 10_000)
+            .trade(7, 1.0, &after.to_string(), 10_000);
+        let options = changed(|options| {
+            split(7, &factor)(options);
+            options.instruments[0].lot = Quantity::new(1);
+            options.base_prices = vec![Some(price)];
+        });
+        let (result, _) =
+            run(&trades, Script::default().after(1, market("O-1", Buy, shares)), &options);
+        assert_eq!(result.totals.fill_count, 1, "seed {seed}");
+        let equity: Vec<Money> = result.equity.iter().map(|row| row.equity).collect();
+        let [before, .., on_ex_date] = equity[..] else { panic!("seed {seed}: {equity:?}") };
+        // The price is rounded by half a unit for each share, and the cash for a rest is cut off.
+        let most = result.totals.position_end / 2 + 2;
+        let jump = (on_ex_date - before).units().abs();
+        let what = format!("seed {seed}: {shares} at {price}, {adjustment} ({factor})");
+        assert!(jump <= most, "{what}: {before} before, {on_ex_date} after");
+        assert_eq!(result.totals.warnings, [""; 0], "{what}");
+        paid += usize::from(adjustment.shares(shares as i64).rest > 0);
+        reverse += usize::from(old > new);
+    }
+    assert!(paid > 50 && reverse > 50, "{paid} with a rest, {reverse} reverse");
 }

@@ -47,6 +47,8 @@ pub struct RunOverview {
     pub cash_start: String,
     /// What a reader must be told of its execution model.
     pub warning: Option<String>,
+    /// What the exchange and the account left out; empty where its manifest says nothing.
+    pub not_modelled: String,
 }
 
 /// One line of a comparison.
@@ -96,6 +98,18 @@ impl Comparison {
         Ok(made)
     }
 
+    /// What the runs' exchange left out, each text once.
+    #[must_use]
+    pub fn not_modelled(&self) -> Vec<&str> {
+        let mut texts: Vec<&str> = Vec::new();
+        for run in &self.runs {
+            if !run.not_modelled.is_empty() && !texts.contains(&run.not_modelled.as_str()) {
+                texts.push(&run.not_modelled);
+            }
+        }
+        texts
+    }
+
     /// Writes the page that overlays the equity.
     ///
     /// # Errors
@@ -122,6 +136,7 @@ impl RunOverview {
             status: text(&manifest["status"]),
             cash_start: text(&summary["cash_start"]),
             warning: manifest["warning"].as_str().map(str::to_owned),
+            not_modelled: text(&manifest["rules"]["NOT MODELLED"]),
         }
     }
 }

@@ -429,6 +429,15 @@ function madeFrom() {
   add("kumiki", String(MADE_FROM.kumiki_version));
 }
 
+// The exchange's rules, and what it leaves out.
+function rules() {
+  for (const [name, text] of Object.entries(MANIFEST.rules)) {
+    const box = element("div");
+    box.append(element("dt", name), element("dd", text));
+    byId("rules").append(box);
+  }
+}
+
 // The parameters of the exchange, a line each.
 function model(parameters, add) {
   for (const [name, value] of Object.entries(parameters)) {
@@ -448,3 +457,4 @@ byId("more").addEventListener("click", () => { order.shown += PAGE * 4; runsTabl
 runsTable();
 luckTable();
 madeFrom();
+rules();

@@ -204,7 +204,8 @@ pub(crate) fn options() -> ReplayOptions {
         folder_bytes_max: domain::GuestLimit::Folder.default_value(),
         folder_bytes_per_day: domain::GuestLimit::FolderDay.default_value(),
         base_prices: vec![Some(Price::from_yen(1_000)); 4],
-        tick_changes: vec![],
+        unit_changes: vec![],
+        split_dates_known: vec![],
         calendar: ExchangeCalendar::default(),
     }
 }

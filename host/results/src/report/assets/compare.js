@@ -103,6 +103,14 @@ function statisticsTable({ runs, statistics: lines }, definitions) {
   byId("statistics").append(table("Statistics", runs, rows));
 }
 
+/** What the exchange left out, each text once. */
+function notModelled({ runs }) {
+  const texts = [...new Set(runs.map((run) => run.not_modelled))].filter((text) => text !== "");
+  if (texts.length === 0) return;
+  byId("not-modelled").hidden = false;
+  byId("not-modelled").append(...texts.map((text) => el("p", "", text)));
+}
+
 function main({ comparison, definitions, curves }) {
   const { runs } = comparison;
   byId("subtitle").append(...runs.map((run, place) => el("span", "run", chip(place), ` ${run.folder} (${run.strategy}, ${run.status})`)));
@@ -115,6 +123,7 @@ function main({ comparison, definitions, curves }) {
   chart(comparison, curves);
   differences(comparison);
   statisticsTable(comparison, definitions);
+  notModelled(comparison);
 }
 
 main(DATA);
