@@ -65,7 +65,7 @@ pub use number::{Money, NumberError, Price, Quantity};
 pub use params::{ParamError, Params};
 pub use runner::{Action, Runner, TradeSlices};
 pub use strategy::Strategy;
-pub use trades::Trades;
+pub use trades::{PRICES_AHEAD_MAX, Trades};
 
 /// Everything that a strategy needs.
 pub mod prelude {

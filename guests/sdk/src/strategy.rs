@@ -30,8 +30,8 @@ pub trait Strategy: Sized {
     /// Trades happened, one after the other. Unless written, each goes to [`Strategy::on_trade_tick`].
     ///
     /// A strategy that does little for each trade may take them here in a loop of its own, which saves
-    /// the call for each: [`Trades::next`] gives them until it has asked for something. It takes at
-    /// least one. In live trading and in strict replays trades come one by one to `on_trade_tick`
+    /// the call for each: [`Trades::next`] gives them until it has asked for something, and
+    /// [`Trades::prices`] many prices at once. It takes at least one. In live trading and in strict replays trades come one by one to `on_trade_tick`
     /// alone, so both must do the same.
     fn on_trade_ticks(&mut self, context: &mut Context, trades: &mut Trades<'_>) {
         while let Some(trade) = trades.next(context) {

@@ -6,6 +6,10 @@ use crate::model::{InstrumentIx, Timestamp, Trade};
 use crate::number::{Price, Quantity};
 use crate::runner::TradeSlices;
 
+/// Prices that [`Trades::prices`] gives at most: those after the one at which a strategy asks for
+/// something are looked at again.
+pub const PRICES_AHEAD_MAX: usize = 64;
+
 /// Trades that a strategy may take one after the other, for [`crate::Strategy::on_trade_ticks`]. There
 /// is no next one once it has asked for something: that is done before it sees more.
 #[derive(Debug)]
@@ -45,38 +49,36 @@ impl<'a> Trades<'a> {
         Some(trade)
     }
 
-    /// Takes trades of an instrument up to the first that is wanted, which it gives: the loop for a
-    /// strategy that does little for each trade and seldom asks for something. `None` where the trades,
-    /// or those of this instrument, end before.
-    #[inline]
-    pub fn find(
-        &mut self,
-        context: &mut Context,
-        instrument: InstrumentIx,
-        mut is_wanted: impl FnMut(&Trade) -> bool,
-    ) -> Option<Trade> {
-        if !context.actions.is_empty() {
-            return None;
+    /// The prices of the next trades as far as they are of the same instrument as the next one, in
+    /// 1/10,000 yen, at most [`PRICES_AHEAD_MAX`]: for a strategy that does little for each price. It
+    /// tells with [`Trades::take`] how many it has handled. Empty where there is no next trade.
+    pub fn prices(&self) -> &'a [i64] {
+        let rows = self.next..self.rows.price.len().min(self.next + PRICES_AHEAD_MAX);
+        let (prices, instruments) = (&self.rows.price[rows.clone()], &self.rows.instrument[rows]);
+        let Some(first) = instruments.first() else { return prices };
+        // A panic tells the time of the first of them.
+        host::set_now(Timestamp(self.rows.ts_event[self.next]));
+        // Almost always all are of one instrument: that is seen without a branch for each.
+        let differ = instruments.iter().fold(0, |differ, one| differ | (one ^ first));
+        if differ == 0 {
+            return prices;
         }
-        // Cut once more, so that the loop needs no bounds checks; and the place is kept in it.
-        let rows = self.rows.up_to(self.rows.ts_event.len());
-        let mut next = self.next;
-        let mut found = None;
-        while next < rows.ts_event.len() && rows.instrument[next] == instrument.0 {
-            let trade = rows.trade(next);
-            next += 1;
-            // A panic tells it.
-            host::set_now(trade.ts_event);
-            if is_wanted(&trade) {
-                found = Some(trade);
-                break;
-            }
+        let same = instruments.iter().take_while(|one| *one == first).count();
+        &prices[..same]
+    }
+
+    /// Takes the next `count` trades, of which [`Trades::prices`] gave the prices. The time of the last
+    /// one is the context's from now on.
+    ///
+    /// # Panics
+    /// When there are not so many, or something was asked for before.
+    pub fn take(&mut self, context: &mut Context, count: usize) {
+        assert!(context.actions.is_empty(), "trades after an action are taken later");
+        let end = self.next + count;
+        if let Some(last) = self.rows.ts_event[self.next..end].last() {
+            context.set_now(Timestamp(*last));
         }
-        if next > self.next {
-            context.set_now(Timestamp(rows.ts_event[next - 1]));
-        }
-        self.next = next;
-        found
+        self.next = end;
     }
 }
 

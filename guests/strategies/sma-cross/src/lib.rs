@@ -2,6 +2,7 @@
 //! the last `slow`, else flat; each instrument by itself. Prices are those of trades, or the closes
 //! of bars. Integers only.
 
+use std::cell::Cell;
 use std::cmp::Ordering;
 
 use kumiki_sdk::prelude::*;
@@ -46,7 +47,7 @@ struct Averages {
 }
 
 /// What changes with each price: a few numbers, which a loop over many prices keeps at hand.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Sums {
     fast: usize,
     slow: usize,
@@ -142,6 +143,55 @@ impl Averages {
         self.sums.push(&mut self.prices, scaled(price, self.scale))
     }
 
+    /// Takes in prices up to the one after which the averages stand as awaited. Tells how many, and
+    /// whether they do.
+    fn follow(&mut self, prices: &[i64], awaited: Option<Ordering>) -> (usize, bool) {
+        let mut taken = 0;
+        while let Some(rest) = prices.get(taken..).filter(|rest| !rest.is_empty()) {
+            let (more, found) = match awaited {
+                _ if self.sums.missing > 0 => {
+                    let stand = self.push(rest[0]);
+                    (1, stand.is_some() && stand == awaited)
+                }
+                Some(Ordering::Greater) => self.run(rest, |stand| stand == Ordering::Greater),
+                Some(Ordering::Less) => self.run(rest, |stand| stand == Ordering::Less),
+                Some(Ordering::Equal) | None => self.run(rest, |_| false),
+            };
+            taken += more;
+            if found {
+                return (taken, true);
+            }
+        }
+        (taken, false)
+    }
+
+    /// The loop over many prices, up to the end of the ring at most. It has no bounds checks, and its
+    /// numbers stay in registers.
+    #[inline]
+    fn run(&mut self, prices: &[i64], is_awaited: impl Fn(Ordering) -> bool) -> (usize, bool) {
+        let (mut sums, scale) = (self.sums, self.scale);
+        let room = sums.slow - sums.oldest.max(sums.leaves_fast);
+        let prices = &prices[..room.min(prices.len())];
+        // What is written at one place is read at the other one later.
+        let ring = Cell::from_mut(&mut *self.prices).as_slice_of_cells();
+        let oldest = &ring[sums.oldest..][..prices.len()];
+        let leaves_fast = &ring[sums.leaves_fast..][..prices.len()];
+        let (mut taken, mut found) = (0, false);
+        for ((price, oldest), leaves_fast) in prices.iter().zip(oldest).zip(leaves_fast) {
+            let price = scaled(*price, scale);
+            sums.add(price, leaves_fast.get(), oldest.replace(price));
+            taken += 1;
+            if is_awaited(sums.compare()) {
+                found = true;
+                break;
+            }
+        }
+        (sums.oldest, sums.leaves_fast) =
+            (sums.after(sums.oldest, taken), sums.after(sums.leaves_fast, taken));
+        self.sums = sums;
+        (taken, found)
+    }
+
     /// Whether no order of this side was rejected on this day; it is the last one sent then.
     fn may_send(&mut self, side: Side, now: Timestamp) -> bool {
         let rejected_on = match side {
@@ -194,18 +244,14 @@ impl Averages {
 impl Sums {
     /// Takes in a price; tells whether the fast average stands above (`Greater`) or below (`Less`) the
     /// slow one then, once `slow` prices were seen.
-    #[expect(clippy::inline_always, reason = "in a loop the numbers stay in registers only so")]
-    #[inline(always)]
+    #[inline]
     fn push(&mut self, prices: &mut [i64], price: i64) -> Option<Ordering> {
         // Slots not written yet hold 0, so the sums need no special case at the start.
-        // Sums of prices of shares do not come near the end of 64 bits; wrapped, they would still be
-        // exact again once the prices that wrapped them have left.
         let (fast, slow) = (prices[self.leaves_fast], prices[self.oldest]);
-        self.sum_fast = self.sum_fast.wrapping_add(price.wrapping_sub(fast));
-        self.sum_slow = self.sum_slow.wrapping_add(price.wrapping_sub(slow));
         prices[self.oldest] = price;
-        self.oldest = self.after(self.oldest);
-        self.leaves_fast = self.after(self.leaves_fast);
+        self.add(price, fast, slow);
+        self.oldest = self.after(self.oldest, 1);
+        self.leaves_fast = self.after(self.leaves_fast, 1);
         if self.missing > 0 {
             self.missing -= 1;
             if self.missing > 0 {
@@ -215,11 +261,20 @@ impl Sums {
         Some(self.compare())
     }
 
-    /// The place after another one, around the end.
+    /// Takes in a price in place of those that leave the averages.
     #[inline]
-    fn after(&self, place: usize) -> usize {
+    fn add(&mut self, price: i64, leaves_fast: i64, leaves_slow: i64) {
+        // Sums of prices of shares do not come near the end of 64 bits; wrapped, they would still be
+        // exact again once the prices that wrapped them have left.
+        self.sum_fast = self.sum_fast.wrapping_add(price.wrapping_sub(leaves_fast));
+        self.sum_slow = self.sum_slow.wrapping_add(price.wrapping_sub(leaves_slow));
+    }
+
+    /// The place so many places after another one, around the end.
+    #[inline]
+    fn after(&self, place: usize, places: usize) -> usize {
         // There are at most `LENGTH_MAX` places.
-        let next = place.wrapping_add(1);
+        let next = place.wrapping_add(places);
         if next == self.slow { 0 } else { next }
     }
 
@@ -273,14 +328,9 @@ impl Strategy for SmaCross {
     fn on_trade_ticks(&mut self, context: &mut Context, trades: &mut Trades<'_>) {
         let Some(instrument) = trades.instrument() else { return };
         let awaited = awaited(context, instrument);
-        let averages = self.averages(instrument);
-        let (mut sums, scale) = (averages.sums, averages.scale);
-        let found = trades.find(context, instrument, |trade| {
-            let stand = sums.push(&mut averages.prices, scaled(trade.price.units(), scale));
-            stand.is_some() && stand == awaited
-        });
-        averages.sums = sums;
-        if found.is_some() {
+        let (taken, found) = self.averages(instrument).follow(trades.prices(), awaited);
+        trades.take(context, taken);
+        if found {
             self.send(context, instrument);
         }
     }
@@ -461,6 +511,33 @@ mod tests {
             let last = |count: usize| prices[..=index].iter().rev().take(count).sum::<i64>();
             let sums = averages.sums;
             assert_eq!((sums.sum_fast, sums.sum_slow), (last(3), last(7)));
+        }
+    }
+
+    #[test]
+    fn many_prices_at_once_are_the_same_as_one_by_one() {
+        let prices: Vec<i64> = (0..500_i64).map(|step| 1_000 + step * step * 7_919 % 613).collect();
+        for (fast, slow) in [(1, 2), (2, 3), (3, 7), (6, 7), (20, 100), (1, 499)] {
+            for awaited in [None, Some(Ordering::Greater), Some(Ordering::Less)] {
+                for piece in [1, 2, 7, 64, 500] {
+                    let (mut many, mut one) =
+                        (Averages::new(fast, slow), Averages::new(fast, slow));
+                    let mut begin = 0;
+                    while begin < prices.len() {
+                        let ahead = &prices[begin..prices.len().min(begin + piece)];
+                        let (taken, found) = many.follow(ahead, awaited);
+                        let stands = ahead[..taken].iter().map(|price| one.push(*price));
+                        let awaits = |stand: Option<Ordering>| stand.is_some() && stand == awaited;
+                        let wanted: Vec<bool> = stands.map(awaits).collect();
+                        let (last, before) = wanted.split_last().expect("it takes one at least");
+                        assert_eq!((*last, before.contains(&true)), (found, false));
+                        assert!(found || taken == ahead.len());
+                        assert_eq!(many.sums, one.sums, "{fast} {slow} {awaited:?} {piece}");
+                        begin += taken;
+                    }
+                    assert_eq!(many.prices, one.prices);
+                }
+            }
         }
     }
 
