@@ -105,3 +105,60 @@ impl<'a> TradeSlices<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Order, Side};
+
+    /// One hundred trades at rising times and prices; those from the 80th on are of another instrument.
+    fn with_trades(act: impl FnOnce(&mut Context, &mut Trades<'_>)) {
+        let ts_event: Vec<u64> = (0..100).map(|row| 1_000 + row).collect();
+        let instrument: Vec<u16> = (0..100).map(|row| u16::from(row >= 80)).collect();
+        let price: Vec<i64> = (0..100).collect();
+        let quantity = vec![100; 100];
+        let rows = TradeSlices {
+            ts_event: &ts_event,
+            instrument: &instrument,
+            price: &price,
+            quantity: &quantity,
+        };
+        let instruments = ["A.TSE", "B.TSE"].map(|id| crate::Instrument {
+            id: id.to_owned(),
+            lot: Quantity::new(100),
+            ticks: Vec::new(),
+        });
+        act(&mut Context::new(instruments.into()), &mut Trades::new(rows, 10, 90));
+    }
+
+    #[test]
+    fn prices_end_with_their_instrument_and_with_the_limit() {
+        with_trades(|context, trades| {
+            assert_eq!(trades.prices(), (10..10 + PRICES_AHEAD_MAX as i64).collect::<Vec<_>>());
+            trades.take(context, 30);
+            assert_eq!((trades.row(), context.now()), (40, Timestamp(1_039)));
+            assert_eq!(trades.prices(), (40..80).collect::<Vec<_>>());
+            trades.take(context, 40);
+            assert_eq!(trades.instrument(), Some(InstrumentIx(1)));
+            assert_eq!(trades.prices(), (80..90).collect::<Vec<_>>());
+            trades.take(context, 10);
+            assert_eq!((trades.instrument(), trades.prices().len()), (None, 0));
+            assert_eq!(trades.next(context), None);
+        });
+    }
+
+    #[test]
+    fn nothing_follows_what_was_asked_for() {
+        with_trades(|context, trades| {
+            let first = trades.next(context).unwrap();
+            assert_eq!(
+                (first.row, first.ts_event, context.now()),
+                (10, Timestamp(1_010), Timestamp(1_010))
+            );
+            let order = Order::market(InstrumentIx(0), Side::Buy, Quantity::new(100));
+            context.submit(order);
+            assert_eq!(trades.next(context), None);
+            assert_eq!(trades.row(), 11);
+        });
+    }
+}

@@ -106,6 +106,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Update(update) => update::run(update),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),
+        Command::Strategy(StrategyCommand::Compile) => strategy::compile(),
         Command::Strategy(StrategyCommand::Limits(limits)) => strategy::limits(limits),
         Command::Schemas(schemas) => schemas::run(schemas),
     }
