@@ -1,6 +1,6 @@
 //! Builds and calls the `kumiki` program.
 
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 use anyhow::Result;
 
@@ -9,7 +9,8 @@ use crate::{heavy, process};
 
 /// Compiles the program.
 pub(crate) fn build(project: &Project) -> Result<()> {
-    process::run(project.cargo().args(["build", "--release", "-p", "cli"]))
+    process::run(project.cargo().args(["build", "--release", "-p", "cli"]))?;
+    compile_strategies(project)
 }
 
 /// Compiles what replays: the whole program where DuckDB is compiled already, else one without its
@@ -20,7 +21,17 @@ pub(crate) fn build_for_replay(project: &Project) -> Result<bool> {
     }
     let mut command = project.cargo();
     command.args(["build", "--release", "-p", "cli", "--no-default-features"]);
-    process::run(&mut command).map(|()| false)
+    process::run(&mut command)?;
+    compile_strategies(project).map(|()| false)
+}
+
+/// Compiles the strategies that were built before: what the program finds beside itself then needs no
+/// compiling at its first run.
+fn compile_strategies(project: &Project) -> Result<()> {
+    let mut compile = program(project);
+    // The names of the strategies are for a terminal; our output belongs to others.
+    compile.args(["strategy", "compile"]).stdout(Stdio::null());
+    process::run(&mut compile)
 }
 
 /// The program, in the project's folder.

@@ -20,9 +20,14 @@ struct Free {
 }
 
 /// The lists of free blocks, by class.
-pub(crate) struct Pools {
+struct Pools {
     free: UnsafeCell<[*mut Free; CLASSES]>,
 }
+
+/// The memory of this component.
+#[cfg(target_arch = "wasm32")]
+#[global_allocator]
+static MEMORY: Pools = Pools::new();
 
 // SAFETY: a component has one thread; this module is not there for targets with more.
 unsafe impl Sync for Pools {}
@@ -38,7 +43,7 @@ const fn class_of(layout: Layout) -> Option<usize> {
 }
 
 impl Pools {
-    pub(crate) const fn new() -> Self {
+    const fn new() -> Self {
         Self { free: UnsafeCell::new([ptr::null_mut(); CLASSES]) }
     }
 
@@ -66,6 +71,37 @@ impl Pools {
         unsafe { (*self.free.get())[class] = next };
         chunk
     }
+}
+
+/// What the host calls for the memory of what it hands over, by the rules of the canonical ABI: once
+/// for each list and each text. It stands in for the one of the generated bindings, which goes
+/// through four functions to get here.
+///
+/// # Safety
+/// `old` is null, or a block of `old_size` bytes of that alignment that this allocator gave.
+#[cfg(target_arch = "wasm32")]
+#[unsafe(no_mangle)]
+unsafe extern "C" fn cabi_realloc(
+    old: *mut u8,
+    old_size: usize,
+    alignment: usize,
+    size: usize,
+) -> *mut u8 {
+    // SAFETY: the host names alignments of the canonical ABI, and sizes that it could use.
+    let layout = |size| unsafe { Layout::from_size_align_unchecked(size, alignment) };
+    // SAFETY: as the caller promises.
+    let block = unsafe {
+        match (old_size, size) {
+            (0, 0) => return alignment as *mut u8,
+            (0, size) => MEMORY.alloc(layout(size)),
+            (old_size, size) => MEMORY.realloc(old, layout(old_size), size),
+        }
+    };
+    if block.is_null() {
+        // The host must not get a place that is none.
+        std::process::abort();
+    }
+    block
 }
 
 // SAFETY: blocks of a class have at least the bytes of its layouts and their alignment, and each is

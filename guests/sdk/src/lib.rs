@@ -34,7 +34,10 @@
 //! needed one could not be tested. Integers only: [`Price`], [`Quantity`] and [`Money`] are exact.
 //! Test a strategy's logic without wasm with [`testing::TestHost`].
 
-#[cfg(any(test, all(target_arch = "wasm32", not(target_feature = "atomics"))))]
+#[cfg(any(
+    test,
+    all(feature = "allocator", target_arch = "wasm32", not(target_feature = "atomics"))
+))]
 #[expect(unsafe_code, reason = "an allocator hands out memory")]
 mod allocator;
 mod context;
@@ -46,6 +49,7 @@ mod runner;
 mod strategy;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod testing;
+mod trades;
 #[cfg(target_arch = "wasm32")]
 #[doc(hidden)]
 pub mod wasm;
@@ -61,13 +65,14 @@ pub use number::{Money, NumberError, Price, Quantity};
 pub use params::{ParamError, Params};
 pub use runner::{Action, Runner, TradeSlices};
 pub use strategy::Strategy;
+pub use trades::{PRICES_AHEAD_MAX, Trades};
 
 /// Everything that a strategy needs.
 pub mod prelude {
     pub use crate::{
         AccountEvent, AccountEventKind, Bar, Context, Fill, InstrumentIx, Money, Order, OrderEvent,
         OrderEventKind, OrderStatus, ParamError, Params, Price, Quantity, Side, SignalKind, Split,
-        Strategy, TimeInForce, Timestamp, Trade,
+        Strategy, TimeInForce, Timestamp, Trade, Trades,
     };
 }
 

@@ -6,9 +6,9 @@ use crate::model::{
     AccountEvent, Bar, Instrument, InstrumentIx, Narrative, Order, OrderChange, OrderEvent, Signal,
     Timestamp, Trade,
 };
-use crate::number::{Price, Quantity};
 use crate::params::{ParamError, Params};
 use crate::strategy::Strategy;
+use crate::trades::Trades;
 
 /// What a strategy asked for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -84,6 +84,17 @@ impl<S: Strategy> Runner<S> {
         std::mem::take(&mut self.context.actions)
     }
 
+    /// Whether something was asked for since the last call of [`Runner::drain_actions`].
+    #[inline]
+    pub fn has_actions(&self) -> bool {
+        !self.context.actions.is_empty()
+    }
+
+    /// What was asked for since the last call; the memory that it was in is used again.
+    pub fn drain_actions(&mut self) -> impl Iterator<Item = Action> + '_ {
+        self.context.actions.drain(..)
+    }
+
     /// Events follow.
     pub fn start(&mut self, now: Timestamp) {
         self.context.set_now(now);
@@ -112,26 +123,17 @@ impl<S: Strategy> Runner<S> {
 
     /// The rows of a window from `from` up to `limit`, or up to the first at which the strategy
     /// asks for something. Tells how many rows of the window are handled.
-    #[inline]
+    ///
+    /// # Panics
+    /// When the strategy is offered trades and takes none.
     pub fn trades(&mut self, rows: TradeSlices<'_>, from: u32, limit: u32) -> u32 {
-        // Cut once, so that the loop needs no further bounds checks.
-        let end = limit as usize;
-        let (ts_event, instrument) = (&rows.ts_event[..end], &rows.instrument[..end]);
-        let (price, quantity) = (&rows.price[..end], &rows.quantity[..end]);
-        for row in from..limit {
-            let index = row as usize;
-            self.one_trade(&Trade {
-                ts_event: Timestamp(ts_event[index]),
-                instrument: InstrumentIx(instrument[index]),
-                price: Price::from_units(price[index]),
-                quantity: Quantity::new(quantity[index]),
-                row,
-            });
-            if !self.context.actions.is_empty() {
-                return row + 1;
-            }
+        let mut trades = Trades::new(rows, from, limit);
+        while trades.row() < limit && !self.has_actions() {
+            let before = trades.row();
+            self.strategy.on_trade_ticks(&mut self.context, &mut trades);
+            assert!(trades.row() > before, "on_trade_ticks took none of the trades");
         }
-        limit
+        trades.row()
     }
 
     /// Like [`Runner::trades`], for bars.

@@ -3,6 +3,7 @@
 use crate::context::Context;
 use crate::model::{AccountEvent, Bar, OrderEvent, Trade};
 use crate::params::{ParamError, Params};
+use crate::trades::Trades;
 
 /// A trading strategy. Every callback but [`Strategy::new`] does nothing unless written.
 ///
@@ -24,6 +25,18 @@ pub trait Strategy: Sized {
     /// A trade happened on the market.
     fn on_trade_tick(&mut self, context: &mut Context, trade: &Trade) {
         let _ = (context, trade);
+    }
+
+    /// Trades happened, one after the other. Unless written, each goes to [`Strategy::on_trade_tick`].
+    ///
+    /// A strategy that does little for each trade may take them here in a loop of its own, which saves
+    /// the call for each: [`Trades::next`] gives them until it has asked for something, and
+    /// [`Trades::prices`] many prices at once. It takes at least one. In live trading and in strict replays trades come one by one to `on_trade_tick`
+    /// alone, so both must do the same.
+    fn on_trade_ticks(&mut self, context: &mut Context, trades: &mut Trades<'_>) {
+        while let Some(trade) = trades.next(context) {
+            self.on_trade_tick(context, &trade);
+        }
     }
 
     /// A bar is complete.

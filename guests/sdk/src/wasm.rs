@@ -17,6 +17,9 @@ pub mod bindings {
         world: "strategy",
         pub_export_macro: true,
         export_macro_name: "export",
+        // Rust has no constructors that run before a call, and the question whether they have run
+        // is one for each call.
+        disable_run_ctors_once_workaround: true,
         default_bindings_module: "kumiki_sdk::wasm::bindings",
     });
 }
@@ -25,10 +28,6 @@ pub use bindings::export;
 
 use bindings::exports::kumiki::strategy::guest::{Guest, Window};
 use bindings::kumiki::strategy::types as wit;
-
-#[cfg(all(feature = "allocator", not(target_feature = "atomics")))]
-#[global_allocator]
-static MEMORY: crate::allocator::Pools = crate::allocator::Pools::new();
 
 /// Where a component keeps its strategy; [`crate::register!`] implements it.
 pub trait Slot {
@@ -53,6 +52,7 @@ enum Rows {
 }
 
 impl<S: Strategy> Machine<S> {
+    #[inline]
     fn advance(&mut self, window: Window, limit: u32) -> u32 {
         match window {
             Window::OneTrade(trade) => {
@@ -70,15 +70,23 @@ impl<S: Strategy> Machine<S> {
                 return 1;
             }
             Window::Resume => {}
-            Window::Trades(columns) => {
-                self.window = Rows::Trades(columns);
-                self.reached = 0;
-            }
+            Window::Trades(columns) => self.take(Rows::Trades(columns)),
             Window::Bars(bars) => {
-                self.window = Rows::Bars(bars.into_iter().map(Bar::from).collect());
-                self.reached = 0;
+                self.take(Rows::Bars(bars.into_iter().map(Bar::from).collect()));
             }
         }
+        self.go_on(limit)
+    }
+
+    /// A window begins.
+    fn take(&mut self, window: Rows) {
+        self.window = window;
+        self.reached = 0;
+    }
+
+    /// Goes on with the window; not part of the path of a single trade.
+    #[inline(never)]
+    fn go_on(&mut self, limit: u32) -> u32 {
         self.reached = match &self.window {
             Rows::Trades(columns) => {
                 let rows = TradeSlices {
@@ -95,13 +103,19 @@ impl<S: Strategy> Machine<S> {
         self.reached
     }
 
-    /// Hands over what the strategy asked for in this call.
+    /// Hands over what the strategy asked for in this call: almost always nothing.
+    #[inline]
     fn act(&mut self) {
-        let actions = self.runner.take_actions();
-        if !actions.is_empty() {
-            let actions: Vec<wit::Action> = actions.into_iter().map(Into::into).collect();
-            bindings::kumiki::strategy::actions::act(&actions);
+        if self.runner.has_actions() {
+            self.hand_over();
         }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn hand_over(&mut self) {
+        let actions: Vec<wit::Action> = self.runner.drain_actions().map(Into::into).collect();
+        bindings::kumiki::strategy::actions::act(&actions);
     }
 }
 

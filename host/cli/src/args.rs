@@ -110,6 +110,11 @@ pub(crate) enum StrategyCommand {
     List(StrategyListArgs),
     /// Show what a strategy is, what it imports, and whether it starts.
     Check(StrategyCheckArgs),
+    /// Compile the built-in strategies ahead, for this program and this machine's processor.
+    ///
+    /// Part of an installation: runs then compile nothing, whatever is in the cache. The code goes into
+    /// the folder of the strategies beside the program, in place of what was compiled before.
+    Compile,
     /// List the limits of strategies and formula modules, which `--limit` changes.
     Limits(StrategyLimitsArgs),
 }

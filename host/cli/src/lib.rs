@@ -122,6 +122,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Database(command) => database::run(command),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),
+        Command::Strategy(StrategyCommand::Compile) => strategy::compile(),
         Command::Strategy(StrategyCommand::Limits(limits)) => strategy::limits(limits),
     }
 }

@@ -35,5 +35,13 @@ pub(crate) fn strategies_folder(asked: Option<&Path>) -> Result<PathBuf> {
 /// Where strategies are, as asked for.
 pub(crate) fn strategies(folders: &FolderArgs) -> Result<Strategies> {
     let folder = strategies_folder(folders.strategies.as_deref())?;
-    Ok(Strategies { folder, cache: cache_folder(folders)? })
+    // Compiled code in a folder that somebody names may come from anywhere.
+    let shipped = folders.strategies.is_none().then(|| compiled_folder(&folder));
+    Ok(Strategies { folder, cache: cache_folder(folders)?, shipped })
+}
+
+/// Where the built-in strategies are compiled ahead, in the folder beside the program: a cache folder
+/// of its own.
+pub(crate) fn compiled_folder(strategies: &Path) -> PathBuf {
+    strategies.join("compiled")
 }

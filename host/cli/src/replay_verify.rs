@@ -25,7 +25,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
         folder: args.folder.clone(),
         data: args.data.clone(),
         strategy: args.strategy.clone(),
-        strategies: Strategies { folder, cache },
+        strategies: Strategies { folder, cache, shipped: None },
     };
     let found = match request.run(&mut Screen::new(&interrupt, args.quiet)) {
         Ok(found) => found,

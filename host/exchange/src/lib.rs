@@ -205,6 +205,12 @@ impl Exchange {
         std::mem::take(&mut self.events)
     }
 
+    /// The same in place of what is in `events`, whose memory is used again.
+    pub fn swap_events(&mut self, events: &mut Vec<OrderEvent>) {
+        events.clear();
+        std::mem::swap(&mut self.events, events);
+    }
+
     /// Commands that came to nothing since the last call.
     pub fn take_warnings(&mut self) -> Vec<Warning> {
         std::mem::take(&mut self.warnings)

@@ -93,8 +93,8 @@ pub(crate) trait Rows<'w>: Copy {
     /// As the strategy gets them; `one` where there is only one row.
     fn window(self, one: bool) -> Window<'w>;
 
-    /// The first row of `from..to` at which the exchange may act.
-    fn next_stop(self, exchange: &Exchange, from: usize, to: usize) -> usize;
+    /// The first row of `from..to` at which the exchange may act; `calm` begins with 0 on each day.
+    fn next_stop(self, exchange: &Exchange, from: usize, to: usize, calm: &mut usize) -> usize;
 
     /// Lets our orders match the row.
     fn match_row(self, exchange: &mut Exchange, row: usize);
@@ -133,8 +133,8 @@ impl<'w> Rows<'w> for TradeColumns<'w> {
     }
 
     #[inline(always)]
-    fn next_stop(self, exchange: &Exchange, from: usize, to: usize) -> usize {
-        exchange.next_stop(self, from, to)
+    fn next_stop(self, exchange: &Exchange, from: usize, to: usize, calm: &mut usize) -> usize {
+        exchange.next_stop_past(self, from, to, calm)
     }
 
     fn match_row(self, exchange: &mut Exchange, row: usize) {
@@ -184,7 +184,7 @@ impl<'w> Rows<'w> for BarRows<'w> {
         if one { Window::OneBar(self.bars[0]) } else { Window::Bars(self.bars) }
     }
 
-    fn next_stop(self, exchange: &Exchange, from: usize, to: usize) -> usize {
+    fn next_stop(self, exchange: &Exchange, from: usize, to: usize, _calm: &mut usize) -> usize {
         if self.matched { to } else { exchange.next_bar_stop(self.bars, from, to) }
     }
 

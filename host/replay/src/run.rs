@@ -93,6 +93,8 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
             .with_calendar(options.calendar.clone()),
         live: sink.live_records(),
         recorder: Recorder::new(sink, options.cash, instruments.len()),
+        events: Vec::new(),
+        portfolio: PortfolioView::default(),
         driver,
         window,
         orders_max: options.model.orders_max,
@@ -134,6 +136,10 @@ struct Run<'s> {
     /// What the sink wants besides the rows of tables.
     live: LiveRecords,
     recorder: Recorder<'s>,
+    /// The exchange's events of the present instant; kept, because every order needs the memory.
+    events: Vec<OrderEvent>,
+    /// What portfolio queries answer; kept for the same reason.
+    portfolio: PortfolioView,
     driver: &'s mut dyn RunDriver,
     window: usize,
     orders_max: u32,
@@ -339,21 +345,21 @@ impl Run<'_> {
     fn deliver(&mut self) -> Result<(), Box<Fault>> {
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
             self.check_orders().map_err(|kind| self.fault("submit", kind))?;
-            let mut events = self.note_events();
+            self.note_events();
             self.check_folder()?;
             if self.exchange.done() >= DONE_ORDERS_MAX {
                 self.recorder.orders(&self.exchange.take_done());
             }
-            if events.is_empty() {
+            if self.events.is_empty() {
                 return Ok(());
             }
             // Orders of clients change the account, but are none of the strategy's business.
             self.push_portfolio();
-            events.retain(|event| event.origin == Origin::Strategy);
-            if events.is_empty() {
+            self.events.retain(|event| event.origin == Origin::Strategy);
+            if self.events.is_empty() {
                 continue;
             }
-            let actions = self.strategy.on_order_events(&events)?;
+            let actions = self.strategy.on_order_events(&self.events)?;
             self.execute(actions);
         }
         let what = "or more rounds of events and commands at one instant";
@@ -393,11 +399,11 @@ impl Run<'_> {
         })
     }
 
-    /// Takes the exchange's events and warnings into the record.
-    fn note_events(&mut self) -> Vec<OrderEvent> {
-        let events = self.exchange.take_events();
+    /// Takes the exchange's events, which are `events` then, and its warnings into the record.
+    fn note_events(&mut self) {
+        self.exchange.swap_events(&mut self.events);
         let mut filled = false;
-        for event in &events {
+        for event in &self.events {
             self.written.order_event(event);
             self.recorder.order_event(event);
             filled |= matches!(event.kind, OrderEventKind::Filled(_));
@@ -410,7 +416,6 @@ impl Run<'_> {
             self.note_log();
             self.note_warnings(warnings);
         }
-        events
     }
 
     /// Warnings go to the log; what a client's command came to is told to the client besides.
@@ -485,8 +490,7 @@ impl Run<'_> {
         let mut slices = vec![DaySlice { ts_event: &[], price: &[] }; self.instruments];
         for ((slice, part), seen) in slices.iter_mut().zip(parts).zip(seen_of) {
             *slice = DaySlice { ts_event: &part.ts_event()[..seen], price: &part.price()[..seen] };
-            let volume = part.quantity()[..seen].iter().map(|shares| u128::from(*shares));
-            self.market_volume += volume.sum::<u128>();
+            self.market_volume += part.volume(seen);
         }
         self.note_slices(&slices, RowTimes::Events);
     }
@@ -531,13 +535,13 @@ impl Run<'_> {
             return;
         }
         let account = self.exchange.account();
-        let working_orders =
-            if asked.working_orders { self.exchange.working_orders() } else { Vec::new() };
-        self.strategy.set_portfolio(&PortfolioView {
-            account: *account.account(),
-            positions: account.positions().to_vec(),
-            working_orders,
-        });
+        self.portfolio.account = *account.account();
+        self.portfolio.positions.clear();
+        self.portfolio.positions.extend_from_slice(account.positions());
+        if asked.working_orders {
+            self.portfolio.working_orders = self.exchange.working_orders();
+        }
+        self.strategy.set_portfolio(&self.portfolio);
     }
 
     fn finish(

@@ -17,6 +17,8 @@ pub struct Strategies {
     pub folder: PathBuf,
     /// The cache folder; made when it is missing.
     pub cache: PathBuf,
+    /// A cache folder that came with the program and is only read; none where no one vouches for it.
+    pub shipped: Option<PathBuf>,
 }
 
 /// Why there is no such strategy.
@@ -132,8 +134,11 @@ impl Strategies {
     ) -> Result<StrategyModule, StrategyError> {
         let path = self.find(given)?;
         check_magic(&path)?;
-        let cache_folder = Some(self.cache.join("components"));
-        let config = SandboxConfig { cache_folder, call_path, ..SandboxConfig::default() };
+        let components = |cache: &PathBuf| cache.join("components");
+        let cache_folder = Some(components(&self.cache));
+        let shipped_folder = self.shipped.as_ref().map(components);
+        let config =
+            SandboxConfig { cache_folder, shipped_folder, call_path, ..SandboxConfig::default() };
         Ok(Sandbox::new(config)?.load(&path)?)
     }
 }

@@ -24,6 +24,8 @@ const CHECKSUM_BYTES: usize = 16;
 pub enum CacheOutcome {
     /// It was in the cache.
     Hit,
+    /// It came with the program.
+    Shipped,
     /// It was compiled and put into the cache.
     Compiled,
     /// What was in the cache was damaged, so it was compiled and put there again.

@@ -171,6 +171,9 @@ impl CallPath {
 pub struct SandboxConfig {
     /// Where compiled components are kept; `None` compiles afresh each time.
     pub cache_folder: Option<PathBuf>,
+    /// Where compiled components are that came with the program; looked at after the cache, and never
+    /// written to. What is there is loaded as code: it must be as hard to change as the program itself.
+    pub shipped_folder: Option<PathBuf>,
     /// Stack of a strategy in bytes.
     pub stack_bytes: usize,
     /// Address space set aside for each memory; `None` is the engine's choice (4 GiB, the fastest).
@@ -188,6 +191,7 @@ impl Default for SandboxConfig {
     fn default() -> Self {
         Self {
             cache_folder: None,
+            shipped_folder: None,
             stack_bytes: limits::GUEST_STACK_MAX,
             memory_reservation_bytes: None,
             component_bytes: limits::COMPONENT_BYTES_MAX,

@@ -27,6 +27,7 @@ pub struct Sandbox {
     watchdogs: Arc<Watchdogs>,
     config: SandboxConfig,
     cache: Option<CompileCache>,
+    shipped: Option<CompileCache>,
     formula_cache: Option<CompileCache>,
 }
 
@@ -42,8 +43,10 @@ impl Sandbox {
         let folder = config.cache_folder.as_deref();
         let cache = |contract| folder.map(|path| CompileCache::new(path, &engine, contract));
         let (cache, formula_cache) = (cache(&contract::STRATEGY), cache(&contract::FORMULA));
+        let shipped = config.shipped_folder.as_deref();
+        let shipped = shipped.map(|path| CompileCache::new(path, &engine, &contract::STRATEGY));
         let watchdogs = Arc::new(Watchdogs::of(engine.weak()));
-        Ok(Self { engine, strategies, watchdogs, config, cache, formula_cache })
+        Ok(Self { engine, strategies, watchdogs, config, cache, shipped, formula_cache })
     }
 
     /// Where compiled strategies are kept.
@@ -65,7 +68,8 @@ impl Sandbox {
     /// # Errors
     /// When it is no strategy.
     pub fn prepare(&self, artefact: Artefact) -> Result<StrategyModule, SandboxError> {
-        let compiled = self.compile(&contract::STRATEGY, &artefact, self.cache.as_ref())?;
+        let caches = (self.cache.as_ref(), self.shipped.as_ref());
+        let compiled = self.compile(&contract::STRATEGY, &artefact, caches)?;
         StrategyModule::new(&self.strategies, compiled, self.origin(artefact))
     }
 
@@ -91,7 +95,8 @@ impl Sandbox {
     }
 
     fn prepare_formula(&self, artefact: Artefact) -> Result<FormulaModule, SandboxError> {
-        let compiled = self.compile(&contract::FORMULA, &artefact, self.formula_cache.as_ref())?;
+        let caches = (self.formula_cache.as_ref(), None);
+        let compiled = self.compile(&contract::FORMULA, &artefact, caches)?;
         FormulaModule::new(compiled, self.origin(artefact), self.config.formula_limits)
     }
 
@@ -105,12 +110,12 @@ impl Sandbox {
         }
     }
 
-    /// A component's code, from the cache or compiled now.
+    /// A component's code: from the cache, from what came with the program, or compiled now.
     fn compile(
         &self,
         contract: &Contract,
         artefact: &Artefact,
-        cache: Option<&CompileCache>,
+        (cache, shipped): (Option<&CompileCache>, Option<&CompileCache>),
     ) -> Result<Compiled, SandboxError> {
         let (kind, name) = (contract.kind, artefact.name());
         let proof = self.prove(contract, artefact);
@@ -122,20 +127,18 @@ impl Sandbox {
             }
             Err(_) => CallPath::General,
         };
-        let (code, cache_outcome) =
-            match cache.and_then(|cache| cache.load(&self.engine, artefact, path)) {
-                Some(code) => {
-                    tracing::debug!(name, "the compiled {kind} came from the cache");
-                    (code, CacheOutcome::Hit)
-                }
-                None => {
-                    let code = self.compile_now(contract, artefact, &proof)?;
-                    let outcome = cache
-                        .map_or(CacheOutcome::NoCache, |cache| cache.store(artefact, path, &code));
-                    tell(kind, name, &outcome);
-                    (code, outcome)
-                }
-            };
+        let kept = |cache: &CompileCache| cache.load(&self.engine, artefact, path);
+        let (code, cache_outcome) = if let Some(code) = cache.and_then(kept) {
+            (code, CacheOutcome::Hit)
+        } else if let Some(code) = shipped.and_then(kept) {
+            (code, CacheOutcome::Shipped)
+        } else {
+            let code = self.compile_now(contract, artefact, &proof)?;
+            let store = |cache: &CompileCache| cache.store(artefact, path, &code);
+            let outcome = cache.map_or(CacheOutcome::NoCache, store);
+            (code, outcome)
+        };
+        tell(kind, name, &cache_outcome);
         let (plan, reason) = match proof {
             Ok(plan) => (Some(plan), "one program, its texts in UTF-8".to_owned()),
             Err(reason) => (None, reason),
@@ -189,7 +192,9 @@ fn tell(kind: &str, name: &str, outcome: &CacheOutcome) {
         CacheOutcome::Repaired => {
             tracing::warn!(name, "the compiled {kind} in the cache was damaged; made again");
         }
-        CacheOutcome::Hit | CacheOutcome::Compiled | CacheOutcome::NoCache => {
+        CacheOutcome::Hit => tracing::debug!(name, "the compiled {kind} came from the cache"),
+        CacheOutcome::Shipped => tracing::debug!(name, "the compiled {kind} came with the program"),
+        CacheOutcome::Compiled | CacheOutcome::NoCache => {
             tracing::debug!(name, "the {kind} was compiled");
         }
     }

@@ -194,7 +194,12 @@ impl StrategyRuntime for StrategyInstance {
     }
 
     fn set_portfolio(&mut self, view: &PortfolioView) {
-        self.running.store.data_mut().portfolio.clone_from(view);
+        let PortfolioView { account, positions, working_orders } = view;
+        let kept = &mut self.running.store.data_mut().portfolio;
+        kept.account = *account;
+        // Into the memory that is there: this comes with every event of an order.
+        kept.positions.clone_from(positions);
+        kept.working_orders.clone_from(working_orders);
     }
 
     fn take_log(&mut self) -> Vec<LogLine> {

@@ -147,7 +147,11 @@ impl State {
                 }
             }
         }
-        self.actions.append(&mut actions);
+        if self.actions.is_empty() {
+            self.actions = actions;
+        } else {
+            self.actions.append(&mut actions);
+        }
         Ok(())
     }
 

@@ -156,3 +156,27 @@ fn a_damaged_compile_cache_is_repaired() {
     std::fs::write(&kept, flipped).unwrap();
     assert_eq!(outcome(), CacheOutcome::Repaired);
 }
+
+#[test]
+fn what_came_with_the_program_is_used_and_left_as_it_is() {
+    let [shipped, cache] = [(), ()].map(|()| tempfile::tempdir().unwrap());
+    let path = component("buy-and-hold");
+    let artefact = Artefact::read(&path, u64::MAX).unwrap();
+    drop(sandbox(Some(shipped.path())).load(&path).unwrap());
+    let config = SandboxConfig {
+        cache_folder: Some(cache.path().to_owned()),
+        shipped_folder: Some(shipped.path().to_owned()),
+        ..SandboxConfig::default()
+    };
+    let outcome = || {
+        let sandbox = Sandbox::new(config.clone()).unwrap();
+        sandbox.load(&path).unwrap().cache_outcome().clone()
+    };
+    assert_eq!(outcome(), CacheOutcome::Shipped);
+    assert_eq!(std::fs::read_dir(cache.path()).unwrap().count(), 0, "there was nothing to keep");
+    let kept = sandbox(Some(shipped.path())).cache().unwrap().path_of(&artefact, CallPath::Direct);
+    std::fs::write(&kept, b"damaged").unwrap();
+    assert_eq!(outcome(), CacheOutcome::Compiled);
+    assert_eq!(std::fs::read(&kept).unwrap(), b"damaged", "it is not ours to write");
+    assert_eq!(outcome(), CacheOutcome::Hit);
+}

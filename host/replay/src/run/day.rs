@@ -98,7 +98,7 @@ impl Run<'_> {
 
     /// Replays rows, window by window. A window ends where the driver is to be asked.
     fn rows<'w>(&mut self, rows: impl Rows<'w>) -> Seen {
-        let mut from = 0;
+        let (mut from, mut calm) = (0, 0);
         while from < rows.len() {
             if self.rows_until_poll == 0 {
                 match self.poll(Some(TsNanos::from_nanos(rows.timestamp(from)))) {
@@ -108,9 +108,9 @@ impl Run<'_> {
             }
             // At most 16,384 rows.
             let to = rows.len().min(from + self.window.min(self.rows_until_poll as usize));
-            let mut reached = 0;
-            if let Err(fault) = self.window(rows.part(from..to), &mut reached) {
-                return (from + reached, Err(fault));
+            let mut reached = from;
+            if let Err(fault) = self.window(rows, from..to, &mut reached, &mut calm) {
+                return (reached, Err(fault));
             }
             self.rows_until_poll -= (to - from) as u64;
             self.rows_done += (to - from) as u64;
@@ -121,22 +121,28 @@ impl Run<'_> {
 
     /// Lets the strategy handle the rows of one window, with stops wherever the exchange acts.
     #[inline]
-    fn window<'w>(&mut self, rows: impl Rows<'w>, reached: &mut usize) -> Result<(), Box<Fault>> {
-        let length = rows.len();
-        let mut next = rows.window(length == 1);
-        let mut told = 0;
-        while *reached < length {
+    fn window<'w>(
+        &mut self,
+        rows: impl Rows<'w>,
+        window: Range<usize>,
+        reached: &mut usize,
+        calm: &mut usize,
+    ) -> Result<(), Box<Fault>> {
+        let Range { start, end } = window;
+        let mut next = rows.part(start..end).window(end - start == 1);
+        let mut told = start;
+        while *reached < end {
             let from = *reached;
-            let mut stop = rows.next_stop(&self.exchange, from, length);
+            let mut stop = rows.next_stop(&self.exchange, from, end, calm);
             if stop == from {
                 self.at_row(rows, from)?;
                 told = from + 1;
-                stop = rows.next_stop(&self.exchange, from + 1, length);
+                stop = rows.next_stop(&self.exchange, from + 1, end, calm);
             }
             // A window has at most 65,536 rows.
-            let outcome = self.strategy.advance(next, stop as u32)?;
+            let outcome = self.strategy.advance(next, (stop - start) as u32)?;
             next = Window::Resume;
-            *reached = outcome.reached as usize;
+            *reached = start + outcome.reached as usize;
             self.now = TsNanos::from_nanos(rows.timestamp(*reached - 1));
             rows.note_last(from..*reached, &mut self.last_prices);
             self.tell_market(rows, told..*reached);

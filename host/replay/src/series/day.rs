@@ -190,6 +190,11 @@ impl<'a> TradingDay<'a> {
         }
     }
 
+    /// The shares of the first `rows` trades together.
+    pub(crate) fn volume(&self, rows: usize) -> u128 {
+        sum(&self.quantity()[..rows])
+    }
+
     /// Trades of the day.
     #[must_use]
     pub fn len(&self) -> usize {
@@ -213,6 +218,20 @@ impl<'a> TradingDay<'a> {
     pub fn price_at(&self, row: usize) -> Price {
         Price::from_units(self.price()[row])
     }
+}
+
+/// The exact sum of numbers. Their halves are added up apart: sums of 128 bits would be made one number
+/// at a time.
+fn sum(numbers: &[u64]) -> u128 {
+    // The halves of so many numbers fit 64 bits.
+    let pieces = numbers.chunks(1 << 31).map(|piece| {
+        let add = |(low, high): (u64, u64), number: &u64| {
+            (low.wrapping_add(number & u64::from(u32::MAX)), high.wrapping_add(number >> 32))
+        };
+        let (low, high) = piece.iter().fold((0, 0), add);
+        u128::from(low) + (u128::from(high) << 32)
+    });
+    pieces.sum()
 }
 
 #[cfg(test)]
@@ -255,5 +274,12 @@ mod tests {
         let order: Vec<_> = bars.iter().map(|bar| bar.instrument.0).collect();
         assert_eq!(order, [0, 1, 0, 1]);
         assert_eq!(day.first_timestamp().unwrap().nanos(), at(6, 541));
+    }
+
+    #[test]
+    fn sums_are_exact() {
+        let numbers = [u64::MAX, 1, u64::from(u32::MAX), 1 << 32, 100, u64::MAX];
+        assert_eq!(sum(&numbers), numbers.iter().map(|number| u128::from(*number)).sum());
+        assert_eq!(sum(&[]), 0);
     }
 }

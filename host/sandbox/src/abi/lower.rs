@@ -8,26 +8,27 @@ use crate::state::{Guest, State};
 const BUFFER_BYTES_KEPT: usize = 1 << 20;
 
 impl Guest {
-    /// Asks the strategy for `size` bytes of its memory.
-    fn allocate(
+    /// Asks the strategy for `size` bytes of its memory; tells where they are, and gives them.
+    #[inline]
+    fn allocate<'s>(
         &self,
-        store: &mut StoreContextMut<'_, State>,
+        store: &'s mut StoreContextMut<'_, State>,
         alignment: u32,
         size: usize,
-    ) -> Result<u32> {
+    ) -> Result<(u32, &'s mut [u8])> {
         let wanted = u32::try_from(size)?;
         // The contract's imports are not to be called from inside the allocator.
         let may_leave = std::mem::replace(&mut store.data_mut().may_leave, false);
         let pointer = self.realloc.call(&mut *store, (0, 0, alignment, wanted))?;
         store.data_mut().may_leave = may_leave;
-        let end = pointer as usize + size;
-        if !pointer.is_multiple_of(alignment) || end > self.memory.data_size(&mut *store) {
-            return Err(Error::msg(format!(
+        let range = pointer as usize..pointer as usize + size;
+        match self.memory.data_mut(store).get_mut(range) {
+            Some(place) if pointer.is_multiple_of(alignment) => Ok((pointer, place)),
+            _ => Err(Error::msg(format!(
                 "its allocator was asked for {size} bytes at a multiple of {alignment} and gave \
                  {pointer}, which is outside its memory or not such a multiple"
-            )));
+            ))),
         }
-        Ok(pointer)
     }
 
     /// Copies bytes into memory that the strategy then owns; tells where. Nothing is asked for
@@ -41,9 +42,8 @@ impl Guest {
         if bytes.is_empty() {
             return Ok(alignment);
         }
-        let pointer = self.allocate(store, alignment, bytes.len())?;
-        let start = pointer as usize;
-        self.memory.data_mut(store)[start..start + bytes.len()].copy_from_slice(bytes);
+        let (pointer, place) = self.allocate(store, alignment, bytes.len())?;
+        place.copy_from_slice(bytes);
         Ok(pointer)
     }
 
@@ -57,8 +57,7 @@ impl Guest {
         if bytes == 0 {
             return Ok(8);
         }
-        let pointer = self.allocate(store, 8, bytes)?;
-        let mut rest = &mut self.memory.data_mut(store)[pointer as usize..];
+        let (pointer, mut rest) = self.allocate(store, 8, bytes)?;
         for column in columns {
             let (target, after) = rest.split_at_mut(size_of_val(*column));
             target.copy_from_slice(bytemuck::cast_slice(column));
@@ -85,7 +84,11 @@ impl<'a> Lower<'a> {
     /// Pads to a multiple of `alignment`.
     #[inline]
     pub(crate) fn align(&mut self, alignment: usize) {
-        self.buffer.resize(self.buffer.len().next_multiple_of(alignment), 0);
+        let end = self.buffer.len().next_multiple_of(alignment);
+        // Almost everything is aligned already.
+        if end != self.buffer.len() {
+            self.buffer.resize(end, 0);
+        }
     }
 
     #[inline]
@@ -130,6 +133,7 @@ impl<'a> Lower<'a> {
     }
 
     /// A `string`: its pointer and length; its bytes are copied now.
+    #[inline]
     pub(crate) fn text(&mut self, text: &str) -> Result<()> {
         let pointer = self.guest.copy_in(&mut self.store, 1, text.as_bytes())?;
         self.pointer_and_length(pointer, text.len())
@@ -161,6 +165,7 @@ impl<'a> Lower<'a> {
         self.pointer_and_length(pointer, items.len())
     }
 
+    #[inline]
     fn pointer_and_length(&mut self, pointer: u32, length: usize) -> Result<()> {
         self.u32(pointer);
         self.u32(u32::try_from(length)?);
