@@ -4,7 +4,6 @@ pub mod built;
 pub mod code;
 pub mod events;
 pub mod files;
-pub mod hollow;
 pub mod http;
 pub mod market;
 pub mod native;

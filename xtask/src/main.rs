@@ -112,7 +112,8 @@ enum Task {
         /// Sessions of clients' orders in paced replays. Default: 200.
         #[arg(long, value_name = "N")]
         sessions: Option<u64>,
-        /// Damaged components. Default: 10,000.
+        /// Damaged components of Rust and C; a tenth of them of Python and of JavaScript each.
+        /// Default: 10,000.
         #[arg(long, value_name = "N")]
         mutations: Option<u64>,
     },
