@@ -1,5 +1,6 @@
 //! Shared helpers of the end-to-end tests, and the rules that `tests/invariants.rs` applies.
 
+pub mod browser;
 pub mod built;
 pub mod code;
 pub mod events;

@@ -5,6 +5,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a program for people at a terminal")]
 
 mod bench;
+mod browser;
 mod component;
 mod demo;
 mod doctor;
@@ -60,7 +61,7 @@ enum Task {
         no_open: bool,
     },
 
-    /// Check everything: format, guests, lints, documentation, tests, schemas.
+    /// Check everything: format, guests, lints, documentation, tests, schemas, pages in a browser.
     ///
     /// Stops at the first step that fails. Its last lines name the step, the command that repeats it
     /// and the tests that failed, each with the last that it wrote.

@@ -10,14 +10,14 @@ use crate::failures::Failures;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
-use crate::{doctor, guests, heavy, host, junit, languages, process, python, schemas};
+use crate::{browser, doctor, guests, heavy, host, junit, languages, process, python, schemas};
 
 /// Runs all steps; the first failure ends it, and is told on stdout too: a reader of either stream
 /// finds it at the end.
 pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     doctor::require(project, !no_lint)?;
     heavy::announce(project);
-    let mut steps = Steps::new(if no_lint { 6 } else { 9 });
+    let mut steps = Steps::new(if no_lint { 7 } else { 10 });
     let mut skips = Skips::default();
     let ended = run_steps(project, no_lint, &mut steps, &mut skips);
     let ended = ended.map_err(|error| anyhow!("{error:#}\n{}, then one failed", steps.passed()));
@@ -39,6 +39,7 @@ fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Sk
         steps.step("documentation", || document(project))?;
     }
     steps.step("host", || host::build(project))?;
+    steps.step("browser", || browser::prepare(project))?;
     steps.step("tests", || test(project, skips))?;
     steps.step("schemas", || schemas::check(project))?;
     steps.step("statistics against Python packages", || python::test(project, skips))
