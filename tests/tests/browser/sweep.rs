@@ -42,9 +42,12 @@ fn a_sweep_is_shown_and_sorted_as_its_table_says() {
     let place = |name: &str| heads.iter().position(|one| *one == name).unwrap();
     let (run_ids, _) = column(&mut browser, "Run");
     assert_eq!((run_ids.len(), rows.len()), (9, 9));
-    for (head, key) in
-        [("fast", "fast"), ("slow", "slow"), ("Fills", "fills"), ("Round trips", "round_trips")]
-    {
+    for (head, key) in [
+        ("fast", "param_fast"),
+        ("slow", "param_slow"),
+        ("Fills", "fills"),
+        ("Round trips", "round_trips"),
+    ] {
         let (cells, _) = column(&mut browser, head);
         for (id, cell) in run_ids.iter().zip(cells) {
             let row = rows.iter().find(|row| row[place("run")] == id).unwrap();
