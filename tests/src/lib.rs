@@ -1,10 +1,10 @@
 //! Shared helpers of the end-to-end tests, and the rules that `tests/invariants.rs` applies.
 
+pub mod browser;
 pub mod built;
 pub mod code;
 pub mod events;
 pub mod files;
-pub mod hollow;
 pub mod http;
 pub mod market;
 pub mod native;

@@ -48,13 +48,39 @@ pub fn speaking(bytes: &[u8], count: usize) -> String {
     module("speaks").replace("TEXT", &escaped).replace("COUNT", &count.to_string())
 }
 
+/// The strategy that acts at every 40th row, and whose texts are in an encoding: how the letters of a
+/// text are written, and whether the count of letters says that they are UTF-16 (in the compact one).
+#[must_use]
+pub fn acting(says: &str, encode: impl Fn(&str) -> Vec<u8>, width: usize, flag: usize) -> String {
+    let escaped = |text: &str| -> String {
+        encode(text).iter().map(|byte| format!("\\{byte:02x}")).collect()
+    };
+    let count = |text: &str| (encode(text).len() / width | flag).to_string();
+    let spelled = "ID-0000";
+    text("acts")
+        .replace("SPELLED_COUNT", &count(spelled))
+        .replace("SPELLED", &escaped(spelled))
+        .replace("COUNT", &count(says))
+        .replace("TEXT", &escaped(says))
+        .replace("WIDTH", &width.to_string())
+}
+
 /// The component around a module's text, whose texts have this encoding.
 ///
 /// # Panics
 /// When the text is no module of the contract.
 #[must_use]
 pub fn component(module: &str, encoding: StringEncoding) -> Vec<u8> {
-    encoded(module, encoding, VERSION).unwrap_or_else(|error| panic!("{error:#}"))
+    encoded("strategy", module, encoding, VERSION).unwrap_or_else(|error| panic!("{error:#}"))
+}
+
+/// The same for a formula module.
+///
+/// # Panics
+/// When the text is no module of the contract of formulas.
+#[must_use]
+pub fn formula(module: &str, encoding: StringEncoding) -> Vec<u8> {
+    encoded("formula", module, encoding, VERSION).unwrap_or_else(|error| panic!("{error:#}"))
 }
 
 /// The component around a module's text, as if the contract had this version.
@@ -63,22 +89,29 @@ pub fn component(module: &str, encoding: StringEncoding) -> Vec<u8> {
 /// When the text is no module of that contract.
 #[must_use]
 pub fn component_of_version(module: &str, version: &str) -> Vec<u8> {
-    encoded(module, StringEncoding::UTF8, version).unwrap_or_else(|error| panic!("{error:#}"))
+    encoded("strategy", module, StringEncoding::UTF8, version)
+        .unwrap_or_else(|error| panic!("{error:#}"))
 }
 
-fn encoded(module: &str, encoding: StringEncoding, version: &str) -> anyhow::Result<Vec<u8>> {
+fn encoded(
+    contract: &str,
+    module: &str,
+    encoding: StringEncoding,
+    version: &str,
+) -> anyhow::Result<Vec<u8>> {
     let mut module = wat::parse_str(module)?;
     let mut sources = SourceMap::default();
-    for name in ["types.wit", "host.wit", "world.wit"] {
-        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit/strategy").join(name);
-        let text = std::fs::read_to_string(path)?;
-        let package = |version: &str| format!("package kumiki:strategy@{version};");
-        sources.push_str(name, text.replace(&package(VERSION), &package(version)));
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../wit").join(contract);
+    for entry in std::fs::read_dir(folder)? {
+        let path = entry?.path();
+        let package = |version: &str| format!("package kumiki:{contract}@{version};");
+        let text = std::fs::read_to_string(&path)?.replace(&package(VERSION), &package(version));
+        sources.push_str(&path.display().to_string(), text);
     }
     let mut resolve = Resolve::default();
     let group = sources.parse().map_err(|(_, error)| anyhow::anyhow!("{error}"))?;
     let package = resolve.push_group(group).map_err(|error| anyhow::anyhow!("{error}"))?;
-    let world = resolve.select_world(&[package], Some("strategy"))?;
+    let world = resolve.select_world(&[package], Some(contract))?;
     embed_component_metadata(&mut module, &resolve, world, encoding, false)?;
     ComponentEncoder::default().validate(true).module(&module)?.encode()
 }
@@ -104,11 +137,38 @@ pub fn sections(component: &[u8]) -> Vec<(u8, Range<usize>)> {
     found
 }
 
-/// A component that has the given one inside and hands its imports and its guest interface through:
-/// what tools that compose components write.
+/// The component with one more program in it, which nothing calls.
 #[must_use]
-pub fn composed(inner: &[u8], imports: &[String]) -> Vec<u8> {
-    const GUEST: &str = "kumiki:strategy/guest@1.0.0";
+pub fn with_another_program(component: &[u8]) -> Vec<u8> {
+    let module = wat::parse_str("(module (func (export \"idle\")))").unwrap_or_default();
+    let modules = sections(component).iter().filter(|(id, _)| *id == 1).count();
+    // One instance: of a module, without arguments.
+    let instance = [&[1, 0][..], &number(modules), &[0]].concat();
+    [component, &section(1, &module), &section(2, &instance)].concat()
+}
+
+/// The bytes with each of `from` replaced by `to`, which is as long.
+///
+/// # Panics
+/// When it is not, or nothing is replaced.
+#[must_use]
+pub fn replaced(bytes: &[u8], from: &str, to: &str) -> Vec<u8> {
+    assert_eq!(from.len(), to.len(), "places stay where they are");
+    let mut replaced = bytes.to_vec();
+    let places = (0..bytes.len()).filter(|at| bytes[*at..].starts_with(from.as_bytes()));
+    let mut count = 0;
+    for at in places {
+        replaced[at..at + to.len()].copy_from_slice(to.as_bytes());
+        count += 1;
+    }
+    assert!(count > 0, "`{from}` is not there");
+    replaced
+}
+
+/// A component that has the given one inside and hands its imports and its guest interface through,
+/// like `kumiki:strategy/guest@1.0.0`: what tools that compose components write.
+#[must_use]
+pub fn composed(inner: &[u8], imports: &[String], guest: &str) -> Vec<u8> {
     let mut bytes = inner[..8].to_vec();
     // Types and imports stand before the first module, and are the same outside.
     let outer = sections(inner).into_iter().take_while(|(id, _)| *id != 1);
@@ -123,8 +183,8 @@ pub fn composed(inner: &[u8], imports: &[String]) -> Vec<u8> {
     }
     bytes.extend(section(5, &instance));
     let made = u8::try_from(imports.len()).unwrap_or(u8::MAX);
-    bytes.extend(section(6, &[&[1, 5, 0, made], &text(GUEST)[..]].concat()));
-    bytes.extend(section(11, &[&[1, 0], &text(GUEST)[..], &[5, made + 1, 0]].concat()));
+    bytes.extend(section(6, &[&[1, 5, 0, made], &text(guest)[..]].concat()));
+    bytes.extend(section(11, &[&[1, 0], &text(guest)[..], &[5, made + 1, 0]].concat()));
     bytes
 }
 

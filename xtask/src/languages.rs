@@ -62,7 +62,7 @@ const FOREIGN: [Foreign; 4] = [
     },
     Foreign {
         name: "sma-cross-javascript",
-        sources: &["javascript/package.json", "javascript/sma_cross.js"],
+        sources: &["javascript/package-lock.json", "javascript/sma_cross.js"],
         build: javascript::build,
     },
     Foreign {

@@ -22,11 +22,14 @@ pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u6
     command.env("KUMIKI_SOAK_SESSIONS", sessions.unwrap_or(SESSIONS).to_string());
     process::run(&mut command)?;
     languages::build(project)?;
-    let mut command = project.cargo();
-    command.args(["test", "--release", "--package", "tests", "--test", "sandbox_paths"]);
-    command.args(["--", "--nocapture", "damaged_components"]);
-    command.env("KUMIKI_SOAK_MUTATIONS", mutations.unwrap_or(MUTATIONS).to_string());
-    process::run(&mut command)?;
+    // Of Rust and C, and of Python and JavaScript anywhere in the file; then of these two in their wiring.
+    for place in [&["tests", "--test", "sandbox_paths"][..], &["sandbox", "--lib"]] {
+        let mut command = project.cargo();
+        command.args(["test", "--release", "--package"]).args(place);
+        command.args(["--", "--nocapture", "--test-threads=1", "damaged_components"]);
+        command.env("KUMIKI_SOAK_MUTATIONS", mutations.unwrap_or(MUTATIONS).to_string());
+        process::run(&mut command)?;
+    }
     let mut command = project.cargo();
     command.args(["test", "--release", "--package", "replay", "--test", "suite"]);
     command.args(["--", "--nocapture", "cuts::"]);

@@ -1,6 +1,9 @@
 //! The engine, and how components are made ready to run: which way they are called, and their code
 //! from the cache or compiled now.
 
+#[cfg(test)]
+mod mutants;
+
 use std::path::Path;
 use std::sync::Arc;
 
@@ -163,25 +166,34 @@ impl Sandbox {
         artefact: &Artefact,
         proof: &Result<Plan, String>,
     ) -> Result<Code, SandboxError> {
-        let component = artefact.component();
+        Self::check(contract, artefact)?;
+        let code = self.code(artefact.component(), proof);
+        code.map_err(|error| not_compiled(artefact, &error))
+    }
+
+    /// Holds a component against the contract.
+    fn check(contract: &Contract, artefact: &Artefact) -> Result<(), SandboxError> {
         // With several versions there is no one text to hold it against; the engine compares each
         // import and export then.
-        if let Some(version) = artefact.version() {
-            program::check(contract, version, component)
-                .map_err(|reason| contract.refuse(artefact.name(), reason))?;
-        }
-        let code = match proof {
+        let Some(version) = artefact.version() else { return Ok(()) };
+        program::check(contract, version, artefact.component())
+            .map_err(|reason| contract.refuse(artefact.name(), reason))
+    }
+
+    fn code(&self, component: &[u8], proof: &Result<Plan, String>) -> wasmtime::Result<Code> {
+        match proof {
             Ok(plan) => {
                 Module::new(&self.engine, component.get(plan.program.clone()).unwrap_or(&[]))
                     .map(Code::Program)
             }
             Err(_) => Component::new(&self.engine, component).map(Code::Component),
-        };
-        code.map_err(|error| {
-            let name = artefact.name().to_owned();
-            SandboxError::Compile { name, reason: format!("{error:#}") }
-        })
+        }
     }
+}
+
+fn not_compiled(artefact: &Artefact, error: &wasmtime::Error) -> SandboxError {
+    let name = artefact.name().to_owned();
+    SandboxError::Compile { name, reason: format!("{error:#}") }
 }
 
 fn tell(kind: &str, name: &str, outcome: &CacheOutcome) {

@@ -10,3 +10,4 @@ mod languages;
 mod mutations;
 mod parameters;
 mod shapes;
+mod shapes_run;

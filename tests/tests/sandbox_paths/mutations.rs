@@ -1,7 +1,7 @@
-//! Components that are damaged at random: whatever is left of them is refused, or runs within its
-//! limits, or fails as a fault of the guest. The host neither crashes nor hangs, on either path. What
-//! one path refuses the other refuses, and where the program itself is whole both end alike; a
-//! damaged program may see the order in which its allocator is called, which is each path's own.
+//! Components of Rust and C that are damaged at random: whatever is left of them is refused, or runs
+//! within its limits, or fails as a fault of the guest. The host neither crashes nor hangs, on either
+//! path. What one path refuses the other refuses, and where the program itself is whole both end alike;
+//! a damaged program may see the order in which its allocator is called, which is each path's own.
 //! `cargo xtask soak` takes ten times as many.
 
 use std::ops::Range;
@@ -9,7 +9,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use domain::strategy::{Action, LogLine, StrategyRuntime};
 use domain::{InstrumentIx, OrderEvent, OrderEventKind, OrderStatus, Origin, Random, TsNanos};
-use sandbox::{Artefact, CallPath, Limits, Sandbox, SandboxConfig};
+use sandbox::{Artefact, CallPath, Limits, Sandbox, SandboxConfig, SandboxError};
 use tests::{built, wat};
 use wit_component::StringEncoding;
 
@@ -31,12 +31,33 @@ pub(crate) enum Ending {
     Failed(String),
     /// It ran to the end.
     Ran(Life),
+    /// The path that was asked for is not its.
+    OtherPath,
+}
+
+impl Ending {
+    /// Where it is counted.
+    pub(crate) fn place(&self) -> usize {
+        match self {
+            Self::Refused => 0,
+            Self::Failed(_) => 1,
+            Self::Ran(_) => 2,
+            Self::OtherPath => 3,
+        }
+    }
+}
+
+/// A sandbox that calls guests one way only.
+pub(crate) fn sandbox(call_path: CallPath) -> Sandbox {
+    let config = SandboxConfig { call_path: Some(call_path), ..SandboxConfig::default() };
+    Sandbox::new(config).unwrap()
 }
 
 /// Little of everything, so that each is over soon.
 fn limits() -> Limits {
     Limits {
-        memory_bytes: 8 << 20,
+        // A program in C begins with 16 MiB.
+        memory_bytes: 32 << 20,
         fuel_per_event: 200_000,
         fuel_per_lifecycle_call: 2_000_000,
         result_bytes: 1 << 20,
@@ -124,10 +145,14 @@ fn live(sandbox: &Sandbox, bytes: &[u8]) -> Ending {
 pub(crate) fn live_within(sandbox: &Sandbox, bytes: &[u8], limits: Limits) -> Ending {
     let module =
         Artefact::from_bytes("mutant", bytes.to_vec()).and_then(|one| sandbox.prepare(one));
-    let Ok(module) = module else { return Ending::Refused };
+    let module = match module {
+        Ok(module) => module,
+        Err(SandboxError::NotDirect { .. }) => return Ending::OtherPath,
+        Err(_) => return Ending::Refused,
+    };
     let Ok(mut instance) = module.instantiate(limits) else { return Ending::Refused };
     let mut run = || {
-        instance.init("{}", &[instrument()])?;
+        instance.init(r#"{"fast": 2, "slow": 3}"#, &[instrument()])?;
         instance.set_portfolio(&domain::account::PortfolioView {
             positions: vec![domain::account::Position::default()],
             ..Default::default()
@@ -147,45 +172,71 @@ pub(crate) fn live_within(sandbox: &Sandbox, bytes: &[u8], limits: Limits) -> En
     }
 }
 
-#[test]
-fn damaged_components_harm_nobody() {
+/// Damages a component once for each seed and runs what is left on both paths, which `agree` where the
+/// program inside has not changed.
+fn survive(what: &str, agree: bool, mutations: u64, whole: impl Fn(&mut Random) -> Vec<u8>) {
+    let (direct, general) = (sandbox(CallPath::Direct), sandbox(CallPath::General));
+    // By the general path; and how many of them could be called directly.
+    let (mut counts, mut direct_ones) = ([0_u32; 4], 0);
+    for seed in 0..mutations {
+        let mut random = Random::new(&[seed, 7]);
+        let whole = whole(&mut random);
+        let bytes = damaged(&whole, &mut random);
+        let lives =
+            catch_unwind(AssertUnwindSafe(|| (live(&direct, &bytes), live(&general, &bytes))));
+        let (one, other) =
+            lives.unwrap_or_else(|_| panic!("{what}: the host panicked at seed {seed}"));
+        counts[other.place()] += 1;
+        if one == Ending::OtherPath {
+            continue;
+        }
+        let is_refused = |ending: &Ending| *ending == Ending::Refused;
+        direct_ones += u32::from(!is_refused(&one));
+        if !agree {
+            continue;
+        }
+        assert_eq!(is_refused(&one), is_refused(&other), "{what}, seed {seed}: {one:?}, {other:?}");
+        if has_programs_of(&whole, &bytes) {
+            assert_eq!(one.place(), other.place(), "{what}, seed {seed}: {one:?}, {other:?}");
+            assert!(!matches!(one, Ending::Ran(_)) || one == other, "{what}, seed {seed}");
+        }
+    }
+    let [refused, failed, ran, _] = counts;
+    println!(
+        "{what}: {mutations} mutations: {refused} refused, {failed} failed, {ran} ran; \
+         {direct_ones} of them directly too"
+    );
+    let met = counts[..3].iter().filter(|count| **count > 0).count();
+    assert!(refused > 0 && (met == 3 || !agree), "{what}, {counts:?}: each ending is met");
+    assert!(direct_ones > 0, "{what}: the direct path is met");
+}
+
+/// Mutations of each kind of component: half of all.
+fn half() -> u64 {
     let asked = std::env::var(MUTATIONS_ENV).ok().map(|text| text.parse().unwrap());
-    let mutations: u64 = asked.unwrap_or(MUTATIONS);
+    asked.unwrap_or(MUTATIONS) / 2
+}
+
+#[test]
+fn damaged_components_of_rust_harm_nobody() {
     let read = |path| std::fs::read(path).unwrap();
     // The small ones are damaged more often: most time goes into compiling what is left.
     let small = wat::component(&wat::speaking(b"well", 4), StringEncoding::UTF8);
     let strategies =
         [read(built::test_guest("orders-every-tick")), read(built::test_guest("empty"))];
-    let sandbox =
-        |call_path| Sandbox::new(SandboxConfig { call_path, ..SandboxConfig::default() }).unwrap();
-    let (automatic, general) = (sandbox(None), sandbox(Some(CallPath::General)));
-    let mut counts = [0_u32; 3];
-    for seed in 0..mutations {
-        let mut random = Random::new(&[seed, 7]);
-        let whole = match random.below(2) {
-            0 => &strategies[random.place(2)],
-            _ => &small,
-        };
-        let bytes = damaged(whole, &mut random);
-        let lives =
-            catch_unwind(AssertUnwindSafe(|| (live(&automatic, &bytes), live(&general, &bytes))));
-        let (one, other) = lives.unwrap_or_else(|_| panic!("the host panicked at seed {seed}"));
-        let kind = |ending: &Ending| match ending {
-            Ending::Refused => 0,
-            Ending::Failed(_) => 1,
-            Ending::Ran(_) => 2,
-        };
-        let is_refused = |ending: &Ending| *ending == Ending::Refused;
-        assert_eq!(is_refused(&one), is_refused(&other), "seed {seed}: {one:?}, {other:?}");
-        if has_programs_of(whole, &bytes) {
-            assert_eq!(kind(&one), kind(&other), "seed {seed}: {one:?}, {other:?}");
-            if let (Ending::Ran(_), Ending::Ran(_)) = (&one, &other) {
-                assert_eq!(one, other, "seed {seed}");
-            }
+    survive("Rust", true, half(), |random| match random.below(2) {
+        0 => strategies[random.place(2)].clone(),
+        _ => small.clone(),
+    });
+}
+
+#[test]
+fn damaged_components_of_c_harm_nobody() {
+    match built::in_language("sma-cross-c") {
+        Ok(path) => {
+            let whole = std::fs::read(path).unwrap();
+            survive("C", false, half(), |_| whole.clone());
         }
-        counts[kind(&one)] += 1;
+        Err(reason) => println!("skipped: {reason}"),
     }
-    let [refused, failed, ran] = counts;
-    println!("{mutations} mutations: {refused} refused, {failed} failed, {ran} ran");
-    assert!(counts.iter().all(|count| *count > 0), "{counts:?}: each ending is met");
 }

@@ -12,6 +12,7 @@ use crate::process;
 use crate::project::Project;
 
 const SOURCES: &str = "guests/languages/javascript";
+const LOCK: &str = "package-lock.json";
 /// The oldest Node.js that componentize-js runs on.
 const NODE_MIN: u32 = 20;
 
@@ -42,24 +43,26 @@ fn tools(project: &Project) -> Result<PathBuf, String> {
     }
     let folder = project.target.join("languages/javascript-tools");
     let told_io = |error: anyhow::Error| format!("{error:#}");
-    let manifest = project.root.join(SOURCES).join("package.json");
-    let wanted = read(&manifest).map_err(told_io)?;
+    let source = |name: &str| project.root.join(SOURCES).join(name);
+    // Which packages with all that they need, and the checksum of each.
+    let wanted = read(&source(LOCK)).map_err(told_io)?;
     // Written last, so that packages that were begun are installed anew.
     let stamp = folder.join("installed.json");
     if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
         return Ok(folder);
     }
-    eprintln!("installing {} into {}", manifest.display(), folder.display());
-    let write = |path: &Path| {
-        fs::write(path, &wanted).map_err(|error| format!("{}: {error}", path.display()))
-    };
-    fs::create_dir_all(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
-    write(&folder.join("package.json"))?;
+    eprintln!("installing {} into {}", source(LOCK).display(), folder.display());
+    let io = |path: &Path, error: std::io::Error| format!("{}: {error}", path.display());
+    fs::create_dir_all(&folder).map_err(|error| io(&folder, error))?;
+    for name in ["package.json", LOCK] {
+        fs::copy(source(name), folder.join(name)).map_err(|error| io(&source(name), error))?;
+    }
     let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
     let mut install = Command::new(npm);
+    // Not `npm ci`: it wants the packages of all other systems to be in the lock too.
     install.current_dir(&folder).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
     told("the packages of npm could not be installed", &mut install)?;
-    write(&stamp)?;
+    fs::write(&stamp, wanted).map_err(|error| io(&stamp, error))?;
     Ok(folder)
 }
 

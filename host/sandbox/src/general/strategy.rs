@@ -20,6 +20,12 @@ impl StrategyLinker {
         Ok(Self(linker))
     }
 
+    /// Hands a module to components that import it: the tests compile large ones once.
+    #[cfg(test)]
+    pub(crate) fn module(&mut self, name: &str, module: &wasmtime::Module) -> Result<()> {
+        self.0.root().module(name, module)
+    }
+
     /// A component, linked; its imports and exports have the contract's types.
     pub(crate) fn ready(&self, component: &Component) -> Result<StrategyReady> {
         bindings::StrategyPre::new(self.0.instantiate_pre(component)?).map(StrategyReady)

@@ -1,0 +1,99 @@
+//! The page of a sweep.
+
+use tests::browser::{Browser, file_address};
+use tests::user_folder::UserFolder;
+
+use crate::common::{browser, expect_unharmed, hostile_strategy, plain, run};
+
+const SWEEP: &str = "replay sweep --data data --instrument 7203.TSE --quiet --verify 2";
+
+/// A column of the table of runs, by the start of its head, and how it is sorted.
+fn column(browser: &mut Browser, head: &str) -> (Vec<String>, String) {
+    let heads = browser.texts("#top-table thead th");
+    let place = heads.iter().position(|one| one.starts_with(head));
+    let place = place.unwrap_or_else(|| panic!("no {head} in {heads:?}"));
+    let sorted = browser.value(&format!(
+        "document.querySelectorAll('#top-table thead th')[{place}].getAttribute('aria-sort') ?? ''"
+    ));
+    let cells = browser.rows("#top-table").into_iter().map(|row| row[place].clone()).collect();
+    (cells, sorted.as_str().unwrap().to_owned())
+}
+
+/// The selector of the button in the head of a column.
+fn button(browser: &mut Browser, head: &str) -> String {
+    let heads = browser.texts("#top-table thead th");
+    let place = heads.iter().position(|one| one.starts_with(head)).unwrap();
+    format!("#top-table thead th:nth-child({}) button", place + 1)
+}
+
+#[test]
+fn a_sweep_is_shown_and_sorted_as_its_table_says() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::with_sample(2, 1_500);
+    let grid = "sma-cross --grid fast=5:15:5 --grid slow=20:40:10 --same-day-round-trips allow";
+    user.good(&format!("{SWEEP} {grid} --out sweep"));
+    let page = user.path("sweep/sweep.html");
+    browser.open_file(&page);
+    browser.picture("sweep");
+    let table = std::fs::read_to_string(user.path("sweep/sweep.csv")).unwrap();
+    let mut lines = table.lines().map(|line| line.split(',').collect::<Vec<_>>());
+    let heads = lines.next().unwrap();
+    let rows: Vec<Vec<&str>> = lines.collect();
+    let place = |name: &str| heads.iter().position(|one| *one == name).unwrap();
+    let (run_ids, _) = column(&mut browser, "Run");
+    assert_eq!((run_ids.len(), rows.len()), (9, 9));
+    for (head, key) in [
+        ("fast", "param_fast"),
+        ("slow", "param_slow"),
+        ("Fills", "fills"),
+        ("Round trips", "round_trips"),
+    ] {
+        let (cells, _) = column(&mut browser, head);
+        for (id, cell) in run_ids.iter().zip(cells) {
+            let row = rows.iter().find(|row| row[place("run")] == id).unwrap();
+            assert_eq!(plain(&cell), row[place(key)], "{head} of run {id}");
+        }
+    }
+    assert!(browser.colours_of_canvas("#heat canvas") > 5);
+    // By a click, and by a key once more: the other way around.
+    let fills = button(&mut browser, "Fills");
+    browser.click(&fills);
+    let (once, first) = column(&mut browser, "Fills");
+    browser.focus(&fills);
+    browser.press("Enter");
+    let (again, second) = column(&mut browser, "Fills");
+    let numbers = |cells: &[String]| -> Vec<u64> {
+        cells.iter().map(|cell| plain(cell).parse().unwrap()).collect()
+    };
+    let (once, again) = (numbers(&once), numbers(&again));
+    assert!(once.is_sorted() || once.iter().rev().is_sorted(), "{once:?}");
+    let mut reversed = again.clone();
+    reversed.reverse();
+    assert_eq!(once, reversed);
+    assert_ne!(first, second);
+    browser.expect_fits_a_phone("sweep");
+    // The heat map is read by keys.
+    browser.focus("#heat");
+    browser.press("ArrowRight");
+    let here = browser.text("#heat-readout");
+    browser.press("ArrowUp");
+    assert_ne!(browser.text("#heat-readout"), here);
+    browser.expect_quiet(&file_address(&page));
+}
+
+#[test]
+fn hostile_texts_are_texts_on_the_page_of_a_sweep() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::with_sample(1, 600);
+    let component = hostile_strategy(&user);
+    // It takes every parameter and looks at none.
+    run(&user, &format!("{SWEEP} --grid <b>=1:2:1 --out sweep"), &component);
+    let page = user.path("sweep/sweep.html");
+    browser.open_file(&page);
+    let name = component.file_stem().unwrap().to_string_lossy().into_owned();
+    assert_eq!(browser.text("#strategy"), name);
+    assert!(browser.texts("#top-table thead th").iter().any(|head| head.starts_with("<b>")));
+    expect_unharmed(&mut browser);
+    browser.expect_fits_a_phone("sweep-hostile");
+    browser.expect_quiet(&file_address(&page));
+}
