@@ -1,8 +1,6 @@
 //! Lots and price steps that change inside a run's dates are those of the day, from the folder's
 //! instrument table to the fills and the log.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
-
 use std::fs;
 
 use serde_json::Value;

@@ -1,8 +1,6 @@
 //! A run's folder in a hostile place: disks that are full, folders that cannot be written, links, runs
 //! that are killed, and folders that are only half there.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;

@@ -1,7 +1,5 @@
 //! What results leave out, and what the exchange rejected by rule, is said wherever a result is.
 
-#![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
-
 use exchange::NOT_MODELLED;
 use serde_json::Value;
 use tests::user_folder::UserFolder;
