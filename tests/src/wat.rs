@@ -55,7 +55,7 @@ pub fn acting(says: &str, encode: impl Fn(&str) -> Vec<u8>, width: usize, flag: 
     let escaped = |text: &str| -> String {
         encode(text).iter().map(|byte| format!("\\{byte:02x}")).collect()
     };
-    let count = |text: &str| (encode(text).len() / width | flag).to_string();
+    let count = |text: &str| ((encode(text).len() / width) | flag).to_string();
     let spelled = "ID-0000";
     text("acts")
         .replace("SPELLED_COUNT", &count(spelled))

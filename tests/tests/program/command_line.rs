@@ -507,7 +507,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     let mut command = user.command("replay run");
     command.arg(guest).args("--data long --instrument 7203.TSE --quiet --out out".split(' '));
     // Most of its orders are rejected, which would end it first.
-    command.args(["--limit", "rejected=1GiB"]);
+    command.args(["--limit", "rejected=1GiB,folder=1GiB"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // Give it time to get past the loading; how far it is does not matter.
     std::thread::sleep(std::time::Duration::from_millis(2_500));

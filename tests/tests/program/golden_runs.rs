@@ -48,7 +48,8 @@ fn arguments(seed: u64) -> String {
     ];
     format!(
         "replay run {strategy} {parameters} {own} --data data --instrument 7203.TSE {instruments} \
-         --granularity {granularity} --execution {execution} {} --cash 3000000 --quiet --format json",
+         --granularity {granularity} --execution {execution} {} --cash 3000000 \
+         --limit folder=4GiB --quiet --format json",
         more.join(" ")
     )
 }

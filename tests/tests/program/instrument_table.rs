@@ -26,8 +26,8 @@ fn a_lot_that_changes_inside_a_run_is_that_of_the_day() {
                  72030,Mine,0111,100,topix500,2025-01-08,\n";
     fs::write(user.path("data/instruments.csv"), table).unwrap();
     let text = user.good(
-        "replay run sma-cross --param fast=3 --param slow=9 --data data --instrument 7203.TSE --quiet \
-         --same-day-round-trips allow --out run",
+        "replay run sma-cross --param fast=3 --param slow=9 --param quantity=1000 --data data \
+         --instrument 7203.TSE --quiet --same-day-round-trips allow --cash 100000000 --out run",
     );
     let note = "7203.TSE: lot 1000, from instruments.csv; ticks normal, from instruments.csv; lot 100 \
                 and ticks topix500 from 2025-01-08 on";
@@ -37,9 +37,12 @@ fn a_lot_that_changes_inside_a_run_is_that_of_the_day() {
     let (before, after): (Vec<&Value>, Vec<&Value>) =
         fills.iter().partition(|fill| time(fill) < CHANGE);
     assert!(before.len() > 3 && after.len() > 3, "{} and {}", before.len(), after.len());
-    assert!(before.iter().all(|fill| shares(fill) % 1_000 == 0), "{before:#?}");
-    assert!(after.iter().all(|fill| shares(fill) % 100 == 0));
-    assert!(after.iter().any(|fill| shares(fill) % 1_000 != 0), "in parts of the new lot");
+    assert!(before.iter().all(|fill| shares(fill).is_multiple_of(1_000)), "{before:#?}");
+    assert!(after.iter().all(|fill| shares(fill).is_multiple_of(100)));
+    assert!(
+        after.iter().any(|fill| !shares(fill).is_multiple_of(1_000)),
+        "in parts of the new lot"
+    );
     let log = rows(&user, "log.json");
     let told = log
         .iter()

@@ -306,9 +306,11 @@ fn files_of_others_survive_an_update_of_one_issue() {
     let of = |code: &str| data.mother().with_file_name(code).with_extension("db");
     let before = ["7203", "9984"].map(|code| fs::read(of(code)).unwrap());
 
-    let server = Server::start(market);
-    let arguments = ["--codes", "7203", "--days", "3", "--as-of", "2025-12-24"];
-    let output = update(folder.path(), &server, &arguments).output().unwrap();
+    let server = Server::start(|path| {
+        let rows = query(path, "code").map(|_| vendor_row("2025-12-24", "72030", 100));
+        Some((200, json!({ "data": rows.as_slice() }).to_string()))
+    });
+    let output = update(folder.path(), &server, &["--codes", "7203"]).output().unwrap();
     let (table, errors) = texts(&output);
     assert_eq!(output.status.code(), Some(1), "{table}{errors}");
     assert!(

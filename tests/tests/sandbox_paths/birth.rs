@@ -106,7 +106,8 @@ fn what_it_is_made_with_has_limits() {
 #[test]
 fn the_parts_that_it_is_made_of_have_a_number() {
     let allowed = GuestLimit::Instances.default_value();
-    let plain = wat::component(&wat::with_memory(1), StringEncoding::UTF8);
+    // Called directly only the program itself is made, however many others the component has.
+    let plain = wat::component(&wat::with_memory(1), StringEncoding::CompactUTF16);
     let of_parts = |count| prepared("many-parts", wat::with_instances(&plain, count)).unwrap();
     init(&of_parts(30), limits()).unwrap();
     let memories = "(memory 0)".repeat(64);
@@ -116,7 +117,7 @@ fn the_parts_that_it_is_made_of_have_a_number() {
     for (what, module) in
         [("instances", of_parts(65)), ("memories", prepared("many-parts", memories).unwrap())]
     {
-        let fault = init(&module, limits()).unwrap_err();
+        let fault = init(&module, limits()).expect_err(what);
         let FaultKind::Budget { limit: GuestLimit::Instances, used, .. } = fault.kind else {
             panic!("{what}: {fault}");
         };

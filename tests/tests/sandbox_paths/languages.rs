@@ -8,7 +8,7 @@ use domain::Random;
 use sandbox::{CallPath, Limits};
 use tests::built;
 
-use crate::mutations::{Ending, MUTATIONS_ENV, flip, live_within, sandbox};
+use crate::mutations::{MUTATIONS_ENV, flip, live_within, sandbox};
 
 /// Of each language; the soak takes 20.
 const MUTATIONS: u64 = 1;

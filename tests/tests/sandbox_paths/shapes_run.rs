@@ -200,7 +200,7 @@ fn a_formula_speaks_every_encoding() {
         for (place, says) in texts {
             let bytes = encode(says);
             let escaped: String = bytes.iter().map(|byte| format!("\\{byte:02x}")).collect();
-            let count = (bytes.len() / width | flag).to_string();
+            let count = ((bytes.len() / width) | flag).to_string();
             text = text.replace(&format!("COUNT_OF_{place}"), &count).replace(place, &escaped);
         }
         wat::formula(&text, encoding)

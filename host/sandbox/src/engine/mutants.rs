@@ -57,8 +57,15 @@ impl<'p> Way<'p> {
         }
         let watchdogs = Arc::new(Watchdogs::of(engine.weak()));
         let config = SandboxConfig { call_path: Some(path), ..SandboxConfig::default() };
-        let sandbox =
-            Sandbox { engine, strategies, watchdogs, config, cache: None, formula_cache: None };
+        let sandbox = Sandbox {
+            engine,
+            strategies,
+            watchdogs,
+            config,
+            cache: None,
+            shipped: None,
+            formula_cache: None,
+        };
         Self { sandbox, programs }
     }
 

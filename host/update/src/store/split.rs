@@ -94,7 +94,7 @@ pub(super) fn split(
     }
     split.removed = removed.len() as u64;
     if !removed.is_empty() {
-        forget_issues(connection).map_err(StoreError::database("forget issues"))?;
+        forget_issues(connection, &removed).map_err(StoreError::database("forget issues"))?;
     }
     sync_folder(&paths.daily_folder())?;
     match foreign.is_empty() {
@@ -273,9 +273,8 @@ fn to_remove(
     Ok(gone)
 }
 
-/// Forgets the issues that the combined database does not have any more.
-fn forget_issues(connection: &Connection) -> duckdb::Result<()> {
-    connection.execute_batch(
-        "DELETE FROM work.issue_file WHERE code NOT IN (SELECT code FROM published.daily)",
-    )
+/// Forgets what was written for these issues.
+fn forget_issues(connection: &Connection, codes: &[String]) -> duckdb::Result<()> {
+    let mut statement = connection.prepare("DELETE FROM work.issue_file WHERE code = ?")?;
+    codes.iter().try_for_each(|code| statement.execute([code]).map(|_| ()))
 }

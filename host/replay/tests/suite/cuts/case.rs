@@ -315,6 +315,8 @@ impl Case {
             ex_rights: data.ex_rights.clone(),
             warnings_max: domain::GuestLimit::Warnings.default_value(),
             rejected_bytes_max: domain::GuestLimit::Rejected.default_value(),
+            folder_bytes_max: u64::MAX,
+            folder_bytes_per_day: 0,
         };
         let mut rows = InMemory::default();
         let mut strategy = AtRandom::new(self.seed);
