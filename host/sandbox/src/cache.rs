@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use atomic_file::{AtomicFile, folder_of};
 use wasmtime::component::Component;
 use wasmtime::{Engine, Module};
-use xxhash_rust::xxh3::{Xxh3, xxh3_128};
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::artefact::Artefact;
 use crate::config::CallPath;
@@ -18,6 +18,12 @@ use crate::proof::Plan;
 
 /// Bytes of the checksum in front of a compiled component.
 const CHECKSUM_BYTES: usize = 16;
+
+/// Bytes of a file that is read: compiled interpreters have a tenth of it.
+const COMPILED_BYTES_MAX: u64 = 512 << 20;
+
+/// What stands in a file, so that one of another form has another name.
+const FORM: u8 = 2;
 
 /// How a compiled component came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +75,7 @@ impl CompileCache {
     pub(crate) fn new(folder: &Path, engine: &Engine, contract: &Contract) -> Self {
         let mut hasher = Xxh3::new();
         // What is kept was held against this version of the contract before.
-        (contract.package, contract.version).hash(&mut hasher);
+        (contract.package, contract.version, FORM).hash(&mut hasher);
         engine.precompile_compatibility_hash().hash(&mut hasher);
         Self { folder: folder.to_owned(), engine_key: hasher.finish() }
     }
@@ -88,7 +94,11 @@ impl CompileCache {
         artefact: &Artefact,
         path: CallPath,
     ) -> Option<Code> {
-        deserialize(engine, path, &fs::read(self.path_of(artefact, path)).ok()?)
+        let file = self.path_of(artefact, path);
+        // Anything else, such as a pipe, could keep its reader waiting or never end.
+        let is_ours = |found: &fs::Metadata| found.is_file() && found.len() <= COMPILED_BYTES_MAX;
+        fs::metadata(&file).ok().filter(is_ours)?;
+        deserialize(engine, path, &file, &fs::read(&file).ok()?)
     }
 
     /// Stores the code; whatever is there was not usable.
@@ -110,16 +120,24 @@ impl CompileCache {
     }
 }
 
-fn deserialize(engine: &Engine, path: CallPath, bytes: &[u8]) -> Option<Code> {
+/// The checksum of a file's code and of its name, which says whose code it is.
+fn checksum_of(path: &Path, compiled: &[u8]) -> [u8; CHECKSUM_BYTES] {
+    let mut sum = Xxh3::new();
+    sum.update(path.file_name().unwrap_or_default().as_encoded_bytes());
+    sum.update(compiled);
+    sum.digest128().to_le_bytes()
+}
+
+fn deserialize(engine: &Engine, path: CallPath, file: &Path, bytes: &[u8]) -> Option<Code> {
     let (checksum, compiled) = bytes.split_at_checked(CHECKSUM_BYTES)?;
-    if checksum != xxh3_128(compiled).to_le_bytes() {
+    if checksum != checksum_of(file, compiled) {
         return None;
     }
     match path {
         CallPath::Direct => {
             // SAFETY: the bytes came from `Module::serialize` of an engine with the same
-            // compatibility hash (hash and path are part of the file's name) and are complete (the
-            // checksum matches).
+            // compatibility hash (hash and path are part of the file's name, and the name of the
+            // checksum) and are complete (the checksum matches).
             #[expect(unsafe_code, reason = "loading compiled code is unsafe by nature; see SAFETY")]
             unsafe { Module::deserialize(engine, compiled) }.map(Code::Program).ok()
         }
@@ -136,7 +154,7 @@ fn write(path: &Path, compiled: &[u8]) -> std::io::Result<()> {
     let folder = folder_of(path);
     fs::create_dir_all(folder)?;
     let mut file = AtomicFile::create_private_in(folder)?;
-    file.write_all(&xxh3_128(compiled).to_le_bytes())?;
+    file.write_all(&checksum_of(path, compiled))?;
     file.write_all(compiled)?;
     // The checksum tells what a power cut has left.
     file.commit_unsynced(path)

@@ -155,6 +155,23 @@ fn a_damaged_compile_cache_is_repaired() {
     flipped[good.len() / 3] ^= 1;
     std::fs::write(&kept, flipped).unwrap();
     assert_eq!(outcome(), CacheOutcome::Repaired);
+    // The whole code of another strategy.
+    let other = component("sma-cross");
+    drop(sandbox(Some(folder.path())).load(&other).unwrap());
+    let other = Artefact::read(&other, u64::MAX).unwrap();
+    let other = sandbox(Some(folder.path())).cache().unwrap().path_of(&other, CallPath::Direct);
+    std::fs::copy(&other, &kept).unwrap();
+    assert_eq!(outcome(), CacheOutcome::Repaired);
+    assert!(std::fs::read(&kept).unwrap() == good);
+    // What is no file keeps nobody waiting.
+    #[cfg(unix)]
+    {
+        std::fs::remove_file(&kept).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&kept).status().unwrap();
+        assert!(made.success());
+        assert_eq!(outcome(), CacheOutcome::Repaired);
+        assert_eq!(outcome(), CacheOutcome::Hit);
+    }
 }
 
 #[test]

@@ -90,7 +90,7 @@ pub enum StoreError {
     },
     /// Files lie where the job writes, which it did not write and which hold more than it has.
     #[error(
-        "{} file(s) in {} hold rows that the combined database does not have, and were not written \
+        "{} file(s) in {} hold something that the combined database does not have, and were not written \
          by this job: {}; they were left as they are. Move them away, or load their rows first",
         count, folder.display(), codes
     )]

@@ -72,8 +72,16 @@ pub(super) fn split(
             .is_some_and(|(content, bytes)| (*content, Some(*bytes)) == (issue.content, length));
         if !is_same {
             // What others wrote is replaced by what has all of its rows, and by nothing else.
-            let is_own = length.is_none() || noted.contains_key(&issue.code);
-            match is_own || holds_all_of(&published, paths, &issue.code) {
+            let is_as_written =
+                noted.get(&issue.code).map(|(_, bytes)| *bytes) == length || length.is_none();
+            let may_replace = is_as_written
+                || match found_in(&published, paths, &issue.code) {
+                    Found::NothingMore => true,
+                    // What the job wrote was damaged since; what others wrote is theirs.
+                    Found::NoDatabase => noted.contains_key(&issue.code),
+                    Found::More => false,
+                };
+            match may_replace {
                 true => wanted.push(issue),
                 false => foreign.push(issue.code.as_str()),
             }
@@ -103,18 +111,35 @@ pub(super) fn split(
     }
 }
 
-/// Whether every date in an issue's file, which this job did not write, is in the published database
-/// too. A file that cannot be read has something else in it.
-fn holds_all_of(published: &Connection, paths: &StorePaths, code: &str) -> bool {
+/// What is in a file that is not as the job wrote it.
+enum Found {
+    /// It is no database.
+    NoDatabase,
+    /// No date, table, view or column that the published database does not have.
+    NothingMore,
+    /// Something that would be lost.
+    More,
+}
+
+fn found_in(published: &Connection, paths: &StorePaths, code: &str) -> Found {
     let attach = format!("ATTACH {} AS foreign_file (READ_ONLY)", quoted_path(&paths.issue(code)));
     if published.execute_batch(&attach).is_err() {
-        return false;
+        return Found::NoDatabase;
     }
-    let missing = "SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
-        FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date)";
-    let missing = published.query_row(missing, [], |row| row.get::<_, u64>(0));
+    // The name stays in use where this fails; the files after it count as others' then.
+    let more = "SELECT (SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
+            FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date))
+        + (SELECT count(*) FROM duckdb_columns() AS old WHERE old.database_name = 'foreign_file'
+            AND NOT old.internal AND NOT EXISTS (FROM duckdb_columns() AS new
+                WHERE new.database_name = 'published' AND new.table_name = old.table_name
+                    AND new.column_name = old.column_name))";
+    let more = published.query_row(more, [], |row| row.get::<_, i64>(0));
     let detached = published.execute_batch("DETACH foreign_file");
-    missing.is_ok_and(|count| count == 0) && detached.is_ok()
+    match more {
+        Ok(0) if detached.is_ok() => Found::NothingMore,
+        // Also a database without such a table: it is somebody's.
+        _ => Found::More,
+    }
 }
 
 /// Every issue of the published database.

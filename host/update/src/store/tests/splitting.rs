@@ -147,6 +147,26 @@ fn what_others_wrote_is_neither_removed_nor_replaced_by_less() {
     assert_eq!(split(&mut store, None), (1, 0, 0));
     assert_eq!(lines(&reader(&fixture.issue("7203")), "SELECT count(*) FROM daily"), ["6"]);
     assert!(fixture.issue("1301").exists() && fixture.issue("9984").exists());
+    // One that somebody else put in the place of ours is not ours any more.
+    let (ours, theirs) = (fixture.issue("7203"), fixture.issue("9984"));
+    let other = Connection::open(&theirs).unwrap();
+    other
+        .execute_batch("INSERT INTO daily (date, code) VALUES (DATE '2020-01-06', '9984')")
+        .unwrap();
+    drop(other);
+    let other = Connection::open(&ours).unwrap();
+    other.execute_batch("CREATE TABLE notes AS FROM range(100000)").unwrap();
+    drop(other);
+    store.apply(&market(&["7203"], &days(7))).unwrap();
+    store.publish(&mut go_on).unwrap();
+    let before = fs::read(&ours).unwrap();
+    let error = store.split_to_individual(None, &mut go_on).unwrap_err();
+    assert!(matches!(error, StoreError::Foreign { count: 1, .. }), "{error}");
+    assert!(fs::read(&ours).unwrap() == before);
+    let other = Connection::open(&ours).unwrap();
+    other.execute_batch("DROP TABLE notes").unwrap();
+    drop(other);
+    assert_eq!(split(&mut store, None), (1, 0, 0));
     // A file that is no database is not ours either.
     fs::write(fixture.issue("9984"), "somebody else's").unwrap();
     store.apply(&market(&["9984"], &days(1))).unwrap();
