@@ -10,8 +10,9 @@ use crate::project::Project;
 /// Makes a component of a module.
 pub(super) fn build(project: &Project, module: &str, out: &Path) -> Result<(), Problem> {
     let python = TOOLS.python(project).map_err(Problem::NoTools)?;
-    let program = format!("componentize-py{}", std::env::consts::EXE_SUFFIX);
-    let mut command = Command::new(Path::new(&python).with_file_name(program));
+    // Not by the program that pip makes: that one has the folder's place in it.
+    let mut command = Command::new(python);
+    command.args(["-c", "import sys; from componentize_py import script; sys.exit(script())"]);
     command.current_dir(&project.root).env_remove("VIRTUAL_ENV");
     command.args(["--quiet", "--wit-path", CONTRACT]);
     command.args(["--world", "strategy", "componentize", module, "--stub-wasi"]);
