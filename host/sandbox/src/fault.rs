@@ -1,5 +1,7 @@
 //! Turns an error of the engine into a typed fault.
 
+use std::fmt::{self, Write as _};
+
 use domain::fault::FaultKind;
 use domain::{GuestLimit, TsNanos};
 use wasmtime::{Error, Trap, WasmBacktrace};
@@ -30,6 +32,8 @@ const INSTANTIATION: &str = "instantiation";
 const INITIALIZE: &str = "_initialize";
 /// How the engine begins when there are more instances, tables or memories than allowed.
 const TOO_MANY: &str = "resource limit exceeded: ";
+/// Bytes of a function's name in a backtrace.
+const FRAME_BYTES_MAX: usize = 256;
 /// How the engine says that a guest hands over more than the host lets it.
 const TOO_MUCH_COPIED: &str = "fuel allocated for hostcalls has been exhausted";
 
@@ -114,8 +118,51 @@ fn backtrace(error: &Error) -> Vec<String> {
         .frames()
         .iter()
         .map(|frame| match frame.func_name() {
-            Some(name) => format!("{:#}", rustc_demangle::demangle(name)),
+            Some(name) => Frame::of(name),
             None => format!("function {}", frame.func_index()),
         })
         .collect()
+}
+
+/// A function's name in a backtrace: short names of the guest's can stand for very long ones.
+struct Frame(String);
+
+impl Frame {
+    fn of(name: &str) -> String {
+        let mut frame = Self(String::new());
+        // It ends early where the name is too long.
+        let _ = write!(frame, "{:#}", rustc_demangle::demangle(name));
+        frame.0
+    }
+}
+
+impl fmt::Write for Frame {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        for character in text.chars() {
+            if self.0.len() >= FRAME_BYTES_MAX {
+                self.0.push('…');
+                return Err(fmt::Error);
+            }
+            self.0.push(if character.is_control() { '\u{fffd}' } else { character });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_frames_are_short_and_plain() {
+        assert_eq!(
+            Frame::of("_ZN4core9panicking5panic17h0123456789abcdefE"),
+            "core::panicking::panic"
+        );
+        // 46 bytes that stand for a name of a megabyte.
+        let long = Frame::of("_RYFG_FGyyEvRYFF_EvRYFFEvERLB_B_B_ERLRjB_B_B_");
+        assert!(long.len() <= FRAME_BYTES_MAX + 8, "{} bytes", long.len());
+        assert!(long.ends_with('…'), "{long}");
+        assert_eq!(Frame::of("a\u{1b}[31m\nerror: forged"), "a\u{fffd}[31m\u{fffd}error: forged");
+    }
 }

@@ -31,7 +31,7 @@ const WHAT: &str = "per-issue databases";
 /// How many files of issues that are no longer there a job may remove.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Removals {
-    /// At most [`REMOVED_PERCENT_MAX`] percent of them at once.
+    /// At most one in a hundred of them at once.
     Few,
     /// Any number.
     Any,
