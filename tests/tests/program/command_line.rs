@@ -375,10 +375,23 @@ fn help_teaches() {
     }
 }
 
+/// A command that has to compile its strategy: the built-in ones may have come compiled.
+const CHECK: &str = "strategy check first-strategy.wasm";
+
+fn owner_of_a_strategy() -> UserFolder {
+    let user = UserFolder::empty();
+    fs::copy(built::example("first-strategy"), user.path("first-strategy.wasm")).unwrap();
+    user
+}
+
 /// A command that warns: its cache is a file, so nothing can be kept there.
-fn warning(user: &UserFolder, log: &[&str], variable: Option<&str>) -> Said {
+fn check_without_cache(user: &UserFolder) -> Command {
     fs::write(user.path("file"), "no folder").unwrap();
-    let mut command = user.command("strategy check sma-cross --cache file");
+    user.command(&format!("{CHECK} --cache file"))
+}
+
+fn warning(user: &UserFolder, log: &[&str], variable: Option<&str>) -> Said {
+    let mut command = check_without_cache(user);
     command.args(log).envs(variable.map(|level| ("KUMIKI_LOG", level)));
     let output = command.output().unwrap();
     let text = |bytes| String::from_utf8(bytes).unwrap();
@@ -393,7 +406,7 @@ fn untimed(text: &str) -> Vec<&str> {
 
 #[test]
 fn the_log_has_a_level() {
-    let user = UserFolder::empty();
+    let user = owner_of_a_strategy();
     let usual = warning(&user, &[], None);
     assert!(usual.errors.starts_with("warning: the compiled strategy could not be kept: "));
     assert_eq!(usual.errors.lines().count(), 1, "{}", usual.errors);
@@ -411,22 +424,22 @@ fn the_log_has_a_level() {
             "the log changes nothing"
         );
     }
-    let debug = user.said("--log debug strategy check sma-cross").errors;
-    assert_eq!(debug, "debug: the strategy was compiled name=\"sma-cross\"\n");
-    let debug = user.said("strategy check sma-cross --log debug").errors;
-    assert_eq!(debug, "debug: the compiled strategy came from the cache name=\"sma-cross\"\n");
+    let debug = user.said(&format!("--log debug {CHECK}")).errors;
+    assert_eq!(debug, "debug: the strategy was compiled name=\"first-strategy\"\n");
+    let debug = user.said(&format!("{CHECK} --log debug")).errors;
+    assert_eq!(debug, "debug: the compiled strategy came from the cache name=\"first-strategy\"\n");
 }
 
 #[test]
 fn the_log_can_be_json_lines() {
-    let user = UserFolder::empty();
+    let user = owner_of_a_strategy();
     let lines = |said: &Said| -> Vec<serde_json::Value> {
         said.errors.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
     };
     let said = warning(&user, &["--log-format", "json"], None);
     let [line] = &lines(&said)[..] else { panic!("{}", said.errors) };
     assert_eq!((&line["level"], &line["target"]), (&"WARN".into(), &"sandbox::engine".into()));
-    assert_eq!(line["name"], "sma-cross");
+    assert_eq!(line["name"], "first-strategy");
     assert!(line["message"].as_str().unwrap().starts_with("the compiled strategy could not be"));
     assert!(line["timestamp"].as_str().unwrap().ends_with('Z'), "{line}");
 
@@ -471,9 +484,8 @@ fn failures_are_json_where_the_log_is() {
 
 #[test]
 fn an_empty_variable_of_the_log_is_not_set() {
-    let user = UserFolder::empty();
-    let mut command = user.command("strategy check sma-cross --cache file");
-    fs::write(user.path("file"), "no folder").unwrap();
+    let user = owner_of_a_strategy();
+    let mut command = check_without_cache(&user);
     let output = command.env("KUMIKI_LOG", "").env("KUMIKI_LOG_FORMAT", "").output().unwrap();
     let errors = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(0), "{errors}");
