@@ -124,6 +124,14 @@ fn the_architecture_names_every_folder() {
 }
 
 #[test]
+fn the_japanese_readme_is_in_step() {
+    let named = |path: &str| FILES.iter().find(|file| file.path == path).expect("a README");
+    let found = documents::translation_is_in_step(named("README.md"), named("README.ja.md"));
+    let why = "a command that works in one language and not in the other helps nobody";
+    hold("README.ja.md has the commands, headings and flags of README.md", why, &found);
+}
+
+#[test]
 fn dependencies_have_reasons() {
     let root = FILES.iter().find(|file| file.path == "Cargo.toml");
     let found = documents::dependencies_have_reasons(root.expect("the root manifest"));

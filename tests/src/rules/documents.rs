@@ -1,5 +1,7 @@
 //! Rules about the root manifest, the texts beside the code, and the guests of the tests.
 
+use std::collections::BTreeSet;
+
 use super::Violation;
 use crate::files::File;
 
@@ -99,6 +101,67 @@ pub fn no_machine_paths(files: &[File]) -> Vec<Violation> {
     found
 }
 
+/// A translated text has the original's commands and code, in its order, the same levels of headings,
+/// and names no flag, file or variable that the original does not name.
+pub fn translation_is_in_step(original: &File, translation: &File) -> Vec<Violation> {
+    let (wanted, found) = (Marked::of(&original.text), Marked::of(&translation.text));
+    let mut violations = Vec::new();
+    let mut differ = |what: &str, wanted: &[&str], found: &[&str]| {
+        let same = wanted.iter().zip(found).take_while(|(one, other)| one == other).count();
+        if same < wanted.len().max(found.len()) {
+            let show =
+                |all: &[&str]| all.get(same).map_or("none".to_owned(), |one| format!("{one:?}"));
+            let what = format!(
+                "{what} {} is {}, and {} in {}",
+                same + 1,
+                show(found),
+                show(wanted),
+                original.path
+            );
+            violations.push(Violation::near(translation, found.get(same).unwrap_or(&""), what));
+        }
+    };
+    differ("the line of code", &wanted.code, &found.code);
+    differ("the level of heading", &wanted.headings, &found.headings);
+    for name in found.names.difference(&wanted.names) {
+        let what = format!("`{name}` is not in {}", original.path);
+        violations.push(Violation::near(translation, name, what));
+    }
+    violations
+}
+
+/// What a text in any language has in common with its translation.
+struct Marked<'a> {
+    /// The lines between fences, with them.
+    code: Vec<&'a str>,
+    /// The marks before headings.
+    headings: Vec<&'a str>,
+    /// What stands between backquotes, with single spaces.
+    names: BTreeSet<String>,
+}
+
+impl<'a> Marked<'a> {
+    fn of(text: &'a str) -> Self {
+        let (mut code, mut headings, mut prose) = (Vec::new(), Vec::new(), String::new());
+        let mut fenced = false;
+        for line in text.lines() {
+            let fence = line.starts_with("```");
+            if fenced || fence {
+                code.push(line);
+                fenced ^= fence;
+            } else {
+                prose += line;
+                prose.push('\n');
+                headings
+                    .extend(line.split_once("# ").map(|_| line.split(' ').next().unwrap_or("")));
+            }
+        }
+        let spans = prose.split('`').skip(1).step_by(2);
+        let names = spans.map(|span| span.split_whitespace().collect::<Vec<_>>().join(" "));
+        Self { code, headings, names: names.collect() }
+    }
+}
+
 /// Every guest under guests/test is named by a test of the host. A guest that no test runs shows
 /// nothing. A package that makes no module is what guests share.
 pub fn test_guests_are_used(files: &[File]) -> Vec<Violation> {
@@ -142,6 +205,19 @@ mod tests {
         assert_eq!(check("`host/domain` and guests/test/"), 0);
         assert_eq!(check("host/domain-model, guests/tests"), 2);
         assert_eq!(check(&"host/domain guests/test\n".repeat(201)), 1);
+    }
+
+    #[test]
+    fn a_translation_out_of_step_is_seen() {
+        let original = File::new("A.md", "# A\n`--one\n two`\n```\nrun --one\n```\n## B\n");
+        let check =
+            |text: &str| translation_is_in_step(&original, &File::new("A.ja.md", text)).len();
+        assert_eq!(check("# 一\n`--one two`\n```\nrun --one\n```\n## 二\n"), 0);
+        assert_eq!(check("# 一\n```\nrun --one\n```\n## 二\n"), 0, "prose may be shorter");
+        assert_eq!(check("# 一\n`--three`\n```\nrun --one\n```\n## 二\n"), 1);
+        assert_eq!(check("# 一\n```\nrun --two\n```\n## 二\n"), 1);
+        assert_eq!(check("# 一\n## 二\n"), 1);
+        assert_eq!(check("# 一\n```\nrun --one\n```\n"), 1);
     }
 
     #[test]
