@@ -13,6 +13,15 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     compile_strategies(project)
 }
 
+/// Compiles the program from the same crates that the tests are linked with: a package alone has other
+/// features, and each crate would be compiled twice.
+pub(crate) fn build_with_tests(project: &Project) -> Result<()> {
+    // Without the program that runs: Windows would not let it be replaced.
+    let all = ["build", "--release", "--workspace", "--exclude", "xtask"];
+    process::run(project.cargo().args(all))?;
+    compile_strategies(project)
+}
+
 /// Compiles what replays: the whole program where DuckDB is compiled already, else one without its
 /// database, which takes a third of the time. Tells whether it is the whole one.
 pub(crate) fn build_for_replay(project: &Project) -> Result<bool> {

@@ -16,23 +16,30 @@ const CUTS: u64 = 500;
 
 /// Runs every seeded test with all its seeds and prints what each says of itself.
 pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u64>) -> Result<()> {
-    let mut command = project.cargo();
-    command.args(["test", "--release", "--package", "replay", "--test", "suite"]);
-    command.args(["--", "--nocapture", "a_script_of_a_paced_session"]);
-    command.env("KUMIKI_SOAK_SESSIONS", sessions.unwrap_or(SESSIONS).to_string());
-    process::run(&mut command)?;
+    let sessions = sessions.unwrap_or(SESSIONS);
+    let suite = ["--test", "suite"];
+    test(project, &suite, &["a_script_of_a_paced_session"], "KUMIKI_SOAK_SESSIONS", sessions)?;
     languages::build(project)?;
     // Of Rust and C, and of Python and JavaScript anywhere in the file; then of these two in their wiring.
-    for place in [&["tests", "--test", "sandbox_paths"][..], &["sandbox", "--lib"]] {
-        let mut command = project.cargo();
-        command.args(["test", "--release", "--package"]).args(place);
-        command.args(["--", "--nocapture", "--test-threads=1", "damaged_components"]);
-        command.env("KUMIKI_SOAK_MUTATIONS", mutations.unwrap_or(MUTATIONS).to_string());
-        process::run(&mut command)?;
+    let mutations = mutations.unwrap_or(MUTATIONS);
+    let damaged = ["--test-threads=1", "damaged_components"];
+    for place in [&["--test", "sandbox_paths"][..], &["--lib"]] {
+        test(project, place, &damaged, "KUMIKI_SOAK_MUTATIONS", mutations)?;
     }
+    test(project, &suite, &["cuts::"], "KUMIKI_SOAK_CUTS", CUTS)
+}
+
+/// Runs tests by their names. They are built with the whole workspace, as `cargo xtask test` builds
+/// them: a single package has other features, and wasmtime would be compiled again.
+fn test(
+    project: &Project,
+    place: &[&str],
+    names: &[&str],
+    variable: &str,
+    seeds: u64,
+) -> Result<()> {
     let mut command = project.cargo();
-    command.args(["test", "--release", "--package", "replay", "--test", "suite"]);
-    command.args(["--", "--nocapture", "cuts::"]);
-    command.env("KUMIKI_SOAK_CUTS", CUTS.to_string());
-    process::run(&mut command)
+    command.args(["test", "--release", "--workspace"]).args(place);
+    command.args(["--", "--nocapture"]).args(names);
+    process::run(command.env(variable, seeds.to_string()))
 }

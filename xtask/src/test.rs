@@ -40,7 +40,7 @@ fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Sk
         steps.step("lints", || lint(project))?;
         steps.step("documentation", || document(project))?;
     }
-    steps.step("host", || host::build(project))?;
+    steps.step("host", || host::build_with_tests(project))?;
     steps.step("browser", || browser::prepare(project))?;
     steps.step("tests", || test(project, skips))?;
     steps.step("schemas", || schemas::check(project))?;
