@@ -14,6 +14,7 @@ mod update;
 
 use std::env;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -223,7 +224,7 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// Lots and price steps that were said, each of an instrument that is traded.
     pub(crate) fn choices(&self) -> Result<InstrumentChoices, InstrumentsError> {
-        fn of<T: Copy>(
+        fn of<T: Copy + Display>(
             flag: &'static str,
             given: &[(Option<InstrumentName>, T)],
             traded: &[InstrumentId],
@@ -231,7 +232,9 @@ impl RunArgs {
             let mut choices = Choices::default();
             for (name, value) in given {
                 let id = name.as_ref().map(|name| name.among(flag, traded)).transpose()?;
-                choices.add(id, *value);
+                if let Some(first) = choices.add(id.clone(), *value) {
+                    return Err(InstrumentsError::twice(flag, id.as_ref(), &first, value));
+                }
             }
             Ok(choices)
         }
