@@ -114,7 +114,8 @@ pub(crate) enum StrategyCommand {
     /// Compile the built-in strategies ahead, for this program and this machine's processor.
     ///
     /// Part of an installation: runs then compile nothing, whatever is in the cache. The code goes into
-    /// the folder of the strategies beside the program, in place of what was compiled before.
+    /// the folder of the strategies beside the program, in place of what this command compiled before;
+    /// files of others stay.
     Compile,
     /// List the limits of strategies and formula modules, which `--limit` changes.
     Limits(StrategyLimitsArgs),
