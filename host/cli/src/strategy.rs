@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use anyhow::{Result, bail};
 use domain::fault::Fault;
 use domain::strategy::StrategyRuntime;
+use domain::text::on_one_line;
 use domain::{GuestLimit, Instrument, Price, Quantity, TickTable};
 use replay::json_values;
 use replay::request::config_json;
@@ -119,8 +120,8 @@ fn parameters_shown(
             (Some(value), _) | (None, Some(value)) => format!("{name}={value}"),
             (None, None) => name.clone(),
         };
-        // A guest's own words: nothing in them may steer the terminal.
-        text.replace(char::is_control, " ")
+        // A guest's own words.
+        on_one_line(&text).into_owned()
     };
     match names.is_empty() {
         true => "none reported".to_owned(),

@@ -5,13 +5,14 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::guest_limit::GuestLimit;
+use crate::text::{of_guest, on_one_line};
 use crate::time::TsNanos;
 
 /// What went wrong inside a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FaultKind {
     /// It panicked; the text is its own.
-    #[error("panicked: {0}")]
+    #[error("panicked: {}", of_guest(.0))]
     Panic(String),
     /// It did something that WebAssembly forbids.
     #[error("trapped: {0}")]
@@ -65,10 +66,10 @@ pub enum FaultKind {
         allowed: u64,
     },
     /// It broke the contract.
-    #[error("broke the contract: {0}")]
+    #[error("broke the contract: {}", of_guest(.0))]
     Protocol(String),
     /// Its init refused the configuration; the text is its own.
-    #[error("refused its configuration: {0}")]
+    #[error("refused its configuration: {}", of_guest(.0))]
     Refused(String),
 }
 
@@ -112,7 +113,7 @@ impl std::error::Error for Fault {}
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short_hash = self.sha256.get(..12).unwrap_or(&self.sha256);
-        write!(f, "strategy `{}` ({short_hash})", self.component)?;
+        write!(f, "strategy `{}` ({short_hash})", on_one_line(&self.component))?;
         if !matches!(self.kind, FaultKind::Refused(_)) {
             write!(f, ", in `{}`", self.export)?;
             if let Some(timestamp) = self.ts_event {
@@ -125,7 +126,7 @@ impl fmt::Display for Fault {
             write!(f, "; {advice}")?;
         }
         for frame in &self.backtrace {
-            write!(f, "\n    at {frame}")?;
+            write!(f, "\n    at {}", on_one_line(frame))?;
         }
         Ok(())
     }
