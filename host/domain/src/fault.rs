@@ -45,6 +45,19 @@ pub enum FaultKind {
         /// Milliseconds allowed.
         allowed_ms: u64,
     },
+    /// What it leaves in the run's folder is too much; some of it, or all, are rejected orders.
+    #[error(
+        "produced {used} {}, {rejected} of them rejected orders; {allowed} are allowed",
+        GuestLimit::Folder.what()
+    )]
+    Folder {
+        /// Bytes there would be in all.
+        used: u64,
+        /// Those of rejected orders.
+        rejected: u64,
+        /// Bytes allowed.
+        allowed: u64,
+    },
     /// It reached a limit that the user may change.
     #[error("produced {used} {}; {allowed} are allowed", limit.what())]
     Budget {
@@ -79,6 +92,7 @@ impl FaultKind {
     #[must_use]
     pub fn advice(&self, export: &str) -> Option<String> {
         match self {
+            Self::Folder { allowed, .. } => Some(GuestLimit::Folder.advice(*allowed)),
             Self::Budget { limit, allowed, .. } => Some(limit.advice(*allowed)),
             Self::Memory { allowed, .. } => Some(GuestLimit::Memory.advice(*allowed as u64)),
             Self::Fuel { budget, per_event } => Some(match export {
