@@ -305,8 +305,9 @@ Examples:
   kumiki replay verify runs/mine --data data --strategy ./my_strategy.wasm --format json
 
 Exit codes: 0 the same came out; 4 something else came out with window 1: the strategy saw the future,
-or the results were made by another version or changed; 5 the data or the strategy is not what the run
-was made from, which is named, and nothing was run; 1 and 2 as everywhere.";
+or a file of the run, its manifest too, was made by another version or changed; 5 the data, a table of its
+folder or the strategy is not what the run was made from, which is named, and nothing was run; 1 and 2 as
+everywhere.";
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
