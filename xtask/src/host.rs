@@ -37,6 +37,9 @@ pub(crate) fn build_for_replay(project: &Project) -> Result<bool> {
 /// Compiles the strategies that were built before: what the program finds beside itself then needs no
 /// compiling at its first run.
 fn compile_strategies(project: &Project) -> Result<()> {
+    if !project.release().join("strategies").is_dir() {
+        return Ok(());
+    }
     let mut compile = program(project);
     // The names of the strategies are for a terminal; our output belongs to others.
     compile.args(["strategy", "compile"]).stdout(Stdio::null());

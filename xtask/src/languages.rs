@@ -1,9 +1,10 @@
 //! Builds the strategies of `guests/languages` with the toolchains of their languages, which are
-//! installed into the target folder. Where that cannot be (no network, no Node.js) a file beside the
+//! installed into the target folder. Where that cannot be (no network, no Python) a file beside the
 //! place of the component says why, and the tests that want it are skipped with that reason.
 
 mod c;
 mod javascript;
+mod node;
 mod python;
 
 use std::fs;

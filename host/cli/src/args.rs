@@ -14,6 +14,7 @@ mod update;
 
 use std::env;
 use std::ffi::OsStr;
+use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -113,7 +114,8 @@ pub(crate) enum StrategyCommand {
     /// Compile the built-in strategies ahead, for this program and this machine's processor.
     ///
     /// Part of an installation: runs then compile nothing, whatever is in the cache. The code goes into
-    /// the folder of the strategies beside the program, in place of what was compiled before.
+    /// the folder of the strategies beside the program, in place of what this command compiled before;
+    /// files of others stay.
     Compile,
     /// List the limits of strategies and formula modules, which `--limit` changes.
     Limits(StrategyLimitsArgs),
@@ -223,7 +225,7 @@ pub(crate) struct RunArgs {
 impl RunArgs {
     /// Lots and price steps that were said, each of an instrument that is traded.
     pub(crate) fn choices(&self) -> Result<InstrumentChoices, InstrumentsError> {
-        fn of<T: Copy>(
+        fn of<T: Copy + Display>(
             flag: &'static str,
             given: &[(Option<InstrumentName>, T)],
             traded: &[InstrumentId],
@@ -231,7 +233,9 @@ impl RunArgs {
             let mut choices = Choices::default();
             for (name, value) in given {
                 let id = name.as_ref().map(|name| name.among(flag, traded)).transpose()?;
-                choices.add(id, *value);
+                if let Some(first) = choices.add(id.clone(), *value) {
+                    return Err(InstrumentsError::twice(flag, id.as_ref(), &first, value));
+                }
             }
             Ok(choices)
         }
@@ -301,8 +305,9 @@ Examples:
   kumiki replay verify runs/mine --data data --strategy ./my_strategy.wasm --format json
 
 Exit codes: 0 the same came out; 4 something else came out with window 1: the strategy saw the future,
-or the results were made by another version or changed; 5 the data or the strategy is not what the run
-was made from, which is named, and nothing was run; 1 and 2 as everywhere.";
+or a file of the run, its manifest too, was made by another version or changed; 5 the data, a table of its
+folder or the strategy is not what the run was made from, which is named, and nothing was run; 1 and 2 as
+everywhere.";
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {

@@ -51,6 +51,7 @@ mod schemas;
 mod sql;
 mod standard_error;
 mod strategy;
+mod strategy_compile;
 mod strategy_cost;
 mod table;
 mod terminal;
@@ -122,7 +123,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Database(command) => database::run(command),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),
-        Command::Strategy(StrategyCommand::Compile) => strategy::compile(),
+        Command::Strategy(StrategyCommand::Compile) => strategy_compile::run(),
         Command::Strategy(StrategyCommand::Limits(limits)) => strategy::limits(limits),
     }
 }

@@ -10,6 +10,7 @@ use std::fmt::{self, Write as _};
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use domain::clock::wall_now;
+use domain::text::on_one_line;
 use tracing::level_filters::LevelFilter;
 use tracing::{Event, Level, Metadata, Subscriber, subscriber};
 use tracing_subscriber::Layer;
@@ -221,7 +222,7 @@ where
             write!(text, "{}{fields}]", if fields.is_empty() { "" } else { " " })?;
         }
         // What comes from outside must not look like a line of its own.
-        let text = text.replace(char::is_control, "␣");
+        let text = on_one_line(&text);
         writeln!(out, "{word}: {text}")
     }
 }

@@ -9,6 +9,7 @@ use std::fmt::Arguments;
 use std::io::{self, ErrorKind, Write};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use domain::text::for_terminal;
 use tracing::Level;
 
 use crate::standard_error;
@@ -74,7 +75,9 @@ pub(crate) fn finish() -> bool {
 }
 
 fn write(out: &mut impl Write, text: Arguments<'_>, end: &str) -> io::Result<()> {
-    out.write_fmt(text)?;
+    // Whatever a guest or a file says in it: nothing steers the terminal.
+    let text = text.to_string();
+    out.write_all(for_terminal(&text).as_bytes())?;
     out.write_all(end.as_bytes())
 }
 
@@ -115,7 +118,7 @@ mod tests {
             assert_eq!(is_closed(&error), closed, "{kind}");
         }
         let mut text = Vec::new();
-        write(&mut text, format_args!("{}", 7), "\n").unwrap();
-        assert_eq!(text, b"7\n");
+        write(&mut text, format_args!("{}\u{1b}[2J", 7), "\n").unwrap();
+        assert_eq!(text, b"7\\u001b[2J\n");
     }
 }

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use domain::TsNanos;
+use domain::text::on_one_line;
 use results::output::narrative::{Decision, decisions};
 use results::output::{FolderError, REPORT_FILE};
 use results::report::{self, Comparison, RunOverview};
@@ -77,9 +78,10 @@ fn print_comparison(comparison: &Comparison) {
 fn shortened(text: &str) -> String {
     const LETTERS_MAX: usize = 40;
     if text.chars().count() <= LETTERS_MAX {
-        return one_line(text);
+        return on_one_line(text).into_owned();
     }
-    one_line(&text.chars().take(LETTERS_MAX - 3).chain("...".chars()).collect::<String>())
+    let short: String = text.chars().take(LETTERS_MAX - 3).chain("...".chars()).collect();
+    on_one_line(&short).into_owned()
 }
 
 /// A number of the summary for people.
@@ -114,9 +116,9 @@ pub(crate) fn narrative(args: &NarrativeArgs) -> Result<Ending> {
 }
 
 fn print_decision(decision: &Decision) {
-    println!("{}  {}", TsNanos::from_nanos(decision.ts_event_ns), one_line(&decision.title));
+    println!("{}  {}", TsNanos::from_nanos(decision.ts_event_ns), on_one_line(&decision.title));
     for line in decision.body.lines() {
-        println!("    {}", one_line(line));
+        println!("    {}", on_one_line(line));
     }
     match (&decision.order, &decision.client_order_id) {
         (Some(order), Some(id)) => {
@@ -139,12 +141,7 @@ fn print_decision(decision: &Decision) {
                 );
             }
         }
-        (None, Some(id)) => println!("    order {}: none with this id", one_line(id)),
+        (None, Some(id)) => println!("    order {}: none with this id", on_one_line(id)),
         (_, None) => {}
     }
-}
-
-/// Text of a strategy for a terminal: control characters would be commands to it.
-fn one_line(text: &str) -> String {
-    text.chars().map(|letter| if letter.is_control() { ' ' } else { letter }).collect()
 }

@@ -285,7 +285,23 @@ fn round_trips(summary: &Summary) -> String {
 
 fn fill_model(manifest: &Manifest) -> String {
     let model = execution::in_words(&manifest.execution_model);
-    format!("{model}, ticks {}, lot {}", manifest.ticks, manifest.lot)
+    let each = |values: &str| of_instruments(&manifest.instrument_id, values);
+    format!("{model}, ticks {}, lot {}", each(&manifest.ticks), each(&manifest.lot))
+}
+
+/// Values of instruments in words, both lists with commas between: `100 (1306.TSE: 10)`.
+fn of_instruments(ids: &str, values: &str) -> String {
+    let first = values.split(',').next().unwrap_or_default();
+    let others: Vec<String> = ids
+        .split(',')
+        .zip(values.split(','))
+        .filter(|(_, value)| *value != first)
+        .map(|(id, value)| format!("{id}: {value}"))
+        .collect();
+    match others.is_empty() {
+        true => first.to_owned(),
+        false => format!("{first} ({})", others.join(", ")),
+    }
 }
 
 #[expect(clippy::cast_precision_loss, reason = "a rate for people")]
@@ -306,4 +322,17 @@ fn print_json(args: &RunArgs, finished: &FinishedRun) {
         },
     });
     println!("{whole:#}");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lots_that_differ_are_named_with_their_instruments() {
+        assert_eq!(of_instruments("7203.TSE", "100"), "100");
+        assert_eq!(of_instruments("7203.TSE,9984.TSE", "100,100"), "100");
+        let ids = "7203.TSE,1306.TSE,9984.TSE";
+        assert_eq!(of_instruments(ids, "100,10,1"), "100 (1306.TSE: 10, 9984.TSE: 1)");
+    }
 }

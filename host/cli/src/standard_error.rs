@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use domain::clock::wall_now;
+use domain::text::for_terminal;
 use indicatif::WeakProgressBar;
 use serde_json::json;
 use tracing::Level;
@@ -65,8 +66,9 @@ pub(crate) struct StandardError;
 
 impl Write for StandardError {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(bytes);
         suspended(|| {
-            let _ = io::stderr().lock().write_all(bytes);
+            let _ = io::stderr().lock().write_all(for_terminal(&text).as_bytes());
         });
         Ok(bytes.len())
     }

@@ -1,16 +1,15 @@
 //! `kumiki strategy`: what there is, and what a component is.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::ErrorKind;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use domain::fault::Fault;
 use domain::strategy::StrategyRuntime;
+use domain::text::on_one_line;
 use domain::{GuestLimit, Instrument, Price, Quantity, TickTable};
 use replay::json_values;
 use replay::request::config_json;
-use replay::strategies::Strategies;
-use sandbox::{CacheOutcome, Limits, StrategyModule};
+use sandbox::{Limits, StrategyModule};
 use serde_json::{Value, json};
 
 use crate::Ending;
@@ -41,27 +40,6 @@ pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
         return Ok(Ending::Problems);
     }
     for name in names {
-        println!("{name}");
-    }
-    Ok(Ending::Done)
-}
-
-/// Compiles the built-in strategies beside the program.
-pub(crate) fn compile() -> Result<Ending> {
-    let folder = paths::strategies_folder(None)?;
-    let compiled = paths::compiled_folder(&folder);
-    match std::fs::remove_dir_all(&compiled) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(error).with_context(|| format!("cannot empty {}", compiled.display()));
-        }
-        _ => {}
-    }
-    let strategies = Strategies { folder, cache: compiled, shipped: None };
-    for name in strategies.names() {
-        let module = strategies.load(&name)?;
-        if let CacheOutcome::NotKept(reason) = module.cache_outcome() {
-            bail!("the compiled strategy {name} could not be kept: {reason}");
-        }
         println!("{name}");
     }
     Ok(Ending::Done)
@@ -142,8 +120,8 @@ fn parameters_shown(
             (Some(value), _) | (None, Some(value)) => format!("{name}={value}"),
             (None, None) => name.clone(),
         };
-        // A guest's own words: nothing in them may steer the terminal.
-        text.replace(char::is_control, " ")
+        // A guest's own words.
+        on_one_line(&text).into_owned()
     };
     match names.is_empty() {
         true => "none reported".to_owned(),

@@ -7,6 +7,7 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, ContentLineStyle, LineStyle, Row,
     TableStyle,
 };
+use domain::text::on_one_line;
 
 /// Spaces between two columns: the padding of a column and the junction after it.
 const GAP: usize = 2;
@@ -51,7 +52,8 @@ impl Table {
     pub(crate) fn new(columns: Vec<Column>) -> Self {
         let mut cells = comfy_table::Table::new();
         cells.load_style(STYLE).set_truncation_indicator("…");
-        cells.set_header(one_line(columns.iter().map(|column| column.name.clone()).collect()));
+        let names: Vec<String> = columns.iter().map(|column| column.name.clone()).collect();
+        cells.set_header(one_line(&names));
         for (column, style) in columns.iter().zip(cells.column_iter_mut()) {
             style.set_padding((0, 1)).set_cell_alignment(column.align.into());
         }
@@ -60,7 +62,7 @@ impl Table {
 
     /// Adds a row with a cell for each column.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
-        self.cells.add_row(one_line(cells));
+        self.cells.add_row(one_line(&cells));
     }
 
     /// Writes the table. With a width, columns of text are made narrower and the last ones left out
@@ -127,15 +129,9 @@ impl From<Align> for CellAlignment {
 }
 
 /// Cells of one line each: a line end or a control character would tear the table.
-fn one_line(cells: Vec<String>) -> Row {
-    let clean = |cell: String| {
-        if cell.contains(char::is_control) {
-            cell.chars().map(|c| if c.is_control() { '␣' } else { c }).collect()
-        } else {
-            cell
-        }
-    };
-    let mut row = Row::from(cells.into_iter().map(clean).collect::<Vec<String>>());
+fn one_line(cells: &[String]) -> Row {
+    let clean = |cell: &String| on_one_line(cell).into_owned();
+    let mut row = Row::from(cells.iter().map(clean).collect::<Vec<String>>());
     row.max_height(1);
     row
 }
@@ -178,7 +174,7 @@ mod tests {
         let expected = "name           n  volume\n\
                         ────────────  ──  ──────\n\
                         トヨタ自動車   1     300\n\
-                        a␣b           22       -\n";
+                        a\\u000ab      22       -\n";
         assert_eq!(text(None), expected);
         assert_eq!(text(Some(24)), expected);
     }
@@ -188,12 +184,12 @@ mod tests {
         let expected = "name         n  volume\n\
                         ──────────  ──  ──────\n\
                         トヨタ自…    1     300\n\
-                        a␣b         22       -\n";
+                        a\\u000ab    22       -\n";
         assert_eq!(text(Some(22)), expected);
         let expected = "name       n\n\
                         ────────  ──\n\
                         トヨタ…    1\n\
-                        a␣b       22\n\
+                        a\\u000ab  22\n\
                         (volume left out; the terminal is too narrow)\n";
         assert_eq!(text(Some(12)), expected);
         assert!(text(Some(1)).starts_with("name"));

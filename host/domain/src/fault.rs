@@ -5,13 +5,14 @@ use std::fmt;
 use thiserror::Error;
 
 use crate::guest_limit::GuestLimit;
+use crate::text::{of_guest, on_one_line};
 use crate::time::TsNanos;
 
 /// What went wrong inside a strategy.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum FaultKind {
     /// It panicked; the text is its own.
-    #[error("panicked: {0}")]
+    #[error("panicked: {}", of_guest(.0))]
     Panic(String),
     /// It did something that WebAssembly forbids.
     #[error("trapped: {0}")]
@@ -44,6 +45,19 @@ pub enum FaultKind {
         /// Milliseconds allowed.
         allowed_ms: u64,
     },
+    /// What it leaves in the run's folder is too much; some of it, or all, are rejected orders.
+    #[error(
+        "produced {used} {}, {rejected} of them rejected orders; {allowed} are allowed",
+        GuestLimit::Folder.what()
+    )]
+    Folder {
+        /// Bytes there would be in all.
+        used: u64,
+        /// Those of rejected orders.
+        rejected: u64,
+        /// Bytes allowed.
+        allowed: u64,
+    },
     /// It reached a limit that the user may change.
     #[error("produced {used} {}; {allowed} are allowed", limit.what())]
     Budget {
@@ -65,10 +79,10 @@ pub enum FaultKind {
         allowed: u64,
     },
     /// It broke the contract.
-    #[error("broke the contract: {0}")]
+    #[error("broke the contract: {}", of_guest(.0))]
     Protocol(String),
     /// Its init refused the configuration; the text is its own.
-    #[error("refused its configuration: {0}")]
+    #[error("refused its configuration: {}", of_guest(.0))]
     Refused(String),
 }
 
@@ -78,6 +92,7 @@ impl FaultKind {
     #[must_use]
     pub fn advice(&self, export: &str) -> Option<String> {
         match self {
+            Self::Folder { allowed, .. } => Some(GuestLimit::Folder.advice(*allowed)),
             Self::Budget { limit, allowed, .. } => Some(limit.advice(*allowed)),
             Self::Memory { allowed, .. } => Some(GuestLimit::Memory.advice(*allowed as u64)),
             Self::Fuel { budget, per_event } => Some(match export {
@@ -112,7 +127,7 @@ impl std::error::Error for Fault {}
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short_hash = self.sha256.get(..12).unwrap_or(&self.sha256);
-        write!(f, "strategy `{}` ({short_hash})", self.component)?;
+        write!(f, "strategy `{}` ({short_hash})", on_one_line(&self.component))?;
         if !matches!(self.kind, FaultKind::Refused(_)) {
             write!(f, ", in `{}`", self.export)?;
             if let Some(timestamp) = self.ts_event {
@@ -125,7 +140,7 @@ impl fmt::Display for Fault {
             write!(f, "; {advice}")?;
         }
         for frame in &self.backtrace {
-            write!(f, "\n    at {frame}")?;
+            write!(f, "\n    at {}", on_one_line(frame))?;
         }
         Ok(())
     }

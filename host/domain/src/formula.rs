@@ -4,6 +4,7 @@
 use std::fmt;
 
 use crate::fault::{FaultKind, Identity};
+use crate::text::on_one_line;
 
 /// A daily column (specification 3, formula rule 1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -129,7 +130,7 @@ impl std::error::Error for FormulaFault {}
 impl fmt::Display for FormulaFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let short_hash = self.sha256.get(..12).unwrap_or(&self.sha256);
-        write!(f, "formula `{}` ({short_hash})", self.component)?;
+        write!(f, "formula `{}` ({short_hash})", on_one_line(&self.component))?;
         if !matches!(self.kind, FaultKind::Refused(_)) {
             write!(f, ", in `{}`,", self.export)?;
         }
@@ -138,7 +139,7 @@ impl fmt::Display for FormulaFault {
             write!(f, "; {advice}")?;
         }
         for frame in &self.backtrace {
-            write!(f, "\n    at {frame}")?;
+            write!(f, "\n    at {}", on_one_line(frame))?;
         }
         Ok(())
     }

@@ -26,6 +26,7 @@ pub mod request_key;
 pub mod session;
 pub mod strategy;
 pub mod tags;
+pub mod text;
 pub mod time;
 
 pub use calendar::{ExchangeCalendar, TradingCalendar};

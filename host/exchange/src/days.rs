@@ -85,6 +85,7 @@ impl Exchange {
         let market = &mut self.markets[usize::from(instrument.0)];
         let last = market.last_price.map(|price| ex_rights.adjustment.price(price));
         market.last_price = last;
+        market.split = Some((now, ex_rights.adjustment));
         // Where there is no price nothing was ever held.
         self.account.adjust(instrument, ex_rights.adjustment, last.unwrap_or_default())
     }

@@ -26,6 +26,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::account::WorkingOrder;
+use domain::adjustment::Adjustment;
 use domain::calendar::ExchangeCalendar;
 use domain::order::OrderTrigger;
 use domain::session::TradingHours;
@@ -77,6 +78,8 @@ struct Market {
     over: TsNanos,
     /// The splits since the last close are known, so a gap over night is none.
     splits_known: bool,
+    /// The last split, and when it was taken in.
+    split: Option<(TsNanos, Adjustment)>,
 }
 
 /// The exchange: takes commands, takes trades of the market, tells the events of orders.
@@ -125,6 +128,7 @@ impl Exchange {
             smallest_print: model.smallest_print(instrument.lot),
             over: TsNanos::default(),
             splits_known: false,
+            split: None,
         };
         Self {
             model,
@@ -168,8 +172,9 @@ impl Exchange {
         self.range_notes.lines()
     }
 
-    /// Those of them that a day began with, where shares were held and splits were not known, each in
-    /// a line: a split that no daily file has told looks so, and profit and loss are then wrong.
+    /// Those of them that a day began with, each in a line: where shares were held and splits were not
+    /// known, because a split that no daily file has told looks so; and after a split, because a wrong
+    /// factor looks so. Profit and loss are then wrong.
     #[must_use]
     pub fn gap_warnings(&self) -> Vec<String> {
         self.gap_warnings.lines()

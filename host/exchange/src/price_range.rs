@@ -1,6 +1,7 @@
 //! The prices that a day may trade at (F7): the exchange's range around the base price, as far as it is
 //! known from what has traded, and the prices up to which open orders have their cash.
 
+use domain::adjustment::Adjustment;
 use domain::instrument::DailyLimits;
 use domain::{InstrumentIx, OrderRequest, Price, ReasonCode, Rejection, TickTable, TsNanos};
 
@@ -165,11 +166,18 @@ impl Exchange {
         if let Some(note) = market.range.leave(low, high, ticks) {
             let id = &market.instrument.id;
             let held = self.account.held(instrument);
-            if held != 0 && is_first && opens_outside && !market.splits_known {
-                self.gap_warnings.add(format!(
+            let of_today = |(at, _): &(TsNanos, Adjustment)| at.jst_date() == now.jst_date();
+            match market.split.filter(of_today) {
+                _ if !is_first || !opens_outside => {}
+                Some((_, adjustment)) => self.gap_warnings.add(format!(
+                    "SPLIT FACTOR: {id}, {now}: {note}; the vendor's factor of that day, {adjustment} \
+                     shares, does not fit these prices: where it is wrong, so are profit and loss"
+                )),
+                None if held != 0 && !market.splits_known => self.gap_warnings.add(format!(
                     "PRICE GAP: {id}, {now}: {note}; with {held} shares held over night: a split that \
                      no daily file of the vendor tells looks so, and profit and loss are then wrong"
-                ));
+                )),
+                None => {}
             }
             self.range_notes.add(format!("{id}, {now}: {note}"));
         }

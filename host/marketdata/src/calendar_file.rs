@@ -93,6 +93,9 @@ fn parse(bytes: &[u8]) -> Result<Rows, Wrong> {
     if columns == 0 {
         return Err((1, format!("the file is empty; it must begin with {}", COLUMNS.join(","))));
     }
+    if rows.is_empty() {
+        return Err((1, "there is no day below the names of the columns".to_owned()));
+    }
     Ok(rows)
 }
 
@@ -250,7 +253,8 @@ mod tests {
     fn a_file_that_is_no_calendar_is_none() {
         check(b"", ", line 1: the file is empty; it must begin with Date,HolDiv");
         check(b"Day,Open\n", ", line 1: the columns must be Date,HolDiv, found `Day,Open`");
-        check(b"Date,HolDiv\n", ": the calendar has no weekday");
+        check(b"Date,HolDiv\n", ", line 1: there is no day below the names of the columns");
+        check(b"Date,HolDiv\n2025-01-11,0\n", ": the calendar has no weekday");
         check(b"Date,HolDiv\n\xff\n", ", line 2: it is no text");
         check(
             b"Date,HolDiv\n2025-01-10,1\n2025-01-11,1\n",

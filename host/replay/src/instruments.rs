@@ -70,18 +70,26 @@ impl<T: Copy> Choices<T> {
         Self { all: Some(value), each: Vec::new() }
     }
 
-    /// Adds a value: of one instrument, or of all. The last one given counts.
-    pub fn add(&mut self, instrument: Option<InstrumentId>, value: T) {
-        match instrument {
-            Some(id) => self.each.push((id, value)),
-            None => self.all = Some(value),
+    /// Adds a value: of one instrument, or of all. Where there is one already, that one stays and is
+    /// given back.
+    #[must_use]
+    pub fn add(&mut self, instrument: Option<InstrumentId>, value: T) -> Option<T> {
+        let Some(id) = instrument else {
+            let first = self.all;
+            self.all = first.or(Some(value));
+            return first;
+        };
+        let first = self.each.iter().find(|(of, _)| *of == id).map(|(_, first)| *first);
+        if first.is_none() {
+            self.each.push((id, value));
         }
+        first
     }
 
     /// The value of an instrument.
     #[must_use]
     pub fn of(&self, id: &InstrumentId) -> Option<T> {
-        let own = self.each.iter().rev().find(|(of, _)| of == id);
+        let own = self.each.iter().find(|(of, _)| of == id);
         own.map(|(_, value)| *value).or(self.all)
     }
 
@@ -108,7 +116,10 @@ impl<T: Copy + FromStr> FromStr for Choices<T> {
         let mut choices = Self::default();
         for one in text.split(',').filter(|one| !one.is_empty()) {
             let (id, value) = choice_of(one)?;
-            choices.add(id, value.parse().map_err(|_| format!("`{one}` is no such value"))?);
+            let value = value.parse().map_err(|_| format!("`{one}` is no such value"))?;
+            if choices.add(id, value).is_some() {
+                return Err(format!("`{one}` comes after another value for the same"));
+            }
         }
         Ok(choices)
     }
@@ -213,6 +224,18 @@ pub enum InstrumentsError {
         /// The instruments of the run.
         traded: String,
     },
+    /// A choice is made twice for the same instrument, or for all.
+    #[error("{flag} says both {first} and {second} for {whom}; say one of them")]
+    Twice {
+        /// The option.
+        flag: &'static str,
+        /// The instrument's id, or `all instruments`.
+        whom: String,
+        /// What was said first.
+        first: String,
+        /// What was said then.
+        second: String,
+    },
     /// A choice names a code that several instruments of the run have.
     #[error("{flag} names {name}, which fits several instruments of this run; write the whole id")]
     Ambiguous {
@@ -224,6 +247,18 @@ pub enum InstrumentsError {
 }
 
 impl InstrumentsError {
+    /// Two values for an instrument, or for all of them.
+    #[must_use]
+    pub fn twice(
+        flag: &'static str,
+        instrument: Option<&InstrumentId>,
+        first: &impl fmt::Display,
+        second: &impl fmt::Display,
+    ) -> Self {
+        let whom = instrument.map_or("all instruments".to_owned(), ToString::to_string);
+        Self::Twice { flag, whom, first: first.to_string(), second: second.to_string() }
+    }
+
     fn not_traded(flag: &'static str, name: &str, traded: &[InstrumentId]) -> Self {
         let traded: Vec<&str> = traded.iter().map(InstrumentId::as_str).collect();
         Self::NotTraded { flag, name: name.to_owned(), traded: traded.join(", ") }
@@ -466,11 +501,23 @@ mod tests {
              ticks normal from 2025-02-01 on"
         );
         let mut choices = InstrumentChoices::default();
-        choices.lots.add(None, Quantity::new(1));
-        choices.ticks.add(Some(id("1306.TSE")), TickChoice::Table(TickTable::Normal));
+        assert_eq!(choices.lots.add(None, Quantity::new(1)), None);
+        let normal = TickChoice::Table(TickTable::Normal);
+        assert_eq!(choices.ticks.add(Some(id("1306.TSE")), normal), None);
         let found = find(Some(rows), &choices, None).unwrap();
         assert_eq!(found.note, "1306.TSE: lot 1, as asked for; ticks normal, as asked for");
         assert!(found.changes.is_empty());
+    }
+
+    #[test]
+    fn the_first_of_two_choices_stays_and_is_told() {
+        let mut lots = Choices::default();
+        let one = || Some(id("1306.TSE"));
+        assert_eq!([lots.add(None, 1), lots.add(one(), 2)], [None, None]);
+        assert_eq!([lots.add(None, 3), lots.add(one(), 4)], [Some(1), Some(2)]);
+        assert_eq!((lots.of(&id("1306.TSE")), lots.of(&id("7203.TSE"))), (Some(2), Some(1)));
+        let twice = "100,1306.TSE=10,1306.TSE=1".parse::<Choices<u32>>();
+        assert_eq!(twice.unwrap_err(), "`1306.TSE=1` comes after another value for the same");
     }
 
     #[test]

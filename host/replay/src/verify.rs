@@ -34,9 +34,6 @@ const WINDOW: u32 = 1;
 /// What may differ: how many trades were handed over at once, and the program that wrote it down.
 const NOT_COMPARED: [&str; 2] = ["window", "kumiki_version"];
 
-/// What the data folder alone decides.
-const FOLDER_SAYS: [&str; 3] = ["lot", "notes", "ticks"];
-
 /// Which run is made again, and from what.
 #[derive(Debug, Clone)]
 pub struct VerifyRequest {
@@ -131,13 +128,12 @@ impl Verification {
         self.inputs_changed.is_empty() && self.runs.iter().all(|run| run.differences.is_empty())
     }
 
-    /// Whether it was made from something else: a data file or the strategy, or what the folder says of
-    /// lots, price steps and base prices, which no strategy can change.
+    /// Whether data, tables of their folder or the strategy are not those whose hashes the manifest has;
+    /// nothing was run then. Whatever else differs, the manifest's own words too, was made otherwise, by
+    /// the strategy or by somebody who changed it.
     #[must_use]
     pub fn is_from_other_data(&self) -> bool {
-        let is_given = |one: &Difference| FOLDER_SAYS.contains(&one.what.as_str());
         !self.inputs_changed.is_empty()
-            || self.runs.iter().flat_map(|run| &run.differences).any(is_given)
     }
 }
 

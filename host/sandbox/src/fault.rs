@@ -3,7 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use domain::fault::FaultKind;
-use domain::{GuestLimit, TsNanos};
+use domain::{GuestLimit, TsNanos, text};
 use wasmtime::{Error, Trap, WasmBacktrace};
 
 use crate::state::State;
@@ -137,13 +137,13 @@ impl Frame {
 }
 
 impl fmt::Write for Frame {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        for character in text.chars() {
+    fn write_str(&mut self, name: &str) -> fmt::Result {
+        for character in name.chars() {
             if self.0.len() >= FRAME_BYTES_MAX {
                 self.0.push('…');
                 return Err(fmt::Error);
             }
-            self.0.push(if character.is_control() { '\u{fffd}' } else { character });
+            self.0.push(if text::steers(character) { '\u{fffd}' } else { character });
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::plan::Plan;
 use crate::sample::distinct_below;
 use crate::score::{Score, Statistic};
 
-pub use overfitting::{ReturnBlocks, overfitted_choices};
+pub use overfitting::{ReturnBlocks, are_all_equal, overfitted_choices};
 
 /// Seed of the sample of runs whose returns are kept where there are too many.
 const SAMPLE_SEED: u64 = 20_150_227;
@@ -81,7 +81,8 @@ pub const DEFINITIONS: [(&str, &str, &str, &str); 9] = [
          ranked among all by its Sharpe ratio on the other 8. The probability is the share of ways \
          in which rank / (runs + 1), counted from the worst, is at most 1/2 (equal ones share the \
          mean of their ranks). It is always made from Sharpe ratios, whatever runs are ranked by. \
-         Not stated under 32 days, for fewer than 2 runs, and with walk-forward.",
+         Not stated under 32 days, for fewer than 2 runs, where all runs have the same daily returns, \
+         and with walk-forward.",
     ),
     (
         "overfitting_runs",
@@ -256,6 +257,9 @@ fn overfitting(plan: &Plan, results: &Results) -> (usize, Result<f64, String>) {
     let blocks: Vec<&ReturnBlocks> = ranked_scores(plan, results)
         .filter_map(|(_, score)| score.return_blocks.as_deref())
         .collect();
+    if blocks.len() > 1 && are_all_equal(&blocks) {
+        return (blocks.len(), Err("all runs have the same returns".to_owned()));
+    }
     match overfitted_choices(&blocks) {
         Some((overfitted, all)) => (blocks.len(), Ok(f64::from(overfitted) / f64::from(all))),
         None => (blocks.len(), Err("it needs two runs to choose from".to_owned())),

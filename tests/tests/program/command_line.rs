@@ -189,6 +189,17 @@ fn wrong_words_get_an_answer_that_helps() {
         ("replay run sma-cross --data data --instrument 7203.TSE --latency soon", 2, "like 0ms"),
         ("replay run sma-cross --data data --instrument 7203.TSE --lot 0", 2, "above 0"),
         (
+            "replay run sma-cross --data data --instrument 7203.TSE --lot 10 --lot 20",
+            1,
+            "--lot says both 10 and 20 for all instruments; say one of them",
+        ),
+        (
+            "replay run sma-cross --data data --instrument 7203.TSE --ticks 7203=etf --ticks \
+             7203.TSE=normal",
+            1,
+            "--ticks says both etf and normal for 7203.TSE; say one of them",
+        ),
+        (
             "replay run sma-cross --data data --instrument 7203.TSE --param fats=1",
             3,
             "unknown parameter `fats`; this strategy has: fast, slow, quantity",

@@ -49,3 +49,30 @@ fn a_lot_that_changes_inside_a_run_is_that_of_the_day() {
         .find(|line| line["message"] == "7203.TSE: lot 100, ticks topix500 from 2025-01-08 on");
     assert_eq!(told.unwrap()["ts_event_ns"], CHANGE);
 }
+
+#[test]
+fn a_calendar_without_a_day_is_told_with_its_file_and_line() {
+    let user = UserFolder::with_sample(1, 200);
+    fs::write(user.path("data/markets_calendar.csv"), "Date,HolDiv\n").unwrap();
+    let run = "replay run sma-cross --data data --instrument 7203.TSE --quiet";
+    for command in [run, "data check data"] {
+        let (code, errors) = user.bad(command);
+        let wanted = "markets_calendar.csv, line 1: there is no day below the names of the columns; \
+                      remove the file and fetch it anew";
+        assert!(code == 1 && errors.contains(wanted), "{command}: {errors}");
+    }
+}
+
+#[test]
+fn lots_that_differ_stand_in_the_summary_with_their_instruments() {
+    let user = UserFolder::empty();
+    user.good(
+        "data sample --out data --instrument 7203.TSE --instrument 9984.TSE --days 1 \
+         --trades-per-day 300",
+    );
+    let run =
+        "replay run buy-and-hold --data data --instrument 7203.TSE --instrument 9984.TSE --quiet";
+    let text = user.good(&format!("{run} --lot 9984=10 --ticks 7203=etf --ticks normal"));
+    assert!(text.contains(", ticks etf (9984.TSE: normal), lot 100 (9984.TSE: 10)"), "{text}");
+    assert!(user.good(&format!("{run} --ticks normal")).contains(", ticks normal, lot 100\n"));
+}

@@ -15,6 +15,7 @@ mod parameters;
 mod ranking_program;
 mod run_folders;
 mod splits;
+mod strategy_compile;
 mod sweep;
 mod update_crash;
 mod update_program;

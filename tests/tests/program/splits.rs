@@ -98,6 +98,12 @@ fn a_split_of_the_daily_file_reaches_the_run() {
     let digest = |run: &Value| run["manifest"]["event_log_digest"].clone();
     assert_ne!(digest(&plain), digest(&split));
     assert_eq!(digest(&run(&user)), digest(&split), "from the cache");
+    // The prices are not halved, so the factor is wrong: the summary and the page say it.
+    let said = user.good(&format!("{} --out run", RUN.replace(" --format json", "")));
+    let page = std::fs::read_to_string(user.path("run/report.html")).unwrap();
+    for text in [said, page] {
+        assert!(text.contains("SPLIT FACTOR: 7203.TSE, "), "{text:.3000}");
+    }
 }
 
 #[test]

@@ -195,6 +195,31 @@ fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
     );
 }
 
+/// What was changed in the manifest is not what the run was made from: the data are the same.
+#[test]
+fn a_manifest_whose_words_were_forged_is_different() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let path = user.path("run/manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (field, forged, differs) in [
+        ("notes", serde_json::json!(["all is well"]), "notes"),
+        // Both runs are asked for it now, and only one had it.
+        ("lot_asked", "200".into(), "lot"),
+        ("ticks_asked", "etf".into(), "ticks"),
+        ("lot", "1".into(), "lot"),
+        ("ticks", "etf".into(), "ticks"),
+    ] {
+        let mut manifest: Value = serde_json::from_str(&text).unwrap();
+        manifest[field] = forged;
+        fs::write(&path, manifest.to_string()).unwrap();
+        let (said, value) = verified(&user, "run");
+        assert_eq!((said.code, value["verdict"].as_str()), (4, Some("different")), "{field}");
+        let told = value["found"]["runs"][0]["differences"].to_string();
+        assert!(told.contains(&format!("\"what\":\"{differs}\"")), "{field}: {told}");
+    }
+}
+
 #[test]
 fn folders_that_cannot_be_verified_say_why() {
     let user = UserFolder::with_sample(1, 500);

@@ -1,25 +1,23 @@
-//! Strategies in JavaScript, by componentize-js, which needs Node.js.
+//! Strategies in JavaScript, by componentize-js, which runs on Node.js.
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use anyhow::{Context, anyhow};
 
+use super::node::Node;
 use super::{CONTRACT, Problem};
 use crate::environment::told;
-use crate::process;
 use crate::project::Project;
 
 const SOURCES: &str = "guests/languages/javascript";
 const LOCK: &str = "package-lock.json";
-/// The oldest Node.js that componentize-js runs on.
-const NODE_MIN: u32 = 20;
 
 /// Makes a component of `sma_cross.js`.
 pub(super) fn build(project: &Project, out: &Path) -> Result<(), Problem> {
-    let tools = tools(project).map_err(Problem::NoTools)?;
-    let mut command = Command::new("node");
+    let node = Node::find(project).map_err(Problem::NoTools)?;
+    let tools = tools(project, &node).map_err(Problem::NoTools)?;
+    let mut command = node.command();
     command.current_dir(project.root.join(SOURCES));
     command.arg(tools.join("node_modules/@bytecodealliance/componentize-js/src/cli.js"));
     command.args(["sma_cross.js", "--world-name", "strategy", "--wit"]);
@@ -35,12 +33,7 @@ pub(super) fn build(project: &Project, out: &Path) -> Result<(), Problem> {
 }
 
 /// The folder with the packages, which are installed when they are missing or others than wanted.
-fn tools(project: &Project) -> Result<PathBuf, String> {
-    let node = process::ask(Command::new("node").arg("--version"));
-    let version = node.out.trim().trim_start_matches('v').split('.').next().unwrap_or_default();
-    if !node.ok || version.parse::<u32>().is_ok_and(|version| version < NODE_MIN) {
-        return Err(format!("there is no Node.js {NODE_MIN} or newer"));
-    }
+fn tools(project: &Project, node: &Node) -> Result<PathBuf, String> {
     let folder = project.target.join("languages/javascript-tools");
     let told_io = |error: anyhow::Error| format!("{error:#}");
     let source = |name: &str| project.root.join(SOURCES).join(name);
@@ -57,8 +50,7 @@ fn tools(project: &Project) -> Result<PathBuf, String> {
     for name in ["package.json", LOCK] {
         fs::copy(source(name), folder.join(name)).map_err(|error| io(&source(name), error))?;
     }
-    let npm = if cfg!(windows) { "npm.cmd" } else { "npm" };
-    let mut install = Command::new(npm);
+    let mut install = node.npm();
     // Not `npm ci`: it wants the packages of all other systems to be in the lock too.
     install.current_dir(&folder).args(["install", "--no-audit", "--no-fund", "--loglevel=error"]);
     told("the packages of npm could not be installed", &mut install)?;

@@ -93,13 +93,14 @@ impl Written {
         self.bytes = self.bytes.saturating_add(cost as u64);
     }
 
-    /// Whether there is room for all this and `more` bytes of rejected orders.
-    pub(super) const fn check(&self, more: u64) -> Result<(), FaultKind> {
-        let (used, allowed) = (self.bytes.saturating_add(more), self.allowed);
-        if used > allowed {
-            return Err(FaultKind::Budget { limit: GuestLimit::Folder, used, allowed });
+    /// Whether there is room for all this and so many bytes of rejected orders.
+    pub(super) const fn check(&self, rejected: u64) -> Result<(), FaultKind> {
+        let (used, allowed) = (self.bytes.saturating_add(rejected), self.allowed);
+        match rejected {
+            _ if used <= allowed => Ok(()),
+            0 => Err(FaultKind::Budget { limit: GuestLimit::Folder, used, allowed }),
+            rejected => Err(FaultKind::Folder { used, rejected, allowed }),
         }
-        Ok(())
     }
 }
 
@@ -112,12 +113,26 @@ mod tests {
         let mut written = Written::new(100, 10);
         written.begin_day();
         assert_eq!(written.check(100), Ok(()));
-        let fault =
-            |used, allowed| Err(FaultKind::Budget { limit: GuestLimit::Folder, used, allowed });
-        assert_eq!(written.check(101), fault(101, 100));
+        let fault = |used, rejected, allowed| Err(FaultKind::Folder { used, rejected, allowed });
+        assert_eq!(written.check(101), fault(101, 101, 100));
         written.begin_day();
         written.take(60);
         assert_eq!(written.check(50), Ok(()));
-        assert_eq!(written.check(51), fault(111, 110));
+        assert_eq!(written.check(51), fault(111, 51, 110));
+        written.take(51);
+        let (limit, used, allowed) = (GuestLimit::Folder, 111, 110);
+        assert_eq!(written.check(0), Err(FaultKind::Budget { limit, used, allowed }));
+    }
+
+    #[test]
+    fn rejected_orders_that_fill_the_folder_are_named() {
+        let written = Written::new(100, 10);
+        let fault = written.check(101).unwrap_err();
+        assert_eq!(
+            fault.to_string(),
+            "produced 101 bytes of records in the run's folder, 101 of them rejected orders; 100 are \
+             allowed"
+        );
+        assert_eq!(fault.advice("submit").unwrap(), "`--limit folder=200` allows more");
     }
 }

@@ -194,6 +194,34 @@ fn a_price_gap_with_a_position_warns_in_the_results() {
     assert!(flat.totals.warnings.is_empty(), "nothing is held");
 }
 
+#[test]
+fn f12_a_factor_that_the_first_price_does_not_fit_warns_in_the_results() {
+    // 1,002 yen becomes 100.2 by the factor, and the next trade is at 501.
+    let wrong = warnings(&halved(), split(7, "0.1"));
+    let [warning] = &wrong[..] else { panic!("{wrong:?}") };
+    assert!(warning.starts_with("SPLIT FACTOR: 7203.TSE, 2025-01-07"), "{warning}");
+    assert!(warning.contains("a trade at 501 lies outside"), "{warning}");
+    assert!(
+        warning.ends_with(
+            "the vendor's factor of that day, 10 for 1 shares, does not fit these prices: where it is \
+             wrong, so are profit and loss"
+        ),
+        "{warning}"
+    );
+    let (flat, _) = run(&halved(), Script::default(), &changed(split(7, "0.1")));
+    assert_eq!(flat.totals.warnings.len(), 1, "a strategy that holds nothing saw wrong prices too");
+    assert_eq!(warnings(&halved(), split(7, "0.5")), [""; 0]);
+    // A factor of the day before says nothing of today's range.
+    let later = halved().trade(8, 1.0, "2000", 900);
+    assert_eq!(
+        warnings(&later, |options| {
+            split(7, "0.5")(options);
+            options.split_dates_known = vec![vec![JstDate::from_ymd_opt(2025, 1, 8).unwrap()]];
+        }),
+        [""; 0]
+    );
+}
+
 /// What a run says of price gaps with 200 shares held from the first day on.
 fn warnings(trades: &Market, change: impl FnOnce(&mut ReplayOptions)) -> Vec<String> {
     let script = Script::default().after(1, market("O-1", Buy, 200));

@@ -77,6 +77,12 @@ impl ReturnBlock {
     }
 }
 
+/// Whether all runs have the same returns, as far as their blocks tell: there is nothing to choose.
+#[must_use]
+pub fn are_all_equal(runs: &[&ReturnBlocks]) -> bool {
+    runs.windows(2).all(|pair| pair[0] == pair[1])
+}
+
 /// Of all ways to choose half of the blocks, those in which the best run of that half is in the lower
 /// half of the runs on the other blocks; counted as `(of these, of all)`. None for fewer than two
 /// runs.

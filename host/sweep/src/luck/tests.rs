@@ -117,6 +117,20 @@ fn missing_runs_and_single_ones_say_why() {
 }
 
 #[test]
+fn runs_that_are_all_equal_have_no_probability_of_overfitting() {
+    let plan = plan(4, 40, None);
+    let mut equal = results(&plan);
+    let first = equal.rows[1].clone().unwrap().score;
+    equal.rows.iter_mut().flatten().for_each(|run| run.score.clone_from(&first));
+    let found = luck(&plan, &equal);
+    assert_eq!((found.overfitting_probability, found.overfitting_runs), (None, 4));
+    assert_eq!(found.overfitting_missing.as_deref(), Some("all runs have the same returns"));
+    let other = results(&plan).rows[2].clone().unwrap().score;
+    equal.rows[3].as_mut().unwrap().score = other;
+    assert!(luck(&plan, &equal).overfitting_probability.is_some(), "one differs");
+}
+
+#[test]
 fn one_trial_is_not_deflated_by_others() {
     let plan = plan(1, 40, None);
     let found = luck(&plan, &results(&plan));

@@ -1,0 +1,83 @@
+//! Texts of others, made fit to be shown: none steers a terminal, and none looks like a line of ours.
+
+use std::borrow::Cow;
+use std::fmt::Write as _;
+
+/// How far the later lines of a guest's text stand to the right.
+const INDENT: &str = "\n    ";
+
+/// Whether a character is a command to whatever shows it: control characters, separators of lines that are
+/// no line end, and what turns the direction of the text around it.
+#[must_use]
+pub fn steers(letter: char) -> bool {
+    letter.is_control()
+        || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// A text for a terminal: what would steer it is spelled like `\u001b`, as JSON does, so that a text that
+/// is JSON says the same as before. Line ends stay.
+#[must_use]
+pub fn for_terminal(text: &str) -> Cow<'_, str> {
+    spelled(text, |letter| letter != '\n' && steers(letter))
+}
+
+/// The same on one line: line ends are spelled too.
+#[must_use]
+pub fn on_one_line(text: &str) -> Cow<'_, str> {
+    spelled(text, steers)
+}
+
+/// A guest's own text inside of one of ours: its later lines are indented.
+#[must_use]
+pub fn of_guest(text: &str) -> String {
+    for_terminal(text.trim_end()).replace('\n', INDENT)
+}
+
+fn spelled(text: &str, is_spelled: impl Fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(&is_spelled) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for letter in text.chars() {
+        if is_spelled(letter) {
+            // All of these have four digits; writing into a string cannot fail.
+            let _ = write!(out, "\\u{:04x}", u32::from(letter));
+        } else {
+            out.push(letter);
+        }
+    }
+    Cow::Owned(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_steers_a_terminal() {
+        let hostile = "a\u{1b}[2J\r\u{9b}31m\u{7f}\u{202e}b\u{2028}\u{0}";
+        let shown = for_terminal(hostile);
+        assert_eq!(shown, r"a\u001b[2J\u000d\u009b31m\u007f\u202eb\u2028\u0000");
+        assert!(!shown.contains(steers));
+        assert_eq!(for_terminal("日本\nplain"), "日本\nplain");
+        assert!(matches!(for_terminal("plain\n"), Cow::Borrowed(_)));
+        assert_eq!(on_one_line("a\nb\tc"), r"a\u000ab\u0009c");
+    }
+
+    #[test]
+    fn json_says_the_same_as_before() {
+        let text = serde_json::to_string("\u{9b}2J\u{1b}\u{7f} \"quoted\" \n").unwrap();
+        assert!(text.contains(steers), "JSON leaves some of them");
+        let shown = for_terminal(&text);
+        assert!(!shown.contains(steers));
+        let (was, is): (String, String) =
+            (serde_json::from_str(&text).unwrap(), serde_json::from_str(&shown).unwrap());
+        assert_eq!(was, is);
+    }
+
+    #[test]
+    fn lines_of_a_guest_are_no_lines_of_ours() {
+        assert_eq!(of_guest("panic\nerror: forged\r\n"), "panic\n    error: forged");
+        assert_eq!(of_guest("left: 1\n right: 2"), "left: 1\n     right: 2");
+    }
+}
