@@ -24,9 +24,10 @@ pub(crate) struct RoundTrips {
     overnight: i64,
     /// Shares bought with money of today's sale of this issue: they stay until tomorrow.
     tied: i64,
-    /// What today's sales of shares bought today brought: it pays for this issue tomorrow again.
+    /// What today's sales of shares bought today brought, as far as it paid for no other issue: it pays
+    /// for this issue tomorrow again.
     from_bought: Money,
-    /// What today's sales of shares held from before brought and what did not pay for this issue yet.
+    /// What today's sales of shares held from before brought and what paid for nothing yet.
     from_held: Money,
 }
 
@@ -49,10 +50,25 @@ impl RoundTrips {
         self.from_bought += proceeds - part;
     }
 
-    /// A purchase, with `other` money besides that of today's sales of this issue.
-    fn buy(&mut self, shares: Quantity, price: Price, lot: Quantity, other: Money) {
-        let value = Money::checked_notional(price, shares).unwrap_or_default();
-        let paid = (value - other.max(Money::ZERO)).clamp(Money::ZERO, self.from_held);
+    /// What today's sales of this issue brought and what paid for nothing yet.
+    fn proceeds(&self) -> Money {
+        self.from_bought + self.from_held
+    }
+
+    /// A purchase of another issue that no other money pays: it takes what can do less first. Gives
+    /// what it still lacks.
+    fn pay(&mut self, mut lacking: Money) -> Money {
+        for proceeds in [&mut self.from_bought, &mut self.from_held] {
+            let paid = lacking.min(*proceeds);
+            *proceeds -= paid;
+            lacking -= paid;
+        }
+        lacking
+    }
+
+    /// A purchase of this issue, of which no other money pays `lacking`.
+    fn buy(&mut self, shares: Quantity, price: Price, lot: Quantity, lacking: Money) {
+        let paid = lacking.min(self.from_held);
         self.from_held -= paid;
         let units = paid.units().unsigned_abs();
         let price = price.units().unsigned_abs().max(1);
@@ -86,16 +102,24 @@ impl Exchange {
         // What is reserved for this order may pay for it; all else that is reserved is spent.
         let free = self.account.free_cash() + order.reserved;
         let request = &order.record.request;
-        let market = &mut self.markets[usize::from(request.instrument.0)];
+        let value = Money::checked_notional(price, quantity).unwrap_or_default();
+        let bought = usize::from(request.instrument.0);
         match request.side {
             OrderSide::Buy => {
-                let trips = &market.round_trips;
-                let other = free - trips.from_bought - trips.from_held;
-                market.round_trips.buy(quantity, price, market.instrument.lot, other);
+                let proceeds = self.markets.iter().map(|market| market.round_trips.proceeds());
+                let other = free - proceeds.fold(Money::ZERO, |sum, one| sum + one);
+                let mut lacking = (value - other.max(Money::ZERO)).max(Money::ZERO);
+                for (index, market) in self.markets.iter_mut().enumerate() {
+                    if index != bought {
+                        lacking = market.round_trips.pay(lacking);
+                    }
+                }
+                let market = &mut self.markets[bought];
+                market.round_trips.buy(quantity, price, market.instrument.lot, lacking);
             }
             OrderSide::Sell => {
-                let value = Money::checked_notional(price, quantity).unwrap_or_default();
-                market.round_trips.sell(quantity.shares().cast_signed(), value - fee);
+                let trips = &mut self.markets[bought].round_trips;
+                trips.sell(quantity.shares().cast_signed(), value - fee);
             }
         }
     }
@@ -133,7 +157,7 @@ impl Exchange {
                  because {} yen are from today's sale of its shares that were bought today",
                 money.needed,
                 (money.left + money.needed - trips.from_bought).max(Money::ZERO),
-                trips.from_bought
+                trips.from_bought.min(money.left + money.needed)
             ),
             OrderSide::Sell if selling.shares().cast_signed() > held - trips.tied => format!(
                 "SAKIN_KESSAI: {} of {held} shares were bought with the money of today's sale of \
@@ -179,15 +203,24 @@ mod tests {
 
     #[test]
     fn other_money_pays_first_and_shares_are_tied_in_whole_lots() {
-        let bought = |other| {
+        let bought = |lacking| {
             let mut trips = RoundTrips::of_day(1_000);
             trips.sell(1_000, yen(1_000_000));
-            trips.buy(Quantity::new(500), Price::from_yen(1_000), LOT, yen(other));
+            trips.buy(Quantity::new(500), Price::from_yen(1_000), LOT, yen(lacking));
             (trips.tied, trips.from_held)
         };
-        assert_eq!(bought(500_000), (0, yen(1_000_000)));
-        assert_eq!(bought(499_999), (100, yen(999_999)));
-        assert_eq!(bought(0), (500, yen(500_000)));
-        assert_eq!(bought(-7), (500, yen(500_000)), "what other issues have used is gone");
+        assert_eq!(bought(0), (0, yen(1_000_000)));
+        assert_eq!(bought(1), (100, yen(999_999)));
+        assert_eq!(bought(500_000), (500, yen(500_000)));
+    }
+
+    #[test]
+    fn another_issue_takes_the_money_that_can_do_less_first() {
+        let mut trips = RoundTrips::of_day(100);
+        trips.sell(300, yen(3_000));
+        assert_eq!(trips.pay(yen(2_500)), Money::ZERO);
+        assert_eq!((trips.from_bought, trips.from_held), (Money::ZERO, yen(500)));
+        assert_eq!(trips.pay(yen(700)), yen(200));
+        assert_eq!(trips.proceeds(), Money::ZERO);
     }
 }

@@ -127,7 +127,8 @@ pub const RULES: [(&str, &str); 18] = [
          shares bought today brings does not pay for the same issue on that day, and shares bought \
          with the money of today's sale of that issue are not sold on that day; such an order is \
          rejected with VENUE_REJECTED (SAKIN_KESSAI). Shares held from before count as sold first, \
-         other money pays first (for other issues too), and other issues are free.",
+         other money pays first (for other issues too), and other issues are free: what they cost \
+         of such proceeds is spent, and what their sales bring is other money.",
     ),
     (
         "F12",

@@ -181,11 +181,43 @@ impl BarFile {
     }
 }
 
+/// Files of single days in `folder` that are not read, because a file of their whole month is there, with
+/// dates from `first` to `last`: trades, minutes and days, by their names.
+///
+/// # Errors
+/// [`DataError::FolderUnreadable`] when the folder is missing or may not be listed.
+pub fn left_out(
+    folder: impl AsRef<Path>,
+    (first, last): (JstDate, JstDate),
+) -> Result<Vec<String>, DataError> {
+    let bars = [BarGranularity::Minute, BarGranularity::Day].map(bar_name_start);
+    let mut names = Vec::new();
+    for name_start in [TRADES_START].into_iter().chain(bars) {
+        let (_, left_out) = all_vendor_files(folder.as_ref(), name_start)?;
+        let inside = left_out
+            .into_iter()
+            .filter(|(_, period)| period.first() <= last && first <= period.last());
+        names.extend(inside.filter_map(|(path, _)| Some(path.file_name()?.display().to_string())));
+    }
+    Ok(names)
+}
+
 /// The files in `folder` whose names start so, in time order, no date twice.
 pub(crate) fn vendor_files(
     folder: &Path,
     name_start: &str,
 ) -> Result<Vec<(PathBuf, Period)>, DataError> {
+    all_vendor_files(folder, name_start).map(|(files, _)| files)
+}
+
+/// Files in time order.
+type VendorFiles = Vec<(PathBuf, Period)>;
+
+/// The files that are read, and those of days whose month has a file.
+fn all_vendor_files(
+    folder: &Path,
+    name_start: &str,
+) -> Result<(VendorFiles, VendorFiles), DataError> {
     let unreadable = |source| DataError::FolderUnreadable { path: folder.to_path_buf(), source };
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).map_err(unreadable)? {
@@ -201,12 +233,11 @@ pub(crate) fn vendor_files(
         .filter(|(_, period)| matches!(period, Period::Month { .. }))
         .map(|(_, period)| period.first())
         .collect();
-    files.retain(|(_, period)| match period {
+    files.sort_by_key(|(_, period)| period.first());
+    Ok(files.into_iter().partition(|(_, period)| match period {
         Period::Month { .. } => true,
         Period::Day(date) => date.with_day(1).is_none_or(|first| !months.contains(&first)),
-    });
-    files.sort_by_key(|(_, period)| period.first());
-    Ok(files)
+    }))
 }
 
 /// The trades files of one folder, in time order, no date twice.

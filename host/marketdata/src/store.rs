@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use domain::VendorCode;
 
-use crate::catalog::{BarFile, TradeFile};
+use crate::catalog::{BarFile, Period, TradeFile};
 use crate::error::DataError;
 use crate::limits::SELECTED_CODES_MAX;
 use crate::reader::{
@@ -77,7 +77,7 @@ impl TradeStore {
         let options = ReadOptions::default();
         self.load_kind(
             Kind::Trades,
-            &file.path,
+            (&file.path, file.period),
             codes,
             progress,
             &mut |selection, progress, columns| {
@@ -98,7 +98,8 @@ impl TradeStore {
     ) -> Result<Vec<BarSegment>, DataError> {
         let options = ReadOptions::default();
         let kind = Kind::Bars(file.granularity);
-        self.load_kind(kind, &file.path, codes, progress, &mut |selection, progress, columns| {
+        let from = (&*file.path, file.period);
+        self.load_kind(kind, from, codes, progress, &mut |selection, progress, columns| {
             read_bars(file, selection, &options, progress, columns)
         })
     }
@@ -115,7 +116,8 @@ impl TradeStore {
     ) -> Result<Vec<FactorSegment>, DataError> {
         let options = ReadOptions::default();
         let kind = Kind::Factors;
-        self.load_kind(kind, &file.path, codes, progress, &mut |selection, progress, columns| {
+        let from = (&*file.path, file.period);
+        self.load_kind(kind, from, codes, progress, &mut |selection, progress, columns| {
             read_factors(file, selection, &options, progress, &mut |row| columns.factor(row))
         })
     }
@@ -123,7 +125,7 @@ impl TradeStore {
     fn load_kind<const N: usize>(
         &self,
         kind: Kind,
-        path: &Path,
+        (path, period): (&Path, Period),
         codes: &[VendorCode],
         progress: &mut ProgressFn<'_>,
         decode: &mut DecodeFn<'_, N>,
@@ -134,7 +136,7 @@ impl TradeStore {
         let mut source = memo::content_hash(&self.folder, path)
             .map_err(|source| DataError::Unreadable { path: path.to_path_buf(), source })?;
         for _ in 0..ATTEMPTS_MAX {
-            let (mut found, wanted) = self.open_cached(kind, source, codes);
+            let (mut found, wanted) = self.open_cached(kind, source, codes, period);
             let read = match wanted.is_empty() {
                 true => source,
                 false => self.decode(wanted, &mut found, progress, decode)?,
@@ -176,6 +178,7 @@ impl TradeStore {
         kind: Kind,
         source: u128,
         codes: &[VendorCode],
+        period: Period,
     ) -> (Vec<Segment<N>>, Vec<Wanted>) {
         let (mut found, mut wanted) = (Vec::new(), Vec::<Wanted>::new());
         for (index, &code) in codes.iter().enumerate() {
@@ -184,8 +187,9 @@ impl TradeStore {
             }
             let key = Key { kind, source, code };
             match Segment::open(&self.folder, key) {
-                Ok(Some(segment)) => found.push(segment),
-                Ok(None) => wanted.push(Wanted { key, damage: None }),
+                Ok(Some(segment)) if segment.is_within(period) => found.push(segment),
+                // The same bytes under another name: reading them tells the line that is wrong there.
+                Ok(_) => wanted.push(Wanted { key, damage: None }),
                 Err(reason) => wanted.push(Wanted { key, damage: Some(reason) }),
             }
         }

@@ -27,6 +27,8 @@ use crate::options::{UnitChange, check_instruments};
 use crate::series::{BarSeries, MarketSeries, TradeSeries};
 use before::{Before, Search};
 
+pub(crate) use before::SeenPrices;
+
 /// What the strategy sees.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Granularity {
@@ -256,7 +258,7 @@ impl DataRequest {
         for (index, (id, code)) in self.instruments.iter().zip(codes).enumerate() {
             let before = &before[index];
             // A run has at most 4 instruments.
-            let found = finder.find(InstrumentIx(index as u16), id, *code, before.grid)?;
+            let found = finder.find(InstrumentIx(index as u16), id, *code, before.prices)?;
             // A price that splits made is no price of the first day's grid.
             let ticks = found.instrument.ticks;
             let base = data.base_prices[index];
@@ -270,6 +272,7 @@ impl DataRequest {
                 .push(format!("{id}: {}", before.words(data.range.0, data.base_prices[index])));
         }
         data.notes.push(calendar_words(&data.calendar, data.range));
+        data.notes.extend(self.doubts(data)?);
         data.unit_changes.sort_by_key(|change| (change.date, change.instrument));
         Ok(())
     }
@@ -316,6 +319,31 @@ impl DataRequest {
 }
 
 /// Where business days come from.
+impl DataRequest {
+    /// What of the folder was not read, and what of it should not exist.
+    fn doubts(&self, data: &DataSet) -> Result<Vec<String>, RequestError> {
+        let left_out = marketdata::left_out(&self.folder, data.range)?;
+        let days = data.series.calendar();
+        let closed = days.days().iter().filter(|day| !data.calendar.is_business_day(**day));
+        let closed: Vec<String> = closed.map(ToString::to_string).collect();
+        let mut notes = Vec::new();
+        if let [one, ..] = &left_out[..] {
+            let more = more_words(left_out.len() - 1);
+            notes
+                .push(format!("not read, because a file of its whole month is there: {one}{more}"));
+        }
+        if let [one, ..] = &closed[..] {
+            let more = more_words(closed.len() - 1);
+            notes.push(format!("rows of days on which the exchange is closed by law: {one}{more}"));
+        }
+        Ok(notes)
+    }
+}
+
+fn more_words(count: usize) -> String {
+    if count == 0 { String::new() } else { format!(" and {count} more") }
+}
+
 fn calendar_words(calendar: &ExchangeCalendar, (first, last): DateRange) -> String {
     const BY_LAW: &str = "Japan's public holidays by law";
     match calendar.listed_range() {

@@ -8,9 +8,10 @@ use std::str::FromStr;
 use domain::instrument::InstrumentError;
 use domain::{Instrument, InstrumentId, InstrumentIx, JstDate, Quantity, TickTable, VendorCode};
 use marketdata::instruments::{INSTRUMENTS_FILE, parse_ticks, topix500_from};
-use marketdata::{InstrumentRow, InstrumentTable, PriceGrid};
+use marketdata::{InstrumentRow, InstrumentTable};
 use thiserror::Error;
 
+use crate::data_set::SeenPrices;
 use crate::options::UnitChange;
 
 /// Shares in a trading unit where nothing else is known: that of every Tokyo share since October 2018.
@@ -299,7 +300,7 @@ impl Finder<'_> {
         index: InstrumentIx,
         id: &InstrumentId,
         code: VendorCode,
-        before: Option<PriceGrid>,
+        before: Option<SeenPrices>,
     ) -> Result<Found, InstrumentsError> {
         let row = self.table.and_then(|table| table.row(code, self.first));
         let said_lot = self.choices.lots.of(id);
@@ -321,9 +322,10 @@ impl Finder<'_> {
         let (ticks, ticks_from) = match (said_ticks, row.and_then(|row| row.ticks), before) {
             (Some(table), ..) => (table, "as asked for".to_owned()),
             (None, Some(table), _) => (table, "from instruments.csv".to_owned()),
-            (None, None, Some(grid)) => {
-                let why = self.why_no_row();
-                (grid.tick_table(), format!("which fit the prices before {}; {why}", self.first))
+            (None, None, Some(prices)) => {
+                let (why, first) = (self.why_no_row(), self.first);
+                let text = format!("which fit {} before {first}; {why}", prices.words());
+                (prices.grid.tick_table(), text)
             }
             (None, None, None) => {
                 let why = self.why_no_row();
@@ -449,7 +451,7 @@ mod tests {
             last: "2025-03-31".parse().unwrap(),
         };
         let id = id("1306.TSE");
-        finder.find(InstrumentIx(0), &id, id.vendor_code().unwrap(), before.map(PriceGrid::of))
+        finder.find(InstrumentIx(0), &id, id.vendor_code().unwrap(), before.map(SeenPrices::of))
     }
 
     #[test]
@@ -486,8 +488,8 @@ mod tests {
         let half_yen = [27_405_000, 27_410_000];
         assert_eq!(
             note(None, &none, Some(&half_yen)),
-            "1306.TSE: lot 100, the usual one; ticks topix500, which fit the prices before \
-             2025-01-06; there is no instruments.csv"
+            "1306.TSE: lot 100, the usual one; ticks topix500, which fit the only 2 prices \
+             known before 2025-01-06; there is no instruments.csv"
         );
         let later = "1306,,,10,etf,2025-01-07,\n";
         assert!(note(Some(later), &none, None).contains(

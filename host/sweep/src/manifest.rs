@@ -17,7 +17,7 @@ use crate::score::Statistic;
 use crate::table;
 
 /// Version of the folder's form.
-pub const SWEEP_VERSION: u32 = 2;
+pub const SWEEP_VERSION: u32 = 3;
 
 /// What a sweep was made from.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -34,6 +34,9 @@ pub struct SweepHeader<'a> {
     options: &'a Value,
     /// The combinations and their days.
     plan: Value,
+    /// Whether the strategy was handed one trade at a time (window 1). Runs made with more are not kept
+    /// for it: trades in memory before their time may have changed them.
+    one_trade_at_a_time: bool,
     /// By what a walk forward chose; null without one.
     chosen_by: Option<&'a str>,
     /// Whether a walk forward made the best run of each window again with window 1 before it chose
@@ -57,7 +60,7 @@ pub fn header(
     plan: &Plan,
     rank: (Statistic, bool),
 ) -> Value {
-    // Results depend on everything but the window; the configuration is the plan's.
+    // Results depend on everything but how large a window is; the configuration is the plan's.
     let pinned = ReplayOptions { window: 1, config_json: String::new(), ..options.clone() };
     let rules: Vec<String> = RULES.iter().map(|(name, text)| format!("{name}: {text}")).collect();
     let hash = |text: String| format!("{:032x}", xxh3_128(text.as_bytes()));
@@ -71,6 +74,7 @@ pub fn header(
         inputs,
         options: shown,
         plan: plan.described(),
+        one_trade_at_a_time: options.window == 1,
         chosen_by,
         choice_verified,
         all_options_xxh3_128: hash(format!("{pinned:?}")),

@@ -98,6 +98,10 @@ fn another_sweep_into_the_same_folder_is_refused() {
         ("--grid fast=5,6 --cash 5000000 --out out", "options.cash is \"10000000\" there"),
         ("--grid fast=5,6 --slippage-ticks 0 --out out", "options.execution_model"),
         ("--grid fast=5,6 --param slow=50 --out out", "plan.parameters"),
+        (
+            "--grid fast=5,6 --window 1 --out out",
+            "one_trade_at_a_time is false there and true here",
+        ),
     ] {
         let (code, errors) = user.bad(&format!("{SWEEP} {arguments}"));
         assert_eq!(code, 1);
@@ -108,8 +112,8 @@ fn another_sweep_into_the_same_folder_is_refused() {
     let (_, errors) = user.bad(&format!("{other} --grid quantity=100,200 --out out"));
     assert!(errors.contains("strategy.name is \"sma-cross\" there"), "{errors}");
     assert!(results(&user, "out") == before);
-    // How many jobs, which window and what is shown are no part of a sweep.
-    let again = format!("{SWEEP} --grid fast=5,6 --jobs 1 --window 1 --top 1 --out out");
+    // How many jobs, how large a window and what is shown are no part of a sweep.
+    let again = format!("{SWEEP} --grid fast=5,6 --jobs 1 --window 64 --top 1 --out out");
     let (_, notes) = good(&user, &again);
     assert!(notes.contains("2 of 2 runs are kept"), "{notes}");
     assert!(results(&user, "out") == before);

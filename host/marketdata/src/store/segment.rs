@@ -15,6 +15,7 @@ use mmap_guard::{FileData, map_file};
 use super::format::{self, Contents, HEADER_BYTES, Key, Kind};
 use super::grid::PriceGrid;
 use super::spill::OwnedColumns;
+use crate::catalog::Period;
 
 /// How a segment came about.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -116,6 +117,13 @@ impl<const N: usize> Segment<N> {
         let columns = Arc::new(map(&path, &key)?);
         let outcome = CacheOutcome::Hit;
         Ok(Some(Self { key, columns, path: Some(path), grid: contents.grid, outcome }))
+    }
+
+    /// Whether all rows have dates of `period`: their file may have another name since they were read.
+    pub(super) fn is_within(&self, period: Period) -> bool {
+        let times: &[u64] = self.columns.column(0);
+        let is_within = |ts: &u64| period.contains(TsNanos::from_nanos(*ts).jst_date());
+        times.first().is_none_or(is_within) && times.last().is_none_or(is_within)
     }
 
     pub(super) fn with_outcome(self, outcome: CacheOutcome) -> Self {

@@ -73,6 +73,22 @@ fn change_time(path: &Path, seconds: i64) -> SystemTime {
 }
 
 #[test]
+fn a_cached_file_under_another_name_is_as_wrong_as_without_a_cache() {
+    let setup = Setup::new();
+    setup.load();
+    let renamed = setup.file.path.with_file_name("equities_trades_202502.csv.gz");
+    fs::copy(&setup.file.path, &renamed).unwrap();
+    let renamed = TradeFile::from_path(renamed).unwrap();
+    let message = |store: &TradeStore| {
+        store.load(&renamed, &[code("13010")], &mut go_on).unwrap_err().to_string()
+    };
+    let warm = message(&setup.store);
+    assert!(warm.contains("expected a date in 2025-02, the period in the file's name"), "{warm}");
+    let cold = TradeStore::new(setup.cache.path().join("empty"));
+    assert_eq!(warm, message(&cold));
+}
+
+#[test]
 fn the_second_load_is_a_hit() {
     let setup = Setup::new();
     let built = setup.load();

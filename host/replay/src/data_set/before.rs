@@ -13,15 +13,52 @@ use crate::error::RequestError;
 use crate::observer::RunObserver;
 use results::output::InputFile;
 
-/// How many days before a run files are searched for a last close. Most issues trade every day; a file of
-/// an earlier month costs a minute to read the first time.
-const BASE_SEARCH_DAYS: usize = 31;
+/// How many days before a run files of trades and minutes are searched. Most issues trade every day; such
+/// a file of an earlier month costs a minute to read the first time.
+const SEARCH_DAYS: usize = 31;
+/// The same of daily files, which are small: some issues do not trade for months.
+const DAILY_SEARCH_DAYS: usize = 366;
+/// Prices from which a grid is believed. That so many prices of half yen are all whole ones by chance does
+/// not happen; of the four of a day it does once in sixteen days.
+const GRID_PRICES_MIN: usize = 64;
+
+/// Prices before a run and the grid they stand on.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SeenPrices {
+    /// That grid.
+    pub(crate) grid: PriceGrid,
+    count: usize,
+}
+
+impl SeenPrices {
+    /// Prices in 1/10,000 yen.
+    pub(crate) fn of(prices: &[i64]) -> Self {
+        Self { grid: PriceGrid::of(prices), count: prices.len() }
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self { grid: self.grid.and(other.grid), count: self.count + other.count }
+    }
+
+    const fn is_enough(self) -> bool {
+        self.count >= GRID_PRICES_MIN
+    }
+
+    /// What a guess rests on: `the prices`, or how few there are.
+    pub(crate) fn words(self) -> String {
+        if self.is_enough() {
+            "the prices".to_owned()
+        } else {
+            format!("the only {} prices known", self.count)
+        }
+    }
+}
 
 /// What is known of an instrument before a date.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Before {
     close: Option<Close>,
-    pub(super) grid: Option<PriceGrid>,
+    pub(super) prices: Option<SeenPrices>,
 }
 
 #[derive(Debug, Clone)]
@@ -51,20 +88,22 @@ impl Before {
                 format!("base price of {first}: {price}, of {} in {file}", at.jst_date())
             }
             None => format!(
-                "base price of {first}: none found in the {BASE_SEARCH_DAYS} days before; no price range \
-                 is checked on that day, and market orders sent before its first trade are rejected"
+                "base price of {first}: none found in the {SEARCH_DAYS} days before (in daily files \
+                 {DAILY_SEARCH_DAYS}); no price range is checked on that day, and market orders sent before its first trade are rejected"
             ),
         }
     }
 
-    fn is_as_late_as(&self, date: JstDate) -> bool {
+    /// Whether a file that may know days up to `date` can add nothing.
+    fn is_complete(&self, date: JstDate) -> bool {
         self.close.as_ref().is_some_and(|close| close.at.jst_date() >= date)
+            && self.prices.is_some_and(SeenPrices::is_enough)
     }
 
     /// Takes rows in time order, the last one's close, and their prices.
     fn take(&mut self, at: TsNanos, price: Price, prices: &[i64], file: &str) {
-        let grid = PriceGrid::of(prices);
-        self.grid = Some(self.grid.map_or(grid, |known| known.and(grid)));
+        let prices = SeenPrices::of(prices);
+        self.prices = Some(self.prices.map_or(prices, |known| known.and(prices)));
         if self.close.as_ref().is_none_or(|close| close.at < at) {
             self.close = Some(Close { at, price, file: file.to_owned() });
         }
@@ -78,6 +117,10 @@ enum Candidate {
 }
 
 impl Candidate {
+    fn is_daily(&self) -> bool {
+        matches!(self, Self::Bars(file) if file.granularity == BarGranularity::Day)
+    }
+
     fn period(&self) -> Period {
         match self {
             Self::Bars(file) => file.period,
@@ -122,7 +165,7 @@ impl DataRequest {
             let mut back = std::iter::successors(Some(last), JstDate::pred_opt);
             // The latest day that the file can know.
             let latest = back.find(|date| calendar.is_business_day(*date)).unwrap_or(last);
-            if found.iter().all(|before| before.is_as_late_as(latest)) {
+            if found.iter().all(|before| before.is_complete(latest)) {
                 continue;
             }
             if let Some(hash) = take_file(search, &candidate, &mut found, observer)? {
@@ -135,9 +178,15 @@ impl DataRequest {
 
     /// The files with days shortly before `first`: daily bars, minute bars, trades, the latest first.
     fn candidates(&self, first: JstDate) -> Result<Vec<Candidate>, DataError> {
-        let mut back = std::iter::successors(Some(first), JstDate::pred_opt);
-        let earliest = back.nth(BASE_SEARCH_DAYS).unwrap_or(JstDate::MIN);
-        let is_near = |period: Period| period.first() < first && period.last() >= earliest;
+        let back = |days| {
+            std::iter::successors(Some(first), JstDate::pred_opt).nth(days).unwrap_or(JstDate::MIN)
+        };
+        let (near, daily_near) = (back(SEARCH_DAYS), back(DAILY_SEARCH_DAYS));
+        let is_near = |candidate: &Candidate| {
+            let period = candidate.period();
+            let earliest = if candidate.is_daily() { daily_near } else { near };
+            period.first() < first && period.last() >= earliest
+        };
         let mut all = Vec::new();
         for granularity in [BarGranularity::Day, BarGranularity::Minute] {
             let files = BarFile::list(&self.folder, granularity)?.into_iter().rev();
@@ -150,7 +199,7 @@ impl DataRequest {
             Err(DataError::NoTradeFiles { .. }) => {}
             Err(error) => return Err(error),
         }
-        all.retain(|candidate| is_near(candidate.period()));
+        all.retain(is_near);
         Ok(all)
     }
 }

@@ -248,7 +248,8 @@ impl Session {
     }
 }
 
-fn parts(markets: &[Market]) -> Vec<TradingDay<'_>> {
+/// One day of several instruments.
+pub(crate) fn parts(markets: &[Market]) -> Vec<TradingDay<'_>> {
     markets.iter().map(part).collect()
 }
 

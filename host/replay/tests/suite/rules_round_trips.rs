@@ -1,10 +1,13 @@
 //! F11, same-day round trips on a cash account: each test carries the rule's name.
 
-use crate::common::{Market, Script, changed, instrument, limit, market, modify, told, with};
+use crate::common::{
+    Market, Script, changed, in_memory, instrument, limit, market, modify, told, with,
+};
+use crate::driver_sessions::parts;
 use domain::strategy::Action;
 use domain::{Money, OrderModify, OrderSide, Quantity, TimeInForce};
 use exchange::SameDayRoundTrips;
-use replay::ReplayOptions;
+use replay::{MarketDay, ReplayOptions, Unpaced};
 
 use OrderSide::{Buy, Sell};
 
@@ -129,6 +132,42 @@ fn f11_other_issues_are_free() {
     // The other issue has no trades here; what counts is that its order works.
     let told = told(&two_days(), script, &options);
     assert!(told[2].starts_with("O-3 EXPIRED"), "{told:#?}");
+}
+
+#[test]
+fn f11_what_another_issue_has_spent_is_gone_and_its_sale_is_other_money() {
+    // Of the second issue 100 shares are held from the day before. The first one goes in and out, what
+    // that brings buys the second one, and the sale of its old shares pays for the first one again.
+    let of_second =
+        |id: &str, side| with(limit(id, side, 100, "1000"), |order| order.instrument.0 = 1);
+    let day = |day, first| {
+        (1..=10).fold(Market::default(), |market, trade| {
+            market.trade(day, first + 10.0 * f64::from(trade), "1000", 1_000)
+        })
+    };
+    // Odd trades are of the first issue, even ones of the second.
+    let days = [6, 7].map(|date| [day(date, 0.0), day(date, 5.0)]);
+    let mut script = Script::default()
+        .after(3, of_second("O-1", Buy))
+        .after(22, limit("O-2", Buy, 100, "1000"))
+        .after(24, limit("O-3", Sell, 100, "1000"))
+        .after(26, of_second("O-4", Buy))
+        .after(29, of_second("O-5", Sell))
+        .after(32, limit("O-6", Buy, 100, "1000"));
+    let options = changed(|o| {
+        o.cash = Money::from_yen(200_000);
+        o.instruments.push(instrument("6758.TSE"));
+    });
+    let days = days.iter().map(|markets| MarketDay::Trades(parts(markets)));
+    in_memory(days, &mut script, &options, &mut Unpaced);
+    for id in ["O-1", "O-2", "O-3", "O-4", "O-5", "O-6"] {
+        let filled = format!("{id} FILLED");
+        assert!(
+            script.told.iter().any(|line| line.starts_with(&filled)),
+            "{id}: {:#?}",
+            script.told
+        );
+    }
 }
 
 #[test]

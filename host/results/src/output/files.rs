@@ -25,6 +25,12 @@ pub enum FolderError {
         /// What is there.
         what: NotOurs,
     },
+    /// A page would replace a file that is no such page.
+    #[error("{path} is there and no page of this command; choose another name, or remove it")]
+    NoPage {
+        /// The file.
+        path: PathBuf,
+    },
     /// The disk says no.
     #[error("cannot write {path}: {source}")]
     Write {

@@ -1,7 +1,8 @@
 //! Runs side by side: their parameters, their statistics, their equity.
 
 use std::collections::BTreeMap;
-use std::io::Write;
+use std::fs::File;
+use std::io::{self, Read, Write};
 use std::path::Path;
 
 use serde::Serialize;
@@ -110,11 +111,14 @@ impl Comparison {
         texts
     }
 
-    /// Writes the page that overlays the equity.
+    /// Writes the page that overlays the equity; an earlier one is replaced.
     ///
     /// # Errors
-    /// [`FolderError`] when it cannot be written.
+    /// [`FolderError`] when it cannot be written, or `page` is there and something else.
     pub fn write_page(&self, page: &Path) -> Result<(), FolderError> {
+        if !is_replaceable(page).map_err(FolderError::at(page))? {
+            return Err(FolderError::NoPage { path: page.to_owned() });
+        }
         write_page(page, COMPARE_PAGE, |out| {
             out.write_all(b"{\"comparison\":")?;
             written(out, self)?;
@@ -125,6 +129,20 @@ impl Comparison {
             out.write_all(b"}")
         })
     }
+}
+
+/// Whether there is nothing, or a page that begins as ours. What a link leads to is somebody else's.
+fn is_replaceable(page: &Path) -> io::Result<bool> {
+    let found = match page.symlink_metadata() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        found => found?,
+    };
+    let start = COMPARE_PAGE.split("@@").next().unwrap_or_default().as_bytes();
+    let mut begins = Vec::new();
+    if found.is_file() {
+        File::open(page)?.take(start.len() as u64).read_to_end(&mut begins)?;
+    }
+    Ok(begins == start)
 }
 
 impl RunOverview {

@@ -269,6 +269,12 @@ fn runs_are_put_side_by_side() {
     assert_eq!(days.values, [2, 3]);
     let page = folders[0].path().join("compare.html");
     comparison.write_page(&page).unwrap();
+    comparison.write_page(&page).unwrap();
+    let other = folders[0].path().join("mine.html");
+    std::fs::write(&other, "<!doctype html>\nmine").unwrap();
+    let error = comparison.write_page(&other).unwrap_err().to_string();
+    assert!(error.contains("mine.html is there and no page of this command"), "{error}");
+    assert!(comparison.write_page(folders[0].path()).is_err(), "a folder");
     let page = std::fs::read_to_string(page).unwrap();
     let data = data_of(&page);
     assert_eq!(data["comparison"]["runs"][1]["warning"], HOSTILE);
