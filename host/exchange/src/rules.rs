@@ -7,7 +7,8 @@ pub const NOT_MODELLED: &str = "MARKET_IF_TOUCHED, LIMIT_IF_TOUCHED, GTC, IOC, F
      with VENUE_UNSUPPORTED. Auctions after a special quote inside a session cannot be told from other \
      trades in the data. Our own orders do not move the market. Dividends and rights to buy are not \
      paid. Closing special quotes are not in the data: a day that ended with one has its last trade as \
-     the base price of the next. Shares that are less than a lot, as splits leave them, cannot be sold.";
+     the base price of the next. At the day's limit price, who of those that wait gets shares (hirei \
+     haibun) is not known: orders fill there as elsewhere. Shares that are less than a lot, as splits leave them, cannot be sold.";
 
 /// The rules, by their names. [`ExecutionModel::rules`] adds the parameters.
 pub const RULES: [(&str, &str); 18] = [
