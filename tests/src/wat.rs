@@ -28,6 +28,37 @@ pub fn module(guest: &str) -> String {
     text("strategy").replace(PLACE, &text(guest))
 }
 
+/// A strategy with one more function, which nothing calls: loops around each other, in each of which all
+/// locals change. Compilers merge every local at every loop.
+#[must_use]
+pub fn with_loops(loops: usize, locals: usize) -> String {
+    let changes: String = (0..locals)
+        .map(|local| format!("local.get {local} i32.const 1 i32.add local.set {local}\n"))
+        .collect();
+    let back: String = (0..loops).map(|depth| format!("local.get 0 br_if {depth}\n")).collect();
+    let (begin, end) = ("loop ".repeat(loops), "end ".repeat(loops));
+    let declared = "i32 ".repeat(locals);
+    let function = format!("(func (local {declared}) {begin}{changes}{back}{end})");
+    text("strategy").replace(PLACE, &function)
+}
+
+/// The text of a formula module whose name is `hostile`, with the fields of a guest put in.
+///
+/// # Panics
+/// When the module's text does not end as a module does.
+#[must_use]
+pub fn hostile_formula(guest: &str) -> String {
+    let whole = text("formula")
+        .replace("COUNT_OF_NAME", "7")
+        .replace("COUNT_OF_VERSION", "5")
+        .replace("COUNT_OF_SUMMARY", "4")
+        .replace("\"NAME\"", "\"hostile\"")
+        .replace("\"VERSION\"", "\"1.0.0\"")
+        .replace("\"SUMMARY\"", "\"none\"");
+    let Some(fields) = whole.trim_end().strip_suffix(')') else { panic!("{whole}") };
+    format!("{fields}\n{}\n)", text(guest))
+}
+
 /// A strategy that wants this many pages of memory from the start.
 #[must_use]
 pub fn with_memory(pages: u32) -> String {

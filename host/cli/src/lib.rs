@@ -60,6 +60,8 @@ mod update;
 
 use std::process::ExitCode;
 
+use domain::fault::Fault;
+
 use args::{Command, DataCommand, ReplayCommand, StrategyCommand};
 use logging::LogDefault;
 
@@ -67,9 +69,11 @@ use logging::LogDefault;
 const STRATEGY_FAILED: u8 = 3;
 /// The daily job could not fetch everything; a scheduler tries again.
 const INCOMPLETE: u8 = 3;
-/// A run did not come out the same again.
+/// From the same data and strategy something else came out: the strategy saw the future, or a file of the
+/// run, the manifest's own words too, is not what was written.
 const DIFFERENT: u8 = 4;
-/// Data or strategy are not those that a run was made from.
+/// Data, tables of their folder or the strategy are not those whose hashes the manifest has; nothing was
+/// run.
 const INPUTS_CHANGED: u8 = 5;
 /// The user stopped it.
 const INTERRUPTED: u8 = 130;
@@ -95,6 +99,11 @@ fn told_once(error: &anyhow::Error) -> String {
         }
     }
     text
+}
+
+/// Whether an error is a fault of the strategy itself: one that could not be compiled within its limits.
+fn is_strategys_own(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.is::<Box<Fault>>() || cause.is::<Fault>())
 }
 
 /// What a command logs when nobody says otherwise.
@@ -146,7 +155,10 @@ pub fn main() -> ExitCode {
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => {
             output::failure(&told_once(&error));
-            ExitCode::FAILURE
+            match is_strategys_own(&error) {
+                true => ExitCode::from(STRATEGY_FAILED),
+                false => ExitCode::FAILURE,
+            }
         }
     }
 }

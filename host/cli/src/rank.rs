@@ -58,10 +58,16 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     let options = EngineOptions { threads, timeout: args.timeout, ..EngineOptions::single_query() };
     let engine = RankEngine::open(&args.data.data_dir, options)?;
     let to = args.to.unwrap_or(engine.snapshot().last);
+    let sort_by = match sort_by(args, &cancel) {
+        Err(error) if matches!(error.downcast_ref(), Some(RankError::Cancelled)) => {
+            return Ok(interrupted());
+        }
+        found => found?,
+    };
     let query = RankQuery {
         from: args.from.unwrap_or(to),
         to,
-        sort_by: sort_by(args)?,
+        sort_by,
         order: args.order,
         limit: args.rows(),
         codes: (!args.codes.is_empty()).then(|| args.codes.clone()),
@@ -83,21 +89,24 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     };
     match done {
         Ok(written) => written,
-        Err(RankError::Cancelled) => {
-            eprintln!("interrupted; nothing was written");
-            Ok(Ending::Interrupted)
-        }
+        Err(RankError::Cancelled) => Ok(interrupted()),
         Err(error) => Err(error.into()),
     }
 }
 
+fn interrupted() -> Ending {
+    eprintln!("interrupted; nothing was written");
+    Ending::Interrupted
+}
+
 /// The formula, or the module with its parameters.
-fn sort_by(args: &QueryArgs) -> Result<SortBy> {
+fn sort_by(args: &QueryArgs, cancel: &CancelToken) -> Result<SortBy> {
     match &args.formula {
         None => Ok(args.sort_by.clone().into()),
         Some(name) => {
             let registry =
                 formulas::registry(&args.registry, args.module_limits()?, &args.data.data_dir)?;
+            let registry = registry.with_cancel(cancel.clone());
             Ok(registry.bind(name, &args.params)?.into())
         }
     }

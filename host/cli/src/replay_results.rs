@@ -123,13 +123,17 @@ fn print_decision(decision: &Decision) {
     match (&decision.order, &decision.client_order_id) {
         (Some(order), Some(id)) => {
             println!(
-                "    order {id}: {} {} {} {}, {}{}",
+                "    order {}: {} {} {} {}, {}{}",
+                on_one_line(id),
                 order.side,
                 order.quantity,
                 order.instrument_id,
                 order.order_type,
                 order.status,
-                order.reason_text.as_ref().map_or(String::new(), |why| format!(" ({why})")),
+                order
+                    .reason_text
+                    .as_ref()
+                    .map_or(String::new(), |why| format!(" ({})", on_one_line(why))),
             );
             for fill in &order.fills {
                 println!(

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
 /// A request that came to nothing; an end that the user asked for is no error.
 pub(crate) fn ended(error: RequestError) -> Result<Ending> {
     match error {
-        RequestError::Cancelled { .. } => {
+        RequestError::Cancelled { .. } | RequestError::Stopped => {
             eprintln!("{error}");
             Ok(Ending::Interrupted)
         }

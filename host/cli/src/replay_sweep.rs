@@ -43,7 +43,10 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let grid = Grid::new(args.grid.clone(), strategy::parameters(&args.run.params)?)?;
     let interrupt = Interrupt::listen()?;
     let request = replay_run::request(&args.run, SWEEP_WINDOW)?;
-    let module = request.strategies.load(&request.strategy)?;
+    let module = match request.load_strategy(None, &|| interrupt.is_wanted()) {
+        Ok(module) => module,
+        Err(error) => return replay_run::ended(error),
+    };
     let loaded = match request.data.load(&mut Screen::new(&interrupt, args.run.quiet)) {
         Ok(loaded) => loaded,
         Err(error) => return replay_run::ended(error),

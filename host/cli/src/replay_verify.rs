@@ -29,9 +29,9 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
     };
     let found = match request.run(&mut Screen::new(&interrupt, args.quiet)) {
         Ok(found) => found,
-        Err(VerifyError::Request(error @ RequestError::Cancelled { .. })) => {
-            return replay_run::ended(error);
-        }
+        Err(VerifyError::Request(
+            error @ (RequestError::Cancelled { .. } | RequestError::Stopped),
+        )) => return replay_run::ended(error),
         Err(error @ VerifyError::Stopped) => {
             eprintln!("{error}");
             return Ok(Ending::Interrupted);

@@ -9,6 +9,7 @@ use domain::text::on_one_line;
 use domain::{GuestLimit, Instrument, Price, Quantity, TickTable};
 use replay::json_values;
 use replay::request::config_json;
+use replay::strategies::Loading;
 use sandbox::{Limits, StrategyModule};
 use serde_json::{Value, json};
 
@@ -48,9 +49,11 @@ pub(crate) fn list(args: &StrategyListArgs) -> Result<Ending> {
 /// Shows what a strategy is, what it imports, how it is called and at which cost, and whether it
 /// starts with the parameters given.
 pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
-    let module = paths::strategies(&args.folders)?.load(&args.strategy)?;
+    let limits = args.limits.of_strategy()?;
+    let loading = Loading { limits, ..Loading::default() };
+    let module = paths::strategies(&args.folders)?.load_with(&args.strategy, &loading)?;
     let config = config_json(&parameters(&args.params)?);
-    let mut instance = module.instantiate(args.limits.of_strategy()?)?;
+    let mut instance = module.instantiate(limits)?;
     let instrument = Instrument {
         id: "7203.TSE".parse()?,
         lot: Quantity::new(100),
@@ -60,7 +63,7 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     let init = instance.init(&config, &instruments);
     let init_fuel = instance.fuel_used();
     let in_effect = instance.take_parameters();
-    let defaults = defaults(&module, args.limits.of_strategy()?, &instruments)?;
+    let defaults = defaults(&module, limits, &instruments)?;
     let cost = init.and_then(|()| strategy_cost::measure(&mut instance));
     match args.format {
         Format::Table => {

@@ -39,6 +39,25 @@ pub enum FaultKind {
         /// Bytes allowed.
         allowed: usize,
     },
+    /// It took too long to compile.
+    #[error("was not compiled within {allowed_ms} ms")]
+    CompileTime {
+        /// Milliseconds allowed.
+        allowed_ms: u64,
+    },
+    /// One of its functions costs a compiler too much.
+    #[error(
+        "has a function (number {function}) that costs at least {used} units to compile; {allowed} are \
+         allowed"
+    )]
+    CompileCost {
+        /// The function's index in its module.
+        function: u32,
+        /// What was counted of it until it was too much.
+        used: u64,
+        /// Units allowed.
+        allowed: u64,
+    },
     /// It took too long in live use.
     #[error("did not answer within {allowed_ms} ms")]
     Watchdog {
@@ -94,6 +113,8 @@ impl FaultKind {
         match self {
             Self::Folder { allowed, .. } => Some(GuestLimit::Folder.advice(*allowed)),
             Self::Budget { limit, allowed, .. } => Some(limit.advice(*allowed)),
+            Self::CompileTime { allowed_ms } => Some(GuestLimit::Compile.advice(*allowed_ms)),
+            Self::CompileCost { allowed, .. } => Some(GuestLimit::Function.advice(*allowed)),
             Self::Memory { allowed, .. } => Some(GuestLimit::Memory.advice(*allowed as u64)),
             Self::Fuel { budget, per_event } => Some(match export {
                 "advance" | "on-order-events" | "on-account-events" | "describe" | "configure"

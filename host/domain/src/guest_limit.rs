@@ -18,6 +18,8 @@ pub enum LimitUnit {
     Count,
     /// Units of fuel: about one for each instruction of the guest.
     Fuel,
+    /// Milliseconds on the wall clock.
+    Milliseconds,
 }
 
 impl LimitUnit {
@@ -28,6 +30,7 @@ impl LimitUnit {
             Self::Bytes => "bytes",
             Self::Count => "count",
             Self::Fuel => "fuel",
+            Self::Milliseconds => "milliseconds",
         }
     }
 }
@@ -149,6 +152,13 @@ guest_limits! {
         "parameters that init reports as in effect; the manifest has each of them";
     Parameter: "parameter", Bytes, 4 << 10, 16 << 10, "bytes in one reported parameter",
         "name and JSON value of one parameter together: with 256 of them 1 MiB in the manifest";
+    Compile: "compile", Milliseconds, 300_000, 3_600_000, "milliseconds of compiling",
+        "wall time of compiling a guest before it runs for the first time; the interpreters of Python and \
+         JavaScript take half a minute, everything else less than a second";
+    Function: "function", Count, 1_000_000, 100_000_000, "units of compiling in one function",
+        "instructions of one function and values that are merged where its control flow meets, those of \
+         loops eight times: what compiling it takes in time and memory. The largest functions of the \
+         interpreters of Python and JavaScript have 200,000 and 430,000";
 }
 
 impl GuestLimit {

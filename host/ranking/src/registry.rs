@@ -15,9 +15,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use domain::fault::FaultKind;
 use domain::formula::{FormulaDescription, FormulaInput, FormulaRuntime};
 use domain::limits::COMPONENT_BYTES_MAX;
-use sandbox::{FormulaModule, Limits, Sandbox, SandboxConfig};
+use sandbox::{FormulaModule, Limits, Sandbox, SandboxConfig, SandboxError};
 
 use crate::error::RankError;
+use crate::query::CancelToken;
 use crate::text::{excerpt, one_line};
 
 pub use add::RegistryError;
@@ -30,6 +31,8 @@ pub struct FormulaRegistry {
     sandbox: Sandbox,
     /// Modules that were used, while the list names them; at most as many as a list may have.
     loaded: Mutex<Vec<Arc<FormulaModule>>>,
+    /// Ends the compiling of modules.
+    cancel: CancelToken,
 }
 
 /// A module of the list, as people see it.
@@ -77,7 +80,15 @@ impl FormulaRegistry {
         };
         let sandbox = Sandbox::new(config)
             .map_err(|error| RankError::internal("starting the sandbox", error))?;
-        Ok(Self { folder: folder.to_owned(), sandbox, loaded: Mutex::default() })
+        let cancel = CancelToken::new();
+        Ok(Self { folder: folder.to_owned(), sandbox, loaded: Mutex::default(), cancel })
+    }
+
+    /// The same registry, whose modules are compiled as long as nobody has cancelled `cancel`; what
+    /// wants one then answers [`RankError::Cancelled`].
+    #[must_use]
+    pub fn with_cancel(self, cancel: CancelToken) -> Self {
+        Self { cancel, ..self }
     }
 
     /// The folder of the modules and their list, as it was opened.
@@ -137,8 +148,12 @@ impl FormulaRegistry {
                 listed.sha256
             )));
         }
-        let module = self.sandbox.formula_from_bytes(name, bytes);
-        let module = Arc::new(module.map_err(|error| refused(format!("cannot be used: {error}")))?);
+        let stopped = || self.cancel.is_cancelled();
+        let module = match self.sandbox.formula_from_bytes_unless(name, bytes, &stopped) {
+            Err(SandboxError::Stopped) => return Err(RankError::Cancelled),
+            made => made.map_err(|error| refused(format!("cannot be used: {error}")))?,
+        };
+        let module = Arc::new(module);
         if loaded.len() >= list::ENTRIES_MAX {
             loaded.remove(0);
         }

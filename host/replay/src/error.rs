@@ -23,6 +23,9 @@ pub enum RequestError {
         /// The file.
         file: String,
     },
+    /// It was ended while the strategy was compiled.
+    #[error("interrupted while the strategy was compiled; nothing was run")]
+    Stopped,
     /// The dates are in the wrong order.
     #[error("--start {first} is after --end {last}")]
     Dates {

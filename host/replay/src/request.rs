@@ -12,7 +12,7 @@ use exchange::ExecutionModel;
 use results::output::{ComponentIdentity, Manifest};
 use results::sink::{RunSink, Tee, TotalsOnly};
 use results::{RunFolder, RunStatus, RunTotals};
-use sandbox::{Limits, StrategyModule};
+use sandbox::{CallPath, Limits, SandboxError, StrategyModule};
 use serde_json::Value;
 
 use crate::data_set::{DataRequest, DataSet};
@@ -22,7 +22,7 @@ use crate::manifest::manifest;
 use crate::observer::{PROGRESS_EVERY, RunObserver};
 use crate::options::ReplayOptions;
 use crate::run::replay;
-use crate::strategies::Strategies;
+use crate::strategies::{Loading, Strategies, StrategyError};
 
 /// What is replayed, how, and where the results go.
 #[derive(Debug, Clone)]
@@ -86,7 +86,7 @@ impl RunRequest {
         observer: &mut dyn RunObserver,
     ) -> Result<RequestOutcome, RequestError> {
         let watch = Stopwatch::start();
-        let module = self.strategies.load(&self.strategy)?;
+        let module = self.load_strategy(None, &|| observer.is_cancelled())?;
         let data = self.data.load(observer)?;
         let loading = watch.elapsed();
         let options = self.options(&data);
@@ -120,6 +120,23 @@ impl RunRequest {
             folder.finish(&manifest, &totals)?;
         }
         Ok(RequestOutcome::Finished(Box::new(FinishedRun { manifest, totals, loading, running })))
+    }
+
+    /// The strategy, ready to run, unless `stopped` says yes while it is compiled; the path none takes
+    /// the direct one where that is proven.
+    ///
+    /// # Errors
+    /// [`RequestError::Strategy`] when there is none or it cannot be used, [`RequestError::Stopped`].
+    pub fn load_strategy(
+        &self,
+        call_path: Option<CallPath>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<StrategyModule, RequestError> {
+        let loading = Loading { call_path, limits: self.limits, stopped };
+        match self.strategies.load_with(&self.strategy, &loading) {
+            Err(StrategyError::Sandbox(SandboxError::Stopped)) => Err(RequestError::Stopped),
+            loaded => Ok(loaded?),
+        }
     }
 
     /// The options of the run over these data.

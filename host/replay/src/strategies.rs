@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
-use sandbox::{CallPath, Sandbox, SandboxConfig, SandboxError, StrategyModule};
+use sandbox::{CallPath, Limits, Sandbox, SandboxConfig, SandboxError, StrategyModule};
 use thiserror::Error;
 
 /// The ending of a strategy's file.
@@ -19,6 +19,23 @@ pub struct Strategies {
     pub cache: PathBuf,
     /// A cache folder that came with the program and is only read; none where no one vouches for it.
     pub shipped: Option<PathBuf>,
+}
+
+/// How a strategy is made ready to run.
+#[derive(Clone, Copy)]
+pub struct Loading<'a> {
+    /// How it is called; none takes the direct path where that is proven.
+    pub call_path: Option<CallPath>,
+    /// What compiling it may take.
+    pub limits: Limits,
+    /// Whether nobody wants it any more; asked while it is compiled.
+    pub stopped: &'a dyn Fn() -> bool,
+}
+
+impl Default for Loading<'_> {
+    fn default() -> Self {
+        Self { call_path: None, limits: Limits::default(), stopped: &|| false }
+    }
 }
 
 /// Why there is no such strategy.
@@ -120,26 +137,32 @@ impl Strategies {
     /// # Errors
     /// [`StrategyError`] when there is none, or when the sandbox does not take it.
     pub fn load(&self, given: &str) -> Result<StrategyModule, StrategyError> {
-        self.load_for(given, None)
+        self.load_with(given, &Loading::default())
     }
 
-    /// The same for calls on one path; none takes the direct one where that is proven.
+    /// The same in a way of one's own.
     ///
     /// # Errors
-    /// [`StrategyError`] also when it cannot be called on that path.
-    pub fn load_for(
+    /// [`StrategyError`] also when it cannot be called on that path, or was stopped.
+    pub fn load_with(
         &self,
         given: &str,
-        call_path: Option<CallPath>,
+        loading: &Loading<'_>,
     ) -> Result<StrategyModule, StrategyError> {
+        let &Loading { call_path, limits: strategy_limits, stopped } = loading;
         let path = self.find(given)?;
         check_magic(&path)?;
         let components = |cache: &PathBuf| cache.join("components");
         let cache_folder = Some(components(&self.cache));
         let shipped_folder = self.shipped.as_ref().map(components);
-        let config =
-            SandboxConfig { cache_folder, shipped_folder, call_path, ..SandboxConfig::default() };
-        Ok(Sandbox::new(config)?.load(&path)?)
+        let config = SandboxConfig {
+            cache_folder,
+            shipped_folder,
+            call_path,
+            strategy_limits,
+            ..SandboxConfig::default()
+        };
+        Ok(Sandbox::new(config)?.load_unless(&path, stopped)?)
     }
 }
 

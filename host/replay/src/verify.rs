@@ -194,7 +194,7 @@ impl VerifyRequest {
             return Err(VerifyError::Interrupted(self.folder.clone()));
         }
         let request = self.request(&recorded)?;
-        let module = request.strategies.load(&request.strategy).map_err(RequestError::from)?;
+        let module = load(&request, None, observer)?;
         let mut found = Verification {
             inputs_changed: self.settings_changed(&recorded)?,
             event_log_digest: recorded.event_log_digest.clone(),
@@ -214,8 +214,7 @@ impl VerifyRequest {
         let mut modules = vec![module];
         // Where the direct path cannot be taken there is no other than the general one.
         if modules[0].call_path() == CallPath::Direct {
-            let general = request.strategies.load_for(&request.strategy, Some(CallPath::General));
-            modules.push(general.map_err(RequestError::from)?);
+            modules.push(load(&request, Some(CallPath::General), observer)?);
         }
         for module in modules {
             let path = module.call_path().as_str();
@@ -321,6 +320,18 @@ impl VerifyRequest {
         }
         Ok(limits)
     }
+}
+
+/// The strategy, compiled anew. How long that took when the run was made is no part of it.
+fn load(
+    request: &RunRequest,
+    call_path: Option<CallPath>,
+    observer: &dyn RunObserver,
+) -> Result<StrategyModule, RequestError> {
+    let compile_ms = request.limits.compile_ms.max(Limits::default().compile_ms);
+    let limits = Limits { compile_ms, ..request.limits };
+    let patient = RunRequest { limits, ..request.clone() };
+    patient.load_strategy(call_path, &|| observer.is_cancelled())
 }
 
 /// The run on one path, as its manifest.

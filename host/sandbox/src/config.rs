@@ -55,6 +55,10 @@ limits! {
     table_entries: usize = TableEntries;
     /// Core instances of the component.
     instances: usize = Instances;
+    /// Milliseconds of compiling it.
+    compile_ms: u64 = Compile;
+    /// What compiling one of its functions may cost.
+    function_cost: u64 = Function;
     /// Fuel for each event that a call may handle; of a formula module for each day.
     fuel_per_event: u64 = Fuel;
     /// Fuel for setting up, init, start and stop.
@@ -183,6 +187,8 @@ pub struct SandboxConfig {
     pub component_bytes: u64,
     /// How guests are called; `None` takes the direct path where it is proven that it may be taken.
     pub call_path: Option<CallPath>,
+    /// Limits of compiling strategies; instances have limits of their own.
+    pub strategy_limits: Limits,
     /// Limits of formula modules.
     pub formula_limits: Limits,
 }
@@ -196,6 +202,7 @@ impl Default for SandboxConfig {
             memory_reservation_bytes: None,
             component_bytes: limits::COMPONENT_BYTES_MAX,
             call_path: None,
+            strategy_limits: Limits::default(),
             formula_limits: Limits::formula(),
         }
     }

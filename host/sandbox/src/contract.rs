@@ -1,5 +1,8 @@
 //! The contracts of `wit/`: what each kind of component must export and may import.
 
+use domain::fault::{Fault, FaultKind, Identity};
+use domain::formula::FormulaFault;
+
 use crate::error::SandboxError;
 use crate::version::{self, InterfaceName};
 
@@ -28,6 +31,8 @@ pub(crate) struct Contract {
     pub(crate) imports: &'static [&'static str],
     /// What may be imported, in words for messages.
     pub(crate) imports_shown: &'static str,
+    /// The fault of a component that failed in a call before it ran.
+    pub(crate) fault_of: fn(Identity, &'static str, FaultKind) -> SandboxError,
 }
 
 /// What a name is to a contract.
@@ -92,6 +97,17 @@ pub(crate) static STRATEGY: Contract = Contract {
     guest_name: "kumiki:strategy/guest@1.0.0",
     imports: &["types", "actions", "log", "parameters", "portfolio", "aggressor"],
     imports_shown: "only kumiki:strategy/{actions, log, parameters, portfolio, aggressor}@1.0.0",
+    fault_of: |Identity { component, sha256 }, export, kind| {
+        let (ts_event, backtrace) = (None, Vec::new());
+        SandboxError::Fault(Box::new(Fault {
+            component,
+            sha256,
+            export,
+            ts_event,
+            kind,
+            backtrace,
+        }))
+    },
 };
 
 /// Formula modules.
@@ -105,6 +121,10 @@ pub(crate) static FORMULA: Contract = Contract {
     guest_name: "kumiki:formula/guest@1.0.0",
     imports: &[],
     imports_shown: "nothing",
+    fault_of: |Identity { component, sha256 }, export, kind| {
+        let backtrace = Vec::new();
+        SandboxError::Formula(Box::new(FormulaFault { component, sha256, export, kind, backtrace }))
+    },
 };
 
 #[cfg(test)]

@@ -7,17 +7,16 @@ mod mutants;
 use std::path::Path;
 use std::sync::Arc;
 
-use wasmtime::component::Component;
-use wasmtime::{Config, Engine, Module, OptLevel};
+use wasmtime::{Config, Engine, OptLevel};
 
 use crate::artefact::Artefact;
-use crate::cache::{CacheOutcome, Code, CompileCache, Compiled};
-use crate::config::{CallPath, SandboxConfig};
+use crate::cache::{CacheOutcome, CompileCache, Compiled};
+use crate::compiler::Compiler;
+use crate::config::{CallPath, Limits, SandboxConfig};
 use crate::contract::{self, Contract};
 use crate::error::SandboxError;
 use crate::formula::FormulaModule;
 use crate::general::StrategyLinker;
-use crate::program;
 use crate::proof::{self, Plan};
 use crate::running::Origin;
 use crate::strategy::StrategyModule;
@@ -32,6 +31,15 @@ pub struct Sandbox {
     cache: Option<CompileCache>,
     shipped: Option<CompileCache>,
     formula_cache: Option<CompileCache>,
+}
+
+/// What a component is made ready for, and within which bounds.
+struct Task<'a> {
+    contract: &'static Contract,
+    limits: Limits,
+    cache: Option<&'a CompileCache>,
+    shipped: Option<&'a CompileCache>,
+    stopped: &'a dyn Fn() -> bool,
 }
 
 impl Sandbox {
@@ -63,7 +71,19 @@ impl Sandbox {
     /// # Errors
     /// When it cannot be read, is no strategy, or wants what strategies do not get.
     pub fn load(&self, path: &Path) -> Result<StrategyModule, SandboxError> {
-        self.prepare(Artefact::read(path, self.config.component_bytes)?)
+        self.load_unless(path, &|| false)
+    }
+
+    /// The same, as long as `stopped` says no.
+    ///
+    /// # Errors
+    /// [`SandboxError::Stopped`] besides.
+    pub fn load_unless(
+        &self,
+        path: &Path,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<StrategyModule, SandboxError> {
+        self.prepare_unless(Artefact::read(path, self.config.component_bytes)?, stopped)
     }
 
     /// Makes a component that is already in memory ready to run.
@@ -71,9 +91,24 @@ impl Sandbox {
     /// # Errors
     /// When it is no strategy.
     pub fn prepare(&self, artefact: Artefact) -> Result<StrategyModule, SandboxError> {
-        let caches = (self.cache.as_ref(), self.shipped.as_ref());
-        let compiled = self.compile(&contract::STRATEGY, &artefact, caches)?;
-        StrategyModule::new(&self.strategies, compiled, self.origin(artefact))
+        self.prepare_unless(artefact, &|| false)
+    }
+
+    fn prepare_unless(
+        &self,
+        artefact: Artefact,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<StrategyModule, SandboxError> {
+        let task = Task {
+            contract: &contract::STRATEGY,
+            limits: self.config.strategy_limits,
+            cache: self.cache.as_ref(),
+            shipped: self.shipped.as_ref(),
+            stopped,
+        };
+        let origin = self.origin(artefact);
+        let compiled = self.compile(&origin.artefact, &task)?;
+        StrategyModule::new(&self.strategies, compiled, origin)
     }
 
     /// Reads a formula module's file and makes it ready to run.
@@ -82,7 +117,7 @@ impl Sandbox {
     /// When it cannot be read, is no formula, or imports anything.
     pub fn load_formula(&self, path: &Path) -> Result<FormulaModule, SandboxError> {
         let artefact = Artefact::read_as(&contract::FORMULA, path, self.config.component_bytes)?;
-        self.prepare_formula(artefact)
+        self.prepare_formula(artefact, &|| false)
     }
 
     /// Makes a formula module that is already in memory ready to run, and asks what it is.
@@ -94,13 +129,37 @@ impl Sandbox {
         name: &str,
         bytes: Vec<u8>,
     ) -> Result<FormulaModule, SandboxError> {
-        self.prepare_formula(Artefact::from_bytes_as(&contract::FORMULA, name, bytes)?)
+        self.formula_from_bytes_unless(name, bytes, &|| false)
     }
 
-    fn prepare_formula(&self, artefact: Artefact) -> Result<FormulaModule, SandboxError> {
-        let caches = (self.formula_cache.as_ref(), None);
-        let compiled = self.compile(&contract::FORMULA, &artefact, caches)?;
-        FormulaModule::new(compiled, self.origin(artefact), self.config.formula_limits)
+    /// The same, as long as `stopped` says no.
+    ///
+    /// # Errors
+    /// [`SandboxError::Stopped`] besides.
+    pub fn formula_from_bytes_unless(
+        &self,
+        name: &str,
+        bytes: Vec<u8>,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<FormulaModule, SandboxError> {
+        self.prepare_formula(Artefact::from_bytes_as(&contract::FORMULA, name, bytes)?, stopped)
+    }
+
+    fn prepare_formula(
+        &self,
+        artefact: Artefact,
+        stopped: &dyn Fn() -> bool,
+    ) -> Result<FormulaModule, SandboxError> {
+        let task = Task {
+            contract: &contract::FORMULA,
+            limits: self.config.formula_limits,
+            cache: self.formula_cache.as_ref(),
+            shipped: None,
+            stopped,
+        };
+        let origin = self.origin(artefact);
+        let compiled = self.compile(&origin.artefact, &task)?;
+        FormulaModule::new(compiled, origin, self.config.formula_limits)
     }
 
     /// What every instance of this component shares.
@@ -114,12 +173,8 @@ impl Sandbox {
     }
 
     /// A component's code: from the cache, from what came with the program, or compiled now.
-    fn compile(
-        &self,
-        contract: &Contract,
-        artefact: &Artefact,
-        (cache, shipped): (Option<&CompileCache>, Option<&CompileCache>),
-    ) -> Result<Compiled, SandboxError> {
+    fn compile(&self, artefact: &Arc<Artefact>, task: &Task<'_>) -> Result<Compiled, SandboxError> {
+        let &Task { contract, limits, cache, shipped, stopped } = task;
         let (kind, name) = (contract.kind, artefact.name());
         let proof = self.prove(contract, artefact);
         let path = match &proof {
@@ -136,7 +191,11 @@ impl Sandbox {
         } else if let Some(code) = shipped.and_then(kept) {
             (code, CacheOutcome::Shipped)
         } else {
-            let code = self.compile_now(contract, artefact, &proof)?;
+            let program = proof.as_ref().ok().map(|plan| plan.program.clone());
+            let engine = self.engine.clone();
+            let compiler =
+                Compiler { engine, contract, artefact: Arc::clone(artefact), program, limits };
+            let code = compiler.run(stopped)?;
             let store = |cache: &CompileCache| cache.store(artefact, path, &code);
             let outcome = cache.map_or(CacheOutcome::NoCache, store);
             (code, outcome)
@@ -159,41 +218,6 @@ impl Sandbox {
         }
         proof::prove(contract, artefact.component())
     }
-
-    fn compile_now(
-        &self,
-        contract: &Contract,
-        artefact: &Artefact,
-        proof: &Result<Plan, String>,
-    ) -> Result<Code, SandboxError> {
-        Self::check(contract, artefact)?;
-        let code = self.code(artefact.component(), proof);
-        code.map_err(|error| not_compiled(artefact, &error))
-    }
-
-    /// Holds a component against the contract.
-    fn check(contract: &Contract, artefact: &Artefact) -> Result<(), SandboxError> {
-        // With several versions there is no one text to hold it against; the engine compares each
-        // import and export then.
-        let Some(version) = artefact.version() else { return Ok(()) };
-        program::check(contract, version, artefact.component())
-            .map_err(|reason| contract.refuse(artefact.name(), reason))
-    }
-
-    fn code(&self, component: &[u8], proof: &Result<Plan, String>) -> wasmtime::Result<Code> {
-        match proof {
-            Ok(plan) => {
-                Module::new(&self.engine, component.get(plan.program.clone()).unwrap_or(&[]))
-                    .map(Code::Program)
-            }
-            Err(_) => Component::new(&self.engine, component).map(Code::Component),
-        }
-    }
-}
-
-fn not_compiled(artefact: &Artefact, error: &wasmtime::Error) -> SandboxError {
-    let name = artefact.name().to_owned();
-    SandboxError::Compile { name, reason: format!("{error:#}") }
 }
 
 fn tell(kind: &str, name: &str, outcome: &CacheOutcome) {

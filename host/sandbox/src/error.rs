@@ -106,9 +106,15 @@ pub enum SandboxError {
         /// What is missing or of another type, as the check of the contract says.
         reason: String,
     },
-    /// A formula module failed while it was asked what it is.
+    /// A strategy was too much to compile.
+    #[error("{0}")]
+    Fault(#[from] Box<domain::fault::Fault>),
+    /// A formula module was too much to compile, or failed while it was asked what it is.
     #[error("{0}")]
     Formula(#[from] Box<domain::formula::FormulaFault>),
+    /// Nobody wanted it any more.
+    #[error("interrupted while it was compiled")]
+    Stopped,
     /// It does not compile.
     #[error("{name} does not compile: {reason}")]
     Compile {

@@ -11,6 +11,9 @@
 //! - [`FormulaModule`] and [`FormulaInstance`] are the same for formula modules, behind
 //!   [`domain::formula::FormulaRuntime`]. One engine, one cache, the same limits and faults.
 //!
+//! A component is compiled beside the thread that waits for it (`compiler`), within a deadline and after
+//! its functions were counted (`complexity`), because a few kilobytes can keep a compiler for minutes.
+//!
 //! There are two ways of calling a guest, behind one trait for each contract (`calls`). *Direct*: the
 //! program inside the component is called through `abi`, the canonical ABI of the contract's types;
 //! a component call of the engine costs ten times as much. It is taken when `proof` shows from the
@@ -28,6 +31,8 @@ mod abi;
 mod artefact;
 mod cache;
 mod calls;
+mod compiler;
+mod complexity;
 mod config;
 mod contract;
 mod engine;

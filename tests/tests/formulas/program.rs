@@ -3,7 +3,8 @@
 use std::process::{Command, Output};
 
 use serde_json::Value;
-use tests::built;
+use tests::{built, wat};
+use wit_component::StringEncoding;
 
 use crate::common::{DATA, file};
 
@@ -40,6 +41,76 @@ impl Program {
     fn add(&self, package: &str) -> String {
         self.good(&["formulas", "--add", &file(package).display().to_string()])
     }
+}
+
+/// What fails while it is made fails by name, before it is listed and after.
+#[test]
+fn a_module_that_cannot_be_made_is_told_by_name() {
+    let program = Program::new();
+    let folder = program.formulas.path();
+    let list = folder.join("formulas.toml");
+    let made = folder.join("elsewhere");
+    std::fs::create_dir(&made).unwrap();
+    for (name, export, what, advice) in [
+        (
+            "start-loops",
+            "instantiation",
+            "used up its fuel of 100000000 units",
+            "lifecycle-fuel=200000000",
+        ),
+        ("start-traps", "instantiation", "trapped: ", ""),
+        (
+            "initialize-loops",
+            "_initialize",
+            "used up its fuel of 100000000 units",
+            "lifecycle-fuel=200000000",
+        ),
+        (
+            "many-memories",
+            "instantiation",
+            "bytes of memory; 67108864 are allowed",
+            "memory=128MiB",
+        ),
+        ("large-table", "instantiation", "produced 20001 table entries", "table=40000"),
+    ] {
+        let bytes = wat::formula(&wat::hostile_formula(name), StringEncoding::UTF8);
+        let sha256 = sandbox::sha256(&bytes);
+        let file = made.join(format!("{name}.wasm"));
+        std::fs::write(&file, &bytes).unwrap();
+        let flag = format!("`--limit {advice}` allows more");
+        let is_told = |(code, errors): (i32, String)| {
+            assert_eq!(code, 1, "{name}: {errors}");
+            let begin = format!("formula `{name}` ({}), in `{export}`, ", &sha256[..12]);
+            assert!(errors.contains(&begin) && errors.contains(what), "{begin}{what}: {errors}");
+            assert!(advice.is_empty() || errors.contains(&flag), "{name}, {flag}: {errors}");
+            assert!(!errors.contains("the WebAssembly engine"), "{name}: {errors}");
+        };
+        is_told(program.bad(&["formulas", "--add", &file.display().to_string()]));
+        assert!(!list.exists(), "what cannot be made is not listed");
+        std::fs::write(folder.join("hostile.wasm"), &bytes).unwrap();
+        let listed = format!(
+            "[[formula]]\nname = \"{name}\"\nfile = \"hostile.wasm\"\nsha256 = \"{sha256}\"\n"
+        );
+        std::fs::write(&list, listed).unwrap();
+        is_told(program.bad(&["--formula", name]));
+        std::fs::remove_file(&list).unwrap();
+    }
+}
+
+/// A function that is too much for a compiler, and one that takes too long.
+#[test]
+fn a_module_that_is_too_much_to_compile_is_told_by_name() {
+    let program = Program::new();
+    let file = file("formula-mirror").display().to_string();
+    let add = ["formulas", "--add", &file];
+    let (code, errors) = program.bad(&[&add[..], &["--limit", "function=9"]].concat());
+    assert_eq!(code, 1, "{errors}");
+    assert!(errors.contains("formula `formula-mirror` ("), "{errors}");
+    assert!(errors.contains("units to compile; 9 are allowed; `--limit function=18`"), "{errors}");
+    let (code, errors) = program.bad(&[&add[..], &["--limit", "compile=1"]].concat());
+    assert_eq!(code, 1, "{errors}");
+    assert!(errors.contains(", in `compile`, was not compiled within 1 ms; "), "{errors}");
+    program.good(&add);
 }
 
 #[test]

@@ -6,6 +6,7 @@ mod command_line;
 mod data_tools;
 mod determinism;
 mod golden_runs;
+mod hostile_guests;
 mod instrument_table;
 mod languages;
 mod markets;

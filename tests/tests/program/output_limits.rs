@@ -60,7 +60,9 @@ fn attack(user: &UserFolder, parameters: &str, more: &str) -> Ended {
     ended(user, &format!("{} {more}", command_of(parameters)))
 }
 
-fn ended(user: &UserFolder, command: &str) -> Ended {
+/// Runs a command to its end: its exit code, its standard error, and the most memory that it had at any
+/// time, where the system tells.
+pub(crate) fn watched(user: &UserFolder, command: &str) -> (i32, String, Option<u64>) {
     let mut command = user.command(command);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // The highest value stands until the process ends, so that only its last moment may be missed.
@@ -74,11 +76,16 @@ fn ended(user: &UserFolder, command: &str) -> Ended {
     };
     let mut errors = String::new();
     std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut errors).unwrap();
+    (status.code().unwrap_or(-1), errors, peak_bytes)
+}
+
+fn ended(user: &UserFolder, command: &str) -> Ended {
+    let (code, errors, peak_bytes) = watched(user, command);
     let run = user.path("run");
     let manifest = std::fs::read_to_string(run.join("manifest.json"));
     let manifest = manifest.unwrap_or_else(|error| panic!("{error}: {errors}"));
     Ended {
-        code: status.code().unwrap_or(-1),
+        code,
         errors,
         peak_bytes,
         folder_bytes: bytes_in(&run),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use pricestore::DataDir;
 use ranking::service::{self, BearerToken, Service, ServiceLimits, ServiceOptions};
-use ranking::{EngineOptions, RankEngine, limits};
+use ranking::{CancelToken, EngineOptions, RankEngine, limits};
 
 use crate::Ending;
 use crate::args::ServeArgs;
@@ -33,21 +33,23 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     }
     let engine = RankEngine::open(&args.data.data_dir, engine_options(args))?;
     let snapshot = engine.snapshot();
+    let registry =
+        super::formulas::registry(&args.registry, args.limits.of_formula()?, &args.data.data_dir)?;
+    let compiling = CancelToken::new();
     let options = ServiceOptions {
         limits: service_limits(args)?,
         token,
         origins: args.cors_origin.clone(),
-        formulas: Some(Arc::new(super::formulas::registry(
-            &args.registry,
-            args.limits.of_formula()?,
-            &args.data.data_dir,
-        )?)),
+        formulas: Some(Arc::new(registry.with_cancel(compiling.clone()))),
         graphiql: args.graphiql,
         files: Some(DataDir::new(&args.data.data_dir)),
     };
     let service = Service::bind(args.listen, Arc::new(engine), options)?;
     let stop = service.stop();
-    let _interrupt = Interrupt::listen_and(move || stop.stop())?;
+    let _interrupt = Interrupt::listen_and(move || {
+        compiling.cancel();
+        stop.stop();
+    })?;
     // One line in one piece, last: whoever started the service may read it and go.
     tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
     println!("ranking service on http://{}", service.address());

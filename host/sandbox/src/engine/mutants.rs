@@ -17,9 +17,11 @@ use domain::{
     AccountEvent, AccountEventKind, Instrument, InstrumentIx, Money, OrderEvent, OrderEventKind,
     OrderStatus, Price, Quantity, Random, Split, TickTable, TsNanos,
 };
+use wasmtime::component::Component;
 
 use super::*;
-use crate::config::Limits;
+use crate::cache::Code;
+use crate::compiler;
 use light::Program;
 
 /// Mutations of the soak in all; `xtask` sets it. A tenth of them is for each language here.
@@ -90,7 +92,7 @@ impl<'p> Way<'p> {
         artefact: &Artefact,
         proof: &Result<Plan, String>,
     ) -> Result<Code, SandboxError> {
-        Sandbox::check(&contract::STRATEGY, artefact)?;
+        compiler::check(&contract::STRATEGY, artefact)?;
         let component = artefact.component();
         let ready = match proof {
             Ok(plan) => {
@@ -103,8 +105,11 @@ impl<'p> Way<'p> {
         };
         // Whatever cannot be taken apart is compiled as it is.
         ready
-            .unwrap_or_else(|| self.sandbox.code(component, proof))
-            .map_err(|error| not_compiled(artefact, &error))
+            .unwrap_or_else(|| {
+                let program = proof.as_ref().ok().map(|plan| &plan.program);
+                compiler::code(&self.sandbox.engine, component, program)
+            })
+            .map_err(|error| compiler::not_compiled(artefact, format!("{error:#}")))
     }
 
     fn live(&self, bytes: &[u8]) -> Ending {

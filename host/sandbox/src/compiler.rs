@@ -1,0 +1,137 @@
+//! Compiles a component beside the thread that waits for it: for as long as is allowed, and no longer
+//! than somebody wants it.
+//!
+//! A compiler cannot be interrupted. One that takes too long is left alone and ends with the process;
+//! what it can still take is bounded by the cost of its functions and by the size of the file.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
+use std::thread;
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use domain::fault::{FaultKind, Identity};
+use wasmtime::component::Component;
+use wasmtime::{Engine, Module};
+
+use crate::artefact::Artefact;
+use crate::cache::Code;
+use crate::complexity::{self, Costly};
+use crate::config::Limits;
+use crate::contract::Contract;
+use crate::error::SandboxError;
+use crate::program;
+
+/// What a fault names as the call that failed.
+const COMPILE: &str = "compile";
+/// How often somebody is asked whether it is still wanted.
+const ASK_EVERY: Duration = Duration::from_millis(10);
+/// Stack of the thread: that of a main thread.
+const STACK_BYTES: usize = 8 << 20;
+
+/// A component that is to be compiled.
+pub(crate) struct Compiler {
+    pub(crate) engine: Engine,
+    pub(crate) contract: &'static Contract,
+    pub(crate) artefact: Arc<Artefact>,
+    /// The program inside, where it is called directly.
+    pub(crate) program: Option<Range<usize>>,
+    pub(crate) limits: Limits,
+}
+
+impl Compiler {
+    /// Compiles it, unless it takes longer than allowed or `stopped` says yes meanwhile.
+    ///
+    /// # Errors
+    /// When it is not of its contract or not valid, costs or takes too much, or was stopped.
+    pub(crate) fn run(self, stopped: &dyn Fn() -> bool) -> Result<Code, SandboxError> {
+        let allowed_ms = self.limits.compile_ms;
+        let (contract, artefact) = (self.contract, Arc::clone(&self.artefact));
+        let too_long = || contract.fault(&artefact, FaultKind::CompileTime { allowed_ms });
+        let allowed = Duration::from_millis(allowed_ms);
+        let watch = Stopwatch::start();
+        let (sender, receiver) = sync_channel(1);
+        let thread = thread::Builder::new().name("compile".to_owned()).stack_size(STACK_BYTES);
+        thread
+            .spawn(move || self.compile(&sender))
+            .map_err(|error| SandboxError::Engine(error.to_string()))?;
+        loop {
+            let left = allowed.saturating_sub(watch.elapsed());
+            match receiver.recv_timeout(ASK_EVERY.min(left)) {
+                Ok(Err(error)) => return Err(error),
+                Ok(Ok(code)) if watch.elapsed() <= allowed => return Ok(code),
+                Err(RecvTimeoutError::Timeout) if stopped() => return Err(SandboxError::Stopped),
+                Err(RecvTimeoutError::Timeout) if watch.elapsed() <= allowed => {}
+                Ok(_) | Err(RecvTimeoutError::Timeout) => return Err(too_long()),
+                Err(RecvTimeoutError::Disconnected) => {
+                    let reason = "the compiler broke off".to_owned();
+                    return Err(not_compiled(&artefact, reason));
+                }
+            }
+        }
+    }
+
+    fn compile(self, sender: &SyncSender<Result<Code, SandboxError>>) {
+        // Nobody listens any more where it took too long.
+        let _ = sender.send(self.compiled());
+    }
+
+    fn compiled(&self) -> Result<Code, SandboxError> {
+        check(self.contract, &self.artefact)?;
+        self.check_cost()?;
+        code(&self.engine, self.artefact.component(), self.program.as_ref())
+            .map_err(|error| not_compiled(&self.artefact, format!("{error:#}")))
+    }
+
+    fn check_cost(&self) -> Result<(), SandboxError> {
+        let allowed = self.limits.function_cost;
+        match complexity::costly_function(self.artefact.component(), allowed) {
+            Ok(None) => Ok(()),
+            Ok(Some(Costly { function, used })) => {
+                let kind = FaultKind::CompileCost { function, used, allowed };
+                Err(self.contract.fault(&self.artefact, kind))
+            }
+            Err(error) => Err(not_compiled(&self.artefact, error.to_string())),
+        }
+    }
+}
+
+/// Holds a component against the contract.
+pub(crate) fn check(contract: &Contract, artefact: &Artefact) -> Result<(), SandboxError> {
+    // With several versions there is no one text to hold it against; the engine compares each
+    // import and export then.
+    let Some(version) = artefact.version() else { return Ok(()) };
+    program::check(contract, version, artefact.component())
+        .map_err(|reason| contract.refuse(artefact.name(), reason))
+}
+
+/// The code of a component, or of the program inside.
+pub(crate) fn code(
+    engine: &Engine,
+    component: &[u8],
+    program: Option<&Range<usize>>,
+) -> wasmtime::Result<Code> {
+    match program {
+        Some(program) => {
+            let bytes = component.get(program.clone()).unwrap_or(&[]);
+            Module::new(engine, bytes).map(Code::Program)
+        }
+        None => Component::new(engine, component).map(Code::Component),
+    }
+}
+
+pub(crate) fn not_compiled(artefact: &Artefact, reason: String) -> SandboxError {
+    SandboxError::Compile { name: artefact.name().to_owned(), reason }
+}
+
+impl Contract {
+    /// What a component of this contract did wrong while it was compiled.
+    fn fault(&self, artefact: &Artefact, kind: FaultKind) -> SandboxError {
+        let identity = Identity {
+            component: artefact.name().to_owned(),
+            sha256: artefact.sha256().to_owned(),
+        };
+        (self.fault_of)(identity, COMPILE, kind)
+    }
+}

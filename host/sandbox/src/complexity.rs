@@ -1,0 +1,289 @@
+//! What the functions of a component cost to compile, counted before a compiler sees them.
+//!
+//! A compiler's work and memory do not grow with a function's bytes alone: where its control flow meets,
+//! each value that may differ there is merged, so that 20 KB of nested loops over many locals keep a
+//! compiler for minutes, in gigabytes.
+
+use std::collections::HashSet; // lookup only: sets are counted and put together
+use std::mem;
+
+use wasmparser::{
+    BlockType, FuncValidator, FuncValidatorAllocations, FunctionBody, ModuleArity, Operator,
+    Parser, Result, ValidPayload, Validator, ValidatorResources, WasmFeatures,
+};
+
+/// Values that are only alive where control flow splits or meets cost little: compilers keep them as
+/// bits.
+const ALIVE_PER_UNIT: u64 = 32;
+
+/// A value that is merged at a loop costs more than one at a block: it may change on every way round, and
+/// compilers look at all of a function's loops for each.
+const UNITS_PER_LOOP_VALUE: u64 = 8;
+
+/// A function that costs more than is allowed.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Costly {
+    /// Its index in its module.
+    pub(crate) function: u32,
+    /// What was counted until it was too much.
+    pub(crate) used: u64,
+}
+
+/// The first function that costs more than `allowed` units. A unit is an instruction, a value that a call
+/// takes or gives, or a value that is merged where control flow meets, at loops eight times; 32 values alive
+/// there are one more.
+///
+/// The count itself takes no longer than a validation and `allowed` together.
+///
+/// # Errors
+/// When the component is not valid.
+pub(crate) fn costly_function(component: &[u8], allowed: u64) -> Result<Option<Costly>> {
+    let mut found = None;
+    each_function(component, allowed, &mut |function, used| {
+        if used > allowed {
+            found = Some(Costly { function, used });
+        }
+        found.is_none()
+    })?;
+    Ok(found)
+}
+
+/// Counts each function up to `allowed`, and goes on as long as `go_on` is answered with yes.
+fn each_function(
+    component: &[u8],
+    allowed: u64,
+    go_on: &mut dyn FnMut(u32, u64) -> bool,
+) -> Result<()> {
+    // More than the engine takes: what it refuses it refuses itself.
+    let mut validator = Validator::new_with_features(WasmFeatures::all());
+    let mut allocations = FuncValidatorAllocations::default();
+    for payload in Parser::new(0).parse_all(component) {
+        if let ValidPayload::Func(function, body) = validator.payload(&payload?)? {
+            let number = function.index;
+            let mut count = Count::new(function.into_validator(mem::take(&mut allocations)));
+            count.read(&body, allowed)?;
+            if !go_on(number, count.cost) {
+                return Ok(());
+            }
+            allocations = count.validator.into_allocations();
+        }
+    }
+    Ok(())
+}
+
+/// One function so far.
+struct Count {
+    validator: FuncValidator<ValidatorResources>,
+    /// The blocks around the present instruction, outermost first.
+    frames: Vec<Frame>,
+    cost: u64,
+}
+
+/// A block, loop or condition.
+#[derive(Default)]
+struct Frame {
+    /// Values that its label takes.
+    label: u64,
+    /// Units of each value that is merged at the label.
+    units: u64,
+    /// Ways to its label, but for the one through it.
+    edges: u64,
+    /// Locals that are read or written inside: what may have to be merged at its label.
+    touched: HashSet<u32>,
+}
+
+impl Count {
+    fn new(validator: FuncValidator<ValidatorResources>) -> Self {
+        Self { validator, frames: vec![Frame::default()], cost: 0 }
+    }
+
+    /// Reads the function, but not on after it has cost more than `allowed`.
+    fn read(&mut self, body: &FunctionBody<'_>, allowed: u64) -> Result<()> {
+        let mut reader = body.get_binary_reader();
+        self.validator.read_locals(&mut reader)?;
+        reader.set_features(*self.validator.features());
+        while !reader.eof() && self.cost <= allowed {
+            let offset = reader.original_position();
+            let operator = reader.peek_operator(&self.validator.visitor(offset))?;
+            // Before it is validated, because an `end` takes its block away.
+            self.take(&operator);
+            reader.visit_operator(&mut self.validator.visitor(offset))??;
+        }
+        Ok(())
+    }
+
+    fn take(&mut self, operator: &Operator<'_>) {
+        self.cost += 1;
+        match operator {
+            Operator::LocalGet { local_index }
+            | Operator::LocalSet { local_index }
+            | Operator::LocalTee { local_index } => {
+                if let Some(frame) = self.frames.last_mut() {
+                    frame.touched.insert(*local_index);
+                }
+            }
+            Operator::Loop { blockty } => self.begin(*blockty, true),
+            Operator::Block { blockty } | Operator::If { blockty } => self.begin(*blockty, false),
+            Operator::TryTable { try_table } => self.begin(try_table.ty, false),
+            Operator::Else => self.edge(0),
+            Operator::End => self.end(),
+            // What returns is handed over, not merged.
+            Operator::Return => self.alive(),
+            Operator::Br { relative_depth }
+            | Operator::BrIf { relative_depth }
+            | Operator::BrOnNull { relative_depth }
+            | Operator::BrOnNonNull { relative_depth } => self.edge(*relative_depth),
+            Operator::BrTable { targets } => {
+                let all = targets.targets().flatten().chain([targets.default()]);
+                all.for_each(|depth| self.edge(depth));
+            }
+            Operator::Call { .. } | Operator::CallIndirect { .. } | Operator::CallRef { .. } => {
+                let (takes, gives) = operator.operator_arity(&self.validator).unwrap_or_default();
+                self.cost += u64::from(takes) + u64::from(gives);
+            }
+            _ => {}
+        }
+    }
+
+    fn begin(&mut self, blockty: BlockType, is_loop: bool) {
+        let (takes, gives) = self.validator.block_type_arity(blockty).unwrap_or_default();
+        let (label, units) = match is_loop {
+            true => (u64::from(takes), UNITS_PER_LOOP_VALUE),
+            false => (u64::from(gives), 1),
+        };
+        self.frames.push(Frame { label, units, ..Frame::default() });
+        self.alive();
+    }
+
+    fn edge(&mut self, depth: u32) {
+        let place = self.frames.len().checked_sub(depth as usize + 1);
+        if let Some(frame) = place.and_then(|place| self.frames.get_mut(place)) {
+            frame.edges += 1;
+        }
+        self.alive();
+    }
+
+    /// What may be alive where control flow splits or meets.
+    fn alive(&mut self) {
+        let alive = self.validator.len_locals() + self.validator.operand_stack_height();
+        self.cost += u64::from(alive) / ALIVE_PER_UNIT;
+    }
+
+    fn end(&mut self) {
+        let Some(Frame { label, units, edges, mut touched }) = self.frames.pop() else { return };
+        // So it is at the end of the function.
+        let Some(outer) = self.frames.last_mut() else { return };
+        let merged = (label + touched.len() as u64) * units;
+        self.cost = self.cost.saturating_add(merged.saturating_mul(edges + 1));
+        // The smaller set goes into the larger one: no more work than has just been counted.
+        if touched.len() > outer.touched.len() {
+            mem::swap(&mut touched, &mut outer.touched);
+        }
+        outer.touched.extend(touched);
+        self.alive();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What each function of a module in text costs.
+    fn costs(text: &str) -> Vec<u64> {
+        let mut found = Vec::new();
+        let bytes = wat::parse_str(text).unwrap();
+        each_function(&bytes, u64::MAX, &mut |_, cost| {
+            found.push(cost);
+            true
+        })
+        .unwrap();
+        found
+    }
+
+    /// A function with loops around each other, in which every local changes.
+    fn loops(depth: usize, locals: usize) -> String {
+        let changes: String = (0..locals)
+            .map(|local| format!("local.get {local} i32.const 1 i32.add local.set {local} "))
+            .collect();
+        let back: String = (0..depth).map(|loops| format!("local.get 0 br_if {loops} ")).collect();
+        let (begin, end) = ("loop ".repeat(depth), "end ".repeat(depth));
+        let declared = "i32 ".repeat(locals);
+        format!("(module (func (local {declared}) {begin}{changes}{back}{end}))")
+    }
+
+    #[test]
+    fn instructions_cost_one_each() {
+        assert_eq!(costs("(module (func) (func nop nop))"), [1, 3]);
+        let call = "(module (func $f (param i32 i32) (result i32) local.get 0)
+                     (func i32.const 1 i32.const 2 call $f drop))";
+        assert_eq!(costs(call), [2, 5 + 3], "two values go in and one comes out");
+    }
+
+    #[test]
+    fn what_is_merged_costs_for_each_way_to_it() {
+        // One local and one result, merged from the branch and from the end of the block.
+        let block = "(module (func (param i32) (result i32)
+            (block (result i32) local.get 0 local.get 0 br_if 0)))";
+        assert_eq!(costs(block), [6 + 2 * 2]);
+        let table = "(module (func (param i32)
+            (block local.get 0 br_table 0 0 0 0)))";
+        assert_eq!(costs(table), [5 + (4 + 1)]);
+        // Each loop has a way back and a way in, and all locals are merged there.
+        let (depth, locals) = (20, 30);
+        let instructions = (2 * depth + 4 * locals + 2 * depth + 1) as u64;
+        let merged = UNITS_PER_LOOP_VALUE * 2 * (depth * locals) as u64;
+        assert_eq!(costs(&loops(depth, locals)), [instructions + merged]);
+    }
+
+    #[test]
+    fn values_that_wait_cost_too() {
+        let alive = "(module (func (param i32) (local i64)".to_owned() + &" (local i64)".repeat(62);
+        let split = alive + " (block) (block)))";
+        // 64 locals are two units where each block begins and where it ends.
+        assert_eq!(costs(&split), [5 + 2 * 2 * 2]);
+    }
+
+    /// The component that xtask has built of a language, or the reason why there is none.
+    fn built(name: &str) -> Result<Vec<u8>, String> {
+        let test = std::env::current_exe().unwrap();
+        let release = test.ancestors().find(|folder| folder.ends_with("release"));
+        let path = release.unwrap().join("languages").join(name).with_extension("wasm");
+        std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
+    /// Whole interpreters are allowed, with room for larger ones.
+    #[test]
+    fn interpreters_cost_less_than_half_of_what_is_allowed() {
+        let allowed = domain::GuestLimit::Function.default_value();
+        for name in ["sma-cross-python", "sma-cross-javascript", "sma-cross-c"] {
+            let component = match built(name) {
+                Ok(component) => component,
+                Err(reason) => {
+                    println!("skipped: {reason}");
+                    continue;
+                }
+            };
+            let mut most = 0;
+            each_function(&component, allowed, &mut |_, cost| {
+                most = most.max(cost);
+                true
+            })
+            .unwrap();
+            println!("{name}: {most} units in one function");
+            assert!(most < allowed / 2, "{name}: {most} of {allowed}");
+        }
+    }
+
+    #[test]
+    fn the_first_function_that_costs_too_much_is_found_early() {
+        let bytes = wat::parse_str(loops(500, 300)).unwrap();
+        assert_eq!(costly_function(&bytes, 10_000_000).unwrap(), None);
+        let found = costly_function(&bytes, 100_000).unwrap().unwrap();
+        assert_eq!(found.function, 0);
+        assert!((100_001..110_000).contains(&found.used), "{found:?}");
+        let component = format!("(component (core {}", &loops(500, 300)[1..]) + ")";
+        let inside = wat::parse_str(component).unwrap();
+        assert_eq!(costly_function(&inside, 100_000).unwrap(), Some(found));
+        assert!(costly_function(&bytes[..bytes.len() - 2], 100_000).is_err());
+    }
+}

@@ -1,0 +1,229 @@
+//! Guests that are made to harm, through the real program: too much to compile, failing while they are
+//! made, and speaking to the terminal.
+
+#![allow(clippy::print_stderr, reason = "figures of an attack, and what is skipped")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use domain::GuestLimit;
+use tests::user_folder::{Said, UserFolder};
+use tests::{built, wat};
+use wit_component::StringEncoding;
+
+use crate::output_limits::watched;
+
+/// The strategy failed.
+const STRATEGY_FAILED: i32 = 3;
+/// The user stopped it.
+const INTERRUPTED: i32 = 130;
+/// Most memory that compiling a guest within the limits may take.
+const MEMORY_BYTES_MAX: u64 = 500_000_000;
+/// Most memory that refusing one may take.
+const MEMORY_BYTES_REFUSED_MAX: u64 = 100_000_000;
+
+/// Writes a component around a module's text as `<name>.wasm`; gives its path and the begin of its hash.
+fn guest(user: &UserFolder, name: &str, module: &str) -> (PathBuf, String) {
+    let bytes = wat::component(module, StringEncoding::UTF8);
+    let path = user.path(&format!("{name}.wasm"));
+    fs::write(&path, &bytes).unwrap();
+    (path, sandbox::sha256(&bytes)[..12].to_owned())
+}
+
+fn run_of(path: &Path, more: &str) -> String {
+    format!(
+        "replay run {} --data data --instrument 7203.TSE --quiet --out run {more}",
+        path.display()
+    )
+}
+
+fn holds(peak: Option<u64>, most: u64) {
+    match peak {
+        Some(peak) => assert!(peak < most, "{peak} bytes of memory"),
+        None => eprintln!("skipped: this system does not tell the memory of a process"),
+    }
+}
+
+/// Loops with locals that cost so many hundredths of what one function may.
+fn loops_of(percent: u64) -> String {
+    let allowed = GuestLimit::Function.default_value() * percent / 100;
+    // Each loop merges each local twice, coming in and going round, and that costs eight units each.
+    let side = usize::try_from((allowed / 16).isqrt()).unwrap();
+    wat::with_loops(side, side)
+}
+
+#[test]
+fn a_function_that_costs_too_much_is_not_compiled() {
+    let user = UserFolder::with_sample(1, 200);
+    let (path, hash) = guest(&user, "deep-loops", &loops_of(110));
+    eprintln!("{} bytes", fs::metadata(&path).unwrap().len());
+    let (code, errors, peak) = watched(&user, &run_of(&path, ""));
+    assert_eq!(code, STRATEGY_FAILED, "{errors}");
+    let allowed = GuestLimit::Function.default_value();
+    for expected in [
+        format!("error: strategy `deep-loops` ({hash}), in `compile`, has a function (number "),
+        format!(" units to compile; {allowed} are allowed; "),
+        GuestLimit::Function.advice(allowed),
+    ] {
+        assert!(errors.contains(&expected), "{expected} is missing in {errors}");
+    }
+    assert!(!user.path("run").exists(), "nothing was run");
+    holds(peak, MEMORY_BYTES_REFUSED_MAX);
+    // Every command that loads it says the same.
+    let said = user.said(&format!("strategy check {}", path.display()));
+    assert!(said.code == STRATEGY_FAILED && said.errors == errors, "{said:?}");
+    let sweep = run_of(&path, "--grid a=1,2").replace("replay run", "replay sweep");
+    let said = user.said(&sweep);
+    assert!(said.code == STRATEGY_FAILED && said.errors == errors, "{said:?}");
+}
+
+#[test]
+fn compiling_what_is_allowed_takes_bounded_memory() {
+    let user = UserFolder::with_sample(1, 200);
+    let (path, _) = guest(&user, "deep-loops", &loops_of(90));
+    let (code, errors, peak) = watched(&user, &run_of(&path, ""));
+    eprintln!("{peak:?} bytes of memory");
+    assert_eq!(code, 0, "{errors}");
+    holds(peak, MEMORY_BYTES_MAX);
+}
+
+#[test]
+fn compiling_ends_at_its_deadline() {
+    let user = UserFolder::with_sample(1, 200);
+    let strategy = built::strategy("sma-cross");
+    // The one that came with the program is compiled already.
+    let path = user.path("mine.wasm");
+    fs::copy(strategy, &path).unwrap();
+    let strategies = user.path("none");
+    fs::create_dir(&strategies).unwrap();
+    let more = format!("--limit compile=1 --strategies {}", strategies.display());
+    let (code, errors) = user.bad(&run_of(&path, &more));
+    assert_eq!(code, STRATEGY_FAILED, "{errors}");
+    let hash = &sandbox::sha256(&fs::read(&path).unwrap())[..12];
+    assert_eq!(
+        errors,
+        format!(
+            "error: strategy `mine` ({hash}), in `compile`, was not compiled within 1 ms; `--limit \
+             compile=2` allows more\n"
+        )
+    );
+    user.good(&run_of(&path, ""));
+}
+
+/// The interrupt is heard while the compiler works on what would take it minutes.
+#[cfg(target_os = "linux")]
+#[test]
+fn compiling_hears_the_wish_for_an_end() {
+    let user = UserFolder::with_sample(1, 200);
+    let (path, _) = guest(&user, "deep-loops", &loops_of(800));
+    let most = GuestLimit::Function.most();
+    let mut child = user
+        .command(&run_of(&path, &format!("--limit function={most}")))
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The handler stands before the compiler begins.
+    let compiles = || {
+        let threads = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+        threads.flatten().any(|thread| {
+            fs::read_to_string(thread.path().join("comm")).is_ok_and(|name| name == "compile\n")
+        })
+    };
+    while !compiles() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let id = child.id().to_string();
+    let sent = std::process::Command::new("kill").args(["-TERM", &id]).status().unwrap();
+    assert!(sent.success());
+    let status = child.wait().unwrap();
+    let mut errors = String::new();
+    std::io::Read::read_to_string(&mut child.stderr.take().unwrap(), &mut errors).unwrap();
+    assert_eq!(status.code(), Some(INTERRUPTED), "{errors}");
+    assert_eq!(errors, "interrupted while the strategy was compiled; nothing was run\n");
+    assert!(!user.path("run").exists());
+}
+
+#[test]
+fn what_fails_while_it_is_made_is_told_by_name() {
+    let user = UserFolder::with_sample(1, 200);
+    for (name, export, what, advice) in [
+        (
+            "start-loops",
+            "instantiation",
+            "used up its fuel of 1000000 units",
+            "lifecycle-fuel=2000000",
+        ),
+        ("start-traps", "instantiation", "trapped: ", ""),
+        (
+            "initialize-loops",
+            "_initialize",
+            "used up its fuel of 1000000 units",
+            "lifecycle-fuel=2000000",
+        ),
+        ("initialize-traps", "_initialize", "trapped: ", ""),
+        ("initialize-recurses", "_initialize", "used up its stack of 1048576 bytes", ""),
+        (
+            "many-memories",
+            "instantiation",
+            "bytes of memory; 67108864 are allowed",
+            "memory=128MiB",
+        ),
+        ("large-table", "instantiation", "produced 20001 table entries", "table=40000"),
+    ] {
+        let (path, hash) = guest(&user, name, &wat::module(name));
+        let (code, errors) = user.bad(&run_of(&path, "--limit lifecycle-fuel=1000000"));
+        assert_eq!(code, STRATEGY_FAILED, "{name}: {errors}");
+        let begin = format!("error: strategy `{name}` ({hash}), in `{export}`");
+        assert!(errors.starts_with(&begin), "{begin}: {errors}");
+        assert!(errors.contains(what), "{name}, {what}: {errors}");
+        let flag = format!("`--limit {advice}` allows more");
+        assert!(advice.is_empty() || errors.contains(&flag), "{name}, {flag}: {errors}");
+        assert!(!errors.contains("the WebAssembly engine does not start"), "{name}: {errors}");
+        let manifest = fs::read_to_string(user.path("run/manifest.json")).unwrap();
+        let manifest: serde_json::Value = serde_json::from_str(&manifest).unwrap();
+        assert_eq!((&manifest["status"], &manifest["partial"]), (&"failed".into(), &true.into()));
+        let fault = manifest["fault"].as_str().unwrap();
+        assert_eq!(format!("error: {fault}\n"), errors);
+    }
+}
+
+/// Nothing of a guest steers what shows it, and no line of it looks like one of ours.
+fn is_harmless(what: &str, said: &Said) {
+    for text in [&said.out, &said.errors] {
+        let steers = text.chars().find(|letter| *letter != '\n' && domain::text::steers(*letter));
+        assert_eq!(steers, None, "{what}: {text}");
+        assert!(!text.lines().any(|line| line.starts_with("error: forged")), "{what}: {text}");
+    }
+}
+
+#[test]
+fn texts_of_a_guest_do_not_steer_the_terminal() {
+    let user = UserFolder::with_sample(1, 200);
+    let guest = built::test_guest("steers-terminal");
+    let panics = run_of(&guest, "");
+    let refuses = run_of(&guest, "--param refuses=true");
+    let sweep = run_of(&guest, "--grid at=2,1000").replace("--out run", "--out sweep");
+    let check = format!("strategy check {} --param refuses=true", guest.display());
+    for (command, code, shows) in [
+        (panics.clone(), STRATEGY_FAILED, r"    \u001b[2J\u009b2J\u000d"),
+        (format!("{panics} --log-format json"), STRATEGY_FAILED, r"    \\u001b[2J"),
+        (format!("{panics} --format json"), STRATEGY_FAILED, r"\\u001b[2J"),
+        (refuses, STRATEGY_FAILED, r"I refuse \u001b[2J\u009b2J"),
+        (check.clone(), STRATEGY_FAILED, r"I refuse \u001b[2J"),
+        (format!("{check} --format json"), STRATEGY_FAILED, r"I refuse \\u001b[2J"),
+        ("replay narrative run".to_owned(), 0, r"\u001b[2J\u009b2J"),
+        ("replay narrative run --format json".to_owned(), 0, r"\u001b[2J\u009b2J"),
+        (sweep.replace("replay run", "replay sweep"), 0, "first failed run: 0 (at=2): "),
+    ] {
+        let said = user.said(&command);
+        assert_eq!(said.code, code, "{command}: {}", said.errors);
+        is_harmless(&command, &said);
+        let all = format!("{}{}", said.out, said.errors);
+        assert!(all.contains(shows), "{command}: {shows} is missing in {all}");
+    }
+    // What was written into the log is there as it was said.
+    let log = fs::read_to_string(user.path("run/log.json")).unwrap();
+    assert!(log.contains(r"\u001b[2J"), "{log}");
+}
