@@ -13,6 +13,9 @@ use crate::interrupt::Interrupt;
 use crate::paths;
 use crate::replay_run::{self, Screen};
 
+/// Letters of a value that are shown: a whole table of rules in a line helps nobody.
+const SHOWN_LETTERS_MAX: usize = 200;
+
 /// Runs the command.
 pub(crate) fn run(args: &VerifyArgs) -> Result<Ending> {
     let interrupt = Interrupt::listen()?;
@@ -94,6 +97,13 @@ fn print_differences(differences: &[Difference]) {
     }
 }
 
-const fn shown(text: &str) -> &str {
-    if text.is_empty() { "none" } else { text }
+/// The start of a value; JSON holds all of it.
+fn shown(text: &str) -> String {
+    let mut letters = text.chars();
+    let start: String = letters.by_ref().take(SHOWN_LETTERS_MAX).collect();
+    match (start.is_empty(), letters.next()) {
+        (true, _) => "none".to_owned(),
+        (false, None) => start,
+        (false, Some(_)) => format!("{start}... ({} bytes)", text.len()),
+    }
 }

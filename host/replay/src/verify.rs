@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use domain::guest_limit::LimitChange;
+use domain::limits::WINDOW_ROWS_MAX;
 use domain::{GuestLimit, InstrumentId, Money};
 use exchange::ExecutionModel;
 use results::output::{
@@ -193,6 +194,11 @@ impl VerifyRequest {
         if recorded.status == RunStatus::Interrupted.as_str() {
             return Err(VerifyError::Interrupted(self.folder.clone()));
         }
+        if !(1..=u64::from(WINDOW_ROWS_MAX)).contains(&recorded.window) {
+            let problem = format!("window {}, which is 1 to {WINDOW_ROWS_MAX}", recorded.window);
+            return Err(self.damaged(&problem));
+        }
+        let reworded = self.reworded(&manifest).map_err(|error| self.damaged(&error))?;
         let request = self.request(&recorded)?;
         let module = load(&request, None, observer)?;
         let mut found = Verification {
@@ -226,10 +232,24 @@ impl VerifyRequest {
             found.runs.push(RunAgain {
                 path,
                 event_log_digest: again.event_log_digest,
-                differences: [differences(&manifest, &now), changed].concat(),
+                differences: [differences(&manifest, &now), changed, reworded.clone()].concat(),
             });
         }
         Ok(found)
+    }
+
+    /// Whether the manifest's text is another one than its values give: a field that is there twice, or
+    /// spaces, are not what the program writes.
+    fn reworded(&self, manifest: &Value) -> std::io::Result<Vec<Difference>> {
+        let was = std::fs::read(self.folder.join(MANIFEST_FILE))?;
+        let is = format!("{manifest:#}\n").into_bytes();
+        let told = |bytes: &[u8]| format!("{} bytes, xxh3_64 {:016x}", bytes.len(), xxh3_64(bytes));
+        let difference = || Difference {
+            what: format!("the text of {MANIFEST_FILE}"),
+            was: told(&was),
+            is: told(&is),
+        };
+        Ok((was != is).then(difference).into_iter().collect())
     }
 
     /// The tables of the data folder that are not those of the run.

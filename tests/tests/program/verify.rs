@@ -188,6 +188,8 @@ fn a_forged_manifest_asks_for_no_more_than_a_user_may() {
         forged(&|manifest| manifest["limits"][limit.name()] = (limit.most() + 1).into(), &expected);
         forged(&|manifest| manifest["limits"][limit.name()] = u64::MAX.into(), &expected);
     }
+    forged(&|manifest| manifest["window"] = 0.into(), "window 0, which is 1 to 65536");
+    forged(&|manifest| manifest["window"] = 65_537.into(), "window 65537, which is 1 to 65536");
     forged(&|manifest| manifest["lot_asked"] = "1000001".into(), "it must be at most 1000000");
     forged(
         &|manifest| manifest["manifest_version"] = 3.into(),
@@ -217,6 +219,25 @@ fn a_manifest_whose_words_were_forged_is_different() {
         assert_eq!((said.code, value["verdict"].as_str()), (4, Some("different")), "{field}");
         let told = value["found"]["runs"][0]["differences"].to_string();
         assert!(told.contains(&format!("\"what\":\"{differs}\"")), "{field}: {told}");
+    }
+}
+
+/// A reader of the text may take the first of two fields, the program the last.
+#[test]
+fn a_manifest_with_a_field_twice_or_spaces_is_different() {
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} {SMALL} --out run"));
+    let path = user.path("run/manifest.json");
+    let text = fs::read_to_string(&path).unwrap();
+    let cash = "  \"cash\": ";
+    assert!(text.contains(cash));
+    for changed in [text.replace(cash, &format!("  \"cash\": \"5\",\n{cash}")), format!("{text} ")]
+    {
+        fs::write(&path, changed).unwrap();
+        let (said, value) = verified(&user, "run");
+        assert_eq!((said.code, value["verdict"].as_str()), (4, Some("different")));
+        let told = value["found"]["runs"][0]["differences"].to_string();
+        assert!(told.contains("the text of manifest.json"), "{told}");
     }
 }
 
