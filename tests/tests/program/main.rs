@@ -17,5 +17,6 @@ mod run_folders;
 mod splits;
 mod sweep;
 mod update_crash;
+mod update_days;
 mod update_program;
 mod verify;
