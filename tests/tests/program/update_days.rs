@@ -424,7 +424,7 @@ fn a_hole_is_an_ending_of_its_own_and_is_counted_by_lags() {
     };
     let values = |formula: &str| ranked(formula).first().map(|row| row["sortValue"].clone());
     assert_eq!(values("Close[-1]"), Some(Value::Null), "nobody has a row of the day before");
-    assert_eq!(values("Close[-2]"), Some(json!(115.0)));
+    assert_eq!(values("Close[-2]"), Some(json!(115)));
 
     // Without --days the run begins at the hole, not after the last complete day.
     fixture.change(|market| {
@@ -433,7 +433,7 @@ fn a_hole_is_an_ending_of_its_own_and_is_counted_by_lags() {
     });
     let run = fixture.update("--as-of 2025-12-18");
     assert_eq!((run.code, run.asked.join(" ")), (0, "16 18".to_owned()));
-    assert_eq!(values("Close[-1]"), Some(json!(116.0)));
+    assert_eq!(values("Close[-1]"), Some(json!(116)));
     assert_eq!(fixture.published().len(), 4);
 }
 
