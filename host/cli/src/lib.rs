@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed or daily prices are not
 //! complete, 4 a run did not come out the same with window 1, 5 what a run was made from has changed,
-//! 130 interrupted.
+//! 6 daily prices have a gap, 130 interrupted.
 
 #![allow(
     clippy::print_stdout,
@@ -75,6 +75,8 @@ const DIFFERENT: u8 = 4;
 /// Data, tables of their folder or the strategy are not those whose hashes the manifest has; nothing was
 /// run.
 const INPUTS_CHANGED: u8 = 5;
+/// A business day is missing between days that are published.
+const GAP: u8 = 6;
 /// The user stopped it.
 const INTERRUPTED: u8 = 130;
 
@@ -87,6 +89,7 @@ enum Ending {
     Incomplete,
     Different,
     InputsChanged,
+    Gap,
     Interrupted,
 }
 
@@ -152,6 +155,7 @@ pub fn main() -> ExitCode {
         Ok(Ending::Incomplete) => ExitCode::from(INCOMPLETE),
         Ok(Ending::Different) => ExitCode::from(DIFFERENT),
         Ok(Ending::InputsChanged) => ExitCode::from(INPUTS_CHANGED),
+        Ok(Ending::Gap) => ExitCode::from(GAP),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) => {
             output::failure(&told_once(&error));

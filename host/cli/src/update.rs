@@ -5,13 +5,13 @@ mod show;
 use std::io::IsTerminal;
 
 use anyhow::{Context, Result, bail};
+use domain::TsNanos;
 use domain::clock::wall_now;
-use domain::{JstDate, TsNanos};
 use http_client::{CancellationToken, Network, RequestPolicy};
 use keys::{Key, KeyError};
 use pricestore::DataDir;
 use secrecy::SecretString;
-use update::limits::{DAYS_DEFAULT, DAYS_FIRST_RUN, WEB_BROKER_RATE};
+use update::limits::{DAYS_FIRST_RUN, WEB_BROKER_RATE};
 use update::source::{PublicSource, VendorSource, WebBrokerSource};
 use update::store::{Removals, WorkDatabase};
 use update::{
@@ -67,27 +67,25 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
             Ending::Interrupted
         }
         JobEnding::Incomplete => Ending::Incomplete,
+        JobEnding::Gap => Ending::Gap,
         JobEnding::Failed => Ending::Problems,
     })
 }
 
 fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
     let to = args.as_of.unwrap_or_else(|| now.jst_date());
-    let days = match (args.days, &args.from_files) {
-        (None, Some(_)) => None,
-        (days, _) => Some(days.unwrap_or(DAYS_DEFAULT)),
-    };
-    let from = days.map_or(Some(JstDate::MIN), |days| last_weekdays(to, days).first().copied());
+    let from = args.days.and_then(|days| last_weekdays(to, days).first().copied());
     let mut codes = args.codes.clone();
     codes.sort_unstable();
     codes.dedup();
     JobOptions {
         data: DataDir::new(&args.data.data_dir),
         now,
-        from: from.unwrap_or(to),
+        from,
         to,
         codes,
         refetch: args.refetch,
+        publish_incomplete: args.publish_incomplete,
     }
 }
 

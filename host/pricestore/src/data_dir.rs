@@ -35,6 +35,12 @@ impl DataDir {
         self.0.join("jp").join("stocks_daily").join("mother.db")
     }
 
+    /// The folder of the update job's reports; nothing in it is ever served as it is.
+    #[must_use]
+    pub fn update_folder(&self) -> PathBuf {
+        self.0.join("update")
+    }
+
     /// The private folder of the ranking; nothing in it is ever served.
     #[must_use]
     pub fn rank_folder(&self) -> PathBuf {

@@ -7,6 +7,7 @@
 //! names the snapshot to use. The update job writes here, rankings read.
 
 mod data_dir;
+mod dataset;
 pub mod grid;
 pub mod limits;
 pub mod sample;
@@ -15,6 +16,7 @@ pub mod sql;
 mod text;
 
 pub use data_dir::DataDir;
+pub use dataset::{DatasetStatus, IncompleteDay, SourceRows};
 pub use snapshot::{
     PublishError, Published, publish, publish_in_blocks, remove_leftovers, rows_are_in_order,
 };

@@ -17,5 +17,7 @@ pub const SNAPSHOT_BLOCK_CELLS: usize = 3_500_000;
 pub const CODE_BYTES_MAX: usize = 16;
 /// Snapshots that stay on disk: the current one and the one before, for queries that still run.
 pub const SNAPSHOTS_KEPT: u64 = 2;
+/// Bytes of the file that says how complete the data is; a day that is not complete takes 80.
+pub const DATASET_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of the file that names the current snapshot.
 pub const CURRENT_BYTES_MAX: u64 = 64;

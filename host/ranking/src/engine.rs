@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use domain::JstDate;
 use domain::clock::Stopwatch;
-use pricestore::DataDir;
+use pricestore::{DataDir, DatasetStatus};
 
 use crate::error::RankError;
 use crate::kernel::{Plan, Program, Values};
@@ -128,6 +128,13 @@ impl RankEngine {
         let mut info = self.follower.current().info.clone();
         info.refused = self.follower.refused();
         info
+    }
+
+    /// How complete the data is, as the update job has told; none where none has run or what it told
+    /// cannot be read.
+    #[must_use]
+    pub fn dataset(&self) -> Option<DatasetStatus> {
+        self.follower.dataset()
     }
 
     /// Queries that run and queries that wait, now.

@@ -122,6 +122,14 @@ impl DayCache {
         })
     }
 
+    /// Forgets a day.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn forget(&self, date: JstDate) -> io::Result<()> {
+        atomic_file::remove_if_there(&self.path(date))
+    }
+
     /// Keeps a day. All rows must be of the day and the cache's source.
     ///
     /// # Errors

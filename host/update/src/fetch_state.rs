@@ -1,6 +1,6 @@
 //! What earlier runs of the job have done.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
 
@@ -10,16 +10,31 @@ use crate::row::IssueCode;
 /// nothing is lost, and days are fetched again.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FetchState {
-    /// Days of which all issues are stored.
+    /// Days of which all issues came in one piece; they are not asked for again.
     pub fetched: BTreeSet<JstDate>,
-    /// Weekdays without trading.
+    /// Weekdays without trading, found out by asking.
     pub closed: BTreeSet<JstDate>,
-    /// From this date on, rows may be stored that are not published yet.
+    /// Days that are complete; they are published.
+    pub complete: BTreeSet<JstDate>,
+    /// Days that are published though they are not complete, because the user said so.
+    pub forced: BTreeSet<JstDate>,
+    /// Days that were due and are not complete, and how many rows each should have; 0 where that is
+    /// not known.
+    pub incomplete: BTreeMap<JstDate, u64>,
+    /// From this date on, rows of published days may be stored that are not published yet.
     pub unpublished_from: Option<JstDate>,
     /// Whether the per-issue databases were all written once.
     pub split: bool,
     /// Fetching issue by issue that did not come to its end.
     pub pass: Option<IssuePass>,
+}
+
+impl FetchState {
+    /// Whether readers may see the rows of a day.
+    #[must_use]
+    pub fn is_publishable(&self, date: JstDate) -> bool {
+        self.complete.contains(&date) || self.forced.contains(&date)
+    }
 }
 
 /// Issues of which these dates were fetched.

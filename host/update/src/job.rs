@@ -9,8 +9,30 @@ mod days;
 mod files;
 mod finish;
 mod issues;
+mod judge;
+mod listing;
 mod plan;
 mod report;
+/// Which days must be there, when one is complete, and which are published. A row without prices is a
+/// row: the vendor tells so that nothing was traded.
+///
+/// | Rule | A weekday | is |
+/// |---|---|---|
+/// | D1 | after the last date that is wanted (`--as-of`) | not due |
+/// | D2 | closed in the vendor's calendar; half days are open, holidays with trading of derivatives closed | not due |
+/// | D3 | today before 16:30 in Japan | not due |
+/// | D4 | outside of the dates that the vendor says a subscription covers | not due; nobody is asked for it |
+/// | D5 | any other | due; without a calendar, until all sources that can be asked have nothing |
+/// | C1 | with rows of 99 % of the issues that the vendor lists for its date | complete |
+/// | C2 | without a list, with 99 % of the rows of the last complete day before it | complete |
+/// | C3 | without a list and a complete day before it, with what came in one piece | complete |
+/// | C4 | fetched with `--codes` | complete only if it was before |
+/// | C5 | that was complete | complete |
+/// | P1 | complete | published |
+/// | P2 | due and not complete | kept in `work/`, not published, asked for again, named in report, health and GraphQL |
+/// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
+/// | G1 | business day between published ones that is not published | a gap: an ending and an exit code of its own |
+mod rules;
 mod slots;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,7 +46,7 @@ use pricestore::DataDir;
 
 use crate::fetch_state::FetchState;
 use crate::limits::{BATCH_ISSUES, BATCH_ROWS};
-use crate::price_store::{Applied, Known, PriceStore};
+use crate::price_store::{Applied, Known, OpenDays, PriceStore};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 use crate::store::StoreError;
 
@@ -34,7 +56,7 @@ use slots::Slots;
 pub use plan::last_weekdays;
 pub use report::{
     DayOutcome, DayReport, Ending, IssueReport, PublishedReport, Reason as FailureReason, Report,
-    SourceReport, SourceState, SplitReport, report_schema,
+    ShortDayReport, SourceReport, SourceState, SplitReport, report_schema,
 };
 pub use slots::SourceSlot;
 
@@ -45,14 +67,17 @@ pub struct JobOptions {
     pub data: DataDir,
     /// The time, which says what today is; days before today are complete.
     pub now: TsNanos,
-    /// First date that is wanted; with local files [`JstDate::MIN`] takes all that they have.
-    pub from: JstDate,
+    /// The run begins here at the latest, and earlier where days before are not complete. Without it,
+    /// the run begins after the last complete day; with local files, where they do.
+    pub from: Option<JstDate>,
     /// Last date that is wanted.
     pub to: JstDate,
     /// The issues; all where none is named.
     pub codes: Vec<IssueCode>,
     /// Whether days are fetched again that earlier runs have fetched.
     pub refetch: bool,
+    /// Whether days are published that are not complete.
+    pub publish_incomplete: bool,
 }
 
 /// What a run is busy with.
@@ -110,7 +135,10 @@ pub fn update_from_sources(
 ) -> Result<Report, UpdateError> {
     run(store, options, cancel, watch, |job| {
         let mut slots = Slots::new(sources);
-        let fetched = job.fetch(&mut slots);
+        let fetched = job.fetch(&mut slots).and_then(|()| {
+            job.flush()?;
+            job.judge_stored(Some(&mut slots))
+        });
         slots.report(&mut job.report);
         fetched
     })
@@ -127,12 +155,15 @@ pub fn update_from_files(
     cancel: &CancellationToken,
     watch: &mut dyn JobWatch,
 ) -> Result<Report, UpdateError> {
-    run(store, options, cancel, watch, |job| job.read_files(folder))
+    run(store, options, cancel, watch, |job| {
+        job.read_files(folder)?;
+        job.judge_stored(None)
+    })
 }
 
 /// The folder of the job's own files.
 fn own_folder(data: &DataDir) -> PathBuf {
-    data.path().join("update")
+    data.update_folder()
 }
 
 fn run(
@@ -144,14 +175,12 @@ fn run(
 ) -> Result<Report, UpdateError> {
     let clock = Stopwatch::start();
     let (from, to, codes) = (options.from, options.to, options.codes.len());
-    // With files the run begins where they do.
-    let from = (from > JstDate::MIN).then(|| tracing::field::display(from));
+    let from = from.map(tracing::field::display);
     let span = tracing::info_span!("update", from, %to, codes);
     let _entered = span.enter();
     let mut job = Job::new(store, options, cancel, watch);
     let done = job.prepare().and_then(|()| {
         fetch(&mut job)?;
-        job.flush()?;
         job.finish()
     });
     let mut report = job.into_report();
@@ -184,8 +213,21 @@ struct Job<'a> {
     /// Every issue of which this run has seen a row.
     seen: BTreeSet<IssueCode>,
     batch: Batch,
-    /// The first date that was unpublished before this run, or changed by it.
+    /// The first date of those that readers may see which was unpublished before this run, or changed
+    /// by it.
     changed_from: Option<JstDate>,
+    /// The exchange's calendar, as far as it is known.
+    calendar: OpenDays,
+    /// The calendar has other business days between published ones than it had.
+    calendar_is_new: bool,
+    /// First and last date that the vendor says the subscription covers.
+    covered: Option<(JstDate, JstDate)>,
+    /// The rows of each complete day.
+    complete_rows: BTreeMap<JstDate, u64>,
+    /// The issues that were listed on a date.
+    listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
+    /// Dates whose list of issues may still be asked for.
+    list_days: BTreeSet<JstDate>,
     /// The user's wish to end left something undone that no day tells.
     cut_short: bool,
 }
@@ -195,6 +237,9 @@ struct Job<'a> {
 struct DayState {
     outcome: Option<DayOutcome>,
     rows: u64,
+    /// Rows that it should have.
+    expected: Option<u64>,
+    complete: bool,
     sources: BTreeSet<SourceKind>,
     reasons: Vec<Reason>,
 }
@@ -218,8 +263,7 @@ impl<'a> Job<'a> {
         watch: &'a mut dyn JobWatch,
     ) -> Self {
         let mut report = Report::new(options.now.to_string());
-        let from = Some(options.from).filter(|from| *from > JstDate::MIN);
-        (report.from, report.to) = (from, Some(options.to));
+        (report.from, report.to) = (options.from, Some(options.to));
         Self {
             store,
             options,
@@ -232,6 +276,12 @@ impl<'a> Job<'a> {
             seen: BTreeSet::new(),
             batch: Batch::default(),
             changed_from: None,
+            calendar: OpenDays::new(),
+            calendar_is_new: false,
+            covered: None,
+            complete_rows: BTreeMap::new(),
+            listed: BTreeMap::new(),
+            list_days: BTreeSet::new(),
             cut_short: false,
         }
     }
@@ -246,8 +296,13 @@ impl<'a> Job<'a> {
         self.state = state;
         note.into_iter().for_each(|note| self.note(note));
         // What was fetched is there only as long as the store has it.
-        let stored: BTreeSet<JstDate> = self.known.dates.iter().copied().collect();
-        self.state.fetched.retain(|date| stored.contains(date));
+        let (stored, state) = (&self.known.dates, &mut self.state);
+        for days in [&mut state.fetched, &mut state.complete, &mut state.forced] {
+            days.retain(|date| stored.contains_key(date));
+        }
+        let complete = stored.iter().filter(|(date, _)| state.complete.contains(date));
+        self.complete_rows = complete.map(|(date, rows)| (*date, *rows)).collect();
+        self.calendar = self.store.open_days()?;
         Ok(())
     }
 
@@ -294,13 +349,20 @@ impl<'a> Job<'a> {
     /// Stores what was collected and, in the same transaction, that it was.
     fn flush(&mut self) -> Result<(), UpdateError> {
         let batch = std::mem::take(&mut self.batch);
-        let first = batch.rows.values().flatten().map(|row| row.date).min();
-        if first.is_none() && batch.days.is_empty() && batch.issues.is_empty() {
+        if batch.rows.is_empty() && batch.days.is_empty() && batch.issues.is_empty() {
             return Ok(());
         }
+        for date in batch.days {
+            if !self.state.is_publishable(date) {
+                self.release(date);
+            }
+            self.state.fetched.insert(date);
+            self.state.complete.insert(date);
+        }
+        let dates = batch.rows.values().flatten().map(|row| row.date);
+        let first = dates.filter(|date| self.state.is_publishable(*date)).min();
         let unpublished = [self.state.unpublished_from, first];
         self.state.unpublished_from = unpublished.into_iter().flatten().min();
-        self.state.fetched.extend(batch.days);
         if let Some(pass) = &mut self.state.pass {
             pass.codes.extend(batch.issues);
         }
@@ -313,8 +375,9 @@ impl<'a> Job<'a> {
             let Applied { inserted, changed, unchanged, .. } = applied;
             tracing::debug!(%source, inserted, changed, unchanged, "rows are stored");
             self.report.source(source).add(&applied);
-            let changed = [self.changed_from, applied.first_changed];
-            self.changed_from = changed.into_iter().flatten().min();
+            let mut dates = applied.dates.iter().copied();
+            let first = dates.find(|date| self.state.is_publishable(*date));
+            self.changed_from = [self.changed_from, first].into_iter().flatten().min();
         }
         Ok(())
     }
@@ -326,6 +389,8 @@ impl<'a> Job<'a> {
             date,
             outcome: day.outcome.unwrap_or(DayOutcome::NotReached),
             rows: day.rows,
+            expected: day.expected,
+            complete: day.complete,
             sources: day.sources.into_iter().collect(),
             reasons: day.reasons,
         });

@@ -1,6 +1,6 @@
 //! Every limit of the update job. What exceeds one is refused with an error that names it.
 
-/// Weekdays that a run looks back by default.
+/// Weekdays that a first run looks back by default.
 pub const DAYS_DEFAULT: u32 = 7;
 /// Weekdays that a first run should look back (specification 3, "First run on a new environment").
 pub const DAYS_FIRST_RUN: u32 = 1_000;
@@ -21,6 +21,14 @@ pub const PRICE_YEN_MAX: i64 = 1_000_000_000;
 pub const VOLUME_MAX: u64 = 1_000_000_000_000;
 /// Highest adjustment factor; splits and reverse splits stay far inside.
 pub const FACTOR_MAX: f64 = 100_000.0;
+
+/// Percent of the rows that a day should have from which on it is complete.
+pub const COMPLETE_PERCENT: u64 = 99;
+/// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
+/// history, asks for the first and the last, and holds the others against the day before.
+pub const MASTER_DAYS_MAX: usize = 60;
+/// Rows and days of each kind that a report names; all are counted.
+pub const REPORT_ROWS_MAX: usize = 100;
 
 /// Failures of one source in a row after which it is not asked any more in this run.
 pub const FAILURES_IN_A_ROW_MAX: u32 = 5;

@@ -1,11 +1,16 @@
 //! What the job needs from a store, and what it is told back.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use domain::JstDate;
-use pricestore::Published;
+use pricestore::{Published, SourceRows};
 
 use crate::fetch_state::FetchState;
 use crate::row::{DailyRow, IssueCode};
 use crate::store::StoreError;
+
+/// The exchange's calendar: dates, and whether it is open on each. What it does not have is not known.
+pub type OpenDays = BTreeMap<JstDate, bool>;
 
 /// Where the job keeps what it fetched.
 pub trait PriceStore {
@@ -14,6 +19,24 @@ pub trait PriceStore {
     /// # Errors
     /// When the database cannot be read.
     fn known(&mut self) -> Result<Known, StoreError>;
+
+    /// The issues that have a row of a day.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError>;
+
+    /// The exchange's calendar as far as it is stored.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn open_days(&mut self) -> Result<OpenDays, StoreError>;
+
+    /// Puts a calendar in the place of the stored one. It is published with the rows.
+    ///
+    /// # Errors
+    /// When it cannot be stored; then the one before is kept.
+    fn store_open_days(&mut self, days: &OpenDays) -> Result<(), StoreError>;
 
     /// What earlier runs have fetched; and why nothing is known of it, told once.
     ///
@@ -33,11 +56,18 @@ pub trait PriceStore {
         state: &FetchState,
     ) -> Result<Vec<Applied>, StoreError>;
 
-    /// Publishes the combined database and the ranking's snapshot.
+    /// Publishes the combined database and the ranking's snapshot: the rows of all days that the
+    /// state of fetching lets readers see.
     ///
     /// # Errors
     /// When that fails or was cancelled; readers keep what was published before.
     fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError>;
+
+    /// Which sources the rows of the days that readers may see came from.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn sources(&mut self) -> Result<Vec<SourceRows>, StoreError>;
 
     /// Writes the per-issue databases: all, or what changed since a date.
     ///
@@ -58,12 +88,12 @@ pub type StoreProgress<'a> = dyn FnMut(u64, u64, &'static str) -> std::ops::Cont
 pub struct Known {
     /// Every issue that has a row, ascending.
     pub codes: Vec<IssueCode>,
-    /// Every date that has a row, ascending.
-    pub dates: Vec<JstDate>,
+    /// Every date that has a row, and how many there are.
+    pub dates: BTreeMap<JstDate, u64>,
 }
 
 /// What became of rows.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Applied {
     /// Rows that were not there.
     pub inserted: u64,
@@ -71,8 +101,16 @@ pub struct Applied {
     pub changed: u64,
     /// Rows that were there with the same values; where they came from does not count.
     pub unchanged: u64,
+    /// The dates of inserted or changed rows.
+    pub dates: BTreeSet<JstDate>,
+}
+
+impl Applied {
     /// The first date of an inserted or changed row.
-    pub first_changed: Option<JstDate>,
+    #[must_use]
+    pub fn first_changed(&self) -> Option<JstDate> {
+        self.dates.first().copied()
+    }
 }
 
 /// What became of the per-issue databases.

@@ -8,7 +8,10 @@ mod public;
 mod vendor;
 mod web_broker;
 
+use std::collections::BTreeSet;
+
 use domain::JstDate;
+use marketdata::calendar_file::CalendarRows;
 
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
@@ -49,6 +52,34 @@ pub trait DailySource {
     /// Why there is no answer that can be used.
     fn issue(&mut self, code: IssueCode, from: JstDate, to: JstDate)
     -> Result<Answer, SourceError>;
+
+    /// Forgets what is kept of a day, because it was not complete.
+    ///
+    /// # Errors
+    /// In words, why it is kept still.
+    fn forget_day(&mut self, _date: JstDate) -> Result<(), String> {
+        Ok(())
+    }
+
+    /// The issues that were listed on a date; none where the source has no list of that date.
+    ///
+    /// # Errors
+    /// Why there is no answer that can be used.
+    fn listed_codes(&mut self, _on: JstDate) -> Result<Option<BTreeSet<IssueCode>>, SourceError> {
+        Err(SourceError::NoSuchCall("list of issues"))
+    }
+
+    /// The exchange's calendar from one date to another, both included, as far as the source has it.
+    ///
+    /// # Errors
+    /// Why there is no answer that can be used.
+    fn exchange_calendar(
+        &mut self,
+        _from: JstDate,
+        _to: JstDate,
+    ) -> Result<CalendarRows, SourceError> {
+        Err(SourceError::NoSuchCall("calendar"))
+    }
 
     /// What happened besides, as a damaged cache file, for the report; given once. It was an event when
     /// it happened.

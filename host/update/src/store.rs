@@ -6,6 +6,7 @@
 //! the disk and renamed, so each of them is the old state or the new one.
 
 mod apply;
+mod calendar;
 mod columns;
 mod durable;
 mod error;

@@ -167,7 +167,7 @@ impl Bench {
                 sleep(Duration::from_millis(1));
             }
             let take_up = watch.elapsed().as_secs_f64() * 1e3;
-            let from = applied.first_changed;
+            let from = applied.first_changed();
             let (split, files) = taken(|| or_stop(store.split_to_individual(from, &mut go_on)));
             let more = json!({
                 "rows": applied.inserted, "store_s": apply, "publish_s": publish, "split_s": split,

@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let applied = store.apply(&rows(state))?;
         let published = store.publish(&mut go_on)?;
         println!("published {}", published.number);
-        let split = store.split_to_individual(applied.first_changed, &mut go_on)?;
+        let split = store.split_to_individual(applied.first_changed(), &mut go_on)?;
         println!("split {}", split.written);
     }
     Ok(())

@@ -19,5 +19,6 @@ mod splits;
 mod strategy_compile;
 mod sweep;
 mod update_crash;
+mod update_days;
 mod update_program;
 mod verify;

@@ -54,16 +54,21 @@ fn bad(arguments: &[&str]) -> (i32, String) {
 }
 
 /// A running `kumiki rank serve`; ends with the test.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    address: SocketAddr,
+    pub(crate) address: SocketAddr,
 }
 
 impl Serving {
     fn start(more: &[&str]) -> Self {
         let mut arguments = vec!["rank", "serve", "--listen", "127.0.0.1:0"];
         arguments.extend(more);
-        let mut child = command(&arguments).stdout(Stdio::piped()).spawn().unwrap();
+        Self::of(&mut command(&arguments))
+    }
+
+    /// Starts a command that serves.
+    pub(crate) fn of(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().rsplit("http://").next().unwrap().parse();
@@ -71,7 +76,7 @@ impl Serving {
         Self { child, address }
     }
 
-    fn ask(&self, query: &str) -> Value {
+    pub(crate) fn ask(&self, query: &str) -> Value {
         let reply = http::graphql(self.address, &json!({ "query": query }).to_string());
         assert_eq!(reply.status, 200);
         serde_json::from_slice(&reply.body).unwrap()

@@ -16,7 +16,7 @@ Examples:
   kumiki update --data-dir data --days 1000
       the first run: about four years, then a file of each issue
   kumiki update --data-dir data
-      every evening: what is new, and today
+      every evening: what is new since the last complete day
   kumiki update --data-dir data --from-files jquants
       history from the vendor's files in the folder jquants, without network
   kumiki update --data-dir data --codes 7203 130A --days 250
@@ -30,10 +30,13 @@ Keys come from the environment, else from the service kumiki of the system's key
   KUMIKI_WEB_BROKER_PRICE_URL  web-broker-price-url  the virtual price address of today's login
   KUMIKI_PUBLIC_API_KEY        public-api-key        the public source, where it wants one
 
-Run it after 16:30 in Japan, when the vendor has the day. Ctrl-C ends it between two days; the next
-run goes on from there. A report of each run is in the folder update of the data folder.
-Exit codes: 0 all is there, 3 something could not be fetched (run it again later), 1 an error, 2 wrong
-arguments, 130 Ctrl-C.";
+A day is published when it is complete: with rows of 99 % of the issues that the vendor lists for its
+date, without a list with 99 % of the rows of the day before. Others wait in the folder work, are asked
+for again and named in the report. Today is due from 16:30 in Japan on. --codes adds to days that are
+complete and never makes a new one. Ctrl-C ends a run between two days; the next run goes on from there.
+A report of each run is in the folder update of the data folder.
+Exit codes: 0 all days that are due are complete, 3 some are not (run it again later), 6 a business day
+is missing between published ones, 1 an error, 2 wrong arguments, 130 Ctrl-C.";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -42,8 +45,8 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_name = "CODE", num_args = 1.., value_delimiter = ',', value_parser = parse_code)]
     pub(crate) codes: Vec<IssueCode>,
 
-    /// Weekdays to look back; those that are there already are not fetched again. Default: 7, with
-    /// --from-files all that the files have.
+    /// Weekdays to look back at least; days that are there already are not fetched again. Default: all
+    /// after the last complete day, 7 on a first run, with --from-files all that the files have.
     #[arg(
         long, value_name = "N",
         value_parser = clap::value_parser!(u32).range(1..=i64::from(DAYS_MAX))
@@ -69,6 +72,10 @@ pub(crate) struct UpdateArgs {
     /// Fetch days again that are there already.
     #[arg(long)]
     pub(crate) refetch: bool,
+
+    /// Publish days that are not complete too; they are still asked for again and named in the report.
+    #[arg(long)]
+    pub(crate) publish_incomplete: bool,
 
     /// Remove the files of issues that are no longer in the combined database even when they are more
     /// than 1 % of all.

@@ -1,7 +1,10 @@
 //! A report of the update job for people.
 
+use domain::JstDate;
 use pricestore::DataDir;
-use update::{DayOutcome, Ending, FailureReason, Report, SourceReport, SourceState};
+use update::{
+    DayOutcome, Ending, FailureReason, Report, ShortDayReport, SourceReport, SourceState,
+};
 
 use crate::terminal::{columns, grouped, pairs};
 
@@ -13,6 +16,7 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     let ending = match report.ending {
         Ending::Done => "done",
         Ending::Incomplete => "incomplete",
+        Ending::Gap => "with a gap",
         Ending::Interrupted => "interrupted",
         Ending::Failed => "failed",
     };
@@ -26,7 +30,9 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     print!("\n{}", pairs(&summary(report, data)));
     let failed = report.days.iter().filter(|day| day.outcome == DayOutcome::Failed);
     let days = failed.map(|day| (day.date.to_string(), day.reasons.as_slice()));
-    failures("days that are missing or not complete", days.collect());
+    failures("days that could not be fetched", days.collect());
+    short_days(&report.incomplete);
+    gaps(&report.gaps);
     let issues = report.issues.iter();
     let issues = issues.map(|issue| (issue.code.to_string(), issue.reasons.as_slice()));
     failures("issues that no source gave", issues.collect());
@@ -66,7 +72,9 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
     let days = [
         (report.days_with(DayOutcome::Fetched), "fetched"),
         (report.days_with(DayOutcome::FetchedByIssue), "fetched issue by issue"),
+        (report.days_with(DayOutcome::Incomplete), "not complete"),
         (report.days_with(DayOutcome::NoData), "without data"),
+        (report.days_with(DayOutcome::NotDue), "not due"),
         (report.days_with(DayOutcome::Failed), "failed"),
         (report.days_with(DayOutcome::NotReached), "not reached"),
         (report.days_known, "known before"),
@@ -99,6 +107,37 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
     rows
 }
 
+fn short_days(days: &[ShortDayReport]) {
+    if days.is_empty() {
+        return;
+    }
+    println!("\ndays that are not complete; the next run asks for them again");
+    for day in days.iter().take(SHOWN_MAX) {
+        let of = day.expected.map_or(String::new(), |rows| format!(" of {}", number(rows)));
+        let state = if day.published { "published as you said" } else { "not published" };
+        println!("  {}  {}{of} rows, {state}", day.date, number(day.rows));
+    }
+    more(days.len());
+}
+
+fn gaps(days: &[JstDate]) {
+    if days.is_empty() {
+        return;
+    }
+    println!("\nbusiness days that are missing between published ones");
+    for day in days.iter().take(SHOWN_MAX) {
+        println!("  {day}");
+    }
+    more(days.len());
+}
+
+/// How many lines are left out of a list of so many.
+fn more(count: usize) {
+    if let Some(more) = count.checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
+        println!("  and {} more; see the report", number(more as u64));
+    }
+}
+
 fn failures(title: &str, failed: Vec<(String, &[FailureReason])>) {
     if failed.is_empty() {
         return;
@@ -110,7 +149,5 @@ fn failures(title: &str, failed: Vec<(String, &[FailureReason])>) {
         let reasons = if reasons.is_empty() { "see above".to_owned() } else { reasons.join("; ") };
         println!("  {name}  {reasons}");
     }
-    if let Some(more) = failed.len().checked_sub(SHOWN_MAX).filter(|more| *more > 0) {
-        println!("  and {} more; see the report", number(more as u64));
-    }
+    more(failed.len());
 }

@@ -12,7 +12,7 @@ use duckdb::{Config, Connection};
 use super::dense::{Block, Sides};
 use super::error::PublishError;
 use super::rows_are_in_order;
-use super::table::{GRID, GridRows, SIDES};
+use super::table::{DATES, DATES_AND_CALENDAR, GRID, GridRows, sides};
 use crate::data_dir::DataDir;
 use crate::grid::GridWriter;
 use crate::limits::{
@@ -38,7 +38,7 @@ const SPILL: &str = "spill";
 pub struct Published {
     /// The snapshot's number, from 1, as `CURRENT` names it.
     pub number: u64,
-    /// Business days that have a row.
+    /// Business days: those of the calendar where the source has one, else those that have a row.
     pub days: usize,
     /// Issues that have a row.
     pub codes: usize,
@@ -151,9 +151,10 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
         quoted_path(&data.mother()),
         quoted_path(&unfinished),
     ))?;
-    check_source(&connection)?;
+    let dates = dates_of(&connection)?;
+    check_source(&connection, dates)?;
     prepare_inserts(&connection)?;
-    connection.execute_batch(&format!("{SIDES}{GRID}"))?;
+    connection.execute_batch(&format!("{}{GRID}", sides(dates)))?;
     let published = write_grid(&connection, data, number, block_cells)?;
     if !rows_are_in_order(&connection)? {
         return Err(PublishError::Source("the grid's rows are not in order".to_owned()));
@@ -164,8 +165,18 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
     Ok(published)
 }
 
+/// The statement for the source's business days. Only a table `calendar` with the columns of the
+/// update job's one is a calendar.
+fn dates_of(connection: &Connection) -> Result<&'static str, PublishError> {
+    let is_there = "SELECT count(*) = 2 FROM duckdb_columns() WHERE database_name = 'mother'
+        AND table_name = 'calendar' AND ((column_name = 'date' AND data_type = 'DATE')
+          OR (column_name = 'is_open' AND data_type = 'BOOLEAN'))";
+    let is_there = connection.query_row(is_there, [], |row| row.get::<_, bool>(0))?;
+    Ok(if is_there { DATES_AND_CALENDAR } else { DATES })
+}
+
 /// Refuses what the grid cannot hold, with the first example.
-fn check_source(connection: &Connection) -> Result<(), PublishError> {
+fn check_source(connection: &Connection, dates: &str) -> Result<(), PublishError> {
     let refuse = |text: String| Err(PublishError::Source(text));
     let columns = "SELECT count(*) FROM (DESCRIBE mother.daily) WHERE
         (column_name = 'date' AND column_type = 'DATE')
@@ -183,11 +194,12 @@ fn check_source(connection: &Connection) -> Result<(), PublishError> {
     if nameless > 0 {
         return refuse(format!("{nameless} rows have no date or no code"));
     }
-    let (days, codes): (usize, usize) = connection.query_row(
-        "SELECT count(DISTINCT date), count(DISTINCT code) FROM mother.daily",
-        [],
-        |row| Ok((row.get(0)?, row.get(1)?)),
-    )?;
+    let counts = format!(
+        "SELECT (SELECT count(DISTINCT date) FROM ({dates})), count(DISTINCT code)
+           FROM mother.daily"
+    );
+    let (days, codes): (usize, usize) =
+        connection.query_row(&counts, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if days == 0 {
         return refuse("table daily has no rows".to_owned());
     }

@@ -11,12 +11,25 @@ use crate::grid::{COLUMNS, stored_value};
 use crate::limits::{SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX};
 use crate::sql;
 
-/// The calendar and the issues, numbered in ascending order.
-pub(super) const SIDES: &str = "
+/// The dates that have rows: the business days of a source without a calendar.
+pub(super) const DATES: &str = "SELECT date FROM mother.daily";
+/// Those of a source with one: a day on which the exchange was open counts in lags though no row of it
+/// is there, and one with rows counts whatever the calendar says.
+pub(super) const DATES_AND_CALENDAR: &str = "SELECT date FROM mother.daily
+    UNION SELECT date FROM mother.calendar WHERE is_open
+      AND date > (SELECT min(date) FROM mother.daily)
+      AND date < (SELECT max(date) FROM mother.daily)";
+
+/// The calendar of these dates and the issues, numbered in ascending order.
+pub(super) fn sides(dates: &str) -> String {
+    format!(
+        "
     CREATE TABLE cal AS SELECT (row_number() OVER (ORDER BY date) - 1)::INTEGER day_no, date
-      FROM (SELECT DISTINCT date FROM mother.daily) ORDER BY 1;
+      FROM (SELECT DISTINCT date FROM ({dates})) ORDER BY 1;
     CREATE TABLE issue AS SELECT (row_number() OVER (ORDER BY code) - 1)::INTEGER code_id, code
-      FROM (SELECT DISTINCT code FROM mother.daily) ORDER BY 1;";
+      FROM (SELECT DISTINCT code FROM mother.daily) ORDER BY 1;"
+    )
+}
 
 /// The grid. Prices of 0 are null; a volume of 0 is kept, because an answer shows it. A row takes
 /// part in rankings where it has a close.

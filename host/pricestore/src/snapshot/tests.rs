@@ -91,6 +91,29 @@ fn a_source_that_cannot_be_ranked_is_refused_with_an_example() {
 }
 
 #[test]
+fn business_days_are_those_of_the_calendar_between_the_first_and_the_last_row() {
+    let rows = "INSERT INTO daily SELECT date, '1301', 1, 1, 1, 1, 1
+        FROM (VALUES (DATE '2025-01-06'), ('2025-01-08'), ('2025-01-11')) days(date);";
+    let days = |calendar: &str| {
+        let (_folder, data) = data_with(&format!("{TABLE} {rows} {calendar}"));
+        let published = publish(&data).unwrap();
+        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        assert_eq!(published.days, grid.days().len());
+        grid.days().iter().map(|day| day.to_string()[8..].to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(days(""), ["06", "08", "11"]);
+    // Days before, between and after; one that is closed; and one that is closed and has a row.
+    let table = "CREATE TABLE calendar (date DATE, is_open BOOLEAN);";
+    let calendar = "INSERT INTO calendar VALUES ('2025-01-03', true), ('2025-01-06', true),
+        ('2025-01-07', true), ('2025-01-09', false), ('2025-01-10', true), ('2025-01-11', false),
+        ('2025-01-13', true);";
+    assert_eq!(days(&format!("{table} {calendar}")), ["06", "07", "08", "10", "11"]);
+    assert_eq!(days(table), ["06", "08", "11"], "a calendar that knows nothing");
+    let other = "CREATE TABLE calendar (day DATE); INSERT INTO calendar VALUES ('2025-01-07');";
+    assert_eq!(days(other), ["06", "08", "11"], "a table of somebody else");
+}
+
+#[test]
 fn what_a_killed_publication_has_left_is_removed() {
     let (_folder, data) = data_with(&market());
     remove_leftovers(&data).unwrap();

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pricestore::DataDir;
+use pricestore::{DataDir, DatasetStatus};
 
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
@@ -22,6 +22,8 @@ struct Shared {
     current: RwLock<Arc<Snapshot>>,
     /// The snapshot that could not be used, and why.
     refused: Mutex<Option<(u64, String)>>,
+    /// What the update job has told last, or why that cannot be read.
+    dataset: RwLock<Result<Option<DatasetStatus>, String>>,
 }
 
 /// The current snapshot and the thread that renews it.
@@ -49,7 +51,9 @@ impl SnapshotFollower {
             options: options.clone(),
             current: RwLock::new(Arc::new(snapshot)),
             refused: Mutex::new(None),
+            dataset: RwLock::new(Ok(None)),
         });
+        shared.read_dataset();
         let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {
             let shared = Arc::clone(&shared);
@@ -65,6 +69,12 @@ impl SnapshotFollower {
     /// The snapshot for the next query.
     pub(super) fn current(&self) -> Arc<Snapshot> {
         Arc::clone(&self.shared.current.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// How complete the data is; none where that is not known.
+    pub(super) fn dataset(&self) -> Option<DatasetStatus> {
+        let dataset = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
+        dataset.clone().unwrap_or_default()
     }
 
     /// Why a newer snapshot is not used.
@@ -90,7 +100,20 @@ impl Shared {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             self.poll();
+            self.read_dataset();
         }
+    }
+
+    /// Reads what the update job has told; a file that cannot be read is logged once.
+    fn read_dataset(&self) {
+        let read = DatasetStatus::load(&self.data).map_err(|error| error.to_string());
+        let mut dataset = self.dataset.write().unwrap_or_else(PoisonError::into_inner);
+        if let Err(cause) = &read
+            && *dataset != read
+        {
+            tracing::error!(cause, "what the update job has told cannot be read");
+        }
+        *dataset = read;
     }
 
     /// Swaps in a new snapshot where there is one. One that cannot be used is remembered, so that

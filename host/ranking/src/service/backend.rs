@@ -1,5 +1,7 @@
 //! What computes the rankings that the service answers with.
 
+use pricestore::DatasetStatus;
+
 use crate::{CancelToken, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
 
 /// What the service needs of an engine.
@@ -15,6 +17,11 @@ pub trait Backend: Send + Sync + 'static {
 
     /// What the present snapshot holds.
     fn snapshot(&self) -> SnapshotInfo;
+
+    /// How complete the data is, as the update job has told; none where that is not known.
+    fn dataset(&self) -> Option<DatasetStatus> {
+        None
+    }
 }
 
 impl Backend for RankEngine {
@@ -24,5 +31,9 @@ impl Backend for RankEngine {
 
     fn snapshot(&self) -> SnapshotInfo {
         Self::snapshot(self)
+    }
+
+    fn dataset(&self) -> Option<DatasetStatus> {
+        Self::dataset(self)
     }
 }

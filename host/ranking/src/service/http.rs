@@ -223,14 +223,23 @@ async fn graphiql(State(state): Shared) -> Response {
     (StatusCode::METHOD_NOT_ALLOWED, headers, "send POST\n").into_response()
 }
 
-/// 200 while there is a snapshot to ask.
+/// 200 while there is a snapshot to ask. Its status says `gap` where a business day is missing in it.
 async fn health(State(state): Shared) -> Response {
     let snapshot = state.endpoint.context.backend.snapshot();
     let ready = snapshot.days > 0;
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let state = if ready { "ok" } else { "no data" };
+    let dataset = state.endpoint.context.backend.dataset();
+    let has_gap = dataset.as_ref().is_some_and(|dataset| !dataset.gaps.is_empty());
+    let state = match (ready, has_gap) {
+        (true, true) => "gap",
+        (true, false) => "ok",
+        (false, _) => "no data",
+    };
+    let incomplete = dataset.as_ref().map(|dataset| &dataset.incomplete);
     let body = serde_json::json!({
         "status": state, "snapshot": snapshot.number, "days": snapshot.days, "codes": snapshot.codes,
+        "last_date": ready.then(|| snapshot.last.to_string()),
+        "incomplete": incomplete, "gaps": dataset.as_ref().map(|dataset| &dataset.gaps),
     });
     (status, [(CONTENT_TYPE, JSON)], body.to_string()).into_response()
 }

@@ -8,6 +8,7 @@ use async_graphql::{
 };
 
 use domain::JstDate;
+use pricestore::SourceRows;
 
 use super::context::{QueryContext, blocking};
 use super::item::RankedRows;
@@ -32,6 +33,34 @@ pub(super) struct Dataset {
     first_date: Option<String>,
     /// Last business day, YYYY-MM-DD; null when there is none.
     last_date: Option<String>,
+    /// Days that were due and are not complete, ascending; they are not in the data unless the operator
+    /// said so. Null when that is not known, because kumiki update did not make the data.
+    incomplete_dates: Option<Vec<String>>,
+    /// Business days between the first and the last that are not in the data, ascending: a lag across
+    /// one counts it. Null as above.
+    missing_dates: Option<Vec<String>>,
+    /// The sources of the rows. Null as above.
+    sources: Option<Vec<DatasetSource>>,
+}
+
+/// The rows of one source.
+#[derive(Debug, Clone, SimpleObject)]
+pub(super) struct DatasetSource {
+    /// The source, like vendor, files, web_broker or public.
+    name: String,
+    /// How many rows it gave.
+    rows: u64,
+    /// Their first day, YYYY-MM-DD.
+    first_date: String,
+    /// Their last day, YYYY-MM-DD.
+    last_date: String,
+}
+
+impl From<SourceRows> for DatasetSource {
+    fn from(source: SourceRows) -> Self {
+        let SourceRows { name, rows, first, last } = source;
+        Self { name, rows, first_date: first, last_date: last }
+    }
 }
 
 /// Whether a text is a formula, and what it says.
@@ -154,9 +183,9 @@ impl Query {
     /// factor, and numbers like 12, 12.5 or .5. At most 1,000 characters, 200 tokens, 64 nested
     /// brackets or signs and 32 different lags.
     ///
-    /// Its meaning: business days are the days that any issue has a row for. A lag counts them, also
-    /// those before fromDate and those on which the issue has no row; without a row the value is
-    /// null. A column's value of 0 is null, a division by 0 is null, and whatever is computed from
+    /// Its meaning: business days are those of the exchange's calendar where the data has it, and the
+    /// days that any issue has a row for. A lag counts them, also those before fromDate and those on
+    /// which the issue has no row, or nobody has one; without a row the value is null. A column's value of 0 is null, a division by 0 is null, and whatever is computed from
     /// null is null. A result of 0 is a value; one that is not finite is null. Numbers are IEEE
     /// doubles, computed in the order of the formula.
     ///
@@ -238,6 +267,7 @@ impl Query {
 
     /// What the data holds now.
     async fn dataset(&self) -> Dataset {
+        let status = self.context.backend.dataset();
         let snapshot = self.context.backend.snapshot();
         let day = |date: JstDate| (snapshot.days > 0).then(|| date.to_string());
         Dataset {
@@ -246,6 +276,12 @@ impl Query {
             codes: snapshot.codes as u64,
             first_date: day(snapshot.first),
             last_date: day(snapshot.last),
+            incomplete_dates: status
+                .as_ref()
+                .map(|status| status.incomplete.iter().map(|day| day.date.clone()).collect()),
+            missing_dates: status.as_ref().map(|status| status.gaps.clone()),
+            sources: status
+                .map(|status| status.sources.into_iter().map(DatasetSource::from).collect()),
         }
     }
 

@@ -127,6 +127,53 @@ fn the_grid_is_what_a_join_gives() {
     }
 }
 
+/// A lag counts the days that the calendar calls open, those of which nobody has a row too, and closed
+/// days with rows. Held against a plain numbering of days by the database engine.
+#[test]
+fn a_lag_counts_the_business_days_of_the_calendar() {
+    let holes = format!(
+        "{} DELETE FROM daily WHERE (date - DATE '2023-01-02') % 11 IN (4, 5);
+         CREATE TABLE calendar AS SELECT DATE '2022-12-01' + d::INTEGER AS date, d % 13 <> 6 AS is_open
+           FROM range(400) days(d);",
+        gaps()
+    );
+    let (_folder, data) = data_with(&holes);
+    let published = publish(&data).unwrap();
+    let source = Connection::open(data.mother()).unwrap();
+    let engine = open(&data);
+    for lag in [1, 2, 5, 20] {
+        let plain = format!(
+            "WITH ends AS (SELECT min(date) AS first, max(date) AS last FROM daily),
+               numbered AS (SELECT date, row_number() OVER (ORDER BY date) AS number
+                 FROM (SELECT date FROM daily UNION SELECT date FROM calendar, ends
+                       WHERE is_open AND date BETWEEN first AND last)),
+               priced AS (SELECT number, date, code, nullif(close, 0) AS close
+                 FROM daily JOIN numbered USING (date))
+             SELECT concat_ws(' ', now.date, now.code, coalesce((now.close - old.close)::VARCHAR, '-'))
+               FROM priced now LEFT JOIN priced old
+                 ON old.code = now.code AND old.number = now.number - {lag}
+               WHERE now.close IS NOT NULL ORDER BY 1"
+        );
+        let expected: Vec<String> = sql::column(&source, &plain).unwrap();
+        let query = RankQuery { limit: 37, ..query(&format!("Close - Close[-{lag}]")) };
+        let ranking = engine.rank(&query, &CancelToken::new()).unwrap();
+        assert!(published.days == ranking.days.len() && published.days > 270);
+        let value = |row: &crate::query::RankRow| match row.sort_value {
+            Some(value) => format!("{value:?}"),
+            None => "-".to_owned(),
+        };
+        let text = |row: &crate::query::RankRow| {
+            let crate::query::RankRow { day, code, .. } = *row;
+            let (day, code) = (ranking.days[day as usize], &ranking.codes[code as usize]);
+            format!("{day} {code} {}", value(row))
+        };
+        let mut found: Vec<String> = ranking.rows.iter().map(text).collect();
+        found.sort();
+        assert_eq!(found, expected, "lag {lag}");
+        assert_eq!(engine.rank_by_sql(&query, &CancelToken::new()).unwrap(), ranking);
+    }
+}
+
 #[test]
 fn kernel_and_statement_agree_bit_for_bit() {
     let (_folder, data) = data_with(&gaps());

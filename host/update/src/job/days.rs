@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use chrono::Days;
 use domain::JstDate;
 
-use super::plan::weekdays;
+use super::plan::{last_weekdays, weekdays};
 use super::report::DayOutcome;
+use super::rules::NotDue;
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
-use crate::limits::EMPTY_FINAL_DAYS;
+use crate::limits::{DAYS_DEFAULT, EMPTY_FINAL_DAYS, MASTER_DAYS_MAX};
 use crate::row::{IssueCode, SourceKind};
 use crate::source::Answer;
 
@@ -30,10 +31,15 @@ struct Left {
 impl Job<'_> {
     /// Fetches everything that is wanted.
     pub(super) fn fetch(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
+        self.renew_calendar(slots)?;
         let wanted = self.wanted();
         for date in &wanted {
             self.day(*date);
         }
+        let is_daily = wanted.len() <= MASTER_DAYS_MAX;
+        let is_end =
+            |date: &&JstDate| Some(*date) == wanted.first() || Some(*date) == wanted.last();
+        self.list_days = wanted.iter().filter(|date| is_daily || is_end(date)).copied().collect();
         let mut left = self.fetch_days(slots, &wanted)?;
         if !self.cancel.is_cancelled() {
             let open = self.days_without_trading(slots, &left.empty);
@@ -50,18 +56,43 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// The days that earlier runs have not fetched, and today.
+    /// The days that are due and that earlier runs have not fetched.
     fn wanted(&mut self) -> Vec<JstDate> {
-        let today = self.today();
-        let is_known = |date: &JstDate| {
-            *date < today && (self.state.fetched.contains(date) || self.state.closed.contains(date))
-        };
-        let all: Vec<JstDate> = weekdays(self.options.from, self.options.to).collect();
-        let count = all.len();
-        let wanted: Vec<JstDate> =
-            all.into_iter().filter(|date| self.options.refetch || !is_known(date)).collect();
-        self.report.days_known = (count - wanted.len()) as u64;
+        let from = self.first_wanted();
+        self.report.from = Some(from);
+        let (mut wanted, mut others, mut known) = (Vec::new(), Vec::new(), 0);
+        for date in weekdays(from, self.options.to) {
+            let is_open = self.calendar.get(&date).copied();
+            let is_done = self.state.fetched.contains(&date)
+                || (is_open.is_none() && self.state.closed.contains(&date));
+            match self.due_days().check(date) {
+                _ if is_done && !self.options.refetch => known += 1,
+                Ok(()) => wanted.push(date),
+                Err(NotDue::Closed) => known += 1,
+                Err(NotDue::AfterLast | NotDue::TooEarly | NotDue::NotCovered) => others.push(date),
+            }
+        }
+        for date in others {
+            self.day(date).outcome = Some(DayOutcome::NotDue);
+        }
+        self.report.days_known = known;
         wanted
+    }
+
+    /// Where the run begins: after the last complete day, earlier where a day before is not complete,
+    /// and not later than the user wants.
+    fn first_wanted(&self) -> JstDate {
+        let to = self.options.to;
+        let after = self.state.complete.last().and_then(JstDate::succ_opt);
+        let short = self.state.incomplete.keys().next().copied();
+        let gap = self.gaps().first().copied();
+        let begins = [self.options.from, after, short, gap].into_iter().flatten().min();
+        let default = || last_weekdays(to, DAYS_DEFAULT).first().copied();
+        match begins {
+            // Nothing is complete yet and nobody has said how far back to look.
+            Some(begins) if self.options.from.is_some() || after.is_some() => begins,
+            _ => [begins, default()].into_iter().flatten().min().unwrap_or(to),
+        }
     }
 
     fn fetch_days(&mut self, slots: &mut Slots, wanted: &[JstDate]) -> Result<Left, UpdateError> {
@@ -79,17 +110,27 @@ impl Job<'_> {
                 break;
             }
             self.watch.progress(Phase::Days, done as u64, of, &date.to_string());
+            if self.due_days().check(*date) == Err(NotDue::NotCovered) {
+                self.day(*date).outcome = Some(DayOutcome::NotDue);
+                continue;
+            }
             if by_issue {
                 match slots.kept_day(place, *date) {
-                    Some(answer) => self.take_day(kind, *date, answer),
+                    Some(answer) => self.take_day(kind, *date, answer, false),
                     None => _ = left.failed.insert(*date),
                 }
                 continue;
             }
-            match slots.day(place, *date) {
-                Ok(answer) if answer.rows.is_empty() => _ = left.empty.insert(*date),
-                Ok(answer) => self.take_day(kind, *date, answer),
+            match self.whole_day(slots, place, *date) {
+                Ok((answer, _)) if answer.rows.is_empty() => _ = left.empty.insert(*date),
+                Ok((answer, is_complete)) => self.take_day(kind, *date, answer, is_complete),
                 Err(NoAnswer::Stopped) => break,
+                Err(NoAnswer::Failed { covered: Some((first, last)), .. })
+                    if !(first..=last).contains(date) =>
+                {
+                    self.cover(first, last);
+                    self.day(*date).outcome = Some(DayOutcome::NotDue);
+                }
                 Err(NoAnswer::Failed { reason, dates_are_hopeless, .. }) => {
                     self.day(*date).reasons.push(reason);
                     match dates_are_hopeless {
@@ -104,15 +145,42 @@ impl Job<'_> {
         Ok(left)
     }
 
-    /// Takes a day that came whole.
-    fn take_day(&mut self, kind: SourceKind, date: JstDate, answer: Answer) {
+    /// Asks for a whole day, and tells whether it is complete. One that is not is not kept on this
+    /// machine, so that it is asked for again.
+    fn whole_day(
+        &mut self,
+        slots: &mut Slots,
+        place: usize,
+        date: JstDate,
+    ) -> Result<(Answer, bool), NoAnswer> {
+        // What was kept by an earlier run may have been short then.
+        for _ in 0..2 {
+            let answer = slots.day(place, date)?;
+            if answer.rows.is_empty() || !self.options.codes.is_empty() {
+                return Ok((answer, false));
+            }
+            if self.is_complete(Some(&mut *slots), date, &answer.rows) {
+                return Ok((answer, true));
+            }
+            if let Err(problem) = slots.forget_day(place, date) {
+                self.note(problem);
+                return Ok((answer, false));
+            }
+            if !answer.cached {
+                return Ok((answer, false));
+            }
+        }
+        slots.day(place, date).map(|answer| (answer, false))
+    }
+
+    /// Takes a day that came in one piece.
+    fn take_day(&mut self, kind: SourceKind, date: JstDate, answer: Answer, is_complete: bool) {
         let Answer { mut rows, .. } = answer;
         let codes = &self.options.codes;
-        if codes.is_empty() {
-            if date < self.today() {
-                self.batch.days.push(date);
-            }
-        } else {
+        if is_complete {
+            self.batch.days.push(date);
+        }
+        if !codes.is_empty() {
             rows.retain(|row| codes.contains(&row.code));
         }
         self.collect(kind, rows);
@@ -159,12 +227,22 @@ impl Job<'_> {
                 day.reasons.push(reason.clone());
                 continue;
             }
-            self.day(date).outcome = Some(DayOutcome::NoData);
-            if answered && last_final.is_some_and(|last| date <= last) {
+            self.day(date).outcome = Some(self.without_rows(date));
+            let is_open = self.calendar.get(&date) == Some(&true);
+            if answered && !is_open && last_final.is_some_and(|last| date <= last) {
                 self.state.closed.insert(date);
             }
         }
         empty.intersection(&traded).copied().collect()
+    }
+
+    /// What a day is of which nobody has a row: without trading, as far as the calendar does not know
+    /// better.
+    pub(super) fn without_rows(&self, date: JstDate) -> DayOutcome {
+        match self.calendar.get(&date) {
+            Some(true) => DayOutcome::Incomplete,
+            Some(false) | None => DayOutcome::NoData,
+        }
     }
 
     /// An issue that surely has a row on every business day, as far as one is known.

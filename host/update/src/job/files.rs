@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use domain::JstDate;
 use domain::market::BarGranularity;
 use marketdata::{BarFile, Period};
 
@@ -16,7 +17,7 @@ impl Job<'_> {
     pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), UpdateError> {
         let files = BarFile::list(folder, BarGranularity::Day)
             .map_err(|error| UpdateError::Files(error.to_string()))?;
-        let (from, to) = (self.options.from, self.options.to);
+        let (from, to) = (self.first_of_files(), self.options.to);
         let files: Vec<BarFile> = files
             .into_iter()
             .filter(|file| file.period.first() <= to && from <= file.period.last())
@@ -46,8 +47,9 @@ impl Job<'_> {
     }
 
     fn read_file(&mut self, file: &BarFile, done: u64, of: u64) -> Result<(), UpdateError> {
+        let from = self.first_of_files();
         let (watch, cancel) = (&mut *self.watch, self.cancel);
-        let read = read_daily_file(file, self.options.from, self.options.to, &mut |progress| {
+        let read = read_daily_file(file, from, self.options.to, &mut |progress| {
             let what = file.period.to_string();
             watch.progress(Phase::Files, done + progress.compressed_bytes, of, &what);
             if cancel.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
@@ -64,14 +66,23 @@ impl Job<'_> {
         self.flush()
     }
 
+    /// The first date that is taken from files: all that they have unless the user wants less.
+    fn first_of_files(&self) -> JstDate {
+        self.options.from.unwrap_or(JstDate::MIN)
+    }
+
     fn take_file(&mut self, found: FileRows) {
         let FileRows { mut rows, dates } = found;
         let codes = &self.options.codes;
-        if codes.is_empty() {
-            let today = self.today();
-            self.batch.days.extend(dates.iter().copied().filter(|date| *date < today));
-        } else {
+        if !codes.is_empty() {
             rows.retain(|row| codes.contains(&row.code));
+        }
+        // The rows are by date.
+        for day in rows.chunk_by(|one, next| one.date == next.date) {
+            let date = day[0].date;
+            if self.options.codes.is_empty() && self.is_complete(None, date, day) {
+                self.batch.days.push(date);
+            }
         }
         for date in dates {
             self.day(date).outcome = Some(DayOutcome::Fetched);
@@ -85,7 +96,7 @@ impl Job<'_> {
         part.reason.get_or_insert_with(|| what.to_owned());
         let first = match file.period {
             Period::Day(date) => date,
-            Period::Month { .. } => file.period.first().max(self.options.from),
+            Period::Month { .. } => file.period.first().max(self.first_of_files()),
         };
         let day = self.day(first);
         day.outcome = Some(DayOutcome::Failed);

@@ -9,6 +9,7 @@ use crate::store::StoreError;
 impl Job<'_> {
     /// Publishes what changed, unless the user wants the run to end.
     pub(super) fn finish(&mut self) -> Result<(), UpdateError> {
+        self.settle()?;
         let is_due = self.is_publication_due();
         if is_due && !self.cancel.is_cancelled() {
             match self.publish_and_split() {
@@ -21,14 +22,14 @@ impl Job<'_> {
             self.save_state()?;
         }
         self.report.ending = self.ending(is_due);
-        Ok(())
+        self.tell_readers()
     }
 
     /// Whether readers have something else than the store.
     fn is_publication_due(&self) -> bool {
-        let has_rows = !self.known.dates.is_empty() || self.report.rows_fetched() > 0;
         let is_published = self.options.data.mother().is_file();
-        has_rows && (self.changed_from.is_some() || !is_published)
+        let has_news = self.changed_from.is_some() || self.calendar_is_new;
+        self.published_range().is_some() && (has_news || !is_published)
     }
 
     fn publish_and_split(&mut self) -> Result<(), UpdateError> {
@@ -73,12 +74,17 @@ impl Job<'_> {
 
     fn ending(&self, publication_was_due: bool) -> Ending {
         let is_open = |day: &DayState| day.outcome.is_none();
-        let is_bad = |day: &DayState| is_open(day) || day.outcome == Some(DayOutcome::Failed);
+        let is_bad = |day: &DayState| {
+            is_open(day) || matches!(day.outcome, Some(DayOutcome::Failed | DayOutcome::Incomplete))
+        };
+        let is_short = self.state.incomplete.keys().any(|date| *date <= self.options.to);
         let is_published = self.report.split.is_some() || !publication_was_due;
         let is_undone = self.cut_short || !is_published || self.days.values().any(is_open);
         if self.cancel.is_cancelled() && is_undone {
             Ending::Interrupted
-        } else if self.report.issues_failed > 0 || self.days.values().any(is_bad) {
+        } else if !self.report.gaps.is_empty() {
+            Ending::Gap
+        } else if is_short || self.report.issues_failed > 0 || self.days.values().any(is_bad) {
             Ending::Incomplete
         } else {
             Ending::Done

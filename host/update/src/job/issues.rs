@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use domain::JstDate;
 
 use super::report::{DayOutcome, Reason};
+use super::rules::NotDue;
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
 use crate::fetch_state::IssuePass;
@@ -16,6 +17,8 @@ enum Issue {
     Done,
     /// No source gave rows and at least one failed.
     Failed(Vec<Reason>),
+    /// Some of the dates are not covered by the subscription, which is known now.
+    NotCovered,
     /// The user wants the run to end.
     Stopped,
 }
@@ -48,16 +51,26 @@ impl Job<'_> {
         let done = self.open_pass(dates);
         let of = codes.len() as u64;
         let (mut failed, mut stopped) = (0_u64, false);
+        let mut dates = dates.clone();
         for (index, code) in codes.iter().enumerate() {
             self.watch.progress(Phase::Issues, index as u64, of, code.as_str());
             if done.contains(code) {
                 continue;
             }
-            match self.fetch_issue(slots, &indices, *code, dates) {
+            let mut fetched = self.fetch_issue(slots, &indices, *code, &dates);
+            if let Issue::NotCovered = fetched {
+                self.leave_out(&mut dates);
+                fetched = self.fetch_issue(slots, &indices, *code, &dates);
+            }
+            match fetched {
                 Issue::Done => self.batch.issues.push(*code),
                 Issue::Failed(reasons) => {
                     failed += 1;
                     self.report.issue_failed(*code, reasons);
+                }
+                Issue::NotCovered => {
+                    failed += 1;
+                    self.report.issue_failed(*code, Vec::new());
                 }
                 Issue::Stopped => stopped = true,
             }
@@ -69,7 +82,17 @@ impl Job<'_> {
         }
         self.watch.progress(Phase::Issues, of, of, "");
         self.flush()?;
-        self.close_pass(dates, failed, &out)
+        self.close_pass(&dates, failed, &out)
+    }
+
+    /// Takes the days away that the subscription does not cover.
+    fn leave_out(&mut self, dates: &mut BTreeSet<JstDate>) {
+        for date in dates.clone() {
+            if self.due_days().check(date) == Err(NotDue::NotCovered) {
+                dates.remove(&date);
+                self.day(date).outcome = Some(DayOutcome::NotDue);
+            }
+        }
     }
 
     /// Remembers what is being fetched, and tells which issues an interrupted run of the same day
@@ -101,10 +124,10 @@ impl Job<'_> {
             self.state.pass = None;
         }
         for date in dates {
-            let is_stored = self.known.dates.binary_search(date).is_ok();
+            let is_stored = self.known.dates.contains_key(date);
             let outcome = match self.day(*date).rows {
                 _ if failed > 0 => DayOutcome::Failed,
-                0 if !is_stored => DayOutcome::NoData,
+                0 if !is_stored => self.without_rows(*date),
                 _ => DayOutcome::FetchedByIssue,
             };
             let reasons = if failed > 0 { out } else { &[] };
@@ -151,6 +174,12 @@ impl Job<'_> {
                     answered |= !is_down;
                 }
                 Err(NoAnswer::Stopped) => return Issue::Stopped,
+                Err(NoAnswer::Failed { covered: Some((first, last)), .. })
+                    if self.covered != Some((first, last)) =>
+                {
+                    self.cover(first, last);
+                    return Issue::NotCovered;
+                }
                 Err(NoAnswer::Failed { reason, is_outage, .. }) => {
                     is_down |= is_outage;
                     reasons.push(reason);

@@ -15,7 +15,7 @@ use crate::price_store::Applied;
 use crate::row::{IssueCode, SourceKind};
 
 /// The version of the report's form.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 const NAME_START: &str = "report-";
 const NAME_END: &str = ".json";
 
@@ -33,6 +33,10 @@ fn as_text_or_null<T: std::fmt::Display, S: Serializer>(
     }
 }
 
+fn as_texts<T: std::fmt::Display, S: Serializer>(values: &[T], to: S) -> Result<S::Ok, S::Error> {
+    to.collect_seq(values.iter().map(ToString::to_string))
+}
+
 /// How a run ended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -40,8 +44,10 @@ pub enum Ending {
     /// Everything that was asked for is stored and published.
     #[default]
     Done,
-    /// Some days or issues could not be fetched; the rest is stored and published.
+    /// Some days or issues could not be fetched, or are not complete; the rest is stored and published.
     Incomplete,
+    /// A business day is missing between published ones, whatever else happened.
+    Gap,
     /// The user ended it; what was stored stays, and the next run goes on from there.
     Interrupted,
     /// The databases or files could not be written.
@@ -78,6 +84,12 @@ pub struct Report {
     pub sources: Vec<SourceReport>,
     /// Each day that was asked for, ascending.
     pub days: Vec<DayReport>,
+    /// Every day that was due, in this run or an earlier one, and is not complete, ascending.
+    pub incomplete: Vec<ShortDayReport>,
+    /// Business days between published ones that are not published themselves, ascending.
+    #[serde(serialize_with = "as_texts")]
+    #[schemars(with = "Vec<String>")]
+    pub gaps: Vec<JstDate>,
     /// Issues of which no source gave anything because all failed.
     pub issues_failed: u64,
     /// The first of these.
@@ -149,6 +161,10 @@ pub struct DayReport {
     pub outcome: DayOutcome,
     /// Rows that were fetched.
     pub rows: u64,
+    /// Rows that it should have; none where that was not looked at or is not known.
+    pub expected: Option<u64>,
+    /// Whether it is complete, so that readers see it.
+    pub complete: bool,
     /// Where they came from, in the order in which sources are asked.
     pub sources: Vec<SourceKind>,
     /// Why sources gave nothing.
@@ -165,10 +181,30 @@ pub enum DayOutcome {
     FetchedByIssue,
     /// No source has data: no trading, or not yet.
     NoData,
+    /// Rows came, or were due, but not enough to make it complete.
+    Incomplete,
+    /// It need not be there yet: today before 16:30, or outside of the subscription.
+    NotDue,
     /// It was not fetched, or not all of it.
     Failed,
     /// The run ended before.
     NotReached,
+}
+
+/// A day that was due and is not complete.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ShortDayReport {
+    /// Trading date (JST), as YYYY-MM-DD.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String", extend("format" = "date"))]
+    pub date: JstDate,
+    /// Rows that are stored of it.
+    pub rows: u64,
+    /// Rows that it should have; none where that is not known.
+    pub expected: Option<u64>,
+    /// Whether it is published all the same, because the user said so.
+    pub published: bool,
 }
 
 /// Why a source gave nothing.

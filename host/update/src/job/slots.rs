@@ -1,6 +1,9 @@
 //! The sources of a run: which can be asked, and which have shown to be of no use.
 
+use std::collections::BTreeSet;
+
 use domain::JstDate;
+use marketdata::calendar_file::CalendarRows;
 
 use super::report::{Reason, Report, SourceState};
 use crate::limits::FAILURES_IN_A_ROW_MAX;
@@ -36,6 +39,8 @@ pub(super) enum NoAnswer {
         dates_are_hopeless: bool,
         /// It may have something, but does not answer now.
         is_outage: bool,
+        /// The first and last date that its subscription covers, where it said so.
+        covered: Option<(JstDate, JstDate)>,
     },
 }
 
@@ -108,6 +113,41 @@ impl Slots {
         self.ask(index, |source| source.day(date))
     }
 
+    /// Forgets what a source keeps of a day; what cannot be forgotten is told.
+    pub(super) fn forget_day(&mut self, index: usize, date: JstDate) -> Result<(), String> {
+        match &mut self.0[index].slot {
+            SourceSlot::Ready(source) => source.forget_day(date),
+            SourceSlot::NotConfigured(..) => Ok(()),
+        }
+    }
+
+    /// The issues that were listed on a date, from the source that has whole days. Such a question
+    /// counts neither for nor against the source.
+    pub(super) fn listed_codes(
+        &mut self,
+        on: JstDate,
+    ) -> Option<Result<Option<BTreeSet<IssueCode>>, SourceError>> {
+        Some(self.lister()?.listed_codes(on))
+    }
+
+    /// The exchange's calendar, from the source that has whole days, as above.
+    pub(super) fn exchange_calendar(
+        &mut self,
+        from: JstDate,
+        to: JstDate,
+    ) -> Option<Result<CalendarRows, SourceError>> {
+        Some(self.lister()?.exchange_calendar(from, to))
+    }
+
+    fn lister(&mut self) -> Option<&mut Box<dyn DailySource>> {
+        let place = self.with_days()?;
+        let slot = &mut self.0[place];
+        match &mut slot.slot {
+            SourceSlot::Ready(source) if slot.given_up.is_none() => Some(source),
+            _ => None,
+        }
+    }
+
     /// Asks for an issue.
     pub(super) fn issue(
         &mut self,
@@ -129,7 +169,8 @@ impl Slots {
     ) -> Result<Answer, NoAnswer> {
         if let Some(reason) = self.out(index) {
             let is_outage = matches!(self.0[index].slot, SourceSlot::Ready(_));
-            return Err(NoAnswer::Failed { reason, dates_are_hopeless: false, is_outage });
+            let covered = None;
+            return Err(NoAnswer::Failed { reason, dates_are_hopeless: false, is_outage, covered });
         }
         let slot = &mut self.0[index];
         let SourceSlot::Ready(source) = &mut slot.slot else { return Err(NoAnswer::Stopped) };
@@ -148,7 +189,8 @@ impl Slots {
             slot.asked -= 1;
             return Err(NoAnswer::Stopped);
         }
-        slot.failed += 1;
+        // What is outside of a subscription is no failure of the source.
+        slot.failed += u64::from(!matches!(error, SourceError::NotCovered { .. }));
         let text = error.to_string();
         tracing::info!(%error, ?reach, "a source gave nothing");
         match reach {
@@ -166,7 +208,12 @@ impl Slots {
         }
         let reason = Reason::new(source, &text);
         let dates_are_hopeless = reach == Reach::Dates;
-        Err(NoAnswer::Failed { reason, dates_are_hopeless, is_outage: !dates_are_hopeless })
+        let covered = match error {
+            SourceError::NotCovered { first, last } => Some((first, last)),
+            _ => None,
+        };
+        let is_outage = !dates_are_hopeless;
+        Err(NoAnswer::Failed { reason, dates_are_hopeless, is_outage, covered })
     }
 
     /// What the sources want to be known.

@@ -1,5 +1,6 @@
 //! Why a source gave nothing that can be used.
 
+use domain::JstDate;
 use http_client::{HttpClient, HttpError};
 
 /// How far a failure reaches.
@@ -25,6 +26,14 @@ pub enum SourceError {
     /// Requests are over for now: a day's allowance is used up, or a session has ended.
     #[error("{0}")]
     Closed(String),
+    /// The subscription does not cover the dates that were asked for.
+    #[error("the subscription covers {first} to {last}")]
+    NotCovered {
+        /// First date that it covers.
+        first: JstDate,
+        /// Last date that it covers.
+        last: JstDate,
+    },
     /// The source says, in an answer of its own form, that it cannot serve this request.
     #[error("{what} (1 tries)")]
     Busy {
@@ -55,7 +64,7 @@ impl SourceError {
             Self::Http(HttpError::Key { .. } | HttpError::TooManyRequests(_)) | Self::Closed(_) => {
                 Reach::Source
             }
-            Self::Http(HttpError::Refused { .. }) => Reach::Dates,
+            Self::Http(HttpError::Refused { .. }) | Self::NotCovered { .. } => Reach::Dates,
             Self::Http(HttpError::Stopped) => Reach::Run,
             Self::Http(_)
             | Self::Busy { .. }

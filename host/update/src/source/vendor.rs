@@ -3,9 +3,14 @@
 
 mod listings;
 
+use std::collections::BTreeSet;
+
 use domain::JstDate;
 use http_client::limits::SHOWN_CHARS;
-use http_client::{HeaderMap, HeaderName, HttpClient, Network, RequestPolicy, Url, secret_header};
+use http_client::{
+    HeaderMap, HeaderName, HttpClient, HttpError, Network, RequestPolicy, Url, secret_header,
+};
+use marketdata::calendar_file::CalendarRows;
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
@@ -24,6 +29,8 @@ pub const VENDOR_URL: &str = "https://api.jquants.com/v2";
 const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 /// The vendor's way to say that a request was right and that there is nothing.
 const NO_DATA: u16 = 210;
+/// The words before the two dates with which the vendor refuses what a subscription does not cover.
+const COVERS: &str = "covers the following dates";
 
 /// The market-data vendor.
 pub struct VendorSource {
@@ -68,7 +75,7 @@ impl VendorSource {
 
     /// Asks for daily prices.
     fn ask(&mut self, asked: Asked, query: &[(&str, String)]) -> Result<Answer, SourceError> {
-        let texts: Vec<RowText> = self.pages("equities/bars/daily", query)?;
+        let texts: Vec<RowText> = self.pages("equities/bars/daily", query).map_err(uncovered)?;
         let mut rows = Vec::with_capacity(texts.len());
         for row in &texts {
             let read = row.read(&self.client);
@@ -129,6 +136,19 @@ impl VendorSource {
             let path = cache.path(date);
             self.note(format!("cannot keep {date} in {}: {error}", path.display()));
         }
+    }
+}
+
+/// What a refusal says of the dates that the subscription covers, where it does; any other error as it
+/// is.
+fn uncovered(error: SourceError) -> SourceError {
+    let SourceError::Http(HttpError::Refused { message, .. }) = &error else { return error };
+    let Some((_, words)) = message.split_once(COVERS) else { return error };
+    let is_digit = |c: char| c.is_ascii_digit() || c == '-';
+    let mut dates = words.split(|c: char| !is_digit(c)).filter_map(date);
+    match (dates.next(), dates.next()) {
+        (Some(first), Some(last)) if first <= last => SourceError::NotCovered { first, last },
+        _ => error,
     }
 }
 
@@ -196,6 +216,26 @@ impl DailySource for VendorSource {
             ("to", compact(to)),
         ];
         self.ask(Asked { code: Some(code), from, to }, &query)
+    }
+
+    fn forget_day(&mut self, date: JstDate) -> Result<(), String> {
+        let Some(cache) = &self.cache else { return Ok(()) };
+        cache
+            .forget(date)
+            .map_err(|error| format!("cannot remove {}: {error}", cache.path(date).display()))
+    }
+
+    fn listed_codes(&mut self, on: JstDate) -> Result<Option<BTreeSet<IssueCode>>, SourceError> {
+        let master = self.listed_issues(on).map_err(uncovered)?;
+        Ok(master.map(|master| master.issues.iter().map(|issue| issue.code.into()).collect()))
+    }
+
+    fn exchange_calendar(
+        &mut self,
+        from: JstDate,
+        to: JstDate,
+    ) -> Result<CalendarRows, SourceError> {
+        self.calendar(from, to)
     }
 
     fn take_notes(&mut self) -> Vec<String> {

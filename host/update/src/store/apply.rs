@@ -1,9 +1,11 @@
 //! Rows into the job's own database.
 
+use std::collections::BTreeSet;
+
 use domain::JstDate;
 use duckdb::Connection;
 use duckdb::arrow::array::RecordBatch;
-use pricestore::sql::{insert, quoted};
+use pricestore::sql::{column, insert, quoted};
 
 use super::columns::columns;
 use super::error::StoreError;
@@ -19,7 +21,7 @@ const COMPARED: [&str; 7] =
     ["open", "high", "low", "close", "volume", "turnover", "adjustment_factor"];
 
 /// Inserts or replaces rows and notes the state of fetching, all in one transaction. Rows with the
-/// values that are stored already are left alone.
+/// values that are stored already are left alone. Without a state the days of the rows are complete.
 pub(super) fn commit(
     connection: &Connection,
     parts: &[&[DailyRow]],
@@ -30,14 +32,19 @@ pub(super) fn commit(
     let transaction = connection.unchecked_transaction().map_err(failed)?;
     let applied: Result<Vec<_>, _> = parts.iter().map(|rows| apply(&transaction, rows)).collect();
     let applied = applied?;
-    if applied.iter().any(|part| part.inserted + part.changed > 0) {
-        // A new state of the rows.
+    let noting = |error| StoreError::database("note what was fetched")(error);
+    let before = fetch_tables::read(&transaction).map_err(noting)?;
+    let changed: BTreeSet<JstDate> = applied.iter().flat_map(|part| &part.dates).copied().collect();
+    match state {
+        Some(state) => fetch_tables::write(&transaction, state).map_err(noting)?,
+        None => fetch_tables::publish_days(&transaction, &changed).map_err(noting)?,
+    }
+    let state = fetch_tables::read(&transaction).map_err(noting)?;
+    let same_days = (&state.complete, &state.forced) == (&before.complete, &before.forced);
+    if !same_days || changed.iter().any(|date| state.is_publishable(*date)) {
+        // A new state of what readers may see.
         let next = "UPDATE work.state SET generation = generation + 1";
         transaction.execute_batch(next).map_err(failed)?;
-    }
-    if let Some(state) = state {
-        fetch_tables::write(&transaction, state)
-            .map_err(StoreError::database("note what was fetched"))?;
     }
     transaction.commit().map_err(failed)?;
     Ok(applied)
@@ -57,7 +64,8 @@ fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applied, StoreErr
         // New days or new issues: there is nothing to compare with.
         bring_in(connection, "work.daily", &received).map_err(failed)?;
         let inserted = rows.len() as u64;
-        return Ok(Applied { inserted, first_changed: Some(extent.dates.0), ..Applied::default() });
+        let dates = rows.iter().map(|row| row.date).collect();
+        return Ok(Applied { inserted, dates, ..Applied::default() });
     }
     let outcome = compare(connection, &received, &old).and_then(|applied| {
         if applied.inserted + applied.changed > 0 {
@@ -177,17 +185,17 @@ fn compare(
              WHERE old.code IS NULL OR NOT ({})",
         same.join(" AND ")
     ))?;
+    let dates: Vec<String> = column(connection, "SELECT DISTINCT date::VARCHAR FROM temp.judged")?;
+    let dates = dates.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
+    let dates = dates.collect::<duckdb::Result<BTreeSet<JstDate>>>()?;
     connection.query_row(
-        "SELECT count(*) FILTER (NOT known), count(*) FILTER (known), min(date)::VARCHAR,
+        "SELECT count(*) FILTER (NOT known), count(*) FILTER (known),
              (SELECT count(*) FROM temp.incoming) FROM temp.judged",
         [],
         |row| {
-            let (inserted, changed, all): (u64, u64, u64) = (row.get(0)?, row.get(1)?, row.get(3)?);
-            let first: Option<String> = row.get(2)?;
-            let first = first.map(|first| first.parse()).transpose();
-            let first_changed = first.map_err(|_| duckdb::Error::InvalidQuery)?;
+            let (inserted, changed, all): (u64, u64, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
             let unchanged = all - inserted - changed;
-            Ok(Applied { inserted, changed, unchanged, first_changed })
+            Ok(Applied { inserted, changed, unchanged, dates })
         },
     )
 }

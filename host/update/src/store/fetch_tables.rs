@@ -1,11 +1,11 @@
 //! What earlier runs have fetched, in the job's own database, so that it changes with the rows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 
 use domain::JstDate;
-use duckdb::arrow::array::{ArrayRef, BooleanArray, Date32Array, StringArray};
+use duckdb::arrow::array::{ArrayRef, BooleanArray, Date32Array, StringArray, UInt64Array};
 use duckdb::types::Value;
 use duckdb::{Connection, params};
 use pricestore::sql::{column, insert, rows};
@@ -23,6 +23,17 @@ const TABLES: &str = "
     CREATE TABLE work.fetch_state (unpublished_from DATE, all_split BOOLEAN, pass_made DATE);
     INSERT INTO work.fetch_state VALUES (NULL, false, NULL);";
 
+/// `published_day` has a row for each day that readers may see, `incomplete_day` for each that was due
+/// and is not complete. What a database without them holds was published, so it stays so.
+const DAYS: &str = "
+    CREATE TABLE work.published_day (date DATE, is_complete BOOLEAN);
+    INSERT INTO work.published_day SELECT DISTINCT date, true FROM work.daily;
+    CREATE TABLE work.incomplete_day (date DATE, expected UBIGINT);";
+
+/// The days that have rows which readers must not see.
+const HIDDEN: &str = "SELECT date::VARCHAR FROM (SELECT DISTINCT date FROM work.daily
+    EXCEPT SELECT date FROM work.published_day) ORDER BY 1";
+
 /// Makes the tables where the database does not have them, with what the file of an earlier version
 /// says; tells why that could not be used. The file goes once it is taken over.
 pub(super) fn prepare(
@@ -30,11 +41,13 @@ pub(super) fn prepare(
     old_file: &Path,
 ) -> Result<Option<String>, StoreError> {
     let failed = |error| StoreError::database("prepare for what is fetched")(error);
-    let exists = "SELECT count(*) FROM duckdb_tables()
-        WHERE database_name = 'work' AND table_name = 'fetch_state'";
-    let exists: i64 = connection.query_row(exists, [], |row| row.get(0)).map_err(failed)?;
+    if !has_table(connection, "published_day").map_err(failed)? {
+        let transaction = connection.unchecked_transaction().map_err(failed)?;
+        transaction.execute_batch(DAYS).map_err(failed)?;
+        transaction.commit().map_err(failed)?;
+    }
     let mut note = None;
-    if exists == 0 {
+    if !has_table(connection, "fetch_state").map_err(failed)? {
         let state = old_state::read(old_file).unwrap_or_else(|what| {
             let file = old_file.display();
             note = Some(format!("{file} is not used: {what}; days are fetched anew"));
@@ -44,7 +57,10 @@ pub(super) fn prepare(
         // Rolled back when it is dropped.
         let transaction = connection.unchecked_transaction().map_err(failed)?;
         transaction.execute_batch(TABLES).map_err(failed)?;
-        write(&transaction, &state.unwrap_or_default()).map_err(failed)?;
+        let days = read(&transaction).map_err(failed)?;
+        let FetchState { complete, forced, incomplete, .. } = days;
+        let state = FetchState { complete, forced, incomplete, ..state.unwrap_or_default() };
+        write(&transaction, &state).map_err(failed)?;
         transaction.commit().map_err(failed)?;
     } else if old_file.exists() {
         // An earlier version ran meanwhile and may have left rows that are not published.
@@ -58,11 +74,42 @@ pub(super) fn prepare(
     Ok(note)
 }
 
+/// Whether the job's own database has a table.
+fn has_table(connection: &Connection, name: &str) -> duckdb::Result<bool> {
+    let exists = "SELECT count(*) > 0 FROM duckdb_tables()
+        WHERE database_name = 'work' AND table_name = ?";
+    connection.query_row(exists, [name], |row| row.get(0))
+}
+
+/// The rows that readers may see, as what follows FROM.
+pub(super) fn visible(connection: &Connection) -> duckdb::Result<String> {
+    let hidden: Vec<String> = column(connection, HIDDEN)?;
+    let hidden: Vec<String> = hidden.iter().map(|date| format!("DATE '{date}'")).collect();
+    Ok(match hidden.is_empty() {
+        true => "work.daily".to_owned(),
+        false => format!("(FROM work.daily WHERE date NOT IN ({}))", hidden.join(", ")),
+    })
+}
+
+/// Lets readers see days, which are complete, inside of the transaction that the connection is in.
+pub(super) fn publish_days(
+    connection: &Connection,
+    dates: &BTreeSet<JstDate>,
+) -> duckdb::Result<()> {
+    let mut state = read(connection)?;
+    state.complete.extend(dates);
+    write(connection, &state)
+}
+
 /// What is noted.
 pub(super) fn read(connection: &Connection) -> duckdb::Result<FetchState> {
     let days = |has_trading: bool| {
         let days = "SELECT date FROM work.fetched_day WHERE has_trading = ";
         dates(connection, &format!("{days}{has_trading}"))
+    };
+    let published = |is_complete: bool| {
+        let days = "SELECT date FROM work.published_day WHERE is_complete = ";
+        dates(connection, &format!("{days}{is_complete}"))
     };
     let state = "SELECT unpublished_from, all_split, pass_made FROM work.fetch_state";
     let (unpublished_from, split, made): (Value, bool, Value) =
@@ -76,10 +123,23 @@ pub(super) fn read(connection: &Connection) -> duckdb::Result<FetchState> {
     Ok(FetchState {
         fetched: days(true)?,
         closed: days(false)?,
+        complete: published(true)?,
+        forced: published(false)?,
+        incomplete: incomplete(connection)?,
         unpublished_from: date(&unpublished_from)?,
         split,
         pass: pass.transpose()?,
     })
+}
+
+fn incomplete(connection: &Connection) -> duckdb::Result<BTreeMap<JstDate, u64>> {
+    let mut days = connection.prepare("SELECT date, expected FROM work.incomplete_day")?;
+    let days = days.query_map([], |row| Ok((row.get::<_, Value>(0)?, row.get(1)?)))?;
+    let days = days.map(|day| {
+        let (found, expected) = day?;
+        Ok((date(&found)?.ok_or(duckdb::Error::InvalidQuery)?, expected))
+    });
+    days.collect()
 }
 
 fn dates(connection: &Connection, sql: &str) -> duckdb::Result<BTreeSet<JstDate>> {
@@ -101,14 +161,16 @@ fn date(value: &Value) -> duckdb::Result<Option<JstDate>> {
 /// Notes all of it, inside of the transaction that the connection is in.
 pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Result<()> {
     connection.execute_batch(
-        "DELETE FROM work.fetched_day; DELETE FROM work.pass_date; DELETE FROM work.pass_code",
+        "DELETE FROM work.fetched_day; DELETE FROM work.published_day;
+         DELETE FROM work.incomplete_day; DELETE FROM work.pass_date; DELETE FROM work.pass_code",
     )?;
-    let days = [(&state.fetched, true), (&state.closed, false)];
-    let days =
-        days.into_iter().flat_map(|(days, traded)| days.iter().map(move |day| (day, traded)));
-    let (days, traded): (Vec<&JstDate>, Vec<bool>) = days.unzip();
-    let traded: ArrayRef = Arc::new(BooleanArray::from(traded));
-    put(connection, "work.fetched_day", vec![("date", column_of(days)), ("has_trading", traded)])?;
+    let days = told_apart(&state.fetched, &state.closed, "has_trading");
+    put(connection, "work.fetched_day", days)?;
+    let days = told_apart(&state.complete, &state.forced, "is_complete");
+    put(connection, "work.published_day", days)?;
+    let expected: ArrayRef = Arc::new(state.incomplete.values().copied().collect::<UInt64Array>());
+    let days = vec![("date", column_of(state.incomplete.keys())), ("expected", expected)];
+    put(connection, "work.incomplete_day", days)?;
     if let Some(pass) = &state.pass {
         put(connection, "work.pass_date", vec![("date", column_of(&pass.dates))])?;
         let codes = pass.codes.iter().map(|code| Some(code.as_str()));
@@ -122,6 +184,18 @@ pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Resu
     let update = "UPDATE work.fetch_state SET unpublished_from = ?, all_split = ?, pass_made = ?";
     let values = params![value(state.unpublished_from), state.split, value(made)];
     connection.execute(update, values).map(drop)
+}
+
+/// The columns of two sets of dates in one table.
+fn told_apart<'a>(
+    yes: &BTreeSet<JstDate>,
+    no: &BTreeSet<JstDate>,
+    name: &'a str,
+) -> Vec<(&'a str, ArrayRef)> {
+    let days = [(yes, true), (no, false)];
+    let days = days.into_iter().flat_map(|(days, said)| days.iter().map(move |day| (day, said)));
+    let (days, said): (Vec<&JstDate>, Vec<bool>) = days.unzip();
+    vec![("date", column_of(days)), (name, Arc::new(BooleanArray::from(said)))]
 }
 
 fn column_of<'a>(dates: impl IntoIterator<Item = &'a JstDate>) -> ArrayRef {

@@ -74,6 +74,7 @@ pub(super) fn read(path: &Path) -> Result<Option<FetchState>, String> {
         unpublished_from: text.unpublished_from.as_ref().map(date).transpose()?,
         split: text.split,
         pass: pass.transpose()?,
+        ..FetchState::default()
     }))
 }
 
@@ -102,6 +103,7 @@ mod tests {
                 dates: dates(&["2026-01-07"]),
                 codes: ["7203", "130A", "25935"].map(|code| code.parse().unwrap()).into(),
             }),
+            ..FetchState::default()
         };
         assert_eq!(read(&path), Ok(Some(expected)));
     }

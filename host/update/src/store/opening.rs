@@ -12,7 +12,9 @@ use super::durable::{clear, put_in_place, remove, sync_folder};
 use super::error::StoreError;
 use super::limits::ENGINE_MEMORY;
 use super::paths::{StorePaths, log_of, unfinished};
-use super::schema::{COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code, names};
+use super::schema::{
+    CALENDAR, COLUMNS, COLUMNS_NEEDED, NOTES, definitions, digest, is_stored_code, names,
+};
 
 /// Where the job's own database came from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -170,7 +172,8 @@ fn make(paths: &StorePaths) -> Result<bool, StoreError> {
     let connection = connect(paths)?;
     let failed = |error| StoreError::database("make the job's own database")(error);
     let create = format!(
-        "ATTACH {} AS work; USE work; CREATE TABLE daily ({}); {NOTES} USE memory",
+        "ATTACH {} AS work; USE work; CREATE TABLE daily ({}); CREATE TABLE {CALENDAR}; {NOTES}
+         USE memory",
         quoted_path(&aside),
         definitions()
     );
@@ -210,8 +213,17 @@ fn copy_published(connection: &Connection, mother: &Path) -> Result<bool, StoreE
             return Err(unusable(format!("`{}` in it is no code", code.escape_debug())));
         }
     }
+    let has_calendar = "SELECT count(*) = 2 FROM duckdb_columns() WHERE database_name = 'published'
+        AND table_name = 'calendar' AND ((column_name = 'date' AND data_type = 'DATE')
+          OR (column_name = 'is_open' AND data_type = 'BOOLEAN'))";
+    let has_calendar: bool =
+        connection.query_row(has_calendar, [], |row| row.get(0)).map_err(failed)?;
+    let calendar = match has_calendar {
+        true => "INSERT INTO work.calendar SELECT date, is_open FROM published.calendar;",
+        false => "",
+    };
     let copy = format!(
-        "INSERT INTO work.daily ({}) SELECT {} FROM published.daily; DETACH published",
+        "INSERT INTO work.daily ({}) SELECT {} FROM published.daily; {calendar} DETACH published",
         names(),
         values.join(", ")
     );

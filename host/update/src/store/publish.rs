@@ -10,8 +10,10 @@ use pricestore::Published;
 use pricestore::STORAGE_VERSION;
 use pricestore::sql::quoted_path;
 
+use super::calendar;
 use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
+use super::fetch_tables;
 use super::paths::{StorePaths, unfinished};
 use super::schema::{ADJUSTED, names};
 use crate::price_store::StoreProgress;
@@ -57,17 +59,22 @@ fn step(progress: &mut StoreProgress<'_>, done: u64, what: &'static str) -> Resu
 fn write(connection: &Connection, aside: &Path, paths: &StorePaths) -> Result<u64, StoreError> {
     let failed = |error| StoreError::database("write the combined database")(error);
     clear(aside)?;
-    let state = "SELECT generation, (SELECT count(*) FROM work.daily) FROM work.state";
+    let visible = fetch_tables::visible(connection).map_err(failed)?;
+    let state = format!("SELECT generation, (SELECT count(*) FROM {visible}) FROM work.state");
     let (generation, rows): (u64, u64) =
-        connection.query_row(state, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
+        connection.query_row(&state, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
     if rows == 0 {
         return Err(StoreError::Empty(paths.data().path().to_owned()));
     }
+    let calendar = match calendar::is_known(connection).map_err(failed)? {
+        true => "CREATE TABLE aside.calendar AS FROM work.calendar ORDER BY date;",
+        false => "",
+    };
     let write = format!(
         "CHECKPOINT work;
          ATTACH {} AS aside (STORAGE_VERSION '{STORAGE_VERSION}', RECOVERY_MODE no_wal_writes);
-         CREATE TABLE aside.daily AS SELECT {} FROM work.daily ORDER BY code, date;
-         USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
+         CREATE TABLE aside.daily AS SELECT {} FROM {visible} ORDER BY code, date;
+         {calendar} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
         quoted_path(aside),
         names()
     );
@@ -128,11 +135,17 @@ fn standing(connection: &Connection, paths: &StorePaths) -> Result<Option<Publis
         return Ok(None);
     }
     let failed = |error| StoreError::database("look up what was published")(error);
-    let counts = "SELECT count(DISTINCT date), count(DISTINCT code), min(date)::VARCHAR,
-        max(date)::VARCHAR FROM work.daily";
+    let visible = fetch_tables::visible(connection).map_err(failed)?;
+    let counts = format!(
+        "WITH seen AS (SELECT date, code FROM {visible}),
+           ends AS (SELECT min(date) AS first, max(date) AS last FROM seen)
+         SELECT (SELECT count(*) FROM (SELECT date FROM seen UNION SELECT date FROM work.calendar, ends
+             WHERE is_open AND date BETWEEN first AND last)),
+           (SELECT count(DISTINCT code) FROM seen), first::VARCHAR, last::VARCHAR FROM ends"
+    );
     type Counts = (usize, usize, Option<String>, Option<String>);
     let (days, codes, first, last): Counts = connection
-        .query_row(counts, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
+        .query_row(&counts, [], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?)))
         .map_err(failed)?;
     let day = |text: Option<String>| text.and_then(|text| text.parse().ok());
     let (Some(first), Some(last)) = (day(first), day(last)) else { return Ok(None) };

@@ -64,6 +64,10 @@ pub(super) const NOTES: &str = "
     INSERT INTO state VALUES (1, NULL, NULL, NULL);
     CREATE TABLE issue_file (code VARCHAR, rows UBIGINT, digest UBIGINT, bytes UBIGINT);";
 
+/// The exchange's calendar, in a table of its own beside the rows; a combined database without it has
+/// the business days that its rows have.
+pub(super) const CALENDAR: &str = "calendar (date DATE, is_open BOOLEAN)";
+
 /// Whether a text is a code as it is stored, in the one spelling.
 pub(super) fn is_stored_code(text: &str) -> bool {
     text.parse::<IssueCode>().is_ok_and(|code| code.as_str() == text)

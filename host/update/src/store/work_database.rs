@@ -1,12 +1,13 @@
 //! The one writer of a data directory.
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::fs;
 
 use domain::JstDate;
 use duckdb::Connection;
 use pricestore::sql::column;
-use pricestore::{DataDir, Published};
+use pricestore::{DataDir, Published, SourceRows};
 
 use super::durable::remove_unfinished;
 use super::error::StoreError;
@@ -14,9 +15,9 @@ use super::lock::JobLock;
 use super::opening::{self, Opening};
 use super::paths::StorePaths;
 use super::split::Removals;
-use super::{apply, fetch_tables, publish, split};
+use super::{apply, calendar, fetch_tables, publish, split};
 use crate::fetch_state::FetchState;
-use crate::price_store::{Applied, Known, PriceStore, Split, StoreProgress};
+use crate::price_store::{Applied, Known, OpenDays, PriceStore, Split, StoreProgress};
 use crate::row::{DailyRow, IssueCode};
 
 /// The one writer of a data directory; others are refused as long as it lives.
@@ -58,6 +59,7 @@ impl WorkDatabase {
         let (connection, opening) = opening::open(&paths)?;
         tracing::debug!(folder = %data.path().display(), "the data directory is taken");
         tracing::info!(%opening, "the data directory is open");
+        calendar::prepare(&connection)?;
         let note = fetch_tables::prepare(&connection, &paths.old_state())?;
         Ok(Self { connection, paths, opening, note, removals: Removals::Few, _lock: lock })
     }
@@ -75,7 +77,8 @@ impl WorkDatabase {
         &self.opening
     }
 
-    /// Inserts or replaces rows in one transaction, and leaves what was fetched as it is noted.
+    /// Inserts or replaces rows of days that are complete with them, in one transaction, and leaves
+    /// what was fetched as it is noted.
     ///
     /// # Errors
     /// When a row cannot be stored; then none is.
@@ -107,18 +110,44 @@ impl PriceStore for WorkDatabase {
         let failed = |error| StoreError::database("list what is stored")(error);
         let codes = "SELECT DISTINCT code FROM work.daily ORDER BY 1";
         let codes: Vec<String> = column(&self.connection, codes).map_err(failed)?;
-        let dates = "SELECT DISTINCT date::VARCHAR FROM work.daily ORDER BY 1";
-        let dates: Vec<String> = column(&self.connection, dates).map_err(failed)?;
+        let dates = "SELECT date::VARCHAR, count(*) FROM work.daily GROUP BY date";
+        let mut dates = self.connection.prepare(dates).map_err(failed)?;
+        let dates = dates.query_map([], |row| Ok((row.get(0)?, row.get(1)?))).map_err(failed)?;
+        let dates: Vec<(String, u64)> = dates.collect::<Result<_, _>>().map_err(failed)?;
         let foreign = |what: &str| StoreError::Unusable {
             path: self.paths.work_database(),
             what: format!("`{}` in it is no code or date", what.escape_debug()),
         };
         let codes = codes.iter().map(|code| code.parse::<IssueCode>().map_err(|_| foreign(code)));
-        let dates = dates.iter().map(|date| date.parse::<JstDate>().map_err(|_| foreign(date)));
+        let dates = dates.iter().map(|(date, rows)| {
+            let day = date.parse::<JstDate>().map_err(|_| foreign(date))?;
+            Ok::<_, StoreError>((day, *rows))
+        });
         Ok(Known {
             codes: codes.collect::<Result<_, _>>()?,
             dates: dates.collect::<Result<_, _>>()?,
         })
+    }
+
+    fn codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError> {
+        let failed = |error| StoreError::database("list the issues of a day")(error);
+        let codes = format!("SELECT code FROM work.daily WHERE date = DATE '{date}'");
+        let codes: Vec<String> = column(&self.connection, &codes).map_err(failed)?;
+        let codes = codes.iter().map(|code| {
+            code.parse().map_err(|_| StoreError::Unusable {
+                path: self.paths.work_database(),
+                what: format!("`{}` in it is no code", code.escape_debug()),
+            })
+        });
+        codes.collect()
+    }
+
+    fn open_days(&mut self) -> Result<OpenDays, StoreError> {
+        calendar::read(&self.connection).map_err(StoreError::database("look up the calendar"))
+    }
+
+    fn store_open_days(&mut self, days: &OpenDays) -> Result<(), StoreError> {
+        calendar::write(&self.connection, days).map_err(StoreError::database("store the calendar"))
     }
 
     fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError> {
@@ -137,6 +166,21 @@ impl PriceStore for WorkDatabase {
 
     fn publish(&mut self, progress: &mut StoreProgress<'_>) -> Result<Published, StoreError> {
         publish::publish(&self.connection, &self.paths, progress)
+    }
+
+    fn sources(&mut self) -> Result<Vec<SourceRows>, StoreError> {
+        let failed = |error| StoreError::database("list the sources")(error);
+        let visible = fetch_tables::visible(&self.connection).map_err(failed)?;
+        let rows = format!(
+            "SELECT coalesce(source, ''), count(*), min(date)::VARCHAR, max(date)::VARCHAR
+               FROM {visible} GROUP BY 1 ORDER BY 1"
+        );
+        let mut rows = self.connection.prepare(&rows).map_err(failed)?;
+        let rows = rows.query_map([], |row| {
+            let (name, rows) = (row.get(0)?, row.get(1)?);
+            Ok(SourceRows { name, rows, first: row.get(2)?, last: row.get(3)? })
+        });
+        rows.map_err(failed)?.collect::<Result<_, _>>().map_err(failed)
     }
 
     fn split_to_individual(

@@ -2,7 +2,7 @@
 
 use http_client::HttpError;
 use update::source::SourceError;
-use update::{DayOutcome, Ending, SourceKind, SourceSlot, SourceState};
+use update::{DayOutcome, Ending, SourceKind, SourceSlot, SourceState, last_weekdays};
 
 use crate::fixture::{
     Fixture, ScriptedSource, code, date, every_day, every_issue, failing, nothing, row,
@@ -10,11 +10,12 @@ use crate::fixture::{
 
 const CODES: &[&str] = &["1301", "7203"];
 
-/// A fixture whose store has the two issues on 2026-01-05.
+/// A fixture whose store has the two issues on the weekday before the days that are looked at.
 fn fixture(days: u32) -> Fixture {
     let mut fixture = Fixture::new(days);
+    let before = last_weekdays(date("2026-01-09"), days + 1)[0];
     for text in CODES {
-        let row = row(date("2026-01-05"), code(text), SourceKind::Files);
+        let row = row(before, code(text), SourceKind::Files);
         fixture.store.rows.insert((row.date, row.code), row);
     }
     fixture
@@ -51,7 +52,7 @@ fn failed_days_come_issue_by_issue_and_whole_days_are_left_alone() {
     assert_eq!((report.ending, report.rows_fetched()), (Ending::Done, 9));
     assert_eq!(report.days[1].outcome, DayOutcome::FetchedByIssue);
     assert_eq!(report.days[1].reasons[0].reason, "no route (3 tries)");
-    // It did not come whole, so the next run asks for it again.
+    // It did not come whole, so a run that looks so far back asks for it again.
     fixture
         .run(vec![
             ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing())
@@ -59,7 +60,7 @@ fn failed_days_come_issue_by_issue_and_whole_days_are_left_alone() {
                 .slot(),
         ])
         .unwrap();
-    assert_eq!(fixture.take_asked(), ["vendor 2026-01-08", "vendor 2026-01-09"]);
+    assert_eq!(fixture.take_asked(), ["vendor 2026-01-08"]);
 }
 
 #[test]
@@ -89,7 +90,8 @@ fn the_first_source_with_rows_is_used_for_an_issue_and_none_is_mixed() {
         stored[2..],
         ["2026-01-08 7203 public", "2026-01-09 1301 web_broker", "2026-01-09 7203 public"]
     );
-    assert_eq!(report.ending, Ending::Done);
+    // The first day has one of two rows, and the second one is published.
+    assert_eq!((report.ending, &*report.gaps), (Ending::Gap, &[date("2026-01-08")][..]));
     let states: Vec<_> = report.sources.iter().map(|part| (part.source, part.state)).collect();
     assert_eq!(
         states,
@@ -129,8 +131,8 @@ fn a_day_without_data_anywhere_is_a_holiday_and_not_asked_for_again() {
     let report = fixture.run(sources(&fixture)).unwrap();
     let asked = fixture.take_asked();
     // The young one may still get data.
-    assert_eq!(asked[..2], ["vendor 2026-01-08", "vendor 2026-01-09"]);
-    assert_eq!(report.days_known, 8);
+    assert_eq!(asked[..2], ["vendor 2026-01-08", "vendor 7203 2026-01-08..2026-01-08"]);
+    assert_eq!(report.days_known, 9);
 }
 
 #[test]
@@ -198,7 +200,7 @@ fn a_source_that_fails_again_and_again_is_given_up() {
 }
 
 #[test]
-fn dates_outside_of_a_subscription_go_to_the_other_sources_only() {
+fn dates_that_the_vendor_refuses_go_to_the_other_sources_only() {
     let mut fixture = fixture(4);
     let window = || -> SourceError {
         HttpError::Refused { status: 400, message: "Your subscription".to_owned() }.into()
@@ -241,7 +243,7 @@ fn an_issue_that_all_sources_fail_for_is_named() {
     assert_eq!((report.ending, report.issues_failed), (Ending::Incomplete, 1));
     let issue = &report.issues[0];
     assert_eq!((issue.code, issue.reasons.len()), (code("7203"), 2));
-    // What came is stored and published all the same.
+    // What came is stored; published is the day before.
     assert_eq!((fixture.store.published, fixture.stored().len()), (1, 3));
     // The next run of the day asks for what is missing only.
     fixture.take_asked();

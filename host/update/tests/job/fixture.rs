@@ -8,12 +8,12 @@ use std::rc::Rc;
 
 use domain::{JstDate, Money, Price, TsNanos};
 use http_client::{CancellationToken, HttpError};
-use pricestore::{DataDir, Published};
+use pricestore::{DataDir, Published, SourceRows};
 use update::source::{Answer, DailySource, SourceError};
 use update::store::StoreError;
 use update::{
-    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, Phase, PriceStore,
-    Report, SourceKind, SourceSlot, Split, StoreProgress, UpdateError, last_weekdays,
+    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, OpenDays, Phase,
+    PriceStore, Report, SourceKind, SourceSlot, Split, StoreProgress, UpdateError, last_weekdays,
     update_from_sources,
 };
 
@@ -51,8 +51,10 @@ pub(crate) struct MemoryStore {
     pub(crate) applied: Vec<usize>,
     /// The published file.
     mother: PathBuf,
-    /// What was fetched.
-    state: FetchState,
+    /// What was fetched; before anything was, all rows are of complete days.
+    pub(crate) state: Option<FetchState>,
+    /// The exchange's calendar.
+    pub(crate) open_days: OpenDays,
     /// The next publication fails.
     pub(crate) cannot_publish: bool,
 }
@@ -70,8 +72,7 @@ impl MemoryStore {
                 }
                 Some(_) => applied.changed += 1,
             }
-            let first = applied.first_changed.unwrap_or(row.date);
-            applied.first_changed = Some(first.min(row.date));
+            applied.dates.insert(row.date);
         }
         applied
     }
@@ -79,13 +80,34 @@ impl MemoryStore {
 
 impl PriceStore for MemoryStore {
     fn known(&mut self) -> Result<Known, StoreError> {
-        let dates: BTreeSet<_> = self.rows.keys().map(|(date, _)| *date).collect();
+        let mut dates = BTreeMap::new();
+        self.rows.keys().for_each(|(date, _)| *dates.entry(*date).or_default() += 1);
         let codes: BTreeSet<_> = self.rows.keys().map(|(_, code)| *code).collect();
-        Ok(Known { codes: codes.into_iter().collect(), dates: dates.into_iter().collect() })
+        Ok(Known { codes: codes.into_iter().collect(), dates })
+    }
+
+    fn codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError> {
+        let of_day = self.rows.keys().filter(|(of, _)| *of == date);
+        Ok(of_day.map(|(_, code)| *code).collect())
+    }
+
+    fn open_days(&mut self) -> Result<OpenDays, StoreError> {
+        Ok(self.open_days.clone())
+    }
+
+    fn store_open_days(&mut self, days: &OpenDays) -> Result<(), StoreError> {
+        self.open_days.clone_from(days);
+        Ok(())
+    }
+
+    fn sources(&mut self) -> Result<Vec<SourceRows>, StoreError> {
+        Ok(Vec::new())
     }
 
     fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError> {
-        Ok((self.state.clone(), None))
+        let complete = self.rows.keys().map(|(date, _)| *date).collect();
+        let begun = FetchState { complete, ..FetchState::default() };
+        Ok((self.state.clone().unwrap_or(begun), None))
     }
 
     fn commit(
@@ -94,7 +116,7 @@ impl PriceStore for MemoryStore {
         state: &FetchState,
     ) -> Result<Vec<Applied>, StoreError> {
         let applied = parts.iter().map(|rows| self.apply(rows)).collect();
-        self.state = state.clone();
+        self.state = Some(state.clone());
         Ok(applied)
     }
 
@@ -109,7 +131,8 @@ impl PriceStore for MemoryStore {
         std::fs::write(&self.mother, "").unwrap();
         self.published += 1;
         let known = self.known()?;
-        let range = (known.dates[0], *known.dates.last().unwrap());
+        let ends = (known.dates.first_key_value(), known.dates.last_key_value());
+        let range = (*ends.0.unwrap().0, *ends.1.unwrap().0);
         let (days, codes) = (known.dates.len(), known.codes.len());
         Ok(Published { number: self.published, days, codes, range })
     }
@@ -246,10 +269,18 @@ impl Fixture {
         let folder = tempfile::tempdir().unwrap();
         let data = DataDir::new(folder.path());
         let today = date("2026-01-09");
-        let from = last_weekdays(today, days)[0];
+        let from = Some(last_weekdays(today, days)[0]);
         let now = TsNanos::from_jst(today, 17 * 3_600 * 1_000_000_000).unwrap();
         let store = MemoryStore { mother: data.mother(), ..MemoryStore::default() };
-        let options = JobOptions { data, now, from, to: today, codes: Vec::new(), refetch: false };
+        let options = JobOptions {
+            data,
+            now,
+            from,
+            to: today,
+            codes: Vec::new(),
+            refetch: false,
+            publish_incomplete: false,
+        };
         Self {
             folder,
             store,
@@ -264,7 +295,7 @@ impl Fixture {
     pub(crate) fn sleep_until(&mut self, today: &str, days: u32) {
         let today = date(today);
         self.options.now = TsNanos::from_jst(today, 17 * 3_600 * 1_000_000_000).unwrap();
-        (self.options.from, self.options.to) = (last_weekdays(today, days)[0], today);
+        (self.options.from, self.options.to) = (Some(last_weekdays(today, days)[0]), today);
     }
 
     pub(crate) fn run(&mut self, sources: Vec<SourceSlot>) -> Result<Report, UpdateError> {

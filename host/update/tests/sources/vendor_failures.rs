@@ -28,9 +28,8 @@ fn status(status: u16, message: &str) -> Mock {
 
 #[test]
 fn refusals_are_shown_in_the_vendors_words_and_not_repeated() {
-    let window = "Your subscription covers the following dates: 2023-11-21 ~ 2025-11-21.";
     for (code, message, reach) in [
-        (400, window, Reach::Dates),
+        (400, "This date cannot be had.", Reach::Dates),
         (401, "Unauthorized", Reach::Source),
         (403, "This API is not available on your subscription.", Reach::Source),
         (404, "Not Found", Reach::Dates),
@@ -41,6 +40,23 @@ fn refusals_are_shown_in_the_vendors_words_and_not_repeated() {
         assert!(error.to_string().contains(&format!("HTTP {code}")), "{error}");
         assert_eq!(error.reach(), reach);
         assert_eq!(server.asked().len(), 1);
+    }
+}
+
+#[test]
+fn the_dates_of_a_subscription_are_read_from_the_refusal() {
+    for (words, read) in [
+        ("Your subscription covers the following dates: 2023-11-21 ~ 2025-11-21. Upgrade.", true),
+        ("Your subscription covers the following dates: 2025-11-21 ~ 2023-11-21.", false),
+        ("Your subscription covers the following dates: 2025-11-21.", false),
+        ("From 2023-11-21 to 2025-11-21.", false),
+    ] {
+        let server = Server::start(vec![status(400, words)]);
+        let error = failure(&mut vendor(&server.address()));
+        assert_eq!(error.reach(), Reach::Dates);
+        let first_and_last = (date("2023-11-21"), date("2025-11-21"));
+        let covered = SourceError::NotCovered { first: first_and_last.0, last: first_and_last.1 };
+        assert_eq!(error == covered, read, "{words}: {error}");
     }
 }
 

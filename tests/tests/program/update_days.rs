@@ -1,0 +1,491 @@
+//! Which days `kumiki update` asks for, holds for complete and publishes: each rule with the program
+//! itself against a vendor on this machine. That today is due from 16:30 on is a rule of the clock and
+//! is held beside the rules.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+
+use domain::{JstDate, holidays};
+use pricestore::DataDir;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tests::http;
+use update::PriceStore;
+use update::store::WorkDatabase;
+
+use crate::ranking_program::Serving;
+use crate::update_program::{
+    Server, VENDOR_KEY, checked_reports, command, query, sql, texts, vendor_row,
+};
+
+/// What the vendor has. Days are like 20251215; the issues of a day are the first so many.
+#[derive(Default)]
+struct Market {
+    days: BTreeMap<&'static str, usize>,
+    /// Issues that the list of every date has.
+    listed: Option<usize>,
+    /// Days on which the exchange is closed, or open for a half, against the law's calendar; none
+    /// where the vendor has no calendar.
+    divisions: Option<BTreeMap<&'static str, &'static str>>,
+    /// The dates of the subscription.
+    covered: Option<(&'static str, &'static str)>,
+    /// It fails.
+    down: BTreeSet<&'static str>,
+    /// What is added to every price.
+    more: u32,
+}
+
+/// The code of an issue.
+fn issue(number: usize) -> String {
+    format!("{}0", 1_300 + number)
+}
+
+fn dashed(day: &str) -> String {
+    format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..])
+}
+
+impl Market {
+    fn answer(&self, path: &str) -> Option<(u16, String)> {
+        if path.starts_with("/v2/markets/calendar") {
+            return Some(self.calendar(path));
+        }
+        if !path.starts_with("/v2") {
+            return Some((200, "No data".to_owned()));
+        }
+        let date = query(path, "date");
+        if path.starts_with("/v2/equities/master") {
+            let date = dashed(date.unwrap());
+            let issue = |number| {
+                json!({ "Date": date, "Code": issue(number), "CoName": "Name",
+                                         "ScaleCat": "-", "Mkt": "0111" })
+            };
+            let issues: Vec<Value> = (0..self.listed.unwrap_or(0)).map(issue).collect();
+            return Some((200, json!({ "data": issues }).to_string()));
+        }
+        let (first, last) = match date {
+            Some(date) => (date, date),
+            None => (query(path, "from").unwrap(), query(path, "to").unwrap()),
+        };
+        if let Some((begin, end)) =
+            self.covered.filter(|(begin, end)| first < *begin || last > *end)
+        {
+            let (begin, end) = (dashed(begin), dashed(end));
+            let words =
+                format!("Your subscription covers the following dates: {begin} ~ {end}. Upgrade.");
+            return Some((400, json!({ "message": words }).to_string()));
+        }
+        if date.is_some_and(|date| self.down.contains(date)) {
+            return Some((500, json!({ "message": "out of order" }).to_string()));
+        }
+        let code = query(path, "code");
+        let rows = self.days.range(first..=last).flat_map(|(day, count)| {
+            let codes = (0..*count).map(issue);
+            let codes = codes.filter(|found| code.is_none_or(|code| code == found));
+            let close = 100 + self.more + day[6..].parse::<u32>().unwrap();
+            codes.map(move |code| vendor_row(&dashed(day), &code, close))
+        });
+        Some((200, json!({ "data": rows.collect::<Vec<_>>() }).to_string()))
+    }
+
+    fn calendar(&self, path: &str) -> (u16, String) {
+        let Some(divisions) = &self.divisions else { return (403, "{}".to_owned()) };
+        let [first, last] = ["from", "to"]
+            .map(|name| dashed(query(path, name).unwrap()).parse::<JstDate>().unwrap());
+        let days = first.iter_days().take_while(|day| *day <= last).map(|day| {
+            let by_law = if holidays::is_closed(day) { "0" } else { "1" };
+            let compact = day.to_string().replace('-', "");
+            let division = divisions.get(compact.as_str()).copied().unwrap_or(by_law);
+            json!({ "Date": day.to_string(), "HolDiv": division })
+        });
+        (200, json!({ "data": days.collect::<Vec<_>>() }).to_string())
+    }
+}
+
+/// A data directory and a vendor.
+struct Fixture {
+    folder: TempDir,
+    market: Arc<Mutex<Market>>,
+    server: Server,
+}
+
+/// What a run of the program did.
+#[derive(Debug)]
+struct Run {
+    code: i32,
+    report: Value,
+    /// Days and issues that the vendor was asked for, without lists and calendars.
+    asked: Vec<String>,
+    /// Questions to other sources.
+    others: usize,
+}
+
+impl Run {
+    /// The days of the report, like `15 fetched`.
+    fn days(&self) -> Vec<String> {
+        let days = self.report["days"].as_array().unwrap().iter();
+        days.map(|day| format!("{} {}", &text(&day["date"])[8..], text(&day["outcome"]))).collect()
+    }
+
+    /// The days that are not complete, like `17 98 of 100`.
+    fn incomplete(&self) -> Vec<String> {
+        let days = self.report["incomplete"].as_array().unwrap().iter();
+        let line = |day: &Value| {
+            let published = if day["published"] == true { " published" } else { "" };
+            format!(
+                "{} {} of {}{published}",
+                &text(&day["date"])[8..],
+                day["rows"],
+                day["expected"]
+            )
+        };
+        days.map(line).collect()
+    }
+}
+
+fn text(value: &Value) -> String {
+    value.as_str().unwrap().to_owned()
+}
+
+impl Fixture {
+    fn new(market: Market) -> Self {
+        let market = Arc::new(Mutex::new(market));
+        let asked = Arc::clone(&market);
+        let server = Server::start(move |path: &str| asked.lock().unwrap().answer(path));
+        Self { folder: tempfile::tempdir().unwrap(), market, server }
+    }
+
+    fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Market)) {
+        change(&mut self.market.lock().unwrap());
+    }
+
+    fn command(&self, arguments: &str) -> Command {
+        let address = self.server.address;
+        let (vendor, public) = (format!("http://{address}/v2"), format!("http://{address}/q/"));
+        let fixed =
+            ["update", "--format", "json", "--vendor-rate", "60000", "--public-rate", "60000"];
+        let mut command = command(self.path(), &fixed);
+        command.args(["--vendor-url", &vendor, "--public-url", &public]);
+        command.args(arguments.split(' '));
+        command
+    }
+
+    /// `kumiki update` with these arguments.
+    fn update(&self, arguments: &str) -> Run {
+        self.server.take_asked();
+        let output = self.command(arguments).output().unwrap();
+        let (report, errors) = texts(&output);
+        let report =
+            serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {errors}"));
+        let asked = self.server.take_asked();
+        let others = asked.iter().filter(|path| path.starts_with("/q/")).count();
+        let asked = asked.into_iter().filter(|path| path.contains("bars/daily"));
+        let asked = asked.map(|path| match (query(&path, "date"), query(&path, "code")) {
+            (Some(date), _) => date[6..].to_owned(),
+            (None, code) => code.unwrap().to_owned(),
+        });
+        checked_reports(self.path());
+        Run { code: output.status.code().unwrap(), report, asked: asked.collect(), others }
+    }
+
+    /// Rows of each published day, like `15:100`.
+    fn published(&self) -> Vec<String> {
+        if !DataDir::new(self.path()).mother().is_file() {
+            return Vec::new();
+        }
+        let rows = sql(
+            self.path(),
+            "SELECT concat(strftime(date, '%d'), ':', count(*)) FROM daily GROUP BY date ORDER BY date",
+        );
+        rows.lines().skip(1).map(|line| line.trim_matches('"').to_owned()).collect()
+    }
+
+    /// Rows of each day in the job's own database.
+    fn kept(&self) -> Vec<u64> {
+        let mut store = WorkDatabase::open(&DataDir::new(self.path())).unwrap();
+        store.known().unwrap().dates.into_values().collect()
+    }
+
+    fn serve(&self) -> Serving {
+        Serving::of(&mut command(self.path(), &["rank", "serve", "--listen", "127.0.0.1:0"]))
+    }
+}
+
+fn days<const N: usize>(days: [(&'static str, usize); N]) -> BTreeMap<&'static str, usize> {
+    days.into()
+}
+
+#[test]
+fn days_that_are_not_due_are_asked_of_nobody() {
+    let week = ["20251215", "20251216", "20251217", "20251218", "20251219"].map(|day| (day, 10));
+    let fixture = Fixture::new(Market {
+        days: week.into(),
+        // Derivatives only on Tuesday, a half day on Wednesday.
+        divisions: Some([("20251216", "3"), ("20251217", "2")].into()),
+        ..Market::default()
+    });
+    // D1: nothing after the last day that is wanted. D2: nothing on a closed day.
+    let run = fixture.update("--as-of 2025-12-18 --days 4");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "15 17 18".to_owned()));
+    assert_eq!(run.report["days_known"], 1);
+    assert_eq!(fixture.published(), ["15:10", "17:10", "18:10"]);
+
+    // D4: the subscription ends on Friday; Monday is asked for once, and not of others.
+    fixture.change(|market| market.covered = Some(("20250101", "20251219")));
+    let run = fixture.update("--as-of 2025-12-24");
+    assert_eq!(
+        (run.code, run.days().join(", ")),
+        (0, "19 fetched, 22 not_due, 23 not_due, 24 not_due".to_owned())
+    );
+    assert_eq!((run.asked.join(" "), run.others), ("19 22".to_owned(), 0));
+    let notes = run.report["notes"].to_string();
+    assert!(notes.contains("covers 2025-01-01 to 2025-12-19; other days are not due"), "{notes}");
+    assert_eq!(run.report["sources"][0]["failed"], 0);
+    assert_eq!(fixture.published().len(), 4);
+    // Named issues over a range that reaches out of it.
+    let run = fixture.update("--as-of 2025-12-24 --days 8 --refetch --codes 1300");
+    assert_eq!((run.code, run.others), (0, 0), "{run:?}");
+    assert_eq!(run.days()[4..], ["22 not_due", "23 not_due", "24 not_due"]);
+}
+
+#[test]
+fn with_a_list_of_issues_a_day_needs_rows_of_99_in_100() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 98)]),
+        listed: Some(100),
+        divisions: Some(BTreeMap::new()),
+        ..Market::default()
+    });
+    // C1, P1, P2.
+    let run = fixture.update("--as-of 2025-12-16 --days 2");
+    assert_eq!((run.code, text(&run.report["ending"])), (3, "incomplete".to_owned()));
+    assert_eq!(run.days(), ["15 fetched", "16 incomplete"]);
+    assert_eq!(run.incomplete(), ["16 98 of 100"]);
+    assert_eq!((fixture.published(), fixture.kept()), (vec!["15:100".to_owned()], vec![100, 98]));
+    // It is asked for again, though nobody says so, and neither it nor its cache changes anything.
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, run.asked.join(" ")), (3, "16".to_owned()));
+    assert_eq!(run.report["published"], Value::Null);
+    fixture.change(|market| _ = market.days.insert("20251216", 99));
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!(
+        (run.code, run.incomplete(), fixture.published()),
+        (0, Vec::new(), ["15:100", "16:99"].map(str::to_owned).to_vec())
+    );
+    // C5: it stays complete, whatever the vendor gives later.
+    fixture.change(|market| _ = market.days.insert("20251216", 1));
+    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
+    assert_eq!((run.code, fixture.published().len()), (0, 2));
+}
+
+#[test]
+fn a_first_day_that_is_short_is_known_by_the_list() {
+    // C1 on a first run: the list says that 68 of 100 are missing.
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 32)]),
+        listed: Some(100),
+        ..Market::default()
+    });
+    let run = fixture.update("--as-of 2025-12-15 --days 1");
+    assert_eq!((run.code, run.incomplete()), (3, vec!["15 32 of 100".to_owned()]));
+    assert_eq!(fixture.published(), Vec::<String>::new());
+}
+
+#[test]
+fn without_a_list_a_day_is_held_against_the_day_before() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 200), ("20251216", 198), ("20251217", 195)]),
+        ..Market::default()
+    });
+    // C3 for the first, C2 for the others: 198 of 200 are enough, 195 of 198 are not.
+    let run = fixture.update("--as-of 2025-12-17 --days 3");
+    assert_eq!(
+        (run.code, run.days()),
+        (3, ["15 fetched", "16 fetched", "17 incomplete"].map(str::to_owned).to_vec())
+    );
+    assert_eq!(run.incomplete(), ["17 195 of 198"]);
+    fixture.change(|market| _ = market.days.insert("20251217", 197));
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert_eq!(fixture.published(), ["15:200", "16:198", "17:197"]);
+}
+
+#[test]
+fn an_outage_in_which_three_of_32_issues_come_is_no_day() {
+    let fixture = Fixture::new(Market { days: days([("20251215", 32)]), ..Market::default() });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    // The day does not come whole, and the vendor knows three issues.
+    fixture.change(|market| {
+        market.days.insert("20251216", 3);
+        market.down.insert("20251216");
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, run.asked.len()), (3, 3 + 32), "three tries, then each issue");
+    assert_eq!(run.incomplete(), ["16 3 of 32"]);
+    assert_eq!((fixture.published(), fixture.kept()), (vec!["15:32".to_owned()], vec![32, 3]));
+    // Issue by issue a day can become complete as well.
+    fixture.change(|market| _ = market.days.insert("20251216", 32));
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, run.days()), (0, vec!["16 fetched_by_issue".to_owned()]));
+    assert_eq!(fixture.published(), ["15:32", "16:32"]);
+}
+
+#[test]
+fn named_issues_make_no_day_and_are_added_to_one_that_is_there() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 100)]),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    // C4, though the answer has all issues.
+    let run = fixture.update("--as-of 2025-12-16 --codes 1300 1301 1302");
+    assert_eq!((run.code, run.incomplete().len()), (3, 1));
+    assert_eq!((fixture.published(), fixture.kept()), (vec!["15:100".to_owned()], vec![100, 3]));
+    fixture.change(|market| market.more = 1);
+    let run = fixture.update("--as-of 2025-12-15 --days 1 --refetch --codes 1300");
+    assert_eq!(run.report["sources"][0]["changed"], 1, "{run:?}");
+    let closes = sql(fixture.path(), "SELECT count(*) FROM daily WHERE close = 116");
+    assert_eq!(closes.lines().last(), Some("1"), "{closes}");
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, fixture.published().len()), (0, 2));
+}
+
+#[test]
+fn what_is_not_complete_is_published_where_the_user_says_so() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 50)]),
+        ..Market::default()
+    });
+    // P3; it is still not complete, and still asked for.
+    let run = fixture.update("--as-of 2025-12-16 --days 2 --publish-incomplete");
+    assert_eq!((run.code, run.incomplete()), (3, vec!["16 50 of 100 published".to_owned()]));
+    assert_eq!(fixture.published(), ["15:100", "16:50"]);
+    fixture.change(|market| _ = market.days.insert("20251216", 100));
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, run.asked.join(" "), run.incomplete()), (0, "16".to_owned(), Vec::new()));
+    assert_eq!(fixture.published(), ["15:100", "16:100"]);
+}
+
+#[test]
+fn readers_are_told_what_is_missing() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 100), ("20251217", 40)]),
+        divisions: Some(BTreeMap::new()),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-17 --days 3").code, 3);
+    let serving = fixture.serve();
+    let health = || -> Value {
+        serde_json::from_str(&http::request(serving.address, "GET /health", &[], &[]).text())
+            .unwrap()
+    };
+    let day = json!({ "date": "2025-12-17", "rows": 40, "expected": 100, "published": false });
+    let found = health();
+    assert_eq!((&found["status"], &found["incomplete"]), (&json!("ok"), &json!([day])));
+    assert_eq!(found["last_date"], "2025-12-16");
+    let dataset = "{ dataset { lastDate incompleteDates missingDates
+        sources { name rows firstDate lastDate } } }";
+    let source = json!({ "name": "vendor", "rows": 200, "firstDate": "2025-12-15",
+                         "lastDate": "2025-12-16" });
+    let expected = json!({ "lastDate": "2025-12-16", "incompleteDates": ["2025-12-17"],
+                           "missingDates": [], "sources": [source] });
+    assert_eq!(serving.ask(dataset)["data"]["dataset"], expected);
+    // A service that runs takes it up.
+    fixture.change(|market| _ = market.days.insert("20251218", 100));
+    assert_eq!(fixture.update("--as-of 2025-12-18").code, 6);
+    while health()["status"] != "gap" {
+        std::thread::yield_now();
+    }
+    assert_eq!(health()["gaps"], json!(["2025-12-17"]));
+    assert_eq!(serving.ask(dataset)["data"]["dataset"]["missingDates"], json!(["2025-12-17"]));
+}
+
+#[test]
+fn a_hole_is_an_ending_of_its_own_and_is_counted_by_lags() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 3), ("20251217", 100)]),
+        divisions: Some(BTreeMap::new()),
+        ..Market::default()
+    });
+    // G1.
+    let run = fixture.update("--as-of 2025-12-17 --days 3");
+    assert_eq!((run.code, text(&run.report["ending"])), (6, "gap".to_owned()));
+    assert_eq!(run.report["gaps"], json!(["2025-12-16"]));
+    assert_eq!(fixture.published(), ["15:100", "17:100"]);
+    let ranked = |formula: &str| -> Vec<Value> {
+        let arguments = ["rank", "--from", "2025-12-17", "--limit", "1", "--format", "jsonl"];
+        let output =
+            command(fixture.path(), &arguments).args(["--sort-by", formula]).output().unwrap();
+        texts(&output).0.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let values = |formula: &str| ranked(formula).first().map(|row| row["sortValue"].clone());
+    assert_eq!(values("Close[-1]"), Some(Value::Null), "nobody has a row of the day before");
+    assert_eq!(values("Close[-2]"), Some(json!(115)));
+
+    // Without --days the run begins at the hole, not after the last complete day.
+    fixture.change(|market| {
+        market.days.insert("20251216", 100);
+        market.days.insert("20251218", 100);
+    });
+    let run = fixture.update("--as-of 2025-12-18");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "16 18".to_owned()));
+    assert_eq!(values("Close[-1]"), Some(json!(116)));
+    assert_eq!(fixture.published().len(), 4);
+}
+
+#[test]
+fn a_run_begins_after_the_last_complete_day_or_earlier() {
+    let all = ["20251201", "20251202", "20251216", "20251217", "20251218", "20251219", "20251222"];
+    let fixture =
+        Fixture::new(Market { days: all.map(|day| (day, 10)).into(), ..Market::default() });
+    assert_eq!(fixture.update("--as-of 2025-12-01 --days 1").code, 0);
+    assert_eq!(fixture.update("--as-of 2025-12-02").asked, ["02"]);
+    // Two weeks without a run: --days says from where on at the latest.
+    let run = fixture.update("--as-of 2025-12-17 --days 1");
+    assert_eq!(run.asked[..3], ["03", "04", "05"]);
+    assert!(run.asked.contains(&"17".to_owned()) && run.code == 0, "{run:?}");
+    // And looks back over what is there; that is not fetched again.
+    let run = fixture.update("--as-of 2025-12-18 --days 30");
+    let days: Vec<String> =
+        run.report["days"].as_array().unwrap().iter().map(|day| text(&day["date"])).collect();
+    assert!(!days.contains(&"2025-12-17".to_owned()), "{days:?}");
+    assert_eq!(
+        (days.first().unwrap().as_str(), days.last().unwrap().as_str()),
+        ("2025-11-07", "2025-12-18")
+    );
+    assert_eq!(text(&run.report["from"]), "2025-11-07");
+    assert_eq!(fixture.update("--as-of 2025-12-22").asked, ["19", "22"]);
+}
+
+#[test]
+fn the_calendar_is_published_in_a_table_of_its_own_and_must_fit_the_rows() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 10), ("20251216", 10)]),
+        divisions: Some(BTreeMap::new()),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    let open_2025 = "2025-01-01".parse::<JstDate>().unwrap().iter_days().take(365);
+    let open_2025 = open_2025.filter(|day| !holidays::is_closed(*day)).count();
+    let calendar =
+        || sql(fixture.path(), "SELECT count(*), count(*) FILTER (is_open) FROM calendar");
+    assert_eq!(calendar().lines().last(), Some(format!("365,{open_2025}").as_str()));
+    // The job's own database, made anew from what is published, has it again.
+    std::fs::remove_dir_all(fixture.path().join("work")).unwrap();
+    let known = WorkDatabase::open(&DataDir::new(fixture.path())).unwrap().open_days().unwrap();
+    assert_eq!((known.len(), known.values().filter(|open| **open).count()), (365, open_2025));
+    // A calendar that calls a day closed of which there are rows is not used.
+    fixture.change(|market| {
+        market.divisions = Some([("20251215", "0"), ("20251217", "0")].into());
+        market.days.insert("20251217", 10);
+    });
+    let run = fixture.update("--as-of 2025-12-17");
+    let notes = run.report["notes"].to_string();
+    assert!(notes.contains("it says closed on 2025-12-15, of which there are rows"), "{notes}");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "17".to_owned()));
+    assert!(!run.report.to_string().contains(VENDOR_KEY));
+}
