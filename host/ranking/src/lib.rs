@@ -1,6 +1,7 @@
 //! Ranks issues by a formula, day by day (specification 3): formula language, formula modules,
 //! and queries, and the service that answers them over GraphQL.
 
+mod blocks;
 pub mod console;
 mod engine;
 pub mod error;

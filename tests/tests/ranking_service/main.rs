@@ -10,3 +10,4 @@ mod file_conditions;
 mod file_paths;
 mod files;
 mod hostile;
+mod memory;

@@ -268,6 +268,15 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) send_timeout: Duration,
 
+    /// Time for a client to take a whole answer of GraphQL.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = humantime::parse_duration)]
+    pub(crate) answer_timeout: Duration,
+
+    /// Memory for all answers of GraphQL that are made or sent, in megabytes. The rankings of one
+    /// request may take three quarters of it.
+    #[arg(long, value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    pub(crate) answer_memory: u64,
+
     /// Show a page for trying queries at GET /graphql.
     #[arg(long)]
     pub(crate) graphiql: bool,
@@ -276,7 +285,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
 
-    /// Memory for answers that are being made, in megabytes.
+    /// Memory for the rows of rankings that are being made, in megabytes.
     #[arg(long, value_name = "MB", default_value_t = 1_024)]
     pub(crate) memory: u64,
 

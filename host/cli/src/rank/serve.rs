@@ -89,8 +89,8 @@ fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
     if args.concurrent == 0 || args.max_connections == 0 || args.max_downloads == 0 {
         bail!("--concurrent, --max-connections and --max-downloads must be at least 1");
     }
-    if args.send_timeout.is_zero() {
-        bail!("--send-timeout must be longer than nothing");
+    if args.send_timeout.is_zero() || args.answer_timeout.is_zero() {
+        bail!("--send-timeout and --answer-timeout must be longer than nothing");
     }
     Ok(ServiceLimits {
         rank_limit: args.max_limit,
@@ -106,6 +106,8 @@ fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
         connections: args.max_connections,
         request_timeout: args.timeout,
         write_timeout: args.send_timeout,
+        answer_timeout: args.answer_timeout,
+        answer_memory: args.answer_memory.saturating_mul(MEGABYTE),
         downloads: args.max_downloads,
         ..ServiceLimits::default()
     })

@@ -7,6 +7,7 @@ use async_graphql::parser::types::{
 };
 use async_graphql::{Name, Positioned};
 
+use super::estimate::RankingUse;
 use super::failure::Failure;
 use super::limits::{INTROSPECTION_LISTS, ServiceLimits, TEXT_NESTING};
 
@@ -25,12 +26,12 @@ const INTROSPECTION_LIST_FIELDS: [&str; 8] = [
 ];
 
 /// What a request asks for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RequestAnalysis {
     /// Response keys of the root, in the order asked.
     pub(super) keys: Vec<Name>,
     /// Uses of the ranking field.
-    pub(super) rankings: usize,
+    pub(super) uses: Vec<RankingUse>,
     /// A ranking is asked for in pieces under one key; their fields have to be merged.
     pub(super) merges: bool,
 }
@@ -108,7 +109,7 @@ pub(super) fn analyze(
     for operation in operations(document, operation_name) {
         walk.root(&operation.selection_set.node, 1, &mut seen)?;
     }
-    let rankings = walk.analysis.rankings;
+    let rankings = walk.analysis.uses.len();
     if rankings > limits.aliases {
         return Err(Failure::new(
             "ALIASES_EXCEEDED",
@@ -122,7 +123,8 @@ pub(super) fn analyze(
     Ok(walk.analysis)
 }
 
-fn operations<'a>(
+/// The operations that may run.
+pub(super) fn operations<'a>(
     document: &'a ExecutableDocument,
     wanted: Option<&str>,
 ) -> Vec<&'a OperationDefinition> {
@@ -171,11 +173,15 @@ impl<'a> Walk<'a> {
         if *times == 1 {
             self.analysis.keys.push(key.clone());
         }
+        let merges = *times > 1;
+        self.below(&field.node.selection_set.node, depth + 1, 0)?;
         if field.node.name.node == RANKING_FIELD {
-            self.analysis.rankings += 1;
-            self.analysis.merges |= *times > 1;
+            let mut selected = Vec::new();
+            self.selected(&field.node.selection_set.node, &mut selected);
+            self.analysis.uses.push(RankingUse::new(&field.node, selected.into_iter()));
+            self.analysis.merges |= merges;
         }
-        self.below(&field.node.selection_set.node, depth + 1, 0)
+        Ok(())
     }
 
     fn below(&mut self, set: &'a SelectionSet, depth: usize, lists: usize) -> Result<(), Failure> {
@@ -204,6 +210,21 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The fields of a selection, those of its fragments too. It was walked through before, so it
+    /// has an end.
+    fn selected(&self, set: &'a SelectionSet, found: &mut Vec<&'a Positioned<Field>>) {
+        for selection in &set.items {
+            match &selection.node {
+                Selection::Field(field) => found.push(field),
+                other => {
+                    if let Some(inner) = self.inner(other) {
+                        self.selected(inner, found);
+                    }
+                }
+            }
+        }
     }
 
     /// What a fragment stands for. An unknown one is left to the library.
@@ -253,14 +274,14 @@ mod tests {
             look("{ b: stockRankingRange { date } schemaVersion a: stockRankingRange { code } }");
         let found = found.unwrap();
         assert_eq!(found.keys, ["b", "schemaVersion", "a"].map(Name::new));
-        assert_eq!((found.rankings, found.merges), (2, false));
+        assert_eq!((found.uses.len(), found.merges), (2, false));
     }
 
     #[test]
     fn a_fragment_counts_where_it_is_used() {
         let text = "{ ...F ...F } fragment F on Query { stockRankingRange { date } }";
         let found = look(text).unwrap();
-        assert_eq!((found.rankings, found.merges), (2, true));
+        assert_eq!((found.uses.len(), found.merges), (2, true));
     }
 
     #[test]
@@ -268,7 +289,7 @@ mod tests {
         let uses = |count: usize| {
             let fields: Vec<String> =
                 (0..count).map(|index| format!("a{index}: stockRankingRange {{ date }}")).collect();
-            look(&format!("{{ {} }}", fields.join(" "))).map(|found| found.rankings)
+            look(&format!("{{ {} }}", fields.join(" "))).map(|found| found.uses.len())
         };
         assert_eq!(uses(4), Ok(4));
         assert_eq!(uses(5), Err("ALIASES_EXCEEDED"));

@@ -8,6 +8,7 @@ use tokio::task::JoinHandle;
 use tracing::Span;
 
 use super::backend::Backend;
+use super::budget::AnswerBudget;
 use super::failure::Failure;
 use super::limits::ServiceLimits;
 use super::metrics::Metrics;
@@ -20,9 +21,20 @@ pub(super) struct QueryContext {
     pub(super) formulas: Option<Arc<FormulaRegistry>>,
     pub(super) limits: ServiceLimits,
     pub(super) metrics: Metrics,
+    /// The memory of answers.
+    pub(super) budget: AnswerBudget,
 }
 
 impl QueryContext {
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        formulas: Option<Arc<FormulaRegistry>>,
+        limits: ServiceLimits,
+    ) -> Self {
+        let metrics = Metrics::default();
+        Self { budget: AnswerBudget::new(&limits, &metrics), backend, formulas, limits, metrics }
+    }
+
     /// A context for printing the schema; it has no data.
     pub(super) fn without_data() -> Self {
         struct Nothing;
@@ -35,12 +47,7 @@ impl QueryContext {
                 SnapshotInfo { number: 0, days: 0, codes: 0, first: day, last: day, refused: None }
             }
         }
-        Self {
-            backend: Arc::new(Nothing),
-            formulas: None,
-            limits: ServiceLimits::default(),
-            metrics: Metrics::default(),
-        }
+        Self::new(Arc::new(Nothing), None, ServiceLimits::default())
     }
 }
 

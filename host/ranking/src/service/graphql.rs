@@ -1,21 +1,27 @@
 //! One GraphQL request, from its JSON to the bytes of its answer.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_graphql::parser::parse_query;
 use async_graphql::{Pos, Request, Response, ServerError, Variables};
+use axum::body::{Body, Bytes};
 use domain::clock::Stopwatch;
 use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::analysis::{self, RequestAnalysis};
-use super::body;
+use super::answer_body::AnswerBody;
+use super::body::{self, WrittenRows};
+use super::budget::Reservation;
 use super::compress::Encoding;
 use super::context::{QueryContext, milliseconds, spawn_blocking};
+use super::estimate::{self, VariableValues};
 use super::failure::{self, Failure};
 use super::metrics::GaugeGuard;
 use super::resolve::SequentialLock;
 use super::schema::{self, RankingSchema};
+use crate::error::Cause;
 use crate::text::redacted;
 
 /// Answers GraphQL requests, so many at a time as the limits allow.
@@ -30,14 +36,32 @@ pub(super) struct Endpoint {
 
 /// An answer's body and its content coding.
 pub(super) struct EncodedResponse {
-    pub(super) bytes: Vec<u8>,
+    blocks: VecDeque<Bytes>,
     pub(super) encoding: Encoding,
+    /// What the blocks hold; nothing for the small answer of an error.
+    memory: Option<Arc<Reservation>>,
+}
+
+impl EncodedResponse {
+    fn len(&self) -> usize {
+        self.blocks.iter().map(Bytes::len).sum()
+    }
+
+    /// The body, which holds its memory until it is gone.
+    pub(super) fn body(mut self, context: &Arc<QueryContext>) -> Body {
+        match self.memory {
+            Some(memory) => Body::new(AnswerBody::new(self.blocks, memory, Arc::clone(context))),
+            None => Body::from(self.blocks.pop_front().unwrap_or_default()),
+        }
+    }
 }
 
 /// A request that was read and may run.
 struct PreparedRequest {
     request: Request,
     analysis: RequestAnalysis,
+    /// Memory that its answer takes at most.
+    bytes: u64,
 }
 
 /// The JSON of a request. `extensions` and other members are ignored, as GraphQL over HTTP says.
@@ -83,7 +107,7 @@ impl Endpoint {
                 plain(late.into_response())
             }
         };
-        let (time, bytes) = (watch.elapsed(), answer.bytes.len());
+        let (time, bytes) = (watch.elapsed(), answer.len());
         let duration_ms = milliseconds(time);
         tracing::debug!(code = outcome, bytes, duration_ms, "a GraphQL request was answered");
         self.context.metrics.answered(&outcome, time);
@@ -99,31 +123,37 @@ impl Endpoint {
     }
 
     async fn execute(&self, sent: &[u8], encoding: Encoding) -> (EncodedResponse, String) {
-        let PreparedRequest { request, analysis } = match self.prepare(sent) {
+        let PreparedRequest { request, analysis, bytes } = match self.prepare(sent) {
             Ok(prepared) => prepared,
             Err(refused) => return plain(*refused),
         };
-        let permits = match self.acquire(&analysis).await {
-            Ok(permits) => permits,
+        let (permits, memory) = match self.acquire(&analysis, bytes).await {
+            Ok(acquired) => acquired,
             Err(failure) => return plain(failure.into_response()),
         };
         let keys = analysis.keys.clone();
-        let mut response =
-            self.schema.execute(request.data(analysis).data(SequentialLock::default())).await;
+        let written = Arc::new(WrittenRows::default());
+        let request = request.data(analysis).data(SequentialLock::default());
+        let request = request.data(Arc::clone(&written)).data(Arc::clone(&memory));
+        let mut response = self.schema.execute(request).await;
         failure::finish(&mut response);
         let outcome = outcome(&response);
-        let encode = move || {
+        let encode = move || -> Result<Option<EncodedResponse>, Cause> {
             // Released when the bytes are there: what waits holds no rows.
             let _permits = permits;
-            let chunks = body::chunks(response, &keys)?;
-            let size = chunks.iter().map(|chunk| chunk.len()).sum();
-            let encoding = encoding.for_size(size);
-            Ok(EncodedResponse { bytes: encoding.compress(&chunks)?, encoding })
+            let blocks = body::blocks(response, &keys, &written)?;
+            let encoding = encoding.for_size(blocks.len());
+            let blocks = encoding.compress(blocks)?;
+            let fits = memory.resize(blocks.held() as u64);
+            let blocks = blocks.finish();
+            Ok(fits.then_some(EncodedResponse { blocks, encoding, memory: Some(memory) }))
         };
-        let encoded: Result<Result<EncodedResponse, Box<dyn std::error::Error + Send + Sync>>, _> =
-            spawn_blocking(encode).await;
-        let problem = match encoded {
-            Ok(Ok(answer)) => return (answer, outcome),
+        let problem = match spawn_blocking(encode).await {
+            Ok(Ok(Some(answer))) => return (answer, outcome),
+            Ok(Ok(None)) => {
+                let message = "there is no memory left for the answer; try again later";
+                return plain(Failure::new("BUSY", message).into_response());
+            }
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
@@ -153,32 +183,43 @@ impl Endpoint {
         })?;
         let name = sent.operation_name.as_deref().filter(|name| !name.is_empty());
         let analysis = analysis::analyze(&document, name, &self.context.limits).map_err(boxed)?;
-        let mut request = Request::new(sent.query.clone());
+        let variables = Variables::from_json(sent.variables.unwrap_or_default().into());
+        let bytes = estimate::bytes(
+            &analysis.uses,
+            analysis.merges,
+            &VariableValues::new(&variables, analysis::operations(&document, name).into_iter()),
+            &self.context.backend.snapshot(),
+            &self.context.limits,
+        );
+        let mut request = Request::new(sent.query.clone()).variables(variables);
         if let Some(name) = name {
             request = request.operation_name(name);
         }
-        if let Some(variables) = sent.variables {
-            request = request.variables(Variables::from_json(variables.into()));
-        }
         request.set_parsed_query(document);
-        Ok(PreparedRequest { request, analysis })
+        Ok(PreparedRequest { request, analysis, bytes })
     }
 
-    /// Waits for the permits of a request, where it needs them.
-    async fn acquire(&self, analysis: &RequestAnalysis) -> Result<Option<Permits>, Failure> {
-        if analysis.rankings == 0 {
-            return Ok(None);
+    /// Waits for the memory of a request and for the permits that rankings need. Memory first: what
+    /// waits for it must not keep others from working.
+    async fn acquire(
+        &self,
+        analysis: &RequestAnalysis,
+        bytes: u64,
+    ) -> Result<(Option<Permits>, Arc<Reservation>), Failure> {
+        if analysis.uses.is_empty() {
+            return Ok((None, Arc::new(self.context.budget.reserve(bytes).await?)));
         }
         let admission = Arc::clone(&self.admission_permits).try_acquire_owned().map_err(|_| {
             let queue = self.context.limits.queue;
             Failure::new("BUSY", format!("{queue} requests wait already; try again later"))
         })?;
         let _waiting = GaugeGuard::new(&self.context.metrics.waiting);
+        let memory = self.context.budget.reserve(bytes).await?;
         let execution = Arc::clone(&self.execution_permits)
             .acquire_owned()
             .await
             .map_err(|_| Failure::new("BUSY", "the service ends"))?;
-        Ok(Some(Permits { _admission: admission, _execution: execution }))
+        Ok((Some(Permits { _admission: admission, _execution: execution }), Arc::new(memory)))
     }
 }
 
@@ -227,5 +268,6 @@ fn plain(response: Response) -> (EncodedResponse, String) {
         br#"{"data":null,"errors":[{"message":"failed","extensions":{"code":"INTERNAL"}}]}"#
             .to_vec()
     });
-    (EncodedResponse { bytes, encoding: Encoding::Identity }, outcome)
+    let blocks = VecDeque::from([Bytes::from(bytes)]);
+    (EncodedResponse { blocks, encoding: Encoding::Identity, memory: None }, outcome)
 }

@@ -159,7 +159,7 @@ fn method_name(method: &Method) -> &str {
 }
 
 async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response {
-    let refuse = |status, failure| json_response(status, state.endpoint.refuse(failure));
+    let refuse = |status, failure| json_response(&state, status, state.endpoint.refuse(failure));
     if !is_authorized(&state, &headers) {
         let failure =
             Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`");
@@ -188,7 +188,8 @@ async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> R
         }
     };
     let encoding = Encoding::choose(&accepted(&headers));
-    json_response(StatusCode::OK, state.endpoint.respond(&bytes, encoding).await)
+    let answer = state.endpoint.respond(&bytes, encoding).await;
+    json_response(&state, StatusCode::OK, answer)
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -203,10 +204,10 @@ fn is_authorized(state: &AppState, headers: &HeaderMap) -> bool {
     state.token.as_ref().is_none_or(|token| token.admits(header))
 }
 
-fn json_response(status: StatusCode, answer: EncodedResponse) -> Response {
+fn json_response(state: &AppState, status: StatusCode, answer: EncodedResponse) -> Response {
     let headers = [(CONTENT_TYPE, JSON), (VARY, "accept-encoding")];
     let coding = answer.encoding.name().map(|name| [(CONTENT_ENCODING, name)]);
-    (status, headers, coding, answer.bytes).into_response()
+    (status, headers, coding, answer.body(&state.endpoint.context)).into_response()
 }
 
 fn page(html: &'static str) -> Response {

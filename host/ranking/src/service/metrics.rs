@@ -29,8 +29,12 @@ pub(super) struct Metrics {
     pub(super) connections: IntGauge,
     /// Clients that went away before their answer was there.
     pub(super) gone: IntCounter,
-    /// Clients that were dropped because they took nothing, or a file for too long.
+    /// Clients that were dropped because they took nothing, or an answer or a file for too long.
     pub(super) slow: IntCounter,
+    /// Memory of all answers in flight.
+    pub(super) answer_bytes: IntGauge,
+    /// Answers of which their clients took nothing while others waited for memory.
+    pub(super) given_up: IntCounter,
     /// Requests for stored files by HTTP status. The statuses are a closed list.
     files: IntCounterVec,
     /// Stored files that are being sent.
@@ -105,6 +109,8 @@ impl Default for Metrics {
             bytes: make.counter("response_bytes_total", "Bytes of all answers."),
             gone: make.counter("clients_gone_total", "Clients that went away early."),
             slow: make.counter("clients_slow_total", "Clients dropped as too slow."),
+            answer_bytes: make.gauge("answer_memory_bytes", "Memory of answers in flight."),
+            given_up: make.counter("answers_given_up_total", "Answers not taken, given up."),
             file_bytes: make.counter("file_bytes_total", "Bytes of stored files."),
             downloads: make.gauge("downloads", "Files being sent."),
             active: make.gauge("rankings_active", "Rankings being worked on."),

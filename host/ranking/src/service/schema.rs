@@ -144,7 +144,8 @@ pub(super) struct Query {
 /// with ETag, Range, and gzip or zstd when asked for. Anything else there is 404.
 ///
 /// Limits, unless the operator changed them: 4 uses of stockRankingRange in a request, 20 levels,
-/// 1,000 fields, a body of 65,536 bytes, 1,500,000 rows in a ranking, 30 seconds.
+/// 1,000 fields, a body of 65,536 bytes, 1,500,000 rows in a ranking, 30 seconds. The rankings of a
+/// request may together take 384 MB while they are made: more than ten years of 500 rows each day.
 #[Object]
 impl Query {
     /// For every trading day from fromDate to toDate, the first `limit` issues by a formula.
@@ -306,6 +307,7 @@ mod tests {
             format!("{} fields", grouped(limits.fields)),
             format!("{} bytes", grouped(limits.body_bytes)),
             format!("{} seconds", limits.request_timeout.as_secs()),
+            format!("{} MB", (limits.answer_memory - limits.answer_memory / 4) >> 20),
             format!("Rows of each day, 1 to {}.", limits.rank_limit),
             format!("at most {} years", limits.range_years),
             format!("N from 1 to {}", grouped(limits.lag as usize)),

@@ -21,7 +21,7 @@ use super::files::{self, Files};
 use super::graphql::Endpoint;
 use super::http::{self, AppState};
 use super::limits::ServiceLimits;
-use super::metrics::{GaugeGuard, Metrics};
+use super::metrics::GaugeGuard;
 use super::token::BearerToken;
 use crate::FormulaRegistry;
 
@@ -104,12 +104,7 @@ impl Service {
         };
         let (listener, address) =
             listen().map_err(|error| ServiceError::Listen { address, error })?;
-        let context = Arc::new(QueryContext {
-            backend,
-            formulas: options.formulas,
-            limits: options.limits,
-            metrics: Metrics::default(),
-        });
+        let context = Arc::new(QueryContext::new(backend, options.formulas, options.limits));
         let state = AppState {
             files: options.files.map(|data| Files::new(&data, Arc::clone(&context))),
             endpoint: Endpoint::new(context),
