@@ -73,6 +73,21 @@ pub fn language_cache() -> PathBuf {
     release_folder().join("languages").join("cache")
 }
 
+/// The folder with the audit suite of GraphQL over HTTP, or the reason why there is none.
+///
+/// # Errors
+/// That reason.
+pub fn graphql_audit() -> Result<PathBuf, String> {
+    let release = release_folder();
+    let folder = release.with_file_name("graphql-http-tools");
+    if folder.join("installed.json").is_file() {
+        return Ok(folder);
+    }
+    let reason = std::fs::read_to_string(release.join("graphql-http.skipped"));
+    Err(reason
+        .unwrap_or_else(|_| "there is no audit suite; `cargo xtask test` fetches it".to_owned()))
+}
+
 /// The `kumiki` program.
 #[must_use]
 pub fn kumiki() -> PathBuf {

@@ -5,6 +5,7 @@ mod explain;
 mod follow;
 mod job;
 mod options;
+mod pinned;
 mod pool;
 mod snapshot;
 
@@ -33,6 +34,7 @@ use snapshot::Snapshot;
 
 pub use explain::Explanation;
 pub use options::{EngineOptions, Verification};
+pub use pinned::PinnedEngine;
 pub use snapshot::SnapshotInfo;
 
 /// Ranks from the newest snapshot of a data directory. Share it between threads by reference; all
@@ -74,7 +76,17 @@ impl RankEngine {
     ///
     /// Returns what is wrong with the query, or why it did not end.
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        let resolved = self.resolve(query)?;
+        self.rank_on(self.follower.current(), query, cancel)
+    }
+
+    /// The same on a snapshot.
+    fn rank_on(
+        &self,
+        snapshot: Arc<Snapshot>,
+        query: &RankQuery,
+        cancel: &CancelToken,
+    ) -> Result<Ranking, RankError> {
+        let resolved = resolve(snapshot, query)?;
         let key = Key::new(query, &resolved);
         if let Some(ranking) = self.cache.get(&key) {
             return Ok(Ranking::clone(&ranking));
@@ -136,18 +148,9 @@ impl RankEngine {
         self.pool.load()
     }
 
-    /// Checks a query and finds its days and codes in the current snapshot.
+    /// A query on the current snapshot.
     fn resolve(&self, query: &RankQuery) -> Result<ResolvedQuery, RankError> {
-        if !(1..=LIMIT_MAX).contains(&query.limit) {
-            return Err(RankError::Limit { asked: query.limit.into(), max: LIMIT_MAX });
-        }
-        check_range(query.from, query.to)?;
-        let snapshot = self.follower.current();
-        let calendar = snapshot.grid.days();
-        let first = calendar.partition_point(|day| *day < query.from);
-        let end = calendar.partition_point(|day| *day <= query.to).max(first);
-        let codes = query.codes.as_deref().map(|codes| find_codes(&snapshot, codes)).transpose()?;
-        Ok(ResolvedQuery { snapshot, days: first..end, codes })
+        resolve(self.follower.current(), query)
     }
 
     fn plan(&self, query: &RankQuery, resolved: &ResolvedQuery) -> Plan {
@@ -209,6 +212,19 @@ impl ResolvedQuery {
             snapshot: self.snapshot.info.number,
         }
     }
+}
+
+/// Checks a query and finds its days and codes in a snapshot.
+fn resolve(snapshot: Arc<Snapshot>, query: &RankQuery) -> Result<ResolvedQuery, RankError> {
+    if !(1..=LIMIT_MAX).contains(&query.limit) {
+        return Err(RankError::Limit { asked: query.limit.into(), max: LIMIT_MAX });
+    }
+    check_range(query.from, query.to)?;
+    let calendar = snapshot.grid.days();
+    let first = calendar.partition_point(|day| *day < query.from);
+    let end = calendar.partition_point(|day| *day <= query.to).max(first);
+    let codes = query.codes.as_deref().map(|codes| find_codes(&snapshot, codes)).transpose()?;
+    Ok(ResolvedQuery { snapshot, days: first..end, codes })
 }
 
 fn check_range(from: JstDate, to: JstDate) -> Result<(), RankError> {

@@ -16,7 +16,9 @@ pub mod service;
 mod store;
 mod text;
 
-pub use engine::{EngineOptions, Explanation, RankEngine, SnapshotInfo, Verification};
+pub use engine::{
+    EngineOptions, Explanation, PinnedEngine, RankEngine, SnapshotInfo, Verification,
+};
 pub use error::RankError;
 pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};
 pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking, SortBy};

@@ -120,6 +120,10 @@ impl Backend for Steady {
     fn snapshot(&self) -> SnapshotInfo {
         known()
     }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
+    }
 }
 
 /// Holds each query until it is cancelled or let go, and tells what happens.
@@ -159,6 +163,10 @@ impl Backend for Held {
 
     fn snapshot(&self) -> SnapshotInfo {
         known()
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
     }
 }
 

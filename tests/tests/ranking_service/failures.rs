@@ -1,5 +1,7 @@
 //! What wrong requests get, and who may ask.
 
+use std::sync::Arc;
+
 use ranking::service::{Backend, BearerToken, ServiceOptions};
 use ranking::{CancelToken, RankError, RankQuery, Ranking, SnapshotInfo};
 use serde_json::{Value, json};
@@ -62,17 +64,17 @@ fn what_is_no_request_is_told_so() {
     for body in ["x", "{}", "[]", "{\"query\":1}", "{\"query\":\"{a}\",\"variables\":[]}", "\u{0}"]
     {
         let reply = http::graphql(served.address, body);
-        assert_eq!((reply.status, code(&reply).as_str()), (200, "REQUEST_INVALID"), "{body}");
+        assert_eq!((reply.status, code(&reply).as_str()), (400, "REQUEST_INVALID"), "{body}");
     }
     let fits = format!("{{\"query\":\"{{ schemaVersion }}{}\"}}", " ".repeat(65_536 - 29));
     assert_eq!(fits.len(), 65_536);
     assert!(http::graphql(served.address, &fits).text().contains("1.0"));
     let reply = http::graphql(served.address, &format!("{fits} "));
-    assert_eq!((reply.status, code(&reply).as_str()), (200, "BODY_TOO_LARGE"));
+    assert_eq!((reply.status, code(&reply).as_str()), (413, "BODY_TOO_LARGE"));
     let plain = [("Content-Type", "text/plain")];
     let reply = http::request(served.address, "POST /graphql", &plain, b"{}");
     assert_eq!((reply.status, code(&reply).as_str()), (415, "MEDIA_TYPE"));
-    assert_eq!(http::request(served.address, "GET /graphql", &[], &[]).status, 405);
+    assert_eq!(http::request(served.address, "GET /graphql", &[], &[]).status, 400);
     assert_eq!(http::request(served.address, "GET /nothing", &[], &[]).status, 404);
 }
 
@@ -95,6 +97,10 @@ impl Backend for Broken {
 
     fn snapshot(&self) -> SnapshotInfo {
         SnapshotInfo { days: 0, ..known() }
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
     }
 }
 

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod answers;
+mod audit;
 mod clients;
 mod common;
 mod failures;
@@ -11,3 +12,4 @@ mod file_paths;
 mod files;
 mod hostile;
 mod memory;
+mod over_http;

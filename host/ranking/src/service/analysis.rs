@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use async_graphql::parser::types::{
     ExecutableDocument, Field, OperationDefinition, Selection, SelectionSet,
 };
-use async_graphql::{Name, Positioned};
+use async_graphql::{Name, Positioned, Value, Variables};
 
 use super::estimate::RankingUse;
 use super::failure::Failure;
@@ -131,6 +131,23 @@ pub(super) fn operations<'a>(
     let fits = |name: Option<&Name>| wanted.is_none_or(|wanted| name.is_some_and(|n| n == wanted));
     let all = document.operations.iter();
     all.filter(|(name, _)| fits(*name)).map(|(_, operation)| &operation.node).collect()
+}
+
+/// Refuses a request that leaves out a variable which must have a value (GraphQL 6.1.2). The library
+/// would notice that where the variable is used, when the request already runs.
+pub(super) fn check_variables(
+    operation: &OperationDefinition,
+    sent: &Variables,
+) -> Result<(), Failure> {
+    for definition in &operation.variable_definitions {
+        let name = &definition.node.name.node;
+        let is_missing = sent.get(name).is_none_or(|value| *value == Value::Null);
+        if is_missing && definition.node.default_value().is_none() {
+            let message = format!("the variable ${name} must have a value, and none was sent");
+            return Err(Failure::new("GRAPHQL_INVALID", message));
+        }
+    }
+    Ok(())
 }
 
 struct Walk<'a> {

@@ -1,6 +1,8 @@
 //! What computes the rankings that the service answers with.
 
-use crate::{CancelToken, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
+use std::sync::Arc;
+
+use crate::{CancelToken, PinnedEngine, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
 
 /// What the service needs of an engine.
 ///
@@ -15,6 +17,9 @@ pub trait Backend: Send + Sync + 'static {
 
     /// What the present snapshot holds.
     fn snapshot(&self) -> SnapshotInfo;
+
+    /// The same, on the present snapshot only, for all of one request.
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend>;
 }
 
 impl Backend for RankEngine {
@@ -24,5 +29,23 @@ impl Backend for RankEngine {
 
     fn snapshot(&self) -> SnapshotInfo {
         Self::snapshot(self)
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        Arc::new(PinnedEngine::new(self))
+    }
+}
+
+impl Backend for PinnedEngine {
+    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
+        Self::rank(self, query, cancel)
+    }
+
+    fn snapshot(&self) -> SnapshotInfo {
+        Self::snapshot(self)
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
     }
 }

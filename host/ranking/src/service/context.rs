@@ -46,10 +46,17 @@ impl QueryContext {
                 let day = JstDate::default();
                 SnapshotInfo { number: 0, days: 0, codes: 0, first: day, last: day, refused: None }
             }
+            fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+                self
+            }
         }
         Self::new(Arc::new(Nothing), None, ServiceLimits::default())
     }
 }
+
+/// The data that one request sees, all of it from one snapshot.
+#[derive(Clone)]
+pub(super) struct RequestData(pub(super) Arc<dyn Backend>);
 
 /// A time as events tell it.
 pub(super) fn milliseconds(time: Duration) -> f64 {

@@ -14,7 +14,7 @@ use axum::http::header::{
     X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -26,7 +26,8 @@ use super::compress::{Encoding, accepted};
 use super::context::milliseconds;
 use super::failure::Failure;
 use super::files::Files;
-use super::graphql::{EncodedResponse, Endpoint};
+use super::graphql::{EncodedResponse, Endpoint, ResponseForm};
+use super::request::{GraphqlRequest, ResponseType};
 use super::response::{JSON, TEXT, plain};
 use super::token::BearerToken;
 
@@ -76,11 +77,12 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
         .route("/metrics", get(metrics))
         .fallback(not_found);
     let graphql =
-        Router::new().route("/graphql", post(post_graphql).get(graphiql).options(no_content));
+        Router::new().route("/graphql", post(post_graphql).get(get_graphql).options(no_content));
     let files =
         Router::new().route("/jp", file()).route("/jp/", file()).route("/jp/{*path}", file());
     let pages = with_cors(pages, &state, &[Method::GET, Method::HEAD], &[AUTHORIZATION]);
-    let graphql = with_cors(graphql, &state, &[Method::POST], &[AUTHORIZATION, CONTENT_TYPE]);
+    let methods = [Method::GET, Method::POST];
+    let graphql = with_cors(graphql, &state, &methods, &[AUTHORIZATION, CONTENT_TYPE]);
     let files = with_cors(files, &state, &[Method::GET, Method::HEAD], &FILE_HEADERS);
     pages
         .merge(graphql)
@@ -158,19 +160,22 @@ fn method_name(method: &Method) -> &str {
     if NAMED.contains(method) { method.as_str() } else { "another method" }
 }
 
+/// How the answer to these headers is wanted.
+fn form(headers: &HeaderMap) -> ResponseForm {
+    let response_type = ResponseType::accepted(headers);
+    ResponseForm { response_type, encoding: Encoding::choose(&accepted(headers)) }
+}
+
 async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response {
-    let refuse = |status, failure| json_response(&state, status, state.endpoint.refuse(failure));
+    let form = form(&headers);
+    let refuse = |failure| graphql_response(&state, state.endpoint.refuse(failure, form));
     if !is_authorized(&state, &headers) {
-        let failure =
-            Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`");
-        let refused = refuse(StatusCode::UNAUTHORIZED, failure);
-        return ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response();
+        return unauthorized_graphql(&state, form);
     }
     // A page of another site can only send other types without asking first.
     if !is_json(&headers) {
-        let failure =
-            Failure::new("MEDIA_TYPE", "send the header `Content-Type: application/json`");
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure);
+        let message = "send the header `Content-Type: application/json`";
+        return refuse(Failure::new("MEDIA_TYPE", message));
     }
     let limits = &state.endpoint.context.limits;
     let reading = axum::body::to_bytes(body, limits.body_bytes);
@@ -179,17 +184,55 @@ async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> R
         Ok(Err(_)) => {
             let most = limits.body_bytes;
             let message = format!("the body is not whole, or has more than {most} bytes");
-            return refuse(StatusCode::OK, Failure::new("BODY_TOO_LARGE", message));
+            return refuse(Failure::new("BODY_TOO_LARGE", message));
         }
         Err(_) => {
             let seconds = limits.receive_timeout.as_secs_f64();
             let message = format!("the body did not arrive within {seconds} seconds");
-            return refuse(StatusCode::OK, Failure::new("TIMEOUT", message));
+            return refuse(Failure::new("TIMEOUT", message));
         }
     };
-    let encoding = Encoding::choose(&accepted(&headers));
-    let answer = state.endpoint.respond(&bytes, encoding).await;
-    json_response(&state, StatusCode::OK, answer)
+    match GraphqlRequest::from_body(&bytes) {
+        Ok(request) => graphql_response(&state, state.endpoint.respond(request, form).await),
+        Err(failure) => refuse(failure),
+    }
+}
+
+/// A query in a URL, or the page for trying queries.
+async fn get_graphql(State(state): Shared, headers: HeaderMap, uri: Uri) -> Response {
+    let query = uri.query().unwrap_or_default();
+    if query.is_empty() && state.graphiql {
+        return page(GRAPHIQL);
+    }
+    let form = form(&headers);
+    if !is_authorized(&state, &headers) {
+        return unauthorized_graphql(&state, form);
+    }
+    let request = if is_foreign(&state, &headers) {
+        let message = "pages of other sites send POST, and their origin has to be named";
+        Err(Failure::new("FORBIDDEN", message))
+    } else {
+        GraphqlRequest::from_url(query)
+    };
+    match request {
+        Ok(request) => graphql_response(&state, state.endpoint.respond(request, form).await),
+        Err(failure) => graphql_response(&state, state.endpoint.refuse(failure, form)),
+    }
+}
+
+/// Whether a page of another site sent this, by its browser's own words, and its origin is not named.
+/// A GET needs no leave of ours, so an image there would be enough to make work here.
+fn is_foreign(state: &AppState, headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    let origin = headers.get(ORIGIN).map(HeaderValue::as_bytes);
+    let is_named = state.origins.iter().any(|named| origin == Some(named.as_bytes()));
+    matches!(site, Some(b"cross-site" | b"same-site")) && !is_named
+}
+
+fn unauthorized_graphql(state: &AppState, form: ResponseForm) -> Response {
+    let failure = Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`");
+    let refused = graphql_response(state, state.endpoint.refuse(failure, form));
+    ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response()
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -204,24 +247,18 @@ fn is_authorized(state: &AppState, headers: &HeaderMap) -> bool {
     state.token.as_ref().is_none_or(|token| token.admits(header))
 }
 
-fn json_response(state: &AppState, status: StatusCode, answer: EncodedResponse) -> Response {
-    let headers = [(CONTENT_TYPE, JSON), (VARY, "accept-encoding")];
+fn graphql_response(state: &AppState, answer: EncodedResponse) -> Response {
+    let status = answer.status;
+    let headers = [(CONTENT_TYPE, answer.response_type.name()), (VARY, "accept, accept-encoding")];
     let coding = answer.encoding.name().map(|name| [(CONTENT_ENCODING, name)]);
-    (status, headers, coding, answer.body(&state.endpoint.context)).into_response()
+    let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then_some([(ALLOW, "POST")]);
+    (status, headers, coding, allow, answer.body(&state.endpoint.context)).into_response()
 }
 
 fn page(html: &'static str) -> Response {
     let headers =
         [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, PAGE_POLICY)];
     (headers, html).into_response()
-}
-
-async fn graphiql(State(state): Shared) -> Response {
-    if state.graphiql {
-        return page(GRAPHIQL);
-    }
-    let headers = [(CONTENT_TYPE, TEXT), (ALLOW, "POST")];
-    (StatusCode::METHOD_NOT_ALLOWED, headers, "send POST\n").into_response()
 }
 
 /// 200 while there is a snapshot to ask.

@@ -11,7 +11,7 @@
 //!   client has it.
 //! - `body`, `compress`, `answer_body`: from a result to bytes on their way; the rows are
 //!   written by `crate::rows`.
-//! - `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
+//! - `request`, `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
 //! - `metrics`, `token`: numbers for operators, and who may ask.
 
@@ -30,6 +30,7 @@ mod http;
 mod item;
 mod limits;
 mod metrics;
+mod request;
 mod resolve;
 mod response;
 mod schema;

@@ -6,9 +6,10 @@ use async_graphql::Context;
 use domain::JstDate;
 
 use super::analysis::RequestAnalysis;
+use super::backend::Backend;
 use super::body::WrittenRows;
 use super::budget::Reservation;
-use super::context::{QueryContext, blocking};
+use super::context::{QueryContext, RequestData, blocking};
 use super::failure::Failure;
 use super::item::{DailyRankingItem, RankedRows, items};
 use super::limits::LIBRARY_ROWS;
@@ -146,12 +147,12 @@ impl QueryContext {
         };
         let cancel = CancelToken::new();
         let _guard = cancel.cancel_on_drop();
-        let context = Arc::clone(self);
+        let (context, data) = (Arc::clone(self), self.data(ctx));
         // The work goes on for a moment when its client goes away, and so long it holds its memory.
         let memory = ctx.data_opt::<Arc<Reservation>>().cloned();
         let work = move || {
             let _memory = memory;
-            context.rank_blocking(&query, &cancel, selection)
+            context.rank_blocking(&*data, &query, &cancel, selection)
         };
         let rows = blocking(work).await?;
         Ok(match rows {
@@ -165,14 +166,21 @@ impl QueryContext {
         })
     }
 
+    /// The data that a request sees.
+    pub(super) fn data(&self, ctx: &Context<'_>) -> Arc<dyn Backend> {
+        let pinned = ctx.data_opt::<RequestData>();
+        pinned.map_or_else(|| Arc::clone(&self.backend), |data| Arc::clone(&data.0))
+    }
+
     fn rank_blocking(
         &self,
+        data: &dyn Backend,
         query: &RankQuery,
         cancel: &CancelToken,
         selection: Option<Selection>,
     ) -> Result<RankedOutput, Failure> {
         let _active = GaugeGuard::new(&self.metrics.active);
-        let ranking = self.backend.rank(query, cancel).map_err(Failure::report)?;
+        let ranking = data.rank(query, cancel).map_err(Failure::report)?;
         let (found, most) = match &selection {
             Some(_) => (ranking.rows.len(), self.limits.answer_rows),
             None => (ranking.rows.len(), LIBRARY_ROWS.min(self.limits.answer_rows)),

@@ -131,15 +131,22 @@ pub(super) struct Query {
 
 /// Rankings of the issues of the Tokyo market, day by day, by a formula of the client.
 ///
-/// Errors come as GraphQL errors with HTTP status 200. `extensions.code` is one of
+/// Errors come as GraphQL errors, to who accepts `application/json` with HTTP status 200. To who
+/// accepts `application/graphql-response+json` the status is 400 where nothing was run, 503 with BUSY
+/// and TIMEOUT, 500 with INTERNAL, and else 200. `extensions.code` is one of
 /// FORMULA_INVALID (with `extensions.position`), FORMULA_UNKNOWN, FORMULA_PARAMS_INVALID,
 /// FORMULA_REFUSED, FORMULA_FAULT (with `extensions.formula`, and `extensions.date`, the first day of
 /// the range on which the module failed), ARGUMENTS_CONFLICT, ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
 /// DATE_INVALID, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
 /// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
-/// SNAPSHOT_DAMAGED or INTERNAL. With status 401 it is UNAUTHORIZED, with 415 MEDIA_TYPE.
+/// SNAPSHOT_DAMAGED or INTERNAL. Always with status 400 it is REQUEST_INVALID, with 401 UNAUTHORIZED,
+/// with 403 FORBIDDEN, with 405 METHOD, with 413 BODY_TOO_LARGE, with 415 MEDIA_TYPE, and with 503
+/// NO_DATA.
 ///
-/// The port of POST /graphql also serves the stored files to GET and HEAD: `/jp/stocks_daily/mother.db`
+/// Requests come by POST as JSON, or by GET with the parameters query, operationName, variables and
+/// extensions. All of one request is answered from one snapshot.
+///
+/// The port of /graphql also serves the stored files to GET and HEAD: `/jp/stocks_daily/mother.db`
 /// (all issues), `/jp/stocks_daily/<code>.db`, `/jp/stocks_board/<code>.db` and `/jp/listed_info.db`,
 /// with ETag, Range, and gzip or zstd when asked for. Anything else there is 404.
 ///
@@ -238,8 +245,8 @@ impl Query {
     }
 
     /// What the data holds now.
-    async fn dataset(&self) -> Dataset {
-        let snapshot = self.context.backend.snapshot();
+    async fn dataset(&self, ctx: &Context<'_>) -> Dataset {
+        let snapshot = self.context.data(ctx).snapshot();
         let day = |date: JstDate| (snapshot.days > 0).then(|| date.to_string());
         Dataset {
             snapshot: snapshot.number.to_string(),

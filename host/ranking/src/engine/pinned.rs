@@ -1,0 +1,41 @@
+//! An engine on one snapshot: several queries that belong together see the same data, whatever is
+//! published in between.
+
+use std::sync::Arc;
+
+use super::RankEngine;
+use super::snapshot::{Snapshot, SnapshotInfo};
+use crate::error::RankError;
+use crate::query::{CancelToken, RankQuery, Ranking};
+
+/// An engine that stays with the snapshot that was current when this was made.
+#[derive(Debug)]
+pub struct PinnedEngine {
+    engine: Arc<RankEngine>,
+    snapshot: Arc<Snapshot>,
+    info: SnapshotInfo,
+}
+
+impl PinnedEngine {
+    /// Stays with the present snapshot.
+    #[must_use]
+    pub fn new(engine: Arc<RankEngine>) -> Self {
+        let snapshot = engine.follower.current();
+        let info = SnapshotInfo { refused: engine.follower.refused(), ..snapshot.info.clone() };
+        Self { engine, snapshot, info }
+    }
+
+    /// Ranks on this snapshot.
+    ///
+    /// # Errors
+    /// As [`RankEngine::rank`].
+    pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
+        self.engine.rank_on(Arc::clone(&self.snapshot), query, cancel)
+    }
+
+    /// What this snapshot holds.
+    #[must_use]
+    pub fn snapshot(&self) -> SnapshotInfo {
+        self.info.clone()
+    }
+}
