@@ -33,6 +33,7 @@ use pool::WorkerPool;
 use snapshot::Snapshot;
 
 pub use explain::Explanation;
+pub(crate) use follow::no_data;
 pub use options::{EngineOptions, Verification};
 pub use pinned::PinnedEngine;
 pub use snapshot::SnapshotInfo;
@@ -61,8 +62,8 @@ impl RankEngine {
     ///
     /// # Errors
     ///
-    /// Returns [`RankError::NoData`] where nothing was published, and what is wrong with the
-    /// snapshot where it cannot be used.
+    /// Returns [`RankError::NoData`] where nothing was published (unless it is to wait for that), and
+    /// what is wrong with the snapshot where it cannot be used.
     pub fn open(data_dir: &Path, options: EngineOptions) -> Result<Self, RankError> {
         let options = options.within_limits();
         let follower = SnapshotFollower::start(DataDir::new(data_dir), &options)?;
@@ -76,7 +77,12 @@ impl RankEngine {
     ///
     /// Returns what is wrong with the query, or why it did not end.
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        self.rank_on(self.follower.current(), query, cancel)
+        self.rank_on(self.current()?, query, cancel)
+    }
+
+    /// The snapshot for the next query.
+    fn current(&self) -> Result<Arc<Snapshot>, RankError> {
+        self.follower.current().ok_or_else(no_data)
     }
 
     /// The same on a snapshot.
@@ -134,12 +140,12 @@ impl RankEngine {
         explain::explain(self, query, cancel)
     }
 
-    /// The snapshot that the next query will use.
+    /// The snapshot that the next query will use; without any days where there is none yet.
     #[must_use]
     pub fn snapshot(&self) -> SnapshotInfo {
-        let mut info = self.follower.current().info.clone();
-        info.refused = self.follower.refused();
-        info
+        let current = self.follower.current();
+        let info = current.map(|snapshot| snapshot.info.clone()).unwrap_or_default();
+        SnapshotInfo { refused: self.follower.refused(), ..info }
     }
 
     /// Queries that run and queries that wait, now.
@@ -150,7 +156,7 @@ impl RankEngine {
 
     /// A query on the current snapshot.
     fn resolve(&self, query: &RankQuery) -> Result<ResolvedQuery, RankError> {
-        resolve(self.follower.current(), query)
+        resolve(self.current()?, query)
     }
 
     fn plan(&self, query: &RankQuery, resolved: &ResolvedQuery) -> Plan {

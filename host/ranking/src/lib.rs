@@ -16,6 +16,7 @@ pub mod service;
 mod store;
 mod text;
 
+pub(crate) use engine::no_data;
 pub use engine::{
     EngineOptions, Explanation, PinnedEngine, RankEngine, SnapshotInfo, Verification,
 };

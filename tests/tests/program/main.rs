@@ -14,6 +14,7 @@ mod output_limits;
 mod parameters;
 mod ranking_program;
 mod run_folders;
+mod service_data;
 mod slow_clients;
 mod splits;
 mod sweep;

@@ -226,7 +226,8 @@ Examples:
   kumiki rank serve --data-dir data --listen 127.0.0.1:0 --graphiql
   kumiki rank serve --data-dir data --listen 0.0.0.0:8080 --token-file token.txt
 
-Paths: / the ranking page, POST /graphql, /jp/<path> the stored files, /health, /metrics (Prometheus).
+Paths: / the ranking page, /graphql (POST, or GET with ?query=), /schema.graphql, /jp/<path> the stored
+files, /health, /metrics (Prometheus). Each request is a line of the log; --log warn leaves them out.
 
 Stored files, for GET and HEAD, with ETag, Range and gzip or zstd when asked for:
   /jp/stocks_daily/mother.db     daily prices of all issues
@@ -259,6 +260,12 @@ pub(crate) struct ServeArgs {
     /// Let pages of this origin ask (CORS), like https://example.com; may be given many times.
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors_origin: Vec<String>,
+
+    /// Let clients call the service by this name of a host too; may be given many times. On an
+    /// address of this machine only, other names than localhost are refused, because any page's name
+    /// can be made to point here. Behind a proxy that hands on the name, give that.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
 
     /// Stored files that are sent at the same time; one more is told to come again.
     #[arg(long, value_name = "N", default_value_t = 64)]

@@ -20,7 +20,7 @@ const MEGABYTE: u64 = 1 << 20;
 
 /// The GraphQL schema as text.
 pub(crate) fn service_sdl() -> String {
-    service::sdl()
+    service::sdl(&ServiceLimits::default())
 }
 
 pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
@@ -33,10 +33,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     }
     let engine = RankEngine::open(&args.data.data_dir, engine_options(args))?;
     let snapshot = engine.snapshot();
+    let has_data = snapshot.days > 0;
     let options = ServiceOptions {
         limits: service_limits(args)?,
         token,
         origins: args.cors_origin.clone(),
+        hosts: args.allow_host.clone(),
         formulas: Some(Arc::new(super::formulas::registry(
             &args.registry,
             args.limits.of_formula()?,
@@ -49,7 +51,15 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     let stop = service.stop();
     let _interrupt = Interrupt::listen_and(move || stop.stop())?;
     // One line in one piece, last: whoever started the service may read it and go.
-    tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
+    if has_data {
+        tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
+    } else {
+        tracing::warn!(
+            "{} holds no daily prices yet: all rankings are answered 503 until `kumiki update` or \
+             `kumiki data sample --daily` has put some there; Ctrl-C ends the service",
+            args.data.data_dir.display()
+        );
+    }
     println!("ranking service on http://{}", service.address());
     service.run()?;
     Ok(Ending::Done)
@@ -78,6 +88,7 @@ fn engine_options(args: &ServeArgs) -> EngineOptions {
         // The service hands over no more than it works on; the rest waits there.
         concurrent_queries: args.concurrent.saturating_mul(args.max_aliases).max(1),
         timeout: args.timeout,
+        wait_for_data: true,
         ..EngineOptions::default()
     }
 }

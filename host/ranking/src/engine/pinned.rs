@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use super::RankEngine;
+use super::follow::no_data;
 use super::snapshot::{Snapshot, SnapshotInfo};
 use crate::error::RankError;
 use crate::query::{CancelToken, RankQuery, Ranking};
@@ -12,7 +13,7 @@ use crate::query::{CancelToken, RankQuery, Ranking};
 #[derive(Debug)]
 pub struct PinnedEngine {
     engine: Arc<RankEngine>,
-    snapshot: Arc<Snapshot>,
+    snapshot: Option<Arc<Snapshot>>,
     info: SnapshotInfo,
 }
 
@@ -21,7 +22,8 @@ impl PinnedEngine {
     #[must_use]
     pub fn new(engine: Arc<RankEngine>) -> Self {
         let snapshot = engine.follower.current();
-        let info = SnapshotInfo { refused: engine.follower.refused(), ..snapshot.info.clone() };
+        let info = snapshot.as_ref().map(|snapshot| snapshot.info.clone()).unwrap_or_default();
+        let info = SnapshotInfo { refused: engine.follower.refused(), ..info };
         Self { engine, snapshot, info }
     }
 
@@ -30,7 +32,8 @@ impl PinnedEngine {
     /// # Errors
     /// As [`RankEngine::rank`].
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        self.engine.rank_on(Arc::clone(&self.snapshot), query, cancel)
+        let snapshot = self.snapshot.clone().ok_or_else(no_data)?;
+        self.engine.rank_on(snapshot, query, cancel)
     }
 
     /// What this snapshot holds.

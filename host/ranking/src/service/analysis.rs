@@ -13,6 +13,8 @@ use super::limits::{INTROSPECTION_LISTS, ServiceLimits, TEXT_NESTING};
 
 /// The name of the ranking field.
 pub(super) const RANKING_FIELD: &str = "stockRankingRange";
+/// Fields of the root that describe the schema.
+const INTROSPECTION_FIELDS: [&str; 2] = ["__schema", "__type"];
 /// Fields of the introspection whose values are lists of things that have lists themselves.
 const INTROSPECTION_LIST_FIELDS: [&str; 8] = [
     "types",
@@ -30,6 +32,8 @@ const INTROSPECTION_LIST_FIELDS: [&str; 8] = [
 pub(super) struct RequestAnalysis {
     /// Response keys of the root, in the order asked.
     pub(super) keys: Vec<Name>,
+    /// Those of them that describe the schema.
+    pub(super) introspection: Vec<Name>,
     /// Uses of the ranking field.
     pub(super) uses: Vec<RankingUse>,
     /// A ranking is asked for in pieces under one key; their fields have to be merged.
@@ -189,6 +193,9 @@ impl<'a> Walk<'a> {
         *times += 1;
         if *times == 1 {
             self.analysis.keys.push(key.clone());
+        }
+        if INTROSPECTION_FIELDS.contains(&field.node.name.node.as_str()) {
+            self.analysis.introspection.push(key.clone());
         }
         let merges = *times > 1;
         self.below(&field.node.selection_set.node, depth + 1, 0)?;

@@ -62,15 +62,15 @@ pub(super) struct Reservation {
 impl AnswerBudget {
     pub(super) fn new(limits: &ServiceLimits, metrics: &Metrics) -> Self {
         let all = limits.answer_memory;
+        let large = request_bytes_max(limits);
         let lane = |bytes: u64| {
             let most = u64::from(u32::MAX).min(Semaphore::MAX_PERMITS as u64);
             let units = (bytes / UNIT_BYTES).clamp(1, most) as u32;
             Lane { permits: Arc::new(Semaphore::new(units as usize)), units }
         };
-        let small = all / SMALL_SHARE;
         Self {
-            small: lane(small),
-            large: lane(all - small),
+            small: lane(all - large),
+            large: lane(large),
             small_bytes_max: all / SMALL_ANSWER_SHARE,
             stalled_after: limits.stalled_after,
             sending: Mutex::default(),
@@ -86,7 +86,7 @@ impl AnswerBudget {
     pub(super) async fn reserve(&self, bytes: u64) -> Result<Reservation, Failure> {
         let lane = if bytes <= self.small_bytes_max { &self.small } else { &self.large };
         let wanted = units(bytes).filter(|units| *units <= lane.units).ok_or_else(|| {
-            let (asked, most) = (megabytes(bytes), megabytes(self.request_bytes_max()));
+            let (asked, most) = (megabytes(bytes), megabytes(u64::from(lane.units) * UNIT_BYTES));
             Failure::new(
                 "RESULT_TOO_LARGE",
                 format!(
@@ -112,11 +112,6 @@ impl AnswerBudget {
             lane: Arc::clone(&lane.permits),
             held: self.held.clone(),
         })
-    }
-
-    /// Most bytes that one request may reserve.
-    pub(super) fn request_bytes_max(&self) -> u64 {
-        u64::from(self.large.units) * UNIT_BYTES
     }
 
     /// Notes an answer that goes out in more than one piece; its number is for [`Self::sent`].
@@ -193,6 +188,11 @@ impl Drop for Reservation {
         let permit = self.permit.get_mut().unwrap_or_else(PoisonError::into_inner);
         self.held.sub(signed(permit.num_permits()));
     }
+}
+
+/// Most bytes that one request may reserve.
+pub(super) fn request_bytes_max(limits: &ServiceLimits) -> u64 {
+    limits.answer_memory - limits.answer_memory / SMALL_SHARE
 }
 
 fn units(bytes: u64) -> Option<u32> {

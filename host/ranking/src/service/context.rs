@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::JstDate;
 use tokio::task::JoinHandle;
 use tracing::Span;
 
@@ -43,8 +42,7 @@ impl QueryContext {
                 Err(RankError::NoData("there is no data".to_owned()))
             }
             fn snapshot(&self) -> SnapshotInfo {
-                let day = JstDate::default();
-                SnapshotInfo { number: 0, days: 0, codes: 0, first: day, last: day, refused: None }
+                SnapshotInfo::default()
             }
             fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
                 self

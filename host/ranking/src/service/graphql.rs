@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::OperationType;
-use async_graphql::{Pos, Request, Response, ServerError, Variables};
+use async_graphql::{Pos, Request, Response, ServerError, Value, Variables};
 use axum::body::{Body, Bytes};
 use axum::http::StatusCode;
 use domain::clock::Stopwatch;
@@ -23,6 +23,7 @@ use super::metrics::GaugeGuard;
 use super::request::{GraphqlRequest, ResponseType};
 use super::resolve::SequentialLock;
 use super::schema::{self, RankingSchema};
+use super::stated;
 use crate::error::Cause;
 use crate::text::redacted;
 
@@ -142,6 +143,7 @@ impl Endpoint {
             Err(failure) => return refuse(failure),
         };
         let keys = prepared.analysis.keys.clone();
+        let introspection = prepared.analysis.introspection.clone();
         let written = Arc::new(WrittenRows::default());
         let request = prepared.request.data(data);
         let request = request.data(prepared.analysis).data(SequentialLock::default());
@@ -150,6 +152,13 @@ impl Endpoint {
         failure::finish(&mut response);
         if !response.errors.is_empty() {
             return plain(response, response_type);
+        }
+        if let Value::Object(data) = &mut response.data {
+            for key in &introspection {
+                if let Some(value) = data.get_mut(key) {
+                    stated::state(value, &self.context.limits);
+                }
+            }
         }
         let encode = move || -> Result<Option<EncodedResponse>, Cause> {
             // Released when the bytes are there: what waits holds no rows.

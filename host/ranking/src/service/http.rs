@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCEPT_RANGES, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE,
-    IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, VARY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -25,11 +26,14 @@ use tracing::Span;
 use super::compress::{Encoding, accepted};
 use super::context::milliseconds;
 use super::failure::Failure;
-use super::files::Files;
+use super::files::{AGAIN_SECONDS, Files};
 use super::graphql::{EncodedResponse, Endpoint, ResponseForm};
+use super::host_check::HostCheck;
 use super::request::{GraphqlRequest, ResponseType};
 use super::response::{JSON, TEXT, plain};
+use super::schema;
 use super::token::BearerToken;
+use crate::no_data;
 
 /// The ranking page. It holds all that it needs; nothing is loaded from elsewhere.
 const PAGE: &str = include_str!("page/ranking.html");
@@ -60,6 +64,7 @@ pub(super) struct AppState {
     pub(super) endpoint: Endpoint,
     pub(super) token: Option<BearerToken>,
     pub(super) origins: Vec<String>,
+    pub(super) hosts: HostCheck,
     pub(super) graphiql: bool,
     /// The stored files; none are handed out without.
     pub(super) files: Option<Files>,
@@ -75,6 +80,7 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
         .route("/", get(|| async { page(PAGE) }))
         .route("/health", get(health))
         .route("/metrics", get(metrics))
+        .route("/schema.graphql", get(schema_text))
         .fallback(not_found);
     let graphql =
         Router::new().route("/graphql", post(post_graphql).get(get_graphql).options(no_content));
@@ -87,6 +93,7 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
     pages
         .merge(graphql)
         .merge(files)
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), check_host))
         .layer(SetResponseHeaderLayer::if_not_present(
             CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
@@ -99,16 +106,32 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
             TraceLayer::new_for_http()
                 .make_span_with(request_span)
                 .on_request(())
-                .on_response(|response: &Response, time: Duration, _: &Span| {
-                    let (status, duration_ms) = (response.status().as_u16(), milliseconds(time));
-                    tracing::debug!(status, duration_ms, "a request was answered");
-                })
+                .on_response(log_access)
                 .on_body_chunk(())
                 .on_eos(())
                 // Failures have events where they happen, with their cause.
                 .on_failure(()),
         )
         .with_state(state)
+}
+
+/// The access log: a line for each request, with what its spans say of it.
+fn log_access(response: &Response, time: Duration, _: &Span) {
+    let status = response.status().as_u16();
+    // Microseconds are enough of it.
+    let duration_ms = (milliseconds(time) * 1e3).round() / 1e3;
+    let bytes = response.body().size_hint().exact();
+    tracing::info!(target: "ranking::access", status, bytes, duration_ms, "answered");
+}
+
+/// Refuses who calls the service by a name that it does not have.
+async fn check_host(State(state): Shared, request: Request, next: Next) -> Response {
+    if state.hosts.admits(request.uri(), request.headers()) {
+        return next.run(request).await;
+    }
+    let text = "this service does not go by that name; call it by its address or as localhost, or \
+                name it with --allow-host\n";
+    plain(StatusCode::MISDIRECTED_REQUEST, text)
 }
 
 /// Lets pages of the named origins ask; without any, nothing is said about origins.
@@ -252,7 +275,8 @@ fn graphql_response(state: &AppState, answer: EncodedResponse) -> Response {
     let headers = [(CONTENT_TYPE, answer.response_type.name()), (VARY, "accept, accept-encoding")];
     let coding = answer.encoding.name().map(|name| [(CONTENT_ENCODING, name)]);
     let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then_some([(ALLOW, "POST")]);
-    (status, headers, coding, allow, answer.body(&state.endpoint.context)).into_response()
+    let again = retry_after(status);
+    (status, headers, coding, allow, again, answer.body(&state.endpoint.context)).into_response()
 }
 
 fn page(html: &'static str) -> Response {
@@ -265,12 +289,32 @@ fn page(html: &'static str) -> Response {
 async fn health(State(state): Shared) -> Response {
     let snapshot = state.endpoint.context.backend.snapshot();
     let ready = snapshot.days > 0;
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    let state = if ready { "ok" } else { "no data" };
-    let body = serde_json::json!({
-        "status": state, "snapshot": snapshot.number, "days": snapshot.days, "codes": snapshot.codes,
+    let mut told = serde_json::json!({
+        "status": if ready { "ok" } else { "no data" },
+        "snapshot": snapshot.number,
+        "days": snapshot.days,
+        "codes": snapshot.codes,
+        "snapshot_last_date": ready.then(|| snapshot.last.to_string()),
     });
-    (status, [(CONTENT_TYPE, JSON)], body.to_string()).into_response()
+    if !ready {
+        told["message"] = no_data().to_string().into();
+    }
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, retry_after(status), [(CONTENT_TYPE, JSON)], told.to_string()).into_response()
+}
+
+/// When to ask again where there is nothing yet.
+fn retry_after(status: StatusCode) -> Option<[(HeaderName, &'static str); 1]> {
+    (status == StatusCode::SERVICE_UNAVAILABLE).then_some([(RETRY_AFTER, AGAIN_SECONDS)])
+}
+
+/// The schema with the limits of this service.
+async fn schema_text(State(state): Shared, headers: HeaderMap) -> Response {
+    if !is_authorized(&state, &headers) {
+        return unauthorized();
+    }
+    let text = schema::sdl(&state.endpoint.context.limits);
+    ([(CONTENT_TYPE, "application/graphql; charset=utf-8")], text).into_response()
 }
 
 async fn metrics(State(state): Shared, headers: HeaderMap) -> Response {
@@ -307,7 +351,9 @@ fn unauthorized() -> Response {
 
 async fn not_found(method: Method) -> Response {
     let method = method_name(&method);
-    let body =
-        format!("there is nothing here for {method}; see /, /graphql, /jp/, /health, /metrics\n");
+    let body = format!(
+        "there is nothing here for {method}; see /, /graphql, /schema.graphql, /jp/, /health, \
+         /metrics\n"
+    );
     plain(StatusCode::NOT_FOUND, body)
 }

@@ -5,7 +5,8 @@
 //! the result. Spec: "POST /graphql".
 //!
 //! - `context`, `limits`: what all requests share, and what each may cost and hold.
-//! - `schema`, `item`, `resolve`: the GraphQL types, and what they are answered with.
+//! - `schema`, `item`, `resolve`, `stated`: the GraphQL types with the limits that they state, and what
+//!   they are answered with.
 //! - `analysis`: what a request would cost, before anything of it runs.
 //! - `estimate`, `budget`: the memory that its answer may take, reserved before and held until its
 //!   client has it.
@@ -13,7 +14,7 @@
 //!   written by `crate::rows`.
 //! - `request`, `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
-//! - `metrics`, `token`: numbers for operators, and who may ask.
+//! - `metrics`, `token`, `host_check`: numbers for operators, who may ask, and by which name.
 
 mod analysis;
 mod answer_body;
@@ -26,6 +27,7 @@ mod estimate;
 mod failure;
 mod files;
 mod graphql;
+mod host_check;
 mod http;
 mod item;
 mod limits;
@@ -35,6 +37,7 @@ mod resolve;
 mod response;
 mod schema;
 mod server;
+mod stated;
 mod token;
 
 pub use backend::Backend;
