@@ -17,6 +17,7 @@ mod run_folders;
 mod service_data;
 mod slow_clients;
 mod splits;
+mod sql_views;
 mod sweep;
 mod update_crash;
 mod update_program;

@@ -371,9 +371,16 @@ Examples:
   kumiki sql --data-dir data \"DESCRIBE daily\"
   echo \"SELECT count(*) FROM daily\" | kumiki sql --data-dir data --format csv
 
+  kumiki sql --runs runs \"SELECT run, strategy, return_ratio FROM runs ORDER BY 3 DESC\"
+  kumiki sql --runs runs \"SELECT client_order_id, title FROM narrative WHERE run = 'gain-5'\"
+  kumiki sql --sweeps sweeps \"SELECT param_fast, max(sharpe) FROM sweeps GROUP BY 1 ORDER BY 1\"
+  kumiki sql --market-data data \"SELECT Code, count(*) FROM trades GROUP BY 1\"
+
 Views: every table of jp/stocks_daily/mother.db (daily, and adjusted where it is stored), and one for
 each of the folders minute, trades, narrative and audit of the data folder that holds Parquet, CSV or
-JSON-lines files. Everything is read-only; nothing outside of these files can be opened.";
+JSON-lines files. With --runs: runs, their tables (orders, fills, round_trips, positions, equity, marks,
+days, signals, narrative, log) and audit. With --sweeps: sweeps. With --market-data: trades, minute_bars
+and daily_bars. Everything is read-only; nothing outside of these files can be opened.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SQL_EXAMPLES)]
@@ -400,6 +407,18 @@ pub(crate) struct SqlArgs {
     /// Threads; default: one for each core.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+
+    /// A run of `kumiki replay run`, or a folder with many: runs, orders, fills, narrative, audit, ...
+    #[arg(long, value_name = "DIR")]
+    pub(crate) runs: Option<PathBuf>,
+
+    /// A sweep of `kumiki replay sweep`, or a folder with many: sweeps.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sweeps: Option<PathBuf>,
+
+    /// The vendor's files: trades, minute_bars, daily_bars.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) market_data: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,
