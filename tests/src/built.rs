@@ -73,6 +73,28 @@ pub fn language_cache() -> PathBuf {
     release_folder().join("languages").join("cache")
 }
 
+/// The program of Node.js that `cargo xtask test` has found; the system's where it did not look.
+#[must_use]
+pub fn node() -> PathBuf {
+    let found = std::fs::read_to_string(release_folder().join("graphql-http.node"));
+    PathBuf::from(found.unwrap_or_else(|_| "node".to_owned()))
+}
+
+/// The folder with the audit suite of GraphQL over HTTP, or the reason why there is none.
+///
+/// # Errors
+/// That reason.
+pub fn graphql_audit() -> Result<PathBuf, String> {
+    let release = release_folder();
+    let folder = release.with_file_name("graphql-http-tools");
+    if folder.join("installed.json").is_file() {
+        return Ok(folder);
+    }
+    let reason = std::fs::read_to_string(release.join("graphql-http.skipped"));
+    Err(reason
+        .unwrap_or_else(|_| "there is no audit suite; `cargo xtask test` fetches it".to_owned()))
+}
+
 /// The `kumiki` program.
 #[must_use]
 pub fn kumiki() -> PathBuf {

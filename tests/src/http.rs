@@ -56,7 +56,10 @@ impl Connection {
     /// # Errors
     /// When the connection is gone.
     pub fn send(&mut self, head: &str, headers: &[(&str, &str)], body: &[u8]) -> io::Result<()> {
-        let mut text = format!("{head} HTTP/1.1\r\nHost: test\r\n");
+        let mut text = format!("{head} HTTP/1.1\r\n");
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            text += "Host: localhost\r\n";
+        }
         if !body.is_empty() {
             text += &format!("Content-Length: {}\r\n", body.len());
         }

@@ -12,6 +12,7 @@ pub mod rules;
 pub mod runs;
 pub mod sample;
 pub mod schema;
+pub mod serving;
 pub mod user_folder;
 pub mod wat;
 

@@ -4,7 +4,6 @@
 
 mod c;
 mod javascript;
-mod node;
 mod python;
 
 use std::fs;

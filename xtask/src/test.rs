@@ -11,7 +11,9 @@ use crate::failures::Failures;
 use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
-use crate::{browser, doctor, guests, heavy, host, junit, languages, process, python, schemas};
+use crate::{
+    browser, doctor, graphql_audit, guests, heavy, host, junit, languages, process, python, schemas,
+};
 
 /// Runs all steps; the first failure ends it, and is told on stdout too: a reader of either stream
 /// finds it at the end.
@@ -19,7 +21,7 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     let lints = if no_lint { Purpose::Everything } else { Purpose::EverythingAndLints };
     doctor::require(project, lints)?;
     heavy::announce(project);
-    let mut steps = Steps::new(if no_lint { 7 } else { 10 });
+    let mut steps = Steps::new(if no_lint { 8 } else { 11 });
     let mut skips = Skips::default();
     let ended = run_steps(project, no_lint, &mut steps, &mut skips);
     let ended = ended.map_err(|error| anyhow!("{error:#}\n{}, then one failed", steps.passed()));
@@ -42,6 +44,7 @@ fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Sk
     }
     steps.step("host", || host::build_with_tests(project))?;
     steps.step("browser", || browser::prepare(project))?;
+    steps.step("audit suite of GraphQL", || graphql_audit::prepare(project))?;
     steps.step("tests", || test(project, skips))?;
     steps.step("schemas", || schemas::check(project))?;
     steps.step("statistics against Python packages", || python::test(project, skips))

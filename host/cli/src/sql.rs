@@ -1,6 +1,7 @@
 //! `kumiki sql`: one statement, or a prompt.
 
 mod prompt;
+mod stored;
 
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -22,6 +23,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
         threads: args.threads.unwrap_or_else(cores),
         memory_bytes: args.memory.saturating_mul(1 << 20),
         rows: usize::try_from(args.rows)?,
+        stored: stored::views(args)?,
     };
     let console = Console::open(&DataDir::new(&args.data.data_dir), &options)?;
     let sql = match &args.sql {

@@ -5,6 +5,7 @@
 mod format;
 mod writer;
 
+use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -67,6 +68,11 @@ impl Grid {
             Tail::read(&map, &layout).map_err(GridFault::Damaged)?;
         let checked = std::iter::repeat_with(AtomicBool::default).take(digests.len()).collect();
         Ok(Self { map, layout, days, codes: codes.into(), digests, checked })
+    }
+
+    /// What tells this content from any other: see [`content_of`].
+    pub fn content(&self) -> u64 {
+        format::digest_of(&self.map).unwrap_or_default()
     }
 
     /// The calendar: the distinct dates of the source, ascending.
@@ -138,6 +144,18 @@ impl std::fmt::Debug for Grid {
             .field("codes", &self.codes.len())
             .finish_non_exhaustive()
     }
+}
+
+/// What tells the content of a grid's file from that of any other: the digest that its header ends
+/// with, which covers its number, its calendar, its codes and the digests of all its cells. Only the
+/// header is read.
+pub fn content_of(path: &Path) -> Result<u64, GridFault> {
+    let mut header = Vec::new();
+    let file = std::fs::File::open(path).map_err(GridFault::Unreadable)?;
+    let most = format::HEADER_BYTES as u64;
+    file.take(most).read_to_end(&mut header).map_err(GridFault::Unreadable)?;
+    let short = || GridFault::Damaged(format!("it has only {} bytes", header.len()));
+    format::digest_of(&header).ok_or_else(short)
 }
 
 /// Why a grid cannot be used.

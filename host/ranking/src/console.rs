@@ -5,6 +5,7 @@
 //! no setting can be changed, so a statement can neither write nor read elsewhere.
 
 mod files;
+mod stored;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,6 +22,7 @@ use thiserror::Error;
 use crate::CancelToken;
 
 pub use files::{FILES_MAX, FOLDERS};
+pub use stored::{FileForm, FileView, LabelledFile, RowsView, StoredView};
 
 /// Longest statement, in bytes.
 pub const SQL_BYTES_MAX: usize = 100_000;
@@ -38,11 +40,13 @@ pub struct ConsoleOptions {
     pub memory_bytes: u64,
     /// Rows of an answer; the rest is cut off and said so. At most [`ROWS_MAX`].
     pub rows: usize,
+    /// What statements may see beside the data directory.
+    pub stored: Vec<StoredView>,
 }
 
 impl Default for ConsoleOptions {
     fn default() -> Self {
-        Self { threads: 2, memory_bytes: 1 << 30, rows: 10_000 }
+        Self { threads: 2, memory_bytes: 1 << 30, rows: 10_000, stored: Vec::new() }
     }
 }
 
@@ -128,8 +132,10 @@ impl Console {
         for set in &found {
             connection.execute_batch(&set.view())?;
         }
-        let allowed: Vec<String> =
-            found.iter().flat_map(|set| &set.paths).map(|path| literal(path)).collect();
+        put_stored(&connection, &options.stored)?;
+        let stored = options.stored.iter().flat_map(StoredView::paths);
+        let paths = found.iter().flat_map(|set| &set.paths).chain(stored);
+        let allowed: Vec<String> = paths.map(|path| literal(path)).collect();
         connection.execute_batch(&format!(
             "SET allowed_paths = [{}]; SET enable_external_access = false; \
              SET lock_configuration = true",
@@ -274,6 +280,23 @@ fn attach(connection: &Connection, mother: &Path) -> Result<(), ConsoleError> {
     Ok(())
 }
 
+/// Makes the views that the caller asks for. Two of one name would hide each other.
+fn put_stored(connection: &Connection, stored: &[StoredView]) -> Result<(), ConsoleError> {
+    let mut known: Vec<String> = views(connection)?.into_iter().map(|view| view.name).collect();
+    for view in stored {
+        if known.iter().any(|name| name == view.name()) {
+            let name = view.name();
+            return Err(ConsoleError::Files(format!(
+                "there would be two views of the name {name}; leave out the flag or the folder that \
+                 one of them is made from"
+            )));
+        }
+        view.create(connection)?;
+        known.push(view.name().to_owned());
+    }
+    Ok(())
+}
+
 fn views(connection: &Connection) -> Result<Vec<View>, ConsoleError> {
     let mut statement = connection.prepare(
         "SELECT table_name, column_name, data_type FROM information_schema.columns \
@@ -326,7 +349,11 @@ fn first_lines(text: &str) -> String {
 }
 
 fn literal(path: &Path) -> String {
-    format!("'{}'", path.to_string_lossy().replace('\'', "''"))
+    text_literal(&path.to_string_lossy())
+}
+
+fn text_literal(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
 }
 
 fn identifier(name: &str) -> String {

@@ -5,6 +5,7 @@ mod explain;
 mod follow;
 mod job;
 mod options;
+mod pinned;
 mod pool;
 mod snapshot;
 
@@ -32,7 +33,9 @@ use pool::WorkerPool;
 use snapshot::Snapshot;
 
 pub use explain::Explanation;
+pub(crate) use follow::no_data;
 pub use options::{EngineOptions, Verification};
+pub use pinned::PinnedEngine;
 pub use snapshot::SnapshotInfo;
 
 /// Ranks from the newest snapshot of a data directory. Share it between threads by reference; all
@@ -59,8 +62,8 @@ impl RankEngine {
     ///
     /// # Errors
     ///
-    /// Returns [`RankError::NoData`] where nothing was published, and what is wrong with the
-    /// snapshot where it cannot be used.
+    /// Returns [`RankError::NoData`] where nothing was published (unless it is to wait for that), and
+    /// what is wrong with the snapshot where it cannot be used.
     pub fn open(data_dir: &Path, options: EngineOptions) -> Result<Self, RankError> {
         let options = options.within_limits();
         let follower = SnapshotFollower::start(DataDir::new(data_dir), &options)?;
@@ -74,7 +77,22 @@ impl RankEngine {
     ///
     /// Returns what is wrong with the query, or why it did not end.
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        let resolved = self.resolve(query)?;
+        self.rank_on(self.current()?, query, cancel)
+    }
+
+    /// The snapshot for the next query.
+    fn current(&self) -> Result<Arc<Snapshot>, RankError> {
+        self.follower.current().ok_or_else(no_data)
+    }
+
+    /// The same on a snapshot.
+    fn rank_on(
+        &self,
+        snapshot: Arc<Snapshot>,
+        query: &RankQuery,
+        cancel: &CancelToken,
+    ) -> Result<Ranking, RankError> {
+        let resolved = resolve(snapshot, query)?;
         let key = Key::new(query, &resolved);
         if let Some(ranking) = self.cache.get(&key) {
             return Ok(Ranking::clone(&ranking));
@@ -122,12 +140,12 @@ impl RankEngine {
         explain::explain(self, query, cancel)
     }
 
-    /// The snapshot that the next query will use.
+    /// The snapshot that the next query will use; without any days where there is none yet.
     #[must_use]
     pub fn snapshot(&self) -> SnapshotInfo {
-        let mut info = self.follower.current().info.clone();
-        info.refused = self.follower.refused();
-        info
+        let current = self.follower.current();
+        let info = current.map(|snapshot| snapshot.info.clone()).unwrap_or_default();
+        SnapshotInfo { refused: self.follower.refused(), ..info }
     }
 
     /// How complete the data is, as the update job has told; none where none has run or what it told
@@ -143,18 +161,9 @@ impl RankEngine {
         self.pool.load()
     }
 
-    /// Checks a query and finds its days and codes in the current snapshot.
+    /// A query on the current snapshot.
     fn resolve(&self, query: &RankQuery) -> Result<ResolvedQuery, RankError> {
-        if !(1..=LIMIT_MAX).contains(&query.limit) {
-            return Err(RankError::Limit { asked: query.limit.into(), max: LIMIT_MAX });
-        }
-        check_range(query.from, query.to)?;
-        let snapshot = self.follower.current();
-        let calendar = snapshot.grid.days();
-        let first = calendar.partition_point(|day| *day < query.from);
-        let end = calendar.partition_point(|day| *day <= query.to).max(first);
-        let codes = query.codes.as_deref().map(|codes| find_codes(&snapshot, codes)).transpose()?;
-        Ok(ResolvedQuery { snapshot, days: first..end, codes })
+        resolve(self.current()?, query)
     }
 
     fn plan(&self, query: &RankQuery, resolved: &ResolvedQuery) -> Plan {
@@ -216,6 +225,19 @@ impl ResolvedQuery {
             snapshot: self.snapshot.info.number,
         }
     }
+}
+
+/// Checks a query and finds its days and codes in a snapshot.
+fn resolve(snapshot: Arc<Snapshot>, query: &RankQuery) -> Result<ResolvedQuery, RankError> {
+    if !(1..=LIMIT_MAX).contains(&query.limit) {
+        return Err(RankError::Limit { asked: query.limit.into(), max: LIMIT_MAX });
+    }
+    check_range(query.from, query.to)?;
+    let calendar = snapshot.grid.days();
+    let first = calendar.partition_point(|day| *day < query.from);
+    let end = calendar.partition_point(|day| *day <= query.to).max(first);
+    let codes = query.codes.as_deref().map(|codes| find_codes(&snapshot, codes)).transpose()?;
+    Ok(ResolvedQuery { snapshot, days: first..end, codes })
 }
 
 fn check_range(from: JstDate, to: JstDate) -> Result<(), RankError> {

@@ -1,6 +1,7 @@
 //! Ranks issues by a formula, day by day (specification 3): formula language, formula modules,
 //! and queries, and the service that answers them over GraphQL.
 
+mod blocks;
 pub mod console;
 mod engine;
 pub mod error;
@@ -15,7 +16,10 @@ pub mod service;
 mod store;
 mod text;
 
-pub use engine::{EngineOptions, Explanation, RankEngine, SnapshotInfo, Verification};
+pub(crate) use engine::no_data;
+pub use engine::{
+    EngineOptions, Explanation, PinnedEngine, RankEngine, SnapshotInfo, Verification,
+};
 pub use error::RankError;
 pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};
 pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking, SortBy};

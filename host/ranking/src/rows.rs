@@ -5,8 +5,10 @@
 use std::borrow::Cow;
 use std::io::{self, Write};
 
+use pricestore::limits::CODE_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
+use crate::blocks::Blocks;
 use crate::{RankRow, Ranking};
 
 /// A field of DailyRankingItem.
@@ -36,6 +38,18 @@ impl ItemField {
             "__typename" => Self::TypeName,
             _ => return None,
         })
+    }
+
+    /// Bytes that a value takes at most. Longest are doubles like -1.2345678901234567e-308.
+    pub(crate) const fn bytes_max(self) -> u64 {
+        match self {
+            Self::Date => "\"2024-01-04\"".len() as u64,
+            Self::Code => CODE_BYTES_MAX as u64 + 2,
+            Self::Close | Self::SortValue | Self::Volume => DOUBLE_BYTES_MAX,
+            Self::PrevClose => "null".len() as u64,
+            Self::Rank => 10,
+            Self::TypeName => "\"DailyRankingItem\"".len() as u64,
+        }
     }
 
     /// What its values are, in the words of JSON schema.
@@ -71,8 +85,8 @@ impl ItemField {
 /// The fields to write, each with the name it has in the answer.
 pub(crate) type Selection = Vec<(String, ItemField)>;
 
-/// Bytes of one value with its comma, on average.
-const VALUE_BYTES: usize = 12;
+/// Bytes of the longest double.
+const DOUBLE_BYTES_MAX: u64 = 24;
 
 /// All fields, in the order of the specification.
 const ALL_FIELDS: [(&str, ItemField); 7] = [
@@ -86,18 +100,19 @@ const ALL_FIELDS: [(&str, ItemField); 7] = [
 ];
 
 /// The rows as a JSON list. Names in `selection` are GraphQL names, which need no escapes.
-pub(crate) fn json(ranking: &Ranking, selection: &[(String, ItemField)]) -> Vec<u8> {
+pub(crate) fn json(ranking: &Ranking, selection: &[(String, ItemField)]) -> Blocks {
     let columns = Columns::new(ranking, selection);
-    let names: usize = columns.keys.iter().map(|(key, _)| key.len() + VALUE_BYTES).sum();
-    let mut out = Vec::with_capacity(2 + ranking.rows.len() * (names + 2));
-    out.push(b'[');
+    let mut out = Blocks::default();
+    out.piece(|out| out.push(b'['));
     for (index, row) in ranking.rows.iter().enumerate() {
-        if index > 0 {
-            out.push(b',');
-        }
-        columns.row(row, &mut out);
+        out.piece(|out| {
+            if index > 0 {
+                out.push(b',');
+            }
+            columns.row(row, out);
+        });
     }
-    out.push(b']');
+    out.piece(|out| out.push(b']'));
     out
 }
 
@@ -341,6 +356,18 @@ mod tests {
         let csv = "date,code,close,sortValue,volume,rank\n2024-01-04,7203,10.5,-0.25,,1\n\
                    2024-01-04,\"13,01\",10.5,,300,2\n";
         assert_eq!(written(write_csv, 2), csv);
+    }
+
+    #[test]
+    fn no_value_is_longer_than_stated() {
+        for value in [f64::MIN_POSITIVE, -f64::MAX, -1.234_567_890_123_456_7e-308, -0.1 / 3.0] {
+            assert!(text(value).len() as u64 <= DOUBLE_BYTES_MAX, "{}", text(value));
+        }
+        let all = ALL_FIELDS.map(|(name, field)| (name.to_owned(), field));
+        let one = json(&ranking(2), &all);
+        let keys: u64 = all.iter().map(|(name, _)| name.len() as u64 + 4).sum();
+        let values: u64 = all.iter().map(|(_, field)| field.bytes_max()).sum();
+        assert!(one.len() as u64 <= 2 * (keys + values + 2), "{} bytes", one.len());
     }
 
     proptest! {

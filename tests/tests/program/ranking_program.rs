@@ -2,13 +2,13 @@
 //! service and as SQL.
 
 use std::fs;
-use std::io::{BufRead, BufReader, sink};
-use std::net::SocketAddr;
+use std::io::sink;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::LazyLock;
 
-use serde_json::{Value, json};
+use serde_json::Value;
+use tests::serving::Serving;
 use tests::{built, http, schema};
 
 /// One sample for all tests: 40 issues on 300 days. It is only read.
@@ -53,41 +53,8 @@ fn bad(arguments: &[&str]) -> (i32, String) {
     (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
 }
 
-/// A running `kumiki rank serve`; ends with the test.
-pub(crate) struct Serving {
-    child: Child,
-    pub(crate) address: SocketAddr,
-}
-
-impl Serving {
-    fn start(more: &[&str]) -> Self {
-        let mut arguments = vec!["rank", "serve", "--listen", "127.0.0.1:0"];
-        arguments.extend(more);
-        Self::of(&mut command(&arguments))
-    }
-
-    /// Starts a command that serves.
-    pub(crate) fn of(command: &mut Command) -> Self {
-        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-        let mut line = String::new();
-        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-        let address = line.trim().rsplit("http://").next().unwrap().parse();
-        let address = address.unwrap_or_else(|error| panic!("{error}: {line}"));
-        Self { child, address }
-    }
-
-    pub(crate) fn ask(&self, query: &str) -> Value {
-        let reply = http::graphql(self.address, &json!({ "query": query }).to_string());
-        assert_eq!(reply.status, 200);
-        serde_json::from_slice(&reply.body).unwrap()
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+fn serving(more: &[&str]) -> Serving {
+    Serving::start(&DATA, more)
 }
 
 /// All rows of a formula, as objects.
@@ -145,7 +112,7 @@ fn every_form_holds_the_same_rows() {
 
 #[test]
 fn the_service_and_the_command_give_the_same_rows() {
-    let serving = Serving::start(&[]);
+    let serving = serving(&[]);
     for formula in ["(Close - Close[-1]) / Close[-1] * 100", "Volume", "(High - Low) / Close * 100"]
     {
         let query = format!(
@@ -168,7 +135,7 @@ fn the_service_and_the_command_give_the_same_rows() {
 
 #[test]
 fn limits_of_the_service_can_be_set() {
-    let serving = Serving::start(&["--max-limit", "7", "--max-lag", "10", "--max-aliases", "1"]);
+    let serving = serving(&["--max-limit", "7", "--max-lag", "10", "--max-aliases", "1"]);
     let code = |arguments: &str| {
         let query = format!(
             "{{ stockRankingRange(fromDate: \"2016-01-01\", toDate: \"2016-12-31\"{arguments}) \
@@ -184,17 +151,10 @@ fn limits_of_the_service_can_be_set() {
 #[cfg(unix)]
 #[test]
 fn the_service_ends_cleanly_when_told_to() {
-    let mut serving = Serving::start(&[]);
+    let mut serving = serving(&[]);
     let id = serving.child.id().to_string();
     assert!(Command::new("kill").args(["-TERM", &id]).status().unwrap().success());
     assert_eq!(serving.child.wait().unwrap().code(), Some(0));
-}
-
-/// The most memory that a process ever held, in bytes, where the system tells it.
-fn peak_memory(process: u32) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    line.split_whitespace().next()?.parse::<u64>().ok().map(|kilobytes| kilobytes * 1_024)
 }
 
 #[test]
@@ -206,10 +166,10 @@ fn a_file_of_a_gigabyte_is_sent_in_little_memory() {
     fs::create_dir_all(folder.path().join("jp/stocks_board")).unwrap();
     let file = fs::File::create(folder.path().join("jp/stocks_board/7203.db")).unwrap();
     file.set_len(GIGABYTE).unwrap();
-    let serving = Serving::start(&["--data-dir", &data]);
+    let serving = serving(&["--data-dir", &data]);
     let mother = http::request(serving.address, "GET /jp/stocks_daily/mother.db", &[], &[]);
     assert!(mother.body == fs::read(folder.path().join("jp/stocks_daily/mother.db")).unwrap());
-    let before = peak_memory(serving.child.id());
+    let before = serving.peak_memory();
     for packing in ["identity", "zstd", "gzip"] {
         let mut connection = http::Connection::open(serving.address).unwrap();
         let accepted = [("Accept-Encoding", packing)];
@@ -236,7 +196,7 @@ fn a_file_of_a_gigabyte_is_sent_in_little_memory() {
             left -= count;
         }
     }
-    if let (Some(before), Some(after)) = (before, peak_memory(serving.child.id())) {
+    if let (Some(before), Some(after)) = (before, serving.peak_memory()) {
         let more = after - before;
         assert!(more < 32_000_000, "{more} bytes more than for a small file");
     }
@@ -262,12 +222,9 @@ fn a_token_that_is_no_text_is_not_shown() {
 #[test]
 fn tokens_are_asked_for_and_never_shown() {
     let secret = "a-secret-for-tests-only";
-    let mut child = command(&["rank", "serve", "--listen", "127.0.0.1:0"]);
-    let mut child = child.env("KUMIKI_RANK_TOKEN", secret).stdout(Stdio::piped()).spawn().unwrap();
-    let mut line = String::new();
-    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
-    let address = line.trim().rsplit("http://").next().unwrap().parse().unwrap();
-    let serving = Serving { child, address };
+    let mut command = Serving::command(&DATA, &[]);
+    command.env("KUMIKI_RANK_TOKEN", secret);
+    let serving = Serving::of(command);
     let body = "{\"query\":\"{schemaVersion}\"}";
     assert_eq!(http::graphql(serving.address, body).status, 401);
     let bearer = format!("Bearer {secret}");

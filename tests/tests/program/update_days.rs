@@ -12,10 +12,10 @@ use pricestore::DataDir;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 use tests::http;
+use tests::serving::Serving;
 use update::PriceStore;
 use update::store::WorkDatabase;
 
-use crate::ranking_program::Serving;
 use crate::update_program::{
     Server, VENDOR_KEY, checked_reports, command, query, sql, texts, vendor_row,
 };
@@ -212,7 +212,7 @@ impl Fixture {
     }
 
     fn serve(&self) -> Serving {
-        Serving::of(&mut command(self.path(), &["rank", "serve", "--listen", "127.0.0.1:0"]))
+        Serving::start(self.path(), &[])
     }
 }
 

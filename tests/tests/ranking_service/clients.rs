@@ -1,5 +1,6 @@
 //! Many clients, slow ones, and those that go away.
 
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -99,6 +100,10 @@ impl Backend for Bulky {
 
     fn snapshot(&self) -> SnapshotInfo {
         known()
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
     }
 }
 

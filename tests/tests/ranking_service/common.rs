@@ -29,9 +29,16 @@ impl Served {
         Self { address, stop, thread }
     }
 
-    /// What the operator was told, an event a line.
+    /// What the operator was told, an event a line, without the requests.
     pub(crate) fn log(&self) -> Vec<String> {
-        events::of(self.address)
+        let is_access = |line: &String| line.contains("ranking::access");
+        events::of(self.address).into_iter().filter(|line| !is_access(line)).collect()
+    }
+
+    /// The requests that the operator was told of, one a line.
+    pub(crate) fn accesses(&self) -> Vec<String> {
+        let is_access = |line: &String| line.contains("ranking::access");
+        events::of(self.address).into_iter().filter(is_access).collect()
     }
 
     pub(crate) fn limited(backend: impl Backend, change: impl FnOnce(&mut ServiceLimits)) -> Self {
@@ -120,6 +127,10 @@ impl Backend for Steady {
     fn snapshot(&self) -> SnapshotInfo {
         known()
     }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
+    }
 }
 
 /// Holds each query until it is cancelled or let go, and tells what happens.
@@ -159,6 +170,10 @@ impl Backend for Held {
 
     fn snapshot(&self) -> SnapshotInfo {
         known()
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
     }
 }
 

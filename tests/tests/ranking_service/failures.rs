@@ -1,5 +1,7 @@
 //! What wrong requests get, and who may ask.
 
+use std::sync::Arc;
+
 use ranking::service::{Backend, BearerToken, ServiceOptions};
 use ranking::{CancelToken, RankError, RankQuery, Ranking, SnapshotInfo};
 use serde_json::{Value, json};
@@ -62,17 +64,17 @@ fn what_is_no_request_is_told_so() {
     for body in ["x", "{}", "[]", "{\"query\":1}", "{\"query\":\"{a}\",\"variables\":[]}", "\u{0}"]
     {
         let reply = http::graphql(served.address, body);
-        assert_eq!((reply.status, code(&reply).as_str()), (200, "REQUEST_INVALID"), "{body}");
+        assert_eq!((reply.status, code(&reply).as_str()), (400, "REQUEST_INVALID"), "{body}");
     }
     let fits = format!("{{\"query\":\"{{ schemaVersion }}{}\"}}", " ".repeat(65_536 - 29));
     assert_eq!(fits.len(), 65_536);
     assert!(http::graphql(served.address, &fits).text().contains("1.0"));
     let reply = http::graphql(served.address, &format!("{fits} "));
-    assert_eq!((reply.status, code(&reply).as_str()), (200, "BODY_TOO_LARGE"));
+    assert_eq!((reply.status, code(&reply).as_str()), (413, "BODY_TOO_LARGE"));
     let plain = [("Content-Type", "text/plain")];
     let reply = http::request(served.address, "POST /graphql", &plain, b"{}");
     assert_eq!((reply.status, code(&reply).as_str()), (415, "MEDIA_TYPE"));
-    assert_eq!(http::request(served.address, "GET /graphql", &[], &[]).status, 405);
+    assert_eq!(http::request(served.address, "GET /graphql", &[], &[]).status, 400);
     assert_eq!(http::request(served.address, "GET /nothing", &[], &[]).status, 404);
 }
 
@@ -95,6 +97,10 @@ impl Backend for Broken {
 
     fn snapshot(&self) -> SnapshotInfo {
         SnapshotInfo { days: 0, ..known() }
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
     }
 }
 
@@ -131,4 +137,52 @@ fn a_token_is_asked_for() {
     assert_eq!(http::request(served.address, "GET /metrics", &[], &[]).status, 401);
     assert_eq!(http::request(served.address, "GET /metrics", &good, &[]).status, 200);
     assert_eq!(http::request(served.address, "GET /health", &[], &[]).status, 200);
+}
+
+#[test]
+fn each_request_is_a_line_of_the_log() {
+    let served = Served::start(Steady, ServiceOptions::default());
+    served.ask("{ schemaVersion }");
+    let asked = http::request(served.address, "GET /graphql?query=secret", &[], &[]);
+    assert_eq!(http::request(served.address, "GET /private/path", &[], &[]).status, 404);
+    let lines = served.accesses();
+    assert_eq!(lines.len(), 3, "{lines:?}");
+    for (line, parts) in lines.iter().zip([
+        ["method=\"POST\" route=\"/graphql\"", "status=200", "bytes="],
+        ["method=\"GET\" route=\"/graphql\"", "status=200", "bytes="],
+        ["method=\"GET\" route=\"none\"", "status=404", "client=127.0.0.1:"],
+    ]) {
+        for part in parts {
+            assert!(line.contains(part), "`{part}` is not in {line}");
+        }
+        assert!(line.contains("duration_ms="), "{line}");
+        assert!(!line.contains("secret") && !line.contains("private"), "{line}");
+    }
+    let bytes = format!("bytes={} ", asked.body.len());
+    assert!(lines[1].contains(&bytes), "`{bytes}` is not in {}", lines[1]);
+}
+
+#[test]
+fn other_names_than_those_of_this_machine_are_refused() {
+    let hosts = vec!["rank.example".to_owned()];
+    let named = Served::start(Steady, ServiceOptions { hosts, ..ServiceOptions::default() });
+    let served = Served::start(Steady, ServiceOptions::default());
+    let ask = |served: &Served, path: &str, host: &str| {
+        http::request(served.address, path, &[("Host", host)], &[]).status
+    };
+    for path in ["GET /", "GET /health", "GET /metrics", "GET /jp/listed_info.db", "GET /nothing"] {
+        assert_eq!(ask(&served, path, "evil.example"), 421, "{path}");
+        assert_eq!(ask(&served, path, "rank.example:8080"), 421, "{path}");
+        for good in ["localhost:8080", "127.0.0.1", "[::1]:5"] {
+            assert_ne!(ask(&served, path, good), 421, "{path} {good}");
+        }
+        assert_ne!(ask(&named, path, "rank.example:8080"), 421, "{path}");
+        assert_eq!(ask(&named, path, "evil.example"), 421, "{path}");
+    }
+    let headers = [JSON, ("Host", "evil.example")];
+    let body = json!({ "query": "{ schemaVersion }" }).to_string();
+    let reply = http::request(served.address, "POST /graphql", &headers, body.as_bytes());
+    assert_eq!(reply.status, 421);
+    assert!(reply.text().contains("--allow-host") && !reply.text().contains("evil"));
+    assert_eq!(reply.header("access-control-allow-origin"), None);
 }

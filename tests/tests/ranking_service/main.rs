@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod answers;
+mod audit;
 mod clients;
 mod common;
 mod failures;
@@ -10,3 +11,5 @@ mod file_conditions;
 mod file_paths;
 mod files;
 mod hostile;
+mod memory;
+mod over_http;

@@ -226,7 +226,8 @@ Examples:
   kumiki rank serve --data-dir data --listen 127.0.0.1:0 --graphiql
   kumiki rank serve --data-dir data --listen 0.0.0.0:8080 --token-file token.txt
 
-Paths: / the ranking page, POST /graphql, /jp/<path> the stored files, /health, /metrics (Prometheus).
+Paths: / the ranking page, /graphql (POST, or GET with ?query=), /schema.graphql, /jp/<path> the stored
+files, /health, /metrics (Prometheus). Each request is a line of the log; --log warn leaves them out.
 
 Stored files, for GET and HEAD, with ETag, Range and gzip or zstd when asked for:
   /jp/stocks_daily/mother.db     daily prices of all issues
@@ -260,6 +261,12 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "ORIGIN")]
     pub(crate) cors_origin: Vec<String>,
 
+    /// Let clients call the service by this name of a host too; may be given many times. On an
+    /// address of this machine only, other names than localhost are refused, because any page's name
+    /// can be made to point here. Behind a proxy that hands on the name, give that.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) allow_host: Vec<String>,
+
     /// Stored files that are sent at the same time; one more is told to come again.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) max_downloads: usize,
@@ -267,6 +274,15 @@ pub(crate) struct ServeArgs {
     /// Drop a client that takes nothing of its answer for so long.
     #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
     pub(crate) send_timeout: Duration,
+
+    /// Time for a client to take a whole answer of GraphQL.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = humantime::parse_duration)]
+    pub(crate) answer_timeout: Duration,
+
+    /// Memory for all answers of GraphQL that are made or sent, in megabytes. The rankings of one
+    /// request may take three quarters of it.
+    #[arg(long, value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    pub(crate) answer_memory: u64,
 
     /// Show a page for trying queries at GET /graphql.
     #[arg(long)]
@@ -276,7 +292,7 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
 
-    /// Memory for answers that are being made, in megabytes.
+    /// Memory for the rows of rankings that are being made, in megabytes.
     #[arg(long, value_name = "MB", default_value_t = 1_024)]
     pub(crate) memory: u64,
 
@@ -355,9 +371,16 @@ Examples:
   kumiki sql --data-dir data \"DESCRIBE daily\"
   echo \"SELECT count(*) FROM daily\" | kumiki sql --data-dir data --format csv
 
+  kumiki sql --runs runs \"SELECT run, strategy, return_ratio FROM runs ORDER BY 3 DESC\"
+  kumiki sql --runs runs \"SELECT client_order_id, title FROM narrative WHERE run = 'gain-5'\"
+  kumiki sql --sweeps sweeps \"SELECT param_fast, max(sharpe) FROM sweeps GROUP BY 1 ORDER BY 1\"
+  kumiki sql --market-data data \"SELECT Code, count(*) FROM trades GROUP BY 1\"
+
 Views: every table of jp/stocks_daily/mother.db (daily, and adjusted where it is stored), and one for
 each of the folders minute, trades, narrative and audit of the data folder that holds Parquet, CSV or
-JSON-lines files. Everything is read-only; nothing outside of these files can be opened.";
+JSON-lines files. With --runs: runs, their tables (orders, fills, round_trips, positions, equity, marks,
+days, signals, narrative, log) and audit. With --sweeps: sweeps. With --market-data: trades, minute_bars
+and daily_bars. Everything is read-only; nothing outside of these files can be opened.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SQL_EXAMPLES)]
@@ -384,6 +407,18 @@ pub(crate) struct SqlArgs {
     /// Threads; default: one for each core.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
+
+    /// A run of `kumiki replay run`, or a folder with many: runs, orders, fills, narrative, audit, ...
+    #[arg(long, value_name = "DIR")]
+    pub(crate) runs: Option<PathBuf>,
+
+    /// A sweep of `kumiki replay sweep`, or a folder with many: sweeps.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) sweeps: Option<PathBuf>,
+
+    /// The vendor's files: trades, minute_bars, daily_bars.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) market_data: Option<PathBuf>,
 
     #[command(flatten)]
     pub(crate) data: DataArgs,

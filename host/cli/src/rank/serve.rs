@@ -20,7 +20,7 @@ const MEGABYTE: u64 = 1 << 20;
 
 /// The GraphQL schema as text.
 pub(crate) fn service_sdl() -> String {
-    service::sdl()
+    service::sdl(&ServiceLimits::default())
 }
 
 pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
@@ -36,10 +36,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     let registry =
         super::formulas::registry(&args.registry, args.limits.of_formula()?, &args.data.data_dir)?;
     let compiling = CancelToken::new();
+    let has_data = snapshot.days > 0;
     let options = ServiceOptions {
         limits: service_limits(args)?,
         token,
         origins: args.cors_origin.clone(),
+        hosts: args.allow_host.clone(),
         formulas: Some(Arc::new(registry.with_cancel(compiling.clone()))),
         graphiql: args.graphiql,
         files: Some(DataDir::new(&args.data.data_dir)),
@@ -51,7 +53,15 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         stop.stop();
     })?;
     // One line in one piece, last: whoever started the service may read it and go.
-    tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
+    if has_data {
+        tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
+    } else {
+        tracing::warn!(
+            "{} holds no daily prices yet: all rankings are answered 503 until `kumiki update` or \
+             `kumiki data sample --daily` has put some there; Ctrl-C ends the service",
+            args.data.data_dir.display()
+        );
+    }
     println!("ranking service on http://{}", service.address());
     service.run()?;
     Ok(Ending::Done)
@@ -80,6 +90,7 @@ fn engine_options(args: &ServeArgs) -> EngineOptions {
         // The service hands over no more than it works on; the rest waits there.
         concurrent_queries: args.concurrent.saturating_mul(args.max_aliases).max(1),
         timeout: args.timeout,
+        wait_for_data: true,
         ..EngineOptions::default()
     }
 }
@@ -91,8 +102,8 @@ fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
     if args.concurrent == 0 || args.max_connections == 0 || args.max_downloads == 0 {
         bail!("--concurrent, --max-connections and --max-downloads must be at least 1");
     }
-    if args.send_timeout.is_zero() {
-        bail!("--send-timeout must be longer than nothing");
+    if args.send_timeout.is_zero() || args.answer_timeout.is_zero() {
+        bail!("--send-timeout and --answer-timeout must be longer than nothing");
     }
     Ok(ServiceLimits {
         rank_limit: args.max_limit,
@@ -108,6 +119,8 @@ fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
         connections: args.max_connections,
         request_timeout: args.timeout,
         write_timeout: args.send_timeout,
+        answer_timeout: args.answer_timeout,
+        answer_memory: args.answer_memory.saturating_mul(MEGABYTE),
         downloads: args.max_downloads,
         ..ServiceLimits::default()
     })

@@ -92,6 +92,13 @@ impl Layout {
     }
 }
 
+/// The digest at the end of a header's numbers.
+pub(super) fn digest_of(file: &[u8]) -> Option<u64> {
+    let at = (FIELDS - 1) * size_of::<u64>();
+    let bytes = file.get(at..at + size_of::<u64>())?;
+    Some(u64::from_ne_bytes(bytes.try_into().ok()?))
+}
+
 /// Holds the size of a snapshot against the limits.
 pub(super) fn within_limits(days: usize, codes: usize) -> Result<(), String> {
     let cells = days.saturating_mul(codes);

@@ -143,3 +143,58 @@ fn an_empty_folder_says_what_to_do() {
     let opened = Console::open(&DataDir::new(folder.path()), &ConsoleOptions::default());
     assert!(opened.err().expect("two forms").to_string().contains("several forms"));
 }
+
+#[test]
+fn files_of_other_commands_become_views() {
+    let folder = data();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("a.csv"), "code,price,note\n0123,1.5,\"x, y\"\n").unwrap();
+    fs::write(path("b.csv"), "code,price,more\n130A,2,3\n").unwrap();
+    fs::write(path("empty.csv"), "code,price,note\n").unwrap();
+    let file = |name: &str| LabelledFile { path: path(name), label: format!("it's {name}") };
+    let csv = FileView {
+        name: "notes".to_owned(),
+        form: FileForm::Csv,
+        files: ["a.csv", "b.csv", "empty.csv"].map(file).to_vec(),
+        label: Some("source"),
+        types: [("price".to_owned(), "DECIMAL(38,4)"), ("none".to_owned(), "DATE")].into(),
+    };
+    let rows = RowsView {
+        name: "numbers".to_owned(),
+        columns: vec![("name".to_owned(), "VARCHAR"), ("value".to_owned(), "DOUBLE")],
+        rows: vec![
+            vec![Some("o'ne".to_owned()), Some("1.5".to_owned())],
+            vec![Some("none".to_owned()), None],
+        ],
+    };
+    let stored = vec![StoredView::Files(csv.clone()), StoredView::Rows(rows)];
+    let options = ConsoleOptions { stored, ..ConsoleOptions::default() };
+    let console = Console::open(&DataDir::new(folder.path()), &options).unwrap();
+    let text = |sql: &str| {
+        let rows = ask(&console, sql).unwrap().rows;
+        let cell = |cell: Option<String>| cell.unwrap_or_else(|| "-".to_owned());
+        let row =
+            |row: Vec<Option<String>>| row.into_iter().map(cell).collect::<Vec<_>>().join("|");
+        rows.into_iter().map(row).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        text("SELECT source, code, price, note, more FROM notes ORDER BY price"),
+        ["it's a.csv|0123|1.5000|x, y|-", "it's b.csv|130A|2.0000|-|3"]
+    );
+    assert_eq!(text("SELECT name, value FROM numbers ORDER BY name"), ["none|-", "o'ne|1.5"]);
+    // What no view is made of stays closed.
+    fs::write(path("c.csv"), "a\n1\n").unwrap();
+    let closed = format!("SELECT * FROM read_csv('{}')", path("c.csv").display());
+    assert!(ask(&console, &closed).is_err());
+    let refused = |view: FileView| {
+        let stored = vec![StoredView::Files(view)];
+        let options = ConsoleOptions { stored, ..ConsoleOptions::default() };
+        Console::open(&DataDir::new(folder.path()), &options).err().unwrap().to_string()
+    };
+    let twice = refused(FileView { name: "daily".to_owned(), ..csv.clone() });
+    assert!(twice.contains("two views of the name daily"), "{twice}");
+    let missing = refused(FileView { files: vec![file("none.csv")], ..csv.clone() });
+    assert!(missing.contains("the files of notes cannot be read"), "{missing}");
+    let pattern = refused(FileView { files: vec![file("[a].csv")], ..csv });
+    assert!(pattern.contains("give it another one"), "{pattern}");
+}

@@ -10,7 +10,8 @@ use crate::query::{RankOrder, RankQuery, RankRow, Ranking};
 /// What makes two queries the same.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Key {
-    snapshot: u64,
+    /// Which opened snapshot; its number does not tell two of them apart.
+    opened: u64,
     sort_by: String,
     first_day: usize,
     end_day: usize,
@@ -22,7 +23,7 @@ pub(super) struct Key {
 impl Key {
     pub(super) fn new(query: &RankQuery, resolved: &ResolvedQuery) -> Self {
         Self {
-            snapshot: resolved.snapshot.info.number,
+            opened: resolved.snapshot.opened,
             sort_by: query.sort_by.key(),
             first_day: resolved.days.start,
             end_day: resolved.days.end,
@@ -62,7 +63,7 @@ impl ResultCache {
         }
         let kept = Arc::new(ranking.clone());
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        entries.retain(|(known, _)| *known != key && known.snapshot >= key.snapshot);
+        entries.retain(|(known, _)| *known != key && known.opened >= key.opened);
         entries.push_front((key, kept));
         let mut total = 0;
         let fitting = entries.iter().take(CACHE_ENTRIES_MAX).take_while(|(_, ranking)| {

@@ -1,4 +1,4 @@
-//! Follows the published snapshots: polls for a new one, opens and verifies it aside, then swaps it
+//! Follows the published snapshots: polls for another one, opens and verifies it aside, then swaps it
 //! in. Queries that run keep the old one alive until they end.
 
 use std::error::Error;
@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pricestore::{DataDir, DatasetStatus};
+use pricestore::{DataDir, DatasetStatus, grid};
 
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
@@ -19,11 +19,24 @@ use crate::text::redacted;
 struct Shared {
     data: DataDir,
     options: EngineOptions,
-    current: RwLock<Arc<Snapshot>>,
-    /// The snapshot that could not be used, and why.
-    refused: Mutex<Option<(u64, String)>>,
+    /// None before anything was published.
+    current: RwLock<Option<Arc<Snapshot>>>,
+    /// What could not be used, and why.
+    refused: Mutex<Option<(Published, String)>>,
     /// What the update job has told last, or why that cannot be read.
     dataset: RwLock<Result<Option<DatasetStatus>, String>>,
+}
+
+/// Which snapshot is published: its number, and what it holds. A data folder that was made anew may
+/// have other content under the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Published {
+    /// The file that names the current snapshot cannot be read.
+    Unknown,
+    Snapshot {
+        number: u64,
+        content: Option<u64>,
+    },
 }
 
 /// The current snapshot and the thread that renews it.
@@ -38,18 +51,15 @@ pub(super) struct SnapshotFollower {
 impl SnapshotFollower {
     /// Opens the current snapshot and starts looking for new ones.
     pub(super) fn start(data: DataDir, options: &EngineOptions) -> Result<Self, RankError> {
-        let number = current_number(&data)?.ok_or_else(|| {
-            RankError::NoData(
-                "no daily prices were published yet; load them with `kumiki update` or try \
-                 `kumiki data sample --daily`"
-                    .to_owned(),
-            )
-        })?;
-        let snapshot = open_current(&data, number, options)?;
+        let current = match current_number(&data)? {
+            Some(number) => Some(Arc::new(open_current(&data, number, options)?)),
+            None if options.wait_for_data && options.follow => None,
+            None => return Err(no_data()),
+        };
         let shared = Arc::new(Shared {
             data,
             options: options.clone(),
-            current: RwLock::new(Arc::new(snapshot)),
+            current: RwLock::new(current),
             refused: Mutex::new(None),
             dataset: RwLock::new(Ok(None)),
         });
@@ -66,9 +76,9 @@ impl SnapshotFollower {
         Ok(Self { shared, stop: Some(stop), thread })
     }
 
-    /// The snapshot for the next query.
-    pub(super) fn current(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.shared.current.read().unwrap_or_else(PoisonError::into_inner))
+    /// The snapshot for the next query, if there is one.
+    pub(super) fn current(&self) -> Option<Arc<Snapshot>> {
+        self.shared.current()
     }
 
     /// How complete the data is; none where that is not known.
@@ -95,6 +105,10 @@ impl Drop for SnapshotFollower {
 }
 
 impl Shared {
+    fn current(&self) -> Option<Arc<Snapshot>> {
+        self.current.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// Polls until the other end of `stopped` is dropped.
     fn follow(&self, stopped: &Receiver<()>) {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
@@ -119,7 +133,7 @@ impl Shared {
     /// Swaps in a new snapshot where there is one. One that cannot be used is remembered, so that
     /// it is tried once and not again every time.
     fn poll(&self) {
-        let used = self.current.read().unwrap_or_else(PoisonError::into_inner).info.number;
+        let used = self.current();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match current_number(&self.data) {
             Ok(Some(number)) => number,
@@ -129,22 +143,29 @@ impl Shared {
                 if refused.as_ref().is_none_or(|(_, known)| *known != why) {
                     tracing::error!(cause = cause(&error), "{error}");
                 }
-                *refused = Some((0, why));
+                *refused = Some((Published::Unknown, why));
                 return;
             }
         };
-        if number == used {
+        // Who cannot be looked at is opened, which tells what is wrong with it.
+        let content = grid::content_of(&self.data.rank_grid(number)).ok();
+        let is_used = |used: &Arc<Snapshot>| {
+            used.info.number == number && content.is_none_or(|content| content == used.content)
+        };
+        if used.as_ref().is_some_and(is_used) {
             *refused = None;
             return;
         }
-        if refused.as_ref().is_some_and(|(known, _)| *known == number) {
+        let published = Published::Snapshot { number, content };
+        if refused.as_ref().is_some_and(|(known, _)| *known == published) {
             return;
         }
         drop(refused);
         let outcome = Snapshot::open(&self.data, number, &self.options);
         let refusal = match outcome {
             Ok(snapshot) => {
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(snapshot);
+                *self.current.write().unwrap_or_else(PoisonError::into_inner) =
+                    Some(Arc::new(snapshot));
                 tracing::info!(snapshot = number, "a newer snapshot is used");
                 None
             }
@@ -155,7 +176,7 @@ impl Shared {
                     cause,
                     "a newer snapshot cannot be used: {error}"
                 );
-                Some((number, error.to_string()))
+                Some((published, error.to_string()))
             }
         };
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
@@ -165,6 +186,15 @@ impl Shared {
 /// What is behind an error, for the operator; empty where its text says all.
 fn cause(error: &RankError) -> String {
     error.source().map(|cause| redacted(&cause.to_string())).unwrap_or_default()
+}
+
+/// The error where nothing was published yet.
+pub(crate) fn no_data() -> RankError {
+    RankError::NoData(
+        "no daily prices were published yet; load them with `kumiki update` or try `kumiki data \
+         sample --daily`"
+            .to_owned(),
+    )
 }
 
 fn current_number(data: &DataDir) -> Result<Option<u64>, RankError> {

@@ -33,6 +33,9 @@ pub struct EngineOptions {
     pub cache_bytes: u64,
     /// When a snapshot's digests are verified.
     pub verification: Verification,
+    /// Whether an engine may start where nothing was published yet, and take up the first snapshot;
+    /// until then queries are answered [`crate::RankError::NoData`]. Only with `follow`.
+    pub wait_for_data: bool,
     /// Whether a newer snapshot is taken up while the engine runs; looked for every
     /// [`crate::limits::SNAPSHOT_POLL_INTERVAL_MS`].
     pub follow: bool,
@@ -48,6 +51,7 @@ impl Default for EngineOptions {
             timeout: Duration::from_secs(30),
             cache_bytes: 64 << 20,
             verification: Verification::Full,
+            wait_for_data: false,
             follow: true,
         }
     }

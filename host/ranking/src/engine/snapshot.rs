@@ -1,5 +1,6 @@
 //! One snapshot in use.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::JstDate;
@@ -10,8 +11,8 @@ use super::options::{EngineOptions, Verification};
 use crate::error::RankError;
 use crate::store::Reference;
 
-/// What a snapshot holds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+/// What a snapshot holds; nothing at all where none was published yet.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SnapshotInfo {
     /// Its number; a newer snapshot has a higher one.
     pub number: u64,
@@ -31,6 +32,10 @@ pub struct SnapshotInfo {
 #[derive(Debug)]
 pub(super) struct Snapshot {
     pub(super) info: SnapshotInfo,
+    /// Which one this process opened: a data folder that was made anew counts from 1 again.
+    pub(super) opened: u64,
+    /// What it holds, as a digest.
+    pub(super) content: u64,
     pub(super) grid: Grid,
     data: DataDir,
     reference: Mutex<Option<Reference>>,
@@ -57,7 +62,10 @@ impl Snapshot {
             last,
             refused: None,
         };
-        let snapshot = Self { info, grid, data: data.clone(), reference: Mutex::new(None) };
+        static OPENED: AtomicU64 = AtomicU64::new(1);
+        let opened = OPENED.fetch_add(1, Ordering::Relaxed);
+        let (content, data, reference) = (grid.content(), data.clone(), Mutex::new(None));
+        let snapshot = Self { info, opened, content, grid, data, reference };
         if options.verification == Verification::Full {
             snapshot.grid.check_all(options.threads).map_err(refuse)?;
             drop(snapshot.reference(options)?);

@@ -272,6 +272,56 @@ fn a_new_snapshot_is_taken_up_while_the_engine_runs() {
 }
 
 #[test]
+fn another_content_under_the_same_number_is_taken_up() {
+    let (_folder, data, engine) = open(options());
+    assert_eq!(rank(&engine, &query("Close")).unwrap().rows[0].close, 108.0);
+    fs::remove_dir_all(data.rank_folder()).unwrap();
+    put_grid(&data, 1, 7_000.0);
+    make_current(&data, 1);
+    // The cache does not give the answer of the other one either.
+    while rank(&engine, &query("Close")).unwrap().rows[0].close != 7_008.0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(engine.snapshot().number, 1);
+}
+
+#[test]
+fn an_engine_may_wait_for_the_first_snapshot() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = DataDir::new(folder.path().join("later"));
+    let waiting = EngineOptions { wait_for_data: true, ..options() };
+    let single = EngineOptions { follow: false, ..waiting.clone() };
+    assert_eq!(RankEngine::open(data.path(), single).unwrap_err().code(), "NO_DATA");
+    let engine = Arc::new(RankEngine::open(data.path(), waiting).unwrap());
+    let error = rank(&engine, &query("Close")).unwrap_err();
+    assert!(error.code() == "NO_DATA" && error.to_string().contains("kumiki update"), "{error}");
+    assert_eq!((engine.snapshot().days, engine.snapshot().refused), (0, None));
+    let before = PinnedEngine::new(Arc::clone(&engine));
+    put_grid(&data, 4, 100.0);
+    make_current(&data, 4);
+    while engine.snapshot().days == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(rank(&engine, &query("Close")).unwrap().snapshot, 4);
+    assert_eq!(before.rank(&query("Close"), &CancelToken::new()).unwrap_err().code(), "NO_DATA");
+}
+
+#[test]
+fn a_pinned_engine_stays_with_its_snapshot() {
+    let (_folder, data, engine) = open(options());
+    let engine = Arc::new(engine);
+    let pinned = PinnedEngine::new(Arc::clone(&engine));
+    put_grid(&data, 2, 5_000.0);
+    make_current(&data, 2);
+    while engine.snapshot().number != 2 {
+        std::thread::yield_now();
+    }
+    let old = pinned.rank(&query("Close"), &CancelToken::new()).unwrap();
+    assert_eq!((old.snapshot, old.rows[0].close, pinned.snapshot().number), (1, 108.0, 1));
+    assert_eq!(rank(&engine, &query("Close")).unwrap().rows[0].close, 5_008.0);
+}
+
+#[test]
 fn a_damaged_new_snapshot_is_refused_and_the_old_one_stays() {
     let everything = EngineOptions { verification: Verification::OnFirstUse, ..options() };
     let (_folder, data, engine) = open(everything);

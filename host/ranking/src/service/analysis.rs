@@ -5,13 +5,16 @@ use std::collections::BTreeMap;
 use async_graphql::parser::types::{
     ExecutableDocument, Field, OperationDefinition, Selection, SelectionSet,
 };
-use async_graphql::{Name, Positioned};
+use async_graphql::{Name, Positioned, Value, Variables};
 
+use super::estimate::RankingUse;
 use super::failure::Failure;
 use super::limits::{INTROSPECTION_LISTS, ServiceLimits, TEXT_NESTING};
 
 /// The name of the ranking field.
 pub(super) const RANKING_FIELD: &str = "stockRankingRange";
+/// Fields of the root that describe the schema.
+const INTROSPECTION_FIELDS: [&str; 2] = ["__schema", "__type"];
 /// Fields of the introspection whose values are lists of things that have lists themselves.
 const INTROSPECTION_LIST_FIELDS: [&str; 8] = [
     "types",
@@ -25,12 +28,14 @@ const INTROSPECTION_LIST_FIELDS: [&str; 8] = [
 ];
 
 /// What a request asks for.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RequestAnalysis {
     /// Response keys of the root, in the order asked.
     pub(super) keys: Vec<Name>,
+    /// Those of them that describe the schema.
+    pub(super) introspection: Vec<Name>,
     /// Uses of the ranking field.
-    pub(super) rankings: usize,
+    pub(super) uses: Vec<RankingUse>,
     /// A ranking is asked for in pieces under one key; their fields have to be merged.
     pub(super) merges: bool,
 }
@@ -108,7 +113,7 @@ pub(super) fn analyze(
     for operation in operations(document, operation_name) {
         walk.root(&operation.selection_set.node, 1, &mut seen)?;
     }
-    let rankings = walk.analysis.rankings;
+    let rankings = walk.analysis.uses.len();
     if rankings > limits.aliases {
         return Err(Failure::new(
             "ALIASES_EXCEEDED",
@@ -122,13 +127,31 @@ pub(super) fn analyze(
     Ok(walk.analysis)
 }
 
-fn operations<'a>(
+/// The operations that may run.
+pub(super) fn operations<'a>(
     document: &'a ExecutableDocument,
     wanted: Option<&str>,
 ) -> Vec<&'a OperationDefinition> {
     let fits = |name: Option<&Name>| wanted.is_none_or(|wanted| name.is_some_and(|n| n == wanted));
     let all = document.operations.iter();
     all.filter(|(name, _)| fits(*name)).map(|(_, operation)| &operation.node).collect()
+}
+
+/// Refuses a request that leaves out a variable which must have a value (GraphQL 6.1.2). The library
+/// would notice that where the variable is used, when the request already runs.
+pub(super) fn check_variables(
+    operation: &OperationDefinition,
+    sent: &Variables,
+) -> Result<(), Failure> {
+    for definition in &operation.variable_definitions {
+        let name = &definition.node.name.node;
+        let is_missing = sent.get(name).is_none_or(|value| *value == Value::Null);
+        if is_missing && definition.node.default_value().is_none() {
+            let message = format!("the variable ${name} must have a value, and none was sent");
+            return Err(Failure::new("GRAPHQL_INVALID", message));
+        }
+    }
+    Ok(())
 }
 
 struct Walk<'a> {
@@ -171,11 +194,18 @@ impl<'a> Walk<'a> {
         if *times == 1 {
             self.analysis.keys.push(key.clone());
         }
-        if field.node.name.node == RANKING_FIELD {
-            self.analysis.rankings += 1;
-            self.analysis.merges |= *times > 1;
+        if INTROSPECTION_FIELDS.contains(&field.node.name.node.as_str()) {
+            self.analysis.introspection.push(key.clone());
         }
-        self.below(&field.node.selection_set.node, depth + 1, 0)
+        let merges = *times > 1;
+        self.below(&field.node.selection_set.node, depth + 1, 0)?;
+        if field.node.name.node == RANKING_FIELD {
+            let mut selected = Vec::new();
+            self.selected(&field.node.selection_set.node, &mut selected);
+            self.analysis.uses.push(RankingUse::new(&field.node, selected.into_iter()));
+            self.analysis.merges |= merges;
+        }
+        Ok(())
     }
 
     fn below(&mut self, set: &'a SelectionSet, depth: usize, lists: usize) -> Result<(), Failure> {
@@ -204,6 +234,21 @@ impl<'a> Walk<'a> {
             }
         }
         Ok(())
+    }
+
+    /// The fields of a selection, those of its fragments too. It was walked through before, so it
+    /// has an end.
+    fn selected(&self, set: &'a SelectionSet, found: &mut Vec<&'a Positioned<Field>>) {
+        for selection in &set.items {
+            match &selection.node {
+                Selection::Field(field) => found.push(field),
+                other => {
+                    if let Some(inner) = self.inner(other) {
+                        self.selected(inner, found);
+                    }
+                }
+            }
+        }
     }
 
     /// What a fragment stands for. An unknown one is left to the library.
@@ -253,14 +298,14 @@ mod tests {
             look("{ b: stockRankingRange { date } schemaVersion a: stockRankingRange { code } }");
         let found = found.unwrap();
         assert_eq!(found.keys, ["b", "schemaVersion", "a"].map(Name::new));
-        assert_eq!((found.rankings, found.merges), (2, false));
+        assert_eq!((found.uses.len(), found.merges), (2, false));
     }
 
     #[test]
     fn a_fragment_counts_where_it_is_used() {
         let text = "{ ...F ...F } fragment F on Query { stockRankingRange { date } }";
         let found = look(text).unwrap();
-        assert_eq!((found.rankings, found.merges), (2, true));
+        assert_eq!((found.uses.len(), found.merges), (2, true));
     }
 
     #[test]
@@ -268,7 +313,7 @@ mod tests {
         let uses = |count: usize| {
             let fields: Vec<String> =
                 (0..count).map(|index| format!("a{index}: stockRankingRange {{ date }}")).collect();
-            look(&format!("{{ {} }}", fields.join(" "))).map(|found| found.rankings)
+            look(&format!("{{ {} }}", fields.join(" "))).map(|found| found.uses.len())
         };
         assert_eq!(uses(4), Ok(4));
         assert_eq!(uses(5), Err("ALIASES_EXCEEDED"));

@@ -1,8 +1,10 @@
 //! What computes the rankings that the service answers with.
 
+use std::sync::Arc;
+
 use pricestore::DatasetStatus;
 
-use crate::{CancelToken, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
+use crate::{CancelToken, PinnedEngine, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
 
 /// What the service needs of an engine.
 ///
@@ -22,6 +24,9 @@ pub trait Backend: Send + Sync + 'static {
     fn dataset(&self) -> Option<DatasetStatus> {
         None
     }
+
+    /// The same, on the present snapshot only, for all of one request.
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend>;
 }
 
 impl Backend for RankEngine {
@@ -35,5 +40,27 @@ impl Backend for RankEngine {
 
     fn dataset(&self) -> Option<DatasetStatus> {
         Self::dataset(self)
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        Arc::new(PinnedEngine::new(self))
+    }
+}
+
+impl Backend for PinnedEngine {
+    fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
+        Self::rank(self, query, cancel)
+    }
+
+    fn snapshot(&self) -> SnapshotInfo {
+        Self::snapshot(self)
+    }
+
+    fn dataset(&self) -> Option<DatasetStatus> {
+        Self::dataset(self)
+    }
+
+    fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+        self
     }
 }

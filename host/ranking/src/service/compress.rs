@@ -2,11 +2,10 @@
 
 use std::io::{self, Write};
 
-use axum::body::Bytes;
 use axum::http::HeaderMap;
 use axum::http::header::ACCEPT_ENCODING;
 
-use super::body::Chunks;
+use crate::blocks::Blocks;
 
 /// Below this an answer is sent as it is; compressing would save less than a packet.
 const SMALLEST: usize = 1_024;
@@ -91,32 +90,30 @@ impl Encoding {
         }
     }
 
-    /// Compresses the chunks into one body.
-    pub(super) fn compress(self, chunks: &Chunks) -> io::Result<Vec<u8>> {
-        let size: usize = chunks.iter().map(Bytes::len).sum();
-        let room = Vec::with_capacity(size / 4);
+    /// Compresses an answer; what is compressed already is free again.
+    pub(super) fn compress(self, plain: Blocks) -> io::Result<Blocks> {
         match self {
-            Self::Identity => Ok(chunks.concat()),
+            Self::Identity => Ok(plain),
             Self::Zstd => {
-                let mut encoder = zstd::Encoder::new(room, ZSTD_LEVEL)?;
-                write(&mut encoder, chunks)?;
+                let mut encoder = zstd::Encoder::new(Blocks::default(), ZSTD_LEVEL)?;
+                write(&mut encoder, plain)?;
                 encoder.finish()
             }
             Self::Gzip => {
                 let level = flate2::Compression::new(GZIP_LEVEL);
-                let mut encoder = flate2::write::GzEncoder::new(room, level);
-                write(&mut encoder, chunks)?;
+                let mut encoder = flate2::write::GzEncoder::new(Blocks::default(), level);
+                write(&mut encoder, plain)?;
                 encoder.finish()
             }
             Self::Brotli => {
-                let mut compressed = room;
+                let mut compressed = Blocks::default();
                 let mut encoder = brotli::CompressorWriter::new(
                     &mut compressed,
                     65_536,
                     BROTLI_LEVEL,
                     BROTLI_WINDOW,
                 );
-                write(&mut encoder, chunks)?;
+                write(&mut encoder, plain)?;
                 encoder.flush()?;
                 drop(encoder);
                 Ok(compressed)
@@ -172,8 +169,8 @@ impl StreamEncoder {
     }
 }
 
-fn write(encoder: &mut impl Write, chunks: &Chunks) -> io::Result<()> {
-    chunks.iter().try_for_each(|chunk| encoder.write_all(chunk))
+fn write(encoder: &mut impl Write, plain: Blocks) -> io::Result<()> {
+    plain.finish().into_iter().try_for_each(|block| encoder.write_all(&block))
 }
 
 /// The Accept-Encoding headers of a request as one.
@@ -230,13 +227,13 @@ mod tests {
 
     #[test]
     fn what_is_compressed_comes_out_again() {
-        let chunks: Chunks = ["{\"a\":[", &"1,2,3,".repeat(10_000), "4]}"]
-            .map(|chunk| chunk.to_owned().into())
-            .to_vec();
-        let plain = chunks.concat();
+        let plain = format!("{{\"a\":[{}4]}}", "1,2,3,".repeat(100_000)).into_bytes();
         let mut found = Vec::new();
-        let compressed = |encoding: Encoding| encoding.compress(&chunks).unwrap();
-        assert_eq!(compressed(Encoding::Identity), plain);
+        let compressed = |encoding: Encoding| -> Vec<u8> {
+            let blocks = encoding.compress(plain.clone().into()).unwrap().finish();
+            blocks.iter().flatten().copied().collect()
+        };
+        assert!(compressed(Encoding::Identity) == plain);
         assert_eq!(zstd::decode_all(&compressed(Encoding::Zstd)[..]).unwrap(), plain);
         flate2::read::GzDecoder::new(&compressed(Encoding::Gzip)[..])
             .read_to_end(&mut found)

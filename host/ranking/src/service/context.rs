@@ -3,11 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use domain::JstDate;
 use tokio::task::JoinHandle;
 use tracing::Span;
 
 use super::backend::Backend;
+use super::budget::AnswerBudget;
 use super::failure::Failure;
 use super::limits::ServiceLimits;
 use super::metrics::Metrics;
@@ -20,9 +20,20 @@ pub(super) struct QueryContext {
     pub(super) formulas: Option<Arc<FormulaRegistry>>,
     pub(super) limits: ServiceLimits,
     pub(super) metrics: Metrics,
+    /// The memory of answers.
+    pub(super) budget: AnswerBudget,
 }
 
 impl QueryContext {
+    pub(super) fn new(
+        backend: Arc<dyn Backend>,
+        formulas: Option<Arc<FormulaRegistry>>,
+        limits: ServiceLimits,
+    ) -> Self {
+        let metrics = Metrics::default();
+        Self { budget: AnswerBudget::new(&limits, &metrics), backend, formulas, limits, metrics }
+    }
+
     /// A context for printing the schema; it has no data.
     pub(super) fn without_data() -> Self {
         struct Nothing;
@@ -31,18 +42,19 @@ impl QueryContext {
                 Err(RankError::NoData("there is no data".to_owned()))
             }
             fn snapshot(&self) -> SnapshotInfo {
-                let day = JstDate::default();
-                SnapshotInfo { number: 0, days: 0, codes: 0, first: day, last: day, refused: None }
+                SnapshotInfo::default()
+            }
+            fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
+                self
             }
         }
-        Self {
-            backend: Arc::new(Nothing),
-            formulas: None,
-            limits: ServiceLimits::default(),
-            metrics: Metrics::default(),
-        }
+        Self::new(Arc::new(Nothing), None, ServiceLimits::default())
     }
 }
+
+/// The data that one request sees, all of it from one snapshot.
+#[derive(Clone)]
+pub(super) struct RequestData(pub(super) Arc<dyn Backend>);
 
 /// A time as events tell it.
 pub(super) fn milliseconds(time: Duration) -> f64 {

@@ -1,21 +1,30 @@
 //! One GraphQL request, from its JSON to the bytes of its answer.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use async_graphql::parser::parse_query;
-use async_graphql::{Pos, Request, Response, ServerError, Variables};
+use async_graphql::parser::types::OperationType;
+use async_graphql::{Pos, Request, Response, ServerError, Value, Variables};
+use axum::body::{Body, Bytes};
+use axum::http::StatusCode;
 use domain::clock::Stopwatch;
-use serde::Deserialize;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use super::analysis::{self, RequestAnalysis};
-use super::body;
+use super::answer_body::AnswerBody;
+use super::body::{self, WrittenRows};
+use super::budget::Reservation;
 use super::compress::Encoding;
-use super::context::{QueryContext, milliseconds, spawn_blocking};
+use super::context::{QueryContext, RequestData, milliseconds, spawn_blocking};
+use super::estimate::{self, VariableValues};
 use super::failure::{self, Failure};
 use super::metrics::GaugeGuard;
+use super::request::{GraphqlRequest, ResponseType};
 use super::resolve::SequentialLock;
 use super::schema::{self, RankingSchema};
+use super::stated;
+use crate::error::Cause;
 use crate::text::redacted;
 
 /// Answers GraphQL requests, so many at a time as the limits allow.
@@ -30,7 +39,32 @@ pub(super) struct Endpoint {
 
 /// An answer's body and its content coding.
 pub(super) struct EncodedResponse {
-    pub(super) bytes: Vec<u8>,
+    pub(super) status: StatusCode,
+    pub(super) response_type: ResponseType,
+    blocks: VecDeque<Bytes>,
+    pub(super) encoding: Encoding,
+    /// What the blocks hold; nothing for the small answer of an error.
+    memory: Option<Arc<Reservation>>,
+}
+
+impl EncodedResponse {
+    fn len(&self) -> usize {
+        self.blocks.iter().map(Bytes::len).sum()
+    }
+
+    /// The body, which holds its memory until it is gone.
+    pub(super) fn body(mut self, context: &Arc<QueryContext>) -> Body {
+        match self.memory {
+            Some(memory) => Body::new(AnswerBody::new(self.blocks, memory, Arc::clone(context))),
+            None => Body::from(self.blocks.pop_front().unwrap_or_default()),
+        }
+    }
+}
+
+/// How an answer is wanted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ResponseForm {
+    pub(super) response_type: ResponseType,
     pub(super) encoding: Encoding,
 }
 
@@ -38,17 +72,8 @@ pub(super) struct EncodedResponse {
 struct PreparedRequest {
     request: Request,
     analysis: RequestAnalysis,
-}
-
-/// The JSON of a request. `extensions` and other members are ignored, as GraphQL over HTTP says.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct GraphqlRequest {
-    query: String,
-    #[serde(default)]
-    operation_name: Option<String>,
-    #[serde(default)]
-    variables: Option<serde_json::Map<String, serde_json::Value>>,
+    /// Memory that its answer takes at most.
+    bytes: u64,
 }
 
 impl Endpoint {
@@ -63,12 +88,16 @@ impl Endpoint {
         }
     }
 
-    /// Answers one body. Who drops the future ends the query, waiting or running.
-    pub(super) async fn respond(&self, sent: &[u8], encoding: Encoding) -> EncodedResponse {
+    /// Answers one request. Who drops the future ends the query, waiting or running.
+    pub(super) async fn respond(
+        &self,
+        sent: GraphqlRequest,
+        form: ResponseForm,
+    ) -> EncodedResponse {
         let watch = Stopwatch::start();
         let mut gone = DisconnectGuard { context: &self.context, armed: true };
         let limit = self.context.limits.request_timeout;
-        let executed = tokio::time::timeout(limit, self.execute(sent, encoding)).await;
+        let executed = tokio::time::timeout(limit, self.execute(sent, form)).await;
         gone.armed = false;
         let (answer, outcome) = match executed {
             Ok(done) => done,
@@ -80,10 +109,10 @@ impl Endpoint {
                         limit.as_secs_f64()
                     ),
                 );
-                plain(late.into_response())
+                plain(late.into_response(), form.response_type)
             }
         };
-        let (time, bytes) = (watch.elapsed(), answer.bytes.len());
+        let (time, bytes) = (watch.elapsed(), answer.len());
         let duration_ms = milliseconds(time);
         tracing::debug!(code = outcome, bytes, duration_ms, "a GraphQL request was answered");
         self.context.metrics.answered(&outcome, time);
@@ -92,56 +121,76 @@ impl Endpoint {
     }
 
     /// An answer for what could not even be read.
-    pub(super) fn refuse(&self, failure: Failure) -> EncodedResponse {
-        let (answer, outcome) = plain(failure.into_response());
+    pub(super) fn refuse(&self, failure: Failure, form: ResponseForm) -> EncodedResponse {
+        let (answer, outcome) = plain(failure.into_response(), form.response_type);
         self.context.metrics.answered(&outcome, std::time::Duration::ZERO);
         answer
     }
 
-    async fn execute(&self, sent: &[u8], encoding: Encoding) -> (EncodedResponse, String) {
-        let PreparedRequest { request, analysis } = match self.prepare(sent) {
+    async fn execute(
+        &self,
+        sent: GraphqlRequest,
+        ResponseForm { response_type, encoding }: ResponseForm,
+    ) -> (EncodedResponse, String) {
+        let refuse = |failure: Failure| plain(failure.into_response(), response_type);
+        let data = RequestData(Arc::clone(&self.context.backend).pinned());
+        let prepared = match self.prepare(sent, &data) {
             Ok(prepared) => prepared,
-            Err(refused) => return plain(*refused),
+            Err(refused) => return plain(*refused, response_type),
         };
-        let permits = match self.acquire(&analysis).await {
-            Ok(permits) => permits,
-            Err(failure) => return plain(failure.into_response()),
+        let (permits, memory) = match self.acquire(&prepared.analysis, prepared.bytes).await {
+            Ok(acquired) => acquired,
+            Err(failure) => return refuse(failure),
         };
-        let keys = analysis.keys.clone();
-        let mut response =
-            self.schema.execute(request.data(analysis).data(SequentialLock::default())).await;
+        let keys = prepared.analysis.keys.clone();
+        let introspection = prepared.analysis.introspection.clone();
+        let written = Arc::new(WrittenRows::default());
+        let request = prepared.request.data(data);
+        let request = request.data(prepared.analysis).data(SequentialLock::default());
+        let request = request.data(Arc::clone(&written)).data(Arc::clone(&memory));
+        let mut response = self.schema.execute(request).await;
         failure::finish(&mut response);
-        let outcome = outcome(&response);
-        let encode = move || {
+        if !response.errors.is_empty() {
+            return plain(response, response_type);
+        }
+        if let Value::Object(data) = &mut response.data {
+            for key in &introspection {
+                if let Some(value) = data.get_mut(key) {
+                    stated::state(value, &self.context.limits);
+                }
+            }
+        }
+        let encode = move || -> Result<Option<EncodedResponse>, Cause> {
             // Released when the bytes are there: what waits holds no rows.
             let _permits = permits;
-            let chunks = body::chunks(response, &keys)?;
-            let size = chunks.iter().map(|chunk| chunk.len()).sum();
-            let encoding = encoding.for_size(size);
-            Ok(EncodedResponse { bytes: encoding.compress(&chunks)?, encoding })
+            let blocks = body::blocks(response, &keys, &written)?;
+            let encoding = encoding.for_size(blocks.len());
+            let blocks = encoding.compress(blocks)?;
+            if !memory.resize(blocks.held() as u64) {
+                return Ok(None);
+            }
+            let (status, blocks, memory) = (StatusCode::OK, blocks.finish(), Some(memory));
+            Ok(Some(EncodedResponse { status, response_type, blocks, encoding, memory }))
         };
-        let encoded: Result<Result<EncodedResponse, Box<dyn std::error::Error + Send + Sync>>, _> =
-            spawn_blocking(encode).await;
-        let problem = match encoded {
-            Ok(Ok(answer)) => return (answer, outcome),
+        let problem = match spawn_blocking(encode).await {
+            Ok(Ok(Some(answer))) => return (answer, "OK".to_owned()),
+            Ok(Ok(None)) => {
+                let message = "there is no memory left for the answer; try again later";
+                return refuse(Failure::new("BUSY", message));
+            }
             Ok(Err(error)) => error.to_string(),
             Err(error) => error.to_string(),
         };
         tracing::error!(cause = redacted(&problem), "an answer could not be written");
-        let failure = Failure::new("INTERNAL", "the answer could not be written");
-        plain(failure.into_response())
+        refuse(Failure::new("INTERNAL", "the answer could not be written"))
     }
 
     /// Parses and analyzes a request; nothing of it runs.
-    fn prepare(&self, sent: &[u8]) -> Result<PreparedRequest, Box<Response>> {
-        let sent: GraphqlRequest = serde_json::from_slice(sent).map_err(|error| {
-            let place = format!("line {}, column {}", error.line(), error.column());
-            let message = format!(
-                "the body is not a GraphQL request ({place}); send JSON like {{\"query\": \"{{ \
-                 schemaVersion }}\"}}"
-            );
-            boxed(Failure::new("REQUEST_INVALID", message))
-        })?;
+    fn prepare(
+        &self,
+        sent: GraphqlRequest,
+        data: &RequestData,
+    ) -> Result<PreparedRequest, Box<Response>> {
         analysis::check_nesting(&sent.query).map_err(boxed)?;
         let document = parse_query(&sent.query).map_err(|error| {
             let at: Vec<Pos> = error.positions().collect();
@@ -152,33 +201,51 @@ impl Endpoint {
             Box::new(refused)
         })?;
         let name = sent.operation_name.as_deref().filter(|name| !name.is_empty());
+        let operations = analysis::operations(&document, name);
+        if sent.is_get && operations.iter().any(|one| one.ty != OperationType::Query) {
+            return Err(boxed(Failure::new("METHOD", "GET is for queries; send POST")));
+        }
         let analysis = analysis::analyze(&document, name, &self.context.limits).map_err(boxed)?;
-        let mut request = Request::new(sent.query.clone());
+        let variables = Variables::from_json(sent.variables.unwrap_or_default().into());
+        if let [operation] = operations[..] {
+            analysis::check_variables(operation, &variables).map_err(boxed)?;
+        }
+        let bytes = estimate::bytes(
+            &analysis.uses,
+            analysis.merges,
+            &VariableValues::new(&variables, operations.into_iter()),
+            &data.0.snapshot(),
+            &self.context.limits,
+        );
+        let mut request = Request::new(sent.query.clone()).variables(variables);
         if let Some(name) = name {
             request = request.operation_name(name);
         }
-        if let Some(variables) = sent.variables {
-            request = request.variables(Variables::from_json(variables.into()));
-        }
         request.set_parsed_query(document);
-        Ok(PreparedRequest { request, analysis })
+        Ok(PreparedRequest { request, analysis, bytes })
     }
 
-    /// Waits for the permits of a request, where it needs them.
-    async fn acquire(&self, analysis: &RequestAnalysis) -> Result<Option<Permits>, Failure> {
-        if analysis.rankings == 0 {
-            return Ok(None);
+    /// Waits for the memory of a request and for the permits that rankings need. Memory first: what
+    /// waits for it must not keep others from working.
+    async fn acquire(
+        &self,
+        analysis: &RequestAnalysis,
+        bytes: u64,
+    ) -> Result<(Option<Permits>, Arc<Reservation>), Failure> {
+        if analysis.uses.is_empty() {
+            return Ok((None, Arc::new(self.context.budget.reserve(bytes).await?)));
         }
         let admission = Arc::clone(&self.admission_permits).try_acquire_owned().map_err(|_| {
             let queue = self.context.limits.queue;
             Failure::new("BUSY", format!("{queue} requests wait already; try again later"))
         })?;
         let _waiting = GaugeGuard::new(&self.context.metrics.waiting);
+        let memory = self.context.budget.reserve(bytes).await?;
         let execution = Arc::clone(&self.execution_permits)
             .acquire_owned()
             .await
             .map_err(|_| Failure::new("BUSY", "the service ends"))?;
-        Ok(Some(Permits { _admission: admission, _execution: execution }))
+        Ok((Some(Permits { _admission: admission, _execution: execution }), Arc::new(memory)))
     }
 }
 
@@ -221,11 +288,22 @@ fn outcome(response: &Response) -> String {
 }
 
 /// A small answer of an error, as it is.
-fn plain(response: Response) -> (EncodedResponse, String) {
+fn plain(response: Response, response_type: ResponseType) -> (EncodedResponse, String) {
     let outcome = outcome(&response);
-    let bytes = serde_json::to_vec(&response).unwrap_or_else(|_| {
+    // The library names the field that failed where it asked one.
+    let was_executed = response.errors.iter().any(|error| !error.path.is_empty());
+    let status = response_type.status(&outcome, was_executed);
+    // An answer without data is one of a request that was not run (GraphQL 7.1).
+    let bytes = if response_type == ResponseType::GraphqlResponse && !was_executed {
+        serde_json::to_vec(&serde_json::json!({ "errors": response.errors }))
+    } else {
+        serde_json::to_vec(&response)
+    };
+    let bytes = bytes.unwrap_or_else(|_| {
         br#"{"data":null,"errors":[{"message":"failed","extensions":{"code":"INTERNAL"}}]}"#
             .to_vec()
     });
-    (EncodedResponse { bytes, encoding: Encoding::Identity }, outcome)
+    let blocks = VecDeque::from([Bytes::from(bytes)]);
+    let encoding = Encoding::Identity;
+    (EncodedResponse { status, response_type, blocks, encoding, memory: None }, outcome)
 }

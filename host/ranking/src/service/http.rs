@@ -5,16 +5,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use axum::Router;
-use axum::body::Body;
+use axum::body::{Body, HttpBody};
 use axum::extract::{MatchedPath, Request, State};
 use axum::http::header::{
     ACCEPT_RANGES, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE,
-    IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, VARY, WWW_AUTHENTICATE,
-    X_CONTENT_TYPE_OPTIONS,
+    IF_NONE_MATCH, IF_RANGE, IF_UNMODIFIED_SINCE, ORIGIN, RANGE, RETRY_AFTER, VARY,
+    WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::request::Parts;
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, Uri};
+use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::cors::{AllowOrigin, CorsLayer};
@@ -25,10 +26,14 @@ use tracing::Span;
 use super::compress::{Encoding, accepted};
 use super::context::milliseconds;
 use super::failure::Failure;
-use super::files::Files;
-use super::graphql::{EncodedResponse, Endpoint};
+use super::files::{AGAIN_SECONDS, Files};
+use super::graphql::{EncodedResponse, Endpoint, ResponseForm};
+use super::host_check::HostCheck;
+use super::request::{GraphqlRequest, ResponseType};
 use super::response::{JSON, TEXT, plain};
+use super::schema;
 use super::token::BearerToken;
+use crate::no_data;
 
 /// The ranking page. It holds all that it needs; nothing is loaded from elsewhere.
 const PAGE: &str = include_str!("page/ranking.html");
@@ -59,6 +64,7 @@ pub(super) struct AppState {
     pub(super) endpoint: Endpoint,
     pub(super) token: Option<BearerToken>,
     pub(super) origins: Vec<String>,
+    pub(super) hosts: HostCheck,
     pub(super) graphiql: bool,
     /// The stored files; none are handed out without.
     pub(super) files: Option<Files>,
@@ -74,17 +80,20 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
         .route("/", get(|| async { page(PAGE) }))
         .route("/health", get(health))
         .route("/metrics", get(metrics))
+        .route("/schema.graphql", get(schema_text))
         .fallback(not_found);
     let graphql =
-        Router::new().route("/graphql", post(post_graphql).get(graphiql).options(no_content));
+        Router::new().route("/graphql", post(post_graphql).get(get_graphql).options(no_content));
     let files =
         Router::new().route("/jp", file()).route("/jp/", file()).route("/jp/{*path}", file());
     let pages = with_cors(pages, &state, &[Method::GET, Method::HEAD], &[AUTHORIZATION]);
-    let graphql = with_cors(graphql, &state, &[Method::POST], &[AUTHORIZATION, CONTENT_TYPE]);
+    let methods = [Method::GET, Method::POST];
+    let graphql = with_cors(graphql, &state, &methods, &[AUTHORIZATION, CONTENT_TYPE]);
     let files = with_cors(files, &state, &[Method::GET, Method::HEAD], &FILE_HEADERS);
     pages
         .merge(graphql)
         .merge(files)
+        .layer(middleware::from_fn_with_state(Arc::clone(&state), check_host))
         .layer(SetResponseHeaderLayer::if_not_present(
             CACHE_CONTROL,
             HeaderValue::from_static("no-store"),
@@ -97,16 +106,32 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
             TraceLayer::new_for_http()
                 .make_span_with(request_span)
                 .on_request(())
-                .on_response(|response: &Response, time: Duration, _: &Span| {
-                    let (status, duration_ms) = (response.status().as_u16(), milliseconds(time));
-                    tracing::debug!(status, duration_ms, "a request was answered");
-                })
+                .on_response(log_access)
                 .on_body_chunk(())
                 .on_eos(())
                 // Failures have events where they happen, with their cause.
                 .on_failure(()),
         )
         .with_state(state)
+}
+
+/// The access log: a line for each request, with what its spans say of it.
+fn log_access(response: &Response, time: Duration, _: &Span) {
+    let status = response.status().as_u16();
+    // Microseconds are enough of it.
+    let duration_ms = (milliseconds(time) * 1e3).round() / 1e3;
+    let bytes = response.body().size_hint().exact();
+    tracing::info!(target: "ranking::access", status, bytes, duration_ms, "answered");
+}
+
+/// Refuses who calls the service by a name that it does not have.
+async fn check_host(State(state): Shared, request: Request, next: Next) -> Response {
+    if state.hosts.admits(request.uri(), request.headers()) {
+        return next.run(request).await;
+    }
+    let text = "this service does not go by that name; call it by its address or as localhost, or \
+                name it with --allow-host\n";
+    plain(StatusCode::MISDIRECTED_REQUEST, text)
 }
 
 /// Lets pages of the named origins ask; without any, nothing is said about origins.
@@ -158,19 +183,22 @@ fn method_name(method: &Method) -> &str {
     if NAMED.contains(method) { method.as_str() } else { "another method" }
 }
 
+/// How the answer to these headers is wanted.
+fn form(headers: &HeaderMap) -> ResponseForm {
+    let response_type = ResponseType::accepted(headers);
+    ResponseForm { response_type, encoding: Encoding::choose(&accepted(headers)) }
+}
+
 async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> Response {
-    let refuse = |status, failure| json_response(status, state.endpoint.refuse(failure));
+    let form = form(&headers);
+    let refuse = |failure| graphql_response(&state, state.endpoint.refuse(failure, form));
     if !is_authorized(&state, &headers) {
-        let failure =
-            Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`");
-        let refused = refuse(StatusCode::UNAUTHORIZED, failure);
-        return ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response();
+        return unauthorized_graphql(&state, form);
     }
     // A page of another site can only send other types without asking first.
     if !is_json(&headers) {
-        let failure =
-            Failure::new("MEDIA_TYPE", "send the header `Content-Type: application/json`");
-        return refuse(StatusCode::UNSUPPORTED_MEDIA_TYPE, failure);
+        let message = "send the header `Content-Type: application/json`";
+        return refuse(Failure::new("MEDIA_TYPE", message));
     }
     let limits = &state.endpoint.context.limits;
     let reading = axum::body::to_bytes(body, limits.body_bytes);
@@ -179,16 +207,55 @@ async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> R
         Ok(Err(_)) => {
             let most = limits.body_bytes;
             let message = format!("the body is not whole, or has more than {most} bytes");
-            return refuse(StatusCode::OK, Failure::new("BODY_TOO_LARGE", message));
+            return refuse(Failure::new("BODY_TOO_LARGE", message));
         }
         Err(_) => {
             let seconds = limits.receive_timeout.as_secs_f64();
             let message = format!("the body did not arrive within {seconds} seconds");
-            return refuse(StatusCode::OK, Failure::new("TIMEOUT", message));
+            return refuse(Failure::new("TIMEOUT", message));
         }
     };
-    let encoding = Encoding::choose(&accepted(&headers));
-    json_response(StatusCode::OK, state.endpoint.respond(&bytes, encoding).await)
+    match GraphqlRequest::from_body(&bytes) {
+        Ok(request) => graphql_response(&state, state.endpoint.respond(request, form).await),
+        Err(failure) => refuse(failure),
+    }
+}
+
+/// A query in a URL, or the page for trying queries.
+async fn get_graphql(State(state): Shared, headers: HeaderMap, uri: Uri) -> Response {
+    let query = uri.query().unwrap_or_default();
+    if query.is_empty() && state.graphiql {
+        return page(GRAPHIQL);
+    }
+    let form = form(&headers);
+    if !is_authorized(&state, &headers) {
+        return unauthorized_graphql(&state, form);
+    }
+    let request = if is_foreign(&state, &headers) {
+        let message = "pages of other sites send POST, and their origin has to be named";
+        Err(Failure::new("FORBIDDEN", message))
+    } else {
+        GraphqlRequest::from_url(query)
+    };
+    match request {
+        Ok(request) => graphql_response(&state, state.endpoint.respond(request, form).await),
+        Err(failure) => graphql_response(&state, state.endpoint.refuse(failure, form)),
+    }
+}
+
+/// Whether a page of another site sent this, by its browser's own words, and its origin is not named.
+/// A GET needs no leave of ours, so an image there would be enough to make work here.
+fn is_foreign(state: &AppState, headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
+    let origin = headers.get(ORIGIN).map(HeaderValue::as_bytes);
+    let is_named = state.origins.iter().any(|named| origin == Some(named.as_bytes()));
+    matches!(site, Some(b"cross-site" | b"same-site")) && !is_named
+}
+
+fn unauthorized_graphql(state: &AppState, form: ResponseForm) -> Response {
+    let failure = Failure::new("UNAUTHORIZED", "send the header `Authorization: Bearer <token>`");
+    let refused = graphql_response(state, state.endpoint.refuse(failure, form));
+    ([(WWW_AUTHENTICATE, "Bearer")], refused).into_response()
 }
 
 fn is_json(headers: &HeaderMap) -> bool {
@@ -203,10 +270,13 @@ fn is_authorized(state: &AppState, headers: &HeaderMap) -> bool {
     state.token.as_ref().is_none_or(|token| token.admits(header))
 }
 
-fn json_response(status: StatusCode, answer: EncodedResponse) -> Response {
-    let headers = [(CONTENT_TYPE, JSON), (VARY, "accept-encoding")];
+fn graphql_response(state: &AppState, answer: EncodedResponse) -> Response {
+    let status = answer.status;
+    let headers = [(CONTENT_TYPE, answer.response_type.name()), (VARY, "accept, accept-encoding")];
     let coding = answer.encoding.name().map(|name| [(CONTENT_ENCODING, name)]);
-    (status, headers, coding, answer.bytes).into_response()
+    let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then_some([(ALLOW, "POST")]);
+    let again = retry_after(status);
+    (status, headers, coding, allow, again, answer.body(&state.endpoint.context)).into_response()
 }
 
 fn page(html: &'static str) -> Response {
@@ -215,33 +285,46 @@ fn page(html: &'static str) -> Response {
     (headers, html).into_response()
 }
 
-async fn graphiql(State(state): Shared) -> Response {
-    if state.graphiql {
-        return page(GRAPHIQL);
-    }
-    let headers = [(CONTENT_TYPE, TEXT), (ALLOW, "POST")];
-    (StatusCode::METHOD_NOT_ALLOWED, headers, "send POST\n").into_response()
-}
-
 /// 200 while there is a snapshot to ask. Its status says `gap` where a business day is missing in it.
 async fn health(State(state): Shared) -> Response {
     let snapshot = state.endpoint.context.backend.snapshot();
     let ready = snapshot.days > 0;
-    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
     let dataset = state.endpoint.context.backend.dataset();
     let has_gap = dataset.as_ref().is_some_and(|dataset| !dataset.gaps.is_empty());
-    let state = match (ready, has_gap) {
+    let word = match (ready, has_gap) {
         (true, true) => "gap",
         (true, false) => "ok",
         (false, _) => "no data",
     };
     let incomplete = dataset.as_ref().map(|dataset| &dataset.incomplete);
-    let body = serde_json::json!({
-        "status": state, "snapshot": snapshot.number, "days": snapshot.days, "codes": snapshot.codes,
-        "last_date": ready.then(|| snapshot.last.to_string()),
-        "incomplete": incomplete, "gaps": dataset.as_ref().map(|dataset| &dataset.gaps),
+    let mut told = serde_json::json!({
+        "status": word,
+        "snapshot": snapshot.number,
+        "days": snapshot.days,
+        "codes": snapshot.codes,
+        "snapshot_last_date": ready.then(|| snapshot.last.to_string()),
+        "incomplete": incomplete,
+        "gaps": dataset.as_ref().map(|dataset| &dataset.gaps),
     });
-    (status, [(CONTENT_TYPE, JSON)], body.to_string()).into_response()
+    if !ready {
+        told["message"] = no_data().to_string().into();
+    }
+    let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
+    (status, retry_after(status), [(CONTENT_TYPE, JSON)], told.to_string()).into_response()
+}
+
+/// When to ask again where there is nothing yet.
+fn retry_after(status: StatusCode) -> Option<[(HeaderName, &'static str); 1]> {
+    (status == StatusCode::SERVICE_UNAVAILABLE).then_some([(RETRY_AFTER, AGAIN_SECONDS)])
+}
+
+/// The schema with the limits of this service.
+async fn schema_text(State(state): Shared, headers: HeaderMap) -> Response {
+    if !is_authorized(&state, &headers) {
+        return unauthorized();
+    }
+    let text = schema::sdl(&state.endpoint.context.limits);
+    ([(CONTENT_TYPE, "application/graphql; charset=utf-8")], text).into_response()
 }
 
 async fn metrics(State(state): Shared, headers: HeaderMap) -> Response {
@@ -278,7 +361,9 @@ fn unauthorized() -> Response {
 
 async fn not_found(method: Method) -> Response {
     let method = method_name(&method);
-    let body =
-        format!("there is nothing here for {method}; see /, /graphql, /jp/, /health, /metrics\n");
+    let body = format!(
+        "there is nothing here for {method}; see /, /graphql, /schema.graphql, /jp/, /health, \
+         /metrics\n"
+    );
     plain(StatusCode::NOT_FOUND, body)
 }

@@ -8,7 +8,6 @@ use async_graphql::registry::Registry;
 use async_graphql::{
     ContextSelectionSet, OutputType, Positioned, ServerResult, SimpleObject, Value,
 };
-use axum::body::Bytes;
 
 use crate::{RankRow, Ranking};
 
@@ -34,8 +33,8 @@ pub(super) struct DailyRankingItem {
 
 /// The value of stockRankingRange; to the schema it is a list of DailyRankingItem.
 pub(super) enum RankedRows {
-    /// JSON, ready to be put into the answer.
-    Written(Bytes),
+    /// What stands for rows that are written already, until the answer is put together.
+    Written(Value),
     /// Rows that the library resolves field by field.
     Library(Vec<DailyRankingItem>),
 }
@@ -59,7 +58,7 @@ impl OutputType for RankedRows {
         field: &Positioned<Field>,
     ) -> ServerResult<Value> {
         match self {
-            Self::Written(json) => Ok(Value::Binary(json.clone())),
+            Self::Written(value) => Ok(value.clone()),
             Self::Library(items) => OutputType::resolve(items, ctx, field).await,
         }
     }

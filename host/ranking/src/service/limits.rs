@@ -38,6 +38,14 @@ pub struct ServiceLimits {
     pub receive_timeout: Duration,
     /// Time in which a client must take something of its answer. One that takes nothing is dropped.
     pub write_timeout: Duration,
+    /// Time for a client to take a whole answer of GraphQL.
+    pub answer_timeout: Duration,
+    /// Bytes for all answers of GraphQL together, from before one is made until its client has it.
+    /// A quarter is for small answers only; the rankings of one request may take the rest.
+    pub answer_memory: u64,
+    /// Time after which an answer of which its client takes nothing is given up, when another one
+    /// waits for memory.
+    pub stalled_after: Duration,
     /// Stored files that are sent at the same time; one more is told to come again. Each holds about
     /// two megabytes, whatever its size.
     pub downloads: usize,
@@ -65,6 +73,9 @@ impl Default for ServiceLimits {
             request_timeout: Duration::from_secs(30),
             receive_timeout: Duration::from_secs(10),
             write_timeout: Duration::from_secs(60),
+            answer_timeout: Duration::from_secs(600),
+            answer_memory: 512 << 20,
+            stalled_after: Duration::from_secs(5),
             downloads: 64,
             download_timeout: Duration::from_secs(3_600),
             shutdown_timeout: Duration::from_secs(10),
@@ -81,6 +92,8 @@ pub(super) const INTROSPECTION_LISTS: usize = 4;
 /// Rows that the GraphQL library may resolve one by one, where the row writer cannot be used. Each
 /// takes about a kilobyte.
 pub(super) const LIBRARY_ROWS: usize = 50_000;
+/// Bytes of a row that the library resolves.
+pub(super) const LIBRARY_ROW_BYTES: u64 = 1_500;
 /// Characters of one error message. The library's own messages repeat what the client sent.
 pub(super) const MESSAGE_CHARACTERS: usize = 400;
 /// Errors of one answer.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use domain::TsNanos;
 use prometheus::core::Collector;
 use prometheus::{
     Histogram, HistogramOpts, IntCounter, IntCounterVec, IntGauge, Opts, Registry, TextEncoder,
@@ -29,8 +30,12 @@ pub(super) struct Metrics {
     pub(super) connections: IntGauge,
     /// Clients that went away before their answer was there.
     pub(super) gone: IntCounter,
-    /// Clients that were dropped because they took nothing, or a file for too long.
+    /// Clients that were dropped because they took nothing, or an answer or a file for too long.
     pub(super) slow: IntCounter,
+    /// Memory of all answers in flight.
+    pub(super) answer_bytes: IntGauge,
+    /// Answers of which their clients took nothing while others waited for memory.
+    pub(super) given_up: IntCounter,
     /// Requests for stored files by HTTP status. The statuses are a closed list.
     files: IntCounterVec,
     /// Stored files that are being sent.
@@ -44,6 +49,7 @@ pub(super) struct Metrics {
     snapshot_number: IntGauge,
     snapshot_days: IntGauge,
     snapshot_codes: IntGauge,
+    snapshot_last_date: IntGauge,
     snapshot_refused: IntGauge,
 }
 
@@ -105,6 +111,8 @@ impl Default for Metrics {
             bytes: make.counter("response_bytes_total", "Bytes of all answers."),
             gone: make.counter("clients_gone_total", "Clients that went away early."),
             slow: make.counter("clients_slow_total", "Clients dropped as too slow."),
+            answer_bytes: make.gauge("answer_memory_bytes", "Memory of answers in flight."),
+            given_up: make.counter("answers_given_up_total", "Answers not taken, given up."),
             file_bytes: make.counter("file_bytes_total", "Bytes of stored files."),
             downloads: make.gauge("downloads", "Files being sent."),
             active: make.gauge("rankings_active", "Rankings being worked on."),
@@ -113,6 +121,8 @@ impl Default for Metrics {
             snapshot_number: make.gauge("snapshot_number", "The present snapshot."),
             snapshot_days: make.gauge("snapshot_days", "Business days in it."),
             snapshot_codes: make.gauge("snapshot_codes", "Issue codes in it."),
+            snapshot_last_date: make
+                .gauge("snapshot_last_date", "Its last day, as seconds since 1970; 0 for none."),
             snapshot_refused: make
                 .gauge("snapshot_refused", "1 while a newer snapshot cannot be used."),
             registry: make.0,
@@ -140,6 +150,9 @@ impl Metrics {
         self.snapshot_number.set(snapshot.number.cast_signed());
         self.snapshot_days.set(snapshot.days as i64);
         self.snapshot_codes.set(snapshot.codes as i64);
+        let last = TsNanos::from_jst(snapshot.last, 0).filter(|_| snapshot.days > 0);
+        let seconds = last.map_or(0, |last| last.nanos() / 1_000_000_000);
+        self.snapshot_last_date.set(seconds.cast_signed());
         self.snapshot_refused.set(snapshot.refused.is_some().into());
         TextEncoder::new().encode_to_string(&self.registry.gather())
     }
@@ -156,7 +169,7 @@ mod tests {
         metrics.answered("BUSY", Duration::from_secs(60));
         metrics.file_answered(206);
         let active = GaugeGuard::new(&metrics.active);
-        let day = domain::JstDate::default();
+        let day: domain::JstDate = "2024-01-04".parse().unwrap();
         let refused = Some("damaged".to_owned());
         let snapshot =
             SnapshotInfo { number: 7, days: 1, codes: 2, first: day, last: day, refused };
@@ -174,6 +187,8 @@ mod tests {
             "kumiki_ranking_file_bytes_total 0",
             "kumiki_ranking_rankings_active 1",
             "kumiki_ranking_snapshot_number 7",
+            // The midnight in Japan with which the day begins.
+            "kumiki_ranking_snapshot_last_date 1704294000",
             "kumiki_ranking_snapshot_refused 1",
         ] {
             assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");

