@@ -13,12 +13,13 @@ pub(crate) fn build(project: &Project) -> Result<()> {
     compile_strategies(project)
 }
 
-/// Compiles the program from the same crates that the tests are linked with: a package alone has other
-/// features, and each crate would be compiled twice.
+/// Compiles the programs that tests start, from the same crates that the tests are linked with: without a
+/// test among what is built, crates have other features, and each would be compiled twice.
 pub(crate) fn build_with_tests(project: &Project) -> Result<()> {
-    // Without the program that runs: Windows would not let it be replaced.
-    let all = ["build", "--release", "--workspace", "--exclude", "xtask"];
-    process::run(project.cargo().args(all))?;
+    let mut command = project.cargo();
+    command.args(["build", "--release", "--workspace", "--test", "program"]);
+    // Not all programs: Windows would not let the one that runs be replaced.
+    process::run(command.args(["--bin", "kumiki", "--bin", "update_job"]))?;
     compile_strategies(project)
 }
 

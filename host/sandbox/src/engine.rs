@@ -3,6 +3,8 @@
 
 #[cfg(test)]
 mod mutants;
+#[cfg(test)]
+mod third_world;
 
 use std::path::Path;
 use std::sync::Arc;
