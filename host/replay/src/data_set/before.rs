@@ -104,7 +104,8 @@ impl Before {
     fn take(&mut self, at: TsNanos, price: Price, prices: &[i64], file: &str) {
         let prices = SeenPrices::of(prices);
         self.prices = Some(self.prices.map_or(prices, |known| known.and(prices)));
-        if self.close.as_ref().is_none_or(|close| close.at < at) {
+        // Of two files that know the same day the first one read counts.
+        if self.close.as_ref().is_none_or(|close| close.at.jst_date() < at.jst_date()) {
             self.close = Some(Close { at, price, file: file.to_owned() });
         }
     }
