@@ -135,13 +135,22 @@ fn quiet(audit: &FileAudit) -> u64 {
     audit.codes.iter().map(|code| code.quiet).sum()
 }
 
+/// `ok`, `wrong` where rows break a rule, and `odd` where each could be but some should not exist.
+fn verdict(audit: &FileAudit) -> &'static str {
+    match (audit.is_sound(), audit.closed_days.is_empty()) {
+        (true, true) => "ok   ",
+        (true, false) => "odd  ",
+        (false, _) => "wrong",
+    }
+}
+
 fn print(args: &CheckArgs, file: &Checked, audit: &FileAudit) {
     let timestamp = |timestamp: Option<TsNanos>| {
         timestamp.map_or("none".to_owned(), |timestamp| timestamp.to_string())
     };
     println!(
         "{} {}: {} {}, {} codes, {} to {}; {} business days without rows{}, {} quiet stretches",
-        if audit.is_sound() { "ok   " } else { "wrong" },
+        verdict(audit),
         file.path().display(),
         count(audit.rows),
         file.rows(),

@@ -61,6 +61,8 @@ mod update;
 use std::process::ExitCode;
 
 use domain::fault::Fault;
+use domain::guest_limit::LimitError;
+use replay::RequestError;
 
 use args::{Command, DataCommand, ReplayCommand, StrategyCommand};
 use logging::LogDefault;
@@ -107,6 +109,14 @@ fn told_once(error: &anyhow::Error) -> String {
 /// Whether an error is a fault of the strategy itself: one that could not be compiled within its limits.
 fn is_strategys_own(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.is::<Box<Fault>>() || cause.is::<Fault>())
+}
+
+/// Whether an error is of the command line alone: it asks for what cannot be, whatever the data say.
+fn is_wrong_arguments(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        cause.is::<LimitError>()
+            || cause.downcast_ref::<RequestError>().is_some_and(RequestError::is_wrong_arguments)
+    })
 }
 
 /// What a command logs when nobody says otherwise.
@@ -157,6 +167,7 @@ pub fn main() -> ExitCode {
         Ok(Ending::InputsChanged) => ExitCode::from(INPUTS_CHANGED),
         Ok(Ending::Gap) => ExitCode::from(GAP),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
+        Err(error) if is_wrong_arguments(&error) => args::refuse(&told_once(&error)),
         Err(error) => {
             output::failure(&told_once(&error));
             match is_strategys_own(&error) {

@@ -98,7 +98,7 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
         },
         strategy: args.strategy.clone(),
         strategies,
-        parameters: strategy::parameters(&args.params)?,
+        parameters: strategy::parameters(&args.params),
         cash: args.cash,
         model: args.execution.model(),
         limits: args.limits.of_strategy()?,

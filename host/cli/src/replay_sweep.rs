@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::num::NonZero;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
 use domain::{JstDate, Money};
@@ -35,12 +35,12 @@ const SWEEP_WINDOW: u32 = 1_024;
 /// Runs the command.
 pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     let Some(out) = &args.run.out else {
-        bail!("a sweep needs a folder for its results; give one with --out DIR");
+        refuse("a sweep needs a folder for its results; give one with --out DIR");
     };
     if args.run.speed.is_some() {
         refuse("--speed paces a single run; a sweep goes as fast as it can: leave it out");
     }
-    let grid = Grid::new(args.grid.clone(), strategy::parameters(&args.run.params)?)?;
+    let grid = Grid::new(args.grid.clone(), strategy::parameters(&args.run.params))?;
     let interrupt = Interrupt::listen()?;
     let request = replay_run::request(&args.run, SWEEP_WINDOW)?;
     let module = match request.load_strategy(None, &|| interrupt.is_wanted()) {
@@ -124,7 +124,7 @@ fn sweep_header(
         "limits": limit_values(&request.limits),
     });
     let rank = (args.rank_by, args.verify > 0);
-    header(&strategy, &loaded.inputs, options, &shown, plan, rank)
+    header(&strategy, sandbox::ENGINE, loaded, options, &shown, plan, rank)
 }
 
 #[expect(clippy::too_many_arguments, reason = "everything that one sweep needs, named once")]

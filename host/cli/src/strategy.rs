@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use domain::fault::Fault;
 use domain::strategy::StrategyRuntime;
 use domain::text::on_one_line;
@@ -14,21 +14,21 @@ use sandbox::{Limits, StrategyModule};
 use serde_json::{Value, json};
 
 use crate::Ending;
-use crate::args::{Format, StrategyCheckArgs, StrategyLimitsArgs, StrategyListArgs};
+use crate::args::{Format, StrategyCheckArgs, StrategyLimitsArgs, StrategyListArgs, refuse};
 use crate::paths;
 use crate::strategy_cost::{self, EventCost};
 use crate::table::{Align, plain};
 use crate::terminal::pairs;
 
 /// The parameters by their names, each given once.
-pub(crate) fn parameters(params: &[(String, Value)]) -> Result<BTreeMap<String, Value>> {
+pub(crate) fn parameters(params: &[(String, Value)]) -> BTreeMap<String, Value> {
     let mut named = BTreeMap::new();
     for (name, value) in params {
         if named.insert(name.clone(), value.clone()).is_some() {
-            bail!("the parameter `{name}` is given twice; give it once");
+            refuse(&format!("the parameter `{name}` is given twice; give it once"));
         }
     }
-    Ok(named)
+    named
 }
 
 /// Lists the built-in strategies.
@@ -52,7 +52,7 @@ pub(crate) fn check(args: &StrategyCheckArgs) -> Result<Ending> {
     let limits = args.limits.of_strategy()?;
     let loading = Loading { limits, ..Loading::default() };
     let module = paths::strategies(&args.folders)?.load_with(&args.strategy, &loading)?;
-    let config = config_json(&parameters(&args.params)?);
+    let config = config_json(&parameters(&args.params));
     let mut instance = module.instantiate(limits)?;
     let instrument = Instrument {
         id: "7203.TSE".parse()?,

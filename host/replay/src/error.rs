@@ -77,6 +77,21 @@ pub enum RequestError {
     Replay(#[from] ReplayError),
 }
 
+impl RequestError {
+    /// Whether what was asked for cannot be, whatever the data say.
+    #[must_use]
+    pub const fn is_wrong_arguments(&self) -> bool {
+        use InstrumentsError::{NotTraded, Twice};
+        matches!(
+            self,
+            Self::Dates { .. }
+                | Self::Options(_)
+                | Self::Instrument(_)
+                | Self::Instruments(NotTraded { .. } | Twice { .. })
+        )
+    }
+}
+
 /// A data folder has no rows of an instrument in the range asked for.
 #[derive(Debug, Error)]
 #[error(

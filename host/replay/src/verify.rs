@@ -12,7 +12,7 @@ use domain::limits::WINDOW_ROWS_MAX;
 use domain::{GuestLimit, InstrumentId, Money};
 use exchange::ExecutionModel;
 use results::output::{
-    InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, REPORT_FILE, ReadError, read_json,
+    InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, REPORT_FILE, ReadError, read_json_text,
 };
 use results::{RunFolder, RunStatus};
 use sandbox::{CallPath, Limits, StrategyModule};
@@ -184,7 +184,7 @@ impl VerifyRequest {
     /// # Errors
     /// [`VerifyError`] when the run cannot be made again; that it comes out otherwise is no error.
     pub fn run(&self, observer: &mut dyn RunObserver) -> Result<Verification, VerifyError> {
-        let manifest = read_json(&self.folder, MANIFEST_FILE)?;
+        let (text, manifest) = read_json_text(&self.folder, MANIFEST_FILE)?;
         let version = manifest.get("manifest_version").and_then(Value::as_u64);
         if let Some(found) = version.filter(|found| *found != u64::from(MANIFEST_VERSION)) {
             return Err(VerifyError::Version { path: self.folder.join(MANIFEST_FILE), found });
@@ -198,7 +198,7 @@ impl VerifyRequest {
             let problem = format!("window {}, which is 1 to {WINDOW_ROWS_MAX}", recorded.window);
             return Err(self.damaged(&problem));
         }
-        let reworded = self.reworded(&manifest).map_err(|error| self.damaged(&error))?;
+        let reworded = reworded(&text, &manifest);
         let request = self.request(&recorded)?;
         let module = load(&request, None, observer)?;
         let mut found = Verification {
@@ -236,20 +236,6 @@ impl VerifyRequest {
             });
         }
         Ok(found)
-    }
-
-    /// Whether the manifest's text is another one than its values give: a field that is there twice, or
-    /// spaces, are not what the program writes.
-    fn reworded(&self, manifest: &Value) -> std::io::Result<Vec<Difference>> {
-        let was = std::fs::read(self.folder.join(MANIFEST_FILE))?;
-        let is = format!("{manifest:#}\n").into_bytes();
-        let told = |bytes: &[u8]| format!("{} bytes, xxh3_64 {:016x}", bytes.len(), xxh3_64(bytes));
-        let difference = || Difference {
-            what: format!("the text of {MANIFEST_FILE}"),
-            was: told(&was),
-            is: told(&is),
-        };
-        Ok((was != is).then(difference).into_iter().collect())
     }
 
     /// The tables of the data folder that are not those of the run.
@@ -434,6 +420,20 @@ fn inputs_changed(
         compare(format!("xxh3_128 of the data file {}", is.file), "", &is.xxh3_128);
     }
     changed
+}
+
+/// Whether a manifest's text is another one than its values give: a field that is there twice, or
+/// spaces, are not what the program writes.
+fn reworded(was: &str, manifest: &Value) -> Vec<Difference> {
+    let is = format!("{manifest:#}\n");
+    let told =
+        |text: &str| format!("{} bytes, xxh3_64 {:016x}", text.len(), xxh3_64(text.as_bytes()));
+    let difference = || Difference {
+        what: format!("the text of {MANIFEST_FILE}"),
+        was: told(was),
+        is: told(&is),
+    };
+    (was != is).then(difference).into_iter().collect()
 }
 
 /// The fields of two manifests that differ.

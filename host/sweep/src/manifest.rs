@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 
 use exchange::RULES;
+use replay::data_set::DataSet;
 use replay::options::ReplayOptions;
-use results::output::{ComponentIdentity, InputFile};
+use results::output::{ComponentIdentity, InputFile, SettingsFile};
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use crate::score::Statistic;
 use crate::table;
 
 /// Version of the folder's form.
-pub const SWEEP_VERSION: u32 = 3;
+pub const SWEEP_VERSION: u32 = 4;
 
 /// What a sweep was made from.
 #[derive(Debug, Serialize, JsonSchema)]
@@ -28,8 +29,14 @@ pub struct SweepHeader<'a> {
     kumiki_version: &'a str,
     /// The strategy.
     strategy: &'a ComponentIdentity,
+    /// The engine that runs it, with its version.
+    engine: &'a str,
     /// Data files.
     inputs: &'a [InputFile],
+    /// The folder's tables of instruments and of business days, as far as there are any.
+    settings: &'a [SettingsFile],
+    /// Where lots, price steps and base prices came from, a line each.
+    notes: &'a [String],
     /// The options in words.
     options: &'a Value,
     /// The combinations and their days.
@@ -54,7 +61,8 @@ pub struct SweepHeader<'a> {
 #[must_use]
 pub fn header(
     strategy: &ComponentIdentity,
-    inputs: &[InputFile],
+    engine: &str,
+    data: &DataSet,
     options: &ReplayOptions,
     shown: &Value,
     plan: &Plan,
@@ -71,7 +79,10 @@ pub fn header(
         sweep_version: SWEEP_VERSION,
         kumiki_version: env!("CARGO_PKG_VERSION"),
         strategy,
-        inputs,
+        engine,
+        inputs: &data.inputs,
+        settings: &data.settings,
+        notes: &data.notes,
         options: shown,
         plan: plan.described(),
         one_trade_at_a_time: options.window == 1,

@@ -183,20 +183,20 @@ fn wrong_words_get_an_answer_that_helps() {
         ("replay run sma-cross --data data --instrument 7203.TSE --param fast", 2, "NAME=VALUE"),
         (
             "replay run sma-cross --data data --instrument 7203.TSE --window 0",
-            1,
+            2,
             "it must be 1 to 65536",
         ),
         ("replay run sma-cross --data data --instrument 7203.TSE --latency soon", 2, "like 0ms"),
         ("replay run sma-cross --data data --instrument 7203.TSE --lot 0", 2, "above 0"),
         (
             "replay run sma-cross --data data --instrument 7203.TSE --lot 10 --lot 20",
-            1,
+            2,
             "--lot says both 10 and 20 for all instruments; say one of them",
         ),
         (
             "replay run sma-cross --data data --instrument 7203.TSE --ticks 7203=etf --ticks \
              7203.TSE=normal",
-            1,
+            2,
             "--ticks says both etf and normal for 7203.TSE; say one of them",
         ),
         (
@@ -207,7 +207,7 @@ fn wrong_words_get_an_answer_that_helps() {
         ("replay run sma-cross --instrument 7203.TSE", 2, "--data"),
         (
             "replay run sma-cross --data data --instrument 7203.TSE --param fast=5 --param fast=6",
-            1,
+            2,
             "`fast` is given twice",
         ),
         (
@@ -215,6 +215,19 @@ fn wrong_words_get_an_answer_that_helps() {
             2,
             "write YYYY-MM-DD",
         ),
+        (
+            "replay run sma-cross --data data --instrument 7203.TSE --lot 9999.TSE=100",
+            2,
+            "not among the instruments of this run (7203.TSE)",
+        ),
+        (
+            "replay run sma-cross --data data --instrument 7203.TSE --start 2025-02-02 --end \
+             2025-01-01",
+            2,
+            "--start 2025-02-02 is after --end 2025-01-01",
+        ),
+        ("replay run sma-cross --data data --instrument 7203.TSE --limit fuel=0", 2, "fuel"),
+        ("replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5", 2, "--out DIR"),
     ] {
         let (found, errors) = user.bad(arguments);
         assert_eq!(found, code, "{arguments}: {errors}");

@@ -521,5 +521,6 @@ fn the_exchange_s_calendar_is_kept_and_held_against_the_data() {
         table.contains("1 days with rows on which the exchange is closed (2025-01-09)"),
         "{table}"
     );
+    assert!(table.lines().any(|line| line.starts_with("odd ")), "{table}");
     user.good(&format!("{run} --end 2025-01-08"));
 }

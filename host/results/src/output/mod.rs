@@ -19,5 +19,5 @@ pub use files::{
     AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, NotOurs, REPORT_FILE, ReadError,
 };
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest, SettingsFile};
-pub use read::read_json;
+pub use read::{read_json, read_json_text};
 pub use tables::TABLES;

@@ -188,16 +188,27 @@ impl<'a> Row<'a> {
 /// # Errors
 /// [`ReadError`] when it is none, or the file cannot be read or is no JSON.
 pub fn read_json(folder: &Path, name: &str) -> Result<Value, ReadError> {
+    Ok(read_json_text(folder, name)?.1)
+}
+
+/// As [`read_json`], with the text that the value was read from.
+///
+/// # Errors
+/// As [`read_json`].
+pub fn read_json_text(folder: &Path, name: &str) -> Result<(String, Value), ReadError> {
     if !folder.join(MANIFEST_FILE).is_file() {
         return Err(ReadError::NoRun(folder.to_owned()));
     }
     let path = folder.join(name);
     let text = fs::read_to_string(&path)
         .map_err(|source| ReadError::Read { path: path.clone(), source })?;
-    serde_json::from_str(&text).map_err(|error| ReadError::Content {
-        path,
-        line: error.line() as u64,
-        expected: "JSON".to_owned(),
-        found: error.to_string(),
-    })
+    match serde_json::from_str(&text) {
+        Ok(value) => Ok((text, value)),
+        Err(error) => Err(ReadError::Content {
+            path,
+            line: error.line() as u64,
+            expected: "JSON".to_owned(),
+            found: error.to_string(),
+        }),
+    }
 }
