@@ -143,7 +143,7 @@ fn encoded(
     let group = sources.parse().map_err(|(_, error)| anyhow::anyhow!("{error}"))?;
     let package = resolve.push_group(group).map_err(|error| anyhow::anyhow!("{error}"))?;
     let world = resolve.select_world(&[package], Some(contract))?;
-    embed_component_metadata(&mut module, &resolve, world, encoding, false)?;
+    embed_component_metadata(&mut module, &resolve, world, encoding)?;
     ComponentEncoder::default().validate(true).module(&module)?.encode()
 }
 

@@ -10,6 +10,7 @@ use wasmparser::{Parser, Payload};
 
 use crate::contract::{self, Belonging, Contract};
 use crate::error::SandboxError;
+use crate::version::full_name;
 
 /// A component's bytes and identity.
 #[derive(Debug, Clone)]
@@ -162,7 +163,7 @@ fn componentize(contract: &Contract, name: &str, module: &[u8]) -> Result<Vec<u8
     wit_component::ComponentEncoder::default()
         .validate(true)
         .module(module)
-        .and_then(|encoder| encoder.encode())
+        .and_then(|mut encoder| encoder.encode())
         .map_err(|error| not_a_component(format!("{error:#}")))
 }
 
@@ -188,13 +189,13 @@ fn top_level_names(name: &str, component: &[u8]) -> Result<Names, SandboxError> 
             Payload::ComponentImportSection(imports) if depth == 0 => {
                 for import in imports {
                     let import = import.map_err(|error| not_wasm(name, &error))?;
-                    names.imports.push(import.name.full_name().into_owned());
+                    names.imports.push(full_name(&import.name));
                 }
             }
             Payload::ComponentExportSection(exports) if depth == 0 => {
                 for export in exports {
                     let export = export.map_err(|error| not_wasm(name, &error))?;
-                    names.exports.push(export.name.full_name().into_owned());
+                    names.exports.push(full_name(&export.name));
                 }
             }
             _ => {}

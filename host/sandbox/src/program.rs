@@ -23,7 +23,7 @@ pub(crate) fn check(contract: &Contract, version: &str, component: &[u8]) -> Res
     let world = resolve
         .select_world(&[package], Some(contract.world))
         .map_err(|error| error.to_string())?;
-    wit_component::targets(&resolve, world, component, false).map_err(|error| format!("{error:#}"))
+    wit_component::targets(&resolve, world, component).map_err(|error| format!("{error:#}"))
 }
 
 #[cfg(test)]

@@ -1,5 +1,15 @@
 //! Names of interfaces with their versions, `kumiki:strategy/log@1.0.1`, and which versions fit.
 
+use wasmparser::ComponentExternName;
+
+/// A name of a component's import or export, with its version written out: components may keep what
+/// does not decide on fitting apart (`a:b/c@1` and `.0.2`).
+pub(crate) fn full_name(name: &ComponentExternName<'_>) -> String {
+    // The suffix of an implementation belongs to what it implements, not to its name.
+    let suffix = name.version_suffix.filter(|_| name.implements.is_none());
+    format!("{}{}", name.name, suffix.unwrap_or_default())
+}
+
 /// The parts of an interface's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct InterfaceName<'a> {

@@ -66,9 +66,9 @@ fn component(text: &str, encoding: StringEncoding) -> Vec<u8> {
     let package = resolve.push_group(sources.parse().map_err(|(_, error)| error).unwrap()).unwrap();
     let world = resolve.select_world(&[package], Some("third")).unwrap();
     let mut module = wat::parse_str(text).unwrap();
-    embed_component_metadata(&mut module, &resolve, world, encoding, false).unwrap();
-    let mut encoder = ComponentEncoder::default();
-    encoder.validate(true).module(&module).and_then(|encoder| encoder.encode()).unwrap()
+    embed_component_metadata(&mut module, &resolve, world, encoding).unwrap();
+    let encoder = ComponentEncoder::default();
+    encoder.validate(true).module(&module).and_then(|mut encoder| encoder.encode()).unwrap()
 }
 
 /// The guest, instantiated under limits.

@@ -7,6 +7,8 @@ use wasmparser::{
     ComponentInstance, ComponentOuterAliasKind, ExternalKind, Instance, Parser, Payload,
 };
 
+use crate::version::full_name;
+
 /// Something that a core instance exports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct CoreExport<'a> {
@@ -93,8 +95,7 @@ impl<'a> Wiring<'a> {
                 Payload::ModuleSection { unchecked_range: range, .. }
                 | Payload::ComponentSection { unchecked_range: range, .. } => {
                     if depth == 0 {
-                        let to_usize = |at: u64| usize::try_from(at).unwrap_or(usize::MAX);
-                        let range = Some(to_usize(range.start)..to_usize(range.end));
+                        let range = Some(range.clone());
                         match payload {
                             Payload::ModuleSection { .. } => wiring.modules.push(range),
                             _ => wiring.components.push(range),
@@ -141,7 +142,7 @@ impl<'a> Wiring<'a> {
             Payload::ComponentExportSection(exports) => {
                 for export in exports {
                     let export = export?;
-                    let name = export.name.full_name().into_owned();
+                    let name = full_name(&export.name);
                     self.export(name, export.kind, export.index);
                 }
             }
@@ -174,7 +175,7 @@ impl<'a> Wiring<'a> {
             ComponentInstance::FromExports(exports) => ComponentPart::Bundle(
                 exports
                     .iter()
-                    .map(|one| (one.name.full_name().into_owned(), one.kind, one.index))
+                    .map(|one| (full_name(&one.name), one.kind, one.index))
                     .collect(),
             ),
         });
@@ -226,7 +227,7 @@ impl<'a> Wiring<'a> {
         match kind {
             ComponentExternalKind::Func => self.functions.push(Function::Imported(name.name)),
             ComponentExternalKind::Instance => {
-                self.instances.push(ComponentPart::Imported(name.full_name().into_owned()));
+                self.instances.push(ComponentPart::Imported(full_name(name)));
             }
             ComponentExternalKind::Module => self.modules.push(None),
             ComponentExternalKind::Component => self.components.push(None),

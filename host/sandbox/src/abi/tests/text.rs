@@ -11,7 +11,7 @@ impl Contract {
     pub(super) fn new(of: &crate::contract::Contract) -> Self {
         let (resolve, _) = crate::program::parsed(of, of.version).unwrap();
         let mut sizes = SizeAlign::default();
-        sizes.fill(&resolve).unwrap();
+        sizes.fill(&resolve);
         Self { resolve, sizes }
     }
 

@@ -41,8 +41,7 @@ fn modules(component: &[u8]) -> Vec<Range<usize>> {
         match payload.unwrap() {
             Payload::ModuleSection { unchecked_range, .. } => {
                 if depth == 0 {
-                    let place = |at: u64| usize::try_from(at).unwrap();
-                    found.push(place(unchecked_range.start)..place(unchecked_range.end));
+                    found.push(unchecked_range);
                 }
                 depth += 1;
             }
