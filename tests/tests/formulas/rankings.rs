@@ -287,7 +287,7 @@ fn a_module_has_no_statement() {
 #[test]
 fn answers_are_kept_by_content_and_parameters() {
     let (_folder, registry) = registry(&["formula-mirror"]);
-    let options = ranking::EngineOptions { threads: 1, ..Default::default() };
+    let options = EngineOptions { threads: 1, ..Default::default() };
     let engine = RankEngine::open(crate::common::DATA.path(), options).unwrap();
     let by = |lag: f64| {
         let bound = registry.bind("mirror", &params(&[("lag", lag)])).unwrap();
