@@ -3,6 +3,7 @@
 pub mod browser;
 pub mod built;
 pub mod code;
+pub mod daily_rows;
 pub mod events;
 pub mod files;
 pub mod http;

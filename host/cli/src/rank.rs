@@ -71,6 +71,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         order: args.order,
         limit: args.rows(),
         codes: (!args.codes.is_empty()).then(|| args.codes.clone()),
+        adjusted: args.adjusted,
     };
     if query.from > query.to {
         bail!("--from {} is after --to {}", query.from, query.to);
@@ -78,7 +79,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     let done = match &query.sort_by {
         SortBy::Module(bound) if args.explain => engine
             .timed(&query, &cancel)
-            .map(|(ranking, elapsed)| formulas::explain(&ranking, elapsed, bound)),
+            .map(|(ranking, elapsed)| formulas::explain(&ranking, elapsed, bound, query.adjusted)),
         SortBy::Formula(_) if args.explain => {
             engine.explain(&query, &cancel).map(|found| explain(&found))
         }
@@ -151,7 +152,8 @@ fn format(args: &QueryArgs) -> Result<RowFormat> {
 }
 
 fn explain(found: &Explanation) -> Result<Ending> {
-    println!("formula\n  {}\n\ntree", found.formula);
+    let adjusted = if found.adjusted { "\n  earlier values adjusted for splits" } else { "" };
+    println!("formula\n  {}{adjusted}\n\ntree", found.formula);
     for line in found.tree.lines() {
         println!("  {line}");
     }

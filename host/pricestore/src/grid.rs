@@ -3,6 +3,7 @@
 //! lacks. Snapshots are made of it and of the same as tables; see [`crate::publish`].
 
 mod format;
+mod splits;
 mod writer;
 
 use std::io::Read;
@@ -17,6 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use format::{Layout, Tail};
 
+pub use splits::{AdjustedRows, Split, Splits};
 pub use writer::GridWriter;
 
 /// Columns of the grid.
@@ -53,6 +55,7 @@ pub struct Grid {
     layout: Layout,
     days: Vec<JstDate>,
     codes: Arc<[Box<str>]>,
+    splits: Option<Arc<Splits>>,
     digests: Vec<u64>,
     /// One flag for each stripe: its digest was found right.
     checked: Vec<AtomicBool>,
@@ -64,10 +67,11 @@ impl Grid {
     pub fn open(path: &Path, number: u64) -> Result<Self, GridFault> {
         let map = map_file(path).map_err(GridFault::Unreadable)?;
         let layout = Layout::read(&map, number).map_err(GridFault::Damaged)?;
-        let Tail { days, codes, digests } =
+        let Tail { days, codes, digests, splits } =
             Tail::read(&map, &layout).map_err(GridFault::Damaged)?;
         let checked = std::iter::repeat_with(AtomicBool::default).take(digests.len()).collect();
-        Ok(Self { map, layout, days, codes: codes.into(), digests, checked })
+        let (codes, splits) = (codes.into(), splits.map(Arc::new));
+        Ok(Self { map, layout, days, codes, splits, digests, checked })
     }
 
     /// What tells this content from any other: see [`content_of`].
@@ -83,6 +87,11 @@ impl Grid {
     /// The codes, ascending by their bytes.
     pub fn codes(&self) -> &Arc<[Box<str>]> {
         &self.codes
+    }
+
+    /// The splits; none where the source does not tell of them, or the snapshot is older than that.
+    pub fn splits(&self) -> Option<&Arc<Splits>> {
+        self.splits.as_ref()
     }
 
     /// One column of all codes on one day; empty for days outside the calendar.

@@ -3,6 +3,7 @@
 mod dense;
 mod error;
 mod publish;
+mod splits;
 mod table;
 #[cfg(test)]
 mod tests;

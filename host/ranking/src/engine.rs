@@ -23,6 +23,7 @@ use crate::error::RankError;
 use crate::kernel::{Plan, Program, Values};
 use crate::limits::{CODES_MAX, LIMIT_MAX, RANGE_YEARS_MAX};
 use crate::query::{CancelToken, RankQuery, Ranking, SortBy};
+use crate::split_reach::SplitReach;
 use crate::store::Statement;
 use crate::text::excerpt;
 
@@ -55,6 +56,8 @@ struct ResolvedQuery {
     /// Days of the calendar, the last one not included.
     days: std::ops::Range<usize>,
     codes: Option<Vec<u32>>,
+    /// The largest lag, in business days.
+    reach: u32,
 }
 
 impl RankEngine {
@@ -175,6 +178,7 @@ impl RankEngine {
             order: query.order,
             limit: query.limit as usize,
             codes: resolved.codes.clone(),
+            adjusted: query.adjusted,
         }
     }
 
@@ -195,6 +199,7 @@ impl RankEngine {
             limit: query.limit,
             codes: resolved.codes.as_deref(),
             code_count: resolved.snapshot.grid.codes().len(),
+            adjusted: query.adjusted,
             parts: self.options.threads,
         }))
     }
@@ -218,11 +223,16 @@ impl RankEngine {
 
 impl ResolvedQuery {
     fn ranking(&self, rows: Vec<crate::query::RankRow>) -> Ranking {
+        let grid = &self.snapshot.grid;
+        let first_day = self.days.start as u32;
+        let splits =
+            grid.splits().map(|splits| SplitReach::new(Arc::clone(splits), first_day, self.reach));
         Ranking {
-            days: self.snapshot.grid.days().get(self.days.clone()).unwrap_or_default().to_vec(),
-            codes: Arc::clone(self.snapshot.grid.codes()),
+            days: grid.days().get(self.days.clone()).unwrap_or_default().to_vec(),
+            codes: Arc::clone(grid.codes()),
             rows,
             snapshot: self.snapshot.info.number,
+            splits,
         }
     }
 }
@@ -237,7 +247,11 @@ fn resolve(snapshot: Arc<Snapshot>, query: &RankQuery) -> Result<ResolvedQuery, 
     let first = calendar.partition_point(|day| *day < query.from);
     let end = calendar.partition_point(|day| *day <= query.to).max(first);
     let codes = query.codes.as_deref().map(|codes| find_codes(&snapshot, codes)).transpose()?;
-    Ok(ResolvedQuery { snapshot, days: first..end, codes })
+    if query.adjusted && snapshot.grid.splits().is_none() {
+        return Err(RankError::SplitsUnknown);
+    }
+    let reach = query.sort_by.reach();
+    Ok(ResolvedQuery { snapshot, days: first..end, codes, reach })
 }
 
 fn check_range(from: JstDate, to: JstDate) -> Result<(), RankError> {

@@ -58,6 +58,12 @@ pub enum RankError {
     /// A named code is not in the snapshot, or there are too many.
     #[error("{0}")]
     Codes(String),
+    /// Adjusted values are asked for, and the data does not tell of splits.
+    #[error(
+        "the data does not tell of splits, so nothing can be adjusted for them; where its table daily \
+         has a column adjustment_factor, publish it again (kumiki rank publish)"
+    )]
+    SplitsUnknown,
     /// The answer would not fit into the memory that the engine may use.
     #[error(
         "the answer could have {rows} rows and at most {rows_max} fit into memory; ask for a \
@@ -123,6 +129,7 @@ impl RankError {
             Self::Limit { .. } => "LIMIT_INVALID",
             Self::Range(_) => "RANGE_INVALID",
             Self::Codes(_) => "CODES_INVALID",
+            Self::SplitsUnknown => "SPLITS_UNKNOWN",
             Self::TooLarge { .. } => "RESULT_TOO_LARGE",
             Self::Timeout { .. } => "TIMEOUT",
             Self::Cancelled => "CANCELLED",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use arrow_ipc::writer::StreamWriter;
 use duckdb::arrow::array::{
-    ArrayRef, Date32Array, Float64Array, RecordBatch, StringArray, UInt32Array,
+    ArrayRef, BooleanArray, Date32Array, Float64Array, RecordBatch, StringArray, UInt32Array,
 };
 use duckdb::arrow::error::ArrowError;
 use duckdb::{Connection, params};
@@ -37,7 +37,8 @@ pub enum ExportError {
     Parquet(#[from] duckdb::Error),
 }
 
-/// Writes an Arrow stream (IPC) with the columns date, code, close, sortValue, volume and rank.
+/// Writes an Arrow stream (IPC) with the columns date, code, close, sortValue, volume, rank and
+/// spansSplit.
 ///
 /// # Errors
 /// What `out` says.
@@ -60,19 +61,21 @@ fn batch(ranking: &Ranking, rows: &[RankRow]) -> Result<RecordBatch, ArrowError>
     let values: Float64Array = rows.iter().map(|row| row.sort_value).collect();
     let volumes: Float64Array = rows.iter().map(|row| row.volume).collect();
     let ranks: UInt32Array = rows.iter().map(|row| Some(row.rank)).collect();
-    let columns: [(&str, ArrayRef, bool); 6] = [
+    let spans: BooleanArray = rows.iter().map(|row| ranking.spans_split(row)).collect();
+    let columns: [(&str, ArrayRef, bool); 7] = [
         ("date", Arc::new(dates), false),
         ("code", Arc::new(codes), false),
         ("close", Arc::new(closes), false),
         ("sortValue", Arc::new(values), true),
         ("volume", Arc::new(volumes), true),
         ("rank", Arc::new(ranks), false),
+        ("spansSplit", Arc::new(spans), true),
     ];
     RecordBatch::try_from_iter_with_nullable(columns)
 }
 
-/// Writes a Parquet file with the columns date, code, close, sortValue, volume and rank. The file
-/// must not be there yet, or is written over.
+/// Writes a Parquet file with the columns date, code, close, sortValue, volume, rank and spansSplit.
+/// The file must not be there yet, or is written over.
 ///
 /// # Errors
 /// When the folder cannot be written to.
@@ -81,14 +84,16 @@ pub fn write_parquet(ranking: &Ranking, path: &Path) -> Result<(), ExportError> 
     let connection = Connection::open_in_memory_with_flags(config)?;
     connection.execute_batch(
         "SET temp_directory = ''; CREATE TABLE ranking (date DATE NOT NULL, code VARCHAR NOT NULL, \
-         close DOUBLE NOT NULL, \"sortValue\" DOUBLE, volume DOUBLE, rank UINTEGER NOT NULL)",
+         close DOUBLE NOT NULL, \"sortValue\" DOUBLE, volume DOUBLE, rank UINTEGER NOT NULL, \
+         \"spansSplit\" BOOLEAN)",
     )?;
     let days: Vec<String> = ranking.days.iter().map(ToString::to_string).collect();
     let mut appender = connection.appender("ranking")?;
     for row in &ranking.rows {
         let code: &str = &ranking.codes[row.code as usize];
         let (day, value, volume) = (&days[row.day as usize], row.sort_value, row.volume);
-        appender.append_row(params![day, code, row.close, value, volume, row.rank])?;
+        let spans = ranking.spans_split(row);
+        appender.append_row(params![day, code, row.close, value, volume, row.rank, spans])?;
     }
     appender.flush()?;
     drop(appender);
@@ -117,6 +122,7 @@ mod tests {
             codes: ["1301", "130A"].map(Box::from).into(),
             rows: (1..=3).map(row).collect(),
             snapshot: 1,
+            splits: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! Evaluates a formula over the grid and takes the first rows of each day. This is the fast way;
 //! the statement in [`crate::store`] is the same in SQL, and tests hold both against each other.
 
+mod adjust;
 mod day;
 mod modules;
 mod program;

@@ -13,6 +13,7 @@ mod query;
 mod registry;
 mod rows;
 pub mod service;
+mod split_reach;
 mod store;
 mod text;
 
@@ -27,3 +28,4 @@ pub use registry::{
     BoundFormula, FormulaDetails, FormulaListing, FormulaRegistry, LIST_FILE, ListedFormula,
     RegistryError,
 };
+pub use split_reach::SplitReach;

@@ -10,6 +10,7 @@ use domain::JstDate;
 use crate::error::RankError;
 use crate::formula::Formula;
 use crate::registry::BoundFormula;
+use crate::split_reach::SplitReach;
 use crate::text::excerpt;
 
 /// Which end of the values comes first (specification 3, argument `order`). Rows without a sort
@@ -71,6 +72,15 @@ impl SortBy {
         }
     }
 
+    /// The largest lag that is read, in business days; 0 where only the day itself is.
+    #[must_use]
+    pub fn reach(&self) -> u32 {
+        match self {
+            Self::Formula(formula) => formula.lags().last().copied().unwrap_or(0),
+            Self::Module(bound) => bound.reach(),
+        }
+    }
+
     /// The formula, where a statement is asked for.
     pub(crate) fn statement_formula(&self) -> Result<&Formula, RankError> {
         self.formula().ok_or(RankError::NoStatement)
@@ -121,6 +131,20 @@ pub struct RankQuery {
     pub limit: u32,
     /// Only these issues take part; all of them when `None`.
     pub codes: Option<Vec<String>>,
+    /// Whether values of earlier days are adjusted for the splits between their day and the ranked
+    /// one, so that a lag across a split compares what can be compared. Data that does not tell of
+    /// splits is refused then ([`RankError::SplitsUnknown`]). Nothing later than the ranked day
+    /// counts, so a result never knows the future. For a value `lag` business days before day D:
+    ///
+    /// | splits with an ex-date after the value's day and up to D | its row | the value |
+    /// |---|---|---|
+    /// | none, as always with lag 0 | any | as stored |
+    /// | some, all with a factor above 0 | raw | a price times the product of the factors, a volume divided by it |
+    /// | some, one of an unknown factor | raw | null |
+    /// | some | adjusted by its source, which does not say for which of them | null |
+    ///
+    /// Closes and volumes of the answer are those of the ranked day, as stored.
+    pub adjusted: bool,
 }
 
 /// One row of the answer (specification 3, `DailyRankingItem`).
@@ -151,6 +175,17 @@ pub struct Ranking {
     pub rows: Vec<RankRow>,
     /// Number of the snapshot that the answer was read from.
     pub snapshot: u64,
+    /// What tells which rows look back across a split; none where the data does not tell of splits.
+    pub splits: Option<SplitReach>,
+}
+
+impl Ranking {
+    /// Whether a lag of the formula or module reaches across a split of the row's issue, whether it
+    /// was adjusted for that or not; none where the data does not tell of splits.
+    #[must_use]
+    pub fn spans_split(&self, row: &RankRow) -> Option<bool> {
+        self.splits.as_ref().map(|splits| splits.spans(row))
+    }
 }
 
 /// Cancels queries from another thread. Clones are the same token.

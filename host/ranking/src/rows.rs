@@ -21,6 +21,7 @@ pub(crate) enum ItemField {
     SortValue,
     Volume,
     Rank,
+    SpansSplit,
     TypeName,
 }
 
@@ -35,6 +36,7 @@ impl ItemField {
             "sortValue" => Self::SortValue,
             "volume" => Self::Volume,
             "rank" => Self::Rank,
+            "spansSplit" => Self::SpansSplit,
             "__typename" => Self::TypeName,
             _ => return None,
         })
@@ -48,6 +50,7 @@ impl ItemField {
             Self::Close | Self::SortValue | Self::Volume => DOUBLE_BYTES_MAX,
             Self::PrevClose => "null".len() as u64,
             Self::Rank => 10,
+            Self::SpansSplit => "false".len() as u64,
             Self::TypeName => "\"DailyRankingItem\"".len() as u64,
         }
     }
@@ -77,6 +80,11 @@ impl ItemField {
                 "minimum": 1,
                 "description": "1 to the limit within each day.",
             }),
+            Self::SpansSplit => json!({
+                "type": ["boolean", "null"],
+                "description": "Whether a lag reaches across a split of the issue. Null where the data \
+                                does not tell of splits.",
+            }),
             Self::TypeName => json!({ "const": "DailyRankingItem" }),
         }
     }
@@ -88,8 +96,8 @@ pub(crate) type Selection = Vec<(String, ItemField)>;
 /// Bytes of the longest double.
 const DOUBLE_BYTES_MAX: u64 = 24;
 
-/// All fields, in the order of the specification.
-const ALL_FIELDS: [(&str, ItemField); 7] = [
+/// All fields, in the order of the specification, then those that it does not have.
+const ALL_FIELDS: [(&str, ItemField); 8] = [
     ("date", ItemField::Date),
     ("code", ItemField::Code),
     ("close", ItemField::Close),
@@ -97,6 +105,7 @@ const ALL_FIELDS: [(&str, ItemField); 7] = [
     ("sortValue", ItemField::SortValue),
     ("volume", ItemField::Volume),
     ("rank", ItemField::Rank),
+    ("spansSplit", ItemField::SpansSplit),
 ];
 
 /// The rows as a JSON list. Names in `selection` are GraphQL names, which need no escapes.
@@ -190,7 +199,7 @@ fn write_lines(
 /// # Errors
 /// What `out` says.
 pub fn write_csv(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
-    out.write_all(b"date,code,close,sortValue,volume,rank\n")?;
+    out.write_all(b"date,code,close,sortValue,volume,rank,spansSplit\n")?;
     let days: Vec<String> = ranking.days.iter().map(ToString::to_string).collect();
     let codes: Vec<Cow<'_, str>> = ranking.codes.iter().map(|code| csv_cell(code)).collect();
     let mut line = Vec::new();
@@ -207,6 +216,10 @@ pub fn write_csv(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
         }
         line.push(b',');
         line.extend_from_slice(itoa::Buffer::new().format(row.rank).as_bytes());
+        line.push(b',');
+        if let Some(spans) = ranking.spans_split(row) {
+            line.extend_from_slice(truth(spans));
+        }
         line.push(b'\n');
         out.write_all(&line)?;
     }
@@ -224,19 +237,21 @@ fn csv_cell(text: &str) -> Cow<'_, str> {
 }
 
 /// What is the same in many rows, ready to be copied.
-struct Columns {
+struct Columns<'a> {
+    ranking: &'a Ranking,
     keys: Vec<(String, ItemField)>,
     days: Vec<String>,
     codes: Vec<String>,
 }
 
-impl Columns {
-    fn new(ranking: &Ranking, selection: &[(String, ItemField)]) -> Self {
+impl<'a> Columns<'a> {
+    fn new(ranking: &'a Ranking, selection: &[(String, ItemField)]) -> Self {
         let keys = selection.iter().enumerate().map(|(index, (name, field))| {
             let open = if index == 0 { '{' } else { ',' };
             (format!("{open}\"{name}\":"), *field)
         });
         Self {
+            ranking,
             keys: keys.collect(),
             days: ranking.days.iter().map(|day| format!("\"{day}\"")).collect(),
             codes: ranking.codes.iter().map(|code| quoted(code.as_ref())).collect(),
@@ -256,12 +271,20 @@ impl Columns {
                 ItemField::Rank => {
                     out.extend_from_slice(itoa::Buffer::new().format(row.rank).as_bytes());
                 }
+                ItemField::SpansSplit => {
+                    let spans = self.ranking.spans_split(row);
+                    out.extend_from_slice(spans.map_or(&b"null"[..], truth));
+                }
                 ItemField::TypeName => out.extend_from_slice(b"\"DailyRankingItem\""),
             }
         }
         // An empty selection is not GraphQL; the brackets still match.
         out.extend_from_slice(if self.keys.is_empty() { b"{}" } else { b"}" });
     }
+}
+
+fn truth(value: bool) -> &'static [u8] {
+    if value { b"true" } else { b"false" }
 }
 
 fn optional(value: Option<f64>, out: &mut Vec<u8>) {
@@ -299,9 +322,11 @@ pub(crate) fn quoted(text: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use pricestore::grid::{Split, Splits};
     use proptest::prelude::*;
 
     use super::*;
+    use crate::SplitReach;
 
     fn text(value: f64) -> String {
         let mut out = Vec::new();
@@ -336,7 +361,10 @@ mod tests {
         };
         let codes: Arc<[Box<str>]> = ["13,01", "7203"].map(Box::from).into();
         let days = vec![domain::JstDate::from_ymd_opt(2024, 1, 4).unwrap()];
-        Ranking { days, codes, rows: (1..=count).map(row).collect(), snapshot: 1 }
+        let split = Split { day: 7, code: 1, factor: Some(0.5) };
+        let splits = Splits::new(vec![split], Vec::new()).unwrap();
+        let splits = Some(SplitReach::new(Arc::new(splits), 7, 1));
+        Ranking { days, codes, rows: (1..=count).map(row).collect(), snapshot: 1, splits }
     }
 
     #[test]
@@ -347,15 +375,24 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         let lines = [
-            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1}"#,
-            r#"{"date":"2024-01-04","code":"13,01","close":10.5,"prevClose":null,"sortValue":null,"volume":300,"rank":2}"#,
+            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1,"spansSplit":true}"#,
+            r#"{"date":"2024-01-04","code":"13,01","close":10.5,"prevClose":null,"sortValue":null,"volume":300,"rank":2,"spansSplit":false}"#,
         ];
         assert_eq!(written(write_jsonl, 2), format!("{}\n{}\n", lines[0], lines[1]));
         assert_eq!(written(write_json, 2), format!("[\n{},\n{}\n]\n", lines[0], lines[1]));
         assert_eq!(written(write_json, 0), "[]\n");
-        let csv = "date,code,close,sortValue,volume,rank\n2024-01-04,7203,10.5,-0.25,,1\n\
-                   2024-01-04,\"13,01\",10.5,,300,2\n";
+        let csv = "date,code,close,sortValue,volume,rank,spansSplit\n\
+                   2024-01-04,7203,10.5,-0.25,,1,true\n2024-01-04,\"13,01\",10.5,,300,2,false\n";
         assert_eq!(written(write_csv, 2), csv);
+    }
+
+    #[test]
+    fn nothing_is_said_of_splits_where_the_data_does_not_tell() {
+        let unknown = Ranking { splits: None, ..ranking(1) };
+        let (mut line, mut csv) = (Vec::new(), Vec::new());
+        write_jsonl(&unknown, &mut line).unwrap();
+        write_csv(&unknown, &mut csv).unwrap();
+        assert!(line.ends_with(b"\"rank\":1,\"spansSplit\":null}\n") && csv.ends_with(b",1,\n"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What speaks to DuckDB about a snapshot: the statement of a query and the answer that the kernel is
 //! held against. Snapshots themselves are made by [`pricestore::publish`].
 
+mod adjust;
 mod reference;
 mod statement;
 

@@ -1,6 +1,6 @@
 //! The engine against an independent evaluator: plain loops over plain rows, no SQL and no code of
-//! the engine, on hundreds of random formulas over data with gaps, listings and delistings. Every
-//! row must be the same, sort values bit for bit.
+//! the engine, on hundreds of random formulas over data with gaps, listings, delistings and splits,
+//! raw and adjusted. Every row must be the same, sort values bit for bit.
 
 #![allow(clippy::unwrap_used, reason = "in a test a failed unwrap is a failed test")]
 
@@ -21,8 +21,21 @@ fn one_in(stream: &mut Random, odds: usize) -> bool {
     stream.place(odds) == 0
 }
 
-/// Date, code and the five columns.
-type Row = (String, String, [Option<f64>; 5]);
+/// Date, code and the five columns, the factor, and whether it is the public source's.
+type Row = (String, String, [Option<f64>; 5], Option<f64>, bool);
+
+/// What the source says of a split on a day of an issue that has some: mostly that there is none, or
+/// nothing; else splits and reverse splits, and what cannot be a factor.
+fn factor(stream: &mut Random) -> Option<f64> {
+    match stream.place(60) {
+        0..10 => None,
+        10..12 => Some([0.5, 0.2, 0.1, 1.0 / 3.0, 0.9][stream.place(5)]),
+        12 => Some([2.0, 5.0, 10.0, 1.1][stream.place(4)]),
+        13 if one_in(stream, 4) => Some([1e-300, 1e300, 1e-320][stream.place(3)]),
+        14 if one_in(stream, 4) => Some([0.0, -0.5, f64::NAN, f64::INFINITY][stream.place(4)]),
+        _ => Some(1.0),
+    }
+}
 
 /// Rows with everything that a vendor's table can lack. Prices stand on few values, so they tie.
 fn rows(stream: &mut Random) -> Vec<Row> {
@@ -32,7 +45,8 @@ fn rows(stream: &mut Random) -> Vec<Row> {
             if code % 7 == 3 { format!("{}A", 130 + code) } else { (1300 + code).to_string() };
         let first = if one_in(stream, 4) { stream.place(DAYS) } else { 0 };
         let last = if one_in(stream, 5) { first + stream.place(DAYS) } else { DAYS };
-        let mut halted = 0_usize;
+        let (mut halted, mut public) = (0_usize, 0_usize);
+        let splits = one_in(stream, 2);
         for day in first..last.min(DAYS) {
             if one_in(stream, 40) {
                 halted = stream.place(12);
@@ -56,7 +70,10 @@ fn rows(stream: &mut Random) -> Vec<Row> {
                 lots => Some(lots as f64 * 100.0),
             };
             let date = format!("2024-{:02}-{:02}", day / 28 + 1, day % 28 + 1);
-            rows.push((date, name.clone(), [prices[0], prices[1], prices[2], prices[3], volume]));
+            public = if one_in(stream, 30) { stream.place(9) } else { public.saturating_sub(1) };
+            let factor = if splits { factor(stream) } else { Some(1.0) };
+            let values = [prices[0], prices[1], prices[2], prices[3], volume];
+            rows.push((date, name.clone(), values, factor, public > 0));
         }
     }
     rows
@@ -112,30 +129,92 @@ fn text(tree: &Tree) -> String {
     }
 }
 
+/// The largest lag.
+fn reach(tree: &Tree) -> usize {
+    match tree {
+        Tree::Number(_) => 0,
+        Tree::Value(_, lag) => *lag,
+        Tree::Negative(inner) => reach(inner),
+        Tree::Pair(_, left, right) => reach(left).max(reach(right)),
+    }
+}
+
 struct Oracle {
     dates: Vec<String>,
     table: BTreeMap<(String, String), [Option<f64>; 5]>,
+    /// Of each issue, the days of splits with their factors, ascending; none that is no factor.
+    splits: BTreeMap<String, Vec<(usize, Option<f64>)>>,
+    /// Rows of the public source.
+    public: BTreeSet<(String, String)>,
 }
 
 impl Oracle {
     fn new(rows: &[Row]) -> Self {
         let dates: BTreeSet<String> = rows.iter().map(|(date, ..)| date.clone()).collect();
-        let keyed = rows.iter().map(|(date, code, row)| ((date.clone(), code.clone()), *row));
-        Self { dates: dates.into_iter().collect(), table: keyed.collect() }
+        let dates: Vec<String> = dates.into_iter().collect();
+        let keyed = rows.iter().map(|(date, code, row, ..)| ((date.clone(), code.clone()), *row));
+        let mut splits: BTreeMap<String, Vec<(usize, Option<f64>)>> = BTreeMap::new();
+        let mut public = BTreeSet::new();
+        for (date, code, _, factor, is_public) in rows {
+            let day = dates.iter().position(|one| one == date).unwrap();
+            if *is_public {
+                public.insert((date.clone(), code.clone()));
+            } else if let Some(factor) = factor.filter(|factor| *factor != 1.0) {
+                let factor = Some(factor).filter(|factor| factor.is_finite() && *factor > 0.0);
+                splits.entry(code.clone()).or_default().push((day, factor));
+            }
+        }
+        splits.values_mut().for_each(|splits| splits.sort_by_key(|(day, _)| *day));
+        Self { table: keyed.collect(), dates, splits, public }
     }
 
-    fn value(&self, tree: &Tree, day: usize, code: &str) -> Option<f64> {
+    /// The splits of an issue after one day and up to another.
+    fn between(&self, code: &str, after: Option<usize>, to: usize) -> Vec<Option<f64>> {
+        let all = self.splits.get(code).into_iter().flatten();
+        let found = all.filter(|(day, _)| after.is_none_or(|after| *day > after) && *day <= to);
+        found.map(|(_, factor)| *factor).collect()
+    }
+
+    /// The value of an earlier day as it compares with one of `day`.
+    fn adjusted(
+        &self,
+        value: f64,
+        column: usize,
+        place: (usize, usize),
+        code: &str,
+    ) -> Option<f64> {
+        let (row_day, day) = place;
+        let factors = self.between(code, Some(row_day), day);
+        if factors.is_empty() {
+            return Some(value);
+        }
+        if self.public.contains(&(self.dates[row_day].clone(), code.to_owned())) {
+            return None;
+        }
+        let mut product = 1.0;
+        for factor in factors {
+            product *= factor?;
+        }
+        let scaled = if NAMES[column] == "Volume" { value / product } else { value * product };
+        Some(scaled).filter(|scaled| scaled.is_finite() && *scaled != 0.0)
+    }
+
+    fn value(&self, tree: &Tree, day: usize, code: &str, adjusts: bool) -> Option<f64> {
         match tree {
             Tree::Number(digits) => Some(digits.parse().unwrap()),
             Tree::Value(column, lag) => {
                 let date = &self.dates[day.checked_sub(*lag)?];
                 let row = self.table.get(&(date.clone(), code.to_owned()))?;
-                row[*column].filter(|value| *value != 0.0)
+                let value = row[*column].filter(|value| *value != 0.0)?;
+                match adjusts {
+                    true => self.adjusted(value, *column, (day - lag, day), code),
+                    false => Some(value),
+                }
             }
-            Tree::Negative(inner) => Some(-self.value(inner, day, code)?),
+            Tree::Negative(inner) => Some(-self.value(inner, day, code, adjusts)?),
             Tree::Pair(operator, left, right) => {
-                let left = self.value(left, day, code)?;
-                let right = self.value(right, day, code)?;
+                let left = self.value(left, day, code, adjusts)?;
+                let right = self.value(right, day, code, adjusts)?;
                 match operator {
                     '+' => Some(left + right),
                     '-' => Some(left - right),
@@ -147,7 +226,7 @@ impl Oracle {
         }
     }
 
-    /// Date, rank, code, bits of the value, close and volume of every row of the answer.
+    /// Date, rank, code, bits of the value, close, volume and mark of every row of the answer.
     fn answer(
         &self,
         tree: &Tree,
@@ -155,7 +234,9 @@ impl Oracle {
         to: &str,
         order: RankOrder,
         limit: usize,
+        adjusts: bool,
     ) -> Vec<Line> {
+        let reach = reach(tree);
         let mut lines = Vec::new();
         for (day, date) in self.dates.iter().enumerate() {
             if date.as_str() < from || date.as_str() > to {
@@ -167,7 +248,8 @@ impl Oracle {
                 if row_date == date
                     && let Some(close) = close
                 {
-                    let value = self.value(tree, day, code).filter(|value| value.is_finite());
+                    let value = self.value(tree, day, code, adjusts);
+                    let value = value.filter(|value| value.is_finite());
                     // A negative zero is written as a plain one.
                     let value = value.map(|value| if value == 0.0 { 0.0 } else { value });
                     ranked.push((value, code.clone(), close, row[4]));
@@ -184,23 +266,40 @@ impl Oracle {
             for (place, (value, code, close, volume)) in ranked.into_iter().take(limit).enumerate()
             {
                 let rank = u32::try_from(place + 1).unwrap();
-                lines.push((date.clone(), rank, code, value.map(f64::to_bits), close, volume));
+                let spans = !self.between(&code, day.checked_sub(reach), day).is_empty();
+                let spans = Some(spans && reach > 0);
+                lines.push((
+                    date.clone(),
+                    rank,
+                    code,
+                    value.map(f64::to_bits),
+                    close,
+                    volume,
+                    spans,
+                ));
             }
         }
         lines
     }
 }
 
-type Line = (String, u32, String, Option<u64>, f64, Option<f64>);
+type Line = (String, u32, String, Option<u64>, f64, Option<f64>, Option<bool>);
 
 fn lines(ranking: &ranking::Ranking) -> Vec<Line> {
     let line = |row: &ranking::RankRow| {
         let date = ranking.days[row.day as usize].to_string();
         let code = ranking.codes[row.code as usize].to_string();
         let value = row.sort_value.map(f64::to_bits);
-        (date, row.rank, code, value, row.close, row.volume)
+        (date, row.rank, code, value, row.close, row.volume, ranking.spans_split(row))
     };
     ranking.rows.iter().map(line).collect()
+}
+
+/// Lines with another value than the other answer has for that issue and day.
+fn changes(found: &[Line], other: &[Line]) -> usize {
+    let key = |line: &Line| (line.0.clone(), line.2.clone(), line.3);
+    let other: BTreeSet<_> = other.iter().map(key).collect();
+    found.iter().filter(|line| !other.contains(&key(line))).count()
 }
 
 fn engine_over(rows: &[Row]) -> (tempfile::TempDir, RankEngine) {
@@ -209,11 +308,13 @@ fn engine_over(rows: &[Row]) -> (tempfile::TempDir, RankEngine) {
     std::fs::create_dir_all(data.mother().parent().unwrap()).unwrap();
     let connection = Connection::open(data.mother()).unwrap();
     let table = "CREATE TABLE daily (date DATE, code VARCHAR, open DOUBLE, high DOUBLE, low DOUBLE,
-                 close DOUBLE, volume DOUBLE)";
+                 close DOUBLE, volume DOUBLE, adjustment_factor DOUBLE, source VARCHAR)";
     connection.execute_batch(table).unwrap();
     let mut appender = connection.appender("daily").unwrap();
-    for (date, code, [open, high, low, close, volume]) in rows {
-        appender.append_row(params![date, code, open, high, low, close, volume]).unwrap();
+    for (date, code, [open, high, low, close, volume], factor, is_public) in rows {
+        let source = if *is_public { "public" } else { "vendor" };
+        let row = params![date, code, open, high, low, close, volume, factor, source];
+        appender.append_row(row).unwrap();
     }
     drop(appender);
     connection.close().map_err(|(_, error)| error).unwrap();
@@ -226,6 +327,7 @@ fn engine_over(rows: &[Row]) -> (tempfile::TempDir, RankEngine) {
 #[test]
 fn five_hundred_random_formulas_agree_bit_for_bit() {
     let (mut rows_seen, mut values_seen, mut ties_seen) = (0, 0, 0);
+    let (mut spans_seen, mut changes_seen) = (0, 0);
     for seed in 0..DATA_SETS {
         let stream = &mut Random::of_seed(seed);
         let rows = rows(stream);
@@ -248,6 +350,7 @@ fn five_hundred_random_formulas_agree_bit_for_bit() {
                 (&oracle.dates[days[0].min(days[1])], &oracle.dates[days[0].max(days[1])]);
             let order = if one_in(stream, 2) { RankOrder::Asc } else { RankOrder::Desc };
             let limit = [1, 3, 20, 500][stream.place(4)];
+            let adjusted = one_in(stream, 2);
             let query = RankQuery {
                 from: from.parse().unwrap(),
                 to: to.parse().unwrap(),
@@ -255,10 +358,14 @@ fn five_hundred_random_formulas_agree_bit_for_bit() {
                 order,
                 limit,
                 codes: None,
+                adjusted,
             };
-            let about =
-                format!("data {seed}, formula {number}: {text} {order} {limit}, {from} to {to}");
-            let expected = oracle.answer(&tree, from, to, order, limit as usize);
+            let about = format!(
+                "data {seed}, formula {number}: {text} {order} {limit}, {from} to {to}, adjusted \
+                 {adjusted}"
+            );
+            let answer = |adjusts| oracle.answer(&tree, from, to, order, limit as usize, adjusts);
+            let expected = answer(adjusted);
             let found = lines(&engine.rank(&query, &CancelToken::new()).unwrap());
             assert_eq!(found, expected, "kernel, {about}");
             if number % 5 == 0 {
@@ -268,6 +375,8 @@ fn five_hundred_random_formulas_agree_bit_for_bit() {
             rows_seen += expected.len();
             values_seen += expected.iter().filter(|line| line.3.is_some()).count();
             let is_tie = |pair: &&[Line]| pair[0].0 == pair[1].0 && pair[0].3 == pair[1].3;
+            spans_seen += expected.iter().filter(|line| line.6 == Some(true)).count();
+            changes_seen += if adjusted { changes(&expected, &answer(false)) } else { 0 };
             ties_seen += expected.windows(2).filter(is_tie).count();
         }
     }
@@ -275,4 +384,42 @@ fn five_hundred_random_formulas_agree_bit_for_bit() {
     assert!(rows_seen > 100_000, "{rows_seen} rows");
     assert!(values_seen > 50_000, "{values_seen} values");
     assert!(ties_seen > 10_000, "{ties_seen} ties");
+    assert!(spans_seen > 20_000, "{spans_seen} rows with a split in their lags");
+    assert!(changes_seen > 5_000, "{changes_seen} rows are others where they are adjusted");
+}
+
+/// Days that come later change no answer, also where they bring splits.
+#[test]
+fn no_adjusted_answer_knows_what_comes_later() {
+    let mut spans_seen = 0;
+    for seed in 10..12 {
+        let stream = &mut Random::of_seed(seed);
+        let all = rows(stream);
+        let dates = Oracle::new(&all).dates;
+        let last = &dates[dates.len() / 2];
+        let known: Vec<Row> = all.iter().filter(|row| row.0 <= *last).cloned().collect();
+        let (later, now) = (engine_over(&all), engine_over(&known));
+        for number in 0..20 {
+            let tree = Tree::Pair(
+                '/',
+                Box::new(Tree::Value(stream.place(5), 0)),
+                Box::new(Tree::Value(stream.place(5), 1 + stream.place(60))),
+            );
+            let query = RankQuery {
+                from: dates[0].parse().unwrap(),
+                to: last.parse().unwrap(),
+                sort_by: Formula::parse(&text(&tree)).unwrap().into(),
+                order: RankOrder::Desc,
+                limit: 500,
+                codes: None,
+                adjusted: true,
+            };
+            let answer =
+                |engine: &RankEngine| lines(&engine.rank(&query, &CancelToken::new()).unwrap());
+            let found = answer(&later.1);
+            assert_eq!(found, answer(&now.1), "data {seed}, formula {number}: {}", text(&tree));
+            spans_seen += found.iter().filter(|line| line.6 == Some(true)).count();
+        }
+    }
+    assert!(spans_seen > 5_000, "{spans_seen} rows with a split in their lags");
 }

@@ -140,7 +140,8 @@ pub(crate) fn query(
     limit: u32,
 ) -> RankQuery {
     let formula = or_stop(Formula::parse(formula));
-    RankQuery { from, to, sort_by: formula.into(), order: RankOrder::Desc, limit, codes: None }
+    let (sort_by, order) = (formula.into(), RankOrder::Desc);
+    RankQuery { from, to, sort_by, order, limit, codes: None, adjusted: false }
 }
 
 impl Bench {

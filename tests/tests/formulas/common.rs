@@ -66,6 +66,7 @@ pub(crate) fn query(engine: &RankEngine, sort_by: impl Into<SortBy>, limit: u32)
         order: RankOrder::Desc,
         limit,
         codes: None,
+        adjusted: false,
     }
 }
 

@@ -3,9 +3,14 @@
 use std::fs;
 use std::sync::LazyLock;
 
+use domain::Random;
 use proptest::prelude::*;
-use ranking::{CancelToken, FormulaRegistry, RankEngine, RankError, RankOrder, RankQuery, Ranking};
+use ranking::{
+    CancelToken, EngineOptions, FormulaRegistry, RankEngine, RankError, RankOrder, RankQuery,
+    Ranking,
+};
 use tempfile::TempDir;
+use tests::daily_rows;
 
 use crate::common::{engine, file, first_issue, formula, params, query, registry};
 
@@ -65,6 +70,42 @@ proptest! {
         prop_assert_eq!(&module.days, &formula.days);
         prop_assert_eq!(rows(&module), rows(&formula));
     }
+}
+
+/// A module's columns are adjusted as those of a formula are.
+#[test]
+fn a_module_sees_adjusted_columns() {
+    let folder = tempfile::tempdir().unwrap();
+    let stream = &mut Random::of_seed(5);
+    let first: domain::JstDate = "2024-01-01".parse().unwrap();
+    let mut stored = Vec::new();
+    for code in 1_300..1_330 {
+        for date in first.iter_days().take(90) {
+            let factor = [0.5, 0.2, 10.0, 1.0 / 3.0][stream.place(4)];
+            let factor = if stream.place(40) == 0 { factor } else { 1.0 };
+            let yen = 100 + i64::try_from(stream.place(500)).unwrap();
+            stored.push(daily_rows::row(&code.to_string(), date, yen, Some(factor)));
+        }
+    }
+    daily_rows::publish(folder.path(), &stored);
+    let options = EngineOptions { threads: 2, ..EngineOptions::default() };
+    let engine = RankEngine::open(folder.path(), options).unwrap();
+    let mut spans = 0;
+    for lag in [1, 7, 60] {
+        let bound = MIRROR.1.bind("mirror", &params(&[("lag", f64::from(lag))])).unwrap();
+        let text = format!("(Close - Close[-{lag}]) / Close[-{lag}] * 100");
+        let adjusted = RankQuery { adjusted: true, ..query(&engine, bound, 500) };
+        let module = rank(&engine, &adjusted).unwrap();
+        let expected =
+            rank(&engine, &RankQuery { sort_by: formula(&text), ..adjusted.clone() }).unwrap();
+        assert_eq!(rows(&module), rows(&expected), "lag {lag}");
+        let raw = rank(&engine, &RankQuery { adjusted: false, ..adjusted }).unwrap();
+        assert_ne!(rows(&module), rows(&raw), "lag {lag}");
+        assert_eq!(module.splits, expected.splits);
+        let marked = module.rows.iter().filter(|row| module.spans_split(row) == Some(true));
+        spans += marked.count();
+    }
+    assert!(spans > 500, "{spans} rows with a split in their lags");
 }
 
 #[test]
@@ -246,7 +287,7 @@ fn a_module_has_no_statement() {
 #[test]
 fn answers_are_kept_by_content_and_parameters() {
     let (_folder, registry) = registry(&["formula-mirror"]);
-    let options = ranking::EngineOptions { threads: 1, ..Default::default() };
+    let options = EngineOptions { threads: 1, ..Default::default() };
     let engine = RankEngine::open(crate::common::DATA.path(), options).unwrap();
     let by = |lag: f64| {
         let bound = registry.bind("mirror", &params(&[("lag", lag)])).unwrap();

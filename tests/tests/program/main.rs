@@ -14,6 +14,7 @@ mod not_modelled;
 mod output_limits;
 mod parameters;
 mod ranking_program;
+mod ranking_splits;
 mod run_folders;
 mod service_data;
 mod slow_clients;

@@ -85,12 +85,15 @@ fn every_form_holds_the_same_rows() {
         .collect();
     assert!(lines.len() > 500, "{} rows", lines.len());
     let names: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
-    assert_eq!(names, ["date", "code", "close", "prevClose", "sortValue", "volume", "rank"]);
+    assert_eq!(
+        names,
+        ["date", "code", "close", "prevClose", "sortValue", "volume", "rank", "spansSplit"]
+    );
     let list: Vec<Value> = serde_json::from_str(&with(&["--format", "json"])).unwrap();
     assert_eq!(list, lines);
     let csv = with(&["--format", "csv"]);
     assert_eq!(csv.lines().count(), lines.len() + 1);
-    assert!(csv.starts_with("date,code,close,sortValue,volume,rank\n2016-02-"));
+    assert!(csv.starts_with("date,code,close,sortValue,volume,rank,spansSplit\n2016-02-"));
     let table = with(&[]);
     assert!(table.starts_with("by Close / Open[-3] (desc)\n"), "{table}");
     for name in ["rows.parquet", "rows.arrow", "rows.csv", "rows.json", "rows.jsonl"] {
@@ -117,7 +120,7 @@ fn the_service_and_the_command_give_the_same_rows() {
     {
         let query = format!(
             "{{ stockRankingRange(fromDate: \"2016-01-01\", toDate: \"2030-01-01\", sortBy: \
-             \"{formula}\", limit: 5) {{ date code close prevClose sortValue volume rank }} }}"
+             \"{formula}\", limit: 5) {{ date code close prevClose sortValue volume rank spansSplit }} }}"
         );
         let answer = serving.ask(&query);
         let found = answer["data"]["stockRankingRange"].as_array().unwrap();

@@ -42,15 +42,17 @@ fn the_defaults_are_those_of_the_specification() {
 #[test]
 fn the_writer_and_the_library_agree() {
     let served = Served::start(Steady, ServiceOptions::default());
-    let fields = "date code close prevClose sortValue volume rank";
+    let fields = "date code close prevClose sortValue volume rank spansSplit";
     let written = served.ask(&ranking(", limit: 7", fields));
     // Asked for in two pieces under one name, the library has to merge them.
     let pieces = format!(
         "{{ stockRankingRange({RANGE}, limit: 7) {{ date code close prevClose }} \
-         stockRankingRange({RANGE}, limit: 7) {{ sortValue volume rank }} }}"
+         stockRankingRange({RANGE}, limit: 7) {{ sortValue volume rank spansSplit }} }}"
     );
     let merged = served.ask(&pieces);
-    assert_eq!(written["data"]["stockRankingRange"].as_array().unwrap().len(), 14);
+    let written_rows = written["data"]["stockRankingRange"].as_array().unwrap();
+    let marked = written_rows.iter().filter(|row| row["spansSplit"] == true).count();
+    assert_eq!((written_rows.len(), marked), (14, 3));
     let rows = |answer: &Value| -> Vec<Vec<(String, Option<f64>, String)>> {
         let rows = answer["data"]["stockRankingRange"].as_array().unwrap();
         let cell = |(name, value): (&String, &Value)| {

@@ -7,8 +7,9 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use domain::JstDate;
+use pricestore::grid::{Split, Splits};
 use ranking::service::{Backend, Service, ServiceLimits, ServiceOptions, ServiceStop};
-use ranking::{CancelToken, RankError, RankQuery, RankRow, Ranking, SnapshotInfo};
+use ranking::{CancelToken, RankError, RankQuery, RankRow, Ranking, SnapshotInfo, SplitReach};
 use serde_json::{Value, json};
 use tests::{events, http};
 
@@ -101,6 +102,13 @@ pub(crate) fn known() -> SnapshotInfo {
     SnapshotInfo { number: 3, days: 2, codes: 3, first, last, refused: None }
 }
 
+/// A split of the second issue on the second day.
+fn splits() -> SplitReach {
+    let split = Split { day: 1, code: 1, factor: Some(0.5) };
+    let splits = Splits::new(vec![split], Vec::new()).unwrap();
+    SplitReach::new(Arc::new(splits), 0, 1)
+}
+
 /// Answers each query with two days of `limit` rows.
 pub(crate) struct Steady;
 
@@ -121,6 +129,7 @@ impl Backend for Steady {
             codes: ["1301", "130A", "7203"].map(Box::from).into(),
             rows: rows.collect(),
             snapshot: 3,
+            splits: Some(splits()),
         })
     }
 

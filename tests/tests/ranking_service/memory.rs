@@ -41,6 +41,7 @@ impl Backend for Wide {
             days,
             codes: (1_000..2_000).map(|code| code.to_string().into()).collect(),
             snapshot: 1,
+            splits: None,
         })
     }
 

@@ -168,6 +168,7 @@ impl Backend for Kept {
             codes: ["1301"].map(Box::from).into(),
             rows: vec![row],
             snapshot: self.number,
+            splits: None,
         })
     }
 

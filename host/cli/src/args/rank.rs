@@ -18,12 +18,15 @@ Examples:
   kumiki rank --data-dir data --from 2020-01-01 --sort-by 'Close / Close[-250]' --out year.parquet
   kumiki rank --data-dir data --codes 1301,7203 --order asc --format jsonl
   kumiki rank --data-dir data --sort-by 'Volume / Volume[-1]' --explain
+  kumiki rank --data-dir data --sort-by 'Close / Close[-250]' --adjusted
   kumiki rank formulas --add momentum.wasm
   kumiki rank --data-dir data --formula risk-adjusted-momentum --param lookback=20
   kumiki rank serve --data-dir data
 
 A formula has the columns Close Open High Low Volume, lags like Close[-5] (5 business days before),
-+ - * / ( ) and numbers. 0 and missing values count as null; null comes last.";
++ - * / ( ) and numbers. 0 and missing values count as null; null comes last. Prices are raw: a value
+whose lag reaches across a split compares prices from before and after it and is marked (spansSplit).
+--adjusted multiplies earlier prices, and divides earlier volumes, by the factors of the splits since.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RANK_EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -81,6 +84,11 @@ pub(crate) struct QueryArgs {
     /// memory=128MiB; may be given many times. `kumiki strategy limits` lists them.
     #[arg(long, value_name = "N|NAME=VALUE", value_delimiter = ',', value_parser = parse_limit)]
     limit: Vec<RankLimit>,
+
+    /// Adjust values of earlier days for the splits since then, so that a lag across a split compares
+    /// what can be compared. Prices are raw otherwise, and such rows are marked.
+    #[arg(long)]
+    pub(crate) adjusted: bool,
 
     /// Only these issues take part, like 1301,7203.
     #[arg(long, value_name = "CODE", value_delimiter = ',')]

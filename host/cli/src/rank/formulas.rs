@@ -108,6 +108,7 @@ pub(super) fn explain(
     ranking: &Ranking,
     elapsed: Duration,
     bound: &BoundFormula,
+    adjusted: bool,
 ) -> Result<Ending> {
     let inputs: Vec<String> = bound.inputs().iter().map(ToString::to_string).collect();
     let mut rows = vec![
@@ -117,7 +118,8 @@ pub(super) fn explain(
         ("computes", bound.description().summary.clone()),
     ];
     rows.extend(bound.parameters().map(|(name, value)| ("parameter", format!("{name}={value}"))));
-    rows.push(("reads", inputs.join(", ")));
+    let adjusted = if adjusted { ", earlier values adjusted for splits" } else { "" };
+    rows.push(("reads", format!("{}{adjusted}", inputs.join(", "))));
     rows.push(("rows", grouped(&ranking.rows.len().to_string())));
     rows.push(("time", format!("{:.3} ms", elapsed.as_secs_f64() * 1e3)));
     print!("{}", pairs(&rows));

@@ -26,20 +26,32 @@ pub(super) fn table(
     let values = digits(ranking.rows.iter().filter_map(|row| row.sort_value));
     let closes = digits(ranking.rows.iter().map(|row| row.close));
     let volumes = digits(ranking.rows.iter().filter_map(|row| row.volume));
-    let mut table = Table::new(vec![
+    let spans = ranking.rows.iter().any(|row| ranking.spans_split(row) == Some(true));
+    let mut columns = vec![
         Column::new("date", Align::Left),
         Column::new("#", Align::Right),
         Column::new("code", Align::Left),
         Column::new("value", Align::Right),
         Column::new("close", Align::Right),
         Column::new("volume", Align::Right),
-    ]);
+    ];
+    if spans {
+        columns.push(Column::new("split", Align::Left));
+    }
+    let mut table = Table::new(columns);
+    let mark = if query.adjusted { "adjusted" } else { "not adjusted" };
     let mut day = None;
     for row in &ranking.rows {
         let first = day.replace(row.day) != Some(row.day);
-        table.row(cells(ranking, row, first, [values, closes, volumes]));
+        let mut cells = cells(ranking, row, first, [values, closes, volumes]);
+        if spans {
+            let spans = ranking.spans_split(row) == Some(true);
+            cells.push(if spans { mark.to_owned() } else { String::new() });
+        }
+        table.row(cells);
     }
-    writeln!(out, "by {} ({})", query.sort_by, query.order)?;
+    let adjusted = if query.adjusted { ", earlier values adjusted for splits" } else { "" };
+    writeln!(out, "by {} ({}{adjusted})", query.sort_by, query.order)?;
     table.write(width, out)
 }
 

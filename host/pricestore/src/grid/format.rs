@@ -5,6 +5,7 @@
 //! | header | 4,096 bytes: magic, version, snapshot, days, codes, digest of the tail, digest of itself |
 //! | body | for each day, for each column, one stripe: the codes' doubles, filled up to 64 bytes |
 //! | tail | dates (days since 0001-01-01, i32), codes (16 bytes each), one xxh3 for each stripe |
+//! | splits | in version 2 the tail ends with them; a file of version 1 knows none |
 //!
 //! Numbers are in the machine's order; the magic number does not fit on another machine.
 
@@ -12,15 +13,17 @@ use chrono::{Datelike, NaiveDate};
 use domain::JstDate;
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::COLUMNS;
+use super::{COLUMNS, Splits};
 use crate::limits::{CODE_BYTES_MAX, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX};
 
 /// Bytes before the body: one page, so that stripes are aligned.
 pub(super) const HEADER_BYTES: usize = 4_096;
 /// "KUMIKIRG" as a number.
 const MAGIC: u64 = 0x4b55_4d49_4b49_5247;
-/// Version of this layout.
-const VERSION: u64 = 1;
+/// Version of this layout where splits are not known.
+const VERSION_WITHOUT_SPLITS: u64 = 1;
+/// Version of this layout with splits.
+const VERSION_WITH_SPLITS: u64 = 2;
 /// Doubles of a cache line; stripes start at a multiple of them.
 const LANE: usize = 8;
 /// Numbers in the header; the last one is the digest of those before it.
@@ -32,6 +35,8 @@ pub(super) struct Layout {
     pub(super) number: u64,
     pub(super) days: usize,
     pub(super) codes: usize,
+    /// Whether the tail ends with splits.
+    pub(super) has_splits: bool,
     pub(super) tail_digest: u64,
 }
 
@@ -49,14 +54,16 @@ impl Layout {
         self.stripe_start(self.days, 0)
     }
 
+    /// Bytes of the tail up to the splits.
     fn tail_bytes(&self) -> usize {
         self.days * (size_of::<i32>() + COLUMNS * size_of::<u64>()) + self.codes * CODE_BYTES_MAX
     }
 
     /// The header's bytes.
     pub(super) fn header(&self) -> [u8; HEADER_BYTES] {
+        let version = if self.has_splits { VERSION_WITH_SPLITS } else { VERSION_WITHOUT_SPLITS };
         let mut fields =
-            [MAGIC, VERSION, self.number, self.days as u64, self.codes as u64, self.tail_digest, 0];
+            [MAGIC, version, self.number, self.days as u64, self.codes as u64, self.tail_digest, 0];
         fields[FIELDS - 1] = xxh3_64(bytemuck::cast_slice(&fields[..FIELDS - 1]));
         let mut bytes = [0; HEADER_BYTES];
         bytes[..size_of_val(&fields)].copy_from_slice(bytemuck::cast_slice(&fields));
@@ -71,7 +78,8 @@ impl Layout {
             file.get(..wanted).ok_or_else(|| format!("it has only {} bytes", file.len()))?;
         bytemuck::cast_slice_mut(&mut fields).copy_from_slice(bytes);
         let [magic, version, found, days, codes, tail_digest, digest] = fields;
-        if magic != MAGIC || version != VERSION {
+        let has_splits = version == VERSION_WITH_SPLITS;
+        if magic != MAGIC || !(has_splits || version == VERSION_WITHOUT_SPLITS) {
             return Err("it is not a grid of this version and kind of machine".to_owned());
         }
         if xxh3_64(bytemuck::cast_slice(&fields[..FIELDS - 1])) != digest {
@@ -83,9 +91,10 @@ impl Layout {
         let days = usize::try_from(days).unwrap_or(usize::MAX);
         let codes = usize::try_from(codes).unwrap_or(usize::MAX);
         within_limits(days, codes)?;
-        let layout = Self { number, days, codes, tail_digest };
+        let layout = Self { number, days, codes, has_splits, tail_digest };
         let wanted = layout.tail_start() + layout.tail_bytes();
-        if file.len() != wanted {
+        // How many splits follow is known when the tail was held against its digest.
+        if file.len() < wanted || (file.len() > wanted && !has_splits) {
             return Err(format!("it has {} bytes instead of {wanted}", file.len()));
         }
         Ok(layout)
@@ -112,11 +121,12 @@ pub(super) fn within_limits(days: usize, codes: usize) -> Result<(), String> {
 }
 
 /// What follows the body.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Debug, PartialEq)]
 pub(super) struct Tail {
     pub(super) days: Vec<JstDate>,
     pub(super) codes: Vec<Box<str>>,
     pub(super) digests: Vec<u64>,
+    pub(super) splits: Option<Splits>,
 }
 
 impl Tail {
@@ -131,6 +141,7 @@ impl Tail {
             bytes.extend(cell);
         }
         bytes.extend_from_slice(bytemuck::cast_slice(&self.digests));
+        bytes.extend(self.splits.iter().flat_map(Splits::bytes));
         bytes
     }
 
@@ -141,7 +152,8 @@ impl Tail {
             return Err("its calendar is not what was written".to_owned());
         }
         let (dates, bytes) = bytes.split_at(layout.days * size_of::<i32>());
-        let (codes, digests) = bytes.split_at(layout.codes * CODE_BYTES_MAX);
+        let (codes, bytes) = bytes.split_at(layout.codes * CODE_BYTES_MAX);
+        let (digests, splits) = bytes.split_at(layout.days * COLUMNS * size_of::<u64>());
         let days = numbers(dates, i32::from_ne_bytes)
             .map(NaiveDate::from_num_days_from_ce_opt)
             .collect::<Option<Vec<_>>>();
@@ -152,7 +164,12 @@ impl Tail {
         if !days.is_sorted_by(|a, b| a < b) || !codes.is_sorted_by(|a, b| a < b) {
             return Err("its calendar or codes are not in order".to_owned());
         }
-        Ok(Self { days, codes, digests: numbers(digests, u64::from_ne_bytes).collect() })
+        let digests = numbers(digests, u64::from_ne_bytes).collect();
+        let splits = layout
+            .has_splits
+            .then(|| Splits::read(splits, layout.days, layout.codes))
+            .transpose()?;
+        Ok(Self { days, codes, digests, splits })
     }
 }
 

@@ -11,11 +11,22 @@ use crate::limits::{SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX};
 const DAYS: [&str; 3] = ["2025-01-06", "2025-01-07", "2025-01-09"];
 
 fn written() -> (TempDir, PathBuf) {
+    written_with(None)
+}
+
+fn splits() -> Splits {
+    let split = |day, code, factor| Split { day, code, factor };
+    let adjusted = AdjustedRows { code: 0, first_day: 1, last_day: 2 };
+    Splits::new(vec![split(1, 0, Some(0.5)), split(2, 2, None)], vec![adjusted]).unwrap()
+}
+
+fn written_with(splits: Option<Splits>) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("rank-7.grid");
     let days = DAYS.map(|day| day.parse().unwrap()).to_vec();
     let codes = vec![Box::from("1301"), Box::from("130A"), Box::from("9999")];
-    let mut writer = GridWriter::new(folder.path(), 7, days, codes).unwrap();
+    let writer = GridWriter::new(folder.path(), 7, days, codes).unwrap();
+    let mut writer = writer.with_splits(splits);
     for day in 0..3 {
         let value = |column: usize, code: usize| match code {
             0 => Some((day * 100 + column * 10) as f64),
@@ -51,6 +62,19 @@ fn what_was_written_is_read() {
 }
 
 #[test]
+fn splits_are_read_where_they_were_written() {
+    let (_folder, path) = written();
+    assert_eq!(Grid::open(&path, 7).unwrap().splits(), None);
+    for written in [splits(), Splits::default()] {
+        let (_folder, path) = written_with(Some(written.clone()));
+        let grid = Grid::open(&path, 7).unwrap();
+        assert_eq!(grid.splits().map(AsRef::as_ref), Some(&written));
+        grid.check_all(1).unwrap();
+        assert_eq!(stored_value(grid.stripe(2, Column::Close)[2]), Some(-1.5));
+    }
+}
+
+#[test]
 fn a_stored_zero_is_null_to_arithmetic_only() {
     assert!(cell(Some(0.0)).is_nan() && cell(Some(-0.0)).is_nan());
     assert_eq!(stored_value(cell(Some(0.0))), Some(0.0));
@@ -61,7 +85,13 @@ fn a_stored_zero_is_null_to_arithmetic_only() {
 
 #[test]
 fn every_damaged_byte_is_found() {
-    let (_folder, path) = written();
+    for splits in [None, Some(splits())] {
+        check_damaged_bytes(splits);
+    }
+}
+
+fn check_damaged_bytes(splits: Option<Splits>) {
+    let (_folder, path) = written_with(splits);
     let right = fs::read(&path).unwrap();
     let used_header = 7 * size_of::<u64>();
     let mut places: Vec<usize> = (0..used_header).chain(4_096..right.len()).collect();

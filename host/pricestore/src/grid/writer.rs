@@ -8,7 +8,7 @@ use domain::JstDate;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::format::{HEADER_BYTES, Layout, Tail, within_limits};
-use super::{COLUMNS, cell};
+use super::{COLUMNS, Splits, cell};
 use crate::limits::CODE_BYTES_MAX;
 
 /// Writes a grid beside its name; only [`GridWriter::finish`] puts it there.
@@ -38,11 +38,21 @@ impl GridWriter {
                 crate::excerpt(code)
             ));
         }
-        let layout = Layout { number, days: days.len(), codes: codes.len(), tail_digest: 0 };
+        let (count, has_splits) = (days.len(), false);
+        let layout = Layout { number, days: count, codes: codes.len(), has_splits, tail_digest: 0 };
         let mut out = BufWriter::with_capacity(1 << 20, AtomicFile::create_in(folder)?);
         out.write_all(&[0; HEADER_BYTES])?;
         let filling = vec![cell(None); layout.stride() - layout.codes];
-        Ok(Self { out, layout, tail: Tail { days, codes, digests: Vec::new() }, filling })
+        let tail = Tail { days, codes, digests: Vec::new(), splits: None };
+        Ok(Self { out, layout, tail, filling })
+    }
+
+    /// The same with splits; without them the grid does not know of any.
+    #[must_use]
+    pub fn with_splits(mut self, splits: Option<Splits>) -> Self {
+        self.layout.has_splits = splits.is_some();
+        self.tail.splits = splits;
+        self
     }
 
     /// Appends the next day: for each column, the cells of all codes; see [`super::cell`].

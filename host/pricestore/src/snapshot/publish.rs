@@ -11,10 +11,10 @@ use duckdb::{Config, Connection};
 
 use super::dense::{Block, Sides};
 use super::error::PublishError;
-use super::rows_are_in_order;
 use super::table::{DATES, DATES_AND_CALENDAR, GRID, GridRows, sides};
+use super::{rows_are_in_order, splits};
 use crate::data_dir::DataDir;
-use crate::grid::GridWriter;
+use crate::grid::{GridWriter, Splits};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT,
 };
@@ -155,7 +155,8 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
     check_source(&connection, dates)?;
     prepare_inserts(&connection)?;
     connection.execute_batch(&format!("{}{GRID}", sides(dates)))?;
-    let published = write_grid(&connection, data, number, block_cells)?;
+    let splits = splits::make(&connection)?;
+    let published = write_grid(&connection, data, number, block_cells, splits)?;
     if !rows_are_in_order(&connection)? {
         return Err(PublishError::Source("the grid's rows are not in order".to_owned()));
     }
@@ -217,6 +218,7 @@ fn write_grid(
     data: &DataDir,
     number: u64,
     block_cells: usize,
+    splits: Option<Splits>,
 ) -> Result<Published, PublishError> {
     let sides = Sides::read(connection)?;
     let (Some(first), Some(last)) = (sides.days.first().copied(), sides.days.last().copied())
@@ -231,7 +233,7 @@ fn write_grid(
     };
     let folder = data.rank_folder();
     let writer = GridWriter::new(&folder, number, sides.days.clone(), sides.codes.clone());
-    let mut writer = writer.map_err(failed)?;
+    let mut writer = writer.map_err(failed)?.with_splits(splits);
     let source = connection.try_clone()?;
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction()?;

@@ -113,6 +113,82 @@ fn business_days_are_those_of_the_calendar_between_the_first_and_the_last_row() 
     assert_eq!(days(other), ["06", "08", "11"], "a table of somebody else");
 }
 
+/// The rules of which rows are splits, each with the row that it decides.
+#[test]
+fn splits_are_those_of_the_table_of_rules() {
+    let columns = "ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;";
+    let rows = "INSERT INTO daily SELECT DATE '2025-01-06' + d::INTEGER, (1300 + c)::VARCHAR,
+        1, 1, 1, 1, 1, CASE WHEN c = 8 THEN NULL ELSE 1 END FROM range(8) days(d), range(9) codes(c);";
+    let set = |day: u32, code: u32, factor: &str| {
+        format!(
+            "UPDATE daily SET adjustment_factor = {factor}
+               WHERE date = DATE '2025-01-06' + {day} AND code = '{}';",
+            1300 + code
+        )
+    };
+    let some = [
+        set(2, 0, "0.5"),
+        set(5, 0, "10"),
+        set(3, 1, "0"),
+        set(4, 1, "-1"),
+        set(5, 1, "'nan'"),
+        set(6, 1, "'inf'"),
+        set(3, 2, "2"),
+    ]
+    .concat();
+    let published = |more: &str| {
+        let (_folder, data) = data_with(&format!("{TABLE}{more}"));
+        publish(&data).unwrap();
+        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        grid.splits().map(AsRef::as_ref).cloned()
+    };
+    assert_eq!(published("INSERT INTO daily VALUES ('2025-01-06', '1', 1, 1, 1, 1, 1);"), None);
+    let splits = published(&format!("{columns}{rows}{some}")).unwrap();
+    let found: Vec<_> =
+        splits.between(0, 9).iter().map(|one| (one.day, one.code, one.factor)).collect();
+    let expected = [
+        (2, 0, Some(0.5)),
+        (3, 1, None),
+        (3, 2, Some(2.0)),
+        (4, 1, None),
+        (5, 0, Some(10.0)),
+        (5, 1, None),
+        (6, 1, None),
+    ];
+    assert_eq!(found, expected);
+    assert!((0..9).all(|code| (0..8).all(|day| !splits.is_adjusted(code, day))));
+
+    // The public source's rows are no splits; that they are adjusted is known where it matters.
+    let source = "ALTER TABLE daily ADD COLUMN source VARCHAR;
+        UPDATE daily SET source = CASE WHEN code = '1301' THEN 'public' ELSE 'vendor' END;
+        UPDATE daily SET source = 'public' WHERE date IN ('2025-01-06', '2025-01-07', '2025-01-10');
+        UPDATE daily SET source = NULL WHERE date = '2025-01-09' AND code = '1302';";
+    let splits = published(&format!("{columns}{rows}{some}{source}")).unwrap();
+    let found: Vec<_> = splits.between(0, 9).iter().map(|one| (one.day, one.code)).collect();
+    assert_eq!(found, [(2, 0), (3, 2), (5, 0)]);
+    for code in [0, 2] {
+        let days: Vec<u32> = (0..8).filter(|day| splits.is_adjusted(code, *day)).collect();
+        assert_eq!(days, [0, 1, 4], "issue {code}");
+    }
+    assert!(!splits.is_adjusted(1, 0) && !splits.is_adjusted(3, 0), "they have no split");
+}
+
+#[test]
+fn a_column_with_more_numbers_than_splits_are_allowed_tells_of_none() {
+    let most = crate::limits::SNAPSHOT_SPLITS_MAX;
+    let known = |count: usize| {
+        let (_folder, data) = data_with(&format!(
+            "{TABLE} ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
+             INSERT INTO daily SELECT DATE '2000-01-01' + (n // 500)::INTEGER,
+               (1000 + n % 500)::VARCHAR, 1, 1, 1, 1, 1, 2 FROM range({count}) r(n);"
+        ));
+        publish(&data).unwrap();
+        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        grid.splits().map(|splits| splits.between(0, u32::MAX).len())
+    };
+    assert_eq!((known(most), known(most + 1)), (Some(most), None));
+}
+
 #[test]
 fn what_a_killed_publication_has_left_is_removed() {
     let (_folder, data) = data_with(&market());

@@ -18,6 +18,7 @@ pub(super) struct Key {
     order: RankOrder,
     limit: u32,
     codes: Option<Vec<u32>>,
+    adjusted: bool,
 }
 
 impl Key {
@@ -30,6 +31,7 @@ impl Key {
             order: query.order,
             limit: query.limit,
             codes: resolved.codes.clone(),
+            adjusted: query.adjusted,
         }
     }
 }

@@ -13,6 +13,8 @@ use crate::query::{CancelToken, RankQuery};
 pub struct Explanation {
     /// The canonical formula.
     pub formula: String,
+    /// Whether values of earlier days are adjusted for splits.
+    pub adjusted: bool,
     /// The formula's tree, one node a line.
     pub tree: String,
     /// The reference statement; empty where the range has no business day.
@@ -48,6 +50,7 @@ pub(super) fn explain(
     let by_sql = engine.rank_by_sql(query, cancel)?;
     Ok(Explanation {
         formula: formula.to_string(),
+        adjusted: query.adjusted,
         tree: formula.tree(),
         sql,
         plan,

@@ -63,6 +63,7 @@ fn query(formula: &str) -> RankQuery {
         order: RankOrder::Desc,
         limit: 3,
         codes: None,
+        adjusted: false,
     }
 }
 
@@ -243,6 +244,10 @@ fn the_cache_keeps_the_last_answers_within_its_room() {
     // The same tree is the same query, however it is written.
     assert_eq!(rank(&engine, &query(" (Close)+1.0")).unwrap(), first);
     assert_eq!(engine.cache.len(), 1);
+    let cached = Key::new(&query("Close"), &engine.resolve(&query("Close")).unwrap());
+    let adjusted = RankQuery { adjusted: true, ..query("Close") };
+    let adjusted = Key::new(&adjusted, &engine.resolve(&query("Close")).unwrap());
+    assert_ne!(cached, adjusted, "an adjusted answer is another one");
     for number in 0..100 {
         rank(&engine, &query(&format!("Close + {number}"))).unwrap();
     }

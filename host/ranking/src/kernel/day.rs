@@ -8,6 +8,7 @@ use crate::formula::Column;
 use crate::query::{RankOrder, RankRow};
 use crate::registry::BoundFormula;
 
+use super::adjust::AdjustedLeaves;
 use super::modules::{InstanceCache, ModuleFault};
 use super::program::{CHUNK, Program};
 use super::top::Top;
@@ -23,6 +24,8 @@ pub(crate) struct Plan {
     pub(crate) limit: usize,
     /// Indices of the codes that take part, ascending; all when `None`.
     pub(crate) codes: Option<Vec<u32>>,
+    /// Whether values of earlier days are scaled by the splits since then, of a grid that has them.
+    pub(crate) adjusted: bool,
 }
 
 /// What gives the values of a day.
@@ -66,6 +69,7 @@ pub(crate) struct DayRanker {
     keys: Vec<f64>,
     chosen: Vec<f64>,
     nulls: Vec<f64>,
+    adjusted: AdjustedLeaves,
     modules: InstanceCache,
     top: Top,
 }
@@ -82,6 +86,10 @@ impl DayRanker {
         rows: &mut Vec<RankRow>,
     ) -> Result<(), DayFault> {
         check(grid, plan.values.leaves(), day)?;
+        match grid.splits().filter(|_| plan.adjusted) {
+            Some(splits) => self.adjusted.fill(grid, splits, plan.values.leaves(), day),
+            None => self.adjusted.clear(),
+        }
         match &plan.values {
             Values::Formula(program) => self.keys(grid, program, plan.order, day),
             Values::Module(bound) => self.module_keys(grid, bound, plan.order, day)?,
@@ -139,8 +147,11 @@ impl DayRanker {
         self.nulls.resize(CHUNK.max(self.nulls.len()), f64::NAN);
         let registers = program.registers();
         self.registers.resize_with(registers.max(self.registers.len()), || vec![0.0; CHUNK]);
-        let stripes: Vec<Option<&[f64]>> =
-            program.leaves().iter().map(|leaf| leaf_stripe(grid, day, *leaf)).collect();
+        let adjusted = &self.adjusted;
+        let leaves = program.leaves().iter().enumerate();
+        let stripes: Vec<Option<&[f64]>> = leaves
+            .map(|(index, leaf)| adjusted.stripe(index).or_else(|| leaf_stripe(grid, day, *leaf)))
+            .collect();
         let closes = (!program.needs_close()).then(|| grid.stripe(day, Column::Close));
         let negate = order == RankOrder::Asc;
         let mut leaves: Vec<&[f64]> = Vec::with_capacity(stripes.len());
@@ -168,9 +179,11 @@ impl DayRanker {
         self.keys.resize(codes, f64::NAN);
         self.nulls.resize(codes.max(self.nulls.len()), f64::NAN);
         let nulls = self.nulls.get(..codes).unwrap_or_default();
-        let leaves = bound.leaves().iter();
-        let columns: Vec<&[f64]> =
-            leaves.map(|leaf| leaf_stripe(grid, day, *leaf).unwrap_or(nulls)).collect();
+        let adjusted = &self.adjusted;
+        let stripe = |(index, leaf): (usize, &(Column, u32))| {
+            adjusted.stripe(index).or_else(|| leaf_stripe(grid, day, *leaf)).unwrap_or(nulls)
+        };
+        let columns: Vec<&[f64]> = bound.leaves().iter().enumerate().map(stripe).collect();
         let outcome = self.modules.evaluate(bound, &columns, &mut self.keys);
         outcome.map_err(DayFault::Module)?;
         finish(&mut self.keys, Some(grid.stripe(day, Column::Close)), order == RankOrder::Asc);

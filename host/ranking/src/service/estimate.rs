@@ -184,6 +184,9 @@ mod tests {
         assert_eq!(estimated(query, sent), 7 * (row + text));
         let sent = serde_json::json!({ "from": "2024-02-01", "n": 9 });
         assert_eq!(estimated(query, sent), 9 * (row + text));
+        let marked = query.replace("sortValue", "sortValue spansSplit");
+        let sent = serde_json::json!({ "from": "2024-02-01" });
+        assert_eq!(estimated(&marked, sent), 7 * (row + text + 10 + KEY_BYTES + 5));
         let two = format!(
             "{{ a: stockRankingRange({all}) {{ ...F }} b: stockRankingRange({all}) {{ rank }} }} \
              fragment F on DailyRankingItem {{ rank }}"

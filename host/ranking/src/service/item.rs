@@ -18,17 +18,22 @@ pub(super) struct DailyRankingItem {
     pub(super) date: String,
     /// Issue code.
     pub(super) code: String,
-    /// Closing price in yen, as stored. Rows without one are not ranked.
+    /// Closing price in yen, raw: as it was traded, never adjusted for splits. Rows without one are not
+    /// ranked.
     pub(super) close: f64,
     /// Always null.
     #[graphql(deprecation = "always null; write Close[-1] in the formula instead")]
     pub(super) prev_close: Option<f64>,
     /// Result of the formula or module, not rounded. Rows where it is null come last, in both orders.
     pub(super) sort_value: Option<f64>,
-    /// Volume in shares.
+    /// Volume in shares, raw.
     pub(super) volume: Option<f64>,
     /// 1 to limit within each day.
     pub(super) rank: i32,
+    /// Whether a lag of the formula or module reaches across a split of the issue: its value compares
+    /// prices from before and after the split, unless `adjusted` was asked for. Null where the data does
+    /// not tell of splits.
+    pub(super) spans_split: Option<bool>,
 }
 
 /// The value of stockRankingRange; to the schema it is a list of DailyRankingItem.
@@ -74,6 +79,7 @@ pub(super) fn items(ranking: &Ranking) -> Vec<DailyRankingItem> {
         sort_value: row.sort_value,
         volume: row.volume,
         rank: row.rank.cast_signed(),
+        spans_split: ranking.spans_split(row),
     };
     ranking.rows.iter().map(item).collect()
 }

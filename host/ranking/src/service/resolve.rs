@@ -42,6 +42,7 @@ pub(super) struct RankingArguments {
     pub(super) formula_params: Vec<(String, f64)>,
     pub(super) order: String,
     pub(super) limit: i32,
+    pub(super) adjusted: bool,
 }
 
 impl QueryContext {
@@ -120,7 +121,8 @@ impl QueryContext {
         })?;
         let order: RankOrder = arguments.order.parse()?;
         let sort_by = self.sort_by(arguments)?;
-        Ok(RankQuery { from, to, sort_by, order, limit, codes: None })
+        let adjusted = arguments.adjusted;
+        Ok(RankQuery { from, to, sort_by, order, limit, codes: None, adjusted })
     }
 
     /// Ranks in a thread that may block. Who drops the future ends the query.
@@ -253,6 +255,7 @@ mod tests {
                 formula_params: Vec::new(),
                 order: "desc".to_owned(),
                 limit: 500,
+                adjusted: false,
             };
             change(&mut arguments);
             context.query(&arguments).map(|query| query.limit).map_err(|failure| failure.code)
@@ -297,6 +300,7 @@ mod tests {
                 formula_params: params.iter().map(|(n, v)| ((*n).to_owned(), *v)).collect(),
                 order: "desc".to_owned(),
                 limit: 5,
+                adjusted: false,
             };
             context
                 .query(&arguments)

@@ -168,7 +168,7 @@ pub(super) struct Query {
 /// FORMULA_INVALID (with `extensions.position`), FORMULA_UNKNOWN, FORMULA_PARAMS_INVALID,
 /// FORMULA_REFUSED, FORMULA_FAULT (with `extensions.formula`, and `extensions.date`, the first day of
 /// the range on which the module failed), ARGUMENTS_CONFLICT, ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
-/// DATE_INVALID, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
+/// DATE_INVALID, SPLITS_UNKNOWN, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
 /// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
 /// SNAPSHOT_DAMAGED or INTERNAL. Always with status 400 it is REQUEST_INVALID, with 401 UNAUTHORIZED,
 /// with 403 FORBIDDEN, with 405 METHOD, with 413 BODY_TOO_LARGE, with 415 MEDIA_TYPE, and with 503
@@ -204,6 +204,14 @@ impl Query {
     /// values mean the same: null as above, 0 is a value, infinite is null. A module that fails is an
     /// error that names it and the day, never a ranking.
     ///
+    /// Prices and volumes are raw: as they were traded. A lag across a split compares prices from before
+    /// and after it; `spansSplit` of a row says so. With `adjusted: true` a price N business days
+    /// earlier is multiplied, and a volume divided, by the factors of the splits since that day, up to
+    /// the ranked day and never a later one, so that both compare; it is null where a factor is not
+    /// known, or where the source of the earlier row had adjusted it already and does not say for
+    /// which splits. Values of the ranked day stay raw. Modules get their columns in the same way.
+    /// Data that does not tell of splits is refused with SPLITS_UNKNOWN.
+    ///
     /// The order: by the result, null last in both directions, equal results by code, ascending.
     /// Rows without a close do not take part. When toDate is before fromDate the list is empty.
     #[allow(clippy::too_many_arguments, reason = "each is an argument of the query")]
@@ -234,6 +242,11 @@ impl Query {
         formula: Option<String>,
         #[graphql(desc = "Values for parameters of the module; the others have their defaults.")]
         formula_params: Option<Vec<FormulaParam>>,
+        #[graphql(
+            desc = "Whether values of earlier days are adjusted for the splits since then.",
+            default_with = "Some(false)"
+        )]
+        adjusted: Option<bool>,
     ) -> async_graphql::Result<RankedRows> {
         // An explicit null means the default, as if nothing was said.
         let arguments = RankingArguments {
@@ -249,6 +262,7 @@ impl Query {
                 .collect(),
             order: order.unwrap_or_else(|| "desc".to_owned()),
             limit: limit.unwrap_or(DEFAULT_LIMIT),
+            adjusted: adjusted.unwrap_or(false),
         };
         self.context.rank(ctx, &arguments).await.map_err(|failure| failure.into_error())
     }
@@ -400,6 +414,7 @@ mod tests {
             "sortBy: String = \"(Close - Close[-1]) / Close[-1] * 100\"",
             "order: String = \"desc\"",
             "limit: Int = 20",
+            "adjusted: Boolean = false",
             "formula: String,",
             "formulaParams: [FormulaParam!]",
             "formulas: [FormulaModule!]!",
@@ -409,6 +424,7 @@ mod tests {
             "volume: Float",
             "close: Float!",
             "rank: Int!",
+            "spansSplit: Boolean",
         ] {
             assert!(flat.contains(part), "`{part}` is not in\n{flat}");
         }

@@ -4,6 +4,7 @@
 
 use std::fmt::Write as _;
 
+use super::adjust;
 use crate::formula::{Column, Node, column_alias, value_sql};
 use crate::query::RankOrder;
 
@@ -24,6 +25,8 @@ pub(crate) struct Statement<'a> {
     pub(crate) codes: Option<&'a [u32]>,
     /// Codes of the grid.
     pub(crate) code_count: usize,
+    /// Whether values of earlier days are adjusted for splits; the snapshot has their tables then.
+    pub(crate) adjusted: bool,
     /// Parts that may run at the same time.
     pub(crate) parts: usize,
 }
@@ -37,9 +40,10 @@ impl Statement<'_> {
             RankOrder::Asc => ("-v", "-r.v"),
         };
         let parts = self.parts_sql().join("\n    UNION ALL\n");
+        let factors = self.factors_sql();
         // The largest N of a struct of value and negative code: exact about ties, and no sort.
         format!(
-            "WITH r AS (SELECT d, unnest(generate_series(1, len(t))) rk, \
+            "WITH {factors}r AS (SELECT d, unnest(generate_series(1, len(t))) rk, \
              unnest(t, recursive := true) FROM (\n  SELECT d, max({{v: coalesce({key}, \
              '-inf'::DOUBLE), c: -ci}}, {limit}) t FROM (\n{parts}\n  ) GROUP BY d))\n\
              SELECT r.d, r.rk, -r.c ci, CASE WHEN r.v = '-inf'::DOUBLE THEN NULL ELSE {value} END v, \
@@ -81,11 +85,8 @@ impl Statement<'_> {
         let mut names = vec!["day_no".to_owned(), "code_id".to_owned(), "present".to_owned()];
         names.extend(columns(0).into_iter().map(|column| named(column, 0)));
         let value = value_sql(self.root);
-        let mut sql = format!(
-            "    SELECT day_no d, code_id ci, CASE WHEN isfinite({value}) THEN {value} END v\n      \
-             FROM (SELECT {} FROM g WHERE day_no BETWEEN {first} AND {last})",
-            names.join(", ")
-        );
+        let mut sql =
+            format!("(SELECT {} FROM g WHERE day_no BETWEEN {first} AND {last})", names.join(", "));
         for lag in self.root.lags() {
             let names: Vec<String> =
                 columns(lag).into_iter().map(|column| named(column, lag)).collect();
@@ -97,9 +98,21 @@ impl Statement<'_> {
                 names.join(", ")
             );
         }
-        sql.push_str(" WHERE present");
-        sql.push_str(&self.codes_sql());
-        sql
+        if self.adjusted {
+            sql = adjust::adjusted(&sql, &values);
+        }
+        format!(
+            "    SELECT day_no d, code_id ci, CASE WHEN isfinite({value}) THEN {value} END v\n      \
+             FROM {sql} WHERE present{}",
+            self.codes_sql()
+        )
+    }
+
+    /// The tables of factors, one for each lag; nothing where nothing is adjusted.
+    fn factors_sql(&self) -> String {
+        let lags = if self.adjusted { self.root.lags() } else { Vec::new() };
+        let days = (self.first_day, self.last_day);
+        lags.into_iter().map(|lag| adjust::factors(lag, days)).collect()
     }
 
     fn codes_sql(&self) -> String {

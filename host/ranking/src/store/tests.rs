@@ -48,6 +48,7 @@ fn query(formula: &str) -> RankQuery {
         order: RankOrder::Desc,
         limit: 20,
         codes: None,
+        adjusted: false,
     }
 }
 
@@ -209,6 +210,81 @@ fn kernel_and_statement_agree_bit_for_bit() {
                 assert_eq!(bits(&fast), bits(&reference), "{text} {order} {limit}");
             }
         }
+    }
+}
+
+/// Every row of the table at [`RankQuery::adjusted`], by the kernel and by the statement.
+#[test]
+fn values_across_splits_follow_the_table_of_rules() {
+    // Seven days of one issue for each rule; every close is 100 and every volume 1,000.
+    let factors = "INSERT INTO daily SELECT DATE '2025-01-06' + d::INTEGER, code, 100, 100, 100, 100,
+          1000, CASE WHEN d = ex_day THEN factor ELSE 1 END, CASE WHEN d = 1 THEN early ELSE 'vendor' END
+        FROM range(7) days(d), (VALUES ('1301', 9, 1.0, 'vendor'), ('1302', 4, 0.5, 'vendor'),
+          ('1303', 3, 10.0, 'vendor'), ('1304', 4, 0.0, 'vendor'), ('1305', 4, 0.5, 'public'),
+          ('1306', 6, 0.5, 'vendor'), ('1307', 1, 0.5, 'vendor'), ('1308', 4, 1e307, 'vendor'),
+          ('1309', 4, NULL, 'vendor')) issues(code, ex_day, factor, early);
+        UPDATE daily SET adjustment_factor = 0.2 WHERE code = '1302' AND date = '2025-01-09';";
+    let columns = "ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
+        ALTER TABLE daily ADD COLUMN source VARCHAR;";
+    let (_folder, data) = data_with(&format!("{TABLE}{columns}{factors}"));
+    publish(&data).unwrap();
+    let engine = open(&data);
+    // Ranked is the day with number 5, the lag goes to that with number 1.
+    let values = |formula: &str, adjusted: bool| -> Vec<Option<f64>> {
+        let day = "2025-01-11".parse().unwrap();
+        let query = RankQuery { from: day, to: day, adjusted, ..query(formula) };
+        let mut ranking = engine.rank(&query, &CancelToken::new()).unwrap();
+        assert_eq!(engine.rank_by_sql(&query, &CancelToken::new()).unwrap(), ranking, "{formula}");
+        assert!(ranking.rows.iter().all(|row| (row.close, row.volume) == (100.0, Some(1_000.0))));
+        let spans: Vec<u32> = (0..9)
+            .filter(|code| {
+                let mut rows = ranking.rows.iter();
+                let row = rows.find(|row| row.code == *code).unwrap();
+                ranking.spans_split(row).unwrap()
+            })
+            .collect();
+        assert_eq!(spans, if formula.contains('[') { &[1, 2, 3, 4, 7][..] } else { &[] });
+        ranking.rows.sort_by_key(|row| row.code);
+        ranking.rows.iter().map(|row| row.sort_value).collect()
+    };
+    let nine = |value: f64| vec![Some(value); 9];
+    assert_eq!(values("Close[-4]", false), nine(100.0));
+    let prices = [
+        Some(100.0), // no split
+        Some(10.0),  // two of them, 0.2 and 0.5
+        Some(1_000.0),
+        None,        // of an unknown factor
+        None,        // the earlier row was adjusted by its source
+        Some(100.0), // a split after the ranked day
+        Some(100.0), // one on the day of the value itself
+        None,        // what is not finite is no value
+        Some(100.0), // a row that does not tell a factor tells of no split
+    ];
+    assert_eq!(values("Close[-4]", true), prices);
+    assert_eq!(values("High[-4]", true), prices);
+    let volumes = prices.map(|price| price.map(|price| 1_000.0 / (price / 100.0)));
+    let found = values("Volume[-4]", true);
+    assert_eq!(found[..7], volumes[..7]);
+    assert_eq!((found[7], found[8]), (Some(1_000.0 / 1e307), Some(1_000.0)));
+    for formula in ["Close", "Volume", "Close + 0 * Close"] {
+        assert_eq!(values(formula, true), values(formula, false), "{formula}");
+    }
+}
+
+#[test]
+fn data_that_does_not_tell_of_splits_is_refused_where_they_matter() {
+    let (_folder, data) = data_with(&gaps());
+    publish(&data).unwrap();
+    let engine = open(&data);
+    let raw = engine.rank(&query("Close[-1]"), &CancelToken::new()).unwrap();
+    assert_eq!(raw.spans_split(&raw.rows[0]), None);
+    let adjusted = RankQuery { adjusted: true, ..query("Close[-1]") };
+    for outcome in [
+        engine.rank(&adjusted, &CancelToken::new()),
+        engine.rank_by_sql(&adjusted, &CancelToken::new()),
+        engine.timed(&adjusted, &CancelToken::new()).map(|(ranking, _)| ranking),
+    ] {
+        assert_eq!(outcome.unwrap_err().code(), "SPLITS_UNKNOWN");
     }
 }
 

@@ -39,6 +39,7 @@ fn readers_see_what_was_published() {
         order: RankOrder::Desc,
         limit: 20,
         codes: None,
+        adjusted: false,
     };
     assert_eq!(engine.rank(&query, &CancelToken::new()).unwrap().rows.len(), 10);
 }

@@ -1,0 +1,59 @@
+//! Splits in the reference statement, by the rules of [`crate::RankQuery::adjusted`]: a table of
+//! factors for each lag, and the columns of earlier days scaled by them. Everything in the text is an
+//! integer or a fixed word of ours.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+
+use crate::formula::{Column, column_alias};
+
+/// A table `f_<lag>`: for each ranked day and code with a split within the lag, the product of the
+/// factors in the order of their days; null where a factor is not known, or where the row was adjusted
+/// by its source.
+pub(super) fn factors(lag: u32, (first_day, last_day): (usize, usize)) -> String {
+    format!(
+        "f_{lag} AS (SELECT d, split.code_id, CASE WHEN count(factor) = count(*) AND \
+         count(adjusted_rows.code_id) = 0 THEN list_aggregate(list(factor ORDER BY day_no), 'product') \
+         END factor\n  FROM split CROSS JOIN (SELECT unnest(range({first_day}, {last_day} + 1)) d)\n  \
+         LEFT JOIN adjusted_rows ON adjusted_rows.code_id = split.code_id \
+         AND d - {lag} BETWEEN adjusted_rows.first_day AND adjusted_rows.last_day\n  \
+         WHERE day_no > d - {lag} AND day_no <= d GROUP BY ALL),\n"
+    )
+}
+
+/// The rows of `lined_up` with the columns of earlier days scaled; `values` are all that are in it.
+pub(super) fn adjusted(lined_up: &str, values: &[(Column, u32)]) -> String {
+    let mut columns = "l.day_no, l.code_id, l.present".to_owned();
+    for (column, lag) in values {
+        let name = column_alias(*column, *lag);
+        let scaled = match (*lag, column) {
+            (0, _) => format!("l.{name}"),
+            (_, Column::Volume) => scaled(*lag, &name, "/"),
+            (_, Column::Open | Column::High | Column::Low | Column::Close) => {
+                scaled(*lag, &name, "*")
+            }
+        };
+        // Writing to a string cannot fail.
+        let _ = write!(columns, ",\n      {scaled} {name}");
+    }
+    let mut sql = format!("(SELECT {columns}\n      FROM (SELECT * FROM {lined_up}) l");
+    let lags: BTreeSet<u32> = values.iter().map(|(_, lag)| *lag).filter(|lag| *lag > 0).collect();
+    for lag in lags {
+        let _ = write!(
+            sql,
+            "\n      LEFT JOIN f_{lag} ON f_{lag}.d = l.day_no AND f_{lag}.code_id = l.code_id"
+        );
+    }
+    sql.push(')');
+    sql
+}
+
+/// A value where its row has no split to look across, else the scaled one; columns hold no 0 and
+/// nothing infinite.
+fn scaled(lag: u32, name: &str, operator: &str) -> String {
+    let scaled = format!("l.{name} {operator} f_{lag}.factor");
+    format!(
+        "CASE WHEN f_{lag}.d IS NULL THEN l.{name} WHEN isfinite({scaled}) AND {scaled} <> 0 \
+         THEN {scaled} END"
+    )
+}
