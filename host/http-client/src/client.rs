@@ -11,6 +11,7 @@ use secrecy::{ExposeSecret, SecretString};
 use crate::address::is_loopback;
 use crate::error::{HttpError, one_line};
 use crate::limits::{CONNECT_TIME, SHOWN_CHARS, TRIES, TRIES_TOO_MANY};
+use crate::pace::{Pace, Slowed};
 use crate::policy::RequestPolicy;
 use crate::response::{HttpResponse, body, header_text, retry_after, server_words};
 use crate::secrets::Secrets;
@@ -22,8 +23,8 @@ const USER_AGENT: &str = concat!("kumiki/", env!("CARGO_PKG_VERSION"));
 pub struct HttpClient {
     http: reqwest::Client,
     policy: RequestPolicy,
-    /// Shortest time between the starts of two requests.
-    interval: Duration,
+    /// Time between the starts of two requests.
+    pace: Pace,
     since_last: Option<Stopwatch>,
     secrets: Secrets,
 }
@@ -66,8 +67,14 @@ impl HttpClient {
             builder = builder.no_proxy();
         }
         let http = builder.build().map_err(|error| format!("no HTTP: {}", told(error)))?;
-        let interval = Duration::from_secs(60) / rate.max(1);
-        Ok(Self { http, policy, interval, since_last: None, secrets: Secrets::default() })
+        let (pace, secrets) = (Pace::new(rate), Secrets::default());
+        Ok(Self { http, policy, pace, since_last: None, secrets })
+    }
+
+    /// How slowly the server was asked, where it has said that requests were too many.
+    #[must_use]
+    pub fn slowed(&self) -> Option<Slowed> {
+        self.pace.slowed()
     }
 
     /// Keeps a text out of every message, even where a server repeats it, as it is or encoded.
@@ -104,9 +111,17 @@ impl HttpClient {
             let mut request = Request::new(reqwest::Method::GET, prepare()?);
             request.headers_mut().clone_from(headers);
             let failure = match self.get_once(request).await {
-                Ok(response) => return Ok(response),
+                Ok(response) => {
+                    self.pace.answered();
+                    return Ok(response);
+                }
                 Err(failure) => failure,
             };
+            if let Failure::Passing { too_many: true, .. } = failure {
+                self.pace.slow_down();
+                let interval_s = self.pace.interval().as_secs_f64();
+                tracing::info!(interval_s, "requests were too many and are sent more slowly");
+            }
             match self.pause_after(failure, &mut tries) {
                 Ok(pause) => tokio::time::sleep(pause).await,
                 Err(error) => {
@@ -146,7 +161,7 @@ impl HttpClient {
 
     async fn keep_rate(&mut self) {
         if let Some(last) = self.since_last {
-            let pause = self.interval.saturating_sub(last.elapsed());
+            let pause = self.pace.interval().saturating_sub(last.elapsed());
             if !pause.is_zero() {
                 tokio::time::sleep(pause).await;
             }

@@ -1,5 +1,5 @@
-//! The rules by which Kumiki asks servers, in one place: one question after the other, at most so
-//! many a minute, with limits on size and time, and another try where that can help.
+//! The rules by which Kumiki asks servers: one question after the other, at most so many a minute
+//! and fewer after too many, with limits on size and time, and another try where that can help.
 //!
 //! Secrets are [`secrecy::SecretString`]s: they go into a header by [`secret_header`], and what
 //! [`HttpClient::hide`] was told stands in no error and no event, even where a server repeats it.
@@ -11,6 +11,7 @@ mod client;
 mod error;
 pub mod limits;
 mod network;
+mod pace;
 mod policy;
 mod response;
 mod secrets;
@@ -19,6 +20,7 @@ pub use address::checked_address;
 pub use client::{HttpClient, secret_header};
 pub use error::HttpError;
 pub use network::Network;
+pub use pace::Slowed;
 pub use policy::RequestPolicy;
 pub use reqwest::Url;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};

@@ -18,6 +18,12 @@ pub const BACK_OFF: Duration = Duration::from_secs(1);
 /// The first pause after too many requests where the server does not say how long; the vendor
 /// blocks for about five minutes when the rate stays too high.
 pub const BACK_OFF_TOO_MANY: Duration = Duration::from_secs(20);
+/// The longest time between two requests after too many; the rate that the user set may be slower.
+pub const INTERVAL_MAX: Duration = Duration::from_secs(60);
+/// Answers after which requests may follow each other a little faster again.
+pub const RECOVERY_ANSWERS: u32 = 20;
+/// By how many percent the time between two requests gets shorter then.
+pub const RECOVERY_PERCENT: u32 = 10;
 /// The longest pause that a server may ask for.
 pub const RETRY_AFTER_MAX: Duration = Duration::from_secs(600);
 /// Time for one answer, from the connection to the last byte.

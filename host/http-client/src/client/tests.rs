@@ -55,6 +55,34 @@ fn what_may_go_well_is_asked_again_and_no_answer_shows_the_key() {
     assert_eq!(found.unwrap().body, b"yes");
 }
 
+/// At 20 ms, then 40 and 80 between the starts of requests. Less than that would be too fast; how much
+/// more it is depends on the machine.
+#[test]
+fn requests_are_sent_more_slowly_after_too_many() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        let busy = ResponseTemplate::new(429).insert_header("Retry-After", "0");
+        let busy = Mock::given(method("GET")).respond_with(busy);
+        server.register(busy.up_to_n_times(2).with_priority(1)).await;
+        server.register(Mock::given(method("GET")).respond_with(ResponseTemplate::new(200))).await;
+        server
+    });
+    let url = checked_address(&server.uri()).unwrap();
+    let mut client = HttpClient::new(&url, policy(), 3_000).unwrap();
+    let network = Network::new(CancellationToken::new()).unwrap();
+    let begun = Stopwatch::start();
+    let mut ask = || -> Result<_, HttpError> {
+        network.get(&mut client, &HeaderMap::new(), || Ok(url.clone()))
+    };
+    ask().unwrap();
+    ask().unwrap();
+    assert!(begun.elapsed() >= Duration::from_millis(40 + 80 + 80), "{:?}", begun.elapsed());
+    let interval = Duration::from_millis(80);
+    let slowed = Slowed { too_many: 2, longest: interval, now: interval };
+    assert_eq!(client.slowed(), Some(slowed));
+}
+
 /// The cut is in the middle of the key, or the server spells it in its own way.
 #[test]
 fn no_part_of_the_key_is_left_where_words_are_cut() {
