@@ -18,9 +18,9 @@ pub mod store;
 pub use cache::{Cached, DayCache};
 pub use fetch_state::{FetchState, IssuePass};
 pub use job::{
-    DayOutcome, DayReport, Ending, FailureReason, IssueReport, JobOptions, JobWatch, Phase,
-    PublishedReport, Report, ShortDayReport, SourceReport, SourceSlot, SourceState, SplitReport,
-    UpdateError, last_weekdays, report_schema, update_from_files, update_from_sources,
+    DayOutcome, DayReport, Ending, FailureReason, IssueReport, JobOptions, JobWatch, ListedReport,
+    Phase, PublishedReport, Report, ShortDayReport, SourceReport, SourceSlot, SourceState,
+    SplitReport, UpdateError, last_weekdays, report_schema, update_from_files, update_from_sources,
 };
 pub use key::{PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
 pub use price_store::{Applied, Known, OpenDays, PriceStore, Split, StoreProgress};

@@ -25,7 +25,7 @@ pub const FACTOR_MAX: f64 = 100_000.0;
 /// Percent of the rows that a day should have from which on it is complete.
 pub const COMPLETE_PERCENT: u64 = 99;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
-/// history, asks for the first and the last, and holds the others against the day before.
+/// history, asks for the first of each month and the last, and holds the others against the day before.
 pub const MASTER_DAYS_MAX: usize = 60;
 /// Rows and days of each kind that a report names; all are counted.
 pub const REPORT_ROWS_MAX: usize = 100;

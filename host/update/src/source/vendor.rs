@@ -3,8 +3,6 @@
 
 mod listings;
 
-use std::collections::BTreeSet;
-
 use domain::JstDate;
 use http_client::limits::SHOWN_CHARS;
 use http_client::{
@@ -17,7 +15,7 @@ use serde::{Deserialize, Deserializer};
 
 use super::check::{Asked, compact, date, decimal, money, price, shares};
 use super::error::malformed;
-use super::{Answer, DailySource, SourceError};
+use super::{Answer, DailySource, IssueList, SourceError};
 use crate::cache::{Cached, DayCache};
 use crate::limits::{ANSWER_ROWS_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX};
 use crate::row::{DailyRow, IssueCode, SourceKind};
@@ -225,9 +223,8 @@ impl DailySource for VendorSource {
             .map_err(|error| format!("cannot remove {}: {error}", cache.path(date).display()))
     }
 
-    fn listed_codes(&mut self, on: JstDate) -> Result<Option<BTreeSet<IssueCode>>, SourceError> {
-        let master = self.listed_issues(on).map_err(uncovered)?;
-        Ok(master.map(|master| master.issues.iter().map(|issue| issue.code.into()).collect()))
+    fn issue_list(&mut self, on: JstDate) -> Result<Option<IssueList>, SourceError> {
+        self.list_of(on).map_err(uncovered)
     }
 
     fn exchange_calendar(
