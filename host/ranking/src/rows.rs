@@ -3,13 +3,16 @@
 //! 49,000 rows; written here it takes a tenth of the time that resolving it field by field takes.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::io::{self, Write};
 
+use domain::JstDate;
 use pricestore::limits::CODE_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
 use crate::blocks::Blocks;
-use crate::{RankRow, Ranking};
+use crate::listed::IssueOnDates;
+use crate::{ListedField, ListedInfo, RankRow, Ranking};
 
 /// A field of DailyRankingItem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,6 +24,8 @@ pub(crate) enum ItemField {
     SortValue,
     Volume,
     Rank,
+    /// What the list of issues says.
+    Listed(ListedField),
     TypeName,
 }
 
@@ -36,11 +41,15 @@ impl ItemField {
             "volume" => Self::Volume,
             "rank" => Self::Rank,
             "__typename" => Self::TypeName,
-            _ => return None,
+            other => {
+                let mut listed = ListedField::ALL.into_iter();
+                Self::Listed(listed.find(|field| field.name() == other)?)
+            }
         })
     }
 
-    /// Bytes that a value takes at most. Longest are doubles like -1.2345678901234567e-308.
+    /// Bytes that a value takes at most, where that does not depend on the data as with names. Longest
+    /// are doubles like -1.2345678901234567e-308.
     pub(crate) const fn bytes_max(self) -> u64 {
         match self {
             Self::Date => "\"2024-01-04\"".len() as u64,
@@ -48,6 +57,7 @@ impl ItemField {
             Self::Close | Self::SortValue | Self::Volume => DOUBLE_BYTES_MAX,
             Self::PrevClose => "null".len() as u64,
             Self::Rank => 10,
+            Self::Listed(_) => 0,
             Self::TypeName => "\"DailyRankingItem\"".len() as u64,
         }
     }
@@ -77,6 +87,17 @@ impl ItemField {
                 "minimum": 1,
                 "description": "1 to the limit within each day.",
             }),
+            Self::Listed(field) => {
+                let what = match field {
+                    ListedField::Name => "Name in Japanese",
+                    ListedField::NameEn => "Name in English",
+                    ListedField::Market => "Market, in Japanese",
+                    ListedField::Sector33 => "Sector of 33, in Japanese",
+                };
+                let by =
+                    "by the last list of issues of the day or before; null where it is not known";
+                json!({ "type": ["string", "null"], "description": format!("{what}, {by}.") })
+            }
             Self::TypeName => json!({ "const": "DailyRankingItem" }),
         }
     }
@@ -88,8 +109,8 @@ pub(crate) type Selection = Vec<(String, ItemField)>;
 /// Bytes of the longest double.
 const DOUBLE_BYTES_MAX: u64 = 24;
 
-/// All fields, in the order of the specification.
-const ALL_FIELDS: [(&str, ItemField); 7] = [
+/// All fields: those of the specification in its order, then what the list of issues says.
+const ALL_FIELDS: [(&str, ItemField); 11] = [
     ("date", ItemField::Date),
     ("code", ItemField::Code),
     ("close", ItemField::Close),
@@ -97,11 +118,19 @@ const ALL_FIELDS: [(&str, ItemField); 7] = [
     ("sortValue", ItemField::SortValue),
     ("volume", ItemField::Volume),
     ("rank", ItemField::Rank),
+    ("name", ItemField::Listed(ListedField::Name)),
+    ("nameEn", ItemField::Listed(ListedField::NameEn)),
+    ("market", ItemField::Listed(ListedField::Market)),
+    ("sector33", ItemField::Listed(ListedField::Sector33)),
 ];
 
 /// The rows as a JSON list. Names in `selection` are GraphQL names, which need no escapes.
-pub(crate) fn json(ranking: &Ranking, selection: &[(String, ItemField)]) -> Blocks {
-    let columns = Columns::new(ranking, selection);
+pub(crate) fn json(
+    ranking: &Ranking,
+    listed: &ListedInfo,
+    selection: &[(String, ItemField)],
+) -> Blocks {
+    let columns = Columns::new(ranking, listed, selection);
     let mut out = Blocks::default();
     out.piece(|out| out.push(b'['));
     for (index, row) in ranking.rows.iter().enumerate() {
@@ -120,17 +149,17 @@ pub(crate) fn json(ranking: &Ranking, selection: &[(String, ItemField)]) -> Bloc
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_jsonl(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
-    write_lines(ranking, out, b"", b"\n")
+pub fn write_jsonl(ranking: &Ranking, listed: &ListedInfo, out: &mut impl Write) -> io::Result<()> {
+    write_lines(ranking, listed, out, b"", b"\n")
 }
 
 /// Writes the rows as one JSON list, a row on a line.
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_json(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
+pub fn write_json(ranking: &Ranking, listed: &ListedInfo, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"[")?;
-    write_lines(ranking, out, b"\n", b",")?;
+    write_lines(ranking, listed, out, b"\n", b",")?;
     out.write_all(if ranking.rows.is_empty() { b"]\n" } else { b"\n]\n" })
 }
 
@@ -166,12 +195,13 @@ fn row_object() -> Value {
 /// it ends a line).
 fn write_lines(
     ranking: &Ranking,
+    listed: &ListedInfo,
     out: &mut impl Write,
     before: &[u8],
     after: &[u8],
 ) -> io::Result<()> {
     let all = ALL_FIELDS.map(|(name, field)| (name.to_owned(), field));
-    let columns = Columns::new(ranking, &all);
+    let columns = Columns::new(ranking, listed, &all);
     let mut line = Vec::new();
     for (index, row) in ranking.rows.iter().enumerate() {
         line.clear();
@@ -189,8 +219,9 @@ fn write_lines(
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_csv(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
-    out.write_all(b"date,code,close,sortValue,volume,rank\n")?;
+pub fn write_csv(ranking: &Ranking, listed: &ListedInfo, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(b"date,code,close,sortValue,volume,rank,name,nameEn,market,sector33\n")?;
+    let names = Names::new(ranking, listed);
     let days: Vec<String> = ranking.days.iter().map(ToString::to_string).collect();
     let codes: Vec<Cow<'_, str>> = ranking.codes.iter().map(|code| csv_cell(code)).collect();
     let mut line = Vec::new();
@@ -207,14 +238,20 @@ pub fn write_csv(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
         }
         line.push(b',');
         line.extend_from_slice(itoa::Buffer::new().format(row.rank).as_bytes());
+        let (issue, day) = names.of(row);
+        for field in ListedField::ALL {
+            line.push(b',');
+            let text = csv_cell(issue.text(day, field).unwrap_or_default());
+            line.extend_from_slice(text.as_bytes());
+        }
         line.push(b'\n');
         out.write_all(&line)?;
     }
     out.flush()
 }
 
-/// A text as a cell of CSV (RFC 4180). Everything else in a row is a number, so a library's writer, which
-/// looks at every byte for quotes, would be half of the work.
+/// A text as a cell of CSV (RFC 4180). Most of a row are numbers, so a library's writer, which looks at
+/// every byte for quotes, would be half of the work.
 fn csv_cell(text: &str) -> Cow<'_, str> {
     if text.contains(['"', ',', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
@@ -223,15 +260,41 @@ fn csv_cell(text: &str) -> Cow<'_, str> {
     }
 }
 
+/// What the lists say of the issues of rows; an issue is looked up at its first row.
+struct Names<'a> {
+    ranking: &'a Ranking,
+    listed: &'a ListedInfo,
+    issues: Vec<OnceCell<IssueOnDates<'a>>>,
+}
+
+impl<'a> Names<'a> {
+    fn new(ranking: &'a Ranking, listed: &'a ListedInfo) -> Self {
+        Self { ranking, listed, issues: vec![OnceCell::new(); ranking.codes.len()] }
+    }
+
+    fn of(&self, row: &RankRow) -> (IssueOnDates<'a>, JstDate) {
+        let code = row.code as usize;
+        let issue = self.issues[code].get_or_init(|| self.listed.issue(&self.ranking.codes[code]));
+        (*issue, self.ranking.days[row.day as usize])
+    }
+}
+
 /// What is the same in many rows, ready to be copied.
-struct Columns {
+struct Columns<'a> {
     keys: Vec<(String, ItemField)>,
     days: Vec<String>,
     codes: Vec<String>,
+    /// Only where one of them is asked for.
+    names: Option<Names<'a>>,
 }
 
-impl Columns {
-    fn new(ranking: &Ranking, selection: &[(String, ItemField)]) -> Self {
+impl<'a> Columns<'a> {
+    fn new(
+        ranking: &'a Ranking,
+        listed: &'a ListedInfo,
+        selection: &[(String, ItemField)],
+    ) -> Self {
+        let has_names = selection.iter().any(|(_, field)| matches!(field, ItemField::Listed(_)));
         let keys = selection.iter().enumerate().map(|(index, (name, field))| {
             let open = if index == 0 { '{' } else { ',' };
             (format!("{open}\"{name}\":"), *field)
@@ -240,6 +303,7 @@ impl Columns {
             keys: keys.collect(),
             days: ranking.days.iter().map(|day| format!("\"{day}\"")).collect(),
             codes: ranking.codes.iter().map(|code| quoted(code.as_ref())).collect(),
+            names: has_names.then(|| Names::new(ranking, listed)),
         }
     }
 
@@ -255,6 +319,11 @@ impl Columns {
                 ItemField::Volume => optional(row.volume, out),
                 ItemField::Rank => {
                     out.extend_from_slice(itoa::Buffer::new().format(row.rank).as_bytes());
+                }
+                ItemField::Listed(field) => {
+                    let names = self.names.as_ref().map(|names| names.of(row));
+                    let text = names.and_then(|(issue, day)| issue.json(day, *field));
+                    out.extend_from_slice(text.unwrap_or("null").as_bytes());
                 }
                 ItemField::TypeName => out.extend_from_slice(b"\"DailyRankingItem\""),
             }
@@ -299,6 +368,7 @@ pub(crate) fn quoted(text: &str) -> String {
 mod tests {
     use std::sync::Arc;
 
+    use pricestore::listed::{IssueField, IssueInfo, ListedHistory};
     use proptest::prelude::*;
 
     use super::*;
@@ -339,22 +409,33 @@ mod tests {
         Ranking { days, codes, rows: (1..=count).map(row).collect(), snapshot: 1 }
     }
 
+    /// A list of the day with one of the issues.
+    fn listed() -> ListedInfo {
+        let name = IssueInfo::default().with(IssueField::Name, "トヨタ \"自動車\"");
+        let both = name.with(IssueField::NameEn, "a, b");
+        let mut history = ListedHistory::default();
+        history.insert(ranking(0).days[0], [(Box::from("7203"), both)].into()).unwrap();
+        ListedInfo::new(&history)
+    }
+
     #[test]
     fn rows_have_three_forms() {
-        let written = |write: fn(&Ranking, &mut Vec<u8>) -> io::Result<()>, count| {
+        type Write = fn(&Ranking, &ListedInfo, &mut Vec<u8>) -> io::Result<()>;
+        let written = |write: Write, count| {
             let mut out = Vec::new();
-            write(&ranking(count), &mut out).unwrap();
+            write(&ranking(count), &listed(), &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         let lines = [
-            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1}"#,
-            r#"{"date":"2024-01-04","code":"13,01","close":10.5,"prevClose":null,"sortValue":null,"volume":300,"rank":2}"#,
+            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1,"name":"トヨタ \\"自動車\\"","nameEn":"a, b","market":null,"sector33":null}"#,
+            r#"{"date":"2024-01-04","code":"13,01","close":10.5,"prevClose":null,"sortValue":null,"volume":300,"rank":2,"name":null,"nameEn":null,"market":null,"sector33":null}"#,
         ];
         assert_eq!(written(write_jsonl, 2), format!("{}\n{}\n", lines[0], lines[1]));
         assert_eq!(written(write_json, 2), format!("[\n{},\n{}\n]\n", lines[0], lines[1]));
         assert_eq!(written(write_json, 0), "[]\n");
-        let csv = "date,code,close,sortValue,volume,rank\n2024-01-04,7203,10.5,-0.25,,1\n\
-                   2024-01-04,\"13,01\",10.5,,300,2\n";
+        let csv = "date,code,close,sortValue,volume,rank,name,nameEn,market,sector33\n\
+                   2024-01-04,7203,10.5,-0.25,,1,\"トヨタ \"\"自動車\"\"\",\"a, b\",,\n\
+                   2024-01-04,\"13,01\",10.5,,300,2,,,,\n";
         assert_eq!(written(write_csv, 2), csv);
     }
 
@@ -364,9 +445,10 @@ mod tests {
             assert!(text(value).len() as u64 <= DOUBLE_BYTES_MAX, "{}", text(value));
         }
         let all = ALL_FIELDS.map(|(name, field)| (name.to_owned(), field));
-        let one = json(&ranking(2), &all);
+        let one = json(&ranking(2), &listed(), &all);
         let keys: u64 = all.iter().map(|(name, _)| name.len() as u64 + 4).sum();
         let values: u64 = all.iter().map(|(_, field)| field.bytes_max()).sum();
+        let values = values + listed().longest().iter().sum::<u64>();
         assert!(one.len() as u64 <= 2 * (keys + values + 2), "{} bytes", one.len());
     }
 
