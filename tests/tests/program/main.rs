@@ -23,5 +23,6 @@ mod strategy_compile;
 mod sweep;
 mod update_crash;
 mod update_days;
+mod update_listed;
 mod update_program;
 mod verify;
