@@ -7,12 +7,13 @@ mod show;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::num::NonZero;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use atomic_file::{AtomicFile, folder_of};
 use pricestore::DataDir;
 use ranking::{
-    CancelToken, EngineOptions, Explanation, RankEngine, RankError, RankQuery, Ranking,
+    CancelToken, EngineOptions, Explanation, ListedInfo, RankEngine, RankError, RankQuery, Ranking,
     SnapshotInfo, SortBy, export,
 };
 
@@ -85,7 +86,10 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         }
         _ => {
             let ranking = engine.rank(&query, &cancel);
-            ranking.map(|ranking| write(&ranking, &query, format, args.out.as_deref()))
+            ranking.map(|ranking| {
+                let answer = Answer { ranking, listed: engine.listed(), query: &query };
+                write(&answer, format, args.out.as_deref())
+            })
         }
     };
     match done {
@@ -172,16 +176,19 @@ fn explain(found: &Explanation) -> Result<Ending> {
     Ok(Ending::Problems)
 }
 
-fn write(
-    ranking: &Ranking,
-    query: &RankQuery,
-    format: RowFormat,
-    out: Option<&Path>,
-) -> Result<Ending> {
+/// What was found, and what was asked.
+struct Answer<'a> {
+    ranking: Ranking,
+    listed: Arc<ListedInfo>,
+    query: &'a RankQuery,
+}
+
+fn write(answer: &Answer<'_>, format: RowFormat, out: Option<&Path>) -> Result<Ending> {
+    let ranking = &answer.ranking;
     let Some(path) = out else {
         let mut out = BufWriter::new(io::stdout().lock());
         let width = terminal_width();
-        let written = write_to(ranking, query, format, width, &mut out);
+        let written = write_to(answer, format, width, &mut out);
         return match written.and_then(|()| Ok(out.flush()?)) {
             Err(error) if is_broken_pipe(&error) => Ok(Ending::Done),
             other => other.map(|()| Ending::Done),
@@ -191,11 +198,11 @@ fn write(
     let unwritable = || format!("cannot write {}", path.display());
     let file = AtomicFile::create_in(folder_of(path)).with_context(unwritable)?;
     if format == RowFormat::Parquet {
-        export::write_parquet(ranking, file.unfinished_path())?;
+        export::write_parquet(ranking, &answer.listed, file.unfinished_path())?;
         file.commit(path).with_context(unwritable)?;
     } else {
         let mut out = BufWriter::new(file);
-        write_to(ranking, query, format, None, &mut out)?;
+        write_to(answer, format, None, &mut out)?;
         let file = out.into_inner().map_err(io::IntoInnerError::into_error)?;
         file.commit(path).with_context(unwritable)?;
     }
@@ -204,18 +211,18 @@ fn write(
 }
 
 fn write_to(
-    ranking: &Ranking,
-    query: &RankQuery,
+    answer: &Answer<'_>,
     format: RowFormat,
     width: Option<usize>,
     out: &mut impl Write,
 ) -> Result<()> {
+    let Answer { ranking, listed, query } = answer;
     match format {
-        RowFormat::Table => show::table(ranking, query, width, out)?,
-        RowFormat::Csv => export::write_csv(ranking, out)?,
-        RowFormat::Json => export::write_json(ranking, out)?,
-        RowFormat::Jsonl => export::write_jsonl(ranking, out)?,
-        RowFormat::Arrow => export::write_arrow(ranking, out)?,
+        RowFormat::Table => show::table(ranking, listed, query, width, out)?,
+        RowFormat::Csv => export::write_csv(ranking, listed, out)?,
+        RowFormat::Json => export::write_json(ranking, listed, out)?,
+        RowFormat::Jsonl => export::write_jsonl(ranking, listed, out)?,
+        RowFormat::Arrow => export::write_arrow(ranking, listed, out)?,
         RowFormat::Parquet => bail!("Parquet is a file; give one with --out"),
     }
     Ok(())

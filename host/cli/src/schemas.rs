@@ -34,6 +34,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("statistics.md", definitions_markdown() + &sweep::luck::definitions_markdown()),
         ("ranking.graphql", crate::rank::service_sdl()),
         ("update-report.json", format!("{:#}\n", update::report_schema())),
+        ("listed-info.json", format!("{:#}\n", pricestore::listed::schema())),
         (RUN_EVENTS, format!("{:#}\n", schema::event_line())),
         (RUN_AUDIT, format!("{:#}\n", schema::audit_line())),
         ("run-manifest.schema.json", format!("{:#}\n", schema::written::<Manifest>())),

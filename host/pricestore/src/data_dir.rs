@@ -35,6 +35,12 @@ impl DataDir {
         self.0.join("jp").join("stocks_daily").join("mother.db")
     }
 
+    /// The issues that were listed, by date (specification 3, "Data layout").
+    #[must_use]
+    pub fn listed_info(&self) -> PathBuf {
+        self.0.join("jp").join("listed_info.db")
+    }
+
     /// The folder of the update job's reports; nothing in it is ever served as it is.
     #[must_use]
     pub fn update_folder(&self) -> PathBuf {

@@ -10,6 +10,7 @@ mod data_dir;
 mod dataset;
 pub mod grid;
 pub mod limits;
+pub mod listed;
 pub mod sample;
 mod snapshot;
 pub mod sql;

@@ -24,3 +24,9 @@ pub const SNAPSHOTS_KEPT: u64 = 2;
 pub const DATASET_BYTES_MAX: u64 = 4 << 20;
 /// Bytes of the file that names the current snapshot.
 pub const CURRENT_BYTES_MAX: u64 = 64;
+/// Bytes of a text of the list of issues; the longest English name has some 120 letters.
+pub const LISTED_TEXT_BYTES_MAX: usize = 300;
+/// Issues of all lists together; ten years have some 5,500.
+pub const LISTED_CODES_MAX: usize = 20_000;
+/// Spans in which lists say the same of an issue; ten years have some 30,000.
+pub const LISTED_SPANS_MAX: usize = 200_000;

@@ -1,16 +1,20 @@
-//! A combined database of made-up daily prices ([`marketdata::sample::daily`]), so that everything
-//! can be tried without a vendor.
+//! A combined database of made-up daily prices ([`marketdata::sample::daily`]) and lists of its issues, so
+//! that everything can be tried without a vendor.
+
+mod names;
 
 use std::fs;
 use std::io;
 use std::path::PathBuf;
 
+use domain::JstDate;
 use duckdb::{Connection, params};
 use marketdata::sample::daily::{DAILY_CODES_MAX, DailySample, try_each_row};
 
 use crate::STORAGE_VERSION;
 use crate::data_dir::DataDir;
 use crate::limits::SNAPSHOT_DAYS_MAX;
+use crate::listed::{ListedError, write_file};
 use crate::snapshot::{PublishError, Published, publish};
 use crate::sql::quoted_path;
 
@@ -39,7 +43,7 @@ pub enum SampleError {
         /// The largest that is allowed.
         max: usize,
     },
-    /// There is a combined database already; it may hold real prices.
+    /// There is a combined database or one of listed issues already; it may be a real one.
     #[error("{} is there already; choose another data directory or remove it", .0.display())]
     Exists(PathBuf),
     /// A file could not be written.
@@ -53,6 +57,9 @@ pub enum SampleError {
     /// DuckDB refused something.
     #[error("the database engine failed while the sample was written")]
     Database(#[from] duckdb::Error),
+    /// The lists of issues could not be written.
+    #[error("the lists of the sample's issues could not be written")]
+    Listed(#[from] ListedError),
     /// The sample is there, but no snapshot of it.
     #[error("the sample was written, but not published")]
     Publish(#[from] PublishError),
@@ -73,26 +80,66 @@ pub fn make_daily_sample(data: &DataDir, sample: &DailySample) -> Result<SampleM
         }
     }
     let path = data.mother();
-    if path.exists() {
-        return Err(SampleError::Exists(path));
+    for path in [&path, &data.listed_info()] {
+        if path.exists() {
+            return Err(SampleError::Exists(path.clone()));
+        }
     }
     let folder = path.parent().map(PathBuf::from).unwrap_or_default();
     let failed = |source| SampleError::Io { path: folder.clone(), source };
     fs::create_dir_all(&folder).map_err(failed)?;
     let unfinished = path.with_extension("db.new");
     atomic_file::remove_if_there(&unfinished).map_err(failed)?;
-    let rows = write(&unfinished, sample)?;
+    let mut lives = Lives::default();
+    let rows = write(&unfinished, sample, &mut lives)?;
+    write_lists(data, &lives)?;
     atomic_file::replace(&unfinished, &path).map_err(failed)?;
     atomic_file::sync_folder(&folder).map_err(failed)?;
     Ok(SampleMade { path, rows, published: publish(data)? })
 }
 
-fn write(path: &std::path::Path, sample: &DailySample) -> Result<u64, SampleError> {
+/// The dates of a sample, and the first and last one of each issue, in the order of codes.
+#[derive(Debug, Default)]
+struct Lives {
+    dates: Vec<JstDate>,
+    issues: Vec<(String, JstDate, JstDate)>,
+}
+
+impl Lives {
+    /// Takes the rows by issue and date. The first issue has one on every date.
+    fn row(&mut self, code: &str, date: JstDate) {
+        match self.issues.last_mut() {
+            Some((known, _, last)) if known == code => *last = date,
+            _ => self.issues.push((code.to_owned(), date, date)),
+        }
+        if self.issues.len() == 1 {
+            self.dates.push(date);
+        }
+    }
+}
+
+/// Publishes a list of each date: an issue is on it from its first to its last row.
+fn write_lists(data: &DataDir, lives: &Lives) -> Result<(), SampleError> {
+    let lists = names::lists(&lives.dates, &lives.issues)?;
+    let (path, folder) = (data.listed_info(), data.jp_folder());
+    let failed = |source| SampleError::Io { path: folder.clone(), source };
+    let unfinished = path.with_extension("db.new");
+    atomic_file::remove_if_there(&unfinished).map_err(failed)?;
+    write_file(&unfinished, &lists)?;
+    atomic_file::replace(&unfinished, &path).map_err(failed)?;
+    atomic_file::sync_folder(&folder).map_err(failed)
+}
+
+fn write(
+    path: &std::path::Path,
+    sample: &DailySample,
+    lives: &mut Lives,
+) -> Result<u64, SampleError> {
     let connection = Connection::open_in_memory()?;
     connection.execute_batch(&format!(
         "ATTACH {} AS mother (STORAGE_VERSION '{STORAGE_VERSION}');
          CREATE TABLE mother.daily (date DATE, code VARCHAR, open DOUBLE, high DOUBLE,
-           low DOUBLE, close DOUBLE, volume DOUBLE);",
+           low DOUBLE, close DOUBLE, volume DOUBLE, adjustment_factor DOUBLE);",
         quoted_path(path)
     ))?;
     let mut rows = 0;
@@ -101,7 +148,9 @@ fn write(path: &std::path::Path, sample: &DailySample) -> Result<u64, SampleErro
         let date = duckdb::types::Value::Date32(row.date.to_epoch_days());
         let [open, high, low, close] = row.prices;
         rows += 1;
-        appender.append_row(params![date, row.code, open, high, low, close, row.volume])
+        lives.row(row.code, row.date);
+        let (code, volume, factor) = (row.code, row.volume, row.adjustment_factor);
+        appender.append_row(params![date, code, open, high, low, close, volume, factor])
     })?;
     appender.flush()?;
     drop(appender);

@@ -20,6 +20,7 @@ use pricestore::DataDir;
 use thiserror::Error;
 
 use crate::CancelToken;
+use crate::text::redacted;
 
 pub use files::{FILES_MAX, FOLDERS};
 pub use stored::{FileForm, FileView, LabelledFile, RowsView, StoredView};
@@ -126,7 +127,15 @@ impl Console {
         connection.execute_batch("SET temp_directory = ''; SET enable_progress_bar = false")?;
         let mother = data.mother();
         if mother.is_file() {
-            attach(&connection, &mother)?;
+            attach(&connection, "mother", &mother)?;
+        }
+        let listed = data.listed_info();
+        if listed.is_file() {
+            // One that others have put there must not take the prices away.
+            if let Err(error) = attach(&connection, "listed", &listed) {
+                let cause = redacted(&error.to_string());
+                tracing::warn!(cause, "the database of listed issues cannot be used");
+            }
         }
         let found = files::find(data.path()).map_err(ConsoleError::Files)?;
         for set in &found {
@@ -266,16 +275,17 @@ impl Console {
     }
 }
 
-/// Makes the tables of the combined database views.
-fn attach(connection: &Connection, mother: &Path) -> Result<(), ConsoleError> {
-    connection.execute_batch(&format!("ATTACH {} AS mother (READ_ONLY)", literal(mother)))?;
+/// Makes the tables of a database views.
+fn attach(connection: &Connection, catalog: &str, path: &Path) -> Result<(), ConsoleError> {
+    connection.execute_batch(&format!("ATTACH {} AS {catalog} (READ_ONLY)", literal(path)))?;
     let mut statement = connection.prepare(
-        "SELECT table_name FROM information_schema.tables WHERE table_catalog = 'mother' ORDER BY 1",
+        "SELECT table_name FROM information_schema.tables WHERE table_catalog = ? ORDER BY 1",
     )?;
-    let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+    let names = statement.query_map([catalog], |row| row.get::<_, String>(0))?;
     for name in names.collect::<Result<Vec<_>, _>>()? {
         let name = identifier(&name);
-        connection.execute_batch(&format!("CREATE VIEW {name} AS SELECT * FROM mother.{name}"))?;
+        connection
+            .execute_batch(&format!("CREATE VIEW {name} AS SELECT * FROM {catalog}.{name}"))?;
     }
     Ok(())
 }

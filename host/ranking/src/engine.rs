@@ -4,6 +4,7 @@ mod cache;
 mod explain;
 mod follow;
 mod job;
+mod listed;
 mod options;
 mod pinned;
 mod pool;
@@ -22,6 +23,7 @@ use pricestore::{DataDir, DatasetStatus};
 use crate::error::RankError;
 use crate::kernel::{Plan, Program, Values};
 use crate::limits::{CODES_MAX, LIMIT_MAX, RANGE_YEARS_MAX};
+use crate::listed::ListedInfo;
 use crate::query::{CancelToken, RankQuery, Ranking, SortBy};
 use crate::split_reach::SplitReach;
 use crate::store::Statement;
@@ -156,6 +158,12 @@ impl RankEngine {
     #[must_use]
     pub fn dataset(&self) -> Option<DatasetStatus> {
         self.follower.dataset()
+    }
+
+    /// What is known of the issues: names, markets and sectors by date.
+    #[must_use]
+    pub fn listed(&self) -> Arc<ListedInfo> {
+        self.follower.listed()
     }
 
     /// Queries that run and queries that wait, now.

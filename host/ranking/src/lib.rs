@@ -9,6 +9,7 @@ pub mod export;
 pub mod formula;
 mod kernel;
 pub mod limits;
+mod listed;
 mod query;
 mod registry;
 mod rows;
@@ -23,6 +24,7 @@ pub use engine::{
 };
 pub use error::RankError;
 pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};
+pub use listed::{ListedField, ListedInfo};
 pub use query::{CancelOnDrop, CancelToken, RankOrder, RankQuery, RankRow, Ranking, SortBy};
 pub use registry::{
     BoundFormula, FormulaDetails, FormulaListing, FormulaRegistry, LIST_FILE, ListedFormula,

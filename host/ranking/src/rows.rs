@@ -3,13 +3,16 @@
 //! 49,000 rows; written here it takes a tenth of the time that resolving it field by field takes.
 
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::io::{self, Write};
 
+use domain::JstDate;
 use pricestore::limits::CODE_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
 use crate::blocks::Blocks;
-use crate::{RankRow, Ranking};
+use crate::listed::IssueOnDates;
+use crate::{ListedField, ListedInfo, RankRow, Ranking};
 
 /// A field of DailyRankingItem.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,6 +25,8 @@ pub(crate) enum ItemField {
     Volume,
     Rank,
     SpansSplit,
+    /// What the list of issues says.
+    Listed(ListedField),
     TypeName,
 }
 
@@ -38,11 +43,15 @@ impl ItemField {
             "rank" => Self::Rank,
             "spansSplit" => Self::SpansSplit,
             "__typename" => Self::TypeName,
-            _ => return None,
+            other => {
+                let mut listed = ListedField::ALL.into_iter();
+                Self::Listed(listed.find(|field| field.name() == other)?)
+            }
         })
     }
 
-    /// Bytes that a value takes at most. Longest are doubles like -1.2345678901234567e-308.
+    /// Bytes that a value takes at most, where that does not depend on the data as with names. Longest
+    /// are doubles like -1.2345678901234567e-308.
     pub(crate) const fn bytes_max(self) -> u64 {
         match self {
             Self::Date => "\"2024-01-04\"".len() as u64,
@@ -51,6 +60,7 @@ impl ItemField {
             Self::PrevClose => "null".len() as u64,
             Self::Rank => 10,
             Self::SpansSplit => "false".len() as u64,
+            Self::Listed(_) => 0,
             Self::TypeName => "\"DailyRankingItem\"".len() as u64,
         }
     }
@@ -85,6 +95,17 @@ impl ItemField {
                 "description": "Whether a lag reaches across a split of the issue. Null where the data \
                                 does not tell of splits.",
             }),
+            Self::Listed(field) => {
+                let what = match field {
+                    ListedField::Name => "Name in Japanese",
+                    ListedField::NameEn => "Name in English",
+                    ListedField::Market => "Market, in Japanese",
+                    ListedField::Sector33 => "Sector of 33, in Japanese",
+                };
+                let by =
+                    "by the last list of issues of the day or before; null where it is not known";
+                json!({ "type": ["string", "null"], "description": format!("{what}, {by}.") })
+            }
             Self::TypeName => json!({ "const": "DailyRankingItem" }),
         }
     }
@@ -96,8 +117,9 @@ pub(crate) type Selection = Vec<(String, ItemField)>;
 /// Bytes of the longest double.
 const DOUBLE_BYTES_MAX: u64 = 24;
 
-/// All fields, in the order of the specification, then those that it does not have.
-const ALL_FIELDS: [(&str, ItemField); 8] = [
+/// All fields: those of the specification in its order, then whether a lag reaches across a split, and
+/// what the list of issues says.
+const ALL_FIELDS: [(&str, ItemField); 12] = [
     ("date", ItemField::Date),
     ("code", ItemField::Code),
     ("close", ItemField::Close),
@@ -106,11 +128,19 @@ const ALL_FIELDS: [(&str, ItemField); 8] = [
     ("volume", ItemField::Volume),
     ("rank", ItemField::Rank),
     ("spansSplit", ItemField::SpansSplit),
+    ("name", ItemField::Listed(ListedField::Name)),
+    ("nameEn", ItemField::Listed(ListedField::NameEn)),
+    ("market", ItemField::Listed(ListedField::Market)),
+    ("sector33", ItemField::Listed(ListedField::Sector33)),
 ];
 
 /// The rows as a JSON list. Names in `selection` are GraphQL names, which need no escapes.
-pub(crate) fn json(ranking: &Ranking, selection: &[(String, ItemField)]) -> Blocks {
-    let columns = Columns::new(ranking, selection);
+pub(crate) fn json(
+    ranking: &Ranking,
+    listed: &ListedInfo,
+    selection: &[(String, ItemField)],
+) -> Blocks {
+    let columns = Columns::new(ranking, listed, selection);
     let mut out = Blocks::default();
     out.piece(|out| out.push(b'['));
     for (index, row) in ranking.rows.iter().enumerate() {
@@ -129,17 +159,17 @@ pub(crate) fn json(ranking: &Ranking, selection: &[(String, ItemField)]) -> Bloc
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_jsonl(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
-    write_lines(ranking, out, b"", b"\n")
+pub fn write_jsonl(ranking: &Ranking, listed: &ListedInfo, out: &mut impl Write) -> io::Result<()> {
+    write_lines(ranking, listed, out, b"", b"\n")
 }
 
 /// Writes the rows as one JSON list, a row on a line.
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_json(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
+pub fn write_json(ranking: &Ranking, listed: &ListedInfo, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"[")?;
-    write_lines(ranking, out, b"\n", b",")?;
+    write_lines(ranking, listed, out, b"\n", b",")?;
     out.write_all(if ranking.rows.is_empty() { b"]\n" } else { b"\n]\n" })
 }
 
@@ -175,12 +205,13 @@ fn row_object() -> Value {
 /// it ends a line).
 fn write_lines(
     ranking: &Ranking,
+    listed: &ListedInfo,
     out: &mut impl Write,
     before: &[u8],
     after: &[u8],
 ) -> io::Result<()> {
     let all = ALL_FIELDS.map(|(name, field)| (name.to_owned(), field));
-    let columns = Columns::new(ranking, &all);
+    let columns = Columns::new(ranking, listed, &all);
     let mut line = Vec::new();
     for (index, row) in ranking.rows.iter().enumerate() {
         line.clear();
@@ -198,8 +229,11 @@ fn write_lines(
 ///
 /// # Errors
 /// What `out` says.
-pub fn write_csv(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
-    out.write_all(b"date,code,close,sortValue,volume,rank,spansSplit\n")?;
+pub fn write_csv(ranking: &Ranking, listed: &ListedInfo, out: &mut impl Write) -> io::Result<()> {
+    out.write_all(
+        b"date,code,close,sortValue,volume,rank,spansSplit,name,nameEn,market,sector33\n",
+    )?;
+    let names = Names::new(ranking, listed);
     let days: Vec<String> = ranking.days.iter().map(ToString::to_string).collect();
     let codes: Vec<Cow<'_, str>> = ranking.codes.iter().map(|code| csv_cell(code)).collect();
     let mut line = Vec::new();
@@ -220,19 +254,44 @@ pub fn write_csv(ranking: &Ranking, out: &mut impl Write) -> io::Result<()> {
         if let Some(spans) = ranking.spans_split(row) {
             line.extend_from_slice(truth(spans));
         }
+        let (issue, day) = names.of(row);
+        for field in ListedField::ALL {
+            line.push(b',');
+            let text = csv_cell(issue.text(day, field).unwrap_or_default());
+            line.extend_from_slice(text.as_bytes());
+        }
         line.push(b'\n');
         out.write_all(&line)?;
     }
     out.flush()
 }
 
-/// A text as a cell of CSV (RFC 4180). Everything else in a row is a number, so a library's writer, which
-/// looks at every byte for quotes, would be half of the work.
+/// A text as a cell of CSV (RFC 4180). Most of a row are numbers, so a library's writer, which looks at
+/// every byte for quotes, would be half of the work.
 fn csv_cell(text: &str) -> Cow<'_, str> {
     if text.contains(['"', ',', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
     } else {
         Cow::Borrowed(text)
+    }
+}
+
+/// What the lists say of the issues of rows; an issue is looked up at its first row.
+struct Names<'a> {
+    ranking: &'a Ranking,
+    listed: &'a ListedInfo,
+    issues: Vec<OnceCell<IssueOnDates<'a>>>,
+}
+
+impl<'a> Names<'a> {
+    fn new(ranking: &'a Ranking, listed: &'a ListedInfo) -> Self {
+        Self { ranking, listed, issues: vec![OnceCell::new(); ranking.codes.len()] }
+    }
+
+    fn of(&self, row: &RankRow) -> (IssueOnDates<'a>, JstDate) {
+        let code = row.code as usize;
+        let issue = self.issues[code].get_or_init(|| self.listed.issue(&self.ranking.codes[code]));
+        (*issue, self.ranking.days[row.day as usize])
     }
 }
 
@@ -242,10 +301,17 @@ struct Columns<'a> {
     keys: Vec<(String, ItemField)>,
     days: Vec<String>,
     codes: Vec<String>,
+    /// Only where one of them is asked for.
+    names: Option<Names<'a>>,
 }
 
 impl<'a> Columns<'a> {
-    fn new(ranking: &'a Ranking, selection: &[(String, ItemField)]) -> Self {
+    fn new(
+        ranking: &'a Ranking,
+        listed: &'a ListedInfo,
+        selection: &[(String, ItemField)],
+    ) -> Self {
+        let has_names = selection.iter().any(|(_, field)| matches!(field, ItemField::Listed(_)));
         let keys = selection.iter().enumerate().map(|(index, (name, field))| {
             let open = if index == 0 { '{' } else { ',' };
             (format!("{open}\"{name}\":"), *field)
@@ -255,6 +321,7 @@ impl<'a> Columns<'a> {
             keys: keys.collect(),
             days: ranking.days.iter().map(|day| format!("\"{day}\"")).collect(),
             codes: ranking.codes.iter().map(|code| quoted(code.as_ref())).collect(),
+            names: has_names.then(|| Names::new(ranking, listed)),
         }
     }
 
@@ -274,6 +341,11 @@ impl<'a> Columns<'a> {
                 ItemField::SpansSplit => {
                     let spans = self.ranking.spans_split(row);
                     out.extend_from_slice(spans.map_or(&b"null"[..], truth));
+                }
+                ItemField::Listed(field) => {
+                    let names = self.names.as_ref().map(|names| names.of(row));
+                    let text = names.and_then(|(issue, day)| issue.json(day, *field));
+                    out.extend_from_slice(text.unwrap_or("null").as_bytes());
                 }
                 ItemField::TypeName => out.extend_from_slice(b"\"DailyRankingItem\""),
             }
@@ -323,6 +395,7 @@ mod tests {
     use std::sync::Arc;
 
     use pricestore::grid::{Split, Splits};
+    use pricestore::listed::{IssueField, IssueInfo, ListedHistory};
     use proptest::prelude::*;
 
     use super::*;
@@ -367,22 +440,33 @@ mod tests {
         Ranking { days, codes, rows: (1..=count).map(row).collect(), snapshot: 1, splits }
     }
 
+    /// A list of the day with one of the issues.
+    fn listed() -> ListedInfo {
+        let name = IssueInfo::default().with(IssueField::Name, "トヨタ \"自動車\"");
+        let both = name.with(IssueField::NameEn, "a, b");
+        let mut history = ListedHistory::default();
+        history.insert(ranking(0).days[0], [(Box::from("7203"), both)].into()).unwrap();
+        ListedInfo::new(&history)
+    }
+
     #[test]
     fn rows_have_three_forms() {
-        let written = |write: fn(&Ranking, &mut Vec<u8>) -> io::Result<()>, count| {
+        type Write = fn(&Ranking, &ListedInfo, &mut Vec<u8>) -> io::Result<()>;
+        let written = |write: Write, count| {
             let mut out = Vec::new();
-            write(&ranking(count), &mut out).unwrap();
+            write(&ranking(count), &listed(), &mut out).unwrap();
             String::from_utf8(out).unwrap()
         };
         let lines = [
-            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1,"spansSplit":true}"#,
-            r#"{"date":"2024-01-04","code":"13,01","close":10.5,"prevClose":null,"sortValue":null,"volume":300,"rank":2,"spansSplit":false}"#,
+            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1,"spansSplit":true,"name":"トヨタ \\"自動車\\"","nameEn":"a, b","market":null,"sector33":null}"#,
+            r#"{"date":"2024-01-04","code":"13,01","close":10.5,"prevClose":null,"sortValue":null,"volume":300,"rank":2,"spansSplit":false,"name":null,"nameEn":null,"market":null,"sector33":null}"#,
         ];
         assert_eq!(written(write_jsonl, 2), format!("{}\n{}\n", lines[0], lines[1]));
         assert_eq!(written(write_json, 2), format!("[\n{},\n{}\n]\n", lines[0], lines[1]));
         assert_eq!(written(write_json, 0), "[]\n");
-        let csv = "date,code,close,sortValue,volume,rank,spansSplit\n\
-                   2024-01-04,7203,10.5,-0.25,,1,true\n2024-01-04,\"13,01\",10.5,,300,2,false\n";
+        let csv = "date,code,close,sortValue,volume,rank,spansSplit,name,nameEn,market,sector33\n\
+             2024-01-04,7203,10.5,-0.25,,1,true,\"トヨタ \"\"自動車\"\"\",\"a, b\",,\n\
+             2024-01-04,\"13,01\",10.5,,300,2,false,,,,\n";
         assert_eq!(written(write_csv, 2), csv);
     }
 
@@ -401,9 +485,10 @@ mod tests {
             assert!(text(value).len() as u64 <= DOUBLE_BYTES_MAX, "{}", text(value));
         }
         let all = ALL_FIELDS.map(|(name, field)| (name.to_owned(), field));
-        let one = json(&ranking(2), &all);
+        let one = json(&ranking(2), &listed(), &all);
         let keys: u64 = all.iter().map(|(name, _)| name.len() as u64 + 4).sum();
         let values: u64 = all.iter().map(|(_, field)| field.bytes_max()).sum();
+        let values = values + listed().longest().iter().sum::<u64>();
         assert!(one.len() as u64 <= 2 * (keys + values + 2), "{} bytes", one.len());
     }
 

@@ -11,6 +11,7 @@ mod finish;
 mod issues;
 mod judge;
 mod listing;
+mod lists;
 mod plan;
 mod report;
 /// Which days must be there, when one is complete, and which are published. A row without prices is a
@@ -43,6 +44,7 @@ use domain::clock::Stopwatch;
 use domain::{JstDate, TsNanos};
 use http_client::CancellationToken;
 use pricestore::DataDir;
+use pricestore::listed::ListedHistory;
 
 use crate::fetch_state::FetchState;
 use crate::limits::{BATCH_ISSUES, BATCH_ROWS};
@@ -55,9 +57,9 @@ use slots::Slots;
 
 pub use plan::last_weekdays;
 pub use report::{
-    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, IssueReport, OddRowReport,
-    PublishedReport, Reason as FailureReason, Report, ShortDayReport, SourceReport, SourceState,
-    SplitReport, report_schema,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, IssueReport, ListedReport,
+    OddRowReport, PublishedReport, Reason as FailureReason, Report, ShortDayReport, SourceReport,
+    SourceState, SplitReport, report_schema,
 };
 pub use slots::SourceSlot;
 
@@ -140,6 +142,7 @@ pub fn update_from_sources(
             job.flush()?;
             job.judge_stored(Some(&mut slots))
         });
+        job.report.notes.extend(slots.take_notes());
         slots.report(&mut job.report);
         fetched
     })
@@ -229,6 +232,10 @@ struct Job<'a> {
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
     /// Dates whose list of issues may still be asked for.
     list_days: BTreeSet<JstDate>,
+    /// All lists that are stored, with those of this run.
+    lists: ListedHistory,
+    /// Some of them are not stored yet.
+    lists_are_new: bool,
     /// The user's wish to end left something undone that no day tells.
     cut_short: bool,
 }
@@ -284,6 +291,8 @@ impl<'a> Job<'a> {
             complete_rows: BTreeMap::new(),
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),
+            lists: ListedHistory::default(),
+            lists_are_new: false,
             cut_short: false,
         }
     }
@@ -305,6 +314,7 @@ impl<'a> Job<'a> {
         let complete = stored.iter().filter(|(date, _)| state.complete.contains(date));
         self.complete_rows = complete.map(|(date, rows)| (*date, *rows)).collect();
         self.calendar = self.store.open_days()?;
+        self.lists = self.store.listed()?;
         Ok(())
     }
 
@@ -350,6 +360,7 @@ impl<'a> Job<'a> {
 
     /// Stores what was collected and, in the same transaction, that it was.
     fn flush(&mut self) -> Result<(), UpdateError> {
+        self.store_lists()?;
         let batch = std::mem::take(&mut self.batch);
         if batch.rows.is_empty() && batch.days.is_empty() && batch.issues.is_empty() {
             return Ok(());

@@ -27,7 +27,7 @@ pub const COMPLETE_PERCENT: u64 = 99;
 /// Percent of a day's rows that may be odd and are left out; with more the day is refused.
 pub const ODD_PERCENT_MAX: usize = 1;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
-/// history, asks for the first and the last, and holds the others against the day before.
+/// history, asks for the first of each month and the last, and holds the others against the day before.
 pub const MASTER_DAYS_MAX: usize = 60;
 /// Rows of each kind that a report names, those that were left out and those that got other values;
 /// all are counted.

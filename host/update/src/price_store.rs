@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
+use pricestore::listed::ListedHistory;
 use pricestore::{Published, SourceRows};
 
 use crate::fetch_state::FetchState;
@@ -37,6 +38,25 @@ pub trait PriceStore {
     /// # Errors
     /// When it cannot be stored; then the one before is kept.
     fn store_open_days(&mut self, days: &OpenDays) -> Result<(), StoreError>;
+
+    /// The lists of issues that are stored.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn listed(&mut self) -> Result<ListedHistory, StoreError>;
+
+    /// Puts lists in the place of the stored ones.
+    ///
+    /// # Errors
+    /// When they cannot be stored; then those before are kept.
+    fn store_listed(&mut self, lists: &ListedHistory) -> Result<(), StoreError>;
+
+    /// Publishes the stored lists as a database of their own, where they are not published yet; tells
+    /// whether it did.
+    ///
+    /// # Errors
+    /// When that fails, or a file of others is in the way; readers keep what was published before.
+    fn publish_listed(&mut self) -> Result<bool, StoreError>;
 
     /// What earlier runs have fetched; and why nothing is known of it, told once.
     ///

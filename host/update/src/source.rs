@@ -8,12 +8,13 @@ mod public;
 mod vendor;
 mod web_broker;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::JstDate;
 use http_client::{HttpClient, Slowed};
 use marketdata::calendar_file::CalendarRows;
+use pricestore::listed::IssueInfo;
 
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
@@ -22,6 +23,9 @@ pub use files::{FileRows, read_daily_file};
 pub use public::{PUBLIC_URL, PublicSource};
 pub use vendor::{VENDOR_URL, VendorSource};
 pub use web_broker::WebBrokerSource;
+
+/// The issues of a date, and what is said of each.
+pub type IssueList = BTreeMap<IssueCode, IssueInfo>;
 
 /// A source of daily prices (specification 3, "Source order"). A call takes as long as the source
 /// needs, pauses and repeated requests included; cancelling its network ends it early.
@@ -67,7 +71,7 @@ pub trait DailySource {
     ///
     /// # Errors
     /// Why there is no answer that can be used.
-    fn listed_codes(&mut self, _on: JstDate) -> Result<Option<BTreeSet<IssueCode>>, SourceError> {
+    fn issue_list(&mut self, _on: JstDate) -> Result<Option<IssueList>, SourceError> {
         Err(SourceError::NoSuchCall("list of issues"))
     }
 

@@ -13,6 +13,7 @@ mod error;
 mod fetch_tables;
 mod issue_file;
 pub mod limits;
+mod listed;
 mod lock;
 mod old_state;
 mod opening;

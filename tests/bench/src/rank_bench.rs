@@ -67,7 +67,7 @@ impl Millis {
 
 /// Runs the bench; the sample is made below `folder` once and kept.
 pub(crate) fn run(folder: &Path) {
-    let folder = folder.join("daily-4000x2450-1");
+    let folder = folder.join("daily-4000x2450-2");
     let data = DataDir::new(&folder);
     if data.current().ok().flatten().is_none() {
         let watch = Stopwatch::start();

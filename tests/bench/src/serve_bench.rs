@@ -23,7 +23,7 @@ const CLIENTS: usize = 200;
 const LOAD: Duration = Duration::from_secs(60);
 /// Where the sample is kept between runs, from the folder of the built programs; the bench of the
 /// engine uses the same.
-const SAMPLE: &str = "../bench-data/daily-4000x2450-1";
+const SAMPLE: &str = "../bench-data/daily-4000x2450-2";
 
 /// Runs all of it.
 pub(crate) fn run() {

@@ -24,6 +24,7 @@ mod strategy_compile;
 mod sweep;
 mod update_crash;
 mod update_days;
+mod update_listed;
 mod update_program;
 mod update_sources;
 mod verify;

@@ -13,7 +13,7 @@ use tests::{built, http, schema};
 
 /// One sample for all tests: 40 issues on 300 days. It is only read.
 static DATA: LazyLock<PathBuf> = LazyLock::new(|| {
-    let folder = built::release_folder().join("ranking-test-data");
+    let folder = built::release_folder().join("ranking-test-sample");
     if !folder.join("rank").join("CURRENT").is_file() {
         let aside = folder.with_extension(std::process::id().to_string());
         let sizes = ["--codes", "40", "--days", "300", "--seed", "7"];
@@ -85,15 +85,17 @@ fn every_form_holds_the_same_rows() {
         .collect();
     assert!(lines.len() > 500, "{} rows", lines.len());
     let names: Vec<&String> = lines[0].as_object().unwrap().keys().collect();
-    assert_eq!(
-        names,
-        ["date", "code", "close", "prevClose", "sortValue", "volume", "rank", "spansSplit"]
-    );
+    let of_prices = ["date", "code", "close", "prevClose", "sortValue", "volume", "rank"];
+    let others = ["spansSplit", "name", "nameEn", "market", "sector33"];
+    assert_eq!(names, [&of_prices[..], &others].concat());
+    assert!(lines.iter().all(|row| row["name"].is_string()), "the sample has lists");
     let list: Vec<Value> = serde_json::from_str(&with(&["--format", "json"])).unwrap();
     assert_eq!(list, lines);
     let csv = with(&["--format", "csv"]);
     assert_eq!(csv.lines().count(), lines.len() + 1);
-    assert!(csv.starts_with("date,code,close,sortValue,volume,rank,spansSplit\n2016-02-"));
+    let head =
+        "date,code,close,sortValue,volume,rank,spansSplit,name,nameEn,market,sector33\n2016-";
+    assert!(csv.starts_with(head));
     let table = with(&[]);
     assert!(table.starts_with("by Close / Open[-3] (desc)\n"), "{table}");
     for name in ["rows.parquet", "rows.arrow", "rows.csv", "rows.json", "rows.jsonl"] {
@@ -120,7 +122,8 @@ fn the_service_and_the_command_give_the_same_rows() {
     {
         let query = format!(
             "{{ stockRankingRange(fromDate: \"2016-01-01\", toDate: \"2030-01-01\", sortBy: \
-             \"{formula}\", limit: 5) {{ date code close prevClose sortValue volume rank spansSplit }} }}"
+             \"{formula}\", limit: 5) {{ date code close prevClose sortValue volume rank spansSplit \
+             name nameEn market sector33 }} }}"
         );
         let answer = serving.ask(&query);
         let found = answer["data"]["stockRankingRange"].as_array().unwrap();

@@ -12,4 +12,5 @@ mod file_paths;
 mod files;
 mod hostile;
 mod memory;
+mod names;
 mod over_http;

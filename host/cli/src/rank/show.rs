@@ -2,7 +2,7 @@
 
 use std::io::{self, Write};
 
-use ranking::{RankQuery, RankRow, Ranking};
+use ranking::{ListedField, ListedInfo, RankQuery, RankRow, Ranking};
 
 use crate::table::{Align, Column, Table};
 use crate::terminal::grouped;
@@ -12,9 +12,15 @@ pub(crate) fn terminal_width() -> Option<usize> {
     terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
 }
 
-/// Writes the table. A date stands on the first row of its day.
+/// Columns of names, which are there where a row has one: with the name after the code, and what is left
+/// out first on narrow terminals at the end.
+const NAMES: [ListedField; 3] = [ListedField::Name, ListedField::Market, ListedField::Sector33];
+
+/// Writes the table. A date stands on the first row of its day. Where an issue has only an English name
+/// that stands for its name.
 pub(super) fn table(
     ranking: &Ranking,
+    listed: &ListedInfo,
     query: &RankQuery,
     width: Option<usize>,
     out: &mut impl Write,
@@ -26,48 +32,74 @@ pub(super) fn table(
     let values = digits(ranking.rows.iter().filter_map(|row| row.sort_value));
     let closes = digits(ranking.rows.iter().map(|row| row.close));
     let volumes = digits(ranking.rows.iter().filter_map(|row| row.volume));
-    let spans = ranking.rows.iter().any(|row| ranking.spans_split(row) == Some(true));
-    let mut columns = vec![
-        Column::new("date", Align::Left),
-        Column::new("#", Align::Right),
-        Column::new("code", Align::Left),
-        Column::new("value", Align::Right),
-        Column::new("close", Align::Right),
-        Column::new("volume", Align::Right),
+    let shown = |row: &RankRow, field| name(ranking, listed, row, field);
+    let [has_name, has_market, has_sector] =
+        NAMES.map(|field| ranking.rows.iter().any(|row| shown(row, field).is_some()));
+    let spans = |row: &RankRow| ranking.spans_split(row) == Some(true);
+    let columns = [
+        ("date", Align::Left, true),
+        ("#", Align::Right, true),
+        ("code", Align::Left, true),
+        ("name", Align::Left, has_name),
+        ("value", Align::Right, true),
+        ("close", Align::Right, true),
+        ("volume", Align::Right, true),
+        ("split", Align::Left, ranking.rows.iter().any(spans)),
+        ("market", Align::Left, has_market),
+        ("sector", Align::Left, has_sector),
     ];
-    if spans {
-        columns.push(Column::new("split", Align::Left));
-    }
-    let mut table = Table::new(columns);
+    let heads = columns.iter().filter(|(_, _, is_there)| *is_there);
+    let mut table = Table::new(heads.map(|(name, align, _)| Column::new(*name, *align)).collect());
     let mark = if query.adjusted { "adjusted" } else { "not adjusted" };
     let mut day = None;
     for row in &ranking.rows {
         let first = day.replace(row.day) != Some(row.day);
-        let mut cells = cells(ranking, row, first, [values, closes, volumes]);
-        if spans {
-            let spans = ranking.spans_split(row) == Some(true);
-            cells.push(if spans { mark.to_owned() } else { String::new() });
-        }
-        table.row(cells);
+        let [name, market, sector] = NAMES.map(|field| shown(row, field).unwrap_or("-"));
+        let texts = [name, if spans(row) { mark } else { "" }, market, sector];
+        let cells = cells(ranking, row, first, [values, closes, volumes], texts);
+        let cells = cells.into_iter().zip(columns).filter(|(_, (_, _, is_there))| *is_there);
+        table.row(cells.map(|(cell, _)| cell).collect());
     }
     let adjusted = if query.adjusted { ", earlier values adjusted for splits" } else { "" };
     writeln!(out, "by {} ({}{adjusted})", query.sort_by, query.order)?;
     table.write(width, out)
 }
 
-fn cells(ranking: &Ranking, row: &RankRow, first: bool, digits: [usize; 3]) -> Vec<String> {
+fn name<'a>(
+    ranking: &Ranking,
+    listed: &'a ListedInfo,
+    row: &RankRow,
+    field: ListedField,
+) -> Option<&'a str> {
+    let (code, day) = (&ranking.codes[row.code as usize], ranking.days[row.day as usize]);
+    let english = || listed.text(code, day, ListedField::NameEn);
+    let is_name = field == ListedField::Name;
+    listed.text(code, day, field).or_else(|| english().filter(|_| is_name))
+}
+
+fn cells(
+    ranking: &Ranking,
+    row: &RankRow,
+    first: bool,
+    digits: [usize; 3],
+    [name, split, market, sector]: [&str; 4],
+) -> [String; 10] {
     let [values, closes, volumes] = digits;
     let optional = |value: Option<f64>, digits| {
         value.map_or_else(|| "-".to_owned(), |value| number(value, digits))
     };
     let date = if first { ranking.days[row.day as usize].to_string() } else { String::new() };
-    vec![
+    [
         date,
         row.rank.to_string(),
         ranking.codes[row.code as usize].to_string(),
+        name.to_owned(),
         optional(row.sort_value, values),
         number(row.close, closes),
         optional(row.volume, volumes),
+        split.to_owned(),
+        market.to_owned(),
+        sector.to_owned(),
     ]
 }
 

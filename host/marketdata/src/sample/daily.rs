@@ -1,5 +1,5 @@
 //! Made-up daily prices of many issues, so that everything can be tried without a vendor. They have
-//! what makes real data hard: issues that come and go, days without a trade, suspensions and lost
+//! what makes real data hard: issues that come and go, splits, days without a trade, suspensions and lost
 //! rows, prices on a grid under daily limits (so values tie), stray zeros, a day on which the exchange
 //! stood still and one on which hardly any row arrived.
 
@@ -44,6 +44,9 @@ pub struct DailySampleRow<'a> {
     pub prices: [Option<f64>; 4],
     /// Shares traded on the day, in lots of 100; none where it is not known.
     pub volume: Option<f64>,
+    /// What prices of the days before are multiplied by to compare them: 0.5 on the day on which one share
+    /// became two, else 1.
+    pub adjustment_factor: f64,
 }
 
 /// Gives every row of a sample, by issue and date, until one is refused.
@@ -60,7 +63,8 @@ pub fn try_each_row<E>(
     for (place, code) in codes(sample.codes).iter().enumerate() {
         for row in Series::new(&market, place) {
             let date = days.get(row.day).copied().unwrap_or_default();
-            give(DailySampleRow { date, code, prices: row.prices, volume: row.volume })?;
+            let (prices, volume, adjustment_factor) = (row.prices, row.volume, row.factor);
+            give(DailySampleRow { date, code, prices, volume, adjustment_factor })?;
         }
     }
     Ok(())

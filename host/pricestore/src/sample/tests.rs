@@ -1,6 +1,7 @@
 //! The sample holds what it promises.
 
 use super::*;
+use crate::listed::IssueField;
 
 fn small() -> DailySample {
     DailySample { codes: 450, days: 300, seed: 3, ..DailySample::default() }
@@ -41,6 +42,54 @@ fn the_sample_has_everything_that_makes_real_data_hard() {
     let thin = "SELECT min(n) FROM (SELECT count(*) n FROM daily GROUP BY date)";
     assert!((1..20).contains(&count(&data, thin)));
     assert!(!std::path::Path::new(&data.mother()).with_extension("db.wal").exists());
+}
+
+#[test]
+fn every_row_has_a_name_and_the_future_is_not_known() {
+    let (_folder, data, _) = made();
+    let lists = crate::listed::read_file(&data.listed_info()).unwrap().unwrap();
+    let connection = Connection::open(data.mother()).unwrap();
+    let rows = "SELECT code, (date - DATE '1970-01-01')::INTEGER FROM daily";
+    let mut rows = connection.prepare(rows).unwrap();
+    let rows = rows.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get(1)?))).unwrap();
+    let mut names = std::collections::BTreeSet::new();
+    for row in rows {
+        let (code, date) = row.unwrap();
+        let date = JstDate::from_epoch_days(date).unwrap();
+        let info = lists.at(&code, date).unwrap_or_else(|| panic!("{code} on {date}"));
+        for field in IssueField::ALL {
+            assert!(info.text(field).is_some(), "{field:?} of {code} on {date}");
+        }
+        names.insert((info.text(IssueField::Name).unwrap().to_owned(), code));
+    }
+    assert!(names.len() > 450, "some have another name later");
+    let ends =
+        "SELECT (min(date) - DATE '1970-01-01')::INTEGER, (max(date) - DATE '1970-01-01')::INTEGER
+        FROM daily WHERE code = (SELECT DISTINCT code FROM daily ORDER BY 1 LIMIT 1 OFFSET ?)";
+    let days: Vec<JstDate> = lists.lists().keys().copied().collect();
+    assert_eq!(days.len(), 300);
+    let code = |place: u32| -> String {
+        let code = "SELECT DISTINCT code FROM daily ORDER BY 1 LIMIT 1 OFFSET ?";
+        connection.query_row(code, [place], |row| row.get(0)).unwrap()
+    };
+    for (place, is_gone, is_late) in [(1, true, false), (2, false, true), (3, false, false)] {
+        let end = |which: usize| -> JstDate {
+            let days: i32 = connection.query_row(ends, [place], |row| row.get(which)).unwrap();
+            JstDate::from_epoch_days(days).unwrap()
+        };
+        let code = code(place);
+        assert_eq!(lists.at(&code, days[299]).is_none(), is_gone, "{code}");
+        assert_eq!(lists.at(&code, days[0]).is_none(), is_late, "{code}");
+        assert!(lists.at(&code, end(0).pred_opt().unwrap()).is_none());
+        assert!(lists.at(&code, end(1)).is_some());
+    }
+    let counted = lists.lists()[&days[150]];
+    assert_eq!(
+        counted,
+        lists.issues().filter(|(code, _)| lists.at(code, days[150]).is_some()).count() as u64
+    );
+    assert!(count(&data, "SELECT count(*) FROM daily WHERE adjustment_factor = 0.5") > 5);
+    assert!(count(&data, "SELECT count(*) FROM daily WHERE adjustment_factor = 10") > 0);
 }
 
 #[test]

@@ -9,10 +9,12 @@ use std::time::Duration;
 
 use pricestore::{DataDir, DatasetStatus, grid};
 
+use super::listed::ListedFile;
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
 use crate::error::RankError;
 use crate::limits::SNAPSHOT_POLL_INTERVAL_MS;
+use crate::listed::ListedInfo;
 use crate::text::redacted;
 
 #[derive(Debug)]
@@ -25,6 +27,7 @@ struct Shared {
     refused: Mutex<Option<(Published, String)>>,
     /// What the update job has told last, or why that cannot be read.
     dataset: RwLock<Result<Option<DatasetStatus>, String>>,
+    listed: ListedFile,
 }
 
 /// Which snapshot is published: its number, and what it holds. A data folder that was made anew may
@@ -57,6 +60,7 @@ impl SnapshotFollower {
             None => return Err(no_data()),
         };
         let shared = Arc::new(Shared {
+            listed: ListedFile::new(&data),
             data,
             options: options.clone(),
             current: RwLock::new(current),
@@ -64,6 +68,10 @@ impl SnapshotFollower {
             dataset: RwLock::new(Ok(None)),
         });
         shared.read_dataset();
+        if options.follow {
+            // So that the first answer with names does not wait for them.
+            shared.listed.renew();
+        }
         let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {
             let shared = Arc::clone(&shared);
@@ -85,6 +93,11 @@ impl SnapshotFollower {
     pub(super) fn dataset(&self) -> Option<DatasetStatus> {
         let dataset = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
         dataset.clone().unwrap_or_default()
+    }
+
+    /// What is known of the issues.
+    pub(super) fn listed(&self) -> Arc<ListedInfo> {
+        self.shared.listed.info()
     }
 
     /// Why a newer snapshot is not used.
@@ -113,6 +126,8 @@ impl Shared {
     fn follow(&self, stopped: &Receiver<()>) {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            // Lists are published before the prices of their date.
+            self.listed.renew();
             self.poll();
             self.read_dataset();
         }

@@ -9,6 +9,7 @@ use super::RankEngine;
 use super::follow::no_data;
 use super::snapshot::{Snapshot, SnapshotInfo};
 use crate::error::RankError;
+use crate::listed::ListedInfo;
 use crate::query::{CancelToken, RankQuery, Ranking};
 
 /// An engine that stays with the snapshot that was current when this was made.
@@ -18,6 +19,7 @@ pub struct PinnedEngine {
     snapshot: Option<Arc<Snapshot>>,
     info: SnapshotInfo,
     dataset: Option<DatasetStatus>,
+    listed: Arc<ListedInfo>,
 }
 
 impl PinnedEngine {
@@ -27,8 +29,8 @@ impl PinnedEngine {
         let snapshot = engine.follower.current();
         let info = snapshot.as_ref().map(|snapshot| snapshot.info.clone()).unwrap_or_default();
         let info = SnapshotInfo { refused: engine.follower.refused(), ..info };
-        let dataset = engine.dataset();
-        Self { engine, snapshot, info, dataset }
+        let (dataset, listed) = (engine.dataset(), engine.listed());
+        Self { engine, snapshot, info, dataset, listed }
     }
 
     /// Ranks on this snapshot.
@@ -44,6 +46,12 @@ impl PinnedEngine {
     #[must_use]
     pub fn dataset(&self) -> Option<DatasetStatus> {
         self.dataset.clone()
+    }
+
+    /// What was known of the issues when this began.
+    #[must_use]
+    pub fn listed(&self) -> Arc<ListedInfo> {
+        Arc::clone(&self.listed)
     }
 
     /// What this snapshot holds.

@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use pricestore::DatasetStatus;
 
-use crate::{CancelToken, PinnedEngine, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo};
+use crate::{
+    CancelToken, ListedInfo, PinnedEngine, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo,
+};
 
 /// What the service needs of an engine.
 ///
@@ -25,6 +27,11 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// What is known of the issues; nothing where there are no lists.
+    fn listed(&self) -> Arc<ListedInfo> {
+        Arc::default()
+    }
+
     /// The same, on the present snapshot only, for all of one request.
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend>;
 }
@@ -40,6 +47,10 @@ impl Backend for RankEngine {
 
     fn dataset(&self) -> Option<DatasetStatus> {
         Self::dataset(self)
+    }
+
+    fn listed(&self) -> Arc<ListedInfo> {
+        Self::listed(self)
     }
 
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
@@ -58,6 +69,10 @@ impl Backend for PinnedEngine {
 
     fn dataset(&self) -> Option<DatasetStatus> {
         Self::dataset(self)
+    }
+
+    fn listed(&self) -> Arc<ListedInfo> {
+        Self::listed(self)
     }
 
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {

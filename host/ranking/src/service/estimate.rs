@@ -7,8 +7,9 @@ use async_graphql::parser::types::{Field, OperationDefinition};
 use async_graphql::{Name, Positioned, Value, Variables};
 use domain::JstDate;
 
-use super::limits::{LIBRARY_ROW_BYTES, LIBRARY_ROWS, ServiceLimits};
+use super::limits::{LIBRARY_ROW_BYTES, LIBRARY_ROWS, LIBRARY_TEXT_BYTES, ServiceLimits};
 use crate::limits::LIMIT_DEFAULT;
+use crate::listed::LISTED_FIELDS;
 use crate::rows::ItemField;
 use crate::{RankRow, SnapshotInfo};
 
@@ -30,8 +31,10 @@ enum Argument {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct RankingUse {
     arguments: Vec<(Name, Argument)>,
-    /// Bytes that a row of it takes at most as JSON.
+    /// Bytes that a row of it takes at most as JSON, without names, markets and sectors.
     row_bytes: u64,
+    /// How often a row has each of these.
+    listed: [u64; LISTED_FIELDS],
 }
 
 impl RankingUse {
@@ -52,11 +55,19 @@ impl RankingUse {
             };
             (name.node.clone(), argument)
         });
-        let bytes = selected.map(|field| {
-            let value = ItemField::named(&field.node.name.node).map_or(0, ItemField::bytes_max);
-            field.node.response_key().node.len() as u64 + KEY_BYTES + value
-        });
-        Self { arguments: arguments.collect(), row_bytes: ROW_BYTES + bytes.sum::<u64>() }
+        let (mut row_bytes, mut listed) = (ROW_BYTES, [0; LISTED_FIELDS]);
+        for field in selected {
+            let value = match ItemField::named(&field.node.name.node) {
+                Some(ItemField::Listed(text)) => {
+                    listed[text as usize] += 1;
+                    0
+                }
+                Some(other) => other.bytes_max(),
+                None => 0,
+            };
+            row_bytes += field.node.response_key().node.len() as u64 + KEY_BYTES + value;
+        }
+        Self { arguments: arguments.collect(), row_bytes, listed }
     }
 }
 
@@ -93,22 +104,27 @@ impl<'a> VariableValues<'a> {
     }
 }
 
-/// Bytes that the answer to these uses takes at most, while it is made and until it is sent.
+/// Bytes that the answer to these uses takes at most, while it is made and until it is sent. `longest` are
+/// the bytes of the longest name, market and sector.
 pub(super) fn bytes(
     uses: &[RankingUse],
     merges: bool,
     values: &VariableValues<'_>,
     snapshot: &SnapshotInfo,
+    longest: [u64; LISTED_FIELDS],
     limits: &ServiceLimits,
 ) -> u64 {
     let one = |ranking: &RankingUse| {
         let rows = rows(ranking, values, snapshot, limits);
         // The engine holds each row twice for a moment; afterwards it is held beside its text.
         let row = size_of::<RankRow>() as u64;
+        let texts = ranking.listed.iter().zip(longest).map(|(times, bytes)| times * bytes);
+        let texts: u64 = texts.sum();
         let text = if merges {
-            rows.min(LIBRARY_ROWS as u64).saturating_mul(LIBRARY_ROW_BYTES)
+            let texts = texts + ranking.listed.iter().sum::<u64>() * LIBRARY_TEXT_BYTES;
+            rows.min(LIBRARY_ROWS as u64).saturating_mul(LIBRARY_ROW_BYTES + texts)
         } else {
-            rows.saturating_mul(ranking.row_bytes)
+            rows.saturating_mul(ranking.row_bytes + texts)
         };
         rows.saturating_mul(row).saturating_add(text.max(rows.saturating_mul(row)))
     };
@@ -148,6 +164,9 @@ mod tests {
     use super::super::analysis::analyze;
     use super::*;
 
+    /// Bytes of the longest name, English name, market and sector.
+    const LONGEST: [u64; LISTED_FIELDS] = [100, 200, 30, 4];
+
     fn estimated(text: &str, variables: serde_json::Value) -> u64 {
         let document = parse_query(text).unwrap();
         let limits = ServiceLimits::default();
@@ -158,7 +177,8 @@ mod tests {
         let (first, last) = ("2024-01-04".parse().unwrap(), "2024-03-29".parse().unwrap());
         let snapshot =
             SnapshotInfo { number: 1, days: 58, codes: 1_000, first, last, refused: None };
-        bytes(&analysis.uses, analysis.merges, &values, &snapshot, &limits) - ENVELOPE_BYTES
+        bytes(&analysis.uses, analysis.merges, &values, &snapshot, LONGEST, &limits)
+            - ENVELOPE_BYTES
     }
 
     #[test]
@@ -192,5 +212,25 @@ mod tests {
              fragment F on DailyRankingItem {{ rank }}"
         );
         assert_eq!(estimated(&two, none), 2 * 58 * 20 * 2 * row);
+    }
+
+    #[test]
+    fn names_count_as_long_as_the_longest() {
+        let row = size_of::<RankRow>() as u64;
+        let none = serde_json::json!({});
+        let day = "fromDate: \"2024-02-01\", toDate: \"2024-02-01\", limit: 10";
+        let asked = |fields: &str| {
+            estimated(&format!("{{ stockRankingRange({day}) {{ {fields} }} }}"), none.clone())
+        };
+        let text = |keys: u64, values: u64| 10 * (row + (ROW_BYTES + keys + values).max(row));
+        assert_eq!(asked("name"), text(4 + KEY_BYTES, 100));
+        assert_eq!(asked("name other: name"), text(4 + 5 + 2 * KEY_BYTES, 200));
+        let all = text(4 + 6 + 6 + 8 + 4 * KEY_BYTES, 334);
+        assert_eq!(asked("name nameEn market sector33"), all);
+        let pieces = format!(
+            "{{ stockRankingRange({day}) {{ rank }} stockRankingRange({day}) {{ nameEn }} }}"
+        );
+        let library = 20 * (row + LIBRARY_ROW_BYTES) + 10 * (200 + LIBRARY_TEXT_BYTES);
+        assert_eq!(estimated(&pieces, none.clone()), library);
     }
 }

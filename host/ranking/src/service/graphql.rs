@@ -215,6 +215,7 @@ impl Endpoint {
             analysis.merges,
             &VariableValues::new(&variables, operations.into_iter()),
             &data.0.snapshot(),
+            data.0.listed().longest(),
             &self.context.limits,
         );
         let mut request = Request::new(sent.query.clone()).variables(variables);

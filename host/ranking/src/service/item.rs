@@ -2,17 +2,20 @@
 //! library field by field.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use async_graphql::parser::types::Field;
 use async_graphql::registry::Registry;
 use async_graphql::{
-    ContextSelectionSet, OutputType, Positioned, ServerResult, SimpleObject, Value,
+    ComplexObject, ContextSelectionSet, OutputType, Positioned, ServerResult, SimpleObject, Value,
 };
+use domain::JstDate;
 
-use crate::{RankRow, Ranking};
+use crate::{ListedField, ListedInfo, RankRow, Ranking};
 
 /// One issue in the ranking of one day.
 #[derive(Debug, Clone, SimpleObject)]
+#[graphql(complex)]
 pub(super) struct DailyRankingItem {
     /// Trading day, YYYY-MM-DD.
     pub(super) date: String,
@@ -34,6 +37,41 @@ pub(super) struct DailyRankingItem {
     /// prices from before and after the split, unless `adjusted` was asked for. Null where the data does
     /// not tell of splits.
     pub(super) spans_split: Option<bool>,
+    #[graphql(skip)]
+    day: JstDate,
+    #[graphql(skip)]
+    listed: Arc<ListedInfo>,
+}
+
+/// What was known of the issue on the day; looked up where it is asked for.
+#[ComplexObject]
+impl DailyRankingItem {
+    /// Name in Japanese, by the last list of issues of the day or before; null where that list does not
+    /// have the issue, and on days before the first list. Later lists never count.
+    async fn name(&self) -> Option<&str> {
+        self.text(ListedField::Name)
+    }
+
+    /// Name in English, by the same list.
+    async fn name_en(&self) -> Option<&str> {
+        self.text(ListedField::NameEn)
+    }
+
+    /// Market by the same list, in Japanese.
+    async fn market(&self) -> Option<&str> {
+        self.text(ListedField::Market)
+    }
+
+    /// Sector of 33 by the same list, in Japanese.
+    async fn sector33(&self) -> Option<&str> {
+        self.text(ListedField::Sector33)
+    }
+}
+
+impl DailyRankingItem {
+    fn text(&self, field: ListedField) -> Option<&str> {
+        self.listed.text(&self.code, self.day, field)
+    }
 }
 
 /// The value of stockRankingRange; to the schema it is a list of DailyRankingItem.
@@ -70,7 +108,7 @@ impl OutputType for RankedRows {
 }
 
 /// The rows for the library.
-pub(super) fn items(ranking: &Ranking) -> Vec<DailyRankingItem> {
+pub(super) fn items(ranking: &Ranking, listed: &Arc<ListedInfo>) -> Vec<DailyRankingItem> {
     let item = |row: &RankRow| DailyRankingItem {
         date: ranking.days[row.day as usize].to_string(),
         code: ranking.codes[row.code as usize].to_string(),
@@ -80,6 +118,8 @@ pub(super) fn items(ranking: &Ranking) -> Vec<DailyRankingItem> {
         volume: row.volume,
         rank: row.rank.cast_signed(),
         spans_split: ranking.spans_split(row),
+        day: ranking.days[row.day as usize],
+        listed: Arc::clone(listed),
     };
     ranking.rows.iter().map(item).collect()
 }

@@ -94,6 +94,8 @@ pub(super) const INTROSPECTION_LISTS: usize = 4;
 pub(super) const LIBRARY_ROWS: usize = 50_000;
 /// Bytes of a row that the library resolves.
 pub(super) const LIBRARY_ROW_BYTES: u64 = 1_500;
+/// The same of each name, market or sector of it, beside its text.
+pub(super) const LIBRARY_TEXT_BYTES: u64 = 200;
 /// Characters of one error message. The library's own messages repeat what the client sent.
 pub(super) const MESSAGE_CHARACTERS: usize = 400;
 /// Errors of one answer.

@@ -198,8 +198,10 @@ impl QueryContext {
         }
         self.metrics.rows.inc_by(found as u64);
         Ok(match selection {
-            Some(selection) => RankedOutput::Written(rows::json(&ranking, &selection)),
-            None => RankedOutput::Library(items(&ranking)),
+            Some(selection) => {
+                RankedOutput::Written(rows::json(&ranking, &data.listed(), &selection))
+            }
+            None => RankedOutput::Library(items(&ranking, &data.listed())),
         })
     }
 }

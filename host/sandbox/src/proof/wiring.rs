@@ -173,10 +173,7 @@ impl<'a> Wiring<'a> {
                 arguments: args.iter().map(|one| (one.name, one.kind, one.index)).collect(),
             },
             ComponentInstance::FromExports(exports) => ComponentPart::Bundle(
-                exports
-                    .iter()
-                    .map(|one| (full_name(&one.name), one.kind, one.index))
-                    .collect(),
+                exports.iter().map(|one| (full_name(&one.name), one.kind, one.index)).collect(),
             ),
         });
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::Days;
+use chrono::{Datelike, Days};
 use domain::JstDate;
 
 use super::plan::{last_weekdays, weekdays};
@@ -28,6 +28,15 @@ struct Left {
     hopeless: BTreeSet<JstDate>,
 }
 
+/// The days of a run whose list of issues is asked for: all, or of a long run the first of each month and
+/// the last.
+fn list_days(wanted: &[JstDate]) -> BTreeSet<JstDate> {
+    let is_daily = wanted.len() <= MASTER_DAYS_MAX;
+    let month = |date: &JstDate| (date.year(), date.month());
+    let firsts = wanted.chunk_by(|one, next| !is_daily && month(one) == month(next));
+    firsts.filter_map(<[JstDate]>::first).chain(wanted.last()).copied().collect()
+}
+
 impl Job<'_> {
     /// Fetches everything that is wanted.
     pub(super) fn fetch(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
@@ -36,10 +45,7 @@ impl Job<'_> {
         for date in &wanted {
             self.day(*date);
         }
-        let is_daily = wanted.len() <= MASTER_DAYS_MAX;
-        let is_end =
-            |date: &&JstDate| Some(*date) == wanted.first() || Some(*date) == wanted.last();
-        self.list_days = wanted.iter().filter(|date| is_daily || is_end(date)).copied().collect();
+        self.list_days = list_days(&wanted);
         let mut left = self.fetch_days(slots, &wanted)?;
         if !self.cancel.is_cancelled() {
             let open = self.days_without_trading(slots, &left.empty);
@@ -262,5 +268,27 @@ impl Job<'_> {
         } else {
             self.options.codes.iter().copied().collect()
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_asked_for_each_day_or_each_month() {
+        let last = "2026-01-09".parse().unwrap();
+        let of = |count: usize| {
+            let days = last_weekdays(last, u32::try_from(count).unwrap());
+            (list_days(&days), days)
+        };
+        let (lists, days) = of(MASTER_DAYS_MAX);
+        assert!(lists.iter().eq(&days));
+        let (lists, _) = of(MASTER_DAYS_MAX + 1);
+        let lists: Vec<String> = lists.iter().map(ToString::to_string).collect();
+        let expected = ["2025-10-17", "2025-11-03", "2025-12-01", "2026-01-01", "2026-01-09"];
+        assert_eq!(lists, expected);
+        assert_eq!(of(1_000).0.len(), 48);
+        assert!(list_days(&[]).is_empty());
     }
 }

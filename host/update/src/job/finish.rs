@@ -10,6 +10,8 @@ impl Job<'_> {
     /// Publishes what changed, unless the user wants the run to end.
     pub(super) fn finish(&mut self) -> Result<(), UpdateError> {
         self.settle()?;
+        // Prices are published also where the lists cannot be.
+        let lists = self.publish_lists();
         let is_due = self.is_publication_due();
         if is_due && !self.cancel.is_cancelled() {
             match self.publish_and_split() {
@@ -22,7 +24,8 @@ impl Job<'_> {
             self.save_state()?;
         }
         self.report.ending = self.ending(is_due);
-        self.tell_readers()
+        self.tell_readers()?;
+        lists
     }
 
     /// Whether readers have something else than the store.

@@ -35,6 +35,9 @@ impl Job<'_> {
         rows: &[DailyRow],
     ) -> bool {
         if self.state.complete.contains(&date) {
+            if let Some(slots) = slots.filter(|_| self.options.refetch) {
+                self.ask_for_list(slots, date);
+            }
             return true;
         }
         let standard = self.standard(slots, date);

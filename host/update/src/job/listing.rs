@@ -83,16 +83,19 @@ impl Job<'_> {
         }
     }
 
-    fn ask_for_list(&mut self, slots: &mut Slots, date: JstDate) {
+    pub(super) fn ask_for_list(&mut self, slots: &mut Slots, date: JstDate) {
         let is_wanted = self.list_days.contains(&date) && !self.listed.contains_key(&date);
         if !is_wanted || self.cancel.is_cancelled() {
             return;
         }
         // Each is asked for once, whatever comes.
         self.list_days.remove(&date);
-        match slots.listed_codes(date) {
+        match slots.issue_list(date) {
             None | Some(Err(SourceError::NoSuchCall(_))) => self.list_days.clear(),
-            Some(Ok(Some(codes))) if !codes.is_empty() => _ = self.listed.insert(date, codes),
+            Some(Ok(Some(list))) if !list.is_empty() => {
+                self.keep_list(date, &list);
+                self.listed.insert(date, list.into_keys().collect());
+            }
             Some(Ok(_) | Err(SourceError::NotCovered { .. })) => {}
             Some(Err(error)) => {
                 self.list_days.clear();

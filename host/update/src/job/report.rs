@@ -108,8 +108,20 @@ pub struct Report {
     pub published: Option<PublishedReport>,
     /// What became of the per-issue databases.
     pub split: Option<SplitReport>,
+    /// What became of the lists of issues.
+    pub listed: ListedReport,
     /// What is worth knowing besides.
     pub notes: Vec<String>,
+}
+
+/// What became of the lists of issues, which say names and markets.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct ListedReport {
+    /// Lists that the vendor gave.
+    pub lists: u64,
+    /// Whether they were published.
+    pub published: bool,
 }
 
 /// The JSON schema of a report, as it is printed and stored.

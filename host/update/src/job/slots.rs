@@ -1,14 +1,12 @@
 //! The sources of a run: which can be asked, and which have shown to be of no use.
 
-use std::collections::BTreeSet;
-
 use domain::JstDate;
 use marketdata::calendar_file::CalendarRows;
 
 use super::report::{Reason, Report, SourceState};
 use crate::limits::FAILURES_IN_A_ROW_MAX;
 use crate::row::{IssueCode, SourceKind};
-use crate::source::{Answer, DailySource, Reach, SourceError};
+use crate::source::{Answer, DailySource, IssueList, Reach, SourceError};
 
 /// A source of a run.
 pub enum SourceSlot {
@@ -123,11 +121,11 @@ impl Slots {
 
     /// The issues that were listed on a date, from the source that has whole days. Such a question
     /// counts neither for nor against the source.
-    pub(super) fn listed_codes(
+    pub(super) fn issue_list(
         &mut self,
         on: JstDate,
-    ) -> Option<Result<Option<BTreeSet<IssueCode>>, SourceError>> {
-        Some(self.lister()?.listed_codes(on))
+    ) -> Option<Result<Option<IssueList>, SourceError>> {
+        Some(self.lister()?.issue_list(on))
     }
 
     /// The exchange's calendar, from the source that has whole days, as above.

@@ -3,8 +3,6 @@
 
 mod listings;
 
-use std::collections::BTreeSet;
-
 use domain::JstDate;
 use http_client::{
     HeaderMap, HeaderName, HttpClient, HttpError, Network, RequestPolicy, Url, secret_header,
@@ -17,7 +15,7 @@ use serde_json::Value;
 
 use super::check::{Asked, compact, date, decimal, money, price, shares};
 use super::error::malformed;
-use super::{Answer, DailySource, OddRow, SourceError, slowed};
+use super::{Answer, DailySource, IssueList, OddRow, SourceError, slowed};
 use crate::cache::{Cached, DayCache};
 use crate::limits::{ANSWER_ROWS_MAX, ODD_ROW_BYTES_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX};
 use crate::row::{DailyRow, IssueCode, SourceKind};
@@ -236,9 +234,8 @@ impl DailySource for VendorSource {
             .map_err(|error| format!("cannot remove {}: {error}", cache.path(date).display()))
     }
 
-    fn listed_codes(&mut self, on: JstDate) -> Result<Option<BTreeSet<IssueCode>>, SourceError> {
-        let master = self.listed_issues(on).map_err(uncovered)?;
-        Ok(master.map(|master| master.issues.iter().map(|issue| issue.code.into()).collect()))
+    fn issue_list(&mut self, on: JstDate) -> Result<Option<IssueList>, SourceError> {
+        self.list_of(on).map_err(uncovered)
     }
 
     fn exchange_calendar(

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use domain::JstDate;
 use pricestore::PublishError;
+use pricestore::listed::ListedError;
 
 use crate::row::IssueCode;
 
@@ -101,6 +102,20 @@ pub enum StoreError {
         count: usize,
         /// The first of their codes.
         codes: String,
+    },
+    /// A database of listed issues lies where the job writes its own, and has more than that.
+    #[error(
+        "{} was not written by this job and holds something that it does not have; it was left as it is, \
+         so names and markets are not published. Move it away", .0.display()
+    )]
+    ForeignLists(PathBuf),
+    /// The lists of issues could not be read or written.
+    #[error("cannot {doing} the lists of issues")]
+    Listed {
+        /// What was being done.
+        doing: &'static str,
+        /// What is wrong.
+        source: ListedError,
     },
     /// A file could not be read, written or renamed.
     #[error("cannot {doing} {}", path.display())]

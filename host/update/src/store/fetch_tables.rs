@@ -75,7 +75,7 @@ pub(super) fn prepare(
 }
 
 /// Whether the job's own database has a table.
-fn has_table(connection: &Connection, name: &str) -> duckdb::Result<bool> {
+pub(super) fn has_table(connection: &Connection, name: &str) -> duckdb::Result<bool> {
     let exists = "SELECT count(*) > 0 FROM duckdb_tables()
         WHERE database_name = 'work' AND table_name = ?";
     connection.query_row(exists, [name], |row| row.get(0))

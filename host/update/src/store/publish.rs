@@ -101,7 +101,7 @@ fn note(connection: &Connection, generation: u64, path: &Path) -> Result<(), Sto
 
 /// What tells the published file from one that somebody else has put there: its size and when it
 /// was written.
-fn identity(path: &Path) -> Result<String, StoreError> {
+pub(super) fn identity(path: &Path) -> Result<String, StoreError> {
     let metadata = fs::metadata(path).map_err(StoreError::io("look at", path))?;
     let written = metadata.modified().map_err(StoreError::io("look at", path))?;
     let written = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();

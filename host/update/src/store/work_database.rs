@@ -6,6 +6,7 @@ use std::fs;
 
 use domain::JstDate;
 use duckdb::Connection;
+use pricestore::listed::ListedHistory;
 use pricestore::sql::column;
 use pricestore::{DataDir, Published, SourceRows};
 
@@ -15,7 +16,7 @@ use super::lock::JobLock;
 use super::opening::{self, Opening};
 use super::paths::StorePaths;
 use super::split::Removals;
-use super::{apply, calendar, fetch_tables, publish, split};
+use super::{apply, calendar, fetch_tables, listed, publish, split};
 use crate::fetch_state::FetchState;
 use crate::price_store::{Applied, Known, OpenDays, PriceStore, Split, StoreProgress};
 use crate::row::{DailyRow, IssueCode};
@@ -26,7 +27,7 @@ pub struct WorkDatabase {
     connection: Connection,
     paths: StorePaths,
     opening: Opening,
-    /// Why what an earlier version had fetched is not known, until it is told.
+    /// Why what an earlier version had fetched, or another job had published, is not used, until it is told.
     note: Option<String>,
     removals: Removals,
     _lock: JobLock,
@@ -60,7 +61,11 @@ impl WorkDatabase {
         tracing::debug!(folder = %data.path().display(), "the data directory is taken");
         tracing::info!(%opening, "the data directory is open");
         calendar::prepare(&connection)?;
-        let note = fetch_tables::prepare(&connection, &paths.old_state())?;
+        let notes = [
+            fetch_tables::prepare(&connection, &paths.old_state())?,
+            listed::prepare(&connection, &paths)?,
+        ];
+        let note = notes.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
         Ok(Self { connection, paths, opening, note, removals: Removals::Few, _lock: lock })
     }
 
@@ -148,6 +153,18 @@ impl PriceStore for WorkDatabase {
 
     fn store_open_days(&mut self, days: &OpenDays) -> Result<(), StoreError> {
         calendar::write(&self.connection, days).map_err(StoreError::database("store the calendar"))
+    }
+
+    fn listed(&mut self) -> Result<ListedHistory, StoreError> {
+        listed::load(&self.connection)
+    }
+
+    fn store_listed(&mut self, lists: &ListedHistory) -> Result<(), StoreError> {
+        listed::store(&self.connection, lists)
+    }
+
+    fn publish_listed(&mut self) -> Result<bool, StoreError> {
+        listed::publish(&self.connection, &self.paths)
     }
 
     fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError> {

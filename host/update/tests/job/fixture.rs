@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use domain::{JstDate, Money, Price, TsNanos};
 use http_client::{CancellationToken, HttpError};
+use pricestore::listed::ListedHistory;
 use pricestore::{DataDir, Published, SourceRows};
 use update::source::{Answer, DailySource, SourceError};
 use update::store::StoreError;
@@ -56,6 +57,8 @@ pub(crate) struct MemoryStore {
     pub(crate) state: Option<FetchState>,
     /// The exchange's calendar.
     pub(crate) open_days: OpenDays,
+    /// The lists of issues.
+    pub(crate) lists: ListedHistory,
     /// The next publication fails.
     pub(crate) cannot_publish: bool,
 }
@@ -109,6 +112,19 @@ impl PriceStore for MemoryStore {
     fn store_open_days(&mut self, days: &OpenDays) -> Result<(), StoreError> {
         self.open_days.clone_from(days);
         Ok(())
+    }
+
+    fn listed(&mut self) -> Result<ListedHistory, StoreError> {
+        Ok(self.lists.clone())
+    }
+
+    fn store_listed(&mut self, lists: &ListedHistory) -> Result<(), StoreError> {
+        self.lists.clone_from(lists);
+        Ok(())
+    }
+
+    fn publish_listed(&mut self) -> Result<bool, StoreError> {
+        Ok(false)
     }
 
     fn sources(&mut self) -> Result<Vec<SourceRows>, StoreError> {

@@ -39,6 +39,19 @@ impl Market {
     fn days(&self) -> usize {
         self.returns.len()
     }
+
+    /// Whether there is room for what happens halfway.
+    fn is_long(&self) -> bool {
+        self.days() >= 20
+    }
+
+    /// The split of an issue; one in ten of them is a reverse one.
+    fn split(&self, place: usize) -> Option<Split> {
+        let splits = self.is_long() && place % 40 == 3;
+        let factor = if place % 400 == 43 { 10.0 } else { 0.5 };
+        let percent = 50 + place / 40 % 30;
+        splits.then(|| Split { day: self.days() * percent / 100, factor })
+    }
 }
 
 /// One row.
@@ -48,6 +61,16 @@ pub(super) struct Row {
     /// Open, high, low and close in yen.
     pub(super) prices: [Option<f64>; 4],
     pub(super) volume: Option<f64>,
+    /// The adjustment factor of the day.
+    pub(super) factor: f64,
+}
+
+/// A split or its reverse.
+#[derive(Debug, Clone, Copy)]
+struct Split {
+    /// The first day on which it may be; it is on the first one with a trade.
+    day: usize,
+    factor: f64,
 }
 
 /// The rows of one issue, day by day.
@@ -58,6 +81,7 @@ pub(super) struct Series<'a> {
     day: usize,
     life: Range<usize>,
     suspended: Vec<Range<usize>>,
+    split: Option<Split>,
     /// Whether it has a row on the day on which hardly any arrived.
     is_on_thin_day: bool,
     /// Whether it has a row on every day, so that every day has one.
@@ -71,7 +95,8 @@ pub(super) struct Series<'a> {
 
 impl<'a> Series<'a> {
     /// The issue at this place of the sample. One in 400 is the twin of the one before it, so that
-    /// values tie on every day.
+    /// values tie on every day. One in 40 splits. The first ones are there for who looks for them: one that
+    /// is always there, one that is delisted, one that is listed, and one that splits, each halfway.
     pub(super) fn new(market: &'a Market, place: usize) -> Self {
         let stream = if place % 400 == 399 { place - 1 } else { place };
         let mut random = Random::new(&[market.seed, 1, stream as u64]);
@@ -87,13 +112,21 @@ impl<'a> Series<'a> {
                 start..start + 3 + random.place(58)
             })
             .collect();
+        let life = match place {
+            0 => 0..days,
+            1 if market.is_long() => 0..days * 45 / 100,
+            2 if market.is_long() => days * 55 / 100..days,
+            3 if market.is_long() => 0..days,
+            _ => first..end,
+        };
         let is_quiet = random.chance(0.07);
         let size = random.unit();
         Self {
             market,
             day: 0,
-            life: if is_complete { 0..days } else { first..end },
-            suspended: if is_complete { Vec::new() } else { suspended },
+            life,
+            suspended: if place < 4 { Vec::new() } else { suspended },
+            split: market.split(place),
             is_on_thin_day: place.is_multiple_of(market.codes.div_ceil(THIN_ROWS)),
             is_complete,
             table: if random.chance(0.12) { TickTable::Topix500 } else { TickTable::Normal },
@@ -116,6 +149,18 @@ impl<'a> Series<'a> {
             return false;
         }
         self.life.contains(&day) && !lost && !self.suspended.iter().any(|gap| gap.contains(&day))
+    }
+
+    /// What the day is split by.
+    fn split_on(&mut self, day: usize) -> f64 {
+        let Some(Split { factor, .. }) = self.split.take_if(|split| split.day <= day) else {
+            return 1.0;
+        };
+        let split = Price::from_units((self.close.units() as f64 * factor) as i64);
+        let tick = self.table.tick_at(split).units().max(1);
+        self.close = Price::from_units((split.units() / tick).max(1) * tick);
+        self.volume /= factor;
+        factor
     }
 
     fn trade(&mut self) -> ([Option<f64>; 4], Option<f64>) {
@@ -163,6 +208,7 @@ impl Iterator for Series<'_> {
             let has_row = self.has_row();
             let is_silent = self.random.chance(self.no_trade) || self.day == self.market.outage;
             let is_unknown = self.random.chance(0.25) && self.day != self.market.outage;
+            let factor = if has_row && !is_silent { self.split_on(self.day) } else { 1.0 };
             let (prices, volume) = if is_silent {
                 ([None; 4], if is_unknown { None } else { Some(0.0) })
             } else {
@@ -170,7 +216,7 @@ impl Iterator for Series<'_> {
             };
             self.day += 1;
             if has_row {
-                return Some(Row { day: self.day - 1, prices, volume });
+                return Some(Row { day: self.day - 1, prices, volume, factor });
             }
         }
         None

@@ -1,13 +1,14 @@
 //! What the vendor lists besides prices: the issues of a date, and the exchange's calendar.
 
-use domain::JstDate;
+use domain::{JstDate, VendorCode};
 use marketdata::calendar_file::CalendarRows;
 use marketdata::{ListedIssue, Master};
+use pricestore::listed::{IssueField, IssueInfo, TextFault};
 use serde::Deserialize;
 
 use super::super::check::{compact, date};
 use super::super::error::malformed;
-use super::{SourceError, VendorSource};
+use super::{IssueList, SourceError, VendorSource};
 
 /// An issue as the vendor writes it. Keys that are not named here are of no use to us.
 #[derive(Debug, Deserialize)]
@@ -22,6 +23,50 @@ struct IssueText {
     scale: String,
     #[serde(rename = "Mkt")]
     market: String,
+    #[serde(flatten)]
+    more: IssueWords,
+}
+
+/// What else it says of an issue; only names and rankings need it.
+#[derive(Debug, Deserialize)]
+struct IssueWords {
+    #[serde(rename = "CoNameEn")]
+    name_en: Option<String>,
+    #[serde(rename = "MktNm")]
+    market: Option<String>,
+    #[serde(rename = "S33")]
+    sector33_code: Option<String>,
+    #[serde(rename = "S33Nm")]
+    sector33: Option<String>,
+    #[serde(rename = "S17")]
+    sector17_code: Option<String>,
+    #[serde(rename = "S17Nm")]
+    sector17: Option<String>,
+}
+
+impl IssueText {
+    /// What is kept of it, and what is not fit to be shown, with the reason.
+    fn info(&self) -> (IssueInfo, Option<(IssueField, TextFault)>) {
+        let IssueWords { name_en, market, sector33_code, sector33, sector17_code, sector17 } =
+            &self.more;
+        let words = [
+            (IssueField::Name, Some(&self.name)),
+            (IssueField::NameEn, name_en.as_ref()),
+            (IssueField::MarketCode, Some(&self.market)),
+            (IssueField::Market, market.as_ref()),
+            (IssueField::Sector33Code, sector33_code.as_ref()),
+            (IssueField::Sector33, sector33.as_ref()),
+            (IssueField::Sector17Code, sector17_code.as_ref()),
+            (IssueField::Sector17, sector17.as_ref()),
+            (IssueField::Size, Some(&self.scale)),
+        ];
+        let (mut info, mut odd) = (IssueInfo::default(), None);
+        for (field, text) in words {
+            let set = info.set(field, text.map(String::as_str).unwrap_or_default());
+            odd = odd.or(set.err().map(|fault| (field, fault)));
+        }
+        (info, odd)
+    }
 }
 
 /// A date of the calendar as the vendor writes it.
@@ -39,24 +84,52 @@ impl VendorSource {
     /// # Errors
     /// Why there is no answer that can be used.
     pub fn listed_issues(&mut self, on: JstDate) -> Result<Option<Master>, SourceError> {
+        let issues = self.issue_texts(on)?.into_iter().map(|(code, text)| {
+            let IssueText { name, scale, market, .. } = text;
+            ListedIssue { code, name, scale, market }
+        });
+        let issues: Vec<ListedIssue> = issues.collect();
+        Ok((!issues.is_empty()).then_some(Master { date: on, issues }))
+    }
+
+    /// The same as the update job keeps it. A text that is not fit to be shown costs itself only, and is
+    /// told.
+    pub(super) fn list_of(&mut self, on: JstDate) -> Result<Option<IssueList>, SourceError> {
+        let (mut list, mut odd) = (IssueList::new(), Vec::new());
+        for (code, text) in self.issue_texts(on)? {
+            let (info, fault) = text.info();
+            odd.extend(fault.map(|(field, fault)| (code, field, fault)));
+            list.insert(code.into(), info);
+        }
+        if let Some((code, field, fault)) = odd.first() {
+            let (count, field) = (odd.len(), field.column());
+            self.note(format!(
+                "the list of issues of {on}: {count} issues have a text that is left out; the first is \
+                 the {field} of {code}: {fault}"
+            ));
+        }
+        Ok((!list.is_empty()).then_some(list))
+    }
+
+    /// The issues as the vendor writes them, by code.
+    fn issue_texts(&mut self, on: JstDate) -> Result<Vec<(VendorCode, IssueText)>, SourceError> {
         let texts: Vec<IssueText> = self.pages("equities/master", &[("date", compact(on))])?;
         let mut issues = Vec::with_capacity(texts.len());
         for (row, text) in texts.into_iter().enumerate() {
             let wrong = |what: String| malformed(&self.client, format!("issue {row}, {what}"));
-            let code = domain::VendorCode::new(&text.code)
-                .map_err(|error| wrong(format!("Code: {error}")))?;
+            let code =
+                VendorCode::new(&text.code).map_err(|error| wrong(format!("Code: {error}")))?;
             if date(&text.date) != Some(on) {
                 return Err(wrong(format!("Date: not {on}")));
             }
-            let IssueText { name, scale, market, .. } = text;
-            issues.push(ListedIssue { code, name, scale, market });
+            issues.push((code, text));
         }
-        issues.sort_by_key(|issue| issue.code);
-        if let Some(pair) = issues.windows(2).find(|pair| pair[0].code == pair[1].code) {
-            let what = format!("the issue {} comes twice", pair[0].code);
+        issues.sort_by_key(|(code, _)| *code);
+        if let Some(pair) = issues.windows(2).find(|pair| pair[0].0 == pair[1].0) {
+            let what = format!("the issue {} comes twice", pair[0].0);
             return Err(SourceError::Malformed(what));
         }
-        Ok((!issues.is_empty()).then_some(Master { date: on, issues }))
+        Ok(issues)
     }
 
     /// The exchange's calendar from one date to another, both included, as far as the vendor has it.
