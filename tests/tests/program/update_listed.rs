@@ -8,7 +8,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use domain::clock::sleep;
+use domain::clock::{Stopwatch, sleep};
 use domain::{JstDate, Random};
 use pricestore::DataDir;
 use pricestore::limits::LISTED_TEXT_BYTES_MAX;
@@ -296,8 +296,6 @@ fn a_file_of_others_is_left_alone() {
 
 /// Jobs that are killed.
 const KILLS: u64 = 12;
-/// A job lives at most so long before it is killed; most of one takes about half of it.
-const LIFE_MS_MAX: u64 = 900;
 
 /// The state of each list that is published: all issues of one are of the same state.
 fn states(lists: &ListedHistory) -> BTreeMap<JstDate, u64> {
@@ -324,6 +322,10 @@ fn a_killed_publication_is_gone_on_with() {
     let run = "--as-of 2025-12-17 --days 3 --refetch";
     put(1);
     assert_eq!(fixture.update(run).0, 0);
+    // A job that is killed lives at most as long as a whole one on this machine.
+    let watch = Stopwatch::start();
+    assert_eq!(fixture.update(run).0, 0);
+    let life_us = u64::try_from(watch.elapsed().as_micros()).unwrap();
     let seed = 20_251_217;
     let mut random = Random::new(&[seed]);
     let mut before = states(&fixture.published().unwrap());
@@ -331,7 +333,7 @@ fn a_killed_publication_is_gone_on_with() {
         put(state);
         let mut command = fixture.command(run);
         let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-        sleep(Duration::from_millis(random.below(LIFE_MS_MAX)));
+        sleep(Duration::from_micros(random.below(life_us)));
         child.kill().unwrap();
         child.wait().unwrap();
         // Whole, and never older than what was there.
