@@ -202,6 +202,13 @@ impl Browser {
         }
     }
 
+    /// Makes it a browser of somebody who reads these languages, the first one best: `ja,en`.
+    pub fn speak(&mut self, languages: &str) {
+        let agent = self.value("navigator.userAgent");
+        let wanted = json!({ "userAgent": agent, "acceptLanguage": languages });
+        self.call("Emulation.setUserAgentOverride", wanted);
+    }
+
     /// Opens a file.
     pub fn open_file(&mut self, path: &Path) {
         self.open(&file_address(path));
@@ -305,6 +312,7 @@ impl Browser {
             "ArrowUp" => (38, ""),
             "ArrowRight" => (39, ""),
             "ArrowDown" => (40, ""),
+            "End" => (35, ""),
             _ => panic!("the key {key} is not known here"),
         };
         let kind = if typed.is_empty() { "rawKeyDown" } else { "keyDown" };
@@ -342,7 +350,7 @@ impl Browser {
     /// # Panics
     /// When something does; the elements that stick out are named.
     pub fn expect_fits_a_phone(&mut self, name: &str) {
-        const PHONE: u32 = 375;
+        const PHONE: u32 = 360;
         self.size(PHONE, 812);
         self.picture(&format!("{name}-phone"));
         let out = self.value(

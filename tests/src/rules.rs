@@ -3,6 +3,7 @@
 pub mod documents;
 pub mod manifests;
 pub mod sources;
+pub mod texts;
 pub mod wit;
 
 use std::fmt;

@@ -6,7 +6,7 @@
 use std::sync::LazyLock;
 
 use tests::files::{self, File};
-use tests::rules::{Violation, complaint, documents, manifests, sources, wit};
+use tests::rules::{Violation, complaint, documents, manifests, sources, texts, wit};
 use tests::workspace_root;
 
 static FILES: LazyLock<Vec<File>> = LazyLock::new(|| {
@@ -129,6 +129,17 @@ fn the_japanese_readme_is_in_step() {
     let found = documents::translation_is_in_step(named("README.md"), named("README.ja.md"));
     let why = "a command that works in one language and not in the other helps nobody";
     hold("README.ja.md has the commands, headings and flags of README.md", why, &found);
+}
+
+#[test]
+fn the_pages_speak_both_languages() {
+    for folder in texts::FOLDERS {
+        let table = format!("{folder}/texts.json");
+        assert!(FILES.iter().any(|file| file.path == table), "{table} is missing");
+    }
+    let found = texts::pages_speak_both_languages(&FILES);
+    let why = "a text that is in no table stays in one language, and nobody sees it";
+    hold("each page has one table of texts, whole and used, and no text beside it", why, &found);
 }
 
 #[test]

@@ -8,6 +8,7 @@ mod listed;
 mod options;
 mod pinned;
 mod pool;
+mod prices;
 mod snapshot;
 
 #[cfg(test)]
@@ -39,6 +40,7 @@ pub use explain::Explanation;
 pub(crate) use follow::no_data;
 pub use options::{EngineOptions, Verification};
 pub use pinned::PinnedEngine;
+pub use prices::{DailyPrice, PriceQuery};
 pub use snapshot::SnapshotInfo;
 
 /// Ranks from the newest snapshot of a data directory. Share it between threads by reference; all
@@ -83,6 +85,20 @@ impl RankEngine {
     /// Returns what is wrong with the query, or why it did not end.
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
         self.rank_on(self.current()?, query, cancel)
+    }
+
+    /// The daily prices of one issue, of at most [`crate::limits::PRICE_DAYS_MAX`] business days.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RankError::Codes`] for a code that the data does not have, [`RankError::Range`] for a
+    /// period that is too long, and what is wrong with the snapshot.
+    pub fn prices(
+        &self,
+        query: &PriceQuery,
+        cancel: &CancelToken,
+    ) -> Result<Vec<DailyPrice>, RankError> {
+        prices::read(&*self.current()?, query, cancel)
     }
 
     /// The snapshot for the next query.

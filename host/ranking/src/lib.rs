@@ -20,7 +20,8 @@ mod text;
 
 pub(crate) use engine::no_data;
 pub use engine::{
-    EngineOptions, Explanation, PinnedEngine, RankEngine, SnapshotInfo, Verification,
+    DailyPrice, EngineOptions, Explanation, PinnedEngine, PriceQuery, RankEngine, SnapshotInfo,
+    Verification,
 };
 pub use error::RankError;
 pub use formula::{FORMULA_DEFAULT, Formula, FormulaError};

@@ -17,6 +17,8 @@ pub const LIMIT_MAX: u32 = 500;
 pub const LIMIT_DEFAULT: u32 = 20;
 /// Years between the first and the last day of a query.
 pub const RANGE_YEARS_MAX: u32 = 30;
+/// Business days of one issue's prices in one answer (more than ten years).
+pub const PRICE_DAYS_MAX: usize = 2_600;
 /// Codes that a query may name.
 pub const CODES_MAX: usize = 20_000;
 

@@ -11,10 +11,12 @@ use crate::manifest::SweepManifest;
 use crate::plan::{Phase, Plan};
 use crate::score::Statistic;
 use crate::verify::Verdict;
-use results::report::escape;
+use results::report::{escape, texts};
 
 /// The page around the data. Between pairs of `@@` stands the name of the part that goes there.
 const TEMPLATE: &str = include_str!("assets/sweep.html");
+/// Its texts in both languages.
+const TEXTS: &str = include_str!("assets/texts.json");
 /// Runs that a page holds at most: the best of each kind; the table beside it holds all.
 const ROWS_MAX: usize = 50_000;
 /// Different error texts that a page holds at most, and characters of each.
@@ -45,12 +47,15 @@ fn render_up_to(
     let part = |name: &str| match name {
         "report.css" => results::report::STYLE,
         "sweep.css" => include_str!("assets/sweep.css"),
+        "texts.json" => TEXTS,
+        "language.js" => texts::LANGUAGE_SCRIPT,
         "sweep.js" => include_str!("assets/sweep.js"),
         "heat.js" => include_str!("assets/heat.js"),
         _ => "",
     };
     let mut page = String::with_capacity(data.len() + (64 << 10));
-    for (index, piece) in TEMPLATE.split("@@").enumerate() {
+    let template = texts::filled(TEMPLATE, TEXTS);
+    for (index, piece) in template.split("@@").enumerate() {
         page.push_str(match (index % 2, piece) {
             (0, text) => text,
             (_, "data") => &data,
@@ -84,17 +89,12 @@ fn data(plan: &Plan, results: &Results, manifest: &SweepManifest, rows: &[usize]
     let statistics: Vec<Value> = Statistic::ALL
         .into_iter()
         .map(|one| {
-            let (label, kind) = shown_as(one);
-            json!({
-                "name": one.name(), "label": label, "kind": kind, "higher": one.higher_is_better(),
-            })
+            json!({ "name": one.name(), "kind": kind_of(one), "higher": one.higher_is_better() })
         })
         .collect();
     let luck: Vec<Value> = DEFINITIONS
         .into_iter()
-        .map(|(name, title, unit, text)| {
-            json!({ "name": name, "title": title, "unit": unit, "text": text })
-        })
+        .map(|(name, _, unit, _)| json!({ "name": name, "unit": unit }))
         .collect();
     json!({
         "manifest": manifest,
@@ -108,18 +108,13 @@ fn data(plan: &Plan, results: &Results, manifest: &SweepManifest, rows: &[usize]
     })
 }
 
-/// A statistic's name for people, and how its numbers are written.
-const fn shown_as(statistic: Statistic) -> (&'static str, &'static str) {
+/// How a statistic's numbers are written.
+const fn kind_of(statistic: Statistic) -> &'static str {
     match statistic {
-        Statistic::Sharpe => ("Sharpe ratio", "ratio"),
-        Statistic::Return => ("Return", "percent"),
-        Statistic::EquityEnd => ("Equity at end", "yen"),
-        Statistic::MaxDrawdown => ("Max drawdown", "percent"),
-        Statistic::WinRate => ("Win rate", "percent"),
-        Statistic::RoundTrips => ("Round trips", "count"),
-        Statistic::Fills => ("Fills", "count"),
-        Statistic::Turnover => ("Turnover", "yen"),
-        Statistic::Commission => ("Commission", "yen"),
+        Statistic::Sharpe => "ratio",
+        Statistic::Return | Statistic::MaxDrawdown | Statistic::WinRate => "percent",
+        Statistic::EquityEnd | Statistic::Turnover | Statistic::Commission => "yen",
+        Statistic::RoundTrips | Statistic::Fills => "count",
     }
 }
 
@@ -233,6 +228,25 @@ mod tests {
         let (_, data) = page(3);
         assert_eq!(data["runs"]["row"], json!([17, 18, 19]));
         assert_eq!(data["manifest"]["runs_done"], 20);
+    }
+
+    #[test]
+    fn the_table_has_every_number_as_it_is_documented() {
+        let texts: Value = serde_json::from_str(TEXTS).unwrap();
+        for (name, title, _, text) in DEFINITIONS {
+            assert_eq!(texts[format!("luck.{name}")]["en"], title);
+            assert_eq!(texts[format!("luckText.{name}")]["en"], text);
+        }
+        for statistic in Statistic::ALL {
+            for family in ["statistic", "inside"] {
+                assert!(
+                    texts[format!("{family}.{}", statistic.name())].is_object(),
+                    "{statistic:?}"
+                );
+            }
+        }
+        // A table cannot end its element.
+        assert!(!TEXTS.contains('<'));
     }
 
     #[test]

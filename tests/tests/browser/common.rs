@@ -57,3 +57,55 @@ pub(crate) fn plain(shown: &str) -> String {
 pub(crate) fn digits(value: &Value) -> String {
     value.as_str().map_or_else(|| value.to_string(), str::to_owned)
 }
+
+/// Every text that the page shows or reads aloud is Japanese, or a word of the data: what is in code, in
+/// English by its mark, or a name like `7203.TSE`.
+pub(crate) fn expect_japanese(browser: &mut Browser, name: &str) {
+    let found = browser.value(
+        "(() => { const texts = []; \
+         const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT); \
+         while (walk.nextNode()) { const { parentElement: at, data } = walk.currentNode; \
+           if (at.closest('script, style, noscript, code, pre, [lang=en], .data, [hidden]')) continue; \
+           if (at.checkVisibility()) texts.push(data); } \
+         for (const one of document.querySelectorAll('[aria-label], [title], [placeholder]')) \
+           if (!one.closest('[hidden], .module, #examples')) \
+             texts.push(one.getAttribute('aria-label'), one.title, one.placeholder); \
+         return texts.filter(Boolean); })()",
+    );
+    let texts: Vec<&str> = found.as_array().unwrap().iter().filter_map(Value::as_str).collect();
+    assert!(texts.len() > 20, "{name}: {} texts", texts.len());
+    let is_japanese = |text: &str| text.chars().any(|letter| letter > '\u{3000}');
+    // Two words of small letters, one after the other, are English.
+    let is_english = |text: &str| {
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let is_word =
+            |word: &str| word.len() > 2 && word.chars().all(|one| one.is_ascii_lowercase());
+        words.windows(2).any(|pair| is_word(pair[0]) && is_word(pair[1]))
+            || (words.len() == 1 && WORDS.contains(&words[0]))
+    };
+    let english: Vec<_> =
+        texts.iter().filter(|text| is_english(text) && !is_japanese(text)).collect();
+    assert!(english.is_empty(), "{name}: {english:?}");
+    let japanese = texts.iter().filter(|text| is_japanese(text)).count();
+    assert!(japanese > 20, "{name}: only {japanese} texts are Japanese");
+}
+
+/// English words that stood alone on these pages.
+const WORDS: [&str; 16] = [
+    "Orders",
+    "Fills",
+    "Profit",
+    "Return",
+    "Price",
+    "Volume",
+    "Close",
+    "Code",
+    "Value",
+    "Run",
+    "Runs",
+    "Time",
+    "Shares",
+    "Side",
+    "Statistics",
+    "Equity",
+];

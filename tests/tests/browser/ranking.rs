@@ -7,7 +7,7 @@ use serde_json::Value;
 use tests::browser::Browser;
 use tests::user_folder::UserFolder;
 
-use crate::common::{HOSTILE, browser, digits, expect_unharmed, plain};
+use crate::common::{HOSTILE, browser, expect_japanese, expect_unharmed, plain};
 
 /// The service; ends with the test.
 struct Serving {
@@ -35,9 +35,34 @@ impl Drop for Serving {
 
 /// The rows of the day that is shown: code and value.
 fn shown(browser: &mut Browser) -> (String, Vec<(String, String)>) {
-    let rows = browser.rows("table").into_iter().map(|row| (row[1].clone(), row[2].clone()));
-    let rows = rows.collect();
-    (browser.text("#date"), rows)
+    let found = browser.value(
+        "[...document.querySelectorAll('#rows tr')].map((row) => [row.dataset.code, \
+         row.querySelector('.value').firstChild.textContent])",
+    );
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    let rows = found.as_array().unwrap().iter().map(|row| (text(&row[0]), text(&row[1]))).collect();
+    (text(&browser.value("document.querySelector('#date').dataset.date")), rows)
+}
+
+/// The ranking of a day, as the program prints it.
+fn ranked(user: &UserFolder, date: &str, formula: &str) -> Vec<(String, f64)> {
+    let asked = format!("rank --data-dir data --from {date} --to {date} --limit 20 --format json");
+    let output = user.command(&asked).args(["--sort-by", formula]).output().unwrap();
+    let rows: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let row = |row: &Value| {
+        (row["code"].as_str().unwrap().to_owned(), row["sortValue"].as_f64().unwrap())
+    };
+    rows.iter().map(row).collect()
+}
+
+/// Holds rows of the page against those of the program: the same, as far as the page writes digits.
+fn expect_the_same(rows: &[(String, String)], wanted: &[(String, f64)]) {
+    assert_eq!(rows.len(), wanted.len());
+    for ((code, value), (wanted_code, number)) in rows.iter().zip(wanted) {
+        assert_eq!(code, wanted_code);
+        let shown: f64 = plain(value).parse().unwrap();
+        assert!((shown - number).abs() <= 0.05 + number.abs() * 1e-4, "{value}, {number}");
+    }
 }
 
 /// Types a formula in the place of the one that is there.
@@ -54,25 +79,25 @@ fn the_ranking_page_ranks_as_the_program_does() {
     user.good("data sample --daily --codes 40 --days 60 --seed 7 --data-dir data");
     let serving = Serving::start(&user);
     browser.open(&serving.address);
-    browser.wait_for("document.querySelector('#dataset').textContent.includes('issues')");
-    assert!(browser.text("#dataset").starts_with("40 issues, 60 business days"));
-    // A formula, and Enter.
+    // Of itself: the usual formula on the last day.
+    browser.wait_for("document.querySelectorAll('#rows tr').length === 20");
+    let about = browser.text("#dataset");
+    assert!(about.starts_with("40 issues, 60 business days"), "{about}");
+    let (first, last) = (&about[about.len() - 24..about.len() - 14], &about[about.len() - 10..]);
+    let (date, rows) = shown(&mut browser);
+    assert_eq!(date, last);
+    expect_the_same(&rows, &ranked(&user, last, "(Close - Close[-1]) / Close[-1] * 100"));
+    let sorted = "document.querySelector('#valuehead').getAttribute('aria-sort')";
+    assert_eq!(browser.value(sorted), "descending");
+    // A formula over all days, and Enter.
+    browser.value(&format!("document.querySelector('#from').value = '{first}'"));
     formula(&mut browser, "Volume");
     browser.wait_for("document.querySelector('#check').className === 'good'");
     browser.press("Enter");
-    browser.wait_for("document.querySelectorAll('#rows tr').length === 20");
+    browser.wait_for("document.querySelector('#caption').textContent.includes('of 60, by Volume')");
     browser.picture("ranking");
     let (date, rows) = shown(&mut browser);
-    let asked = format!("rank --data-dir data --from {date} --to {date} --limit 20 --format json");
-    let mut command = user.command(&asked);
-    let output = command.args(["--sort-by", "Volume"]).output().unwrap();
-    let wanted: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
-    assert_eq!(rows.len(), wanted.len());
-    for ((code, value), row) in rows.iter().zip(&wanted) {
-        assert_eq!(*code, row["code"].as_str().unwrap());
-        let number: f64 = plain(value).parse().unwrap();
-        assert_eq!(number, row["sortValue"].as_f64().unwrap(), "{}", digits(&row["sortValue"]));
-    }
+    expect_the_same(&rows, &ranked(&user, &date, "Volume"));
     assert!(
         browser.value("document.querySelectorAll('#rows svg rect').length").as_u64() > Some(20)
     );
@@ -89,6 +114,7 @@ fn the_ranking_page_ranks_as_the_program_does() {
     );
     browser.click("#run");
     browser.wait_for("document.querySelector('#caption').textContent.includes('smallest')");
+    assert_eq!(browser.value(sorted), "ascending");
     browser.expect_fits_a_phone("ranking");
     browser.expect_quiet(&serving.address);
 }
@@ -112,5 +138,203 @@ fn hostile_formulas_are_texts_on_the_ranking_page() {
     browser.wait_for("document.querySelector('#status').className === 'bad'");
     assert_eq!(browser.value("document.querySelector('#formula').value"), HOSTILE);
     expect_unharmed(&mut browser);
+    browser.expect_quiet(&serving.address);
+}
+
+#[test]
+fn the_chart_of_an_issue_is_opened_and_left_by_keys() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::empty();
+    user.good("data sample --daily --codes 5 --days 120 --seed 7 --data-dir data");
+    let serving = Serving::start(&user);
+    browser.open(&serving.address);
+    browser.wait_for("document.querySelectorAll('#rows tr').length === 5");
+    let (date, rows) = shown(&mut browser);
+    browser.focus("#rows tr:first-child button");
+    browser.press("Enter");
+    browser.wait_for("document.querySelectorAll('#chart-host canvas').length === 2");
+    assert_eq!(browser.value("document.querySelector('#chart').open"), true);
+    assert!(browser.text("#chart-title").starts_with(&rows[0].0));
+    for place in [1, 2] {
+        let canvas = format!("#chart-host .uplot:nth-of-type({place}) canvas");
+        let colours = browser.colours_of_canvas(&canvas);
+        assert!(colours > 5, "chart {place}: {colours} colours");
+    }
+    browser.picture("ranking-chart");
+    // The last day is told, and the arrow keys go back day by day.
+    let readout = browser.text("#chart-readout");
+    let close = ranked(&user, &date, "Close").into_iter().find(|row| row.0 == rows[0].0).unwrap().1;
+    let close = format!("Close {}", shown_number(&mut browser, close));
+    assert!(readout.starts_with(&date) && readout.contains(&close), "{readout}, {close}");
+    browser.focus("#chart-host");
+    browser.press("ArrowLeft");
+    assert!(browser.text("#chart-readout") < readout);
+    browser.press("End");
+    assert_eq!(browser.text("#chart-readout"), readout);
+    // Another period, then Escape: the focus is where it was.
+    browser.value(
+        "(() => { const pick = document.querySelector('#chart-span'); pick.value = '3'; \
+         pick.dispatchEvent(new Event('change')); })()",
+    );
+    browser.wait_for("/ (6|5|7)\\d days/.test(document.querySelector('#chart-about').textContent)");
+    browser.size(360, 740);
+    browser.picture("ranking-chart-phone");
+    let sticks_out = "document.documentElement.scrollWidth > 360 || \
+                      document.querySelector('#chart').getBoundingClientRect().right > 360";
+    assert_eq!(browser.value(sticks_out), false);
+    browser.size(1_280, 900);
+    browser.press("Escape");
+    assert_eq!(browser.value("document.querySelector('#chart').open"), false);
+    assert_eq!(browser.value("document.activeElement.textContent"), rows[0].0);
+    // By a click, and away by a click beside it.
+    browser.click("#rows tr:nth-child(2) button");
+    browser.wait_for("document.querySelectorAll('#chart-host canvas').length === 2");
+    assert!(browser.text("#chart-title").starts_with(&rows[1].0));
+    browser.click("#chart-close");
+    assert_eq!(browser.value("document.querySelector('#chart').open"), false);
+    browser.expect_quiet(&serving.address);
+}
+
+/// A number as the browser writes it.
+fn shown_number(browser: &mut Browser, number: f64) -> String {
+    let written = format!("({number}).toLocaleString('en-US', {{ maximumFractionDigits: 4 }})");
+    browser.value(&written).as_str().unwrap().to_owned()
+}
+
+#[test]
+fn wrong_input_is_told_at_its_place() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::empty();
+    user.good("data sample --daily --codes 3 --days 10 --seed 7 --data-dir data");
+    let serving = Serving::start(&user);
+    browser.open(&serving.address);
+    browser.wait_for("document.querySelectorAll('#rows tr').length === 3");
+    formula(&mut browser, "Close + Turnover");
+    browser.press("Enter");
+    browser.wait_for("document.querySelector('#status').className === 'bad'");
+    browser.wait_for("document.querySelector('#check').className === 'bad'");
+    let told = browser.text("#check");
+    assert!(told.contains("Close + Turnover\n        ▲"), "{told}");
+    assert!(
+        told.contains("Turnover") && browser.text("#status").contains("marked above"),
+        "{told}"
+    );
+    let formula_box = "[document.querySelector('#formula').getAttribute('aria-invalid'), \
+                       document.activeElement.id].join(' ')";
+    assert_eq!(browser.value(formula_box), "true formula");
+    // What was found before is still there.
+    assert_eq!(shown(&mut browser).1.len(), 3);
+    // A range without days says what to do; one that is too long is told by the service.
+    formula(&mut browser, "Close");
+    let set = |browser: &mut Browser, from: &str, to: &str| {
+        browser.value(&format!(
+            "(() => {{ document.querySelector('#from').value = '{from}'; \
+             document.querySelector('#to').value = '{to}'; }})()"
+        ));
+        browser.click("#run");
+    };
+    set(&mut browser, "1999-01-04", "1999-01-05");
+    browser.wait_for("document.querySelector('#rows').textContent.includes('Choose dates')");
+    set(&mut browser, "1900-01-04", "2024-01-05");
+    browser.wait_for("document.querySelector('#status').className === 'bad'");
+    assert!(browser.text("#status").contains("more than 30 years; ask for a shorter range"));
+    // Every field has a name, and what is told is read aloud.
+    let unnamed = "[...document.querySelectorAll('input, select, textarea, button')] \
+                   .filter((one) => !one.labels?.length && !one.getAttribute('aria-label') \
+                     && !one.textContent.trim()).map((one) => one.id)";
+    assert_eq!(browser.value(unnamed), serde_json::json!([]));
+    for live in ["#status", "#check", "#chart-readout"] {
+        let polite = format!("document.querySelector('{live}').getAttribute('aria-live')");
+        assert_eq!(browser.value(&polite), "polite", "{live}");
+    }
+    browser.expect_quiet(&serving.address);
+}
+
+#[test]
+fn an_older_answer_never_takes_the_place_of_a_newer_one() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::empty();
+    user.good("data sample --daily --codes 3 --days 10 --seed 7 --data-dir data");
+    let serving = Serving::start(&user);
+    browser.open(&serving.address);
+    browser.wait_for("document.querySelectorAll('#rows tr').length === 3");
+    // Answers to `Open` are held back, and come even though nobody waits for them any more.
+    browser.value(
+        "(() => { const real = fetch; window.came = 0; \
+         window.fetch = async (url, options) => { \
+           const late = options.body.includes('stockRanking') && options.body.includes('\"Open\"'); \
+           const answer = await real(url, late ? { ...options, signal: undefined } : options); \
+           if (late) { await new Promise((go) => { window.release = go; }); window.came += 1; } \
+           return answer; }; })()",
+    );
+    formula(&mut browser, "Open");
+    browser.press("Enter");
+    browser
+        .wait_for("window.release && document.querySelector('#status').textContent === 'ranking…'");
+    assert_eq!(browser.value("document.querySelector('#stop').hidden"), false);
+    formula(&mut browser, "High");
+    browser.press("Enter");
+    browser.wait_for("document.querySelector('#caption').textContent.includes('by High')");
+    let newer = (shown(&mut browser), browser.text("#status"));
+    browser.value("window.release()");
+    browser.wait_for("window.came === 1");
+    browser.value("new Promise((go) => setTimeout(go, 0))");
+    assert_eq!((shown(&mut browser), browser.text("#status")), newer);
+    assert!(browser.text("#caption").contains("by High"));
+    // One that is stopped says so, and leaves what was there.
+    browser.value("window.release = null");
+    formula(&mut browser, "Open");
+    browser.press("Enter");
+    browser.wait_for("window.release");
+    browser.press("Escape");
+    browser.value("window.release()");
+    browser.wait_for("document.querySelector('#stop').hidden");
+    assert!(browser.text("#caption").contains("by High"));
+    browser.expect_quiet(&serving.address);
+}
+
+#[test]
+fn a_service_without_data_says_what_to_do_and_ranks_when_there_is_some() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::empty();
+    let serving = Serving::start(&user);
+    browser.open(&serving.address);
+    browser.wait_for("document.querySelector('#status').textContent.includes('kumiki update')");
+    user.good("data sample --daily --codes 4 --days 10 --seed 7 --data-dir data");
+    browser.wait_for("document.querySelectorAll('#rows tr').length === 4");
+}
+
+#[test]
+fn the_ranking_page_speaks_japanese_where_people_do() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::empty();
+    user.good("data sample --daily --codes 40 --days 60 --seed 7 --data-dir data");
+    let serving = Serving::start(&user);
+    browser.speak("ja,en");
+    browser.open(&serving.address);
+    browser.wait_for("document.querySelectorAll('#rows tr').length === 20");
+    assert_eq!(browser.value("document.documentElement.lang"), "ja");
+    assert_eq!(browser.text("h1"), "銘柄ランキング");
+    assert!(browser.texts("thead th").contains(&"終値".to_owned()));
+    let (date, rows) = shown(&mut browser);
+    assert_eq!(browser.text("#date"), date.replace('-', "/"));
+    browser.picture("ranking-ja");
+    expect_japanese(&mut browser, "ranking");
+    browser.click("#rows tr:first-child button");
+    browser.wait_for("document.querySelectorAll('#chart-host canvas').length === 2");
+    assert!(browser.text("#chart-readout").contains("出来高"));
+    browser.picture("ranking-chart-ja");
+    expect_japanese(&mut browser, "chart");
+    browser.press("Escape");
+    browser.expect_fits_a_phone("ranking-ja");
+    // The switch, by a key; it is remembered, and what was asked is still there.
+    browser.focus("#language");
+    browser.press("Enter");
+    assert_eq!(browser.text("h1"), "Ranking");
+    assert_eq!(shown(&mut browser), (date, rows.clone()));
+    browser.open(&serving.address);
+    browser.wait_for("document.querySelectorAll('#rows tr').length === 20");
+    assert_eq!(browser.value("document.documentElement.lang"), "en");
+    assert_eq!(shown(&mut browser).1, rows);
     browser.expect_quiet(&serving.address);
 }

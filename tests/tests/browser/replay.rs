@@ -5,7 +5,7 @@ use tests::browser::{Browser, file_address};
 use tests::user_folder::UserFolder;
 
 use crate::common::{
-    HOSTILE, browser, digits, expect_unharmed, hostile_strategy, json, plain, run,
+    HOSTILE, browser, digits, expect_japanese, expect_unharmed, hostile_strategy, json, plain, run,
 };
 
 const RUN: &str =
@@ -179,4 +179,67 @@ fn runs_are_compared_as_the_program_says() {
     expect_unharmed(&mut browser);
     browser.expect_fits_a_phone("compare");
     browser.expect_quiet(&file_address(&page));
+}
+
+#[test]
+fn a_run_and_a_comparison_speak_japanese_and_stay_so() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::with_sample(3, 2_000);
+    user.good(&format!("{RUN} sma-cross --param fast=5 --param slow=20 --out one"));
+    user.good(&format!("{RUN} sma-cross --param fast=8 --param slow=20 --out two"));
+    user.good("replay compare one two --out compare.html");
+    browser.speak("fr,ja,en");
+    let page = user.path("one/report.html");
+    browser.open_file(&page);
+    assert_eq!(browser.value("document.documentElement.lang"), "ja");
+    browser.picture("report-ja");
+    let summary = json(&user, "one/summary.json");
+    assert_eq!(plain(&card(&mut browser, "損益")), digits(&summary["profit"]));
+    assert!(card(&mut browser, "最終資産").ends_with('円'));
+    assert_eq!(browser.text("#status"), "完了");
+    let sides = column(&mut browser, "#fills", "売買");
+    assert!(sides.len() > 20 && sides.iter().all(|side| side == "買" || side == "売"), "{sides:?}");
+    assert!(column(&mut browser, "#orders", "注文種別").iter().all(|kind| kind == "成行"));
+    assert!(browser.text("#rules dd").starts_with("注文は、"));
+    assert!(browser.text("#subtitle").contains('/'), "{}", browser.text("#subtitle"));
+    expect_japanese(&mut browser, "report");
+    browser.expect_fits_a_phone("report-ja");
+    // The switch draws everything anew, in English, with as many charts and rows; it is remembered by
+    // the other pages too.
+    let rows = browser.rows("#fills").len();
+    browser.click("#language");
+    assert_eq!(browser.value("document.documentElement.lang"), "en");
+    assert_eq!(plain(&card(&mut browser, "Profit")), digits(&summary["profit"]));
+    assert_eq!(
+        (browser.rows("#fills").len(), browser.text("#status")),
+        (rows, "completed".to_owned())
+    );
+    assert_eq!(browser.value("document.querySelectorAll('.uplot').length"), 3);
+    assert_eq!(browser.value("document.activeElement.id"), "language");
+    assert!(browser.colours_of_canvas("#price-chart canvas") > 5);
+    browser.expect_quiet(&file_address(&page));
+    browser.open_file(&user.path("compare.html"));
+    assert_eq!(browser.text("h1"), "Comparison");
+    browser.click("#language");
+    assert_eq!(browser.text("h1"), "リプレイ結果の比較");
+    assert!(browser.colours_of_canvas("#equity-chart canvas") > 5);
+    browser.picture("compare-ja");
+    expect_japanese(&mut browser, "compare");
+    browser.expect_fits_a_phone("compare-ja");
+    browser.open_file(&page);
+    assert_eq!(browser.text("#status"), "完了");
+}
+
+#[test]
+fn pages_can_be_read_without_scripts() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::with_sample(1, 500);
+    user.good(&format!("{RUN} sma-cross --out run"));
+    browser.call("Emulation.setScriptExecutionDisabled", serde_json::json!({ "value": true }));
+    browser.open_file(&user.path("run/report.html"));
+    browser.call("Emulation.setScriptExecutionDisabled", serde_json::json!({ "value": false }));
+    let said = browser.texts("noscript p");
+    assert!(said[0].contains("The CSV and JSON files beside it"), "{said:?}");
+    assert!(said[1].contains("CSV・JSON ファイル"), "{said:?}");
+    assert_eq!(browser.text("#orders-title"), "Orders");
 }

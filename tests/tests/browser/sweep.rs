@@ -3,7 +3,7 @@
 use tests::browser::{Browser, file_address};
 use tests::user_folder::UserFolder;
 
-use crate::common::{browser, expect_unharmed, hostile_strategy, plain, run};
+use crate::common::{browser, expect_japanese, expect_unharmed, hostile_strategy, plain, run};
 
 const SWEEP: &str = "replay sweep --data data --instrument 7203.TSE --quiet --verify 2";
 
@@ -95,5 +95,29 @@ fn hostile_texts_are_texts_on_the_page_of_a_sweep() {
     assert!(browser.texts("#top-table thead th").iter().any(|head| head.starts_with("<b>")));
     expect_unharmed(&mut browser);
     browser.expect_fits_a_phone("sweep-hostile");
+    browser.expect_quiet(&file_address(&page));
+}
+
+#[test]
+fn a_sweep_speaks_japanese() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::with_sample(2, 1_500);
+    let grid = "sma-cross --grid fast=5:15:5 --grid slow=20:40:10 --same-day-round-trips allow";
+    user.good(&format!("{SWEEP} {grid} --out sweep"));
+    let page = user.path("sweep/sweep.html");
+    browser.speak("ja");
+    browser.open_file(&page);
+    assert_eq!(browser.value("document.documentElement.lang"), "ja");
+    browser.picture("sweep-ja");
+    let (fills, _) = column(&mut browser, "約定数");
+    assert_eq!(fills.len(), 9);
+    browser.focus("#heat");
+    browser.press("ArrowRight");
+    assert!(browser.text("#heat-readout").contains("シャープレシオ"));
+    expect_japanese(&mut browser, "sweep");
+    browser.expect_fits_a_phone("sweep-ja");
+    browser.click("#language");
+    assert_eq!(column(&mut browser, "Fills").0, fills);
+    assert!(browser.colours_of_canvas("#heat canvas") > 5);
     browser.expect_quiet(&file_address(&page));
 }

@@ -8,6 +8,7 @@ mod determinism;
 mod golden_runs;
 mod hostile_guests;
 mod instrument_table;
+mod issue_prices;
 mod languages;
 mod markets;
 mod not_modelled;

@@ -7,6 +7,7 @@ use pricestore::DatasetStatus;
 
 use super::RankEngine;
 use super::follow::no_data;
+use super::prices::{self, DailyPrice, PriceQuery};
 use super::snapshot::{Snapshot, SnapshotInfo};
 use crate::error::RankError;
 use crate::listed::ListedInfo;
@@ -40,6 +41,18 @@ impl PinnedEngine {
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
         let snapshot = self.snapshot.clone().ok_or_else(no_data)?;
         self.engine.rank_on(snapshot, query, cancel)
+    }
+
+    /// The daily prices of one issue on this snapshot.
+    ///
+    /// # Errors
+    /// As [`RankEngine::prices`].
+    pub fn prices(
+        &self,
+        query: &PriceQuery,
+        cancel: &CancelToken,
+    ) -> Result<Vec<DailyPrice>, RankError> {
+        prices::read(self.snapshot.as_deref().ok_or_else(no_data)?, query, cancel)
     }
 
     /// How complete the data was when this began; none where that is not known.

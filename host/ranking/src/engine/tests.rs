@@ -381,3 +381,41 @@ fn nothing_published_is_said_without_paths() {
     fs::write(data.current_file(), "x".repeat(1_000)).unwrap();
     assert_eq!(RankEngine::open(folder.path(), options()).unwrap_err().code(), "INTERNAL");
 }
+
+#[test]
+fn the_prices_of_an_issue_are_those_of_the_grid() {
+    let (_folder, _, engine) = open(options());
+    let asked = |code: &str, from: &str, to: &str| {
+        let (from, to) = (from.parse().unwrap(), to.parse().unwrap());
+        engine.prices(&PriceQuery { code: code.to_owned(), from, to }, &CancelToken::new())
+    };
+    let prices = asked("1303", "2024-01-02", "2024-01-03").unwrap();
+    let day = |day: u32, value: f64| DailyPrice {
+        date: JstDate::from_ymd_opt(2024, 1, day).unwrap(),
+        open: Some(value),
+        high: Some(value),
+        low: Some(value),
+        close: Some(value),
+        volume: Some(0.0),
+    };
+    assert_eq!(prices, [day(2, 113.0), day(3, 123.0)]);
+    // What is not stored is missing, and so is a day without a row.
+    assert_eq!(asked("1307", "2024-01-02", "2024-01-02").unwrap()[0].volume, None);
+    assert_eq!(asked("1304", "2024-01-01", "2024-12-31").unwrap().len(), DAYS - DAYS.div_ceil(5));
+    assert_eq!(asked("1303", "2024-01-03", "2024-01-02").unwrap(), []);
+    let error = asked("9999", "2024-01-01", "2024-01-02").unwrap_err();
+    assert_eq!(error.code(), "CODES_INVALID");
+    assert!(error.to_string().contains("code `9999` is not in the data"), "{error}");
+    let cancelled = CancelToken::new();
+    cancelled.cancel();
+    let query = PriceQuery {
+        code: "1303".to_owned(),
+        from: "2024-01-01".parse().unwrap(),
+        to: "2024-12-31".parse().unwrap(),
+    };
+    assert!(matches!(engine.prices(&query, &cancelled), Err(RankError::Cancelled)));
+    assert!(matches!(
+        PinnedEngine::new(std::sync::Arc::new(engine)).prices(&query, &CancelToken::new()),
+        Ok(prices) if prices.len() == DAYS
+    ));
+}

@@ -13,6 +13,8 @@ use super::limits::{INTROSPECTION_LISTS, ServiceLimits, TEXT_NESTING};
 
 /// The name of the ranking field.
 pub(super) const RANKING_FIELD: &str = "stockRankingRange";
+/// The name of the field of one issue's prices.
+pub(super) const PRICES_FIELD: &str = "dailyPrices";
 /// Fields of the root that describe the schema.
 const INTROSPECTION_FIELDS: [&str; 2] = ["__schema", "__type"];
 /// Fields of the introspection whose values are lists of things that have lists themselves.
@@ -36,6 +38,8 @@ pub(super) struct RequestAnalysis {
     pub(super) introspection: Vec<Name>,
     /// Uses of the ranking field.
     pub(super) uses: Vec<RankingUse>,
+    /// Uses of the field of one issue's prices.
+    pub(super) prices: usize,
     /// A ranking is asked for in pieces under one key; their fields have to be merged.
     pub(super) merges: bool,
 }
@@ -113,13 +117,13 @@ pub(super) fn analyze(
     for operation in operations(document, operation_name) {
         walk.root(&operation.selection_set.node, 1, &mut seen)?;
     }
-    let rankings = walk.analysis.uses.len();
-    if rankings > limits.aliases {
+    let (rankings, prices) = (walk.analysis.uses.len(), walk.analysis.prices);
+    if rankings + prices > limits.aliases {
         return Err(Failure::new(
             "ALIASES_EXCEEDED",
             format!(
-                "the query uses {RANKING_FIELD} {rankings} times; at most {} in one request, send \
-                 the rest in another",
+                "the query uses {RANKING_FIELD} {rankings} times and {PRICES_FIELD} {prices} times; \
+                 together at most {} in one request, send the rest in another",
                 limits.aliases
             ),
         ));
@@ -205,6 +209,7 @@ impl<'a> Walk<'a> {
             self.analysis.uses.push(RankingUse::new(&field.node, selected.into_iter()));
             self.analysis.merges |= merges;
         }
+        self.analysis.prices += usize::from(field.node.name.node == PRICES_FIELD);
         Ok(())
     }
 
@@ -317,6 +322,15 @@ mod tests {
         };
         assert_eq!(uses(4), Ok(4));
         assert_eq!(uses(5), Err("ALIASES_EXCEEDED"));
+        // One issue's prices count like a ranking.
+        let mixed = |prices: usize| {
+            let fields: String =
+                (0..prices).map(|index| format!("p{index}: dailyPrices {{ date }} ")).collect();
+            let found = look(&format!("{{ r: stockRankingRange {{ date }} {fields} }}"))?;
+            Ok((found.uses.len(), found.prices))
+        };
+        assert_eq!(mixed(3), Ok((1, 3)));
+        assert_eq!(mixed(4), Err("ALIASES_EXCEEDED"));
     }
 
     #[test]

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use pricestore::DatasetStatus;
 
 use crate::{
-    CancelToken, ListedInfo, PinnedEngine, RankEngine, RankError, RankQuery, Ranking, SnapshotInfo,
+    CancelToken, DailyPrice, ListedInfo, PinnedEngine, PriceQuery, RankEngine, RankError,
+    RankQuery, Ranking, SnapshotInfo, no_data,
 };
 
 /// What the service needs of an engine.
@@ -18,6 +19,14 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// As [`RankEngine::rank`].
     fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError>;
+
+    /// The daily prices of one issue; an engine without them has no data.
+    ///
+    /// # Errors
+    /// As [`RankEngine::prices`].
+    fn prices(&self, _: &PriceQuery, _: &CancelToken) -> Result<Vec<DailyPrice>, RankError> {
+        Err(no_data())
+    }
 
     /// What the present snapshot holds.
     fn snapshot(&self) -> SnapshotInfo;
@@ -41,6 +50,14 @@ impl Backend for RankEngine {
         Self::rank(self, query, cancel)
     }
 
+    fn prices(
+        &self,
+        query: &PriceQuery,
+        cancel: &CancelToken,
+    ) -> Result<Vec<DailyPrice>, RankError> {
+        Self::prices(self, query, cancel)
+    }
+
     fn snapshot(&self) -> SnapshotInfo {
         Self::snapshot(self)
     }
@@ -61,6 +78,14 @@ impl Backend for RankEngine {
 impl Backend for PinnedEngine {
     fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
         Self::rank(self, query, cancel)
+    }
+
+    fn prices(
+        &self,
+        query: &PriceQuery,
+        cancel: &CancelToken,
+    ) -> Result<Vec<DailyPrice>, RankError> {
+        Self::prices(self, query, cancel)
     }
 
     fn snapshot(&self) -> SnapshotInfo {

@@ -8,7 +8,7 @@ use async_graphql::{Name, Positioned, Value, Variables};
 use domain::JstDate;
 
 use super::limits::{LIBRARY_ROW_BYTES, LIBRARY_ROWS, LIBRARY_TEXT_BYTES, ServiceLimits};
-use crate::limits::LIMIT_DEFAULT;
+use crate::limits::{LIMIT_DEFAULT, PRICE_DAYS_MAX};
 use crate::listed::LISTED_FIELDS;
 use crate::rows::ItemField;
 use crate::{RankRow, SnapshotInfo};
@@ -104,6 +104,12 @@ impl<'a> VariableValues<'a> {
     }
 }
 
+/// Bytes that the prices of one issue take at most, so many times: the library resolves them.
+pub(super) fn price_bytes(uses: usize, snapshot: &SnapshotInfo) -> u64 {
+    let days = snapshot.days.min(PRICE_DAYS_MAX) as u64;
+    (uses as u64).saturating_mul(days).saturating_mul(LIBRARY_ROW_BYTES)
+}
+
 /// Bytes that the answer to these uses takes at most, while it is made and until it is sent. `longest` are
 /// the bytes of the longest name, market and sector.
 pub(super) fn bytes(
@@ -179,6 +185,16 @@ mod tests {
             SnapshotInfo { number: 1, days: 58, codes: 1_000, first, last, refused: None };
         bytes(&analysis.uses, analysis.merges, &values, &snapshot, LONGEST, &limits)
             - ENVELOPE_BYTES
+    }
+
+    #[test]
+    fn prices_of_an_issue_count_too() {
+        let day = "2024-01-04".parse().unwrap();
+        let known =
+            |days| SnapshotInfo { number: 1, days, codes: 9, first: day, last: day, refused: None };
+        assert_eq!(price_bytes(0, &known(9)), 0);
+        assert_eq!(price_bytes(2, &known(10)), 20 * LIBRARY_ROW_BYTES);
+        assert_eq!(price_bytes(1, &known(9_999)), PRICE_DAYS_MAX as u64 * LIBRARY_ROW_BYTES);
     }
 
     #[test]

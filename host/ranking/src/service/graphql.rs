@@ -210,14 +210,17 @@ impl Endpoint {
         if let [operation] = operations[..] {
             analysis::check_variables(operation, &variables).map_err(boxed)?;
         }
-        let bytes = estimate::bytes(
+        let snapshot = data.0.snapshot();
+        let rankings = estimate::bytes(
             &analysis.uses,
             analysis.merges,
             &VariableValues::new(&variables, operations.into_iter()),
-            &data.0.snapshot(),
+            &snapshot,
             data.0.listed().longest(),
             &self.context.limits,
         );
+        let prices = estimate::price_bytes(analysis.prices, &snapshot);
+        let bytes = rankings.saturating_add(prices);
         let mut request = Request::new(sent.query.clone()).variables(variables);
         if let Some(name) = name {
             request = request.operation_name(name);
@@ -226,14 +229,14 @@ impl Endpoint {
         Ok(PreparedRequest { request, analysis, bytes })
     }
 
-    /// Waits for the memory of a request and for the permits that rankings need. Memory first: what
+    /// Waits for the memory of a request and for the permits that reading data needs. Memory first: what
     /// waits for it must not keep others from working.
     async fn acquire(
         &self,
         analysis: &RequestAnalysis,
         bytes: u64,
     ) -> Result<(Option<Permits>, Arc<Reservation>), Failure> {
-        if analysis.uses.is_empty() {
+        if analysis.uses.is_empty() && analysis.prices == 0 {
             return Ok((None, Arc::new(self.context.budget.reserve(bytes).await?)));
         }
         let admission = Arc::clone(&self.admission_permits).try_acquire_owned().map_err(|_| {

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use axum::Router;
 use axum::body::{Body, HttpBody};
-use axum::extract::{MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Path, Request, State};
 use axum::http::header::{
     ACCEPT_RANGES, ALLOW, AUTHORIZATION, CACHE_CONTROL, CONTENT_ENCODING, CONTENT_RANGE,
     CONTENT_SECURITY_POLICY, CONTENT_TYPE, ETAG, HeaderName, IF_MATCH, IF_MODIFIED_SINCE,
@@ -29,18 +29,17 @@ use super::failure::Failure;
 use super::files::{AGAIN_SECONDS, Files};
 use super::graphql::{EncodedResponse, Endpoint, ResponseForm};
 use super::host_check::HostCheck;
+use super::page;
 use super::request::{GraphqlRequest, ResponseType};
 use super::response::{JSON, TEXT, plain};
 use super::schema;
 use super::token::BearerToken;
 use crate::no_data;
 
-/// The ranking page. It holds all that it needs; nothing is loaded from elsewhere.
-const PAGE: &str = include_str!("page/ranking.html");
 /// The page for trying queries, in development.
 const GRAPHIQL: &str = include_str!("page/graphiql.html");
-/// The pages may run what stands in them and talk to their own server, no more.
-const PAGE_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src \
+/// That page may run what stands in it and talk to its own server, no more.
+const GRAPHIQL_POLICY: &str = "default-src 'none'; script-src 'unsafe-inline'; style-src \
                            'unsafe-inline'; img-src data:; connect-src 'self'; base-uri 'none'; \
                            form-action 'none'; frame-ancestors 'none'";
 
@@ -77,7 +76,8 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
     let no_content = || async { StatusCode::NO_CONTENT };
     let file = || get(get_file).options(no_content);
     let pages = Router::new()
-        .route("/", get(|| async { page(PAGE) }))
+        .route("/", get(|| async { page::page() }))
+        .route("/page/{name}", get(page_asset))
         .route("/health", get(health))
         .route("/metrics", get(metrics))
         .route("/schema.graphql", get(schema_text))
@@ -225,7 +225,8 @@ async fn post_graphql(State(state): Shared, headers: HeaderMap, body: Body) -> R
 async fn get_graphql(State(state): Shared, headers: HeaderMap, uri: Uri) -> Response {
     let query = uri.query().unwrap_or_default();
     if query.is_empty() && state.graphiql {
-        return page(GRAPHIQL);
+        let kind = (CONTENT_TYPE, "text/html; charset=utf-8");
+        return ([kind, (CONTENT_SECURITY_POLICY, GRAPHIQL_POLICY)], GRAPHIQL).into_response();
     }
     let form = form(&headers);
     if !is_authorized(&state, &headers) {
@@ -279,10 +280,12 @@ fn graphql_response(state: &AppState, answer: EncodedResponse) -> Response {
     (status, headers, coding, allow, again, answer.body(&state.endpoint.context)).into_response()
 }
 
-fn page(html: &'static str) -> Response {
-    let headers =
-        [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, PAGE_POLICY)];
-    (headers, html).into_response()
+/// A file that the ranking page loads.
+async fn page_asset(Path(name): Path<String>, method: Method) -> Response {
+    match page::asset(&name) {
+        Some(asset) => asset,
+        None => not_found(method).await,
+    }
 }
 
 /// 200 while there is a snapshot to ask. Its status says `gap` where a business day is missing in it.

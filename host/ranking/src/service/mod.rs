@@ -14,6 +14,7 @@
 //!   written by `crate::rows`.
 //! - `request`, `graphql`, `http`, `response`, `server`: from sockets to a request, and back.
 //! - `files`: the stored files, at the same port. Spec: "GET /jp/`<path>`".
+//! - `prices`: one issue's daily prices. `page`: the ranking page, with all that it loads.
 //! - `metrics`, `token`, `host_check`: numbers for operators, who may ask, and by which name.
 
 mod analysis;
@@ -32,6 +33,8 @@ mod http;
 mod item;
 mod limits;
 mod metrics;
+mod page;
+mod prices;
 mod request;
 mod resolve;
 mod response;

@@ -206,7 +206,8 @@ impl QueryContext {
     }
 }
 
-fn date(name: &str, text: &str) -> Result<JstDate, Failure> {
+/// A day of an argument.
+pub(super) fn date(name: &str, text: &str) -> Result<JstDate, Failure> {
     // The library reads other forms of a day too; only one of them is written back the same.
     let parsed = text.parse::<JstDate>().ok().filter(|day| day.to_string() == text);
     parsed.ok_or_else(|| {

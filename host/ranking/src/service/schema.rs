@@ -13,6 +13,7 @@ use pricestore::SourceRows;
 use super::context::{QueryContext, blocking};
 use super::item::RankedRows;
 use super::limits::ServiceLimits;
+use super::prices::PriceOfDay;
 use super::resolve::RankingArguments;
 use super::stated::stated;
 use crate::{FORMULA_DEFAULT, Formula, FormulaListing, limits};
@@ -168,7 +169,7 @@ pub(super) struct Query {
 /// FORMULA_INVALID (with `extensions.position`), FORMULA_UNKNOWN, FORMULA_PARAMS_INVALID,
 /// FORMULA_REFUSED, FORMULA_FAULT (with `extensions.formula`, and `extensions.date`, the first day of
 /// the range on which the module failed), ARGUMENTS_CONFLICT, ORDER_INVALID, LIMIT_INVALID, RANGE_INVALID,
-/// DATE_INVALID, SPLITS_UNKNOWN, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
+/// DATE_INVALID, CODES_INVALID, SPLITS_UNKNOWN, ALIASES_EXCEEDED, QUERY_TOO_DEEP, QUERY_TOO_LARGE, BODY_TOO_LARGE,
 /// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
 /// SNAPSHOT_DAMAGED or INTERNAL. Always with status 400 it is REQUEST_INVALID, with 401 UNAUTHORIZED,
 /// with 403 FORBIDDEN, with 405 METHOD, with 413 BODY_TOO_LARGE, with 415 MEDIA_TYPE, and with 503
@@ -181,8 +182,8 @@ pub(super) struct Query {
 /// (all issues), `/jp/stocks_daily/<code>.db`, `/jp/stocks_board/<code>.db` and `/jp/listed_info.db`,
 /// with ETag, Range, and gzip or zstd when asked for. Anything else there is 404.
 ///
-/// Limits: {max-aliases} uses of stockRankingRange in a request, {max-depth} levels, {max-fields}
-/// fields, a body of {max-body} bytes, {max-rows} rows in a ranking, {timeout} seconds. The rankings
+/// Limits: {max-aliases} uses of stockRankingRange and dailyPrices in a request, {max-depth} levels,
+/// {max-fields} fields, a body of {max-body} bytes, {max-rows} rows in a ranking, {timeout} seconds. The rankings
 /// of a request may together take {max-memory} MB while they are made; ten years of 500 rows each day
 /// take less than 300. Operators may change limits; a service states its own, here and at /schema.graphql.
 #[Object]
@@ -265,6 +266,26 @@ impl Query {
             adjusted: adjusted.unwrap_or(false),
         };
         self.context.rank(ctx, &arguments).await.map_err(|failure| failure.into_error())
+    }
+
+    /// One issue's daily prices from fromDate to toDate, ascending, as stored: prices before a split are
+    /// those of their time. Days without a row of the issue are left out; what is not stored is null.
+    /// When toDate is before fromDate the list is empty.
+    ///
+    /// A code that is not in the data is CODES_INVALID, a period of more than {max-price-days} business
+    /// days is RANGE_INVALID.
+    async fn daily_prices(
+        &self,
+        ctx: &Context<'_>,
+        #[graphql(desc = "Issue code, as in rankings.")] code: String,
+        #[graphql(desc = "First day, YYYY-MM-DD, included.")] from_date: String,
+        #[graphql(
+            desc = "Last day, YYYY-MM-DD, included; at most {max-price-days} business days together."
+        )]
+        to_date: String,
+    ) -> async_graphql::Result<Vec<PriceOfDay>> {
+        let found = self.context.prices(ctx, code, &from_date, &to_date).await;
+        found.map_err(|failure| failure.into_error())
     }
 
     /// Whether a text is a formula that sortBy accepts. Nothing is computed.
@@ -379,7 +400,7 @@ mod tests {
             ..ServiceLimits::default()
         });
         for (of_usual, of_changed) in [
-            ("4 uses of stockRankingRange", "2 uses of stockRankingRange"),
+            ("4 uses of stockRankingRange and", "2 uses of stockRankingRange and"),
             ("20 levels", "9 levels"),
             ("1,000 fields", "77 fields"),
             ("65,536 bytes", "1,024 bytes"),
@@ -396,6 +417,7 @@ mod tests {
         }
         for stated in [
             format!("{} tokens", limits::FORMULA_TOKENS_MAX),
+            "a period of more than 2,600 business days is RANGE_INVALID".to_owned(),
             format!("{} nested", limits::FORMULA_NESTING_MAX),
             format!("{} different lags", limits::FORMULA_LAGS_MAX),
         ] {
@@ -418,6 +440,7 @@ mod tests {
             "formula: String,",
             "formulaParams: [FormulaParam!]",
             "formulas: [FormulaModule!]!",
+            "): [DailyPrice!]!",
             "): [DailyRankingItem!]!",
             "prevClose: Float @deprecated",
             "sortValue: Float",

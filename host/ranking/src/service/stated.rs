@@ -5,9 +5,10 @@ use async_graphql::Value;
 
 use super::budget::request_bytes_max;
 use super::limits::ServiceLimits;
+use crate::limits::PRICE_DAYS_MAX;
 
 /// What stands in texts for each limit, and its number.
-fn numbers(limits: &ServiceLimits) -> [(&'static str, String); 11] {
+fn numbers(limits: &ServiceLimits) -> [(&'static str, String); 12] {
     let number = |number: usize| grouped(number as u64);
     [
         ("{max-limit}", grouped(limits.rank_limit.into())),
@@ -20,6 +21,7 @@ fn numbers(limits: &ServiceLimits) -> [(&'static str, String); 11] {
         ("{max-body}", number(limits.body_bytes)),
         ("{max-rows}", number(limits.answer_rows)),
         ("{max-memory}", grouped(request_bytes_max(limits) >> 20)),
+        ("{max-price-days}", number(PRICE_DAYS_MAX)),
         ("{timeout}", limits.request_timeout.as_secs_f64().to_string()),
     ]
 }

@@ -18,6 +18,7 @@ mod page_table;
 pub(crate) mod sample;
 #[cfg(test)]
 mod tests;
+pub mod texts;
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -36,6 +37,18 @@ const COMPARE_PAGE: &str = include_str!("assets/compare.html");
 
 /// The style sheet that all pages share.
 pub const STYLE: &str = include_str!("assets/report.css");
+
+/// The texts of both pages in both languages.
+const TEXTS: &str = include_str!("assets/texts.json");
+
+/// The library that draws charts.
+pub const CHART_SCRIPT: &str = include_str!("assets/uPlot.iife.min.js");
+
+/// Its style sheet.
+pub const CHART_STYLE: &str = include_str!("assets/uPlot.min.css");
+
+/// Its licence, which goes where it goes.
+pub const CHART_LICENSE: &str = include_str!("assets/uPlot.LICENSE");
 
 /// Points that the charts show at most; longer runs show every second minute, every third, ...
 const POINTS_MAX: usize = 20_000;
@@ -62,6 +75,7 @@ fn write_page(
     template: &str,
     data: impl Fn(&mut BufWriter<File>) -> io::Result<()>,
 ) -> Result<(), FolderError> {
+    let template = texts::filled(template, TEXTS);
     let write = || -> io::Result<()> {
         let mut out = BufWriter::new(File::create(page)?);
         for (index, piece) in template.split("@@").enumerate() {
@@ -84,11 +98,13 @@ fn written(out: &mut impl Write, value: &impl serde::Serialize) -> io::Result<()
 /// The part with a name; empty for a name that does not exist, which a test excludes.
 fn part(name: &str) -> &'static str {
     match name {
-        "uplot.css" => include_str!("assets/uPlot.min.css"),
-        "uplot.license" => include_str!("assets/uPlot.LICENSE"),
-        "uplot.js" => include_str!("assets/uPlot.iife.min.js"),
+        "uplot.css" => CHART_STYLE,
+        "uplot.license" => CHART_LICENSE,
+        "uplot.js" => CHART_SCRIPT,
         "report.css" => STYLE,
         "statistics.css" => include_str!("assets/statistics.css"),
+        "texts.json" => TEXTS,
+        "language.js" => texts::LANGUAGE_SCRIPT,
         "format.js" => include_str!("assets/format.js"),
         "table.js" => include_str!("assets/table.js"),
         "axis.js" => include_str!("assets/axis.js"),

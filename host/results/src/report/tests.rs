@@ -2,13 +2,16 @@
 
 use domain::fault::{Fault, FaultKind};
 use domain::strategy::{LogLevel, LogLine, NarrativeRecord, Signal, SignalKind};
-use domain::{InstrumentIx, Money, Quantity, TsNanos};
+use domain::{
+    InstrumentIx, Money, OrderSide, OrderStatus, OrderType, Quantity, TimeInForce, TsNanos,
+};
 use serde_json::Value;
 
 use super::{
-    COMPARE_PAGE, Comparison, POINTS_MAX, ROWS_MAX, RUN_PAGE, TEXT_BYTES_MAX, part, sample,
+    COMPARE_PAGE, Comparison, POINTS_MAX, ROWS_MAX, RUN_PAGE, TEXT_BYTES_MAX, TEXTS, part, sample,
 };
 use crate::output::{Manifest, REPORT_FILE};
+use crate::summary::DEFINITIONS;
 use crate::totals::{RunResult, RunStatus};
 use exchange::Preset;
 
@@ -135,7 +138,8 @@ fn every_placeholder_has_its_part() {
     assert!(!page(&sample::empty()).contains("@@"));
 }
 
-const SCRIPTS: [&str; 10] = [
+const SCRIPTS: [&str; 11] = [
+    "language.js",
     "format.js",
     "table.js",
     "axis.js",
@@ -280,6 +284,31 @@ fn runs_are_put_side_by_side() {
     assert_eq!(data["comparison"]["runs"][1]["warning"], HOSTILE);
     assert_eq!(data["curves"][1]["minutes"], 3 * 330);
     assert!(!data_text(&page).contains(['<', '>', '&']));
+}
+
+#[test]
+fn the_table_has_every_word_of_the_data() {
+    let texts: Value = serde_json::from_str(TEXTS).unwrap();
+    assert!(!TEXTS.contains('<'), "a table cannot end its element");
+    for one in DEFINITIONS {
+        assert_eq!(texts[format!("statistic.{}", one.name)]["en"], one.title);
+        assert_eq!(texts[format!("definition.{}", one.name)]["en"], one.text);
+        assert!(texts[format!("group.{}", one.group)].is_object(), "{}", one.group);
+    }
+    // A rule is shown in the page's language where it is the one that was translated.
+    for (name, text) in exchange::RULES {
+        assert_eq!(texts[format!("rule.{name}")]["en"], text, "translate the rule {name} anew");
+    }
+    let known = |family: &str, word: &str| {
+        assert!(texts[format!("{family}.{word}")].is_object(), "{family}.{word}");
+    };
+    OrderSide::ALL.iter().for_each(|one| known("side", one.as_str()));
+    OrderType::ALL.iter().for_each(|one| known("type", one.as_str()));
+    TimeInForce::ALL.iter().for_each(|one| known("life", one.as_str()));
+    OrderStatus::ALL.iter().for_each(|one| known("state", one.as_str()));
+    for kind in [SignalKind::EntryLong, SignalKind::EntryShort, SignalKind::Exit] {
+        known("signal", kind.as_str());
+    }
 }
 
 /// Writes pages to look at into the folder that `KUMIKI_REPORT_SAMPLES` names.

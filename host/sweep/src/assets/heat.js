@@ -30,8 +30,11 @@ class HeatMap {
     host.addEventListener("pointerdown", (event) => this.point(event));
     host.addEventListener("pointerleave", (event) => { if (event.pointerType === "mouse") this.leave(); });
     host.addEventListener("keydown", (event) => this.key(event));
-    new ResizeObserver(() => this.draw()).observe(host);
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+    const sizes = new ResizeObserver(() => this.draw());
+    sizes.observe(host);
+    const gone = new AbortController();
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw(), { signal: gone.signal });
+    leaving.push(() => { sizes.disconnect(); gone.abort(); });
   }
 
   show(grid) {

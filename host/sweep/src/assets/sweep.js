@@ -1,9 +1,19 @@
+"use strict";
+
 // The page of a sweep: key numbers, heat map, walk-forward table, runs.
 
 const DATA = JSON.parse(document.getElementById("data").textContent);
 const { manifest: MANIFEST, axes: AXES, statistics: STATISTICS, runs: RUNS, folds: FOLDS } = DATA;
 const MADE_FROM = MANIFEST.made_from;
 const byId = (id) => document.getElementById(id);
+// A text of the record, which is English in every language.
+const inEnglish = (node) => { node.lang = "en"; return node; };
+// Why a number of luck is missing, in the page's language where the table has it.
+function missingText(text) {
+  const few = /^(\d+) days; it is stated from (\d+) on$/.exec(text ?? "");
+  if (few) return t("missingDays", { days: few[1], least: few[2] });
+  return text ? known("missing", text) : null;
+}
 const statistic = (name) => STATISTICS.find((one) => one.name === name);
 const COUNT = RUNS.row.length;
 const NONE = "–";
@@ -17,17 +27,16 @@ function element(tag, text, className) {
 
 // Numbers
 
-const grouped = (digits) => new Intl.NumberFormat("en-US", { maximumFractionDigits: digits, minimumFractionDigits: digits });
-const WHOLE = grouped(0);
-const TWO = grouped(2);
+const fixed = (digits) => ({ maximumFractionDigits: digits, minimumFractionDigits: digits });
+const twoDigits = (value) => new Intl.NumberFormat(locale(), fixed(2)).format(value);
 // A minus as wide as the digits; none in front of a zero.
 const signed = (text) => text.replace(/^-(?=[0.,]*[^0-9.,]*$)/, "").replace(/^-/, "\u2212");
 
 function written(kind, value) {
   if (value === null || value === undefined) return NONE;
-  if (kind === "percent") return signed(`${TWO.format(value * 100)}\u00a0%`);
-  if (kind === "yen" || kind === "count") return signed(WHOLE.format(value));
-  return signed(TWO.format(value));
+  if (kind === "percent") return signed(`${twoDigits(value * 100)}${language === "ja" ? "" : "\u00a0"}%`);
+  if (kind === "yen" || kind === "count") return signed(wholeNumber(value));
+  return signed(twoDigits(value));
 }
 
 // For the small cells of the heat map.
@@ -37,9 +46,8 @@ function short(kind, value) {
 
 function shortest(kind, value) {
   if (kind === "percent") return `${(value * 100).toFixed(2)}%`;
-  if (Math.abs(value) >= 1e9) return `${(value / 1e9).toFixed(2)}G`;
-  if (Math.abs(value) >= 1e6) return `${(value / 1e6).toFixed(2)}M`;
-  if (Math.abs(value) >= 1e4) return `${(value / 1e3).toFixed(0)}k`;
+  // 1.23M in English, 123万 in Japanese.
+  if (Math.abs(value) >= 1e4) return new Intl.NumberFormat(locale(), { notation: "compact", maximumFractionDigits: 2 }).format(value);
   return kind === "count" || kind === "yen" ? value.toFixed(0) : value.toFixed(2);
 }
 
@@ -48,13 +56,14 @@ function median(sorted) {
   return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
 }
 
-// A label inside a sentence; names stay as they are.
-const inside = (label) => (label.startsWith("Sharpe") ? label : label.toLowerCase());
+// A statistic's name, and the same inside a sentence.
+const labelOf = (one) => t(`statistic.${one.name}`);
+const inside = (one) => t(`inside.${one.name}`);
 const number = (run, name) => RUNS.numbers[name][run];
 const placeOf = (run, axis) => RUNS.places[axis][run];
 const valueOf = (run, axis) => { const place = placeOf(run, axis); return place === null ? NONE : AXES[axis].values[place]; };
 const parameters = (run) => AXES.map((axis, index) => `${axis.name} ${valueOf(run, index)}`).join(", ");
-const span = (pair) => (pair ? `${pair[0]} to ${pair[1]}` : NONE);
+const span = (pair) => (pair ? t("fromTo", { from: dayText(pair[0]), to: dayText(pair[1]) }) : NONE);
 
 // Whether a run gave something else with window 1: it is shown, but not ranked.
 const sawFuture = (run) => RUNS.verified[run] === false;
@@ -73,31 +82,31 @@ function better(name) {
 // Head
 
 function head() {
-  const strategy = (MADE_FROM.strategy && MADE_FROM.strategy.name) || "Sweep";
+  const strategy = (MADE_FROM.strategy && MADE_FROM.strategy.name) || t("sweep");
   byId("strategy").textContent = strategy;
-  document.title = `${strategy} – Kumiki sweep`;
+  document.title = `${strategy} – ${t("title")}`;
   const complete = MANIFEST.status === "complete";
   const badge = byId("status");
-  badge.textContent = MANIFEST.status;
+  badge.textContent = known("status", MANIFEST.status);
   badge.classList.add(complete ? "is-completed" : "is-interrupted");
   const options = MADE_FROM.options || {};
-  const what = [options.instrument_id, span(DATA.period), `${WHOLE.format(MANIFEST.runs_total)} runs`];
+  const what = [options.instrument_id, span(DATA.period), t("runCount", { count: wholeNumber(MANIFEST.runs_total) })];
   byId("subtitle").textContent = what.filter(Boolean).join(" · ");
   const notices = byId("notices");
   if (!complete) {
     const left = MANIFEST.runs_total - MANIFEST.runs_done;
-    notices.append(element("p", `This sweep is not complete: ${WHOLE.format(left)} of ${WHOLE.format(MANIFEST.runs_total)} runs are missing. Run the same command again to go on.`, "notice strong"));
+    notices.append(element("p", t("notComplete", { left: wholeNumber(left), total: wholeNumber(MANIFEST.runs_total) }), "notice strong"));
   }
   if (COUNT < MANIFEST.runs_done) {
-    notices.append(element("p", `This page holds the best ${WHOLE.format(COUNT)} runs; the CSV and Parquet files hold all ${WHOLE.format(MANIFEST.runs_done)}.`, "notice"));
+    notices.append(element("p", t("bestHeld", { count: wholeNumber(COUNT), total: wholeNumber(MANIFEST.runs_done) }), "notice"));
   }
   if (MANIFEST.runs_saw_the_future > 0) {
-    notices.append(element("p", `${WHOLE.format(MANIFEST.runs_saw_the_future)} runs saw the future: handed one trade at a time, something else happened. They are marked below and not ranked.`, "alert"));
+    notices.append(element("p", t("sawFutureNotice", { count: wholeNumber(MANIFEST.runs_saw_the_future) }), "alert"));
   }
   const warning = (MADE_FROM.options || {}).warning;
-  if (warning) notices.append(element("p", warning, "notice strong"));
+  if (warning) notices.append(inEnglish(element("p", warning, "notice strong")));
   if (MANIFEST.runs_failed > 0 && MANIFEST.runs_failed === MANIFEST.runs_done) {
-    notices.append(element("p", `All runs failed. The first: ${RUNS.errors[0] ?? "see the table"}`, "alert"));
+    notices.append(element("p", t("allFailed", { error: RUNS.errors[0] ?? t("seeTable") }), "alert"));
   }
   facts();
 }
@@ -111,11 +120,11 @@ function facts() {
   };
   for (const axis of AXES) {
     const { values } = axis;
-    add(axis.name, values.length > 6 ? `${values[0]} … ${values[values.length - 1]} (${values.length} values)` : values.join(", "));
+    add(axis.name, values.length > 6 ? t("axisValues", { first: values[0], last: values[values.length - 1], count: values.length }) : values.join(", "));
   }
   for (const [name, value] of Object.entries(DATA.fixed)) add(name, typeof value === "string" ? value : JSON.stringify(value));
   const box = element("div");
-  box.append(element("h2", "Parameters", "fact"), list);
+  box.append(element("h2", t("parameters"), "fact"), list);
   byId("facts").append(box);
 }
 
@@ -132,24 +141,24 @@ function cards() {
   const rank = statistic(MANIFEST.rank_by);
   const best = RUNS.row.indexOf(MANIFEST.best_run);
   if (best >= 0) {
-    card(`Best ${inside(rank.label)}`, written(rank.kind, number(best, rank.name)), parameters(best));
+    card(t("bestOf", { name: inside(rank) }), written(rank.kind, number(best, rank.name)), parameters(best));
     const gain = number(best, "return");
-    if (rank.name !== "return") card("Return of the best run", written("percent", gain), `max drawdown ${written("percent", number(best, "max_drawdown"))}`, gain > 0 ? "gain" : "loss");
-    else card("Max drawdown of the best run", written("percent", number(best, "max_drawdown")), `Sharpe ratio ${written("ratio", number(best, "sharpe"))}`);
+    if (rank.name !== "return") card(t("bestReturn"), written("percent", gain), t("withDrawdown", { value: written("percent", number(best, "max_drawdown")) }), gain > 0 ? "gain" : "loss");
+    else card(t("bestDrawdown"), written("percent", number(best, "max_drawdown")), t("withSharpe", { value: written("ratio", number(best, "sharpe")) }));
   }
   if (MANIFEST.out_of_sample_return !== null) {
     const gain = MANIFEST.out_of_sample_return;
-    card("Return out of sample", written("percent", gain), `${FOLDS.length} test windows one after the other`, gain > 0 ? "gain" : "loss");
+    card(t("outOfSampleReturn"), written("percent", gain), t("testWindows", { count: FOLDS.length }), gain > 0 ? "gain" : "loss");
   }
   const all = rankedRuns().map((run) => number(run, rank.name)).filter((value) => value !== null).sort((a, b) => a - b);
   if (all.length) {
     const positive = rankedRuns().filter((run) => number(run, "return") > 0).length;
-    card(`Median ${inside(rank.label)}`, written(rank.kind, median(all)), `${WHOLE.format(positive)} of ${WHOLE.format(all.length)} runs with a profit`);
+    card(t("medianOf", { name: inside(rank) }), written(rank.kind, median(all)), t("withProfit", { count: wholeNumber(positive), total: wholeNumber(all.length) }));
   }
   const luck = MANIFEST.luck;
-  card("Deflated Sharpe ratio", written("percent", luck.deflated_sharpe), luck.deflated_sharpe_missing ?? `Sharpe ratio of luck: ${written("ratio", luck.expected_max_sharpe)} from ${WHOLE.format(luck.trials)} trials`);
-  card("Probability of overfitting", written("percent", luck.overfitting_probability), luck.overfitting_missing ?? `${WHOLE.format(luck.overfitting_runs)} runs, 12,870 ways to halve the days`);
-  card("Runs", WHOLE.format(MANIFEST.runs_done), MANIFEST.runs_failed ? `${WHOLE.format(MANIFEST.runs_failed)} failed` : "none failed");
+  card(t("luck.deflated_sharpe"), written("percent", luck.deflated_sharpe), missingText(luck.deflated_sharpe_missing) ?? t("luckNote", { value: written("ratio", luck.expected_max_sharpe), trials: wholeNumber(luck.trials) }));
+  card(t("luck.overfitting_probability"), written("percent", luck.overfitting_probability), missingText(luck.overfitting_missing) ?? t("overfittingNote", { runs: wholeNumber(luck.overfitting_runs) }));
+  card(t("runs"), wholeNumber(MANIFEST.runs_done), MANIFEST.runs_failed ? t("failedCount", { count: wholeNumber(MANIFEST.runs_failed) }) : t("noneFailed"));
 }
 
 const trainRuns = () => RUNS.row.map((_, run) => run).filter((run) => !RUNS.test[run]);
@@ -176,23 +185,23 @@ function select(label, options, chosen, change) {
 function controls() {
   const bar = byId("controls");
   bar.replaceChildren();
-  bar.append(select("Number", STATISTICS.map((one) => [one.name, one.label]), state.statistic, (value) => { state.statistic = value; }));
-  bar.append(select("Colours", [["value", "by value"], ["rank", "by rank"]], state.colours, (value) => { state.colours = value; }));
+  bar.append(select(t("number"), STATISTICS.map((one) => [one.name, labelOf(one)]), state.statistic, (value) => { state.statistic = value; }));
+  bar.append(select(t("colours"), [["value", t("byValue")], ["rank", t("byRank")]], state.colours, (value) => { state.colours = value; }));
   const names = AXES.map((axis, index) => [index, axis.name]);
   if (AXES.length > 1) {
     const swap = (mine, its) => (value) => {
       if (Number(value) === state[its]) state[its] = state[mine];
       state[mine] = Number(value);
     };
-    bar.append(select("Across", names, state.x, swap("x", "y")), select("Down", names, state.y, swap("y", "x")));
+    bar.append(select(t("across"), names, state.x, swap("x", "y")), select(t("down"), names, state.y, swap("y", "x")));
   }
   if (FOLDS.length) {
     const folds = FOLDS.map((fold, index) => [index, `${index + 1}: ${span(fold.train)}`]);
-    bar.append(select("Window", folds, state.fold, (value) => { state.fold = Number(value); }));
+    bar.append(select(t("window"), folds, state.fold, (value) => { state.fold = Number(value); }));
   }
   AXES.forEach((axis, index) => {
     if (index === state.x || index === state.y) return;
-    const options = [["best", "best of all"], ...axis.values.map((value, place) => [place, value])];
+    const options = [["best", t("bestOfAll")], ...axis.values.map((value, place) => [place, value])];
     bar.append(select(axis.name, options, state.others[index] ?? "best", (value) => { state.others[index] = value; }));
   });
 }
@@ -231,7 +240,8 @@ function map() {
     const part = byRank ? sorted.findIndex((other) => other >= value) / (sorted.length - 1) : (value - low) / (high - low);
     return up ? part : 1 - part;
   };
-  const { kind, label } = statistic(state.statistic);
+  const { kind } = statistic(state.statistic);
+  const label = labelOf(statistic(state.statistic));
   heat ||= new HeatMap(byId("heat"), byId("heat-readout"), tellRun);
   heat.show({
     xs: AXES[state.x].values, ys: flat ? [""] : yAxis.values, xName: AXES[state.x].name, yName: flat ? "" : yAxis.name,
@@ -239,9 +249,9 @@ function map() {
     share, write: (value) => short(kind, value),
     best: best === undefined ? null : [cells.indexOf(best) % width, Math.floor(cells.indexOf(best) / width)],
   });
-  byId("heat").setAttribute("aria-label", best === undefined ? `${label}: no numbers` : `${label} by ${AXES[state.x].name}${flat ? "" : ` and ${yAxis.name}`}; the best is ${written(kind, number(best, state.statistic))} at ${parameters(best)}. Arrow keys move from cell to cell.`);
+  byId("heat").setAttribute("aria-label", best === undefined ? t("noNumbers", { label }) : t("mapLabel", { label, axes: flat ? AXES[state.x].name : t("twoAxes", { x: AXES[state.x].name, y: yAxis.name }), best: written(kind, number(best, state.statistic)), at: parameters(best) }));
   scale(values.length ? [up ? low : high, up ? high : low] : null, kind);
-  byId("map-hint").textContent = `Each cell is a run${AXES.length > 2 ? ", or the best of several" : ""}; light is better, the outlined cell is the best${RUNS.errors.length ? ", a cross is a failed run" : ""}. Point at a cell, tap it, or use the arrow keys.`;
+  byId("map-hint").textContent = [t(AXES.length > 2 ? "cellBest" : "cellRun"), t("cellColours"), RUNS.errors.length ? t("cellCross") : "", t("cellKeys")].join("");
 }
 
 function scale(ends, kind) {
@@ -251,7 +261,7 @@ function scale(ends, kind) {
   const ramp = element("div", undefined, "ramp");
   ramp.style.background = `linear-gradient(to right, ${RAMP.join(",")})`;
   const line = element("div", undefined, "ends");
-  line.append(element("span", written(kind, ends[0])), element("span", "better →"), element("span", written(kind, ends[1])));
+  line.append(element("span", written(kind, ends[0])), element("span", t("better")), element("span", written(kind, ends[1])));
   box.append(ramp, line);
 }
 
@@ -259,17 +269,17 @@ function tellRun(cell, x, y) {
   if (!cell) {
     const names = [[AXES[state.x].name, AXES[state.x].values[x]]];
     if (AXES.length > 1) names.push([AXES[state.y].name, AXES[state.y].values[y]]);
-    return [...names, ["", "no run"]];
+    return [...names, ["", t("noRun")]];
   }
   const { run } = cell;
   const lines = AXES.map((axis, index) => [axis.name, valueOf(run, index)]);
-  if (RUNS.failure[run] !== null) return [...lines, ["failed:", RUNS.errors[RUNS.failure[run]].slice(0, 120)]];
+  if (RUNS.failure[run] !== null) return [...lines, [t("failedColon"), RUNS.errors[RUNS.failure[run]].slice(0, 120)]];
   const shown = [state.statistic, "sharpe", "return", "max_drawdown", "round_trips", "equity_end"];
   for (const name of new Set(shown)) {
-    const { label, kind } = statistic(name);
-    lines.push([label, written(kind, number(run, name))]);
+    const one = statistic(name);
+    lines.push([labelOf(one), written(one.kind, number(run, name))]);
   }
-  return [...lines, ["run", WHOLE.format(RUNS.row[run])]];
+  return [...lines, [t("runNumber"), wholeNumber(RUNS.row[run])]];
 }
 
 // Tables
@@ -312,8 +322,8 @@ function runsTable() {
   const table = byId("top-table");
   const runs = sortedRuns();
   const head = element("tr");
-  headCell(head, "Run", "number");
-  if (FOLDS.length) headCell(head, "Window", "number");
+  headCell(head, t("run"), "number");
+  if (FOLDS.length) headCell(head, t("window"), "number");
   AXES.forEach((axis, index) => {
     const here = order.axis === index;
     const sorted = here ? (order.down ? "descending" : "ascending") : null;
@@ -323,9 +333,9 @@ function runsTable() {
     const one = statistic(name);
     const here = order.axis === null && order.by === name;
     const sorted = here ? (one.higher !== order.down ? "descending" : "ascending") : null;
-    headCell(head, one.label, "number", () => { order.down = here && !order.down; order.axis = null; order.by = name; runsTable(); }, sorted);
+    headCell(head, labelOf(one), "number", () => { order.down = here && !order.down; order.axis = null; order.by = name; runsTable(); }, sorted);
   }
-  headCell(head, "Verified");
+  headCell(head, t("luck.verified"));
   const body = element("tbody");
   for (const run of runs.slice(0, order.shown)) body.append(runRow(run));
   const top = element("thead");
@@ -333,13 +343,13 @@ function runsTable() {
   table.replaceChildren(top, body);
   const more = byId("more");
   more.hidden = order.shown >= runs.length;
-  more.textContent = `Show ${Math.min(PAGE * 4, runs.length - order.shown)} more`;
-  byId("top-hint").textContent = `${WHOLE.format(Math.min(order.shown, runs.length))} of ${WHOLE.format(runs.length)} runs${FOLDS.length ? " on the windows to choose on" : ""}. A click on a column sorts by it.`;
+  more.textContent = t("showMore", { count: Math.min(PAGE * 4, runs.length - order.shown) });
+  byId("top-hint").textContent = t(FOLDS.length ? "runsShownWindows" : "runsShown", { shown: wholeNumber(Math.min(order.shown, runs.length)), count: wholeNumber(runs.length) });
 }
 
 function runRow(run) {
   const row = element("tr", undefined, RUNS.row[run] === MANIFEST.best_run ? "best" : "");
-  row.append(element("td", WHOLE.format(RUNS.row[run]), "number"));
+  row.append(element("td", wholeNumber(RUNS.row[run]), "number"));
   if (FOLDS.length) row.append(element("td", String(RUNS.fold[run] + 1), "number"));
   AXES.forEach((_, axis) => row.append(element("td", valueOf(run, axis), "number")));
   if (RUNS.failure[run] !== null) {
@@ -354,20 +364,20 @@ function runRow(run) {
 }
 
 function verdict(run) {
-  if (sawFuture(run)) return "saw the future";
-  return RUNS.verified[run] ? "yes" : NONE;
+  if (sawFuture(run)) return t("sawFuture");
+  return RUNS.verified[run] ? t("yes") : NONE;
 }
 
 function luckTable() {
   const kinds = { ratio: "percent", count: "count", number: "ratio" };
-  for (const { name, title, unit, text } of DATA.luck) {
+  for (const { name, unit } of DATA.luck) {
     const row = element("tr");
-    const label = element("th", title);
+    const label = element("th", t(`luck.${name}`));
     label.scope = "row";
     const known = name in MANIFEST.luck;
     const value = known ? written(kinds[unit], MANIFEST.luck[name]) : "";
     const missing = known ? MANIFEST.luck[name.replace("_probability", "") + "_missing"] : null;
-    row.append(label, element("td", missing ? `${NONE} (${missing})` : value, "number"), element("td", text));
+    row.append(label, element("td", missing ? `${NONE} (${missingText(missing)})` : value, "number"), element("td", t(`luckText.${name}`)));
     byId("luck-table").append(row);
   }
 }
@@ -377,12 +387,12 @@ function walk() {
   byId("walk").hidden = false;
   const rank = statistic(MANIFEST.rank_by);
   const head = element("tr");
-  for (const name of ["Window", "Chosen on", "Tested on"]) headCell(head, name);
+  for (const key of ["window", "chosenOn", "testedOn"]) headCell(head, t(key));
   for (const axis of AXES) headCell(head, axis.name, "number");
-  headCell(head, `${rank.label}, in sample`, "number");
-  headCell(head, `${rank.label}, out of sample`, "number");
-  headCell(head, "Return", "number");
-  headCell(head, "Max drawdown", "number");
+  headCell(head, t("inSample", { name: labelOf(rank) }), "number");
+  headCell(head, t("outOfSample", { name: labelOf(rank) }), "number");
+  headCell(head, t("statistic.return"), "number");
+  headCell(head, t("statistic.max_drawdown"), "number");
   const body = element("tbody");
   FOLDS.forEach((fold, index) => body.append(foldRow(fold, index, rank)));
   const top = element("thead");
@@ -395,7 +405,7 @@ function foldRow(fold, index, rank) {
   row.append(element("td", String(index + 1)), element("td", span(fold.train)), element("td", span(fold.test)));
   const test = RUNS.row.findIndex((_, run) => RUNS.test[run] && RUNS.fold[run] === index);
   if (test < 0 || RUNS.failure[test] !== null) {
-    const cell = element("td", test < 0 ? "not run yet" : RUNS.errors[RUNS.failure[test]], test < 0 ? "" : "failed");
+    const cell = element("td", test < 0 ? t("notRunYet") : RUNS.errors[RUNS.failure[test]], test < 0 ? "" : "failed");
     cell.colSpan = AXES.length + 4;
     row.append(cell);
     return row;
@@ -420,20 +430,20 @@ function madeFrom() {
     table.append(row);
   };
   const { strategy, inputs, options } = MADE_FROM;
-  if (strategy && strategy.sha256) add("strategy, SHA-256", strategy.sha256);
-  for (const input of inputs || []) add(input.file, `xxh3-128 ${input.xxh3_128}, ${WHOLE.format(input.rows)} rows`);
+  if (strategy && strategy.sha256) add(t("strategyHash"), strategy.sha256);
+  for (const input of inputs || []) add(input.file, t("inputRows", { hash: input.xxh3_128, rows: wholeNumber(input.rows) }));
   for (const [name, value] of Object.entries(options || {})) {
     if (name === "execution_model") model(value, add);
     else if (value !== null) add(name, typeof value === "string" ? value : JSON.stringify(value));
   }
-  add("kumiki", String(MADE_FROM.kumiki_version));
+  add("Kumiki", String(MADE_FROM.kumiki_version));
 }
 
 // The exchange's rules, and what it leaves out.
 function rules() {
   for (const [name, text] of Object.entries(MANIFEST.rules)) {
     const box = element("div");
-    box.append(element("dt", name), element("dd", text));
+    box.append(element("dt", name), inEnglish(element("dd", text)));
     byId("rules").append(box);
   }
 }
@@ -442,19 +452,22 @@ function rules() {
 function model(parameters, add) {
   for (const [name, value] of Object.entries(parameters)) {
     const endless = name === "queue_ahead" && value === null;
-    add(`execution: ${name}`, endless ? "endless" : typeof value === "string" ? value : JSON.stringify(value));
+    add(t("execution", { name }), endless ? t("endless") : typeof value === "string" ? value : JSON.stringify(value));
   }
 }
 
-head();
-cards();
-if (trainRuns().some((run) => RUNS.failure[run] === null)) {
-  byId("map").hidden = false;
-  map();
-}
-walk();
-byId("more").addEventListener("click", () => { order.shown += PAGE * 4; runsTable(); });
-runsTable();
-luckTable();
-madeFrom();
-rules();
+showPage(() => {
+  heat = null;
+  head();
+  cards();
+  if (trainRuns().some((run) => RUNS.failure[run] === null)) {
+    byId("map").hidden = false;
+    map();
+  }
+  walk();
+  byId("more").addEventListener("click", () => { order.shown += PAGE * 4; runsTable(); });
+  runsTable();
+  luckTable();
+  madeFrom();
+  rules();
+});

@@ -68,10 +68,10 @@ class TradingTime {
 
   /** The last minute of the span that a point stands for, in words: values are those at its end. */
   label(point) {
-    if (point <= 0) return "Start";
+    if (point <= 0) return t("start");
     const minute = this.ends[Math.min(point, this.count) - 1] - 1;
-    const day = WEEKDAYS[japanDate(minute).getUTCDay()];
-    return `${day} ${dateText(minute)} ${clockText(minute)}`;
+    const weekday = dateWord(japanDate(minute), { weekday: "short" });
+    return t("moment", { weekday, day: dateText(minute), time: clockText(minute) });
   }
 
   /** The first and last point of each day. */
@@ -133,11 +133,11 @@ class TradingTime {
     return places.map((place) => {
       const begin = this.begins[Math.min(place, this.count - 1)];
       const date = japanDate(begin);
-      const month = MONTHS[date.getUTCMonth()];
-      const day = `${date.getUTCDate()}\u00a0${month}`;
+      const month = monthName(date.getUTCMonth());
+      const day = t("dayOfMonth", { day: date.getUTCDate(), month });
       const { clock, month: months } = LEVELS[level];
       const upper = clock ? clockText(begin) : months ? month : day;
-      const lower = clock ? day : String(date.getUTCFullYear());
+      const lower = clock ? day : t("year", { year: date.getUTCFullYear() });
       const label = lower === last ? upper : `${upper}\n${lower}`;
       last = lower;
       return label;

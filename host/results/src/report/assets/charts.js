@@ -152,16 +152,23 @@ class Charts {
   watch() {
     const sizes = new ResizeObserver(() => this.resize());
     sizes.observe(this.all[0].host);
+    const gone = new AbortController();
+    leaving.push(() => {
+      gone.abort();
+      sizes.disconnect();
+      for (const { u } of this.all) u.destroy();
+    });
+    const until = { signal: gone.signal };
     const redraw = () => this.all.forEach(({ u }) => u.redraw(false));
-    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+    matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw, until);
     const print = (printing) => {
       this.printing = printing;
       document.documentElement.classList.toggle("printing", printing);
       this.resize();
       redraw();
     };
-    addEventListener("beforeprint", () => print(true));
-    addEventListener("afterprint", () => print(false));
+    addEventListener("beforeprint", () => print(true), until);
+    addEventListener("afterprint", () => print(false), until);
     this.view.listeners.push(() => this.all.forEach(({ tell }) => tell()));
   }
 
@@ -175,15 +182,15 @@ class Charts {
 
 /** The buttons that move the view. */
 function zoomControls(host, time, view) {
-  const whole = button("Whole run", () => view.whole());
-  const inward = button("Zoom in", () => view.zoom(0.5));
-  const outward = button("Zoom out", () => view.zoom(2));
-  const earlier = button("Earlier", () => view.move(-0.5));
-  const later = button("Later", () => view.move(0.5));
+  const whole = button(t("wholeRun"), () => view.whole());
+  const inward = button(t("zoomIn"), () => view.zoom(0.5));
+  const outward = button(t("zoomOut"), () => view.zoom(2));
+  const earlier = button(t("earlier"), () => view.move(-0.5));
+  const later = button(t("later"), () => view.move(0.5));
   const days = time.days();
   const pick = el("select");
-  pick.setAttribute("aria-label", "Day");
-  pick.append(new Option("All days", ""));
+  pick.setAttribute("aria-label", t("day"));
+  pick.append(new Option(t("allDays"), ""));
   days.forEach((day, place) => pick.append(new Option(day.name, String(place))));
   pick.addEventListener("change", () => {
     const day = days[Number(pick.value)];
@@ -198,7 +205,7 @@ function zoomControls(host, time, view) {
     later.disabled = view.max >= time.count;
     const shown = days.findIndex((day) => day.from === view.min && day.to === view.max);
     pick.value = view.isWhole() || shown < 0 ? "" : String(shown);
-    pick.options[0].text = view.isWhole() || shown >= 0 ? "All days" : "Part";
+    pick.options[0].text = view.isWhole() || shown >= 0 ? t("allDays") : t("part");
   };
   view.listeners.push(follow);
   follow();

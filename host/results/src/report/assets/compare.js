@@ -50,7 +50,7 @@ class Overlay extends Charts {
     super(time, view);
     this.add("equity", {
       heights: [380, 300],
-      label: "Return of each run since its start. The table below holds the numbers.",
+      label: t("overlayLabel"),
       values,
       range: (_, low, high) => padded(low, high, 0.08),
       series: values.map((_, place) => ({ stroke: () => colour(`run-${place}`), width: 1.6 })),
@@ -75,7 +75,7 @@ function table(name, runs, rows) {
   const frame = el("div", "scroll", el("table", "compared", el("caption", "unseen", name), el("thead", "", head), el("tbody", "", ...rows)));
   frame.tabIndex = 0;
   frame.setAttribute("role", "region");
-  frame.setAttribute("aria-label", `${name}, table`);
+  frame.setAttribute("aria-label", t("tableOf", { name }));
   return frame;
 }
 
@@ -86,21 +86,21 @@ function differences({ runs, differences: lines }) {
     if (typeof value !== "string") return JSON.stringify(value);
     return /^[0-9a-f]{32,}$/.test(value) ? el("code", "hash", value) : value;
   };
-  const rows = [{ name: "folder", values: runs.map((run) => run.folder) },
-    { name: "strategy", values: runs.map((run) => run.strategy) }, ...lines];
-  host.append(table("What differs", runs, rows.map(({ name, values }) =>
+  const rows = [{ name: t("folder"), values: runs.map((run) => run.folder) },
+    { name: t("strategy"), values: runs.map((run) => run.strategy) }, ...lines];
+  host.append(table(t("whatDiffers"), runs, rows.map(({ name, values }) =>
     el("tr", "", nameCell(name), ...values.map((value) => el("td", "number wide", shown(value)))))));
-  if (lines.length === 0) host.append(el("p", "notice", "The runs were made from the same data, strategy and options."));
+  if (lines.length === 0) host.append(el("p", "notice", t("allTheSame")));
 }
 
 function statisticsTable({ runs, statistics: lines }, definitions) {
   const rows = lines.map(({ values }, place) => {
     const one = definitions[place];
     const className = one.unit === "text" ? "number wide" : "number";
-    const cells = values.map((value) => el("td", className, statisticText(value, one.unit) ?? "\u2013"));
+    const cells = values.map((value) => el("td", className, summaryText(value, one) ?? "\u2013"));
     return el("tr", "", nameCell(defined(one)), ...cells);
   });
-  byId("statistics").append(table("Statistics", runs, rows));
+  byId("statistics").append(table(t("statistics"), runs, rows));
 }
 
 /** What the exchange left out, each text once. */
@@ -108,17 +108,18 @@ function notModelled({ runs }) {
   const texts = [...new Set(runs.map((run) => run.not_modelled))].filter((text) => text !== "");
   if (texts.length === 0) return;
   byId("not-modelled").hidden = false;
-  byId("not-modelled").append(...texts.map((text) => el("p", "", text)));
+  byId("not-modelled").append(...texts.map((text) => el("p", "", ruleText("NOT MODELLED", text))));
 }
 
 function main({ comparison, definitions, curves }) {
+  document.title = t("titleCompare");
   const { runs } = comparison;
-  byId("subtitle").append(...runs.map((run, place) => el("span", "run", chip(place), ` ${run.folder} (${run.strategy}, ${run.status})`)));
+  byId("subtitle").append(...runs.map((run, place) => el("span", "run", chip(place), ` ${run.folder} (${run.strategy}, ${known("status", run.status)})`)));
   runs.forEach((run, place) => {
     if (run.status !== "completed") {
-      byId("verdict").append(el("p", "notice strong", chip(place), ` is ${run.status}: its results are partial.`));
+      byId("verdict").append(el("p", "notice strong", chip(place), " ", t("isPartial", { status: known("status", run.status) })));
     }
-    if (run.warning !== null) byId("verdict").append(el("p", "notice", chip(place), ` ${run.warning}`));
+    if (run.warning !== null) byId("verdict").append(el("p", "notice", chip(place), " ", inEnglish(run.warning)));
   });
   chart(comparison, curves);
   differences(comparison);
@@ -126,4 +127,4 @@ function main({ comparison, definitions, curves }) {
   notModelled(comparison);
 }
 
-main(DATA);
+showPage(() => main(DATA));

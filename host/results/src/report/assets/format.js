@@ -60,10 +60,13 @@ function signed(text) {
   return /^-|^0$/.test(text) ? money(text) : "+" + money(text);
 }
 
+/** An amount with its unit. */
+const yen = (amount) => t("yen", { amount });
+
 /** A ratio in percent. */
 function percent(ratio, digits) {
   const text = (ratio * 100).toFixed(digits);
-  return text.replace(/^-(?=[0.]*$)/, "").replace(/^-/, MINUS).replace(/\B(?=(\d{3})+(\.|$))/g, ",") + "\u00a0%";
+  return text.replace(/^-(?=[0.]*$)/, "").replace(/^-/, MINUS).replace(/\B(?=(\d{3})+(\.|$))/g, ",") + (language === "ja" ? "%" : "\u00a0%");
 }
 
 const two = (number) => String(number).padStart(2, "0");
@@ -71,13 +74,19 @@ const two = (number) => String(number).padStart(2, "0");
 /** A date object whose UTC fields are the Japanese ones. */
 const japanDate = (minutes) => new Date((minutes + JST_OFFSET_MINUTES) * 60_000);
 
-const WEEKDAYS = ["Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"];
-const MONTHS = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+/** A part of a date object whose UTC fields count, like `{ month: "short" }`, in the page's language. */
+const dateWord = (date, form) => new Intl.DateTimeFormat(locale(), { timeZone: "UTC", ...form }).format(date);
 
-/** `2025-01-06` of minutes since 1970. */
+/** `Jan` or `1月` of a month from 0. */
+const monthName = (month) => dateWord(new Date(Date.UTC(2000, month, 1)), { month: "short" });
+
+/** `2025-01-06` or `2025/01/06` of minutes since 1970. */
 function dateText(minutes) {
-  return japanDate(minutes).toISOString().slice(0, 10);
+  return dayText(japanDate(minutes).toISOString().slice(0, 10));
 }
+
+/** A moment of the data, `2025-01-06 09:00`, with its day as people write it. */
+const momentOf = (text) => dayText(text.slice(0, 10)) + text.slice(10);
 
 /** `09:00` of minutes since 1970. */
 function clockText(minutes) {
@@ -98,20 +107,20 @@ function momentText(micros) {
 function durationText(nanos) {
   const seconds = Math.floor(Number(nanos) / 1e9);
   const [days, hours, minutes] = [Math.floor(seconds / 86_400), Math.floor(seconds / 3_600) % 24, Math.floor(seconds / 60) % 60];
-  if (days > 0) return `${days} d ${two(hours)} h`;
-  if (hours > 0) return `${hours} h ${two(minutes)} min`;
-  if (minutes > 0) return `${minutes} min ${two(seconds % 60)} s`;
-  return `${(Number(nanos) / 1e9).toFixed(seconds < 10 ? 3 : 1)} s`;
+  if (days > 0) return t("durationDays", { days, hours: two(hours) });
+  if (hours > 0) return t("durationHours", { hours, minutes: two(minutes) });
+  if (minutes > 0) return t("durationMinutes", { minutes, seconds: two(seconds % 60) });
+  return t("durationSeconds", { seconds: (Number(nanos) / 1e9).toFixed(seconds < 10 ? 3 : 1) });
 }
 
 /** A number of the summary with its unit, as people read it; null where it is missing. */
 function statisticText(value, unit) {
   if (value === null || value === undefined) return null;
-  if (unit === "yen") return `${money(value)} yen`;
+  if (unit === "yen") return yen(money(value));
   if (unit === "ratio") return percent(value, 2);
   if (unit === "number") return Number(value).toFixed(2).replace("-", MINUS);
   if (unit === "count" || unit === "shares") return grouped(value);
-  if (unit === "moment") return value === "none" ? value : `${value.slice(0, 16)} JST`;
+  if (unit === "timestamp") return value === "none" ? t("none") : `${momentOf(value.slice(0, 16))} JST`;
   return String(value);
 }
 
@@ -132,3 +141,17 @@ function button(text, action, className = "") {
 }
 
 const byId = (id) => document.getElementById(id);
+
+/** A text of the run's record, which is English in every language. */
+function inEnglish(text) {
+  const node = el("span", "", text);
+  node.lang = "en";
+  return node;
+}
+
+/** A rule of the exchange, where the table has it in the page's language; its parameters as recorded. */
+function ruleText(name, text) {
+  const key = `rule.${name}`;
+  const rule = Object.hasOwn(TEXTS, key) ? TEXTS[key].en : null;
+  return rule !== null && text.startsWith(rule) ? t(key) + text.slice(rule.length) : inEnglish(text);
+}

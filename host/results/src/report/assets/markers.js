@@ -44,18 +44,18 @@ class Markers {
   }
 
   fillLines(fills, row) {
-    const side = word(fills.side, row) === "BUY" ? "Buy" : "Sell";
     return [
-      `${side} ${grouped(fills.quantity[row])} at ${amount(fills.price, row)}`,
+      t("fillTip", { side: known("side", word(fills.side, row)), shares: grouped(fills.quantity[row]), price: amount(fills.price, row) }),
       `${momentText(fills.moments[row])} JST`,
-      `Order ${fills.client_order_id[row]}, fill ${fills.trade_id[row]}`,
+      t("fillOrderTip", { order: fills.client_order_id[row], fill: fills.trade_id[row] }),
     ];
   }
 
   signalLines(signals, row) {
     const [tag, side, price] = [word(signals.tag, row), word(signals.side, row), amount(signals.price, row)];
     const note = word(signals.note, row);
-    const title = [word(signals.signal_kind, row), side, price === null ? null : `at ${price}`].filter(Boolean).join(" ");
+    const title = [known("signal", word(signals.signal_kind, row)), side === null ? null : known("side", side),
+      price === null ? null : t("atPrice", { price })].filter(Boolean).join(" ");
     return [
       tag === null ? title : `${title}: ${tag}`,
       `${momentText(signals.moments[row])} JST`,
@@ -172,7 +172,7 @@ class Markers {
     this.ring.hidden = this.tip.hidden = found === null;
     if (found === null) return;
     const lines = found.kind.lines(found.row).map((line, place) => el("div", place === 0 ? "head" : "", line));
-    if (found.others > 0) lines.push(el("div", "more", `and ${grouped(found.others)} more at this spot`));
+    if (found.others > 0) lines.push(el("div", "more", t("moreHere", { count: grouped(found.others) })));
     this.tip.replaceChildren(...lines);
     move(this.ring, found.x, found.y);
     const right = found.x > u.over.clientWidth / 2;

@@ -21,39 +21,35 @@ function header({ manifest, summary, curve, instruments }) {
   const { component, start, end } = manifest;
   const names = instruments.map(({ id }) => id).join(", ");
   byId("strategy").textContent = component.name;
-  document.title = `${component.name} \u00b7 ${names} \u00b7 Kumiki replay`;
+  document.title = `${component.name} \u00b7 ${names} \u00b7 ${t("replay")}`;
   const status = byId("status");
-  status.textContent = summary.status;
+  status.textContent = known("status", summary.status);
   status.classList.add(`is-${summary.status}`);
-  const dates = start === end ? start : `${start} to ${end}`;
+  const dates = start === end ? dayText(start) : t("fromTo", { from: dayText(start), to: dayText(end) });
   byId("subtitle").replaceChildren(
-    el("b", "", names), " \u00b7 ", dates, ` \u00b7 replayed by ${manifest.granularity}`);
+    el("b", "", names), " \u00b7 ", dates, " \u00b7 ", t("replayedBy", { granularity: known("granularity", manifest.granularity) }));
   verdict(byId("verdict"), manifest, summary, curve);
   byId("facts").append(
-    fact("Parameters", parameters(inEffect(manifest))),
-    fact("Event-log digest", el("span", "", el("code", "", manifest.event_log_digest),
-      ` over ${grouped(manifest.event_log_records)} records; equal digests mean that the same happened`)),
+    fact(t("parameters"), parameters(inEffect(manifest))),
+    fact(t("digest"), el("span", "", el("code", "", manifest.event_log_digest),
+      " ", t("digestOver", { records: grouped(manifest.event_log_records) }))),
   );
 }
 
 /** What a reader must know before the numbers. */
 function verdict(host, { fault, warning }, summary, curve) {
   if (fault !== null) {
-    const box = el("div", "alert", el("h2", "", "The strategy failed"),
-      el("p", "", "The results below are partial: they go up to the failure."),
-      el("pre", "", fault));
+    const box = el("div", "alert", el("h2", "", t("failed")), el("p", "", t("failedHint")), el("pre", "", fault));
     box.setAttribute("role", "alert");
     host.append(box);
   } else if (summary.status === "interrupted") {
     host.append(el("p", "notice strong",
-      `The run was interrupted: all results are partial and go up to ${summary.last_trade}.`));
+      t("interrupted", { last: momentOf(summary.last_trade) })));
   }
-  if (warning !== null) host.append(el("p", "notice strong", warning));
+  if (warning !== null) host.append(el("p", "notice strong", inEnglish(warning)));
   if (curve.step > 1) {
     host.append(el("p", "notice",
-      `The run has ${grouped(curve.minutes)} minutes with trades; the charts show one point for every ` +
-      `${curve.step} of them, with the values at the end. The drawdown is the deepest inside each. ` +
-      "equity.csv holds every minute."));
+      t("thinned", { minutes: grouped(curve.minutes), step: curve.step })));
   }
 }
 
@@ -73,7 +69,7 @@ function parameters(value) {
     return el("pre", "", typeof value === "string" ? value : JSON.stringify(value));
   }
   const entries = Object.entries(value);
-  if (entries.length === 0) return el("span", "muted", "none");
+  if (entries.length === 0) return el("span", "muted", t("none"));
   const list = el("ul", "params");
   for (const [key, one] of entries) {
     const text = typeof one === "string" ? one : JSON.stringify(one);
@@ -89,38 +85,38 @@ function cards({ manifest, summary }) {
     list.append(el("div", `card ${tone}`, el("dt", "", name),
       el("dd", "value", ...[value].flat()), el("dd", "note", ...[note].flat())));
   const tone = summary.profit.startsWith("-") ? "loss" : summary.profit === "0" ? "" : "gain";
-  const yen = (text) => `${money(text)} yen`;
+  const yenOf = (text) => yen(money(text));
   const ratio = summary.return_ratio;
-  const big = (text) => [text, el("span", "unit", " yen")];
-  card("Profit", big(signed(summary.profit)), `${yen(summary.realised_pnl)} from shares sold, before fees`, tone);
-  card("Return", ratio === null ? "\u2013" : (ratio > 0 ? "+" : "") + percent(ratio, 2),
-    `on ${yen(summary.cash_start)} at the start`, tone);
-  card("Final equity", big(money(summary.equity_end)),
-    `${money(summary.cash_end)} in cash, ${grouped(summary.position_end)} shares held`);
-  card("Max drawdown", big(money(summary.max_drawdown)),
-    `${percent(summary.max_drawdown_ratio, 2)} below the highest equity so far`);
-  card("Sharpe ratio", statisticText(summary.sharpe, "number") ?? "\u2013",
-    `Sortino ${statisticText(summary.sortino, "number") ?? "\u2013"}, Calmar ${statisticText(summary.calmar, "number") ?? "\u2013"}`);
-  card("Orders", grouped(summary.orders), orderNote(summary));
-  card("Fills", grouped(summary.fills), `${yen(summary.commission)} of fees, ${yen(summary.slippage)} of slippage`);
-  card("Round trips", grouped(summary.round_trips),
-    summary.win_rate === null ? "never back to flat" : `${percent(summary.win_rate, 1)} with a profit`);
-  card("Share of the market", percent(summary.participation, 3),
-    `${grouped(summary.our_volume)} of ${grouped(summary.market_volume)} shares`);
-  card(manifest.granularity === "trade" ? "Trades seen" : "Bars seen", grouped(summary.trades_seen), summary.trades_seen === 0 ? "no data in these dates"
-    : [unbroken(shortMoment(summary.first_trade)), " to ", unbroken(`${shortMoment(summary.last_trade)} JST`)]);
+  const big = (text) => [text, el("span", "unit", t("yenUnit"))];
+  card(t("profit"), big(signed(summary.profit)), t("profitNote", { amount: yenOf(summary.realised_pnl) }), tone);
+  card(t("return"), ratio === null ? "\u2013" : (ratio > 0 ? "+" : "") + percent(ratio, 2),
+    t("returnNote", { amount: yenOf(summary.cash_start) }), tone);
+  card(t("finalEquity"), big(money(summary.equity_end)),
+    t("equityNote", { cash: money(summary.cash_end), shares: grouped(summary.position_end) }));
+  card(t("maxDrawdown"), big(money(summary.max_drawdown)),
+    t("drawdownNote", { percent: percent(summary.max_drawdown_ratio, 2) }));
+  card(t("statistic.sharpe"), statisticText(summary.sharpe, "number") ?? "\u2013",
+    t("sharpeNote", { sortino: statisticText(summary.sortino, "number") ?? "\u2013", calmar: statisticText(summary.calmar, "number") ?? "\u2013" }));
+  card(t("orders"), grouped(summary.orders), orderNote(summary));
+  card(t("fills"), grouped(summary.fills), t("fillsNote", { fees: yenOf(summary.commission), slippage: yenOf(summary.slippage) }));
+  card(t("roundTrips"), grouped(summary.round_trips),
+    summary.win_rate === null ? t("neverFlat") : t("withProfit", { percent: percent(summary.win_rate, 1) }));
+  card(t("marketShare"), percent(summary.participation, 3),
+    t("marketShareNote", { ours: grouped(summary.our_volume), all: grouped(summary.market_volume) }));
+  card(t(manifest.granularity === "trade" ? "tradesSeen" : "barsSeen"), grouped(summary.trades_seen), summary.trades_seen === 0 ? t("noDataThen")
+    : [unbroken(shortMoment(summary.first_trade)), t("to"), unbroken(`${shortMoment(summary.last_trade)} JST`)]);
 }
 
 /** The parts of all orders that are not zero. */
 function orderNote(summary) {
-  const parts = [["filled", summary.orders_filled], ["rejected", summary.orders_rejected],
-    ["expired", summary.orders_expired], ["cancelled", summary.orders_canceled]];
-  const some = parts.filter(([, count]) => count > 0).map(([name, count]) => `${grouped(count)} ${name}`);
-  return some.length > 0 ? some.join(", ") : "none done";
+  const parts = [["ordersFilled", summary.orders_filled], ["ordersRejected", summary.orders_rejected],
+    ["ordersExpired", summary.orders_expired], ["ordersCancelled", summary.orders_canceled]];
+  const some = parts.filter(([, count]) => count > 0).map(([key, count]) => t(key, { count: grouped(count) }));
+  return some.length > 0 ? some.join(t("comma")) : t("noneDone");
 }
 
 /** `2025-01-06 09:00:00.007835 JST` without the fraction. */
-const shortMoment = (text) => text.slice(0, 16);
+const shortMoment = (text) => momentOf(text.slice(0, 16));
 
 /** A text that stays on one line. */
 const unbroken = (text) => el("span", "unbroken", text);
@@ -128,7 +124,7 @@ const unbroken = (text) => el("span", "unbroken", text);
 function charts(data) {
   if (data.curve.minutes === 0) {
     showSection("equity").replaceChildren(byId("equity-title"),
-      el("p", "notice", "No trades were seen, so there is nothing to draw."));
+      el("p", "notice", t("nothingToDraw")));
     return null;
   }
   showSection("equity");
@@ -140,13 +136,13 @@ function charts(data) {
   zoomControls(byId("zoom"), time, view);
   zoomControls(byId("zoom-price"), time, view);
   const legend = (kind, text) => el("span", "", el("i", `mark ${kind}`), text);
-  byId("legend").append(legend("buy", "Buy"), legend("sell", "Sell"));
-  if (data.signals.total > 0) byId("legend").append(legend("signal", "Signal"));
-  byId("legend").append(el("span", "muted", "The tip of a triangle is at the price of the fill."));
+  byId("legend").append(legend("buy", t("buy")), legend("sell", t("sell")));
+  if (data.signals.total > 0) byId("legend").append(legend("signal", t("signal")));
+  byId("legend").append(el("span", "muted", t("triangles")));
   const { count, total } = data.fills;
   if (count < total) {
     byId("legend").append(el("span", "muted",
-      `Only the first ${grouped(count)} of ${grouped(total)} fills are marked; fills.csv holds all.`));
+      t("fillsMarked", { count: grouped(count), total: grouped(total) })));
   }
   return { time, view, charts };
 }
@@ -155,7 +151,7 @@ function charts(data) {
 function instrumentPicker(host, charts) {
   if (charts.instruments.length < 2) return;
   const pick = el("select");
-  pick.setAttribute("aria-label", "Instrument");
+  pick.setAttribute("aria-label", t("instrument"));
   charts.instruments.forEach(({ id }, place) => pick.append(new Option(id, String(place))));
   pick.addEventListener("change", () => charts.showInstrument(Number(pick.value)));
   charts.picker = pick;
@@ -165,50 +161,49 @@ function instrumentPicker(host, charts) {
 function method({ manifest, instruments }) {
   showSection("method");
   for (const [name, text] of Object.entries(manifest.rules)) {
-    byId("rules").append(el("div", "", el("dt", "", name), el("dd", "", text)));
+    byId("rules").append(el("div", "", el("dt", "", name), el("dd", "", ruleText(name, text))));
   }
   const { latency_ns: latency, queue_ahead: queue, ...model } = manifest.execution_model;
   const fees = model.commission;
-  byId("model").append(pairs("Parameters of the exchange", [
-    ["Latency", `${decimalText(latency, 6).replace(/\.?0+$/, "")} ms from sending to arrival`],
-    ["Slippage", `${grouped(model.slippage_ticks)} ${model.slippage_ticks === 1 ? "tick" : "ticks"} for orders that take liquidity`],
-    ["Participation", `${model.participation_percent}\u00a0% of each trade's shares at most`],
-    ["Queue ahead", queue === null ? "endless: a touch never fills a resting order"
-      : `${grouped(queue)} shares trade at a resting order's price before a touch fills it`],
-    ["Commission", typeof fees === "string" ? fees : el("code", "", JSON.stringify(fees))],
-    ["Most orders", grouped(model.orders_max)],
+  byId("model").append(pairs(t("exchangeParameters"), [
+    [t("latency"), t("latencyValue", { ms: decimalText(latency, 6).replace(/\.?0+$/, "") })],
+    [t("slippage"), t("slippageValue", { ticks: grouped(model.slippage_ticks) })],
+    [t("participation"), t("participationValue", { percent: model.participation_percent })],
+    [t("queueAhead"), queue === null ? t("queueEndless") : t("queueValue", { shares: grouped(queue) })],
+    [t("commission"), typeof fees === "string" ? fees : el("code", "", JSON.stringify(fees))],
+    [t("mostOrders"), grouped(model.orders_max)],
   ]));
-  byId("options").append(pairs("Options of the run", [
-    ["Instruments", instruments.map(({ id }) => id).join(", ")],
-    ["First date (JST)", manifest.start],
-    ["Last date (JST)", manifest.end],
-    ["Granularity", manifest.granularity],
-    ["Cash at the start", `${money(manifest.cash)} yen`],
-    ["Trading unit", `${manifest.lot} shares`],
-    ["Price steps", manifest.ticks],
-    ["Instruments and price ranges", (manifest.notes ?? []).length > 0
-      ? el("ul", "plain-list", ...manifest.notes.map((note) => el("li", "", note))) : "nothing to note"],
-    ["Trades handed over at once", `${grouped(manifest.window)} (does not change results)`],
-    ["Parameters given", el("code", "", JSON.stringify(manifest.parameters))],
-    ["Parameters in effect", el("code", "", JSON.stringify(manifest.parameters_effective ?? {}))],
-    ["Event log", el("span", "", el("code", "", manifest.event_log_digest), `, ${grouped(manifest.event_log_records)} records`)],
+  byId("options").append(pairs(t("runOptions"), [
+    [t("instruments"), instruments.map(({ id }) => id).join(", ")],
+    [t("firstDate"), dayText(manifest.start)],
+    [t("lastDate"), dayText(manifest.end)],
+    [t("granularity"), known("granularity", manifest.granularity)],
+    [t("cashStart"), yen(money(manifest.cash))],
+    [t("tradingUnit"), t("sharesValue", { shares: manifest.lot })],
+    [t("priceSteps"), manifest.ticks],
+    [t("notes"), (manifest.notes ?? []).length > 0
+      ? el("ul", "plain-list", ...manifest.notes.map((note) => el("li", "", inEnglish(note)))) : t("nothingToNote")],
+    [t("window"), t("windowValue", { window: grouped(manifest.window) })],
+    [t("parametersGiven"), el("code", "", JSON.stringify(manifest.parameters))],
+    [t("parametersInEffect"), el("code", "", JSON.stringify(manifest.parameters_effective ?? {}))],
+    [t("eventLog"), el("span", "", el("code", "", manifest.event_log_digest), " ", t("records", { records: grouped(manifest.event_log_records) }))],
     ["Kumiki", manifest.kumiki_version],
-    ["Manifest version", String(manifest.manifest_version)],
+    [t("manifestVersion"), String(manifest.manifest_version)],
   ]));
   inputs(manifest.inputs);
   const { component } = manifest;
   const imports = el("ul", "plain-list", ...component.imports.map((name) => el("li", "", el("code", "", name))));
-  byId("component").append(pairs("Strategy component", [
-    ["Name", component.name],
+  byId("component").append(pairs(t("component"), [
+    [t("name"), component.name],
     ["SHA-256", el("code", "", component.sha256)],
-    ["Imports", component.imports.length > 0 ? imports : "none"],
+    [t("imports"), component.imports.length > 0 ? imports : t("none")],
   ]));
 }
 
 function inputs(files) {
   const host = byId("inputs");
   if (files.length === 0) {
-    host.append(el("p", "muted", "none"));
+    host.append(el("p", "muted", t("none")));
     return;
   }
   const row = (tag, name, rows, hash) => {
@@ -217,8 +212,8 @@ function inputs(files) {
     return el("tr", "", ...cells);
   };
   const body = files.map((file) => row("td", file.file, grouped(file.rows), el("code", "", file.xxh3_128)));
-  host.append(el("div", "scroll", el("table", "", el("caption", "unseen", "Data files"),
-    el("thead", "", row("th", "File", "Rows used", "xxh3-128")), el("tbody", "", ...body))));
+  host.append(el("div", "scroll", el("table", "", el("caption", "unseen", t("dataFiles")),
+    el("thead", "", row("th", t("file"), t("rowsUsed"), "xxh3-128")), el("tbody", "", ...body))));
 }
 
 /** Links to the sections that the run has. */
@@ -232,7 +227,7 @@ function contents() {
 
 function main(data) {
   if (data === null) {
-    byId("verdict").append(el("p", "notice strong", "This page's data could not be written; see the files beside it."));
+    byId("verdict").append(el("p", "notice strong", t("noPageData")));
     return;
   }
   const { orders, fills, round_trips: trips, signals, narrative, log } = data;
@@ -257,4 +252,4 @@ function main(data) {
   contents();
 }
 
-main(DATA);
+showPage(() => main(DATA));

@@ -40,16 +40,16 @@ class RunCharts extends Charts {
     const first = money(data.summary.cash_start);
     this.add("equity", {
       heights: [290, 220],
-      label: "Equity over the run. The table equity.csv holds its values.",
+      label: t("equityLabel"),
       values: [this.equityValues],
       range: (_, low, high) => padded(low, high, 0.08),
       series: [{ stroke: () => colour("line"), fill: () => colour("line-fill"), width: 1.6 }],
       least: 1,
       hideTime: true,
       tell: (point) => [
-        ["Equity", `${point === 0 ? first : amount(curve.equity, point - 1)} yen`],
+        [t("equity"), yen(point === 0 ? first : amount(curve.equity, point - 1))],
         ...this.instruments.map(({ id, quantity }) => [
-          this.instruments.length > 1 ? `${id} held` : "Position",
+          this.instruments.length > 1 ? t("heldOf", { id }) : t("position"),
           point === 0 ? "0" : grouped(quantity[point - 1]),
         ]),
       ],
@@ -60,16 +60,16 @@ class RunCharts extends Charts {
     const { curve } = data;
     this.add("drawdown", {
       heights: [150, 130],
-      label: "Drawdown over the run: equity below its highest value so far.",
+      label: t("drawdownLabel"),
       values: [this.drawdownValues],
       space: 26,
       range: (_, low) => [Math.min((low ?? 0) * 1.08, -1), 0],
       series: [{ stroke: () => colour("loss"), fill: () => colour("loss-fill"), width: 1.2 }],
       least: 1,
       tell: (point) => [
-        ["Below the peak", point === 0
-          ? "0 yen"
-          : `${amount(curve.drawdown, point - 1)} yen (${percent(curve.drawdown_ppm[point - 1] / 1e6, 2)})`],
+        [t("belowPeak"), point === 0
+          ? yen("0")
+          : `${yen(amount(curve.drawdown, point - 1))} (${percent(curve.drawdown_ppm[point - 1] / 1e6, 2)})`],
       ],
     });
   }
@@ -78,7 +78,7 @@ class RunCharts extends Charts {
     const now = () => this.instruments[this.shown];
     const chart = this.add("price", {
       heights: [380, 300],
-      label: "Price with fills and signals. The tables below hold the fills and signals.",
+      label: t("priceLabel"),
       values: [now().values],
       range: (_, low, high) => padded(...this.markers.widen(low, high), 0.09),
       series: [{ stroke: () => colour("price-line"), width: 1.2 }],
@@ -86,8 +86,8 @@ class RunCharts extends Charts {
       hooks: { draw: [(u) => this.markers.draw(u)], setCursor: [(u) => this.markers.hover(u)] },
       tell: (point) => {
         const price = point === 0 ? null : amount(now().price, point - 1);
-        const name = this.instruments.length > 1 ? `${now().id} price` : "Price";
-        return [[name, price === null ? "\u2013" : `${price} yen`]];
+        const name = this.instruments.length > 1 ? t("priceOf", { id: now().id }) : t("price");
+        return [[name, price === null ? "\u2013" : yen(price)]];
       },
     });
     this.markers.attach(chart);

@@ -13,23 +13,29 @@ function svg(tag, attributes, ...children) {
 }
 
 /** A name that tells its definition: on pointing at it, and when opened. */
-function defined({ title, text }) {
-  const name = el("summary", "", title);
-  name.title = text;
-  return el("details", "defined", name, el("p", "", text));
+function defined({ name }) {
+  const title = el("summary", "", t(`statistic.${name}`));
+  const text = t(`definition.${name}`);
+  title.title = text;
+  return el("details", "defined", title, el("p", "", text));
+}
+
+/** A number of the summary as people read it; null where it is missing. */
+function summaryText(value, { name, unit }) {
+  return name === "status" ? known("status", value) : statisticText(value, unit);
 }
 
 /** Every number of the summary, by groups. */
 function statistics({ summary, definitions }) {
   const groups = new Map();
   for (const one of definitions) {
-    const text = statisticText(summary[one.name], one.unit);
+    const text = summaryText(summary[one.name], one);
     if (!groups.has(one.group)) groups.set(one.group, el("dl", "statistics"));
     const value = el("dd", one.unit === "text" ? "word" : "", text ?? "\u2013");
     groups.get(one.group).append(el("div", "", el("dt", "", defined(one)), value));
   }
   const host = byId("statistics-groups");
-  for (const [name, list] of groups) host.append(el("div", "group", el("h3", "", name), list));
+  for (const [name, list] of groups) host.append(el("div", "group", el("h3", "", known("group", name)), list));
   showSection("statistics");
 }
 
@@ -37,12 +43,12 @@ function statistics({ summary, definitions }) {
 function calendar({ calendar: { months, years, histogram, rolling } }) {
   if (months.length === 0) return;
   showSection("returns");
-  byId("months").append(el("h3", "", "Returns of the months"), monthTable(months, years));
+  byId("months").append(el("h3", "", t("returnsOfMonths")), monthTable(months, years));
   const host = byId("return-charts");
-  if (years.length > 1) host.append(figure("Returns of the years", yearBars(years)));
-  if (histogram !== null) host.append(figure("Daily returns: days by return", histogramBars(histogram)));
+  if (years.length > 1) host.append(figure(t("returnsOfYears"), yearBars(years)));
+  if (histogram !== null) host.append(figure(t("dailyReturns"), histogramBars(histogram)));
   if (rolling !== null) {
-    host.append(figure(`Sharpe ratio of ${rolling.span} days up to each day`, rollingLine(rolling)));
+    host.append(figure(t("rollingSharpe", { days: rolling.span }), rollingLine(rolling)));
   }
 }
 
@@ -57,16 +63,18 @@ function heat(cell, ratio, largest) {
   cell.classList.add(ratio < 0 ? "cold" : "warm");
 }
 
+const MONTHS = Array.from({ length: 12 }, (_, month) => month);
+
 /** A row for each year, a column for each month. */
 function monthTable(months, years) {
   const of = new Map(months);
   const largest = Math.max(...months.map(([, ratio]) => Math.abs(ratio)));
-  const head = el("tr", "", el("th", "", "Year"), ...MONTHS.map((name) => el("th", "number", name)), el("th", "number", "Year"));
+  const head = el("tr", "", el("th", "", t("yearHead")), ...MONTHS.map((month) => el("th", "number", monthName(month))), el("th", "number", t("wholeYear")));
   for (const cell of head.children) cell.scope = "col";
   const rows = years.map(([year, whole]) => {
     const name = el("th", "", year);
     name.scope = "row";
-    const cells = MONTHS.map((_, month) => {
+    const cells = MONTHS.map((month) => {
       const ratio = of.get(`${year}-${two(month + 1)}`);
       if (ratio === undefined) return el("td", "number");
       const cell = el("td", "number", percent(ratio, 2));
@@ -75,11 +83,11 @@ function monthTable(months, years) {
     });
     return el("tr", "", name, ...cells, el("td", "number whole", percent(whole, 2)));
   });
-  const table = el("table", "months", el("caption", "unseen", "Returns of the months"), el("thead", "", head), el("tbody", "", ...rows));
+  const table = el("table", "months", el("caption", "unseen", t("returnsOfMonths")), el("thead", "", head), el("tbody", "", ...rows));
   const frame = el("div", "scroll", table);
   frame.tabIndex = 0;
   frame.setAttribute("role", "region");
-  frame.setAttribute("aria-label", "Returns of the months, table");
+  frame.setAttribute("aria-label", t("tableOf", { name: t("returnsOfMonths") }));
   return frame;
 }
 
@@ -128,23 +136,23 @@ function bars(items, label, low, high, textOf) {
 function yearBars(years) {
   const values = years.map(([, ratio]) => ratio);
   const items = years.map(([year, ratio]) => ({ value: ratio, name: year, tip: `${year}: ${percent(ratio, 2)}`, cold: ratio < 0 }));
-  return bars(items, "Returns of the years. The table above holds them.", Math.min(0, ...values), Math.max(0, ...values), shortPercent);
+  return bars(items, t("yearsLabel"), Math.min(0, ...values), Math.max(0, ...values), shortPercent);
 }
 
 function histogramBars({ from, width, days }) {
   const items = days.map((count, place) => {
     const low = from + place * width;
-    const span = `${shortPercent(low)} to ${shortPercent(low + width)}`;
-    return { value: count, name: shortPercent(low), tip: `${span}: ${count} ${count === 1 ? "day" : "days"}`, cold: low + width / 2 < 0 };
+    const tip = t("histogramTip", { low: shortPercent(low), high: shortPercent(low + width), count });
+    return { value: count, name: shortPercent(low), tip, cold: low + width / 2 < 0 };
   });
-  return bars(items, "Days by their return. The table days.csv holds the days.", 0, Math.max(...days, 4), (value) => grouped(value));
+  return bars(items, t("histogramLabel"), 0, Math.max(...days, 4), (value) => grouped(value));
 }
 
 function rollingLine({ dates, sharpe }) {
   const known = sharpe.filter((value) => value !== null);
   const { width, height, left, right } = PICTURE;
   const textOf = (value) => String(Number(value.toPrecision(3))).replace("-", MINUS);
-  const { node, y } = picture("Sharpe ratio over a moving span of days", Math.min(0, ...known), Math.max(0, ...known), textOf);
+  const { node, y } = picture(t("rollingLabel"), Math.min(0, ...known), Math.max(0, ...known), textOf);
   const x = (place) => left + (dates.length < 2 ? 0.5 : place / (dates.length - 1)) * (width - left - right);
   let path = "";
   let pen = "M";
@@ -156,7 +164,7 @@ function rollingLine({ dates, sharpe }) {
     }
   });
   node.append(svg("path", { d: path, class: "line" }));
-  const name = (place, className, at) => node.append(svg("text", { x: at, y: height - 6, class: className }, dates[place]));
+  const name = (place, className, at) => node.append(svg("text", { x: at, y: height - 6, class: className }, dayText(dates[place])));
   name(0, "start", left);
   if (dates.length > 1) name(dates.length - 1, "end", width - right);
   return node;

@@ -27,7 +27,7 @@ class PagedTable {
     this.filter = el("input");
     this.filter.type = "search";
     this.filter.id = `${section.id}-filter`;
-    this.filter.placeholder = "Words that a row must have";
+    this.filter.placeholder = t("filterWords");
     this.filter.autocomplete = "off";
     this.filter.spellcheck = false;
     let waiting = 0;
@@ -35,21 +35,21 @@ class PagedTable {
       clearTimeout(waiting);
       waiting = setTimeout(() => this.search(), 120);
     });
-    const label = el("label", "", "Filter");
+    const label = el("label", "", t("filter"));
     label.htmlFor = this.filter.id;
     this.chip = button("", () => this.showOnly(null), "chip");
     this.chip.hidden = true;
     this.state = el("span", "state");
     this.state.setAttribute("role", "status");
-    this.first = button("First", () => this.turnTo(0));
-    this.previous = button("Previous", () => this.turnTo(this.page - 1));
-    this.next = button("Next", () => this.turnTo(this.page + 1));
-    this.last = button("Last", () => this.turnTo(Infinity));
+    this.first = button(t("firstPage"), () => this.turnTo(0));
+    this.previous = button(t("previousPage"), () => this.turnTo(this.page - 1));
+    this.next = button(t("nextPage"), () => this.turnTo(this.page + 1));
+    this.last = button(t("lastPage"), () => this.turnTo(Infinity));
     const pager = el("span", "pager", this.first, this.previous, this.next, this.last);
     section.append(el("div", "toolbar", label, this.filter, this.chip, this.state, pager));
     if (this.count < total) {
       section.append(el("p", "notice",
-        `This page holds the first ${grouped(this.count)} of ${grouped(total)} rows; ${file} holds all of them.`));
+        t("firstRows", { count: grouped(this.count), total: grouped(total), file })));
     }
     const head = el("tr");
     for (const column of this.columns) {
@@ -62,7 +62,7 @@ class PagedTable {
     const frame = el("div", "scroll", table);
     frame.tabIndex = 0;
     frame.setAttribute("role", "region");
-    frame.setAttribute("aria-label", `${name}, table`);
+    frame.setAttribute("aria-label", t("tableOf", { name }));
     section.append(frame);
   }
 
@@ -72,8 +72,8 @@ class PagedTable {
     this.filter.value = "";
     this.chip.hidden = only === null;
     if (only) {
-      this.chip.textContent = `Only ${only.name}; show all`;
-      this.chip.setAttribute("aria-label", `Only ${only.name} is shown. Show all rows`);
+      this.chip.textContent = t("onlyShown", { name: only.name });
+      this.chip.setAttribute("aria-label", t("onlyShownLabel", { name: only.name }));
     }
     this.search();
   }
@@ -128,8 +128,8 @@ class PagedTable {
       lines.push(this.line(this.rows === null ? place : this.rows[place]));
     }
     this.body.replaceChildren(...lines);
-    const some = length === 0 ? "No rows" : `${grouped(from + 1)}\u2013${grouped(to)} of ${grouped(length)}`;
-    this.state.textContent = this.rows === null ? some : `${some} (${grouped(this.count)} in all)`;
+    const some = length === 0 ? t("noRows") : t("rowsShown", { from: grouped(from + 1), to: grouped(to), count: grouped(length) });
+    this.state.textContent = this.rows === null ? some : t("rowsInAll", { some, count: grouped(this.count) });
     this.first.disabled = this.previous.disabled = from === 0;
     this.next.disabled = this.last.disabled = to >= length;
   }

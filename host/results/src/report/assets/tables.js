@@ -12,17 +12,17 @@ function timeColumn(head, moments, drawn, instrumentOf) {
   };
   const node = (row, text) => {
     const link = button(text, () => show(row), "link");
-    link.title = "Show in the price chart";
+    link.title = t("showInChart");
     return link;
   };
   const text = (row) => (moments[row] === null ? null : momentText(moments[row]));
-  return { head: `${head} (JST)`, text, plain: true, node: drawn ? node : undefined };
+  return { head: t("jst", { head }), text, plain: true, node: drawn ? node : undefined };
 }
 
 /** The instrument of a row; left out of a table where all rows have the same. */
 function instrumentColumn(table) {
   const first = table.count > 0 ? word(table.instrument_id, 0) : null;
-  return { head: "Instrument", text: (row) => word(table.instrument_id, row), optional: true, boring: first };
+  return { head: t("instrument"), text: (row) => word(table.instrument_id, row), optional: true, boring: first };
 }
 
 function tripsTable({ round_trips: trips }, drawn, links) {
@@ -33,23 +33,23 @@ function tripsTable({ round_trips: trips }, drawn, links) {
     return el("span", value > 0 ? "gain" : value < 0 ? "loss" : "", text);
   };
   new PagedTable(showSection("trips"), {
-    name: "Round trips", count: trips.count, total: trips.total, file: "round_trips.csv",
+    name: t("roundTrips"), count: trips.count, total: trips.total, file: "round_trips.csv",
     columns: [
-      timeColumn("Entry", trips.moments, drawn, instrumentOf),
-      timeColumn("Exit", trips.exits, drawn, instrumentOf),
+      timeColumn(t("entry"), trips.moments, drawn, instrumentOf),
+      timeColumn(t("exit"), trips.exits, drawn, instrumentOf),
       instrumentColumn(trips),
-      { head: "Entry side", text: (row) => word(trips.entry_side, row), node: sideNode, optional: true, boring: "BUY" },
-      { head: "Shares", number: true, text: (row) => grouped(trips.quantity[row]) },
-      { head: "Bought at", number: true, text: (row) => amount(trips.buy_price, row) },
-      { head: "Sold at", number: true, text: (row) => amount(trips.sell_price, row) },
-      { head: "Profit", number: true, text: (row) => amount(trips.pnl, row), node: amountNode(trips.pnl) },
-      { head: "Worst on the way", number: true, text: (row) => amount(trips.mae, row) },
-      { head: "Best on the way", number: true, text: (row) => amount(trips.mfe, row) },
-      { head: "Fees", number: true, optional: true, boring: "0", text: (row) => amount(trips.commission, row) },
-      { head: "Time held", number: true, text: (row) => durationText(trips.duration_ns[row]) },
-      { head: "Fills", number: true, text: (row) => grouped(trips.fills[row]) },
-      { head: "Entry order", text: (row) => trips.entry_order_id[row], node: (_, text) => links.toOrder(text) },
-      { head: "Exit order", text: (row) => trips.exit_order_id[row], node: (_, text) => links.toOrder(text) },
+      { head: t("entrySide"), text: (row) => sideText(trips.entry_side, row), node: sideNode(trips.entry_side), optional: true, boring: known("side", "BUY") },
+      { head: t("shares"), number: true, text: (row) => grouped(trips.quantity[row]) },
+      { head: t("boughtAt"), number: true, text: (row) => amount(trips.buy_price, row) },
+      { head: t("soldAt"), number: true, text: (row) => amount(trips.sell_price, row) },
+      { head: t("profit"), number: true, text: (row) => amount(trips.pnl, row), node: amountNode(trips.pnl) },
+      { head: t("worst"), number: true, text: (row) => amount(trips.mae, row) },
+      { head: t("best"), number: true, text: (row) => amount(trips.mfe, row) },
+      { head: t("fees"), number: true, optional: true, boring: "0", text: (row) => amount(trips.commission, row) },
+      { head: t("timeHeld"), number: true, text: (row) => durationText(trips.duration_ns[row]) },
+      { head: t("fills"), number: true, text: (row) => grouped(trips.fills[row]) },
+      { head: t("entryOrder"), text: (row) => trips.entry_order_id[row], node: (_, text) => links.toOrder(text) },
+      { head: t("exitOrder"), text: (row) => trips.exit_order_id[row], node: (_, text) => links.toOrder(text) },
     ],
   });
 }
@@ -66,26 +66,26 @@ function ordersTable({ orders, fills }, drawn, links) {
     return code === null ? null : `${code}: ${word(orders.reason_text, row)}`;
   };
   links.orders = new PagedTable(showSection("orders"), {
-    name: "Orders", count: orders.count, total: orders.total, file: "orders.csv",
+    name: t("orders"), count: orders.count, total: orders.total, file: "orders.csv",
     columns: [
-      timeColumn("Sent", orders.moments, drawn, (row) => word(orders.instrument_id, row)),
-      { head: "Order", text: (row) => orders.client_order_id[row] },
+      timeColumn(t("sent"), orders.moments, drawn, (row) => word(orders.instrument_id, row)),
+      { head: t("order"), text: (row) => orders.client_order_id[row] },
       instrumentColumn(orders),
-      { head: "Side", text: (row) => word(orders.side, row), node: sideNode },
-      { head: "Type", text: (row) => word(orders.order_type, row) },
-      { head: "Lives", text: (row) => word(orders.time_in_force, row) },
-      { head: "Shares", number: true, text: (row) => grouped(orders.quantity[row]) },
-      { head: "Limit", number: true, optional: true, text: (row) => amount(orders.price, row) },
-      { head: "Trigger", number: true, optional: true, text: (row) => amount(orders.trigger_price, row) },
-      { head: "Filled", number: true, text: (row) => grouped(orders.filled_quantity[row]) },
-      { head: "Average", number: true, optional: true, text: (row) => amount(orders.average_price, row) },
-      { head: "Fees", number: true, optional: true, boring: "0", text: (row) => amount(orders.commission, row) },
-      { head: "Status", text: (row) => word(orders.status, row) },
-      { head: "Fills", number: true, text: (row) => (fillsOf(row) === 0 ? null : String(fillsOf(row))),
+      { head: t("side"), text: (row) => sideText(orders.side, row), node: sideNode(orders.side) },
+      { head: t("type"), text: (row) => named("type", orders.order_type, row) },
+      { head: t("lives"), text: (row) => named("life", orders.time_in_force, row) },
+      { head: t("shares"), number: true, text: (row) => grouped(orders.quantity[row]) },
+      { head: t("limitPrice"), number: true, optional: true, text: (row) => amount(orders.price, row) },
+      { head: t("trigger"), number: true, optional: true, text: (row) => amount(orders.trigger_price, row) },
+      { head: t("filled"), number: true, text: (row) => grouped(orders.filled_quantity[row]) },
+      { head: t("average"), number: true, optional: true, text: (row) => amount(orders.average_price, row) },
+      { head: t("fees"), number: true, optional: true, boring: "0", text: (row) => amount(orders.commission, row) },
+      { head: t("status"), text: (row) => named("state", orders.status, row) },
+      { head: t("fills"), number: true, text: (row) => (fillsOf(row) === 0 ? null : String(fillsOf(row))),
         node: (row, text) => links.toFills(text, row) },
-      { head: "Reason", optional: true, wide: true, text: reason },
-      { head: "Last change (JST)", text: (row) => momentText(updated[row]), plain: true },
-      { head: "Venue order", optional: true, text: (row) => orders.venue_order_id[row] },
+      { head: t("reason"), optional: true, wide: true, text: reason },
+      { head: t("jst", { head: t("lastChange") }), text: (row) => momentText(updated[row]), plain: true },
+      { head: t("venueOrder"), optional: true, text: (row) => orders.venue_order_id[row] },
     ],
   });
 }
@@ -93,40 +93,48 @@ function ordersTable({ orders, fills }, drawn, links) {
 function fillsTable({ fills }, drawn, links) {
   if (fills.total === 0) return;
   links.fills = new PagedTable(showSection("fills"), {
-    name: "Fills", count: fills.count, total: fills.total, file: "fills.csv",
+    name: t("fills"), count: fills.count, total: fills.total, file: "fills.csv",
     columns: [
-      timeColumn("Time", fills.moments, drawn, (row) => word(fills.instrument_id, row)),
-      { head: "Order", text: (row) => fills.client_order_id[row], node: (_, text) => links.toOrder(text) },
-      { head: "Fill", text: (row) => fills.trade_id[row] },
+      timeColumn(t("time"), fills.moments, drawn, (row) => word(fills.instrument_id, row)),
+      { head: t("order"), text: (row) => fills.client_order_id[row], node: (_, text) => links.toOrder(text) },
+      { head: t("fill"), text: (row) => fills.trade_id[row] },
       instrumentColumn(fills),
-      { head: "Side", text: (row) => word(fills.side, row), node: sideNode },
-      { head: "Price", number: true, text: (row) => amount(fills.price, row) },
-      { head: "Shares", number: true, text: (row) => grouped(fills.quantity[row]) },
-      { head: "Market\u2019s trade", number: true, optional: true, text: (row) => amount(fills.market_price, row) },
-      { head: "Slippage", number: true, optional: true, boring: "0", text: (row) => amount(fills.slippage, row) },
-      { head: "Order done", number: true, text: (row) => grouped(fills.cumulative_quantity[row]) },
-      { head: "Order open", number: true, text: (row) => grouped(fills.leaves_quantity[row]) },
-      { head: "Fee", number: true, optional: true, boring: "0", text: (row) => amount(fills.commission, row) },
+      { head: t("side"), text: (row) => sideText(fills.side, row), node: sideNode(fills.side) },
+      { head: t("price"), number: true, text: (row) => amount(fills.price, row) },
+      { head: t("shares"), number: true, text: (row) => grouped(fills.quantity[row]) },
+      { head: t("marketTrade"), number: true, optional: true, text: (row) => amount(fills.market_price, row) },
+      { head: t("slippage"), number: true, optional: true, boring: "0", text: (row) => amount(fills.slippage, row) },
+      { head: t("orderDone"), number: true, text: (row) => grouped(fills.cumulative_quantity[row]) },
+      { head: t("orderOpen"), number: true, text: (row) => grouped(fills.leaves_quantity[row]) },
+      { head: t("fee"), number: true, optional: true, boring: "0", text: (row) => amount(fills.commission, row) },
     ],
   });
 }
 
-function sideNode(_, text) {
-  return el("span", text === "BUY" ? "side buy" : "side sell", text);
+/** A word of the data in the page's language. */
+function named(family, column, row) {
+  const found = word(column, row);
+  return found === null ? null : known(family, found);
+}
+
+const sideText = (column, row) => named("side", column, row);
+
+function sideNode(column) {
+  return (row, text) => el("span", word(column, row) === "BUY" ? "side buy" : "side sell", text);
 }
 
 function signalsTable({ signals }, drawn) {
   if (signals.total === 0) return;
   new PagedTable(showSection("signals"), {
-    name: "Signals", count: signals.count, total: signals.total, file: "signals.csv",
+    name: t("signals"), count: signals.count, total: signals.total, file: "signals.csv",
     columns: [
-      timeColumn("Time", signals.moments, drawn, (row) => word(signals.instrument_id, row)),
+      timeColumn(t("time"), signals.moments, drawn, (row) => word(signals.instrument_id, row)),
       instrumentColumn(signals),
-      { head: "Kind", text: (row) => word(signals.signal_kind, row) },
-      { head: "Side", optional: true, text: (row) => word(signals.side, row), node: sideNode },
-      { head: "Price", number: true, optional: true, text: (row) => amount(signals.price, row) },
-      { head: "Tag", optional: true, text: (row) => word(signals.tag, row) },
-      { head: "Note", optional: true, wide: true, text: (row) => word(signals.note, row) },
+      { head: t("kind"), text: (row) => named("signal", signals.signal_kind, row) },
+      { head: t("side"), optional: true, text: (row) => sideText(signals.side, row), node: sideNode(signals.side) },
+      { head: t("price"), number: true, optional: true, text: (row) => amount(signals.price, row) },
+      { head: t("tag"), optional: true, text: (row) => word(signals.tag, row) },
+      { head: t("note"), optional: true, wide: true, text: (row) => word(signals.note, row) },
     ],
   });
 }
@@ -134,12 +142,12 @@ function signalsTable({ signals }, drawn) {
 function narrativeTable({ narrative }, drawn, links) {
   if (narrative.total === 0) return;
   new PagedTable(showSection("narrative"), {
-    name: "Decisions", count: narrative.count, total: narrative.total, file: "narrative.csv",
+    name: t("decisions"), count: narrative.count, total: narrative.total, file: "narrative.csv",
     columns: [
-      timeColumn("Time", narrative.moments, drawn),
-      { head: "Order", optional: true, text: (row) => narrative.client_order_id[row], node: (_, text) => links.toOrder(text) },
-      { head: "Decision", wide: true, text: (row) => word(narrative.title, row) },
-      { head: "Why", wide: true, text: (row) => word(narrative.body, row) },
+      timeColumn(t("time"), narrative.moments, drawn),
+      { head: t("order"), optional: true, text: (row) => narrative.client_order_id[row], node: (_, text) => links.toOrder(text) },
+      { head: t("decision"), wide: true, text: (row) => word(narrative.title, row) },
+      { head: t("why"), wide: true, text: (row) => word(narrative.body, row) },
     ],
   });
 }
@@ -147,11 +155,11 @@ function narrativeTable({ narrative }, drawn, links) {
 function logTable({ log }, drawn) {
   if (log.total === 0) return;
   new PagedTable(showSection("log"), {
-    name: "Log", count: log.count, total: log.total, file: "log.csv",
+    name: t("log"), count: log.count, total: log.total, file: "log.csv",
     columns: [
-      timeColumn("Time", log.moments, drawn),
-      { head: "Level", text: (row) => word(log.level, row), node: (_, text) => el("span", `level ${text}`, text) },
-      { head: "Message", wide: true, text: (row) => word(log.message, row) },
+      timeColumn(t("time"), log.moments, drawn),
+      { head: t("level"), text: (row) => word(log.level, row), node: (_, text) => el("span", `level ${text}`, text) },
+      { head: t("message"), wide: true, text: (row) => word(log.message, row) },
     ],
   });
 }
@@ -160,14 +168,14 @@ function logTable({ log }, drawn) {
 function tableLinks({ fills, orders }) {
   const links = {
     toOrder: (id) => linkTo(id, () => {
-      links.orders?.showOnly({ name: `order ${id}`, accept: (row) => orders.client_order_id[row] === id });
+      links.orders?.showOnly({ name: t("orderOf", { id }), accept: (row) => orders.client_order_id[row] === id });
       goTo("orders");
-    }, "Show the order"),
+    }, t("showOrder")),
     toFills: (text, order) => linkTo(text, () => {
       const id = orders.client_order_id[order];
-      links.fills?.showOnly({ name: `fills of order ${id}`, accept: (row) => fills.client_order_id[row] === id });
+      links.fills?.showOnly({ name: t("fillsOf", { id }), accept: (row) => fills.client_order_id[row] === id });
       goTo("fills");
-    }, "Show the fills of this order"),
+    }, t("showFills")),
   };
   return links;
 }

@@ -1,0 +1,65 @@
+//! The ranking page and all that it loads, from this service only.
+
+use std::sync::LazyLock;
+
+use axum::http::header::{CONTENT_SECURITY_POLICY, CONTENT_TYPE};
+use axum::response::{IntoResponse, Response};
+use results::report::{self, texts};
+
+/// Its texts in both languages.
+const TEXTS: &str = include_str!("page/texts.json");
+/// What it may do: run and show what this service sends, talk to this service, and no more.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src data:; \
+                      connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors \
+                      'none'";
+
+/// The page, with the English texts in their places and the table of all texts.
+static PAGE: LazyLock<String> = LazyLock::new(|| {
+    let page = texts::filled(include_str!("page/ranking.html"), TEXTS);
+    page.replacen("@@texts.json@@", TEXTS, 1)
+});
+
+/// The page.
+pub(super) fn page() -> Response {
+    let headers = [(CONTENT_TYPE, "text/html; charset=utf-8"), (CONTENT_SECURITY_POLICY, POLICY)];
+    (headers, PAGE.as_str()).into_response()
+}
+
+/// A file that the page loads, by its name below `/page/`; the charts are drawn by the library that
+/// reports of runs have in them.
+pub(super) fn asset(name: &str) -> Option<Response> {
+    let script = "text/javascript; charset=utf-8";
+    let style = "text/css; charset=utf-8";
+    let (kind, text) = match name {
+        "language.js" => (script, texts::LANGUAGE_SCRIPT),
+        "ranking.js" => (script, include_str!("page/ranking.js")),
+        "chart.js" => (script, include_str!("page/chart.js")),
+        "uplot.js" => (script, report::CHART_SCRIPT),
+        "uplot.txt" => ("text/plain; charset=utf-8", report::CHART_LICENSE),
+        "uplot.css" => (style, report::CHART_STYLE),
+        "ranking.css" => (style, include_str!("page/ranking.css")),
+        _ => return None,
+    };
+    Some(([(CONTENT_TYPE, kind)], text).into_response())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_the_page_loads_is_here() {
+        let mut loaded = 0;
+        for piece in PAGE.split("\"/page/").skip(1) {
+            let name = piece.split('"').next().unwrap();
+            assert!(asset(name).is_some(), "{name}");
+            loaded += 1;
+        }
+        assert_eq!(loaded, 7);
+        assert!(asset("../ranking.css").is_none());
+        assert!(!PAGE.contains("@@"));
+        for outside in ["http://", "https://", "<script>", " style=", " onclick="] {
+            assert!(!PAGE.contains(outside), "{outside}");
+        }
+    }
+}
