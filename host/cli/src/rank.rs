@@ -11,6 +11,7 @@ use std::path::Path;
 use anyhow::{Context, Result, bail};
 use atomic_file::{AtomicFile, folder_of};
 use pricestore::DataDir;
+use pricestore::generation::{Issues, publish_generation};
 use ranking::{
     CancelToken, EngineOptions, Explanation, RankEngine, RankError, RankQuery, Ranking,
     SnapshotInfo, SortBy, export,
@@ -37,7 +38,9 @@ pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
 
 /// Makes a snapshot.
 fn publish(args: &PublishArgs) -> Result<Ending> {
-    let published = pricestore::publish(&DataDir::new(&args.data.data_dir))?;
+    let data = DataDir::new(&args.data.data_dir);
+    let published = pricestore::publish(&data)?;
+    publish_generation(&data, Issues::AsBefore)?;
     println!(
         "snapshot {}: {} issues, {} business days, {} to {}",
         published.number,

@@ -14,6 +14,7 @@ mod network;
 mod policy;
 mod response;
 mod secrets;
+mod stream;
 
 pub use address::checked_address;
 pub use client::{HttpClient, secret_header};
@@ -23,4 +24,5 @@ pub use policy::RequestPolicy;
 pub use reqwest::Url;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use response::HttpResponse;
+pub use stream::HttpStream;
 pub use tokio_util::sync::CancellationToken;

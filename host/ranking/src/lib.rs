@@ -11,6 +11,7 @@ mod kernel;
 pub mod limits;
 mod query;
 mod registry;
+pub mod replica;
 mod rows;
 pub mod service;
 mod store;

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod command_line;
+mod daily_market;
 mod data_tools;
 mod determinism;
 mod golden_runs;
@@ -14,6 +15,7 @@ mod not_modelled;
 mod output_limits;
 mod parameters;
 mod ranking_program;
+mod replicas;
 mod run_folders;
 mod service_data;
 mod slow_clients;
@@ -23,5 +25,6 @@ mod strategy_compile;
 mod sweep;
 mod update_crash;
 mod update_days;
+mod update_kills;
 mod update_program;
 mod verify;

@@ -18,6 +18,7 @@ pub struct PinnedEngine {
     snapshot: Option<Arc<Snapshot>>,
     info: SnapshotInfo,
     dataset: Option<DatasetStatus>,
+    generation: Option<String>,
 }
 
 impl PinnedEngine {
@@ -28,7 +29,9 @@ impl PinnedEngine {
         let info = snapshot.as_ref().map(|snapshot| snapshot.info.clone()).unwrap_or_default();
         let info = SnapshotInfo { refused: engine.follower.refused(), ..info };
         let dataset = engine.dataset();
-        Self { engine, snapshot, info, dataset }
+        let of = |snapshot: &Arc<Snapshot>| engine.follower.generation_of(snapshot);
+        let generation = snapshot.as_ref().and_then(of);
+        Self { engine, snapshot, info, dataset, generation }
     }
 
     /// Ranks on this snapshot.
@@ -36,7 +39,8 @@ impl PinnedEngine {
     /// # Errors
     /// As [`RankEngine::rank`].
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        let snapshot = self.snapshot.clone().ok_or_else(no_data)?;
+        let snapshot = self.snapshot.clone();
+        let snapshot = snapshot.ok_or_else(|| no_data(self.engine.options.is_replica))?;
         self.engine.rank_on(snapshot, query, cancel)
     }
 
@@ -44,6 +48,12 @@ impl PinnedEngine {
     #[must_use]
     pub fn dataset(&self) -> Option<DatasetStatus> {
         self.dataset.clone()
+    }
+
+    /// The generation that this snapshot belongs to; none where its publication had not ended.
+    #[must_use]
+    pub fn generation(&self) -> Option<String> {
+        self.generation.clone()
     }
 
     /// What this snapshot holds.

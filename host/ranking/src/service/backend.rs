@@ -25,6 +25,11 @@ pub trait Backend: Send + Sync + 'static {
         None
     }
 
+    /// The generation that the present snapshot belongs to; none while its publication has not ended.
+    fn generation(&self) -> Option<String> {
+        None
+    }
+
     /// The same, on the present snapshot only, for all of one request.
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend>;
 }
@@ -40,6 +45,10 @@ impl Backend for RankEngine {
 
     fn dataset(&self) -> Option<DatasetStatus> {
         Self::dataset(self)
+    }
+
+    fn generation(&self) -> Option<String> {
+        Self::generation(self)
     }
 
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
@@ -58,6 +67,10 @@ impl Backend for PinnedEngine {
 
     fn dataset(&self) -> Option<DatasetStatus> {
         Self::dataset(self)
+    }
+
+    fn generation(&self) -> Option<String> {
+        Self::generation(self)
     }
 
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {

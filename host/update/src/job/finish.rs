@@ -22,7 +22,17 @@ impl Job<'_> {
             self.save_state()?;
         }
         self.report.ending = self.ending(is_due);
-        self.tell_readers()
+        self.tell_readers()?;
+        // Only where every file is of the same publication.
+        if self.report.split.is_some() || (!is_due && self.options.data.mother().is_file()) {
+            match self.store.publish_generation() {
+                Ok(generation) => tracing::info!(generation, "what is published belongs together"),
+                Err(error) if is_due => return Err(error.into()),
+                // Nothing is new, and what is there is not this run's.
+                Err(error) => self.note(format!("the generation is the one before: {error}")),
+            }
+        }
+        Ok(())
     }
 
     /// Whether readers have something else than the store.
