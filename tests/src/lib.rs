@@ -9,6 +9,7 @@ pub mod files;
 pub mod http;
 pub mod market;
 pub mod native;
+pub mod proxy;
 pub mod rules;
 pub mod runs;
 pub mod sample;

@@ -14,6 +14,9 @@ const MUTATIONS: u64 = 10_000;
 /// Data folders that are cut after an instant and run again; `cargo xtask test` takes a twentieth.
 const CUTS: u64 = 500;
 
+/// Runs of `kumiki update` that are killed; `cargo xtask test` takes eight.
+const KILLS: u64 = 100;
+
 /// Runs every seeded test with all its seeds and prints what each says of itself.
 pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u64>) -> Result<()> {
     let sessions = sessions.unwrap_or(SESSIONS);
@@ -26,7 +29,8 @@ pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u6
     for place in [&["--test", "sandbox_paths"][..], &["--lib"]] {
         test(project, place, &damaged, "KUMIKI_SOAK_MUTATIONS", mutations)?;
     }
-    test(project, &suite, &["cuts::"], "KUMIKI_SOAK_CUTS", CUTS)
+    test(project, &suite, &["cuts::"], "KUMIKI_SOAK_CUTS", CUTS)?;
+    test(project, &["--test", "program"], &["update_kills::"], "KUMIKI_SOAK_KILLS", KILLS)
 }
 
 /// Runs tests by their names. They are built with the whole workspace, as `cargo xtask test` builds

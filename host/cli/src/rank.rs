@@ -12,6 +12,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use atomic_file::{AtomicFile, folder_of};
 use pricestore::DataDir;
+use pricestore::generation::{Issues, publish_generation};
 use ranking::{
     CancelToken, EngineOptions, Explanation, ListedInfo, RankEngine, RankError, RankQuery, Ranking,
     SnapshotInfo, SortBy, export,
@@ -38,7 +39,9 @@ pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
 
 /// Makes a snapshot.
 fn publish(args: &PublishArgs) -> Result<Ending> {
-    let published = pricestore::publish(&DataDir::new(&args.data.data_dir))?;
+    let data = DataDir::new(&args.data.data_dir);
+    let published = pricestore::publish(&data)?;
+    publish_generation(&data, Issues::AsBefore)?;
     println!(
         "snapshot {}: {} issues, {} business days, {} to {}",
         published.number,

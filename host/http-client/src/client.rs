@@ -15,6 +15,7 @@ use crate::pace::{Pace, Slowed};
 use crate::policy::RequestPolicy;
 use crate::response::{HttpResponse, body, header_text, retry_after, server_words};
 use crate::secrets::Secrets;
+use crate::stream::HttpStream;
 
 /// How this program names itself to servers.
 const USER_AGENT: &str = concat!("kumiki/", env!("CARGO_PKG_VERSION"));
@@ -185,27 +186,63 @@ impl HttpClient {
                 Err(error) => Err(passing(self.trouble(error))),
             };
         }
+        Err(self.refusal(response).await)
+    }
+
+    /// Sends a GET once; the body of the answer comes piece by piece, at most so many bytes of it after
+    /// unpacking. Beside the whole and a part of it, that nothing changed (304), that the condition does
+    /// not hold (412) and that there is no such part (416) are answers too.
+    ///
+    /// # Errors
+    /// Why there is no such answer.
+    pub async fn open(
+        &mut self,
+        headers: &HeaderMap,
+        address: Url,
+        body_bytes_max: u64,
+    ) -> Result<HttpStream, HttpError> {
+        self.keep_rate().await;
+        let mut request = Request::new(reqwest::Method::GET, address);
+        request.headers_mut().clone_from(headers);
+        let unavailable = |what| HttpError::Unavailable { what, tries: 1 };
+        let response = self.http.execute(request).await;
+        let response = response.map_err(|error| unavailable(self.trouble(error)))?;
+        if matches!(response.status().as_u16(), 200 | 206 | 304 | 412 | 416) {
+            return Ok(HttpStream::new(response, body_bytes_max));
+        }
+        Err(match self.refusal(response).await {
+            Failure::Final(error) => error,
+            Failure::Passing { too_many: true, pause, .. } => {
+                HttpError::TooManyRequests(pause.unwrap_or(self.policy.back_off_too_many))
+            }
+            Failure::Passing { what, .. } => unavailable(what),
+        })
+    }
+
+    /// Why an answer is none.
+    async fn refusal(&self, response: reqwest::Response) -> Failure {
+        let status = response.status().as_u16();
         let pause = retry_after(header_text(&response, RETRY_AFTER.as_str()));
         let message = match self.words(&server_words(response).await, SHOWN_CHARS) {
             nothing if nothing.is_empty() => "no message".to_owned(),
             words => words,
         };
         match status {
-            401 | 403 => Err(Failure::Final(HttpError::Key { status, message })),
+            401 | 403 => Failure::Final(HttpError::Key { status, message }),
             429 => {
                 let what = format!("too many requests (HTTP 429): {message}");
-                Err(Failure::Passing { what, too_many: true, pause })
+                Failure::Passing { what, too_many: true, pause }
             }
             408 | 500..=599 => {
                 let what = format!("the server failed (HTTP {status}): {message}");
                 let pause = pause.filter(|pause| *pause <= self.policy.retry_after_max);
-                Err(Failure::Passing { what, too_many: false, pause })
+                Failure::Passing { what, too_many: false, pause }
             }
             300..=399 => {
                 let message = "the server points to another address; set that one".to_owned();
-                Err(Failure::Final(HttpError::Refused { status, message }))
+                Failure::Final(HttpError::Refused { status, message })
             }
-            _ => Err(Failure::Final(HttpError::Refused { status, message })),
+            _ => Failure::Final(HttpError::Refused { status, message }),
         }
     }
 
@@ -225,7 +262,7 @@ impl fmt::Debug for HttpClient {
 }
 
 /// An error and its causes, without the address.
-fn told(error: reqwest::Error) -> String {
+pub(crate) fn told(error: reqwest::Error) -> String {
     let error = error.without_url();
     let mut text = error.to_string();
     let mut cause = std::error::Error::source(&error);

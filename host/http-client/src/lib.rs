@@ -15,6 +15,7 @@ mod pace;
 mod policy;
 mod response;
 mod secrets;
+mod stream;
 
 pub use address::checked_address;
 pub use client::{HttpClient, secret_header};
@@ -25,4 +26,5 @@ pub use policy::RequestPolicy;
 pub use reqwest::Url;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use response::HttpResponse;
+pub use stream::HttpStream;
 pub use tokio_util::sync::CancellationToken;

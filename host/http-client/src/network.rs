@@ -1,6 +1,7 @@
 //! The runtime behind requests of code that waits for its answers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::Url;
 use reqwest::header::HeaderMap;
@@ -10,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use crate::client::HttpClient;
 use crate::error::HttpError;
 use crate::response::HttpResponse;
+use crate::stream::HttpStream;
 
 /// What all clients of a program that waits for its answers share: the runtime behind their
 /// requests and the wish to end.
@@ -45,6 +47,49 @@ impl Network {
                 biased;
                 () = self.cancel.cancelled() => Err(HttpError::Stopped.into()),
                 found = client.get(headers, prepare) => found,
+            }
+        })
+    }
+
+    /// As [`HttpClient::open`], and waits for the head of the answer.
+    ///
+    /// # Errors
+    /// Why there is no answer, as [`Self::get`].
+    pub fn open(
+        &self,
+        client: &mut HttpClient,
+        headers: &HeaderMap,
+        address: Url,
+        body_bytes_max: u64,
+    ) -> Result<HttpStream, HttpError> {
+        self.wait(client.open(headers, address, body_bytes_max))
+    }
+
+    /// As [`HttpStream::chunk`], and waits for the bytes.
+    ///
+    /// # Errors
+    /// Why there are no more, as [`Self::get`].
+    pub fn chunk(&self, stream: &mut HttpStream) -> Result<Option<Vec<u8>>, HttpError> {
+        self.wait(stream.chunk())
+    }
+
+    /// Waits so long, or until the user wants the work to end.
+    ///
+    /// # Errors
+    /// [`HttpError::Stopped`] where that came first.
+    pub fn pause(&self, time: Duration) -> Result<(), HttpError> {
+        self.wait(async {
+            tokio::time::sleep(time).await;
+            Ok(())
+        })
+    }
+
+    fn wait<T>(&self, work: impl Future<Output = Result<T, HttpError>>) -> Result<T, HttpError> {
+        self.runtime.block_on(async {
+            tokio::select! {
+                biased;
+                () = self.cancel.cancelled() => Err(HttpError::Stopped),
+                done = work => done,
             }
         })
     }

@@ -41,13 +41,31 @@ impl DataDir {
         self.0.join("jp").join("listed_info.db")
     }
 
+    /// The file that ties what is published together; see [`crate::generation`].
+    #[must_use]
+    pub fn generation_file(&self) -> PathBuf {
+        self.jp_folder().join("generation.json")
+    }
+
+    /// The folder of the update job; who finds it knows that the directory is a job's.
+    #[must_use]
+    pub fn work_folder(&self) -> PathBuf {
+        self.0.join("work")
+    }
+
+    /// The folder of a copy of another server's data; who finds it knows that the directory is one.
+    #[must_use]
+    pub fn replica_folder(&self) -> PathBuf {
+        self.0.join("replica")
+    }
+
     /// The folder of the update job's reports; nothing in it is ever served as it is.
     #[must_use]
     pub fn update_folder(&self) -> PathBuf {
         self.0.join("update")
     }
 
-    /// The private folder of the ranking; nothing in it is ever served.
+    /// The private folder of the ranking; only a snapshot of the published generation is handed out.
     #[must_use]
     pub fn rank_folder(&self) -> PathBuf {
         self.0.join("rank")

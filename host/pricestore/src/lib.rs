@@ -4,10 +4,12 @@
 //! `jp/stocks_daily/mother.db` of a [`DataDir`] is the combined database and holds the truth:
 //! `daily(date, code, open, high, low, close, volume)`. [`publish`] makes a private snapshot of it in
 //! `rank/`: `rank-<n>.db` for SQL and `rank-<n>.grid` for the ranking's kernel; the file `CURRENT`
-//! names the snapshot to use. The update job writes here, rankings read.
+//! names the snapshot to use. The update job writes here, rankings read; [`generation`] ties what belongs
+//! together.
 
 mod data_dir;
 mod dataset;
+pub mod generation;
 pub mod grid;
 pub mod limits;
 pub mod listed;

@@ -22,6 +22,13 @@ pub const CODE_BYTES_MAX: usize = 16;
 pub const SNAPSHOTS_KEPT: u64 = 2;
 /// Bytes of the file that says how complete the data is; a day that is not complete takes 80.
 pub const DATASET_BYTES_MAX: u64 = 4 << 20;
+/// Bytes of the file that ties a generation: a file in it takes 140, and what [`DATASET_BYTES_MAX`]
+/// allows comes on top.
+pub const GENERATION_BYTES_MAX: u64 = 12 << 20;
+/// Threads that make digests of files.
+pub const DIGEST_THREADS_MAX: usize = 4;
+/// Files that are worth a thread; most have some 80 KB.
+pub const DIGEST_FILES_MIN: usize = 64;
 /// Bytes of the file that names the current snapshot.
 pub const CURRENT_BYTES_MAX: u64 = 64;
 /// Bytes of a text of the list of issues; the longest English name has some 120 letters.

@@ -13,6 +13,7 @@ use marketdata::sample::daily::{DAILY_CODES_MAX, DailySample, try_each_row};
 
 use crate::STORAGE_VERSION;
 use crate::data_dir::DataDir;
+use crate::generation::{GenerationError, Issues, publish_generation};
 use crate::limits::SNAPSHOT_DAYS_MAX;
 use crate::listed::{ListedError, write_file};
 use crate::snapshot::{PublishError, Published, publish};
@@ -63,6 +64,9 @@ pub enum SampleError {
     /// The sample is there, but no snapshot of it.
     #[error("the sample was written, but not published")]
     Publish(#[from] PublishError),
+    /// The sample and its snapshot are there, but nothing ties them.
+    #[error("the sample was published, but not as a generation")]
+    Generation(#[from] GenerationError),
 }
 
 /// Makes a combined database of up to [`DAILY_CODES_MAX`] issues on up to [`SNAPSHOT_DAYS_MAX`]
@@ -95,7 +99,9 @@ pub fn make_daily_sample(data: &DataDir, sample: &DailySample) -> Result<SampleM
     write_lists(data, &lives)?;
     atomic_file::replace(&unfinished, &path).map_err(failed)?;
     atomic_file::sync_folder(&folder).map_err(failed)?;
-    Ok(SampleMade { path, rows, published: publish(data)? })
+    let published = publish(data)?;
+    publish_generation(data, Issues::AsBefore)?;
+    Ok(SampleMade { path, rows, published })
 }
 
 /// The dates of a sample, and the first and last one of each issue, in the order of codes.

@@ -103,7 +103,7 @@ impl RankEngine {
 
     /// The snapshot for the next query.
     fn current(&self) -> Result<Arc<Snapshot>, RankError> {
-        self.follower.current().ok_or_else(no_data)
+        self.follower.current().ok_or_else(|| no_data(self.options.is_replica))
     }
 
     /// The same on a snapshot.
@@ -180,6 +180,12 @@ impl RankEngine {
     #[must_use]
     pub fn listed(&self) -> Arc<ListedInfo> {
         self.follower.listed()
+    }
+
+    /// The generation that the present snapshot belongs to; none while its publication has not ended.
+    #[must_use]
+    pub fn generation(&self) -> Option<String> {
+        self.follower.generation_of(self.follower.current()?.as_ref())
     }
 
     /// Queries that run and queries that wait, now.

@@ -12,6 +12,7 @@ pub mod limits;
 mod listed;
 mod query;
 mod registry;
+pub mod replica;
 mod rows;
 pub mod service;
 mod split_reach;

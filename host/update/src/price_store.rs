@@ -99,6 +99,15 @@ pub trait PriceStore {
         from: Option<JstDate>,
         progress: &mut StoreProgress<'_>,
     ) -> Result<Split, StoreError>;
+
+    /// Ties what is published now, so that readers know what belongs together, and tells the name of
+    /// the generation. Everything else that is published is in place. A store without readers has none.
+    ///
+    /// # Errors
+    /// When that fails; readers have the generation before then.
+    fn publish_generation(&mut self) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
 }
 
 /// ScriptedSource (done, of, what); answers Break to stop cleanly -> [`StoreError::Cancelled`].

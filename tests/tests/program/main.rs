@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod command_line;
+mod daily_market;
 mod data_tools;
 mod determinism;
 mod golden_runs;
@@ -16,6 +17,7 @@ mod output_limits;
 mod parameters;
 mod ranking_program;
 mod ranking_splits;
+mod replicas;
 mod run_folders;
 mod service_data;
 mod slow_clients;
@@ -25,6 +27,7 @@ mod strategy_compile;
 mod sweep;
 mod update_crash;
 mod update_days;
+mod update_kills;
 mod update_listed;
 mod update_program;
 mod update_sources;

@@ -233,6 +233,8 @@ Examples:
   kumiki rank serve --data-dir data
   kumiki rank serve --data-dir data --listen 127.0.0.1:0 --graphiql
   kumiki rank serve --data-dir data --listen 0.0.0.0:8080 --token-file token.txt
+  kumiki rank serve --data-dir copy --listen 127.0.0.1:8081 --follow http://127.0.0.1:8080
+      a replica: copies what the other server publishes, and answers from that
 
 Paths: / the ranking page, /graphql (POST, or GET with ?query=), /schema.graphql, /jp/<path> the stored
 files, /health, /metrics (Prometheus). Each request is a line of the log; --log warn leaves them out.
@@ -242,8 +244,10 @@ Stored files, for GET and HEAD, with ETag, Range and gzip or zstd when asked for
   /jp/stocks_daily/<code>.db     daily prices of one issue, like 7203 or 130A
   /jp/stocks_board/<code>.db     board data of one issue
   /jp/listed_info.db             the listed issues
+  /jp/generation.json            which of them belong together, with sizes and digests
 
-A token may also come from the environment variable KUMIKI_RANK_TOKEN.";
+A token may also come from the environment variable KUMIKI_RANK_TOKEN, that of the server which is
+followed from KUMIKI_FOLLOW_TOKEN.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
@@ -291,6 +295,27 @@ pub(crate) struct ServeArgs {
     /// request may take three quarters of it.
     #[arg(long, value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
     pub(crate) answer_memory: u64,
+
+    /// Copy what the server at this address publishes (https, or http to this machine), and answer from
+    /// the copy. The data folder is the copy's own.
+    #[arg(long, value_name = "URL", value_parser = http_client::checked_address)]
+    pub(crate) follow: Option<http_client::Url>,
+
+    /// The bearer token of the server that is followed is in this file.
+    #[arg(long, value_name = "FILE", requires = "follow")]
+    pub(crate) follow_token_file: Option<PathBuf>,
+
+    /// Look so often whether the server that is followed has published; longer after failures.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub(crate) follow_interval: Duration,
+
+    /// Disk for the copy, and the next one while it is fetched, in megabytes.
+    #[arg(long, value_name = "MB", default_value_t = 20_480, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    pub(crate) follow_disk: u64,
+
+    /// Copy the databases of single issues too.
+    #[arg(long, requires = "follow")]
+    pub(crate) follow_issues: bool,
 
     /// Show a page for trying queries at GET /graphql.
     #[arg(long)]

@@ -4,8 +4,10 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use pricestore::DataDir;
+use ranking::replica::{PreparedReplica, ReplicaOptions};
 use ranking::service::{self, BearerToken, Service, ServiceLimits, ServiceOptions};
 use ranking::{CancelToken, EngineOptions, RankEngine, limits};
+use secrecy::SecretString;
 
 use crate::Ending;
 use crate::args::ServeArgs;
@@ -15,6 +17,8 @@ use super::snapshot_line;
 
 /// Where a token may come from, besides a file.
 const TOKEN_VARIABLE: &str = "KUMIKI_RANK_TOKEN";
+/// Where the token of the server that is followed may come from, besides a file.
+const FOLLOW_TOKEN_VARIABLE: &str = "KUMIKI_FOLLOW_TOKEN";
 /// Bytes of a megabyte.
 const MEGABYTE: u64 = 1 << 20;
 
@@ -31,6 +35,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
             args.listen
         );
     }
+    let replica = replica(args)?;
     let engine = RankEngine::open(&args.data.data_dir, engine_options(args))?;
     let snapshot = engine.snapshot();
     let registry =
@@ -44,9 +49,13 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         hosts: args.allow_host.clone(),
         formulas: Some(Arc::new(registry.with_cancel(compiling.clone()))),
         graphiql: args.graphiql,
+        replica: replica.as_ref().map(PreparedReplica::status),
         files: Some(DataDir::new(&args.data.data_dir)),
     };
     let service = Service::bind(args.listen, Arc::new(engine), options)?;
+    let address = service.address();
+    let copying = replica.map(|replica| replica.start(address)).transpose();
+    let _copying = copying.context("--follow")?;
     let stop = service.stop();
     let _interrupt = Interrupt::listen_and(move || {
         compiling.cancel();
@@ -55,6 +64,11 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     // One line in one piece, last: whoever started the service may read it and go.
     if has_data {
         tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
+    } else if args.follow.is_some() {
+        tracing::info!(
+            "nothing is copied yet: rankings are answered 503 until the first copy is whole; Ctrl-C ends \
+             the service"
+        );
     } else {
         tracing::warn!(
             "{} holds no daily prices yet: all rankings are answered 503 until `kumiki update` or \
@@ -65,6 +79,38 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     println!("ranking service on http://{}", service.address());
     service.run()?;
     Ok(Ending::Done)
+}
+
+/// The copy of another server's data, where one is followed.
+fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
+    let Some(primary) = &args.follow else { return Ok(None) };
+    if args.follow_interval.is_zero() {
+        bail!("--follow-interval must be longer than nothing");
+    }
+    let options = ReplicaOptions {
+        data: DataDir::new(&args.data.data_dir),
+        primary: primary.clone(),
+        token: follow_token(args)?,
+        interval: args.follow_interval,
+        disk_bytes: args.follow_disk.saturating_mul(MEGABYTE),
+        issues: args.follow_issues,
+    };
+    Ok(Some(PreparedReplica::take(options).context("--follow")?))
+}
+
+/// What the server that is followed wants to be shown.
+fn follow_token(args: &ServeArgs) -> Result<Option<SecretString>> {
+    let (text, from) = match (&args.follow_token_file, std::env::var(FOLLOW_TOKEN_VARIABLE)) {
+        (Some(path), _) => {
+            let from = format!("--follow-token-file {}", path.display());
+            (std::fs::read_to_string(path).with_context(|| from.clone())?, from)
+        }
+        (None, Ok(text)) => (text, FOLLOW_TOKEN_VARIABLE.to_owned()),
+        (None, Err(_)) => return Ok(None),
+    };
+    // Whatever can be a token of the service.
+    BearerToken::new(&text).context(from)?;
+    Ok(Some(SecretString::from(text.trim())))
 }
 
 fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {
@@ -91,6 +137,7 @@ fn engine_options(args: &ServeArgs) -> EngineOptions {
         concurrent_queries: args.concurrent.saturating_mul(args.max_aliases).max(1),
         timeout: args.timeout,
         wait_for_data: true,
+        is_replica: args.follow.is_some(),
         ..EngineOptions::default()
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use pricestore::generation::GenerationReader;
 use pricestore::{DataDir, DatasetStatus, grid};
 
 use super::listed::ListedFile;
@@ -25,6 +26,8 @@ struct Shared {
     current: RwLock<Option<Arc<Snapshot>>>,
     /// What could not be used, and why.
     refused: Mutex<Option<(Published, String)>>,
+    /// What ties the published files.
+    generation: GenerationReader,
     /// What the update job has told last, or why that cannot be read.
     dataset: RwLock<Result<Option<DatasetStatus>, String>>,
     listed: ListedFile,
@@ -57,10 +60,11 @@ impl SnapshotFollower {
         let current = match current_number(&data)? {
             Some(number) => Some(Arc::new(open_current(&data, number, options)?)),
             None if options.wait_for_data && options.follow => None,
-            None => return Err(no_data()),
+            None => return Err(no_data(options.is_replica)),
         };
         let shared = Arc::new(Shared {
             listed: ListedFile::new(&data),
+            generation: GenerationReader::new(data.clone()),
             data,
             options: options.clone(),
             current: RwLock::new(current),
@@ -87,6 +91,18 @@ impl SnapshotFollower {
     /// The snapshot for the next query, if there is one.
     pub(super) fn current(&self) -> Option<Arc<Snapshot>> {
         self.shared.current()
+    }
+
+    /// The generation that a snapshot belongs to; none while its publication has not ended.
+    pub(super) fn generation_of(&self, snapshot: &Snapshot) -> Option<String> {
+        if snapshot.generation.get().is_none()
+            && let Some(current) = self.shared.generation.current()
+            && current.generation.snapshot_content == format!("{:016x}", snapshot.content)
+        {
+            // Whoever was first has set the same.
+            let _ = snapshot.generation.set(current.generation.generation.clone());
+        }
+        snapshot.generation.get().cloned()
     }
 
     /// How complete the data is; none where that is not known.
@@ -204,12 +220,15 @@ fn cause(error: &RankError) -> String {
 }
 
 /// The error where nothing was published yet.
-pub(crate) fn no_data() -> RankError {
-    RankError::NoData(
+pub(crate) fn no_data(is_replica: bool) -> RankError {
+    let what = if is_replica {
+        "no daily prices were copied yet from the server that this one follows; /health says how far \
+         that is"
+    } else {
         "no daily prices were published yet; load them with `kumiki update` or try `kumiki data \
          sample --daily`"
-            .to_owned(),
-    )
+    };
+    RankError::NoData(what.to_owned())
 }
 
 fn current_number(data: &DataDir) -> Result<Option<u64>, RankError> {

@@ -36,6 +36,9 @@ pub struct EngineOptions {
     /// Whether an engine may start where nothing was published yet, and take up the first snapshot;
     /// until then queries are answered [`crate::RankError::NoData`]. Only with `follow`.
     pub wait_for_data: bool,
+    /// Whether the data directory is filled with what another server publishes; only says so where it is
+    /// still empty.
+    pub is_replica: bool,
     /// Whether a newer snapshot is taken up while the engine runs; looked for every
     /// [`crate::limits::SNAPSHOT_POLL_INTERVAL_MS`].
     pub follow: bool,
@@ -52,6 +55,7 @@ impl Default for EngineOptions {
             cache_bytes: 64 << 20,
             verification: Verification::Full,
             wait_for_data: false,
+            is_replica: false,
             follow: true,
         }
     }

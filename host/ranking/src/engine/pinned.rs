@@ -21,6 +21,7 @@ pub struct PinnedEngine {
     info: SnapshotInfo,
     dataset: Option<DatasetStatus>,
     listed: Arc<ListedInfo>,
+    generation: Option<String>,
 }
 
 impl PinnedEngine {
@@ -31,7 +32,9 @@ impl PinnedEngine {
         let info = snapshot.as_ref().map(|snapshot| snapshot.info.clone()).unwrap_or_default();
         let info = SnapshotInfo { refused: engine.follower.refused(), ..info };
         let (dataset, listed) = (engine.dataset(), engine.listed());
-        Self { engine, snapshot, info, dataset, listed }
+        let of = |snapshot: &Arc<Snapshot>| engine.follower.generation_of(snapshot);
+        let generation = snapshot.as_ref().and_then(of);
+        Self { engine, snapshot, info, dataset, listed, generation }
     }
 
     /// Ranks on this snapshot.
@@ -39,7 +42,8 @@ impl PinnedEngine {
     /// # Errors
     /// As [`RankEngine::rank`].
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        let snapshot = self.snapshot.clone().ok_or_else(no_data)?;
+        let snapshot = self.snapshot.clone();
+        let snapshot = snapshot.ok_or_else(|| no_data(self.engine.options.is_replica))?;
         self.engine.rank_on(snapshot, query, cancel)
     }
 
@@ -65,6 +69,12 @@ impl PinnedEngine {
     #[must_use]
     pub fn listed(&self) -> Arc<ListedInfo> {
         Arc::clone(&self.listed)
+    }
+
+    /// The generation that this snapshot belongs to; none where its publication had not ended.
+    #[must_use]
+    pub fn generation(&self) -> Option<String> {
+        self.generation.clone()
     }
 
     /// What this snapshot holds.

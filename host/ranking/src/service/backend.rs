@@ -41,6 +41,11 @@ pub trait Backend: Send + Sync + 'static {
         Arc::default()
     }
 
+    /// The generation that the present snapshot belongs to; none while its publication has not ended.
+    fn generation(&self) -> Option<String> {
+        None
+    }
+
     /// The same, on the present snapshot only, for all of one request.
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend>;
 }
@@ -68,6 +73,10 @@ impl Backend for RankEngine {
 
     fn listed(&self) -> Arc<ListedInfo> {
         Self::listed(self)
+    }
+
+    fn generation(&self) -> Option<String> {
+        Self::generation(self)
     }
 
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {
@@ -98,6 +107,10 @@ impl Backend for PinnedEngine {
 
     fn listed(&self) -> Arc<ListedInfo> {
         Self::listed(self)
+    }
+
+    fn generation(&self) -> Option<String> {
+        Self::generation(self)
     }
 
     fn pinned(self: Arc<Self>) -> Arc<dyn Backend> {

@@ -43,6 +43,8 @@ pub(super) struct EncodedResponse {
     pub(super) response_type: ResponseType,
     blocks: VecDeque<Bytes>,
     pub(super) encoding: Encoding,
+    /// The generation that it was made from, where it was made from one.
+    pub(super) generation: Option<String>,
     /// What the blocks hold; nothing for the small answer of an error.
     memory: Option<Arc<Reservation>>,
 }
@@ -134,6 +136,7 @@ impl Endpoint {
     ) -> (EncodedResponse, String) {
         let refuse = |failure: Failure| plain(failure.into_response(), response_type);
         let data = RequestData(Arc::clone(&self.context.backend).pinned());
+        let generation = data.0.generation();
         let prepared = match self.prepare(sent, &data) {
             Ok(prepared) => prepared,
             Err(refused) => return plain(*refused, response_type),
@@ -170,7 +173,9 @@ impl Endpoint {
                 return Ok(None);
             }
             let (status, blocks, memory) = (StatusCode::OK, blocks.finish(), Some(memory));
-            Ok(Some(EncodedResponse { status, response_type, blocks, encoding, memory }))
+            let answer =
+                EncodedResponse { status, response_type, blocks, encoding, generation, memory };
+            Ok(Some(answer))
         };
         let problem = match spawn_blocking(encode).await {
             Ok(Ok(Some(answer))) => return (answer, "OK".to_owned()),
@@ -309,5 +314,7 @@ fn plain(response: Response, response_type: ResponseType) -> (EncodedResponse, S
     });
     let blocks = VecDeque::from([Bytes::from(bytes)]);
     let encoding = Encoding::Identity;
-    (EncodedResponse { status, response_type, blocks, encoding, memory: None }, outcome)
+    let (generation, memory) = (None, None);
+    let answer = EncodedResponse { status, response_type, blocks, encoding, generation, memory };
+    (answer, outcome)
 }

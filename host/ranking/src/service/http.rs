@@ -26,7 +26,7 @@ use tracing::Span;
 use super::compress::{Encoding, accepted};
 use super::context::milliseconds;
 use super::failure::Failure;
-use super::files::{AGAIN_SECONDS, Files};
+use super::files::{AGAIN_SECONDS, Files, GENERATION};
 use super::graphql::{EncodedResponse, Endpoint, ResponseForm};
 use super::host_check::HostCheck;
 use super::page;
@@ -35,6 +35,7 @@ use super::response::{JSON, TEXT, plain};
 use super::schema;
 use super::token::BearerToken;
 use crate::no_data;
+use crate::replica::ReplicaStatus;
 
 /// The page for trying queries, in development.
 const GRAPHIQL: &str = include_str!("page/graphiql.html");
@@ -65,6 +66,8 @@ pub(super) struct AppState {
     pub(super) origins: Vec<String>,
     pub(super) hosts: HostCheck,
     pub(super) graphiql: bool,
+    /// What is known of the server that this one copies; none for one that copies nobody.
+    pub(super) replica: Option<ReplicaStatus>,
     /// The stored files; none are handed out without.
     pub(super) files: Option<Files>,
 }
@@ -86,6 +89,7 @@ pub(super) fn router(state: Arc<AppState>) -> Router {
         Router::new().route("/graphql", post(post_graphql).get(get_graphql).options(no_content));
     let files =
         Router::new().route("/jp", file()).route("/jp/", file()).route("/jp/{*path}", file());
+    let files = files.route("/rank/{*path}", file());
     let pages = with_cors(pages, &state, &[Method::GET, Method::HEAD], &[AUTHORIZATION]);
     let methods = [Method::GET, Method::POST];
     let graphql = with_cors(graphql, &state, &methods, &[AUTHORIZATION, CONTENT_TYPE]);
@@ -152,7 +156,7 @@ fn with_cors(
         .allow_origin(AllowOrigin::predicate(is_named))
         .allow_methods(methods.to_vec())
         .allow_headers(headers.to_vec())
-        .expose_headers([ETAG, ACCEPT_RANGES, CONTENT_RANGE])
+        .expose_headers([ETAG, ACCEPT_RANGES, CONTENT_RANGE, GENERATION])
         .max_age(PREFLIGHT_AGE)
         .vary([ORIGIN]);
     // Not where there is nothing: a path that is not there has no methods to allow.
@@ -277,7 +281,9 @@ fn graphql_response(state: &AppState, answer: EncodedResponse) -> Response {
     let coding = answer.encoding.name().map(|name| [(CONTENT_ENCODING, name)]);
     let allow = (status == StatusCode::METHOD_NOT_ALLOWED).then_some([(ALLOW, "POST")]);
     let again = retry_after(status);
-    (status, headers, coding, allow, again, answer.body(&state.endpoint.context)).into_response()
+    let generation = answer.generation.clone().map(|name| [(GENERATION, name)]);
+    (status, headers, coding, allow, again, generation, answer.body(&state.endpoint.context))
+        .into_response()
 }
 
 /// A file that the ranking page loads.
@@ -300,8 +306,10 @@ async fn health(State(state): Shared) -> Response {
         (false, _) => "no data",
     };
     let incomplete = dataset.as_ref().map(|dataset| &dataset.incomplete);
+    let generation = state.endpoint.context.backend.generation();
     let mut told = serde_json::json!({
         "status": word,
+        "generation": generation,
         "snapshot": snapshot.number,
         "days": snapshot.days,
         "codes": snapshot.codes,
@@ -309,11 +317,17 @@ async fn health(State(state): Shared) -> Response {
         "incomplete": incomplete,
         "gaps": dataset.as_ref().map(|dataset| &dataset.gaps),
     });
+    let replica = state.replica.as_ref().map(ReplicaStatus::told);
     if !ready {
-        told["message"] = no_data().to_string().into();
+        told["message"] = no_data(replica.is_some()).to_string().into();
+    }
+    if let Some(replica) = replica {
+        told["replica"] = replica;
     }
     let status = if ready { StatusCode::OK } else { StatusCode::SERVICE_UNAVAILABLE };
-    (status, retry_after(status), [(CONTENT_TYPE, JSON)], told.to_string()).into_response()
+    let generation = generation.map(|name| [(GENERATION, name)]);
+    let headers = [(CONTENT_TYPE, JSON)];
+    (status, retry_after(status), headers, generation, told.to_string()).into_response()
 }
 
 /// When to ask again where there is nothing yet.
@@ -335,7 +349,8 @@ async fn metrics(State(state): Shared, headers: HeaderMap) -> Response {
         return unauthorized();
     }
     let context = &state.endpoint.context;
-    match context.metrics.text(&context.backend.snapshot()) {
+    let replica = state.replica.as_ref();
+    match context.metrics.text(&context.backend.snapshot(), replica) {
         Ok(numbers) => ([(CONTENT_TYPE, METRICS)], numbers).into_response(),
         Err(error) => {
             tracing::error!(cause = %error, "the metrics have no text");

@@ -9,6 +9,7 @@ use prometheus::{
 };
 
 use crate::SnapshotInfo;
+use crate::replica::ReplicaStatus;
 
 /// What every name begins with.
 const NAMESPACE: &str = "kumiki_ranking";
@@ -51,6 +52,10 @@ pub(super) struct Metrics {
     snapshot_codes: IntGauge,
     snapshot_last_date: IntGauge,
     snapshot_refused: IntGauge,
+    replica_behind: IntGauge,
+    replica_failures: IntGauge,
+    replica_generations: IntGauge,
+    replica_bytes: IntGauge,
 }
 
 /// Counts something up for as long as it lives.
@@ -125,6 +130,15 @@ impl Default for Metrics {
                 .gauge("snapshot_last_date", "Its last day, as seconds since 1970; 0 for none."),
             snapshot_refused: make
                 .gauge("snapshot_refused", "1 while a newer snapshot cannot be used."),
+            replica_behind: make.gauge(
+                "replica_behind_seconds",
+                "Since when a newer generation of the primary is known; 0 for none.",
+            ),
+            replica_failures: make
+                .gauge("replica_failures", "Attempts to follow the primary that failed in a row."),
+            replica_generations: make
+                .gauge("replica_generations", "Generations taken over since the start."),
+            replica_bytes: make.gauge("replica_bytes", "Bytes copied since the start."),
             registry: make.0,
         }
     }
@@ -146,7 +160,18 @@ impl Metrics {
     ///
     /// # Errors
     /// What the library says of a metric that has no text.
-    pub(super) fn text(&self, snapshot: &SnapshotInfo) -> prometheus::Result<String> {
+    pub(super) fn text(
+        &self,
+        snapshot: &SnapshotInfo,
+        replica: Option<&ReplicaStatus>,
+    ) -> prometheus::Result<String> {
+        if let Some(replica) = replica {
+            let numbers = replica.numbers();
+            self.replica_behind.set(numbers.behind_seconds.cast_signed());
+            self.replica_failures.set(numbers.failures.into());
+            self.replica_generations.set(numbers.generations.cast_signed());
+            self.replica_bytes.set(numbers.copied_bytes.cast_signed());
+        }
         self.snapshot_number.set(snapshot.number.cast_signed());
         self.snapshot_days.set(snapshot.days as i64);
         self.snapshot_codes.set(snapshot.codes as i64);
@@ -173,7 +198,7 @@ mod tests {
         let refused = Some("damaged".to_owned());
         let snapshot =
             SnapshotInfo { number: 7, days: 1, codes: 2, first: day, last: day, refused };
-        let text = metrics.text(&snapshot).unwrap();
+        let text = metrics.text(&snapshot, None).unwrap();
         for line in [
             "kumiki_ranking_requests_total{code=\"BUSY\"} 1",
             "kumiki_ranking_requests_total{code=\"OK\"} 1",
@@ -194,6 +219,6 @@ mod tests {
             assert!(text.lines().any(|found| found == line), "{line} is missing in\n{text}");
         }
         drop(active);
-        assert!(metrics.text(&snapshot).unwrap().contains("rankings_active 0"));
+        assert!(metrics.text(&snapshot, None).unwrap().contains("rankings_active 0"));
     }
 }

@@ -28,6 +28,9 @@ pub(super) type RankingSchema = Schema<Query, EmptyMutation, EmptySubscription>;
 pub(super) struct Dataset {
     /// Number of the snapshot; it grows with each publication.
     snapshot: String,
+    /// Name of the generation, the published files that belong together; null while the publication of
+    /// this snapshot has not ended. Answers and files have it in the header Kumiki-Generation.
+    generation: Option<String>,
     /// Business days.
     days: u64,
     /// Issue codes.
@@ -180,7 +183,8 @@ pub(super) struct Query {
 ///
 /// The port of /graphql also serves the stored files to GET and HEAD: `/jp/stocks_daily/mother.db`
 /// (all issues), `/jp/stocks_daily/<code>.db`, `/jp/stocks_board/<code>.db` and `/jp/listed_info.db`,
-/// with ETag, Range, and gzip or zstd when asked for. Anything else there is 404.
+/// with ETag, Range, and gzip or zstd when asked for. `/jp/generation.json` names the files that belong
+/// together, with sizes and digests. Anything else there is 404.
 ///
 /// Limits: {max-aliases} uses of stockRankingRange and dailyPrices in a request, {max-depth} levels,
 /// {max-fields} fields, a body of {max-body} bytes, {max-rows} rows in a ranking, {timeout} seconds. The rankings
@@ -323,6 +327,7 @@ impl Query {
         let day = |date: JstDate| (snapshot.days > 0).then(|| date.to_string());
         Dataset {
             snapshot: snapshot.number.to_string(),
+            generation: data.generation(),
             days: snapshot.days as u64,
             codes: snapshot.codes as u64,
             first_date: day(snapshot.first),

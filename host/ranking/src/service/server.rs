@@ -25,6 +25,7 @@ use super::limits::ServiceLimits;
 use super::metrics::GaugeGuard;
 use super::token::BearerToken;
 use crate::FormulaRegistry;
+use crate::replica::ReplicaStatus;
 
 /// Most bytes of a request's headers.
 const HEADER_BYTES_MAX: usize = 32 * 1024;
@@ -51,6 +52,8 @@ pub struct ServiceOptions {
     pub hosts: Vec<String>,
     /// Whether GET /graphql shows a page for trying queries.
     pub graphiql: bool,
+    /// What is known of the server that this one copies; none for one that copies nobody.
+    pub replica: Option<ReplicaStatus>,
     /// Where the stored files are that GET /jp/ hands out; none does without.
     pub files: Option<DataDir>,
 }
@@ -110,7 +113,10 @@ impl Service {
             listen().map_err(|error| ServiceError::Listen { address, error })?;
         let context = Arc::new(QueryContext::new(backend, options.formulas, options.limits));
         let state = AppState {
-            files: options.files.map(|data| Files::new(&data, Arc::clone(&context))),
+            files: options
+                .files
+                .map(|data| Files::new(&data, Arc::clone(&context), options.replica.clone())),
+            replica: options.replica,
             endpoint: Endpoint::new(context),
             token: options.token,
             hosts: HostCheck::new(address, &options.hosts),

@@ -25,7 +25,21 @@ impl Job<'_> {
         }
         self.report.ending = self.ending(is_due);
         self.tell_readers()?;
+        self.publish_generation(is_due)?;
         lists
+    }
+
+    /// Ties the published files together, where every one of them is of the same publication.
+    fn publish_generation(&mut self, is_due: bool) -> Result<(), UpdateError> {
+        if self.report.split.is_some() || (!is_due && self.options.data.mother().is_file()) {
+            match self.store.publish_generation() {
+                Ok(generation) => tracing::info!(generation, "what is published belongs together"),
+                Err(error) if is_due => return Err(error.into()),
+                // Nothing is new, and what is there is not this run's.
+                Err(error) => self.note(format!("the generation is the one before: {error}")),
+            }
+        }
+        Ok(())
     }
 
     /// Whether readers have something else than the store.

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use domain::JstDate;
 use pricestore::PublishError;
+use pricestore::generation::GenerationError;
 use pricestore::listed::ListedError;
 
 use crate::row::IssueCode;
@@ -40,6 +41,12 @@ pub enum StoreError {
         /// Who, where that can be read.
         holder: Option<JobHolder>,
     },
+    /// The data directory is a copy of another server's.
+    #[error(
+        "{} is a copy that `kumiki rank serve --follow` keeps; update the data of the server that it \
+         follows, or choose another folder", .0.display()
+    )]
+    Replica(PathBuf),
     /// The caller asked to stop.
     #[error("stopped before the end; what was published before is still there")]
     Cancelled,
@@ -138,6 +145,9 @@ pub enum StoreError {
     /// The ranking's snapshot could not be published; the combined database was.
     #[error("the combined database was published, but not the ranking's snapshot of it")]
     Snapshot(#[from] PublishError),
+    /// All files were published; what ties them was not.
+    #[error("all files were published, but not the generation that ties them")]
+    Generation(#[from] GenerationError),
 }
 
 impl StoreError {

@@ -26,7 +26,7 @@ impl StorePaths {
 
     /// The job's own folder; nothing in it is ever served.
     pub(super) fn work_folder(&self) -> PathBuf {
-        self.data.path().join("work")
+        self.data.work_folder()
     }
 
     /// The job's own combined database.

@@ -6,6 +6,7 @@ use std::fs;
 
 use domain::JstDate;
 use duckdb::Connection;
+use pricestore::generation::{self, Issues};
 use pricestore::listed::ListedHistory;
 use pricestore::sql::column;
 use pricestore::{DataDir, Published, SourceRows};
@@ -45,8 +46,12 @@ impl WorkDatabase {
     /// empty one. [`WorkDatabase::opening`] tells which.
     ///
     /// # Errors
-    /// When another job runs, or the folder or a database in it cannot be used.
+    /// When another job runs, the folder is a copy of another server's, or it or a database in it
+    /// cannot be used.
     pub fn open(data: &DataDir) -> Result<Self, StoreError> {
+        if data.replica_folder().exists() {
+            return Err(StoreError::Replica(data.path().to_owned()));
+        }
         let paths = StorePaths::new(data);
         let folders = [paths.work_folder(), paths.daily_folder()];
         for folder in &folders {
@@ -206,5 +211,18 @@ impl PriceStore for WorkDatabase {
         progress: &mut StoreProgress<'_>,
     ) -> Result<Split, StoreError> {
         split::split(&self.connection, &self.paths, from, self.removals, progress)
+    }
+
+    fn publish_generation(&mut self) -> Result<Option<String>, StoreError> {
+        // What others put there is not tied.
+        if !self.is_published()? {
+            return Ok(None);
+        }
+        let codes = "SELECT code FROM work.issue_file ORDER BY code";
+        let mut codes: Vec<String> = column(&self.connection, codes)
+            .map_err(StoreError::database("list the per-issue databases"))?;
+        codes.retain(|code| self.paths.issue(code).is_file());
+        let made = generation::publish_generation(self.paths.data(), Issues::Of(&codes))?;
+        Ok(Some(made.generation))
     }
 }

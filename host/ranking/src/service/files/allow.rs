@@ -3,6 +3,7 @@
 //! path on disk, other than the digits and letters of an issue code.
 
 use percent_encoding::percent_decode_str;
+use pricestore::generation::GenerationFileName;
 
 /// Longest path after `/jp/`. The longest good one has 21 bytes, 63 when each is encoded.
 const PATH_BYTES_MAX: usize = 96;
@@ -22,6 +23,10 @@ pub(super) enum StoredFile {
     Board(String),
     /// `listed_info.db`, the listed issues.
     Listed,
+    /// `generation.json`, which ties the others.
+    Generation,
+    /// `rank-<n>.db` or `rank-<n>.grid` of the ranking's own folder.
+    Snapshot(GenerationFileName),
 }
 
 impl StoredFile {
@@ -34,6 +39,7 @@ impl StoredFile {
         let parts = path.split('/').map(decoded).collect::<Option<Vec<String>>>()?;
         match parts.iter().map(String::as_str).collect::<Vec<&str>>()[..] {
             ["listed_info.db"] => Some(Self::Listed),
+            ["generation.json"] => Some(Self::Generation),
             ["stocks_daily", "mother.db"] => Some(Self::Combined),
             ["stocks_daily", name] => code(name).map(Self::Daily),
             ["stocks_board", name] => code(name).map(Self::Board),
@@ -41,12 +47,33 @@ impl StoredFile {
         }
     }
 
+    /// A file of a snapshot by its name in the ranking's folder, which has one spelling.
+    pub(super) fn of_snapshot(name: &str) -> Option<Self> {
+        if name.len() > PATH_BYTES_MAX {
+            return None;
+        }
+        let name = GenerationFileName::parse(&format!("rank/{name}"))?;
+        name.snapshot().map(|_| Self::Snapshot(name))
+    }
+
+    /// Its path in a generation; none for what a generation does not have.
+    pub(super) fn published_path(&self) -> Option<String> {
+        let name = match self {
+            Self::Combined => GenerationFileName::Combined,
+            Self::Listed => GenerationFileName::Listed,
+            Self::Daily(code) => GenerationFileName::issue(code)?,
+            Self::Snapshot(name) => name.clone(),
+            Self::Board(_) | Self::Generation => return None,
+        };
+        Some(name.path())
+    }
+
     /// Its folder below `jp/`; none for a file that stands there itself.
     pub(super) const fn folder(&self) -> Option<&'static str> {
         match self {
             Self::Combined | Self::Daily(_) => Some("stocks_daily"),
             Self::Board(_) => Some("stocks_board"),
-            Self::Listed => None,
+            Self::Listed | Self::Generation | Self::Snapshot(_) => None,
         }
     }
 
@@ -56,6 +83,11 @@ impl StoredFile {
         match self {
             Self::Combined => vec!["mother.db".to_owned()],
             Self::Listed => vec!["listed_info.db".to_owned()],
+            Self::Generation => vec!["generation.json".to_owned()],
+            Self::Snapshot(name) => {
+                let path = name.path();
+                vec![path.rsplit('/').next().unwrap_or_default().to_owned()]
+            }
             Self::Daily(code) | Self::Board(code) => {
                 let mut names = vec![format!("{code}.db"), format!("{}.db", code.to_lowercase())];
                 names.dedup();
@@ -100,6 +132,7 @@ mod tests {
         for (path, expected) in [
             ("stocks_daily/mother.db", Some(StoredFile::Combined)),
             ("listed_info.db", Some(StoredFile::Listed)),
+            ("generation.json", Some(StoredFile::Generation)),
             ("stocks_daily/7203.db", daily("7203")),
             ("stocks_daily/130a.db", daily("130A")),
             ("stocks_daily/25935.db", daily("25935")),
@@ -160,6 +193,31 @@ mod tests {
         }
         let long = |dots: usize| format!("stocks_daily/{}", ".".repeat(dots));
         assert_eq!(StoredFile::named(&long(PATH_BYTES_MAX)), None);
+    }
+
+    #[test]
+    fn only_files_of_snapshots_are_asked_for_in_the_folder_of_the_ranking() {
+        for name in ["rank-7.db", "rank-12.grid"] {
+            let file = StoredFile::of_snapshot(name).unwrap();
+            assert_eq!((file.names(), file.folder()), (vec![name.to_owned()], None));
+            assert_eq!(file.published_path(), Some(format!("rank/{name}")));
+        }
+        for name in [
+            "CURRENT",
+            "LOCK",
+            "",
+            "rank-07.db",
+            "rank-7.db.new",
+            "rank-%37.db",
+            "../mother.db",
+            "rank-.db",
+            "rank-1.db/",
+            "spill/rank-1.db",
+            "/rank-1.db",
+        ] {
+            assert_eq!(StoredFile::of_snapshot(name), None, "{name}");
+        }
+        assert_eq!(StoredFile::of_snapshot(&format!("rank-{}.db", "1".repeat(99))), None);
     }
 
     #[test]

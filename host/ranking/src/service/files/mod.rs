@@ -23,22 +23,30 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Response, StatusCode};
 use domain::clock;
 use pricestore::DataDir;
+use pricestore::generation::GenerationReader;
 use tokio::sync::Semaphore;
 
 use self::allow::StoredFile;
 use self::body::{Download, FileBody, Unsized};
 use self::conditional::{Evaluation, Validators, date_text, evaluate};
-use self::open::{OpenError, Opened};
+use self::open::{OpenError, Opened, Stamp};
 use self::reader::Reader;
 use super::compress::{Encoding, accepted};
 use super::context::{QueryContext, spawn_blocking};
 use super::response::plain;
+use crate::replica::{ReplicaStatus, SERVERS_HEADER, servers};
 use crate::text::redacted;
 
 /// Threads that read files. Answers have their own, so neither waits for the other.
 pub(super) const READING_THREADS: usize = 2;
 /// Where files are asked for.
 pub(super) const PREFIX: &str = "/jp/";
+/// Where replicas ask for the files of a snapshot.
+const RANK_PREFIX: &str = "/rank/";
+/// Tells which generation an answer was made from, or a file belongs to.
+pub(super) const GENERATION: HeaderName = HeaderName::from_static("kumiki-generation");
+/// Tells who has handed on a generation, so that no server follows itself.
+const SERVERS: HeaderName = HeaderName::from_static(SERVERS_HEADER);
 /// Seconds after which a client may ask again that came too early, or when too many downloads ran.
 pub(super) const AGAIN_SECONDS: &str = "10";
 /// A second of the clock.
@@ -47,6 +55,9 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// Hands out the files of a data directory.
 pub(super) struct Files {
     folder: PathBuf,
+    rank_folder: PathBuf,
+    generation: GenerationReader,
+    replica: Option<ReplicaStatus>,
     context: Arc<QueryContext>,
     /// A permit for each thread that reads.
     readers: Arc<Semaphore>,
@@ -62,10 +73,17 @@ struct Representation {
 }
 
 impl Files {
-    pub(super) fn new(data: &DataDir, context: Arc<QueryContext>) -> Self {
+    pub(super) fn new(
+        data: &DataDir,
+        context: Arc<QueryContext>,
+        replica: Option<ReplicaStatus>,
+    ) -> Self {
         let download_permits = context.limits.downloads.clamp(1, Semaphore::MAX_PERMITS);
         Self {
             folder: data.jp_folder(),
+            rank_folder: data.rank_folder(),
+            generation: GenerationReader::new(data.clone()),
+            replica,
             readers: Arc::new(Semaphore::new(READING_THREADS)),
             download_permits: Arc::new(Semaphore::new(download_permits)),
             context,
@@ -79,7 +97,10 @@ impl Files {
         path: &str,
         headers: &HeaderMap,
     ) -> Response<Body> {
-        let file = path.strip_prefix(PREFIX).and_then(StoredFile::named);
+        let file = match path.strip_prefix(RANK_PREFIX) {
+            Some(path) => StoredFile::of_snapshot(path),
+            None => path.strip_prefix(PREFIX).and_then(StoredFile::named),
+        };
         let response = match file {
             Some(file) => self.opened(method, file, headers).await,
             None => missing(),
@@ -94,11 +115,27 @@ impl Files {
         file: StoredFile,
         headers: &HeaderMap,
     ) -> Response<Body> {
-        let folder = self.folder.clone();
-        let shown = format!("{file:?}");
+        let is_snapshot = matches!(file, StoredFile::Snapshot(_));
+        let folder = if is_snapshot { &self.rank_folder } else { &self.folder }.clone();
+        let (shown, wanted) = (format!("{file:?}"), file.clone());
         let found = self.blocking(move || open::open(&folder, &file)).await;
         match found {
-            Some(Ok(Some(opened))) => self.conditional(method, opened, headers),
+            Some(Ok(Some(opened))) => {
+                let generation = self.generation_of(&wanted, &opened.stamp);
+                // Only what is tied is handed out of the folder of the ranking.
+                if is_snapshot && generation.is_none() {
+                    return missing();
+                }
+                let mut response = self.conditional(method, opened, headers);
+                if let Some(name) = generation {
+                    set(&mut response, GENERATION, &name);
+                }
+                if wanted == StoredFile::Generation {
+                    let before = self.replica.as_ref().map(ReplicaStatus::servers);
+                    set(&mut response, SERVERS, &servers(before.as_deref()));
+                }
+                response
+            }
             Some(Ok(None)) => missing(),
             Some(Err(error)) => {
                 tracing::warn!(file = %shown, cause = %error, "a file was asked for and not sent");
@@ -109,6 +146,21 @@ impl Files {
             }
             None => failed(),
         }
+    }
+
+    /// The generation that an opened file belongs to; none where it is of a publication that has not
+    /// ended, or of none at all.
+    fn generation_of(&self, file: &StoredFile, stamp: &Stamp) -> Option<String> {
+        let current = self.generation.current()?;
+        let (bytes, modified_us) = (stamp.length, stamp.modified_us()?);
+        let is_same = match file.published_path() {
+            Some(path) => current.generation.file(&path)?.is(bytes, modified_us),
+            None => {
+                *file == StoredFile::Generation
+                    && (current.bytes, current.modified_us) == (bytes, modified_us)
+            }
+        };
+        is_same.then(|| current.generation.generation.clone())
     }
 
     fn conditional(&self, method: &Method, opened: Opened, headers: &HeaderMap) -> Response<Body> {

@@ -54,6 +54,11 @@ impl Stamp {
         format!("{:032x}", xxh3_128(&bytes))
     }
 
+    /// Time of the last change in microseconds since 1970; none before.
+    pub(super) fn modified_us(&self) -> Option<u64> {
+        u64::try_from(self.modified_ns.div_euclid(1_000)).ok()
+    }
+
     /// Time of the last change in whole seconds since 1970; none before.
     pub(super) fn modified_seconds(&self) -> Option<u64> {
         u64::try_from(self.modified_ns.div_euclid(1_000_000_000)).ok()

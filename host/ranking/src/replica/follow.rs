@@ -1,0 +1,182 @@
+//! Looks for another generation of the primary, copies it, and waits.
+
+use std::time::Duration;
+
+use http_client::{
+    CancellationToken, HeaderMap, HeaderName, HttpClient, HttpError, HttpStream, Network,
+    RequestPolicy, secret_header,
+};
+use pricestore::generation::{Generation, PublishedFile};
+use pricestore::limits::GENERATION_BYTES_MAX;
+use secrecy::{ExposeSecret, SecretString};
+
+use super::fetch::{Fetch, value};
+use super::folder::ReplicaFolder;
+use super::status::ReplicaStatus;
+use super::{BACK_OFF_MAX, ReplicaError, ReplicaOptions, SERVERS_HEADER, checked_servers};
+
+/// Requests a minute; the pauses between looks are what spares a primary.
+const RATE: u32 = 60_000;
+/// Where the generation is.
+const GENERATION_PATH: &str = "jp/generation.json";
+const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
+const IF_NONE_MATCH: HeaderName = HeaderName::from_static("if-none-match");
+
+/// Copies one primary.
+pub(super) struct Follower {
+    options: ReplicaOptions,
+    folder: ReplicaFolder,
+    status: ReplicaStatus,
+    network: Network,
+    client: HttpClient,
+    headers: HeaderMap,
+    /// Tag of the generation that is in place.
+    tag: Option<String>,
+}
+
+impl Follower {
+    pub(super) fn new(
+        mut options: ReplicaOptions,
+        folder: ReplicaFolder,
+        status: ReplicaStatus,
+        cancel: CancellationToken,
+    ) -> Result<Self, ReplicaError> {
+        // Paths are joined to a folder.
+        if !options.primary.path().ends_with('/') {
+            let path = format!("{}/", options.primary.path());
+            options.primary.set_path(&path);
+        }
+        let unusable = |what: String| ReplicaError::Io(std::io::Error::other(what));
+        let network = Network::new(cancel)?;
+        let client = HttpClient::new(&options.primary, RequestPolicy::default(), RATE);
+        let mut client = client.map_err(unusable)?;
+        let mut headers = HeaderMap::new();
+        if let Some(token) = &options.token {
+            client.hide(token);
+            let sent = SecretString::from(format!("Bearer {}", token.expose_secret()));
+            headers.insert(AUTHORIZATION, secret_header(&sent).map_err(unusable)?);
+        }
+        Ok(Self { options, folder, status, network, client, headers, tag: None })
+    }
+
+    /// Copies until it is cancelled.
+    pub(super) fn run(mut self) {
+        loop {
+            let pause = match self.round() {
+                Ok(()) => {
+                    self.status.good();
+                    self.options.interval
+                }
+                Err(ReplicaError::Http(HttpError::Stopped)) => return,
+                Err(error) => {
+                    let (failures, is_new) = self.status.failed(&error);
+                    if is_new {
+                        tracing::warn!(failures, "nothing was copied: {error}");
+                    }
+                    back_off(self.options.interval, failures)
+                }
+            };
+            if self.network.pause(pause).is_err() {
+                return;
+            }
+        }
+    }
+
+    /// Looks once, and copies what is new.
+    fn round(&mut self) -> Result<(), ReplicaError> {
+        let Some((primary, tag, servers)) = self.generation()? else { return Ok(()) };
+        let mut wanted = primary.clone();
+        if !self.options.issues {
+            wanted.issues.files = None;
+        } else if wanted.issues.files.is_none() {
+            return Err(ReplicaError::NoIssues);
+        }
+        let own = Generation::load(&self.folder.data).ok().flatten();
+        let mut missing: Vec<PublishedFile> = Vec::new();
+        for file in wanted.all_files() {
+            if !self.folder.has(file, own.as_ref())? {
+                missing.push(file.clone());
+            }
+        }
+        let bytes: u64 = missing.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
+        self.status.wants(&primary, bytes);
+        let (there, limit) = (self.folder.bytes(), self.options.disk_bytes);
+        if bytes.saturating_add(there) > limit {
+            return Err(ReplicaError::TooLarge { wanted: bytes.saturating_add(there), limit });
+        }
+        self.folder.forget_parts(&missing)?;
+        let mut fetch = Fetch {
+            network: &self.network,
+            client: &mut self.client,
+            folder: &self.folder,
+            status: &self.status,
+            headers: &self.headers,
+            primary: &self.options.primary,
+            generation: &primary.generation,
+        };
+        missing.iter().try_for_each(|file| fetch.file(file))?;
+        let generation = primary.generation.clone();
+        self.folder.switch(wanted, &missing)?;
+        let files = missing.len();
+        tracing::info!(generation, files, bytes, "the primary's generation is in place");
+        self.status.took(&generation, servers);
+        self.tag = tag;
+        Ok(())
+    }
+
+    /// The primary's generation, its tag and the servers behind it; none where it is the one in place.
+    fn generation(&mut self) -> Result<Option<(Generation, Option<String>, String)>, ReplicaError> {
+        let mut headers = self.headers.clone();
+        if let Some(tag) = &self.tag {
+            headers.insert(IF_NONE_MATCH, value(tag)?);
+        }
+        let wrong = |what: &str| ReplicaError::Generation(what.to_owned());
+        let url = self.options.primary.join(GENERATION_PATH);
+        let url = url.map_err(|_| wrong("it has no address"))?;
+        let opened = self.network.open(&mut self.client, &headers, url, GENERATION_BYTES_MAX);
+        let mut stream = match opened {
+            Err(HttpError::Refused { status: 404, .. }) => {
+                return Err(wrong("the primary has published none, or is no such server"));
+            }
+            opened => opened?,
+        };
+        self.status.answered();
+        match stream.status() {
+            304 if self.tag.is_some() => return Ok(None),
+            200 => {}
+            _ => return Err(wrong("the primary does not send it")),
+        }
+        let servers = checked_servers(stream.header(SERVERS_HEADER))?;
+        let tag = Some(stream.header("etag").to_owned()).filter(|tag| !tag.is_empty());
+        let bytes = self.body(&mut stream)?;
+        let generation = Generation::from_bytes(&bytes).map_err(ReplicaError::Generation)?;
+        Ok(Some((generation, tag, servers)))
+    }
+
+    fn body(&self, stream: &mut HttpStream) -> Result<Vec<u8>, HttpError> {
+        let mut body = Vec::new();
+        while let Some(bytes) = self.network.chunk(stream)? {
+            body.extend_from_slice(&bytes);
+        }
+        Ok(body)
+    }
+}
+
+/// The pause after so many failures in a row.
+fn back_off(interval: Duration, failures: u32) -> Duration {
+    let doubled = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
+    interval.saturating_mul(doubled).min(BACK_OFF_MAX.max(interval))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pauses_grow_to_a_minute() {
+        let pauses =
+            |interval| [1, 2, 3, 30].map(|failures| back_off(interval, failures).as_secs());
+        assert_eq!(pauses(Duration::from_secs(5)), [5, 10, 20, 60]);
+        assert_eq!(pauses(Duration::from_secs(300)), [300; 4]);
+    }
+}

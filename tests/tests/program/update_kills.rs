@@ -1,0 +1,204 @@
+//! `kumiki update` itself, killed at seeded moments while others read over HTTP and with DuckDB: readers
+//! see whole states, know which generation they have, and the next run ends as if nothing had happened.
+//! KUMIKI_SOAK_KILLS kills (`cargo xtask soak`), else a few; KUMIKI_SOAK_SEED for a seed of its own.
+
+use std::path::Path;
+use std::process::Stdio;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use domain::clock::{Stopwatch, sleep};
+use pricestore::DataDir;
+use pricestore::generation::Generation;
+use tests::http;
+use tests::serving::Serving;
+
+use crate::daily_market::{
+    GrowingVendor, ISSUES, KnownGenerations, code, generation_of, is_of, issue_beside, opened,
+    served, state_at, table,
+};
+
+/// Kills in `cargo xtask test`.
+const KILLS: u64 = 8;
+/// Days before the first kill.
+const DAYS_FIRST: usize = 5;
+/// Pause between reads, so that a small machine has time for the job.
+const PAUSE: Duration = Duration::from_millis(10);
+/// Looks at the service until it must have taken up the last snapshot.
+const LOOKS_MAX: u32 = 6_000;
+
+fn variable(name: &str) -> Option<u64> {
+    std::env::var(name).ok().map(|text| text.parse().unwrap())
+}
+
+/// Numbers from a seed.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, end: u64) -> u64 {
+        self.0 =
+            self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % end
+    }
+}
+
+type Read = Box<dyn FnMut() -> Result<usize, String> + Send>;
+
+/// Reads in a loop until it is told to stop; states never go back.
+fn reading(stop: &Arc<AtomicBool>, mut read: Read) -> JoinHandle<Result<u64, String>> {
+    let stop = Arc::clone(stop);
+    std::thread::spawn(move || {
+        let (mut reads, mut newest) = (0, 0);
+        while !stop.load(Ordering::Acquire) {
+            let state = read().map_err(|error| format!("read {reads}: {error}"))?;
+            if state < newest {
+                return Err(format!("read {reads}: state {state} after {newest}"));
+            }
+            (reads, newest) = (reads + 1, state);
+            sleep(PAUSE);
+        }
+        Ok(reads)
+    })
+}
+
+/// A ranking over HTTP, and a download, each held against the generation that it names.
+fn over_http(serving: &Serving, known: &Arc<Mutex<KnownGenerations>>, aside: &Path) -> Read {
+    const MOTHER: &str = "jp/stocks_daily/mother.db";
+    let (address, known, aside) = (serving.address, Arc::clone(known), aside.to_owned());
+    Box::new(move || {
+        let (state, name) = served(address)?;
+        let generation = generation_of(address);
+        let mut known = known.lock().unwrap();
+        known.add(&generation.generation, state_at(&generation.last_date))?;
+        if let Some(name) = name {
+            known.add(&name, state)?;
+        }
+        drop(known);
+        let reply = http::request(address, &format!("GET /{MOTHER}"), &[], &[]);
+        is_of(&generation, MOTHER, &reply, &aside);
+        Ok(state)
+    })
+}
+
+/// What is on the disk while no job runs: whole files, of the last state or the one before; and what the
+/// service says belongs to the generation does.
+fn look(data: &DataDir, serving: &Serving, folder: &Path, last: usize) {
+    let is_good = |state: usize| (last - 1..=last).contains(&state);
+    let generation = Generation::load(data).unwrap().unwrap();
+    assert!(is_good(state_at(&generation.last_date)), "{}", generation.last_date);
+    let mother = opened(data, ISSUES).unwrap();
+    assert!(is_good(mother), "the combined database: {mother} of {last}");
+    let issues = (0..ISSUES).map(|issue| {
+        let state = opened(&issue_beside(data.path(), issue, folder), 1).unwrap();
+        assert!(is_good(state), "{}: {state} of {last}", code(issue));
+        format!("jp/stocks_daily/{}.db", code(issue))
+    });
+    let mut paths: Vec<String> = issues.collect();
+    paths.push("jp/stocks_daily/mother.db".to_owned());
+    let told = generation_of(serving.address);
+    assert_eq!(told, generation);
+    for path in paths {
+        let reply = http::request(serving.address, &format!("GET /{path}"), &[], &[]);
+        let tied = is_of(&generation, &path, &reply, &folder.join("downloaded"));
+        assert_eq!(tied, reply.header("kumiki-generation").is_some(), "{path}");
+    }
+}
+
+/// After a run that ended: all of it is of this state and of one generation.
+fn finished(data: &DataDir, serving: &Serving, state: usize) {
+    let generation = Generation::load(data).unwrap().unwrap();
+    generation.check_files(data).unwrap();
+    assert_eq!(state_at(&generation.last_date), state);
+    assert_eq!(generation.issues.count, ISSUES as u64);
+    assert_eq!(opened(data, ISSUES), Ok(state));
+    let expected = (state, Some(generation.generation.clone()));
+    let mut found = served(serving.address).unwrap();
+    for _ in 0..LOOKS_MAX {
+        if found == expected {
+            break;
+        }
+        sleep(PAUSE);
+        found = served(serving.address).unwrap();
+    }
+    assert_eq!(found, expected, "the service does not take up what was published");
+    for path in generation.all_files().map(|file| file.path.clone()) {
+        let head = http::request(serving.address, &format!("HEAD /{path}"), &[], &[]);
+        assert_eq!(head.header("kumiki-generation"), Some(&*generation.generation), "{path}");
+    }
+    let health = http::request(serving.address, "GET /health", &[], &[]);
+    assert_eq!(health.header("kumiki-generation"), Some(&*generation.generation));
+    assert!(health.text().contains(&generation.generation), "{}", health.text());
+}
+
+/// All rows of all databases, and the calendar.
+fn everything(data: &DataDir, folder: &Path) -> Vec<Vec<Vec<String>>> {
+    let rows = |data: &DataDir| table(data, "SELECT * FROM daily ORDER BY code, date").unwrap();
+    let calendar =
+        "SELECT * FROM calendar WHERE date <= (SELECT max(date) FROM daily) ORDER BY date";
+    let mut all = vec![rows(data), table(data, calendar).unwrap()];
+    all.extend((0..ISSUES).map(|issue| rows(&issue_beside(data.path(), issue, folder))));
+    all
+}
+
+#[test]
+fn a_killed_update_leaves_whole_states_and_the_next_one_ends_it() {
+    let seed = variable("KUMIKI_SOAK_SEED").unwrap_or(5_711);
+    let kills = variable("KUMIKI_SOAK_KILLS").unwrap_or(KILLS);
+    let folder = tempfile::tempdir().unwrap();
+    let aside = folder.path().join("aside");
+    std::fs::create_dir(&aside).unwrap();
+    let data = DataDir::new(folder.path().join("data"));
+    let vendor = GrowingVendor::start();
+    let (mut random, mut state) = (Random(seed), DAYS_FIRST);
+    vendor.set(state);
+    vendor.update(data.path(), DAYS_FIRST);
+    // How long a run takes that has a new day.
+    state += 1;
+    vendor.set(state);
+    let watch = Stopwatch::start();
+    vendor.update(data.path(), 2);
+    let life = u64::try_from(watch.elapsed().as_millis()).unwrap().max(10);
+    let serving = Serving::start(data.path(), &["--cache-memory", "0"]);
+    finished(&data, &serving, state);
+
+    let (stop, known) = (Arc::new(AtomicBool::new(false)), Arc::default());
+    let on_disk = data.clone();
+    let readers = [
+        reading(&stop, over_http(&serving, &known, &folder.path().join("body"))),
+        reading(&stop, Box::new(move || opened(&on_disk, ISSUES))),
+    ];
+    let (mut is_finished, mut killed_at_work) = (true, 0);
+    for kill in 0..kills {
+        if is_finished {
+            state += 1;
+            vendor.set(state);
+        }
+        let mut command = vendor.command(data.path(), 2);
+        let mut job = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+        let after = random.below(life + life / 10);
+        println!("seed {seed}: kill {kill} of {kills} after {after} of {life} ms, state {state}");
+        sleep(Duration::from_millis(after));
+        job.kill().unwrap();
+        killed_at_work += u64::from(!job.wait().unwrap().success());
+        look(&data, &serving, &aside, state);
+        // A run that goes on from a kill is killed too.
+        is_finished = random.below(2) == 0 || kill + 1 == kills;
+        if is_finished {
+            vendor.update(data.path(), 2);
+            finished(&data, &serving, state);
+        }
+    }
+    assert!(killed_at_work * 2 >= kills, "only {killed_at_work} of {kills} were at work");
+    stop.store(true, Ordering::Release);
+    for reader in readers {
+        let reads = reader.join().unwrap().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+        assert!(reads > 2, "seed {seed}: only {reads} reads");
+    }
+    // A run that nobody killed leaves the same.
+    let unkilled = DataDir::new(folder.path().join("unkilled"));
+    vendor.update(unkilled.path(), state);
+    assert_eq!(everything(&data, &aside), everything(&unkilled, &aside), "seed {seed}");
+    println!("{killed_at_work} of {kills} kills hit a run at work, {state} states, seed {seed}");
+}
