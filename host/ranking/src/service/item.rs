@@ -21,8 +21,8 @@ pub(super) struct DailyRankingItem {
     pub(super) date: String,
     /// Issue code.
     pub(super) code: String,
-    /// Closing price in yen, raw: as it was traded, never adjusted for splits. Rows without one are not
-    /// ranked.
+    /// Closing price in yen, raw: as it was traded, where the source gives it so (the public one does
+    /// not). Rows without one are not ranked.
     pub(super) close: f64,
     /// Always null.
     #[graphql(deprecation = "always null; write Close[-1] in the formula instead")]

@@ -209,8 +209,9 @@ impl Query {
     /// values mean the same: null as above, 0 is a value, infinite is null. A module that fails is an
     /// error that names it and the day, never a ranking.
     ///
-    /// Prices and volumes are raw: as they were traded. A lag across a split compares prices from before
-    /// and after it; `spansSplit` of a row says so. With `adjusted: true` a price N business days
+    /// Prices and volumes are raw: as they were traded, and rows of the public source as that has
+    /// adjusted them itself. A lag across a split compares prices from before and after it;
+    /// `spansSplit` of a row says so. With `adjusted: true` a price N business days
     /// earlier is multiplied, and a volume divided, by the factors of the splits since that day, up to
     /// the ranked day and never a later one, so that both compare; it is null where a factor is not
     /// known, or where the source of the earlier row had adjusted it already and does not say for
