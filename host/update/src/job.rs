@@ -55,8 +55,9 @@ use slots::Slots;
 
 pub use plan::last_weekdays;
 pub use report::{
-    DayOutcome, DayReport, Ending, IssueReport, PublishedReport, Reason as FailureReason, Report,
-    ShortDayReport, SourceReport, SourceState, SplitReport, report_schema,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, IssueReport, OddRowReport,
+    PublishedReport, Reason as FailureReason, Report, ShortDayReport, SourceReport, SourceState,
+    SplitReport, report_schema,
 };
 pub use slots::SourceSlot;
 
@@ -249,8 +250,9 @@ struct DayState {
 struct Batch {
     rows: BTreeMap<SourceKind, Vec<DailyRow>>,
     count: usize,
-    /// Days that are complete once the rows are stored.
-    days: Vec<JstDate>,
+    /// Days that are complete once the rows are stored, and whether they have each row that the source
+    /// gave. Those that do not are asked for again where a run looks back so far.
+    days: Vec<(JstDate, bool)>,
     /// Issues that are complete once the rows are stored.
     issues: Vec<IssueCode>,
 }
@@ -352,11 +354,13 @@ impl<'a> Job<'a> {
         if batch.rows.is_empty() && batch.days.is_empty() && batch.issues.is_empty() {
             return Ok(());
         }
-        for date in batch.days {
+        for (date, has_all) in batch.days {
             if !self.state.is_publishable(date) {
                 self.release(date);
             }
-            self.state.fetched.insert(date);
+            if has_all {
+                self.state.fetched.insert(date);
+            }
             self.state.complete.insert(date);
         }
         let dates = batch.rows.values().flatten().map(|row| row.date);
@@ -378,6 +382,7 @@ impl<'a> Job<'a> {
             let mut dates = applied.dates.iter().copied();
             let first = dates.find(|date| self.state.is_publishable(*date));
             self.changed_from = [self.changed_from, first].into_iter().flatten().min();
+            self.report.corrected(source, applied.corrections);
         }
         Ok(())
     }

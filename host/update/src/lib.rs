@@ -18,10 +18,11 @@ pub mod store;
 pub use cache::{Cached, DayCache};
 pub use fetch_state::{FetchState, IssuePass};
 pub use job::{
-    DayOutcome, DayReport, Ending, FailureReason, IssueReport, JobOptions, JobWatch, Phase,
-    PublishedReport, Report, ShortDayReport, SourceReport, SourceSlot, SourceState, SplitReport,
-    UpdateError, last_weekdays, report_schema, update_from_files, update_from_sources,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, FailureReason, IssueReport,
+    JobOptions, JobWatch, OddRowReport, Phase, PublishedReport, Report, ShortDayReport,
+    SourceReport, SourceSlot, SourceState, SplitReport, UpdateError, last_weekdays, report_schema,
+    update_from_files, update_from_sources,
 };
 pub use key::{PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
-pub use price_store::{Applied, Known, OpenDays, PriceStore, Split, StoreProgress};
+pub use price_store::{Applied, Correction, Known, OpenDays, PriceStore, Split, StoreProgress};
 pub use row::{DailyRow, IssueCode, SourceKind};

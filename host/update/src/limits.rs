@@ -24,11 +24,16 @@ pub const FACTOR_MAX: f64 = 100_000.0;
 
 /// Percent of the rows that a day should have from which on it is complete.
 pub const COMPLETE_PERCENT: u64 = 99;
+/// Percent of a day's rows that may be odd and are left out; with more the day is refused.
+pub const ODD_PERCENT_MAX: usize = 1;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
 /// history, asks for the first and the last, and holds the others against the day before.
 pub const MASTER_DAYS_MAX: usize = 60;
-/// Rows and days of each kind that a report names; all are counted.
+/// Rows of each kind that a report names, those that were left out and those that got other values;
+/// all are counted.
 pub const REPORT_ROWS_MAX: usize = 100;
+/// Bytes of the text of a row that was left out, in a report; a row of the vendor has about 300.
+pub const ODD_ROW_BYTES_MAX: usize = 1_024;
 
 /// Failures of one source in a row after which it is not asked any more in this run.
 pub const FAILURES_IN_A_ROW_MAX: u32 = 5;

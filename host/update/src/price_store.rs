@@ -44,9 +44,10 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError>;
 
-    /// Inserts or replaces rows of whole days or issues, given in parts of one source each, and
-    /// notes what has been fetched with them: all in one transaction, so that the state never claims
-    /// rows that are not stored, nor the reverse. Tells what became of each part.
+    /// Inserts or replaces rows of whole days or issues, given in parts of one source each, and notes
+    /// what has been fetched with them: all in one transaction, so that the state never claims rows that
+    /// are not stored, nor the reverse. Which rows stay is said by the rules R1 to R4 of
+    /// [`crate::SourceKind`]. Tells what became of each part.
     ///
     /// # Errors
     /// When a row cannot be stored; then none is, and the state is the one before.
@@ -93,20 +94,39 @@ pub struct Known {
 }
 
 /// What became of rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Applied {
     /// Rows that were not there.
     pub inserted: u64,
-    /// Rows that were there with other values.
+    /// Rows that were there with other values (R2).
     pub changed: u64,
-    /// Rows that were there with the same values; where they came from does not count.
+    /// Rows that were there with the same values from a lesser source, and are of this one now (R3).
+    pub confirmed: u64,
+    /// Rows that were there with the same values from the same or a better source.
     pub unchanged: u64,
-    /// The dates of inserted or changed rows.
+    /// Rows that were there with other values from a better source, and stay (R4).
+    pub kept: u64,
+    /// The first rows that were changed, up to [`crate::limits::REPORT_ROWS_MAX`].
+    pub corrections: Vec<Correction>,
+    /// The dates of rows that were inserted, changed or confirmed.
     pub dates: BTreeSet<JstDate>,
 }
 
+/// A stored row that got other values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Correction {
+    /// Trading date (JST).
+    pub date: JstDate,
+    /// The issue.
+    pub code: IssueCode,
+    /// Where the row had come from, in the word that was stored with it; none where it did not tell.
+    pub before: Option<String>,
+    /// The columns that changed, with their old and new values.
+    pub values: Vec<(&'static str, Option<f64>, Option<f64>)>,
+}
+
 impl Applied {
-    /// The first date of an inserted or changed row.
+    /// The first of [`Self::dates`].
     #[must_use]
     pub fn first_changed(&self) -> Option<JstDate> {
         self.dates.first().copied()

@@ -51,7 +51,24 @@ impl fmt::Display for IssueCode {
 }
 
 /// Where a row came from. The first source that succeeds is used, and rows are never merged
-/// (specification 3, "Source order").
+/// (specification 3, "Source order"). What follows from it:
+///
+/// | Rule | What comes | What becomes of it |
+/// |---|---|---|
+/// | R1 | a row (code, date) that nobody has given | stored, whatever its source |
+/// | R2 | other values, from a source of the same or a higher [rank](Self::rank) | they replace the row as a whole; the report names both sources and each value, old and new |
+/// | R3 | the same values, from a source of a higher rank | the row is of that source from now on |
+/// | R4 | other values, from a source of a lower rank | the row stays as it is; none of its columns is filled |
+/// | A1 | a row of the public source, whose prices it has adjusted itself | published with `adjusted` true, all others with false |
+/// | A2 | such a row in the view `adjusted` | its prices stay as they are, and it gives no factor |
+/// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK of the day of a split | the factor of the day, pSPUO / pSPUC |
+/// | Q1 | rows of a whole day that cannot be used, at most 1 % | left out and named in the report with source, values and reason; the other rows are used, and nothing is asked for issue by issue |
+/// | Q2 | more of them | the day is refused: over the network it comes issue by issue, of files it is named as failed |
+/// | Q3 | such a row in the history of one issue | the answer is refused, and the next source asked |
+/// | H1 | the server says that requests are too many (HTTP 429) | the time between two requests doubles, up to a minute |
+/// | H2 | 20 answers in a row after that | it gets 10 % shorter, down to what was set |
+/// | W1 | no price address of the web broker | it is not asked |
+/// | W2 | one, and it is asked | the report says that its login must not be shared with a trading program |
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, schemars::JsonSchema,
 )]
@@ -70,6 +87,23 @@ pub enum SourceKind {
 impl SourceKind {
     /// All of them, in the order in which they are asked.
     pub const ALL: [Self; 4] = [Self::Vendor, Self::WebBroker, Self::Public, Self::Files];
+
+    /// How far its rows are trusted, 1 to 3 (rules R2 to R4). The vendor's files are the vendor's rows,
+    /// and rows that do not tell their source count as such.
+    #[must_use]
+    pub const fn rank(self) -> u8 {
+        match self {
+            Self::Vendor | Self::Files => 3,
+            Self::WebBroker => 2,
+            Self::Public => 1,
+        }
+    }
+
+    /// Whether the source has adjusted its prices for splits itself (rules A1 and A2).
+    #[must_use]
+    pub const fn is_adjusted(self) -> bool {
+        matches!(self, Self::Public)
+    }
 
     /// The word that is stored with each row.
     #[must_use]

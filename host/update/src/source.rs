@@ -9,8 +9,10 @@ mod vendor;
 mod web_broker;
 
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 use domain::JstDate;
+use http_client::{HttpClient, Slowed};
 use marketdata::calendar_file::CalendarRows;
 
 use crate::row::{DailyRow, IssueCode, SourceKind};
@@ -88,12 +90,51 @@ pub trait DailySource {
     }
 }
 
+/// What is told of a source that had to be asked more slowly than was set.
+fn slowed(kind: SourceKind, client: &HttpClient) -> Option<String> {
+    let Slowed { too_many, longest, now } = client.slowed()?;
+    let times = if too_many == 1 { "once".to_owned() } else { format!("{too_many} times") };
+    Some(format!(
+        "{kind} said {times} that requests were too many, so it was asked at most {}, and {} in the \
+         end; a lower rate can be set",
+        often(longest),
+        often(now)
+    ))
+}
+
+/// How often something happens, for people.
+fn often(interval: Duration) -> String {
+    match Duration::from_secs(60).as_micros() / interval.as_micros().max(1) {
+        0 => format!("every {} s", interval.as_secs()),
+        rate => format!("{rate} times a minute"),
+    }
+}
+
 /// What a source knows. Every row is checked, and there is one of each issue and date, by date and
 /// code.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Answer {
     /// Checked rows by date and code, of one source.
     pub rows: Vec<DailyRow>,
+    /// Rows of a whole day that cannot be used and were left out; they are few.
+    pub odd: Vec<OddRow>,
     /// Whether they were kept on this machine by an earlier run.
     pub cached: bool,
+}
+
+/// A row that cannot be used, in texts that hold no secret.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OddRow {
+    /// The issue and date as the source wrote them, and its place.
+    pub row: String,
+    /// The values of the row; the report cuts it to [`crate::limits::ODD_ROW_BYTES_MAX`].
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl std::fmt::Display for OddRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "row of {}: {}", self.row, self.reason)
+    }
 }

@@ -175,11 +175,12 @@ impl Job<'_> {
 
     /// Takes a day that came in one piece.
     fn take_day(&mut self, kind: SourceKind, date: JstDate, answer: Answer, is_complete: bool) {
-        let Answer { mut rows, .. } = answer;
-        let codes = &self.options.codes;
+        let Answer { mut rows, odd, .. } = answer;
         if is_complete {
-            self.batch.days.push(date);
+            self.batch.days.push((date, odd.is_empty()));
         }
+        self.report.left_out(kind, odd);
+        let codes = &self.options.codes;
         if !codes.is_empty() {
             rows.retain(|row| codes.contains(&row.code));
         }

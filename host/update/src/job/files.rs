@@ -10,7 +10,7 @@ use marketdata::{BarFile, Period};
 use super::report::{DayOutcome, Reason, SourceState};
 use super::{Job, Phase, UpdateError};
 use crate::row::SourceKind;
-use crate::source::{FileRows, read_daily_file};
+use crate::source::{FileRows, OddRow, read_daily_file};
 
 impl Job<'_> {
     /// Reads every file of daily bars that has wanted dates.
@@ -72,35 +72,45 @@ impl Job<'_> {
     }
 
     fn take_file(&mut self, found: FileRows) {
-        let FileRows { mut rows, dates } = found;
+        let FileRows { mut rows, dates, odd, refused } = found;
         let codes = &self.options.codes;
         if !codes.is_empty() {
             rows.retain(|row| codes.contains(&row.code));
         }
+        let (short, odd): (Vec<Option<JstDate>>, Vec<OddRow>) = odd.into_iter().unzip();
         // The rows are by date.
         for day in rows.chunk_by(|one, next| one.date == next.date) {
             let date = day[0].date;
             if self.options.codes.is_empty() && self.is_complete(None, date, day) {
-                self.batch.days.push(date);
+                self.batch.days.push((date, !short.contains(&Some(date))));
             }
         }
         for date in dates {
             self.day(date).outcome = Some(DayOutcome::Fetched);
         }
+        self.report.left_out(SourceKind::Files, odd);
+        for (date, what) in refused {
+            self.failed(date, &what);
+        }
         self.collect(SourceKind::Files, rows);
     }
 
-    fn file_failed(&mut self, file: &BarFile, what: &str) {
+    /// A day of the files cannot be used.
+    fn failed(&mut self, date: JstDate, what: &str) {
         let part = self.report.source(SourceKind::Files);
         part.failed += 1;
         part.reason.get_or_insert_with(|| what.to_owned());
+        let day = self.day(date);
+        day.outcome = Some(DayOutcome::Failed);
+        day.reasons.push(Reason::new(SourceKind::Files, what));
+    }
+
+    fn file_failed(&mut self, file: &BarFile, what: &str) {
         let first = match file.period {
             Period::Day(date) => date,
             Period::Month { .. } => file.period.first().max(self.first_of_files()),
         };
-        let day = self.day(first);
-        day.outcome = Some(DayOutcome::Failed);
-        day.reasons.push(Reason::new(SourceKind::Files, what));
+        self.failed(first, what);
         self.note(format!("a file is left out: {what}"));
     }
 }

@@ -10,9 +10,12 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
 
-use crate::limits::{REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORTS_KEPT};
-use crate::price_store::Applied;
+use crate::limits::{
+    ODD_ROW_BYTES_MAX, REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORT_ROWS_MAX, REPORTS_KEPT,
+};
+use crate::price_store::{Applied, Correction};
 use crate::row::{IssueCode, SourceKind};
+use crate::source::OddRow;
 
 /// The version of the report's form.
 const VERSION: u32 = 2;
@@ -90,6 +93,13 @@ pub struct Report {
     #[serde(serialize_with = "as_texts")]
     #[schemars(with = "Vec<String>")]
     pub gaps: Vec<JstDate>,
+    /// The first of the rows that got other values, in the order in which they were stored; the sources
+    /// count all.
+    pub corrections: Vec<CorrectionReport>,
+    /// Rows of whole days that could not be used and were left out.
+    pub odd_rows: u64,
+    /// The first of these.
+    pub odd: Vec<OddRowReport>,
     /// Issues of which no source gave anything because all failed.
     pub issues_failed: u64,
     /// The first of these.
@@ -131,8 +141,12 @@ pub struct SourceReport {
     pub inserted: u64,
     /// Rows that were there with other values.
     pub changed: u64,
+    /// Rows that were there with the same values from a lesser source; they are of this one now.
+    pub confirmed: u64,
     /// Rows that were there with the same values.
     pub unchanged: u64,
+    /// Rows that were there with other values from a better source, and stay.
+    pub kept: u64,
 }
 
 /// Whether a source was asked.
@@ -205,6 +219,52 @@ pub struct ShortDayReport {
     pub expected: Option<u64>,
     /// Whether it is published all the same, because the user said so.
     pub published: bool,
+}
+
+/// A row that got other values.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct CorrectionReport {
+    /// Trading date (JST), as YYYY-MM-DD.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String", extend("format" = "date"))]
+    pub date: JstDate,
+    /// The issue's code as it is stored, four or five characters.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String")]
+    pub code: IssueCode,
+    /// The source of the new values.
+    pub source: SourceKind,
+    /// The source of the old ones; none where the row did not tell.
+    pub before: Option<String>,
+    /// The columns that changed.
+    pub values: Vec<CorrectedValue>,
+}
+
+/// A value of a row that changed.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct CorrectedValue {
+    /// The column, as the databases name it.
+    pub column: String,
+    /// What was there: yen, shares or a factor; none for nothing.
+    pub old: Option<f64>,
+    /// What is there now.
+    pub new: Option<f64>,
+}
+
+/// A row that was left out.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct OddRowReport {
+    /// The source that gave it.
+    pub source: SourceKind,
+    /// The issue and date as the source wrote them, and its place in the answer.
+    pub row: String,
+    /// The row's values as the source gave them; at most 1,024 bytes, free of keys.
+    pub text: String,
+    /// What is wrong with it; at most 500 characters, free of keys.
+    pub reason: String,
 }
 
 /// Why a source gave nothing.
@@ -288,6 +348,35 @@ impl Report {
         &mut self.sources[place]
     }
 
+    /// Names rows that got other values, as far as there is room.
+    pub(super) fn corrected(&mut self, source: SourceKind, corrections: Vec<Correction>) {
+        let room = REPORT_ROWS_MAX - self.corrections.len().min(REPORT_ROWS_MAX);
+        let value = |(column, old, new): (&str, _, _)| CorrectedValue {
+            column: column.to_owned(),
+            old,
+            new,
+        };
+        let named = corrections.into_iter().take(room).map(|row| {
+            let Correction { date, code, before, values } = row;
+            let values = values.into_iter().map(value).collect();
+            CorrectionReport { date, code, source, before, values }
+        });
+        self.corrections.extend(named);
+    }
+
+    /// Counts rows that were left out, and names them as far as there is room.
+    pub(super) fn left_out(&mut self, source: SourceKind, odd: Vec<OddRow>) {
+        self.odd_rows += odd.len() as u64;
+        let room = REPORT_ROWS_MAX - self.odd.len().min(REPORT_ROWS_MAX);
+        let short = |text: String| text.chars().take(REASON_CHARS_MAX).collect();
+        let named = odd.into_iter().take(room).map(|OddRow { row, mut text, reason }| {
+            tracing::warn!(%source, row, reason, "a row is left out");
+            text.truncate(text.floor_char_boundary(ODD_ROW_BYTES_MAX));
+            OddRowReport { source, row: short(row), text, reason: short(reason) }
+        });
+        self.odd.extend(named);
+    }
+
     /// Counts an issue that no source gave.
     pub(super) fn issue_failed(&mut self, code: IssueCode, reasons: Vec<Reason>) {
         self.issues_failed += 1;
@@ -344,7 +433,9 @@ impl SourceReport {
             fetched: 0,
             inserted: 0,
             changed: 0,
+            confirmed: 0,
             unchanged: 0,
+            kept: 0,
         }
     }
 
@@ -352,7 +443,9 @@ impl SourceReport {
     pub(super) fn add(&mut self, applied: &Applied) {
         self.inserted += applied.inserted;
         self.changed += applied.changed;
+        self.confirmed += applied.confirmed;
         self.unchanged += applied.unchanged;
+        self.kept += applied.kept;
     }
 }
 
@@ -404,5 +497,36 @@ mod tests {
         }
         assert_eq!(report.issues.len(), REPORT_ISSUES_MAX);
         assert_eq!(report.issues_failed, REPORT_ISSUES_MAX as u64 + 1);
+    }
+
+    #[test]
+    fn rows_are_named_as_far_as_there_is_room() {
+        let mut report = Report::new(String::new());
+        let odd = OddRow {
+            row: "7203 on 2026-01-05".to_owned(),
+            text: "あ".repeat(ODD_ROW_BYTES_MAX),
+            reason: "x".repeat(REASON_CHARS_MAX + 1),
+        };
+        let values = vec![("close", Some(1.0), None)];
+        let correction = Correction {
+            date: "2026-01-05".parse().unwrap(),
+            code: "7203".parse().unwrap(),
+            before: None,
+            values,
+        };
+        for count in [REPORT_ROWS_MAX - 1, 2, 1] {
+            report.left_out(SourceKind::Vendor, vec![odd.clone(); count]);
+            report.corrected(SourceKind::Files, vec![correction.clone(); count]);
+        }
+        assert_eq!(report.odd_rows, REPORT_ROWS_MAX as u64 + 2);
+        assert_eq!(
+            (report.odd.len(), report.corrections.len()),
+            (REPORT_ROWS_MAX, REPORT_ROWS_MAX)
+        );
+        let named = &report.odd[0];
+        // Three bytes each, and none is cut.
+        assert_eq!(named.text, "あ".repeat(ODD_ROW_BYTES_MAX / 3));
+        assert_eq!(named.reason.len(), REASON_CHARS_MAX);
+        assert_eq!(report.corrections[0].source, SourceKind::Files);
     }
 }

@@ -3,8 +3,8 @@
 use domain::price::UNITS_PER_YEN;
 use domain::{JstDate, Money, Price};
 
-use super::{Answer, SourceError};
-use crate::limits::{ANSWER_ROWS_MAX, FACTOR_MAX, PRICE_YEN_MAX, VOLUME_MAX};
+use super::{Answer, OddRow, SourceError};
+use crate::limits::{ANSWER_ROWS_MAX, FACTOR_MAX, ODD_PERCENT_MAX, PRICE_YEN_MAX, VOLUME_MAX};
 use crate::row::{DailyRow, IssueCode};
 
 /// What one answer may hold.
@@ -25,10 +25,10 @@ impl Asked {
             return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
         }
         for row in &rows {
-            let problem = self.problem(row).or_else(|| row_problem(row));
-            if let Some(problem) = problem {
+            if let Some(problem) = self.problem(row) {
                 let (code, date) = (row.code, row.date);
-                return Err(SourceError::Malformed(format!("row of {code} on {date}: {problem}")));
+                let what = format!("row of {code} on {date}: {problem}");
+                return Err(SourceError::Malformed(what));
             }
         }
         rows.sort_unstable_by_key(|row| (row.date, row.code));
@@ -39,17 +39,76 @@ impl Asked {
             let (code, date) = (pair[0].code, pair[0].date);
             return Err(SourceError::Malformed(format!("two rows of {code} on {date}")));
         }
-        Ok(Answer { rows, cached: false })
+        Ok(Answer { rows, ..Answer::default() })
     }
 
+    /// As [`Asked::accept`], for all issues of a day: rows that could not be read, or cannot be used,
+    /// are left out as long as they are few (rules Q1 and Q2 of [`SourceKind`]). `told` describes the
+    /// row at a place of the answer, of which this is wrong.
+    ///
+    /// [`SourceKind`]: crate::row::SourceKind
+    pub(super) fn accept_day(
+        self,
+        read: Vec<Result<DailyRow, String>>,
+        told: impl Fn(usize, String) -> OddRow,
+    ) -> Result<Answer, SourceError> {
+        let all = read.len();
+        if all > ANSWER_ROWS_MAX {
+            return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
+        }
+        let (mut good, mut odd) = (Vec::with_capacity(all), Vec::new());
+        for (place, row) in read.into_iter().enumerate() {
+            match row.and_then(|row| self.problem(&row).map_or(Ok(row), Err)) {
+                Ok(row) => good.push((row, place)),
+                Err(reason) => odd.push((place, reason)),
+            }
+        }
+        good.sort_unstable_by_key(|(row, place)| (row.date, row.code, *place));
+        let mut rows = Vec::with_capacity(good.len());
+        // Of two rows for one issue nobody can tell which is right.
+        for same in
+            good.chunk_by(|(one, _), (next, _)| (one.date, one.code) == (next.date, next.code))
+        {
+            match same {
+                [(row, _)] => rows.push(*row),
+                twice => odd.extend(twice.iter().map(|(_, place)| (*place, TWICE.to_owned()))),
+            }
+        }
+        odd.sort_unstable();
+        let first = || told(odd[0].0, odd[0].1.clone()).to_string();
+        if let Some(what) = too_many_odd(odd.len(), all, first) {
+            return Err(SourceError::Malformed(what));
+        }
+        let odd = odd.into_iter().map(|(place, reason)| told(place, reason)).collect();
+        Ok(Answer { rows, odd, cached: false })
+    }
+
+    /// What is wrong with a row, by itself or as an answer.
     fn problem(self, row: &DailyRow) -> Option<String> {
         if !(self.from..=self.to).contains(&row.date) {
             return Some(format!("asked for {} to {}", self.from, self.to));
         }
-        let asked = self.code.filter(|code| *code != row.code)?;
-        Some(format!("asked for {asked}"))
+        match self.code.filter(|code| *code != row.code) {
+            Some(asked) => Some(format!("asked for {asked}")),
+            None => row_problem(row),
+        }
     }
 }
+
+/// Why a day is refused of which so many rows are odd (rule Q2); none where they are few.
+pub(super) fn too_many_odd(
+    odd: usize,
+    all: usize,
+    first: impl FnOnce() -> String,
+) -> Option<String> {
+    (odd * 100 > all * ODD_PERCENT_MAX).then(|| {
+        let first = first();
+        format!("{odd} of {all} rows are odd, more than {ODD_PERCENT_MAX} %; the first: {first}")
+    })
+}
+
+/// What is wrong with rows of the same issue and date.
+pub(super) const TWICE: &str = "there are two rows of the issue";
 
 /// What is wrong with a row by itself.
 pub(super) fn row_problem(row: &DailyRow) -> Option<String> {
@@ -217,6 +276,44 @@ mod tests {
         check(None, &[twice, row("2026-01-05", "1301"), twice], "two rows of 7203 on 2026-01-05");
         let many = vec![twice; ANSWER_ROWS_MAX + 1];
         check(None, &many, "more than 20000 rows");
+    }
+
+    #[test]
+    fn few_odd_rows_of_a_day_are_left_out() {
+        let day = |count: usize, wrong: usize| {
+            let rows = (1_000..1_000 + count).map(|code| row("2026-01-05", &code.to_string()));
+            let mut rows: Vec<DailyRow> = rows.collect();
+            rows.iter_mut().take(wrong).for_each(|row| row.volume = None);
+            rows.into_iter().map(Ok).collect::<Vec<Result<DailyRow, String>>>()
+        };
+        let told = |place: usize, reason| OddRow {
+            row: format!("number {place}"),
+            text: String::new(),
+            reason,
+        };
+        let accept = |rows| asked(None).accept_day(rows, told);
+        let answer = accept(day(200, 2)).unwrap();
+        let found: Vec<String> = answer.odd.iter().map(ToString::to_string).collect();
+        let why = "prices without a volume";
+        assert_eq!(found, [format!("row of number 0: {why}"), format!("row of number 1: {why}")]);
+        assert_eq!(answer.rows.len(), 198);
+        let error = accept(day(200, 3)).unwrap_err().to_string();
+        let part = "3 of 200 rows are odd, more than 1 %; the first: row of number 0: prices";
+        assert!(error.contains(part), "{error}");
+        // A row that could not be read counts as well, and of two rows of one issue none is used.
+        let mut mixed = day(400, 0);
+        mixed[1] = mixed[0].clone();
+        mixed[399] = Err("no code".to_owned());
+        let answer = accept(mixed.clone()).unwrap();
+        let odd: Vec<&str> = answer.odd.iter().map(|odd| odd.reason.as_str()).collect();
+        assert_eq!((answer.rows.len(), odd), (397, vec![TWICE, TWICE, "no code"]));
+        mixed.truncate(100);
+        assert!(accept(mixed).is_err());
+        let of_other = |date| accept([day(199, 0), vec![Ok(row(date, "7203"))]].concat()).unwrap();
+        assert_eq!(of_other("2026-01-06").odd, []);
+        assert_eq!(of_other("2026-01-07").odd[0].reason, "asked for 2026-01-05 to 2026-01-06");
+        assert_eq!(accept(Vec::new()), Ok(Answer::default()));
+        assert!(matches!(accept(day(ANSWER_ROWS_MAX + 1, 0)), Err(SourceError::TooLarge { .. })));
     }
 
     #[test]

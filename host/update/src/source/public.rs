@@ -12,7 +12,7 @@ use http_client::{HeaderMap, HttpClient, HttpResponse, Network, RequestPolicy, U
 use secrecy::{ExposeSecret, SecretString};
 
 use super::check::{Asked, compact, date, rounded_price, rounded_shares};
-use super::{Answer, DailySource, SourceError};
+use super::{Answer, DailySource, SourceError, slowed};
 use crate::limits::ANSWER_ROWS_MAX;
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
@@ -87,6 +87,10 @@ impl DailySource for PublicSource {
         read(&page, code, &self.client)
             .and_then(|rows| asked.accept(rows))
             .map_err(|error| error.redacted(&self.client))
+    }
+
+    fn take_notes(&mut self) -> Vec<String> {
+        slowed(SourceKind::Public, &self.client).into_iter().collect()
     }
 }
 

@@ -6,7 +6,6 @@ mod listings;
 use std::collections::BTreeSet;
 
 use domain::JstDate;
-use http_client::limits::SHOWN_CHARS;
 use http_client::{
     HeaderMap, HeaderName, HttpClient, HttpError, Network, RequestPolicy, Url, secret_header,
 };
@@ -14,12 +13,13 @@ use marketdata::calendar_file::CalendarRows;
 use secrecy::SecretString;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
+use serde_json::Value;
 
 use super::check::{Asked, compact, date, decimal, money, price, shares};
 use super::error::malformed;
-use super::{Answer, DailySource, SourceError};
+use super::{Answer, DailySource, OddRow, SourceError, slowed};
 use crate::cache::{Cached, DayCache};
-use crate::limits::{ANSWER_ROWS_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX};
+use crate::limits::{ANSWER_ROWS_MAX, ODD_ROW_BYTES_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Where the vendor is.
@@ -31,6 +31,8 @@ const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 const NO_DATA: u16 = 210;
 /// The words before the two dates with which the vendor refuses what a subscription does not cover.
 const COVERS: &str = "covers the following dates";
+/// Characters of a cell that the name of a row shows.
+const CELL_SHOWN_CHARS: usize = 20;
 
 /// The market-data vendor.
 pub struct VendorSource {
@@ -75,13 +77,19 @@ impl VendorSource {
 
     /// Asks for daily prices.
     fn ask(&mut self, asked: Asked, query: &[(&str, String)]) -> Result<Answer, SourceError> {
-        let texts: Vec<RowText> = self.pages("equities/bars/daily", query).map_err(uncovered)?;
-        let mut rows = Vec::with_capacity(texts.len());
-        for row in &texts {
-            let read = row.read(&self.client);
-            rows.push(read.map_err(|problem| malformed(&self.client, problem))?);
-        }
-        asked.accept(rows).map_err(|error| error.redacted(&self.client))
+        let texts: Vec<Value> = self.pages("equities/bars/daily", query).map_err(uncovered)?;
+        let told = |place: usize, reason| odd_row(&texts[place], place, reason, &self.client);
+        let read = texts.iter().map(RowText::read);
+        let answer = if asked.code.is_none() {
+            // One odd row of a day does not make single requests for all issues.
+            asked.accept_day(read.collect(), told)
+        } else {
+            let rows = read.enumerate().map(|(place, row)| {
+                row.map_err(|why| SourceError::Malformed(told(place, why).to_string()))
+            });
+            rows.collect::<Result<Vec<_>, _>>().and_then(|rows| asked.accept(rows))
+        };
+        answer.map_err(|error| error.redacted(&self.client))
     }
 
     /// Asks for all pages of an answer; no rows where the vendor has none.
@@ -200,7 +208,10 @@ impl DailySource for VendorSource {
         }
         let asked = Asked { code: None, from: date, to: date };
         let answer = self.ask(asked, &[("date", compact(date))])?;
-        self.keep(date, &answer.rows);
+        // A day without some of its rows is asked for again, so that what is wrong is told again.
+        if answer.odd.is_empty() {
+            self.keep(date, &answer.rows);
+        }
         Ok(answer)
     }
 
@@ -239,7 +250,9 @@ impl DailySource for VendorSource {
     }
 
     fn take_notes(&mut self) -> Vec<String> {
-        std::mem::take(&mut self.notes)
+        let mut notes = std::mem::take(&mut self.notes);
+        notes.extend(slowed(SourceKind::Vendor, &self.client));
+        notes
     }
 }
 
@@ -279,12 +292,27 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> 
     Option::deserialize(from)
 }
 
+/// A row that cannot be used, in words that hold no key.
+fn odd_row(text: &Value, place: usize, reason: String, client: &HttpClient) -> OddRow {
+    let said = |name: &str| {
+        let cell = text.get(name).and_then(Value::as_str).unwrap_or("?");
+        client.words(cell, CELL_SHOWN_CHARS)
+    };
+    OddRow {
+        row: format!("{} on {} (row {})", said("Code"), said("Date"), place + 1),
+        text: client.words(&text.to_string(), ODD_ROW_BYTES_MAX),
+        reason: client.redacted(&reason),
+    }
+}
+
 impl RowText {
-    fn read(&self, client: &HttpClient) -> Result<DailyRow, String> {
-        let at = |name: &str, what: String| {
-            let [code, date] = [&self.code, &self.date].map(|text| client.words(text, SHOWN_CHARS));
-            format!("row of {code} on {date}, {name}: {what}")
-        };
+    /// Reads a row; what is wrong with it, in words.
+    fn read(text: &Value) -> Result<DailyRow, String> {
+        Self::deserialize(text).map_err(|error| error.to_string())?.values()
+    }
+
+    fn values(&self) -> Result<DailyRow, String> {
+        let at = |name: &str, what: String| format!("{name}: {what}");
         let date = date(&self.date).ok_or_else(|| at("Date", "no date".to_owned()))?;
         let code = vendor_code(&self.code).ok_or_else(|| at("Code", "no code".to_owned()))?;
         let a_price = |name: &str, value: Option<f64>| {

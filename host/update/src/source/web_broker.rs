@@ -18,19 +18,27 @@ use serde_json::Value;
 
 use super::check::{Asked, price, shares};
 use super::error::malformed;
-use super::{Answer, DailySource, SourceError};
-use crate::limits::ANSWER_ROWS_MAX;
+use super::{Answer, DailySource, SourceError, slowed};
+use crate::limits::{ANSWER_ROWS_MAX, FACTOR_MAX};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// The array of rows: the name that the service uses, and the one that its manual gives.
 const LISTS: [&str; 2] = ["aCLMMfdsMarketPriceHistory", "aCLMMfdsGetMarketPriceHistory"];
 /// The numbers by which the service says that it is busy for the moment.
 const BUSY: [&str; 2] = ["-2", "-3"];
+/// How far the service's factor of a split, of which it does not say how it is rounded, may be from the
+/// quotient of its shares: 0.33 is one third, and 0.5 is not.
+const FACTOR_ROUNDING: f64 = 0.02;
 /// The Tokyo exchange.
 const MARKET: &str = "00";
 
 /// What is encoded in a query: every character but letters, digits and `-._`.
 const ENCODED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_');
+
+/// What is told when the source is asked (rule W2).
+const SHARED: &str = "web_broker was asked with the price address of a login; that login must not be \
+                      shared with a trading program, because their request numbers disturb each other \
+                      and a new login ends the other's session";
 
 /// Bytes of the shortest part of an address that is kept out of texts; shorter ones are words like
 /// `price`, without which a text would lose its sense.
@@ -45,6 +53,8 @@ pub struct WebBrokerSource {
     address: SecretString,
     /// Number of the last request; it must rise from login to login, so it follows the clock.
     number: u64,
+    /// It was told that the login must not be shared.
+    is_told: bool,
 }
 
 impl WebBrokerSource {
@@ -67,10 +77,13 @@ impl WebBrokerSource {
         // The secret is one part of the path.
         let parts = url.path().split('/').filter(|part| part.len() >= SECRET_BYTES_MIN);
         parts.for_each(|part| client.hide(&SecretString::from(part.to_owned())));
-        Ok(Self { network: network.clone(), client, address, number: 0 })
+        Ok(Self { network: network.clone(), client, address, number: 0, is_told: false })
     }
 
     fn ask(&mut self, code: IssueCode) -> Result<Value, SourceError> {
+        if self.number == 0 {
+            tracing::warn!("{SHARED}");
+        }
         let (address, number) = (&self.address, &mut self.number);
         let prepare = || -> Result<_, SourceError> {
             let now = wall_now();
@@ -115,6 +128,12 @@ impl DailySource for WebBrokerSource {
             Ok(answer)
         });
         found.map_err(|error| error.redacted(client))
+    }
+
+    fn take_notes(&mut self) -> Vec<String> {
+        let is_news = self.number > 0 && !std::mem::replace(&mut self.is_told, self.number > 0);
+        let shared = is_news.then(|| SHARED.to_owned());
+        shared.into_iter().chain(slowed(SourceKind::WebBroker, &self.client)).collect()
     }
 }
 
@@ -230,9 +249,39 @@ fn read(row: &Value, code: IssueCode, client: &HttpClient) -> Result<DailyRow, S
         close: price_of("pDPP")?,
         volume,
         turnover: None,
-        adjustment_factor: None,
+        adjustment_factor: split(row)?,
         source: SourceKind::WebBroker,
     })
+}
+
+/// The factor of a split (rule A3). Only the row of the day of a split has it: `pSPUO` shares became
+/// `pSPUC`, and `pSPUK` is the quotient, rounded. On other days the columns are not set.
+fn split(row: &Value) -> Result<Option<f64>, String> {
+    let number = |name: &str| {
+        let text = match row.get(name) {
+            None => return Ok(None),
+            Some(Value::String(text)) => text.trim(),
+            Some(_) => return Err(format!("{name} is no text")),
+        };
+        match text.parse::<f64>() {
+            _ if matches!(text, "" | "*") => Ok(None),
+            Ok(0.0) => Ok(None),
+            Ok(number) if number > 0.0 && number <= FACTOR_MAX => Ok(Some(number)),
+            _ => Err(format!("{name} is no number above 0 and up to {FACTOR_MAX}")),
+        }
+    };
+    let by_shares = match (number("pSPUO")?, number("pSPUC")?) {
+        (Some(before), Some(after)) => Some(before / after),
+        (None, None) => None,
+        _ => return Err("only one of pSPUO and pSPUC is there".to_owned()),
+    };
+    match (number("pSPUK")?, by_shares) {
+        (Some(factor), Some(shares)) if (factor / shares - 1.0).abs() > FACTOR_ROUNDING => {
+            Err(format!("pSPUK is {factor}, but pSPUO by pSPUC {shares}"))
+        }
+        // The quotient is not rounded.
+        (factor, shares) => Ok(shares.or(factor)),
+    }
 }
 
 /// `YYYYMMDD`.

@@ -13,15 +13,17 @@ use super::fetch_tables;
 use super::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
 use super::schema::{definitions, names};
 use crate::fetch_state::FetchState;
-use crate::price_store::Applied;
-use crate::row::{DailyRow, IssueCode};
+use crate::limits::REPORT_ROWS_MAX;
+use crate::price_store::{Applied, Correction};
+use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Columns whose values are compared; where a row came from is none of them.
 const COMPARED: [&str; 7] =
     ["open", "high", "low", "close", "volume", "turnover", "adjustment_factor"];
 
-/// Inserts or replaces rows and notes the state of fetching, all in one transaction. Rows with the
-/// values that are stored already are left alone. Without a state the days of the rows are complete.
+/// Inserts or replaces rows and notes the state of fetching, all in one transaction. Which stored rows
+/// are left alone is said by the rules R1 to R4 of [`SourceKind`]. Without a state the days of the rows
+/// are complete.
 pub(super) fn commit(
     connection: &Connection,
     parts: &[&[DailyRow]],
@@ -68,8 +70,9 @@ fn apply(connection: &Connection, rows: &[DailyRow]) -> Result<Applied, StoreErr
         return Ok(Applied { inserted, dates, ..Applied::default() });
     }
     let outcome = compare(connection, &received, &old).and_then(|applied| {
-        if applied.inserted + applied.changed > 0 {
-            put_in(connection, applied.changed > 0)?;
+        let replaced = applied.changed + applied.confirmed;
+        if applied.inserted + replaced > 0 {
+            put_in(connection, replaced > 0)?;
         }
         Ok(applied)
     });
@@ -162,7 +165,7 @@ fn stored_between(Extent { dates, codes }: &Extent) -> String {
     )
 }
 
-/// Compares what was received with stored rows; keeps those that are new or different in
+/// Compares what was received with stored rows; keeps those that are put in, and what each is, in
 /// `temp.judged`.
 fn compare(
     connection: &Connection,
@@ -173,31 +176,78 @@ fn compare(
     let create = format!("CREATE OR REPLACE TEMP TABLE incoming ({})", definitions());
     connection.execute_batch(&create)?;
     bring_in(connection, "temp.incoming", received)?;
-    let same: Vec<String> = COMPARED
-        .iter()
-        .map(|column| format!("old.{column} IS NOT DISTINCT FROM incoming.{column}"))
-        .collect();
+    let same = COMPARED.map(|name| format!("old.{name} IS NOT DISTINCT FROM incoming.{name}"));
+    let old_values = COMPARED.map(|name| format!("old.{name} AS old_{name}")).join(", ");
     connection.execute_batch(&format!(
         "CREATE OR REPLACE TEMP TABLE judged AS
-           SELECT incoming.*, old.code IS NOT NULL AS known
-             FROM temp.incoming LEFT JOIN ({old}) old
-             ON old.date = incoming.date AND old.code = incoming.code
-             WHERE old.code IS NULL OR NOT ({})",
+           SELECT *, CASE WHEN NOT known THEN 'inserted' WHEN new_rank < old_rank THEN 'kept'
+               WHEN is_same THEN 'confirmed' ELSE 'changed' END AS verdict
+             FROM (SELECT incoming.*, old.code IS NOT NULL AS known, old.source AS old_source,
+                 {} AS new_rank, {} AS old_rank, {} AS is_same, {old_values}
+               FROM temp.incoming LEFT JOIN ({old}) old
+                 ON old.date = incoming.date AND old.code = incoming.code)
+             WHERE NOT (known AND is_same AND new_rank <= old_rank)",
+        rank_of("incoming.source"),
+        rank_of("old.source"),
         same.join(" AND ")
     ))?;
+    // What a better source gave stays as a whole, whatever a lesser one has more (R4).
+    let kept = "DELETE FROM temp.judged WHERE verdict = 'kept'";
+    let kept = connection.execute(kept, [])? as u64;
     let dates: Vec<String> = column(connection, "SELECT DISTINCT date::VARCHAR FROM temp.judged")?;
     let dates = dates.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
     let dates = dates.collect::<duckdb::Result<BTreeSet<JstDate>>>()?;
-    connection.query_row(
-        "SELECT count(*) FILTER (NOT known), count(*) FILTER (known),
-             (SELECT count(*) FROM temp.incoming) FROM temp.judged",
-        [],
-        |row| {
-            let (inserted, changed, all): (u64, u64, u64) = (row.get(0)?, row.get(1)?, row.get(2)?);
-            let unchanged = all - inserted - changed;
-            Ok(Applied { inserted, changed, unchanged, dates })
-        },
-    )
+    let corrections = corrections(connection)?;
+    let counts = ["inserted", "changed", "confirmed"]
+        .map(|verdict| format!("count(*) FILTER (verdict = '{verdict}')"));
+    let counts = format!(
+        "SELECT {}, (SELECT count(*) FROM temp.incoming) FROM temp.judged",
+        counts.join(", ")
+    );
+    connection.query_row(&counts, [], |row| {
+        let (inserted, changed, confirmed): (u64, u64, u64) =
+            (row.get(0)?, row.get(1)?, row.get(2)?);
+        let unchanged = row.get::<_, u64>(3)? - inserted - changed - confirmed - kept;
+        Ok(Applied { inserted, changed, confirmed, unchanged, kept, corrections, dates })
+    })
+}
+
+/// The rank of a source by its stored word. What does not tell where it came from counts as the
+/// vendor's.
+fn rank_of(source: &str) -> String {
+    let cases: Vec<String> = SourceKind::ALL
+        .iter()
+        .map(|kind| format!("WHEN {} THEN {}", quoted(kind.as_str()), kind.rank()))
+        .collect();
+    format!("CASE {source} {} ELSE {} END", cases.join(" "), SourceKind::Vendor.rank())
+}
+
+/// The first of the rows that get other values (R2).
+fn corrections(connection: &Connection) -> duckdb::Result<Vec<Correction>> {
+    let values = COMPARED.map(|column| format!("old_{column}, {column}")).join(", ");
+    let rows = format!(
+        "SELECT date::VARCHAR, code, old_source, {values} FROM temp.judged WHERE verdict = 'changed'
+           ORDER BY date, code LIMIT {REPORT_ROWS_MAX}"
+    );
+    let mut rows = connection.prepare(&rows)?;
+    let rows = rows.query_map([], |row| {
+        let (date, code): (String, String) = (row.get(0)?, row.get(1)?);
+        let mut values = Vec::new();
+        for (place, column) in COMPARED.into_iter().enumerate() {
+            let (old, new): (Option<f64>, Option<f64>) =
+                (row.get(3 + 2 * place)?, row.get(4 + 2 * place)?);
+            if old != new {
+                values.push((column, old, new));
+            }
+        }
+        Ok(Correction {
+            date: date.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
+            code: code.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
+            before: row.get(2)?,
+            values,
+        })
+    })?;
+    rows.collect()
 }
 
 /// Puts the judged rows in, where some are there already in the place of those.

@@ -14,7 +14,7 @@ use super::durable::{clear, put_in_place};
 use super::error::StoreError;
 use super::opening::connect;
 use super::paths::{StorePaths, unfinished};
-use super::schema::{ADJUSTED, definitions, names};
+use super::schema::{ADJUSTED, published_definitions, published_names};
 
 /// What the files are written with: the smallest blocks, because each file has about 30 KB of
 /// rows, and a version that older programs can open too. Versions before 1.5 need twice the room.
@@ -64,7 +64,7 @@ impl EmptyFile {
             "SET threads = 1; {ONE_STEP} ATTACH {} AS empty ({OPTIONS}); USE empty;
              CREATE TABLE daily ({}); {ADJUSTED}; USE memory; DETACH empty",
             quoted_path(&path),
-            definitions()
+            published_definitions()
         );
         published.execute_batch(&make).map_err(failed)?;
         let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
@@ -125,7 +125,7 @@ fn fill(name: &str, issue: &Issue) -> String {
     format!(
         "INSERT INTO {name}.daily SELECT {} FROM published.daily
            WHERE rowid BETWEEN {first} AND {last} AND code = {}",
-        names(),
+        published_names(),
         quoted(&issue.code)
     )
 }

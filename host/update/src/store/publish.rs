@@ -15,7 +15,7 @@ use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
 use super::fetch_tables;
 use super::paths::{StorePaths, unfinished};
-use super::schema::{ADJUSTED, names};
+use super::schema::{ADJUSTED, published_values};
 use crate::price_store::StoreProgress;
 
 /// Steps of a publication, for its progress.
@@ -76,7 +76,7 @@ fn write(connection: &Connection, aside: &Path, paths: &StorePaths) -> Result<u6
          CREATE TABLE aside.daily AS SELECT {} FROM {visible} ORDER BY code, date;
          {calendar} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
         quoted_path(aside),
-        names()
+        published_values()
     );
     let outcome = connection.execute_batch(&write).and_then(|()| {
         connection.query_row("SELECT count(*) FROM aside.daily", [], |row| row.get::<_, u64>(0))

@@ -1,7 +1,9 @@
 //! Tables, views and statements. All text in a statement is ours; codes, dates and paths get in
 //! quoted or as parameters.
 
-use crate::row::IssueCode;
+use pricestore::sql::quoted;
+
+use crate::row::{IssueCode, SourceKind};
 
 /// Columns of `daily`, with their types. The ranking's publication needs the first seven.
 pub(super) const COLUMNS: [(&str, &str); 10] = [
@@ -20,6 +22,10 @@ pub(super) const COLUMNS: [(&str, &str); 10] = [
 /// Columns of `daily` that every combined database has.
 pub(super) const COLUMNS_NEEDED: usize = 7;
 
+/// The mark of rows whose prices their source has adjusted for splits (rule A1). Published databases
+/// have it after the other columns; the job's own one derives it from the source.
+const ADJUSTED_MARK: &str = "adjusted";
+
 /// The definitions of the columns.
 pub(super) fn definitions() -> String {
     let columns: Vec<String> =
@@ -27,9 +33,26 @@ pub(super) fn definitions() -> String {
     columns.join(", ")
 }
 
+/// The definitions of the columns of a published database.
+pub(super) fn published_definitions() -> String {
+    format!("{}, {ADJUSTED_MARK} BOOLEAN", definitions())
+}
+
 /// The names of the columns.
 pub(super) fn names() -> String {
     COLUMNS.map(|(name, _)| name).join(", ")
+}
+
+/// The names of the columns of a published database.
+pub(super) fn published_names() -> String {
+    format!("{}, {ADJUSTED_MARK}", names())
+}
+
+/// The columns of a published database, from rows of the job's own one.
+pub(super) fn published_values() -> String {
+    let adjusted = SourceKind::ALL.into_iter().filter(|kind| kind.is_adjusted());
+    let adjusted: Vec<String> = adjusted.map(|kind| quoted(kind.as_str())).collect();
+    format!("{}, coalesce(source IN ({}), false) AS {ADJUSTED_MARK}", names(), adjusted.join(", "))
 }
 
 /// The digest of the content of rows: the same for the same rows in any order.
@@ -40,19 +63,24 @@ pub(super) fn digest() -> String {
 /// Prices as if every split had always been: a price is multiplied, and a volume divided, by the
 /// factors of all later days. Between two splits the product stays the same, so it is computed
 /// once for each split and joined by the span of days.
+///
+/// Rows that are marked `adjusted` were adjusted by their source, as of the day on which they were
+/// fetched: they stay as they are and give no factor (rule A2).
 pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
     WITH span AS (
       SELECT code, date AS before,
           coalesce(lag(date) OVER (PARTITION BY code ORDER BY date), '-infinity'::DATE) AS since,
           list_aggregate(list(adjustment_factor) OVER (PARTITION BY code ORDER BY date DESC
             ROWS UNBOUNDED PRECEDING), 'product') AS factor
-        FROM daily WHERE adjustment_factor <> 1),
+        FROM daily WHERE adjustment_factor <> 1 AND NOT daily.adjusted),
     priced AS (
-      SELECT daily.*, coalesce(span.factor, 1) AS factor
+      SELECT daily.*,
+          CASE WHEN daily.adjusted THEN 1::DOUBLE ELSE coalesce(span.factor, 1) END AS factor
         FROM daily LEFT JOIN span ON span.code = daily.code AND daily.date >= span.since
           AND daily.date < span.before)
     SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
-        close * factor AS close, volume / factor AS volume, turnover, factor, source
+        close * factor AS close, volume / factor AS volume, turnover, factor, source,
+        priced.adjusted
       FROM priced";
 
 /// What the job knows beside the rows: `state` has one row. A generation is a state of the rows;

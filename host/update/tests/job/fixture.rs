@@ -1,6 +1,7 @@
 //! A store in memory, sources that answer as they are told, and a run over both.
 
 use std::cell::RefCell;
+use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -64,15 +65,25 @@ impl MemoryStore {
         self.applied.push(rows.len());
         let mut applied = Applied::default();
         for row in rows {
-            match self.rows.insert((row.date, row.code), *row) {
-                None => applied.inserted += 1,
-                Some(old) if DailyRow { source: row.source, ..old } == *row => {
-                    applied.unchanged += 1;
-                    continue;
-                }
-                Some(_) => applied.changed += 1,
+            let old = self.rows.get(&(row.date, row.code));
+            let is_same = old.is_some_and(|old| DailyRow { source: row.source, ..*old } == *row);
+            let stays = old.is_some_and(|old| match old.source.rank().cmp(&row.source.rank()) {
+                Ordering::Less => false,
+                Ordering::Equal => is_same,
+                Ordering::Greater => true,
+            });
+            let count = match (old, stays) {
+                (None, _) => &mut applied.inserted,
+                (_, true) if is_same => &mut applied.unchanged,
+                (_, true) => &mut applied.kept,
+                (_, false) if is_same => &mut applied.confirmed,
+                _ => &mut applied.changed,
+            };
+            *count += 1;
+            if !stays {
+                self.rows.insert((row.date, row.code), *row);
+                applied.dates.insert(row.date);
             }
-            applied.dates.insert(row.date);
         }
         applied
     }
@@ -198,7 +209,7 @@ impl DailySource for ScriptedSource {
     fn day(&mut self, date: JstDate) -> Result<Answer, SourceError> {
         self.asked.borrow_mut().push(format!("{} {date}", self.kind));
         let rows = (self.day.as_mut().unwrap())(date)?;
-        Ok(Answer { rows, cached: false })
+        Ok(Answer { rows, ..Answer::default() })
     }
 
     fn issue(
@@ -209,7 +220,7 @@ impl DailySource for ScriptedSource {
     ) -> Result<Answer, SourceError> {
         self.asked.borrow_mut().push(format!("{} {code} {from}..{to}", self.kind));
         let rows = (self.issue)((code, from, to))?;
-        Ok(Answer { rows, cached: false })
+        Ok(Answer { rows, ..Answer::default() })
     }
 }
 

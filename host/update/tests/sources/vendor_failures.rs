@@ -155,7 +155,7 @@ fn wrong_answers_are_refused_with_the_place() {
         (changed("Vo", json!(null)), "prices without a volume"),
         (changed("Va", json!(-5)), "a turnover below 0"),
         (changed("AdjFactor", json!(0)), "an adjustment factor of 0"),
-        (changed("Code", json!("13010")), "two rows of 1301 on 2026-01-05"),
+        (changed("Code", json!("13010")), "2 of 2 rows are odd, more than 1 %"),
         (without("C"), "missing field `C`"),
         (without("AdjFactor"), "missing field `AdjFactor`"),
         (without("Code"), "missing field `Code`"),

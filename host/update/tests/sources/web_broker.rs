@@ -194,3 +194,34 @@ fn an_address_that_is_none_is_not_shown() {
         assert!(!message.contains("SECRET"), "{message}");
     }
 }
+
+#[test]
+fn the_columns_of_splits_are_read() {
+    let split = |changes: &[(&str, &str)]| {
+        let mut wanted = row("20260106", "2300");
+        changes.iter().for_each(|(name, value)| wanted[*name] = json!(value));
+        ask(&server(&history(&[row("20260105", "2300"), wanted])))
+    };
+    for (changes, factor) in [
+        (&[][..], None),
+        (&[("pSPUK", "0.5"), ("pSPUO", "1"), ("pSPUC", "2")], Some(0.5)),
+        (&[("pSPUK", "0.3333"), ("pSPUO", "1"), ("pSPUC", "3")], Some(1.0 / 3.0)),
+        (&[("pSPUK", "10"), ("pSPUO", "10"), ("pSPUC", "1")], Some(10.0)),
+        (&[("pSPUO", "1"), ("pSPUC", "2")], Some(0.5)),
+        (&[("pSPUK", "0.25")], Some(0.25)),
+        (&[("pSPUK", "0.33"), ("pSPUO", "1.0000"), ("pSPUC", "3.0000")], Some(1.0 / 3.0)),
+        (&[("pSPUK", "0.0000"), ("pSPUO", "*"), ("pSPUC", " 0 ")], None),
+    ] {
+        let rows = split(changes).unwrap().rows;
+        assert_eq!((rows[0].adjustment_factor, rows[1].adjustment_factor), (None, factor));
+    }
+    for (changes, part) in [
+        (&[("pSPUK", "0.5"), ("pSPUO", "1"), ("pSPUC", "3")][..], "pSPUK is 0.5, but pSPUO by"),
+        (&[("pSPUO", "1")], "only one of pSPUO and pSPUC"),
+        (&[("pSPUK", "-1")], "pSPUK is no number above 0"),
+        (&[("pSPUK", "x")], "pSPUK is no number above 0"),
+    ] {
+        let error = split(changes).unwrap_err().to_string();
+        assert!(error.contains(part), "{error}");
+    }
+}

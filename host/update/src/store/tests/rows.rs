@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::store::StoreError;
 use crate::store::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
-use crate::{Applied, IssueCode};
+use crate::{Applied, Correction, IssueCode};
 
 #[test]
 fn rows_are_counted_by_their_values() {
@@ -25,12 +25,23 @@ fn rows_are_counted_by_their_values() {
     let same = Applied { unchanged: 9, ..Applied::default() };
     assert_eq!(store.apply(&rows).unwrap(), same, "another source of the same values");
 
+    // Other values of a worse source change nothing, also where the better one has none.
     rows[4].close = Some(Price::from_units(16_741_001));
     rows[7].adjustment_factor = None;
+    let kept = Applied { unchanged: 7, kept: 2, ..Applied::default() };
+    assert_eq!(store.apply(&rows).unwrap(), kept);
+    for row in &mut rows {
+        row.source = SourceKind::Files;
+    }
     rows.push(row("7203", january[2], 900));
     let applied = store.apply(&rows).unwrap();
     let dates = january[1..].iter().copied().collect();
-    let expected = Applied { inserted: 1, changed: 2, unchanged: 7, dates };
+    let corrections = vec![
+        correction("130A", january[1], ("close", Some(501.0), Some(1674.1001))),
+        correction("130A", january[2], ("adjustment_factor", Some(1.0), None)),
+    ];
+    let expected =
+        Applied { inserted: 1, changed: 2, unchanged: 7, corrections, dates, ..Applied::default() };
     assert_eq!(applied, expected);
     assert_eq!(store.apply(&[]).unwrap(), Applied::default());
 
@@ -39,6 +50,50 @@ fn rows_are_counted_by_their_values() {
     assert_eq!(codes, ["1301", "130A", "25935", "7203"]);
     let counts: Vec<_> = january.into_iter().zip([3, 3, 4]).collect();
     assert_eq!(known.dates.into_iter().collect::<Vec<_>>(), counts);
+}
+
+/// A change of a row of the vendor.
+fn correction(
+    code: &str,
+    date: JstDate,
+    value: (&'static str, Option<f64>, Option<f64>),
+) -> Correction {
+    let before = Some("vendor".to_owned());
+    Correction { date, code: code.parse().unwrap(), before, values: vec![value] }
+}
+
+#[test]
+fn a_row_is_replaced_by_the_same_or_a_better_source() {
+    let kinds = [SourceKind::Vendor, SourceKind::Files, SourceKind::WebBroker, SourceKind::Public];
+    for (old, new) in kinds.iter().flat_map(|old| kinds.map(|new| (*old, new))) {
+        let fixture = Fixture::new();
+        let mut store = fixture.open();
+        let of = |source, yen| vec![DailyRow { source, ..row("1301", days(1)[0], yen) }];
+        store.apply(&of(old, 500)).unwrap();
+        let applied = store.apply(&of(new, 600)).unwrap();
+        let replaces = new.rank() >= old.rank();
+        assert_eq!((applied.changed == 1, applied.kept == 1), (replaces, !replaces), "{old} {new}");
+        assert_eq!(applied.corrections.len(), usize::from(replaces));
+    }
+    // R3: what a better source says too is of that one, and a lesser one no longer replaces it.
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let of = |source, yen| [DailyRow { source, ..row("1301", days(1)[0], yen) }];
+    store.apply(&of(SourceKind::Public, 500)).unwrap();
+    let applied = store.apply(&of(SourceKind::WebBroker, 500)).unwrap();
+    let dates = days(1).into_iter().collect();
+    assert_eq!(applied, Applied { confirmed: 1, dates, ..Applied::default() });
+    assert_eq!(store.apply(&of(SourceKind::Public, 600)).unwrap().kept, 1);
+    assert_eq!(store.apply(&of(SourceKind::Public, 500)).unwrap().unchanged, 1);
+    // Who does not tell where a row came from is not overruled by less than the vendor.
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    store.apply(&[row("1301", days(1)[0], 500)]).unwrap();
+    store.execute("UPDATE work.daily SET source = NULL");
+    for (source, changed) in [(SourceKind::WebBroker, 0), (SourceKind::Files, 1)] {
+        let row = DailyRow { source, ..row("1301", days(1)[0], 600) };
+        assert_eq!(store.apply(&[row]).unwrap().changed, changed, "{source}");
+    }
 }
 
 #[test]
@@ -84,13 +139,50 @@ fn null_stays_null_and_prices_stay_exact() {
     assert_eq!(
         lines(&mother, all),
         [
-            "2025-01-01|130A|5.0|8.0|3.0|1674.1|1000.0|5000.0|1.0|vendor",
-            "2025-01-01|7203|-|-|-|-|0.0|-|-|files",
+            "2025-01-01|130A|5.0|8.0|3.0|1674.1|1000.0|5000.0|1.0|vendor|false",
+            "2025-01-01|7203|-|-|-|-|0.0|-|-|files|false",
         ]
     );
     let types = lines(&mother, "SELECT column_type FROM (DESCRIBE daily)");
     assert_eq!(types[..2], ["DATE", "VARCHAR"]);
-    assert_eq!((types[2..9].iter().all(|kind| kind == "DOUBLE"), types.len()), (true, 10));
+    assert_eq!((types[2..9].iter().all(|kind| kind == "DOUBLE"), types.len()), (true, 11));
+}
+
+/// A1 and A2.
+#[test]
+fn prices_that_a_source_has_adjusted_are_marked_and_take_no_factor() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let january = days(4);
+    let mut rows = market(&["1301"], &january);
+    rows[0].source = SourceKind::Public;
+    rows[1].source = SourceKind::WebBroker;
+    rows[2].adjustment_factor = Some(0.5);
+    // Whatever such a row has for a factor is not used.
+    (rows[3].source, rows[3].adjustment_factor) = (SourceKind::Public, Some(0.25));
+    store.apply(&rows).unwrap();
+    publish_and_split(&mut store);
+    let wanted = "SELECT source, close, factor, adjusted FROM adjusted ORDER BY date";
+    let expected = [
+        "public|501.0|1.0|true",
+        "web_broker|250.5|0.5|false",
+        "vendor|501.0|1.0|false",
+        "public|501.0|1.0|true",
+    ];
+    for file in [fixture.data.mother(), fixture.issue("1301")] {
+        let file = reader(&file);
+        assert_eq!(lines(&file, wanted), expected);
+        let marked = "SELECT count(*) FROM daily WHERE adjusted";
+        assert_eq!(lines(&file, marked), ["2"]);
+        // A column comes before a view of the same name.
+        assert_eq!(lines(&file, "SELECT count(*) FROM adjusted WHERE adjusted"), ["2"]);
+    }
+    // A database that is made anew from what is published has the same rows.
+    drop(store);
+    std::fs::remove_file(fixture.work()).unwrap();
+    let mut store = fixture.open();
+    publish_and_split(&mut store);
+    assert_eq!(lines(&reader(&fixture.data.mother()), wanted), expected);
 }
 
 #[test]
@@ -149,7 +241,9 @@ proptest! {
                 }
             }
             let rows: Vec<_> = rows.into_values().collect();
-            prop_assert_eq!(store.apply(&rows).unwrap(), expected);
+            let found = store.apply(&rows).unwrap();
+            prop_assert_eq!(found.corrections.len() as u64, found.changed);
+            prop_assert_eq!(Applied { corrections: Vec::new(), ..found }, expected);
         }
         if map.is_empty() {
             return Ok(());
