@@ -24,4 +24,5 @@ mod sweep;
 mod update_crash;
 mod update_days;
 mod update_program;
+mod update_sources;
 mod verify;

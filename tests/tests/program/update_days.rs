@@ -22,19 +22,25 @@ use crate::update_program::{
 
 /// What the vendor has. Days are like 20251215; the issues of a day are the first so many.
 #[derive(Default)]
-struct Market {
-    days: BTreeMap<&'static str, usize>,
+pub(crate) struct Market {
+    pub(crate) days: BTreeMap<&'static str, usize>,
     /// Issues that the list of every date has.
-    listed: Option<usize>,
+    pub(crate) listed: Option<usize>,
     /// Days on which the exchange is closed, or open for a half, against the law's calendar; none
     /// where the vendor has no calendar.
-    divisions: Option<BTreeMap<&'static str, &'static str>>,
+    pub(crate) divisions: Option<BTreeMap<&'static str, &'static str>>,
     /// The dates of the subscription.
-    covered: Option<(&'static str, &'static str)>,
+    pub(crate) covered: Option<(&'static str, &'static str)>,
     /// It fails.
-    down: BTreeSet<&'static str>,
+    pub(crate) down: BTreeSet<&'static str>,
     /// What is added to every price.
-    more: u32,
+    pub(crate) more: u32,
+    /// Changes a row of prices before it is sent.
+    pub(crate) alter: Option<fn(&mut Value)>,
+    /// So many requests for prices are too many.
+    pub(crate) too_many: usize,
+    /// What the other sources answer; they have nothing where this is not set.
+    pub(crate) others: Option<fn(&str) -> String>,
 }
 
 /// The code of an issue.
@@ -42,17 +48,17 @@ fn issue(number: usize) -> String {
     format!("{}0", 1_300 + number)
 }
 
-fn dashed(day: &str) -> String {
+pub(crate) fn dashed(day: &str) -> String {
     format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..])
 }
 
 impl Market {
-    fn answer(&self, path: &str) -> Option<(u16, String)> {
+    fn answer(&mut self, path: &str) -> Option<(u16, String)> {
         if path.starts_with("/v2/markets/calendar") {
             return Some(self.calendar(path));
         }
         if !path.starts_with("/v2") {
-            return Some((200, "No data".to_owned()));
+            return Some((200, self.others.map_or("No data".to_owned(), |answer| answer(path))));
         }
         let date = query(path, "date");
         if path.starts_with("/v2/equities/master") {
@@ -63,6 +69,10 @@ impl Market {
             };
             let issues: Vec<Value> = (0..self.listed.unwrap_or(0)).map(issue).collect();
             return Some((200, json!({ "data": issues }).to_string()));
+        }
+        if self.too_many > 0 {
+            self.too_many -= 1;
+            return Some((429, json!({ "message": "slow down" }).to_string()));
         }
         let (first, last) = match date {
             Some(date) => (date, date),
@@ -84,7 +94,12 @@ impl Market {
             let codes = (0..*count).map(issue);
             let codes = codes.filter(|found| code.is_none_or(|code| code == found));
             let close = 100 + self.more + day[6..].parse::<u32>().unwrap();
-            codes.map(move |code| vendor_row(&dashed(day), &code, close))
+            let alter = self.alter.unwrap_or(|_| ());
+            codes.map(move |code| {
+                let mut row = vendor_row(&dashed(day), &code, close);
+                alter(&mut row);
+                row
+            })
         });
         Some((200, json!({ "data": rows.collect::<Vec<_>>() }).to_string()))
     }
@@ -104,19 +119,21 @@ impl Market {
 }
 
 /// A data directory and a vendor.
-struct Fixture {
+pub(crate) struct Fixture {
     folder: TempDir,
     market: Arc<Mutex<Market>>,
-    server: Server,
+    pub(crate) server: Server,
 }
 
 /// What a run of the program did.
 #[derive(Debug)]
-struct Run {
-    code: i32,
-    report: Value,
+pub(crate) struct Run {
+    pub(crate) code: i32,
+    pub(crate) report: Value,
+    /// What it told while it ran.
+    pub(crate) told: String,
     /// Days and issues that the vendor was asked for, without lists and calendars.
-    asked: Vec<String>,
+    pub(crate) asked: Vec<String>,
     /// Questions to other sources.
     others: usize,
 }
@@ -129,7 +146,7 @@ impl Run {
     }
 
     /// The days that are not complete, like `17 98 of 100`.
-    fn incomplete(&self) -> Vec<String> {
+    pub(crate) fn incomplete(&self) -> Vec<String> {
         let days = self.report["incomplete"].as_array().unwrap().iter();
         let line = |day: &Value| {
             let published = if day["published"] == true { " published" } else { "" };
@@ -144,27 +161,27 @@ impl Run {
     }
 }
 
-fn text(value: &Value) -> String {
+pub(crate) fn text(value: &Value) -> String {
     value.as_str().unwrap().to_owned()
 }
 
 impl Fixture {
-    fn new(market: Market) -> Self {
+    pub(crate) fn new(market: Market) -> Self {
         let market = Arc::new(Mutex::new(market));
         let asked = Arc::clone(&market);
         let server = Server::start(move |path: &str| asked.lock().unwrap().answer(path));
         Self { folder: tempfile::tempdir().unwrap(), market, server }
     }
 
-    fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.folder.path()
     }
 
-    fn change(&self, change: impl FnOnce(&mut Market)) {
+    pub(crate) fn change(&self, change: impl FnOnce(&mut Market)) {
         change(&mut self.market.lock().unwrap());
     }
 
-    fn command(&self, arguments: &str) -> Command {
+    pub(crate) fn command(&self, arguments: &str) -> Command {
         let address = self.server.address;
         let (vendor, public) = (format!("http://{address}/v2"), format!("http://{address}/q/"));
         let fixed =
@@ -176,25 +193,30 @@ impl Fixture {
     }
 
     /// `kumiki update` with these arguments.
-    fn update(&self, arguments: &str) -> Run {
+    pub(crate) fn update(&self, arguments: &str) -> Run {
+        self.run(&mut self.command(arguments))
+    }
+
+    pub(crate) fn run(&self, command: &mut Command) -> Run {
         self.server.take_asked();
-        let output = self.command(arguments).output().unwrap();
+        let output = command.output().unwrap();
         let (report, errors) = texts(&output);
         let report =
             serde_json::from_str(&report).unwrap_or_else(|error| panic!("{error}: {errors}"));
         let asked = self.server.take_asked();
-        let others = asked.iter().filter(|path| path.starts_with("/q/")).count();
+        let others = asked.iter().filter(|path| !path.starts_with("/v2")).count();
         let asked = asked.into_iter().filter(|path| path.contains("bars/daily"));
         let asked = asked.map(|path| match (query(&path, "date"), query(&path, "code")) {
             (Some(date), _) => date[6..].to_owned(),
             (None, code) => code.unwrap().to_owned(),
         });
         checked_reports(self.path());
-        Run { code: output.status.code().unwrap(), report, asked: asked.collect(), others }
+        let (code, asked) = (output.status.code().unwrap(), asked.collect());
+        Run { code, report, told: errors, asked, others }
     }
 
     /// Rows of each published day, like `15:100`.
-    fn published(&self) -> Vec<String> {
+    pub(crate) fn published(&self) -> Vec<String> {
         if !DataDir::new(self.path()).mother().is_file() {
             return Vec::new();
         }
@@ -216,7 +238,9 @@ impl Fixture {
     }
 }
 
-fn days<const N: usize>(days: [(&'static str, usize); N]) -> BTreeMap<&'static str, usize> {
+pub(crate) fn days<const N: usize>(
+    days: [(&'static str, usize); N],
+) -> BTreeMap<&'static str, usize> {
     days.into()
 }
 

@@ -77,8 +77,11 @@ fn serve(stream: TcpStream, rules: &Rules, seen: &Mutex<Vec<String>>) {
         }
     };
     let length = body.len();
-    let head =
-        format!("HTTP/1.1 {status} x\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n");
+    // Nobody waits in a test.
+    let later = if status == 429 { "Retry-After: 0\r\n" } else { "" };
+    let head = format!(
+        "HTTP/1.1 {status} x\r\n{later}Content-Length: {length}\r\nConnection: close\r\n\r\n"
+    );
     // The client may have gone away.
     let _ = stream.get_mut().write_all((head + &body).as_bytes());
 }
@@ -287,7 +290,7 @@ fn a_key_of_the_public_source_that_cannot_be_used_is_told() {
 }
 
 /// Writes files of daily bars of the vendor.
-fn daily_files(folder: &Path, files: &[(&str, &str)]) {
+pub(crate) fn daily_files(folder: &Path, files: &[(&str, &str)]) {
     for (name, rows) in files {
         let file = fs::File::create(folder.join(name)).unwrap();
         let mut packed = GzEncoder::new(file, Compression::fast());

@@ -24,11 +24,18 @@ Examples:
 
 Days come from the market-data vendor, all issues in one call; what it does not give comes issue by
 issue from the vendor, else the web broker, else the public source. The first that succeeds is used.
+A lesser source adds rows that are missing and never changes one of a better source; each row that gets
+other values is in the report. Rows of the public source, which adjusts prices itself, are marked
+(column adjusted). Of a whole day up to 1 % of odd rows are left out and named; with more it is refused.
 
 Keys come from the environment, else from the service kumiki of the system's key store:
   KUMIKI_JQUANTS_API_KEY       jquants-api-key       the vendor; without it the vendor is left out
   KUMIKI_WEB_BROKER_PRICE_URL  web-broker-price-url  the virtual price address of today's login
   KUMIKI_PUBLIC_API_KEY        public-api-key        the public source, where it wants one
+
+The web broker is asked only where its price address is set. Give it a login of its own: with one that
+a trading program uses too, both disturb each other, because requests are numbered, and a new login ends
+the other's session.
 
 A day is published when it is complete: with rows of 99 % of the issues that the vendor lists for its
 date, without a list with 99 % of the rows of the day before. Others wait in the folder work, are asked

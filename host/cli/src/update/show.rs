@@ -31,6 +31,8 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     let failed = report.days.iter().filter(|day| day.outcome == DayOutcome::Failed);
     let days = failed.map(|day| (day.date.to_string(), day.reasons.as_slice()));
     failures("days that could not be fetched", days.collect());
+    odd_rows(report);
+    corrections(report);
     short_days(&report.incomplete);
     gaps(&report.gaps);
     let issues = report.issues.iter();
@@ -43,7 +45,19 @@ fn number(value: u64) -> String {
 }
 
 fn source_rows(sources: &[SourceReport]) -> Vec<Vec<String>> {
-    let heads = ["source", "state", "asked", "cached", "failed", "rows", "new", "changed", "same"];
+    let heads = [
+        "source",
+        "state",
+        "asked",
+        "cached",
+        "failed",
+        "rows",
+        "new",
+        "changed",
+        "confirmed",
+        "same",
+        "kept",
+    ];
     let mut rows = vec![heads.map(str::to_owned).to_vec()];
     for part in sources {
         let state = match part.state {
@@ -60,7 +74,9 @@ fn source_rows(sources: &[SourceReport]) -> Vec<Vec<String>> {
             part.fetched,
             part.inserted,
             part.changed,
+            part.confirmed,
             part.unchanged,
+            part.kept,
         ];
         row.extend(numbers.map(number));
         rows.push(row);
@@ -118,6 +134,42 @@ fn short_days(days: &[ShortDayReport]) {
         println!("  {}  {}{of} rows, {state}", day.date, number(day.rows));
     }
     more(days.len());
+}
+
+fn odd_rows(report: &Report) {
+    if report.odd.is_empty() {
+        return;
+    }
+    println!("\nrows that could not be used and were left out");
+    for row in report.odd.iter().take(SHOWN_MAX) {
+        println!("  {}  {}: {}", row.row, row.source, row.reason);
+    }
+    more(usize::try_from(report.odd_rows).unwrap_or(usize::MAX));
+}
+
+fn corrections(report: &Report) {
+    if report.corrections.is_empty() {
+        return;
+    }
+    println!("\nrows that got other values");
+    let shown = |value: Option<f64>| value.map_or("nothing".to_owned(), |value| value.to_string());
+    for row in report.corrections.iter().take(SHOWN_MAX) {
+        let values = row
+            .values
+            .iter()
+            .map(|value| format!("{} {} to {}", value.column, shown(value.old), shown(value.new)));
+        let values: Vec<String> = values.collect();
+        let before = row.before.as_deref().unwrap_or("unknown");
+        println!(
+            "  {} {}  {} after {before}: {}",
+            row.date,
+            row.code,
+            row.source,
+            values.join(", ")
+        );
+    }
+    let all: u64 = report.sources.iter().map(|part| part.changed).sum();
+    more(usize::try_from(all).unwrap_or(usize::MAX));
 }
 
 fn gaps(days: &[JstDate]) {

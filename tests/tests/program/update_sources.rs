@@ -1,0 +1,354 @@
+//! What `kumiki update` makes of the sources of its rows: which row stays, what is marked, what is left
+//! out, and how a source is asked. Each rule of `update::SourceKind` with the program itself against
+//! servers on this machine.
+
+use std::process::Command;
+
+use serde_json::{Value, json};
+
+use crate::update_days::{Fixture, Market, Run, dashed, days, text};
+use crate::update_program::{checked_reports, command, daily_files, query, sql, texts};
+
+/// The secret part of the web broker's price address.
+const SESSION: &str = "session-of-a-day-57110815";
+const NOTICE: &str = "that login must not be shared with a trading program";
+
+/// The days that the other sources have.
+const DAYS: [&str; 3] = ["20251215", "20251216", "20251217"];
+
+/// The other sources: each has every issue.
+fn others(path: &str) -> String {
+    if path.starts_with("/price/") { broker(path) } else { public(path) }
+}
+
+/// The public source, at 999 yen.
+fn public(path: &str) -> String {
+    let asked = query(path, "d1").unwrap()..=query(path, "d2").unwrap();
+    let rows = DAYS.iter().filter(|day| asked.contains(*day));
+    let rows: String = rows.map(|day| format!("{},999,999,999,999,7\n", dashed(day))).collect();
+    format!("Date,Open,High,Low,Close,Volume\n{rows}")
+}
+
+/// The web broker: the same prices on Tuesday, and a split in two on Wednesday.
+fn broker(path: &str) -> String {
+    let code = path.split("%22sIssueCode%22%3A%22").nth(1).unwrap().split("%22").next();
+    let row = |date: &str, price: &str, split: [&str; 3]| {
+        json!({ "sDate": date, "pDOP": price, "pDHP": price, "pDLP": price, "pDPP": price, "pDV": "7",
+                "pSPUO": split[0], "pSPUC": split[1], "pSPUK": split[2] })
+    };
+    let rows = [
+        row(DAYS[1], "999.0000", ["", "", ""]),
+        row(DAYS[2], "500.0000", ["1.0000", "2.0000", "0.5000"]),
+    ];
+    json!({ "p_errno": "0", "p_err": "", "sIssueCode": code, "aCLMMfdsMarketPriceHistory": rows })
+        .to_string()
+}
+
+/// The part of a report about a source.
+fn source<'a>(run: &'a Run, name: &str) -> &'a Value {
+    let sources = run.report["sources"].as_array().unwrap();
+    sources.iter().find(|part| part["source"] == name).unwrap()
+}
+
+fn counts<const N: usize>(run: &Run, of: &str, names: [&str; N]) -> [u64; N] {
+    names.map(|name| source(run, of)[name].as_u64().unwrap())
+}
+
+/// The rows of an answer, without the heads.
+fn rows(fixture: &Fixture, statement: &str) -> Vec<String> {
+    sql(fixture.path(), statement).lines().skip(1).map(|line| line.replace('"', "")).collect()
+}
+
+/// The command without the vendor's key.
+fn without_vendor(fixture: &Fixture, arguments: &str) -> Command {
+    let mut command = fixture.command(arguments);
+    command.env_remove("KUMIKI_JQUANTS_API_KEY");
+    command
+}
+
+fn with_broker<'a>(fixture: &Fixture, command: &'a mut Command) -> &'a mut Command {
+    let address = format!("http://{}/price/{SESSION}/", fixture.server.address);
+    command.env("KUMIKI_WEB_BROKER_PRICE_URL", address)
+}
+
+/// Nothing was traded in the first issue.
+fn first_is_quiet(row: &mut Value) {
+    if row["Code"] == "13000" {
+        ["O", "H", "L", "C", "Vo", "Va"].iter().for_each(|name| row[*name] = Value::Null);
+    }
+}
+
+#[test]
+fn a_lesser_source_adds_rows_that_are_missing_and_nothing_else() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 99)]),
+        listed: Some(100),
+        alter: Some(first_is_quiet),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    // R1 and R4: the vendor is down, and another source has all issues at other prices.
+    fixture.change(|market| {
+        market.down.insert("20251216");
+        market.days.insert("20251216", 0);
+        market.others = Some(others);
+    });
+    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
+    let names = ["inserted", "changed", "confirmed", "unchanged", "kept"];
+    assert_eq!(counts(&run, "public", names), [1, 0, 0, 0, 99], "{run:?}");
+    assert_eq!(run.report["corrections"], json!([]));
+    assert_eq!(
+        rows(&fixture, "SELECT code, strftime(date, '%d') FROM daily WHERE source = 'public'"),
+        ["1399,16"]
+    );
+    // No column of the row without a trade is filled.
+    let quiet = "SELECT count(*), count(close), count(volume) FROM daily WHERE code = '1300'";
+    assert_eq!(rows(&fixture, quiet), ["2,0,0"]);
+
+    // R2: the vendor corrects its own rows, and what the lesser source gave.
+    fixture.change(|market| {
+        market.down.clear();
+        market.days.insert("20251216", 100);
+        market.more = 4;
+    });
+    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
+    assert_eq!((run.code, counts(&run, "vendor", names)), (0, [0, 99, 0, 1, 0]));
+    let corrections = run.report["corrections"].as_array().unwrap();
+    let told = |correction: &Value| {
+        let values = correction["values"].as_array().unwrap();
+        let close = values.iter().find(|value| value["column"] == "close").unwrap();
+        let words = ["date", "code", "before", "source"].map(|name| text(&correction[name]));
+        format!("{} {} to {}", words.join(" "), close["old"], close["new"])
+    };
+    assert_eq!(
+        (corrections.len(), told(&corrections[0]), told(&corrections[98])),
+        (
+            99,
+            "2025-12-16 1301 vendor vendor 116.0 to 120.0".to_owned(),
+            "2025-12-16 1399 public vendor 999.0 to 120.0".to_owned()
+        )
+    );
+    assert_eq!(rows(&fixture, "SELECT DISTINCT source FROM daily"), ["vendor"]);
+    // People see it too.
+    fixture.change(|market| market.more = 5);
+    let vendor = format!("http://{}/v2", fixture.server.address);
+    let arguments = ["update", "--as-of", "2025-12-16", "--days", "1", "--refetch"];
+    let mut update = command(fixture.path(), &arguments);
+    let update = update.args(["--vendor-rate", "60000", "--vendor-url", &vendor]);
+    let table = String::from_utf8(update.output().unwrap().stdout).unwrap();
+    for words in ["rows that got other values", "close 120 to 121", "and 89 more"] {
+        assert!(table.contains(words), "{words}: {table}");
+    }
+}
+
+#[test]
+fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
+    let fixture = Fixture::new(Market { days: days([("20251215", 2)]), ..Market::default() });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    fixture.change(|market| market.others = Some(others));
+    // W1: without its address it is not asked.
+    let run = fixture.run(&mut without_vendor(&fixture, "--as-of 2025-12-16"));
+    let off = source(&run, "web_broker");
+    assert_eq!((run.code, text(&off["state"])), (0, "not_configured".to_owned()), "{run:?}");
+    assert!(text(&off["reason"]).contains("KUMIKI_WEB_BROKER_PRICE_URL"), "{off}");
+    assert!(!run.report["notes"].to_string().contains(NOTICE), "{run:?}");
+    let tuesday = "SELECT DISTINCT source, adjusted FROM daily WHERE date = '2025-12-16'";
+    assert_eq!(rows(&fixture, tuesday), ["public,true"]);
+
+    // W2, and R3: what it says too is its own from now on, and no adjusted price.
+    let refetch = "--as-of 2025-12-16 --days 1 --refetch";
+    let run = fixture.run(with_broker(&fixture, &mut without_vendor(&fixture, refetch)));
+    let names = ["inserted", "changed", "confirmed", "kept"];
+    assert_eq!(counts(&run, "web_broker", names), [0, 0, 2, 0], "{run:?}");
+    assert_eq!(rows(&fixture, tuesday), ["web_broker,false"]);
+    let notes = run.report["notes"].to_string();
+    assert!(notes.contains(NOTICE) && run.told.contains(NOTICE), "{run:?}");
+    assert!(!run.report.to_string().contains(SESSION) && !run.told.contains(SESSION), "{run:?}");
+
+    // A3: the columns of a split give the day's factor, and older prices compare with newer ones.
+    let run =
+        fixture.run(with_broker(&fixture, &mut without_vendor(&fixture, "--as-of 2025-12-17")));
+    assert_eq!((run.code, counts(&run, "web_broker", ["inserted"])), (0, [2]), "{run:?}");
+    let factors = "SELECT strftime(date, '%d'), adjustment_factor FROM daily WHERE code = '1301'
+        ORDER BY date";
+    assert_eq!(rows(&fixture, factors), ["15,1.0", "16,", "17,0.5"]);
+    let closes =
+        "SELECT strftime(date, '%d'), close FROM adjusted WHERE code = '1301' ORDER BY date";
+    assert_eq!(rows(&fixture, closes), ["15,57.5", "16,499.5", "17,500.0"]);
+    // Between lesser sources it is the same as between them and the vendor.
+    let refetch = "--as-of 2025-12-17 --days 2 --refetch";
+    let run = fixture.run(&mut without_vendor(&fixture, refetch));
+    let names = ["changed", "unchanged", "kept"];
+    assert_eq!(counts(&run, "public", names), [0, 2, 2], "{run:?}");
+    assert_eq!(rows(&fixture, "SELECT count(*) FROM daily WHERE adjusted"), ["0"]);
+    let help = command(fixture.path(), &["update", "--help"]).output().unwrap().stdout;
+    let help = String::from_utf8(help).unwrap();
+    assert!(help.contains("a login of its own") && help.contains("KUMIKI_WEB_BROKER_PRICE_URL"));
+}
+
+/// On Tuesday every issue is split in two.
+fn split_on_tuesday(row: &mut Value) {
+    if row["Date"] == "2025-12-16" {
+        row["AdjFactor"] = json!(0.5);
+    }
+}
+
+/// A1 and A2.
+#[test]
+fn prices_that_a_source_has_adjusted_are_marked_and_take_no_factor() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 99), ("20251216", 100)]),
+        listed: Some(100),
+        alter: Some(split_on_tuesday),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    // One issue has no row before the split but in the public source.
+    fixture.change(|market| {
+        market.down.insert("20251215");
+        market.others = Some(others);
+    });
+    let run = fixture.update("--as-of 2025-12-15 --days 1 --refetch");
+    assert_eq!(counts(&run, "public", ["inserted", "kept"]), [1, 0], "{run:?}");
+    let of = |table: &str| {
+        format!(
+            "SELECT code, strftime(date, '%d'), close, adjusted FROM {table}
+               WHERE code IN ('1300', '1399') ORDER BY code, date"
+        )
+    };
+    assert_eq!(
+        rows(&fixture, &of("daily")),
+        ["1300,15,115.0,false", "1300,16,116.0,false", "1399,15,999.0,true", "1399,16,116.0,false"]
+    );
+    assert_eq!(
+        rows(&fixture, &of("adjusted")),
+        ["1300,15,57.5,false", "1300,16,116.0,false", "1399,15,999.0,true", "1399,16,116.0,false"]
+    );
+    assert_eq!(rows(&fixture, "SELECT count(*) FROM adjusted WHERE factor <> 1"), ["99"]);
+}
+
+/// The highs of so many issues are below their other prices.
+fn odd<const COUNT: usize>(row: &mut Value) {
+    let code = row["Code"].as_str().unwrap();
+    if (0..COUNT).any(|number| code == format!("{}0", 1_300 + number)) {
+        row["H"] = json!(1);
+    }
+}
+
+#[test]
+fn one_odd_row_is_left_out_and_more_than_one_in_100_refuse_the_day() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 200)]),
+        listed: Some(200),
+        alter: Some(odd::<2>),
+        ..Market::default()
+    });
+    // Q1.
+    let run = fixture.update("--as-of 2025-12-15 --days 1");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "15".to_owned()), "no single requests");
+    assert_eq!(
+        (fixture.published(), &run.report["odd_rows"]),
+        (vec!["15:198".to_owned()], &json!(2))
+    );
+    let named = &run.report["odd"][1];
+    assert_eq!(
+        (text(&named["source"]), text(&named["row"])),
+        ("vendor".to_owned(), "13010 on 2025-12-15 (row 2)".to_owned())
+    );
+    assert!(text(&named["reason"]).contains("not all inside low to high"), "{named}");
+    let values = text(&named["text"]);
+    assert!(values.contains(r#""Code":"13010""#) && values.contains(r#""H":1"#), "{named}");
+    assert!(run.told.contains("a row is left out"), "{}", run.told);
+    // A run that looks back so far asks for the day again, and nothing of it was kept elsewhere.
+    let again = fixture.update("--as-of 2025-12-15 --days 1");
+    assert_eq!((again.asked.join(" "), &again.report["odd_rows"]), ("15".to_owned(), &json!(2)));
+    fixture.change(|market| market.alter = None);
+    let run = fixture.update("--as-of 2025-12-15 --days 1");
+    assert_eq!((run.code, counts(&run, "vendor", ["inserted", "unchanged"])), (0, [2, 198]));
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").asked, [""; 0], "it is whole");
+
+    // Q2, and Q3 for the three issues alone.
+    fixture.change(|market| {
+        market.alter = Some(odd::<3>);
+        market.days.insert("20251216", 200);
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    let reasons = run.report["days"][0]["reasons"].to_string();
+    let part =
+        "3 of 200 rows are odd, more than 1 %; the first: row of 13000 on 2025-12-16 (row 1)";
+    assert!(reasons.contains(part), "{reasons}");
+    assert_eq!((run.code, run.asked.len(), &run.report["odd_rows"]), (3, 201, &json!(0)));
+    assert_eq!(
+        (run.incomplete(), fixture.published()),
+        (vec!["16 197 of 200".to_owned()], vec!["15:200".to_owned()])
+    );
+    let failed = &run.report["issues"][0];
+    assert!(failed.to_string().contains("not all inside low to high"), "{failed}");
+    assert_eq!(
+        (&run.report["issues_failed"], text(&failed["code"])),
+        (&json!(3), "1300".to_owned())
+    );
+}
+
+/// Q1 and Q2, of the vendor's files.
+#[test]
+fn odd_rows_of_files_are_left_out_too() {
+    let (folder, files) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let day = |date: &str, odd: u32| -> String {
+        let high = |number| if number < odd { 4 } else { 6 };
+        let row =
+            |number| format!("{date},{}0,5,{},4,5,0,0,100,500,1.0\n", 1_300 + number, high(number));
+        (0..200).map(row).collect()
+    };
+    let month = day("2025-12-15", 2) + &day("2025-12-16", 3);
+    daily_files(files.path(), &[("equities_bars_daily_202512.csv.gz", &month)]);
+    let arguments = ["update", "--format", "json", "--from-files", files.path().to_str().unwrap()];
+    let output = command(folder.path(), &arguments).output().unwrap();
+    let (report, errors) = texts(&output);
+    let report: Value = serde_json::from_str(&report).unwrap();
+    assert_eq!((output.status.code(), &report["odd_rows"]), (Some(3), &json!(2)), "{errors}");
+    let named = &report["odd"][1];
+    assert_eq!(
+        (&named["source"], text(&named["row"]), text(&named["text"])),
+        (
+            &json!("files"),
+            "13010 on 2025-12-15 (line 3)".to_owned(),
+            "2025-12-15,13010,5,4,4,5,0,0,100,500,1.0".to_owned()
+        )
+    );
+    assert!(text(&named["reason"]).contains("line 3, column"), "{named}");
+    let days = report["days"].as_array().unwrap();
+    let words = |name: &str| days.iter().map(|day| text(&day[name])).collect::<Vec<_>>();
+    assert_eq!(
+        (words("date"), words("outcome")),
+        (
+            vec!["2025-12-15".to_owned(), "2025-12-16".to_owned()],
+            vec!["fetched".to_owned(), "failed".to_owned()]
+        )
+    );
+    let reasons = days[1]["reasons"].to_string();
+    assert!(reasons.contains("3 of 200 rows are odd, more than 1 %; the first: row of 13000"));
+    let rows = sql(folder.path(), "SELECT strftime(date, '%d'), count(*) FROM daily GROUP BY 1");
+    assert_eq!(rows.lines().last(), Some("15,198"), "{rows}");
+    assert_eq!(checked_reports(folder.path()), 1);
+}
+
+/// H1 and H2.
+#[test]
+fn after_too_many_requests_the_rate_drops_and_recovers_slowly() {
+    let eleven = [
+        "20251201", "20251202", "20251203", "20251204", "20251205", "20251208", "20251209",
+        "20251210", "20251211", "20251212", "20251215",
+    ];
+    let days = eleven.map(|day| (day, 2)).into();
+    let fixture = Fixture::new(Market { days, too_many: 2, ..Market::default() });
+    let run = fixture.update("--as-of 2025-12-15 --days 11");
+    assert_eq!((run.code, run.asked.len()), (0, 13), "two were too many: {run:?}");
+    // Halved twice, and a tenth faster after 20 answers: 11 days and the lists of their issues.
+    let notes = run.report["notes"].to_string();
+    let part = "vendor said 2 times that requests were too many, so it was asked at most 15000 times a \
+                minute, and 16666 times a minute in the end";
+    assert!(notes.contains(part), "{notes}");
+    let run = fixture.update("--as-of 2025-12-15 --days 11 --refetch");
+    assert!(!run.report["notes"].to_string().contains("too many"), "{run:?}");
+}
