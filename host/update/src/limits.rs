@@ -34,6 +34,11 @@ pub const MASTER_DAYS_MAX: usize = 60;
 pub const REPORT_ROWS_MAX: usize = 100;
 /// Bytes of the text of a row that was left out, in a report; a row of the vendor has about 300.
 pub const ODD_ROW_BYTES_MAX: usize = 1_024;
+/// Characters of a cell in the name of such a row.
+pub const ODD_CELL_CHARS_MAX: usize = 20;
+/// Rows of one local file that the reader of market data does not take, after which the file is
+/// refused: more than four days of all issues.
+pub const FILE_ODD_ROWS_MAX: usize = 20_000;
 
 /// Failures of one source in a row after which it is not asked any more in this run.
 pub const FAILURES_IN_A_ROW_MAX: u32 = 5;

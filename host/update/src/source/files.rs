@@ -16,7 +16,9 @@ use marketdata::{
 
 use super::OddRow;
 use super::check::{TWICE, date, money, row_problem, shares, too_many_odd};
-use crate::limits::{FILE_ROWS_MAX, HEADER_BYTES_MAX, ODD_ROW_BYTES_MAX};
+use crate::limits::{
+    FILE_ODD_ROWS_MAX, FILE_ROWS_MAX, HEADER_BYTES_MAX, ODD_CELL_CHARS_MAX, ODD_ROW_BYTES_MAX,
+};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// The rows of one file, by date and code.
@@ -58,7 +60,7 @@ pub fn read_daily_file(
     let mut bad = BTreeMap::new();
     let mut tell = |row: BadRow| {
         if let DataError::Line { line, .. } | DataError::Cell { line, .. } = row.error
-            && bad.len() < FILE_ROWS_MAX
+            && bad.len() <= FILE_ODD_ROWS_MAX
         {
             bad.insert(line, row.error.to_string());
         }
@@ -70,6 +72,9 @@ pub fn read_daily_file(
     let named = |what: String| format!("{}: {what}", file.path.display());
     if is_too_large {
         return Err(named(format!("more than {FILE_ROWS_MAX} rows")));
+    }
+    if bad.len() > FILE_ODD_ROWS_MAX {
+        return Err(named(format!("more than {FILE_ODD_ROWS_MAX} odd rows")));
     }
     let mut texts = lines(&file.path, bad.keys().copied().collect())?;
     let unread = bad.into_iter().map(|(line, reason)| {
@@ -138,7 +143,11 @@ impl Odd {
         let cells = cells(text);
         let cell = |place: usize| cells.get(place).map_or("?", String::as_str);
         let (day, code) = (cell(columns.date), cell(columns.code));
-        let row = format!("{code} on {day} (line {line})");
+        // A file may hold anything, and this is shown on terminals.
+        let shown = |cell: &str| -> String {
+            cell.chars().take(ODD_CELL_CHARS_MAX).flat_map(char::escape_debug).collect()
+        };
+        let row = format!("{} on {} (line {line})", shown(code), shown(day));
         let of_file = match period {
             Period::Day(date) => Some(date),
             Period::Month { .. } => None,

@@ -17,7 +17,9 @@ use super::check::{Asked, compact, date, decimal, money, price, shares};
 use super::error::malformed;
 use super::{Answer, DailySource, IssueList, OddRow, SourceError, slowed};
 use crate::cache::{Cached, DayCache};
-use crate::limits::{ANSWER_ROWS_MAX, ODD_ROW_BYTES_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX};
+use crate::limits::{
+    ANSWER_ROWS_MAX, ODD_CELL_CHARS_MAX, ODD_ROW_BYTES_MAX, PAGE_KEY_CHARS_MAX, PAGES_MAX,
+};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Where the vendor is.
@@ -293,7 +295,7 @@ fn present<'de, D: Deserializer<'de>>(from: D) -> Result<Option<f64>, D::Error> 
 fn odd_row(text: &Value, place: usize, reason: String, client: &HttpClient) -> OddRow {
     let said = |name: &str| {
         let cell = text.get(name).and_then(Value::as_str).unwrap_or("?");
-        client.words(cell, CELL_SHOWN_CHARS)
+        client.words(cell, ODD_CELL_CHARS_MAX)
     };
     OddRow {
         row: format!("{} on {} (row {})", said("Code"), said("Date"), place + 1),

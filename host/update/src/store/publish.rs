@@ -18,6 +18,8 @@ use super::paths::{StorePaths, unfinished};
 use super::schema::{ADJUSTED, published_values};
 use crate::price_store::StoreProgress;
 
+/// Form of the combined database: what a version with another one has published is published anew.
+const FORM: &str = "2";
 /// Steps of a publication, for its progress.
 const STEPS: u64 = 2;
 
@@ -99,13 +101,13 @@ fn note(connection: &Connection, generation: u64, path: &Path) -> Result<(), Sto
     noted.map(drop).map_err(StoreError::database("note what was published"))
 }
 
-/// What tells the published file from one that somebody else has put there: its size and when it
-/// was written.
+/// What tells the published file from one that somebody else has put there: its form, its size and
+/// when it was written.
 pub(super) fn identity(path: &Path) -> Result<String, StoreError> {
     let metadata = fs::metadata(path).map_err(StoreError::io("look at", path))?;
     let written = metadata.modified().map_err(StoreError::io("look at", path))?;
     let written = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    Ok(format!("{} bytes, {written}", metadata.len()))
+    Ok(format!("form {FORM}, {} bytes, {written}", metadata.len()))
 }
 
 /// Whether the published combined database holds what is stored.

@@ -83,7 +83,15 @@ fn one_fault_refuses_a_day_of_one_row() {
         assert!(message.contains("rows are odd") && message.contains(part), "{message}");
         assert_eq!((found.rows, found.dates, found.odd), (Vec::new(), Vec::new(), Vec::new()));
     }
-    let path = folder.path().join("equities_bars_daily_20260107.csv.gz");
+    let name = "equities_bars_daily_20260107.csv.gz";
+    let strange = file(folder.path(), name, &format!("{HEADER}\n\u{1b}[31m{},x\n", "7".repeat(99)));
+    let message = &read(&strange).unwrap().refused[&date("2026-01-07")];
+    assert!(message.contains(r"row of x on \u{1b}[31m777777777777777 (line 2)"), "{message}");
+    let many: String =
+        (0..=update::limits::FILE_ODD_ROWS_MAX).map(|number| format!("{number}\n")).collect();
+    let message = read(&file(folder.path(), name, &format!("{HEADER}\n{many}"))).unwrap_err();
+    assert!(message.contains("more than 20000 odd rows"), "{message}");
+    let path = folder.path().join(name);
     std::fs::write(&path, b"no gzip").unwrap();
     assert!(read(&BarFile::from_path(path).unwrap()).unwrap_err().contains("cannot read"));
 }

@@ -72,6 +72,23 @@ fn what_is_published_already_is_not_written_again() {
 }
 
 #[test]
+fn what_has_an_older_form_is_published_anew() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    store.apply(&market(&["1301"], &days(2))).unwrap();
+    store.publish(&mut go_on).unwrap();
+    assert!(store.is_published().unwrap());
+    // As versions before the first change of the form have noted it.
+    store.execute(
+        "UPDATE work.state SET published_file =
+           regexp_replace(published_file, '^form [0-9]+, ', '')",
+    );
+    assert!(!store.is_published().unwrap());
+    assert_eq!(store.publish(&mut go_on).unwrap().number, 2);
+    assert!(store.is_published().unwrap());
+}
+
+#[test]
 fn a_stopped_publication_leaves_the_old_one() {
     let fixture = Fixture::new();
     let mut store = fixture.open();

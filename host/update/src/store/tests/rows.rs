@@ -37,7 +37,7 @@ fn rows_are_counted_by_their_values() {
     let applied = store.apply(&rows).unwrap();
     let dates = january[1..].iter().copied().collect();
     let corrections = vec![
-        correction("130A", january[1], ("close", Some(501.0), Some(1_674.1001))),
+        correction("130A", january[1], ("close", Some(501.0), Some(1674.1001))),
         correction("130A", january[2], ("adjustment_factor", Some(1.0), None)),
     ];
     let expected =
