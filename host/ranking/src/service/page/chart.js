@@ -71,7 +71,7 @@ function retellChart() {
   const { item } = shownChart;
   if (!item) return;
   document.getElementById("chart-title").textContent = [item.code, nameOf(item)].filter(Boolean).join(" ");
-  const pick = document.getElementById("chart-span"), chosen = pick.value || "12";
+  const pick = document.getElementById("chart-span"), chosen = pick.value || "6";
   pick.replaceChildren(...SPANS.map(months => {
     const option = new Option(months < 12 ? t("months", { months }) : t("years", { years: months / 12 }), String(months));
     option.selected = String(months) === chosen;
