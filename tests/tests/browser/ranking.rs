@@ -187,7 +187,7 @@ fn the_chart_of_an_issue_is_opened_and_left_by_keys() {
     browser.size(1_280, 900);
     browser.press("Escape");
     assert_eq!(browser.value("document.querySelector('#chart').open"), false);
-    assert_eq!(browser.value("document.activeElement.textContent"), rows[0].0);
+    browser.wait_for(&format!("document.activeElement.textContent === '{}'", rows[0].0));
     // By a click, and away by a click beside it.
     browser.click("#rows tr:nth-child(2) button");
     browser.wait_for("document.querySelectorAll('#chart-host canvas').length === 2");

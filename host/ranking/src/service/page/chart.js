@@ -220,6 +220,11 @@ function moveCursor(event) {
   document.getElementById("chart-host").onkeydown = moveCursor;
   dialog.onclick = event => { if (event.target === dialog) close(); };
   dialog.addEventListener("keydown", event => { if (event.key === "Escape") { event.preventDefault(); close(); } });
-  dialog.onclose = () => { shownChart.request?.abort(); dropCharts(); };
+  dialog.onclose = () => {
+    shownChart.request?.abort();
+    dropCharts();
+    // The row may have been drawn anew since it was left.
+    document.querySelector(`#rows tr[data-code="${CSS.escape(shownChart.item.code)}"] button`)?.focus();
+  };
   addEventListener("resize", () => { if (shownChart.charts.length) drawChart(); });
 })();
