@@ -17,8 +17,8 @@ const TABLE: &str = "texts.json";
 const SHARED: &str = "host/results/src/report/assets/language.js";
 /// Files that are no page of ours for people: a page for developers, and a library.
 const LEFT_OUT: [&str; 2] = ["graphiql.html", "uPlot.iife.min.js"];
-/// Words in scripts that only look like texts: keys, headers, names.
-const NAMES: [&str; 9] = [
+/// Words in scripts that only look like texts: keys, headers, formulas, names.
+const NAMES: [&str; 16] = [
     "Enter",
     "Escape",
     "Home",
@@ -28,6 +28,13 @@ const NAMES: [&str; 9] = [
     "Content-Type",
     "Kumiki",
     "Infinity",
+    "Query",
+    "Volume",
+    "High - Low",
+    "Close * Volume",
+    "Close / High[-3] * 100",
+    "Volume / Volume[-1]",
+    "text code mono",
 ];
 /// The one text that stands in a template as it is: what a page of comparisons is known by.
 const KNOWN_BY: &str = "titleCompare";
@@ -200,14 +207,16 @@ fn literals(text: &str) -> Vec<String> {
 
 /// Whether a literal reads like a text for people: a word with a capital, or several words.
 fn is_prose(text: &str) -> bool {
-    if NAMES.contains(&text) || text.contains(['{', '$', '=', ';']) || text.contains("px") {
+    if NAMES.contains(&text) || text.contains(['{', '$', '=', ';', '>']) || text.contains("px") {
         return false;
     }
-    let mut letters = text.trim_start().chars();
-    let begins = letters.next().is_some_and(char::is_uppercase)
-        && letters.next().is_some_and(char::is_lowercase);
-    let is_word = |word: &&str| word.len() > 1 && word.chars().all(char::is_alphabetic);
-    begins || text.split([' ', ',', '.', ':']).filter(is_word).count() > 2
+    let words = || text.split([' ', '.', ':']).filter(|word| word.chars().count() > 1);
+    let is_word = |word: &&str| word.chars().all(char::is_alphabetic);
+    let begins = words().next().is_some_and(|word| {
+        let mut letters = word.chars();
+        letters.next().is_some_and(char::is_uppercase) && letters.all(char::is_lowercase)
+    });
+    begins || words().filter(is_word).count() > 2
 }
 
 /// The texts that a template shows: between tags, and in attributes that are read aloud.

@@ -37,7 +37,7 @@ impl Drop for Serving {
 fn shown(browser: &mut Browser) -> (String, Vec<(String, String)>) {
     let found = browser.value(
         "[...document.querySelectorAll('#rows tr')].map((row) => [row.dataset.code, \
-         row.querySelector('.value').firstChild.textContent])",
+         row.querySelector('.value').lastChild.textContent])",
     );
     let text = |value: &Value| value.as_str().unwrap().to_owned();
     let rows = found.as_array().unwrap().iter().map(|row| (text(&row[0]), text(&row[1]))).collect();
@@ -94,7 +94,9 @@ fn the_ranking_page_ranks_as_the_program_does() {
     formula(&mut browser, "Volume");
     browser.wait_for("document.querySelector('#check').className === 'good'");
     browser.press("Enter");
-    browser.wait_for("document.querySelector('#caption').textContent.includes('of 60, by Volume')");
+    browser.wait_for(
+        "/Day (..) of \\1, by Volume/.test(document.querySelector('#caption').textContent)",
+    );
     browser.picture("ranking");
     let (date, rows) = shown(&mut browser);
     expect_the_same(&rows, &ranked(&user, &date, "Volume"));
@@ -185,7 +187,7 @@ fn the_chart_of_an_issue_is_opened_and_left_by_keys() {
     browser.size(1_280, 900);
     browser.press("Escape");
     assert_eq!(browser.value("document.querySelector('#chart').open"), false);
-    assert_eq!(browser.value("document.activeElement.textContent"), rows[0].0);
+    browser.wait_for(&format!("document.activeElement.textContent === '{}'", rows[0].0));
     // By a click, and away by a click beside it.
     browser.click("#rows tr:nth-child(2) button");
     browser.wait_for("document.querySelectorAll('#chart-host canvas').length === 2");

@@ -111,11 +111,11 @@ fn a_sweep_speaks_japanese() {
     browser.picture("sweep-ja");
     let (fills, _) = column(&mut browser, "約定数");
     assert_eq!(fills.len(), 9);
+    browser.expect_fits_a_phone("sweep-ja");
     browser.focus("#heat");
     browser.press("ArrowRight");
     assert!(browser.text("#heat-readout").contains("シャープレシオ"));
     expect_japanese(&mut browser, "sweep");
-    browser.expect_fits_a_phone("sweep-ja");
     browser.click("#language");
     assert_eq!(column(&mut browser, "Fills").0, fills);
     assert!(browser.colours_of_canvas("#heat canvas") > 5);

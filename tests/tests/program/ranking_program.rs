@@ -135,7 +135,9 @@ fn the_service_and_the_command_give_the_same_rows() {
     let metrics = http::request(serving.address, "GET /metrics", &[], &[]).text();
     assert!(metrics.contains("kumiki_ranking_requests_total{code=\"OK\"} 3\n"), "{metrics}");
     assert!(
-        http::request(serving.address, "GET /", &[], &[]).text().contains("<title>Kumiki ranking")
+        http::request(serving.address, "GET /", &[], &[])
+            .text()
+            .contains(">Kumiki ranking</title>")
     );
 }
 

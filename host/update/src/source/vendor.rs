@@ -31,9 +31,6 @@ const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 const NO_DATA: u16 = 210;
 /// The words before the two dates with which the vendor refuses what a subscription does not cover.
 const COVERS: &str = "covers the following dates";
-/// Characters of a cell that the name of a row shows.
-const CELL_SHOWN_CHARS: usize = 20;
-
 /// The market-data vendor.
 pub struct VendorSource {
     network: Network,

@@ -71,7 +71,7 @@ function retellChart() {
   const { item } = shownChart;
   if (!item) return;
   document.getElementById("chart-title").textContent = [item.code, nameOf(item)].filter(Boolean).join(" ");
-  const pick = document.getElementById("chart-span"), chosen = pick.value || "12";
+  const pick = document.getElementById("chart-span"), chosen = pick.value || "6";
   pick.replaceChildren(...SPANS.map(months => {
     const option = new Option(months < 12 ? t("months", { months }) : t("years", { years: months / 12 }), String(months));
     option.selected = String(months) === chosen;
@@ -220,6 +220,11 @@ function moveCursor(event) {
   document.getElementById("chart-host").onkeydown = moveCursor;
   dialog.onclick = event => { if (event.target === dialog) close(); };
   dialog.addEventListener("keydown", event => { if (event.key === "Escape") { event.preventDefault(); close(); } });
-  dialog.onclose = () => { shownChart.request?.abort(); dropCharts(); };
+  dialog.onclose = () => {
+    shownChart.request?.abort();
+    dropCharts();
+    // The row may have been drawn anew since it was left.
+    document.querySelector(`#rows tr[data-code="${CSS.escape(shownChart.item.code)}"] button`)?.focus();
+  };
   addEventListener("resize", () => { if (shownChart.charts.length) drawChart(); });
 })();

@@ -132,6 +132,7 @@ async function run() {
     const answer = await ask(`query(${kinds.join(",")}){stockRankingRange(${given}){${fields()}}}`, sent, turn.signal);
     // An answer to an older question never takes the place of a newer one.
     if (running !== turn) return;
+    turn.signal.throwIfAborted();
     if (answer.errors) fail(question, answer.errors[0]);
     else take(question, answer.data.stockRankingRange, Math.round(performance.now() - started));
   } catch (error) {
@@ -214,7 +215,7 @@ function show() {
     put("", "text code mono").append(issueButton(item, focused === item.code));
     if (named) put(nameOf(item), "text name").append(placeOf(item));
     const value = put(valueText(item.sortValue), "value");
-    if (item.spansSplit) value.append(splitMark());
+    if (item.spansSplit) value.prepend(splitMark());
     put(decimalNumber(item.close, closes));
     put(item.volume === null ? "–" : wholeNumber(item.volume), "wide");
     if (span > 1) put("", "spark").append(spark(item.code, at, span));
