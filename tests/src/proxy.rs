@@ -43,6 +43,10 @@ pub struct Seen {
     pub status: u16,
 }
 
+/// Headers of a request that are not handed on. Answers come as they are, so that what is done to them
+/// shows.
+const UNSENT: [&str; 3] = ["host", "connection", "accept-encoding"];
+
 type Rule = dyn FnMut(&str) -> Tamper + Send;
 
 struct Shared {
@@ -130,7 +134,7 @@ fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     let target = *locked(&shared.target);
     let sent: Vec<(&str, &str)> = headers
         .iter()
-        .filter(|(name, _)| !["host", "connection"].contains(&name.to_ascii_lowercase().as_str()))
+        .filter(|(name, _)| !UNSENT.contains(&name.to_ascii_lowercase().as_str()))
         .copied()
         .collect();
     let reply = match &tamper {

@@ -106,3 +106,39 @@ fn a_cancelled_network_asks_nobody() {
         network.get(&mut client, &HeaderMap::new(), || panic!("no address is needed"));
     assert_eq!(found, Err(HttpError::Stopped));
 }
+
+/// What a body that comes in pieces has, of a server that answers so.
+fn streamed(answer: ResponseTemplate, limit: u64) -> Result<(u16, Vec<u8>), HttpError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build().unwrap();
+    let server = runtime.block_on(async {
+        let server = MockServer::start().await;
+        server.register(Mock::given(method("GET")).respond_with(answer)).await;
+        server
+    });
+    let url = checked_address(&server.uri()).unwrap();
+    let mut client = HttpClient::new(&url, policy(), 60_000).unwrap();
+    let network = Network::new(CancellationToken::new()).unwrap();
+    let mut stream = network.open(&mut client, &HeaderMap::new(), url, limit)?;
+    let mut body = Vec::new();
+    while let Some(bytes) = network.chunk(&mut stream)? {
+        body.extend(bytes);
+    }
+    Ok((stream.status(), body))
+}
+
+#[test]
+fn a_body_in_pieces_is_whole_or_an_error() {
+    let answer = |status: u16| ResponseTemplate::new(status).set_body_string("12345");
+    assert_eq!(streamed(answer(206), 5), Ok((206, b"12345".to_vec())));
+    assert_eq!(streamed(answer(200), 4), Err(HttpError::TooLarge { limit: 4 }));
+    assert_eq!(streamed(ResponseTemplate::new(304), 4), Ok((304, Vec::new())));
+    for (status, is_final) in [(302, true), (404, true), (503, false)] {
+        match streamed(answer(status), 9) {
+            Err(HttpError::Refused { status: found, .. }) => {
+                assert_eq!((found, is_final), (status, true))
+            }
+            Err(HttpError::Unavailable { tries: 1, .. }) => assert!(!is_final),
+            other => panic!("{other:?}"),
+        }
+    }
+}

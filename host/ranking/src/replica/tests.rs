@@ -5,7 +5,7 @@ use std::fs;
 use super::fetch::is_rest;
 use super::*;
 
-fn data() -> (tempfile::TempDir, DataDir) {
+fn empty() -> (tempfile::TempDir, DataDir) {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDir::new(folder.path());
     (folder, data)
@@ -14,16 +14,16 @@ fn data() -> (tempfile::TempDir, DataDir) {
 #[test]
 fn a_folder_is_a_replicas_or_nobodys() {
     let refusal = |data: &DataDir| ReplicaFolder::take(data).unwrap_err().to_string();
-    let (_job, data) = self::data();
+    let (_job, data) = empty();
     fs::create_dir_all(data.work_folder()).unwrap();
     assert!(refusal(&data).contains("that of an update job"));
     assert!(!data.replica_folder().exists());
     for folder in ["jp", "rank"] {
-        let (_others, data) = self::data();
+        let (_others, data) = empty();
         fs::create_dir_all(data.path().join(folder)).unwrap();
         assert!(refusal(&data).contains("no replica has copied"));
     }
-    let (_own, data) = self::data();
+    let (_own, data) = empty();
     let first = ReplicaFolder::take(&data).unwrap();
     assert!(refusal(&data).contains("another replica"));
     drop(first);
@@ -62,7 +62,7 @@ fn a_server_is_not_its_own_primary() {
     assert!(matches!(checked_servers(&chain), Err(ReplicaError::Itself)));
     assert_eq!(checked_servers(other).unwrap(), other);
     assert_eq!(checked_servers("").unwrap(), "");
-    let many = vec![other; SERVERS_MAX + 1].join(",");
+    let many = [other; SERVERS_MAX + 1].join(",");
     assert!(checked_servers(&many).unwrap_err().to_string().contains("too many servers"));
     checked_servers(&many[..16 * SERVERS_MAX + SERVERS_MAX - 1]).unwrap();
     assert!(checked_servers("<script>").is_err());
