@@ -31,6 +31,7 @@ const KEY_HEADER: HeaderName = HeaderName::from_static("x-api-key");
 const NO_DATA: u16 = 210;
 /// The words before the two dates with which the vendor refuses what a subscription does not cover.
 const COVERS: &str = "covers the following dates";
+
 /// The market-data vendor.
 pub struct VendorSource {
     network: Network,
