@@ -16,6 +16,7 @@ pub mod limits;
 mod lock;
 mod old_state;
 mod opening;
+mod packed;
 mod paths;
 mod publish;
 mod schema;
