@@ -35,6 +35,7 @@ impl Formula for ClosedHigh {
         ]
     }
 
+    #[inline(always)]
     fn evaluate(&self, day: &Day) -> Vec<f64> {
         let value = |(issue, close): (usize, &f64)| {
             // `max` and `min` leave out days without a price, which are "not a number".

@@ -133,7 +133,8 @@ pub trait Formula: Sized {
     /// What it reads; at most 300 lags of all inputs together.
     fn inputs(&self) -> Vec<Input>;
 
-    /// A value for each issue of the day, in the order of the columns. "Not a number" is null.
+    /// A value for each issue of the day, in the order of the columns. "Not a number" is null. Write
+    /// `#[inline(always)]` before it: only then its loops get vector instructions.
     fn evaluate(&self, day: &Day) -> Vec<f64>;
 }
 

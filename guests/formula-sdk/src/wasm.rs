@@ -74,8 +74,8 @@ impl<T: Slot> wit::Guest for T {
     }
 }
 
-/// A formula's own function becomes part of this one, and so of its vector instructions: loops over
-/// columns take two values at a time.
+/// A formula's own function that says `#[inline(always)]` becomes part of this one, and so of its vector
+/// instructions: loops over columns take two values at a time. Others are called, and are scalar.
 #[target_feature(enable = "simd128")]
 fn evaluate<F: Formula>(formula: &F, day: &Day) -> Vec<f64> {
     formula.evaluate(day)

@@ -17,6 +17,7 @@ mod listed;
 mod lock;
 mod old_state;
 mod opening;
+mod packed;
 mod paths;
 mod publish;
 mod schema;

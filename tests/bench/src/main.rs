@@ -14,6 +14,7 @@ mod rank_memory;
 mod rank_python;
 mod replay_bench;
 mod serve_bench;
+mod serve_mixed;
 mod sweep_bench;
 mod update_bench;
 
@@ -31,6 +32,7 @@ fn main() -> ExitCode {
         // The memory of one piece of work is measured in a process of its own.
         "memory-of" => memory::child(),
         rank_memory::TASK => rank_memory::child(),
+        serve_mixed::TASK => serve_mixed::child(),
         other => {
             eprintln!(
                 "there is no benchmark `{other}`; there are: languages, rank, replay, serve, sweep, \

@@ -228,7 +228,7 @@ impl Bench {
         let (own, formula) = (Millis::of(own), Millis::of(formula));
         let more = json!({
             "formula_ms": formula.median, "x_formula": own.median / formula.median,
-            "x_formula_best": own.best / formula.best, "goal_x_formula": 1.5,
+            "x_formula_best": own.best / formula.best, "goal_x_formula": 1.3,
         });
         figure("rank.10y.1lag.module", "ms", own.median, own.best, &more);
     }

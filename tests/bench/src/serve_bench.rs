@@ -1,4 +1,5 @@
-//! The ranking service under load: one large answer alone, then 200 clients with mixed queries.
+//! The ranking service under load: short queries beside long ones, one large answer alone, then 200
+//! clients with mixed queries.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -27,7 +28,9 @@ const SAMPLE: &str = "../bench-data/daily-4000x2450-2";
 
 /// Runs all of it.
 pub(crate) fn run() {
-    let engine = RankEngine::open(sample().path(), EngineOptions::default())
+    let sample = sample();
+    crate::serve_mixed::run(sample.path());
+    let engine = RankEngine::open(sample.path(), EngineOptions::default())
         .unwrap_or_else(|error| panic!("{error}"));
     let idle = memory("VmRSS:");
     let listen = SocketAddr::from(([127, 0, 0, 1], 0));

@@ -31,7 +31,7 @@ const GOAL_SPLIT_S: f64 = 15.0;
 /// Megabytes that they may have.
 const GOAL_SPLIT_MB: f64 = 300.0;
 /// Seconds that one more day may take, per-issue databases included.
-const GOAL_DAY_S: f64 = 20.0;
+const GOAL_DAY_S: f64 = 12.0;
 /// Milliseconds after which the service must use a new snapshot.
 const GOAL_TAKE_UP_MS: f64 = 1_000.0;
 /// Days that the second part holds back and stores one after the other.

@@ -145,7 +145,8 @@ fn fuel_for_each_value_stays_small() {
     let before = instance.fuel_used();
     instance.evaluate(&[&column, &column], &mut out).unwrap();
     let used = (instance.fuel_used() - before) / rows as u64;
-    assert!(used <= 30, "the mirror uses {used} units for each issue");
+    // Two values at a time: one by one takes 25.
+    assert!(used <= 16, "the mirror uses {used} units for each issue");
 }
 
 #[test]

@@ -85,6 +85,7 @@ impl Formula for LimitDistance {
         vec![Input::window(Column::Close, 0, 1)]
     }
 
+    #[inline(always)]
     fn evaluate(&self, day: &Day) -> Vec<f64> {
         let distance = |(close, base): (&f64, &f64)| {
             if close.is_nan() || base.is_nan() {

@@ -35,6 +35,7 @@ impl Formula for RiskAdjustedMomentum {
 
     /// Sums grow column by column, so that each column is read once, in the order in which it lies in
     /// memory. A missing close makes them "not a number".
+    #[inline(always)]
     fn evaluate(&self, day: &Day) -> Vec<f64> {
         let close = |lag| day.column(Column::Close, lag);
         let mut sums = vec![0.0; day.rows()];

@@ -30,6 +30,7 @@ impl Formula for Mirror {
         vec![Input::at(Column::Close, 0), Input::at(Column::Close, self.lag)]
     }
 
+    #[inline(always)]
     fn evaluate(&self, day: &Day) -> Vec<f64> {
         let (now, before) = (day.column(Column::Close, 0), day.column(Column::Close, self.lag));
         now.iter().zip(before).map(|(now, before)| (now - before) / before * 100.0).collect()

@@ -209,17 +209,39 @@ fn check(grid: &Grid, leaves: &[(Column, u32)], day: usize) -> Result<(), GridFa
 }
 
 /// Makes keys of values: none without a close, none that is infinite, the other way round for
-/// ascending order.
+/// ascending order. All in one pass: a module's values and the closes are more than stays near.
 fn finish(values: &mut [f64], closes: Option<&[f64]>, negate: bool) {
-    if let Some(closes) = closes {
-        for (value, close) in values.iter_mut().zip(closes) {
-            *value = if close.is_nan() { f64::NAN } else { *value };
+    let sign = if negate { -1.0 } else { 1.0 };
+    let key = |value: f64, is_one: bool| {
+        if is_one & (value.abs() < f64::INFINITY) { value * sign } else { f64::NAN }
+    };
+    match closes {
+        Some(closes) => {
+            for (value, close) in values.iter_mut().zip(closes) {
+                *value = key(*value, !close.is_nan());
+            }
         }
+        None => values.iter_mut().for_each(|value| *value = key(*value, true)),
     }
-    for value in values.iter_mut() {
-        *value = if value.abs() < f64::INFINITY { *value } else { f64::NAN };
-    }
-    if negate {
-        values.iter_mut().for_each(|value| *value = -*value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_finite_values_with_a_close_become_keys() {
+        let given = [1.5, -2.0, 0.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 7.0];
+        let closes = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, f64::NAN];
+        let shown = |closes: Option<&[f64]>, negate| {
+            let mut values = given;
+            finish(&mut values, closes, negate);
+            values.map(|value| (!value.is_nan()).then_some(value))
+        };
+        let (none, all) = (None, [Some(1.5), Some(-2.0), Some(0.0), None, None, None, Some(7.0)]);
+        assert_eq!(shown(None, false), all);
+        assert_eq!(shown(None, true), all.map(|value| value.map(|value| -value)));
+        let [first, second, third, ..] = all;
+        assert_eq!(shown(Some(&closes), false), [first, second, third, none, none, none, none]);
     }
 }

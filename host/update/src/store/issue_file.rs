@@ -1,20 +1,23 @@
 //! The file of one issue.
 //!
-//! It begins as a copy of an empty one, because making its table and view costs as much as filling
-//! it, and is brought to the disk once, when it is finished.
+//! It begins as a copy of an empty one, because making its table and views costs as much as filling
+//! it, and is brought to the disk once, when it is finished. The rows of some issues that lie together
+//! are read at once and handed on as columns: finding those of one costs as much as storing them.
 
 use std::fs;
 use std::path::Path;
 
 use domain::JstDate;
-use duckdb::Connection;
-use pricestore::sql::{quoted, quoted_path};
+use duckdb::arrow::array::{AsArray, RecordBatch};
+use duckdb::{ArrowStream, Connection};
+use pricestore::sql::{column, quoted_path};
 
 use super::durable::{clear, put_in_place};
 use super::error::StoreError;
 use super::opening::connect;
+use super::packed;
 use super::paths::{StorePaths, unfinished};
-use super::schema::{ADJUSTED, published_definitions, published_names};
+use super::schema::ADJUSTED;
 
 /// What the files are written with: the smallest blocks, because each file has about 30 KB of
 /// rows, and a version that older programs can open too. Versions before 1.5 need twice the room.
@@ -60,11 +63,16 @@ impl EmptyFile {
         let failed = |error| StoreError::database("make an empty per-issue database")(error);
         let path = unfinished(&paths.work_folder().join("empty.db"));
         clear(&path)?;
+        let sources =
+            "SELECT DISTINCT source FROM published.daily WHERE source IS NOT NULL ORDER BY 1";
+        let sources: Vec<String> = column(published, sources).map_err(failed)?;
         let make = format!(
             "SET threads = 1; {ONE_STEP} ATTACH {} AS empty ({OPTIONS}); USE empty;
-             CREATE TABLE daily ({}); {ADJUSTED}; USE memory; DETACH empty",
+             CREATE TABLE {} ({}); {}; {ADJUSTED}; USE memory; DETACH empty",
             quoted_path(&path),
-            published_definitions()
+            packed::TABLE,
+            packed::definitions(&sources),
+            packed::view()
         );
         published.execute_batch(&make).map_err(failed)?;
         let bytes = fs::read(&path).map_err(StoreError::io("read", &path))?;
@@ -75,6 +83,8 @@ impl EmptyFile {
 
 /// Writes one file after the other.
 pub(super) struct IssueWriter<'a> {
+    /// What it reads with: rows that are handed on are still being read.
+    reader: Connection,
     connection: Connection,
     /// What the file is called while it is open.
     name: String,
@@ -90,26 +100,53 @@ impl<'a> IssueWriter<'a> {
         empty: &'a EmptyFile,
         paths: &'a StorePaths,
     ) -> Result<Self, StoreError> {
-        let connection = published.try_clone();
-        let connection = connection.map_err(StoreError::database("start the threads"))?;
-        Ok(Self { connection, name: format!("issue_{number}"), empty, paths })
+        let clone = || published.try_clone().map_err(StoreError::database("start the threads"));
+        let (reader, connection) = (clone()?, clone()?);
+        Ok(Self { reader, connection, name: format!("issue_{number}"), empty, paths })
     }
 
-    /// Writes the file of one issue and tells its size.
-    pub(super) fn write(&self, issue: &Issue) -> Result<u64, StoreError> {
+    /// Writes the files of issues whose rows follow each other in the published database, and gives
+    /// away each with its size, as long as they are taken.
+    pub(super) fn write<'i>(
+        &self,
+        issues: &[&'i Issue],
+        mut give: impl FnMut(&'i Issue, u64) -> bool,
+    ) -> Result<(), StoreError> {
+        let (Some(first), Some(last)) = (issues.first(), issues.last()) else { return Ok(()) };
+        let failed = |error| StoreError::database("read the published database")(error);
+        let rows = format!(
+            "SELECT {} FROM published.daily WHERE rowid BETWEEN {} AND {}",
+            packed::values(),
+            first.row_numbers.0,
+            last.row_numbers.1
+        );
+        let mut statement = self.reader.prepare(&rows).map_err(failed)?;
+        let stream = statement.stream_arrow([]).map_err(failed)?;
+        let mut rows = Rows { stream, batch: None };
+        for issue in issues {
+            let bytes = self.write_one(issue, &mut rows)?;
+            if !give(issue, bytes) {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the file of one issue, whose rows come next, and tells its size.
+    fn write_one(&self, issue: &Issue, rows: &mut Rows<'_>) -> Result<u64, StoreError> {
         let failed = |error| StoreError::database("write a per-issue database")(error);
-        let Self { connection, name, empty, paths } = self;
+        let Self { connection, name, empty, paths, .. } = self;
         let path = paths.issue(&issue.code);
         let aside = unfinished(&path);
         clear(&aside)?;
         fs::write(&aside, &empty.0).map_err(StoreError::io("write", &aside))?;
         let attach = format!("ATTACH {} AS {name}", quoted_path(&aside));
         connection.execute_batch(&attach).map_err(failed)?;
-        let outcome = connection.execute(&fill(name, issue), []);
+        let outcome = self.fill(issue, rows);
         // This also brings the rows into the file. Where it fails, the name stays in use.
         let detached = connection.execute_batch(&format!("DETACH {name}"));
         let rows = outcome.and_then(|rows| detached.map(|()| rows)).map_err(failed)?;
-        if rows as u64 != issue.content.rows {
+        if rows != issue.content.rows {
             let what = format!("it got {rows} instead of {} rows", issue.content.rows);
             return Err(StoreError::Unusable { path: aside, what });
         }
@@ -117,15 +154,52 @@ impl<'a> IssueWriter<'a> {
         put_in_place(&aside, &path)?;
         Ok(bytes)
     }
+
+    /// Fills the file, and tells how many rows of the issue there were. They come in the order that
+    /// they have, which is by date.
+    fn fill(&self, issue: &Issue, rows: &mut Rows<'_>) -> duckdb::Result<u64> {
+        let mut table =
+            self.connection.appender_to_catalog_and_db(packed::TABLE, &self.name, "main")?;
+        let mut done = 0;
+        while done < issue.content.rows {
+            let most = usize::try_from(issue.content.rows - done).unwrap_or(usize::MAX);
+            let Some(batch) = rows.next(most)? else { break };
+            let codes = batch.column(CODE).as_string::<i32>();
+            if !codes.iter().all(|code| code == Some(&issue.code)) {
+                break;
+            }
+            done += batch.num_rows() as u64;
+            table.append_record_batch(batch)?;
+        }
+        table.flush()?;
+        Ok(done)
+    }
 }
 
-/// The statement that fills the file. Rows come in the order that they have, which is by date.
-fn fill(name: &str, issue: &Issue) -> String {
-    let (first, last) = issue.row_numbers;
-    format!(
-        "INSERT INTO {name}.daily SELECT {} FROM published.daily
-           WHERE rowid BETWEEN {first} AND {last} AND code = {}",
-        published_names(),
-        quoted(&issue.code)
-    )
+/// The place of the code among the columns.
+const CODE: usize = 1;
+
+/// Rows as they come.
+struct Rows<'s> {
+    stream: ArrowStream<'s>,
+    /// What was read and not handed on.
+    batch: Option<RecordBatch>,
+}
+
+impl Rows<'_> {
+    /// The next rows, at most so many; none at the end.
+    fn next(&mut self, most: usize) -> duckdb::Result<Option<RecordBatch>> {
+        let batch = loop {
+            match self.batch.take() {
+                Some(batch) if batch.num_rows() > 0 => break batch,
+                _ => match self.stream.next().transpose()? {
+                    Some(batch) => self.batch = Some(batch),
+                    None => return Ok(None),
+                },
+            }
+        };
+        let length = most.min(batch.num_rows());
+        self.batch = Some(batch.slice(length, batch.num_rows() - length));
+        Ok(Some(batch.slice(0, length)))
+    }
 }

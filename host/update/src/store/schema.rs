@@ -24,7 +24,7 @@ pub(super) const COLUMNS_NEEDED: usize = 7;
 
 /// The mark of rows whose prices their source has adjusted for splits (rule A1). Published databases
 /// have it after the other columns; the job's own one derives it from the source.
-const ADJUSTED_MARK: &str = "adjusted";
+pub(super) const ADJUSTED_MARK: &str = "adjusted";
 
 /// The definitions of the columns.
 pub(super) fn definitions() -> String {

@@ -11,12 +11,13 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use domain::JstDate;
 use duckdb::{Connection, params};
-use pricestore::sql::quoted_path;
+use pricestore::sql::{quoted, quoted_path};
 
 use super::durable::{remove, sync_folder};
 use super::error::StoreError;
 use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, open_published};
-use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
+use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_READ_ISSUES, SPLIT_THREADS_MAX};
+use super::packed;
 use super::paths::StorePaths;
 use super::publish::is_published;
 use super::schema::digest;
@@ -24,7 +25,7 @@ use crate::price_store::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
-const FORM: &str = "2";
+const FORM: &str = "3";
 /// What is being done, for the progress.
 const WHAT: &str = "per-issue databases";
 
@@ -127,13 +128,19 @@ fn found_in(published: &Connection, paths: &StorePaths, code: &str) -> Found {
         return Found::NoDatabase;
     }
     // The name stays in use where this fails; the files after it count as others' then.
-    let more = "SELECT (SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
+    let own: Vec<String> = packed::names().into_iter().map(quoted).collect();
+    let own = own.join(", ");
+    let more = format!(
+        "SELECT (SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
             FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date))
         + (SELECT count(*) FROM duckdb_columns() AS old WHERE old.database_name = 'foreign_file'
             AND NOT old.internal AND NOT EXISTS (FROM duckdb_columns() AS new
                 WHERE new.database_name = 'published' AND new.table_name = old.table_name
-                    AND new.column_name = old.column_name))";
-    let more = published.query_row(more, [], |row| row.get::<_, i64>(0));
+                    AND new.column_name = old.column_name)
+            AND NOT (old.table_name = '{}' AND old.column_name IN ({own})))",
+        packed::TABLE
+    );
+    let more = published.query_row(&more, [], |row| row.get::<_, i64>(0));
     let detached = published.execute_batch("DETACH foreign_file");
     match more {
         Ok(0) if detached.is_ok() => Found::NothingMore,
@@ -190,7 +197,8 @@ fn write_all(
         return Err(StoreError::Cancelled);
     }
     let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
-    let shared = Shared { issues, next: &next, stop: &stop };
+    let pieces = &pieces(issues);
+    let shared = Shared { pieces, next: &next, stop: &stop };
     std::thread::scope(|scope| {
         let (sender, receiver) = sync_channel(writers.len());
         for writer in writers {
@@ -225,21 +233,32 @@ fn write_all(
 
 /// What the writing threads share.
 #[derive(Clone, Copy)]
-struct Shared<'a> {
-    issues: &'a [&'a Issue],
-    next: &'a AtomicUsize,
-    stop: &'a AtomicBool,
+struct Shared<'p, 'a> {
+    pieces: &'p [&'p [&'a Issue]],
+    next: &'p AtomicUsize,
+    stop: &'p AtomicBool,
+}
+
+/// Issues whose rows follow each other, some at a time.
+fn pieces<'p, 'a>(issues: &'p [&'a Issue]) -> Vec<&'p [&'a Issue]> {
+    let together = issues.chunk_by(|one, next| one.row_numbers.1 + 1 == next.row_numbers.0);
+    together.flat_map(|issues| issues.chunks(SPLIT_READ_ISSUES)).collect()
 }
 
 type Answer<'a> = Result<Written<'a>, StoreError>;
 
 /// Writes one file after the other until there are no more.
-fn work<'a>(writer: &IssueWriter<'_>, shared: Shared<'a>, answers: &SyncSender<Answer<'a>>) {
-    while !shared.stop.load(Ordering::Acquire) {
+fn work<'a>(writer: &IssueWriter<'_>, shared: Shared<'_, 'a>, answers: &SyncSender<Answer<'a>>) {
+    let is_stopped = || shared.stop.load(Ordering::Acquire);
+    while !is_stopped() {
         let at = shared.next.fetch_add(1, Ordering::Relaxed);
-        let Some(issue) = shared.issues.get(at) else { return };
-        let written = writer.write(issue).map(|bytes| Written { issue, bytes });
-        if answers.send(written).is_err() {
+        let Some(issues) = shared.pieces.get(at) else { return };
+        let outcome = writer.write(issues, |issue, bytes| {
+            answers.send(Ok(Written { issue, bytes })).is_ok() && !is_stopped()
+        });
+        if let Err(error) = outcome
+            && answers.send(Err(error)).is_err()
+        {
             return;
         }
     }

@@ -5,7 +5,7 @@ use std::time::SystemTime;
 
 use super::*;
 use crate::price_store::Split;
-use crate::store::limits::{SPLIT_NOTE_EVERY, SPLIT_THREADS_MAX};
+use crate::store::limits::{SPLIT_NOTE_EVERY, SPLIT_READ_ISSUES, SPLIT_THREADS_MAX};
 use crate::store::{Removals, StoreError};
 
 fn split(store: &mut WorkDatabase, from: Option<JstDate>) -> (u64, u64, u64) {
@@ -40,6 +40,68 @@ fn each_issue_gets_its_rows() {
             assert_eq!(rows.len(), 30);
         }
         assert!(!fixture.issue(code).with_extension("db.wal").exists());
+    }
+}
+
+/// A walk of prices that is the same on every machine.
+fn ten_years(code: &str, seed: u64) -> Vec<DailyRow> {
+    let mut state = seed;
+    let mut number = |below: u64| {
+        state =
+            state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        i64::try_from((state >> 33) % below).unwrap()
+    };
+    let mut yen = 2_000;
+    let days = day("2016-01-04").iter_days().take(2_450);
+    let of_day = |date| {
+        yen = (yen + number(41) - 20).max(100);
+        let (more, less, lots) = (number(30), number(30), number(20_000));
+        let mut one = row(code, date, yen);
+        (one.high, one.low) =
+            (Some(Price::from_yen(yen + more)), Some(Price::from_yen(yen - less)));
+        one.volume = Some(100 * lots.unsigned_abs());
+        one.turnover = Some(Money::from_yen(yen * 100 * lots));
+        one
+    };
+    days.map(of_day).collect()
+}
+
+#[test]
+fn a_file_is_as_the_combined_database_and_small() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let codes: Vec<String> =
+        (0..2 * SPLIT_READ_ISSUES + 3).map(|n| (1301 + n).to_string()).collect();
+    for (code, seed) in codes.iter().zip(7..) {
+        store.apply(&ten_years(code, seed)).unwrap();
+    }
+    store.publish(&mut go_on).unwrap();
+    assert_eq!(split(&mut store, None), (codes.len() as u64, 0, 0));
+    let mother = reader(&fixture.data.mother());
+    for code in &codes {
+        let own = reader(&fixture.issue(code));
+        for table in ["daily", "adjusted"] {
+            let columns = format!("SELECT column_name, column_type FROM (DESCRIBE {table})");
+            assert_eq!(lines(&own, &columns), lines(&mother, &columns), "{table}");
+        }
+        let expected = format!("SELECT * FROM daily WHERE code = '{code}' ORDER BY date");
+        assert_eq!(lines(&own, "SELECT * FROM daily"), lines(&mother, &expected), "{code}");
+        // Header, notes and three blocks of rows.
+        let bytes = fs::metadata(fixture.issue(code)).unwrap().len();
+        assert!(bytes <= 12_288 + 4 * 16_384, "{code} has {bytes} bytes");
+        let unpacked = "SELECT DISTINCT column_name FROM pragma_storage_info('packed_daily')
+            WHERE compression = 'Uncompressed' AND segment_type <> 'VALIDITY'";
+        assert_eq!(lines(&own, unpacked), Vec::<String>::new(), "{code}");
+    }
+    // Some of a piece are written again, each with its own rows.
+    for code in [&codes[1], &codes[3], &codes[4]] {
+        fs::remove_file(fixture.issue(code)).unwrap();
+    }
+    assert_eq!(split(&mut store, None), (3, codes.len() as u64 - 3, 0));
+    for code in [&codes[1], &codes[3], &codes[4]] {
+        let codes =
+            lines(&reader(&fixture.issue(code)), "SELECT code, count(*) FROM daily GROUP BY 1");
+        assert_eq!(codes, [format!("{code}|2450")]);
     }
 }
 
@@ -150,9 +212,7 @@ fn what_others_wrote_is_neither_removed_nor_replaced_by_less() {
     // One that somebody else put in the place of ours is not ours any more.
     let (ours, theirs) = (fixture.issue("7203"), fixture.issue("9984"));
     let other = Connection::open(&theirs).unwrap();
-    other
-        .execute_batch("INSERT INTO daily (date, code) VALUES (DATE '2020-01-06', '9984')")
-        .unwrap();
+    other.execute_batch("INSERT INTO packed_daily (day, code) VALUES (7310, '9984')").unwrap();
     drop(other);
     let other = Connection::open(&ours).unwrap();
     other.execute_batch("CREATE TABLE notes AS FROM range(100000)").unwrap();
