@@ -433,7 +433,7 @@ mod tests {
             rank,
         };
         let codes: Arc<[Box<str>]> = ["13,01", "7203"].map(Box::from).into();
-        let days = vec![domain::JstDate::from_ymd_opt(2024, 1, 4).unwrap()];
+        let days = vec![JstDate::from_ymd_opt(2024, 1, 4).unwrap()];
         let split = Split { day: 7, code: 1, factor: Some(0.5) };
         let splits = Splits::new(vec![split], Vec::new()).unwrap();
         let splits = Some(SplitReach::new(Arc::new(splits), 7, 1));
@@ -458,7 +458,7 @@ mod tests {
             String::from_utf8(out).unwrap()
         };
         let lines = [
-            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1,"spansSplit":true,"name":"トヨタ \\"自動車\\"","nameEn":"a, b","market":null,"sector33":null}"#,
+            r#"{"date":"2024-01-04","code":"7203","close":10.5,"prevClose":null,"sortValue":-0.25,"volume":null,"rank":1,"spansSplit":true,"name":"トヨタ \"自動車\"","nameEn":"a, b","market":null,"sector33":null}"#,
             r#"{"date":"2024-01-04","code":"13,01","close":10.5,"prevClose":null,"sortValue":null,"volume":300,"rank":2,"spansSplit":false,"name":null,"nameEn":null,"market":null,"sector33":null}"#,
         ];
         assert_eq!(written(write_jsonl, 2), format!("{}\n{}\n", lines[0], lines[1]));

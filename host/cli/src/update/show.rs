@@ -118,6 +118,10 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
         let files = files.map(|(count, word)| format!("{} {word}", number(count)));
         rows.push(("issue files", files.join(", ")));
     }
+    if report.listed.lists > 0 || report.listed.published {
+        let published = if report.listed.published { "published" } else { "nothing new" };
+        rows.push(("lists of issues", format!("{}, {published}", number(report.listed.lists))));
+    }
     let path = data.path().join("update").join(format!("report-{}.json", report.number));
     rows.push(("report", path.display().to_string()));
     rows

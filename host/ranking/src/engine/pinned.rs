@@ -56,7 +56,8 @@ impl PinnedEngine {
         query: &PriceQuery,
         cancel: &CancelToken,
     ) -> Result<Vec<DailyPrice>, RankError> {
-        prices::read(self.snapshot.as_deref().ok_or_else(no_data)?, query, cancel)
+        let none = || no_data(self.engine.options.is_replica);
+        prices::read(self.snapshot.as_deref().ok_or_else(none)?, query, cancel)
     }
 
     /// How complete the data was when this began; none where that is not known.

@@ -25,7 +25,7 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// As [`RankEngine::prices`].
     fn prices(&self, _: &PriceQuery, _: &CancelToken) -> Result<Vec<DailyPrice>, RankError> {
-        Err(no_data())
+        Err(no_data(false))
     }
 
     /// What the present snapshot holds.

@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
-use pricestore::sql::{prepare_inserts, quoted_path};
+use pricestore::sql::{column, prepare_inserts, quoted_path};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
 use super::error::StoreError;
@@ -131,11 +131,24 @@ fn reopen(paths: &StorePaths, path: &Path) -> Result<Connection, Trouble> {
         FROM work.issue_file) WHERE generation >= 1";
     let read = connection.query_row(&all, [], |_| Ok(()));
     let read = read.and_then(|()| connection.query_row(notes, [], |row| row.get::<_, i64>(0)));
+    let read = read.and_then(|count| read_others(&connection).map(|()| count));
     match read {
         Ok(1) => Ok(connection),
         Ok(_) => Err(Trouble::Damaged("its notes are not there".to_owned())),
         Err(error) => Err(judge(path, &error)),
     }
+}
+
+/// Reads every value of the tables beside the rows.
+fn read_others(connection: &Connection) -> duckdb::Result<()> {
+    let tables = "SELECT table_name FROM duckdb_tables()
+        WHERE database_name = 'work' AND table_name <> 'daily'";
+    let tables: Vec<String> = column(connection, tables)?;
+    tables.iter().try_for_each(|table| {
+        let table = table.replace('"', "\"\"");
+        let all = format!("SELECT bit_xor(hash(one)) FROM work.\"{table}\" AS one");
+        connection.query_row(&all, [], |_| Ok(()))
+    })
 }
 
 /// Tells damage from a database that another program has open or a newer version has written.

@@ -34,6 +34,7 @@ pub(super) fn definitions() -> String {
 }
 
 /// The definitions of the columns of a published database.
+#[cfg(test)]
 pub(super) fn published_definitions() -> String {
     format!("{}, {ADJUSTED_MARK} BOOLEAN", definitions())
 }
@@ -41,11 +42,6 @@ pub(super) fn published_definitions() -> String {
 /// The names of the columns.
 pub(super) fn names() -> String {
     COLUMNS.map(|(name, _)| name).join(", ")
-}
-
-/// The names of the columns of a published database.
-pub(super) fn published_names() -> String {
-    format!("{}, {ADJUSTED_MARK}", names())
 }
 
 /// The columns of a published database, from rows of the job's own one.

@@ -43,17 +43,20 @@ fn a_sample_is_a_start_too() {
     let fixture = Fixture::new();
     let sample = DailySample { codes: 30, days: 25, ..DailySample::default() };
     let made = make_daily_sample(&fixture.data, &sample).unwrap();
-    let before = lines(&reader(&fixture.data.mother()), "FROM daily ORDER BY ALL");
+    let eight = "SELECT date, code, open, high, low, close, volume, adjustment_factor FROM daily
+        ORDER BY ALL";
+    let before = lines(&reader(&fixture.data.mother()), eight);
     let mut store = fixture.open();
     assert_eq!(store.opening(), &Opening::Copied);
     assert_eq!(store.known().unwrap().codes.len(), 30);
+    assert_eq!(store.listed().unwrap().lists().len(), 25);
     publish_and_split(&mut store);
     let mother = reader(&fixture.data.mother());
-    let seven = "SELECT date, code, open, high, low, close, volume FROM daily ORDER BY ALL";
-    assert_eq!(lines(&mother, seven), before);
+    assert_eq!(lines(&mother, eight), before);
     assert_eq!(before.len() as u64, made.rows);
-    let factors = "SELECT count(*) FROM adjusted WHERE factor = 1 AND source IS NULL";
-    assert_eq!(lines(&mother, factors), [made.rows.to_string()]);
+    // One of the issues splits halfway.
+    let factors = "SELECT count(DISTINCT code) FROM adjusted WHERE factor = 0.5 AND source IS NULL";
+    assert_eq!(lines(&mother, factors), ["1"]);
 }
 
 #[test]
