@@ -415,7 +415,7 @@ fn the_prices_of_an_issue_are_those_of_the_grid() {
     };
     assert!(matches!(engine.prices(&query, &cancelled), Err(RankError::Cancelled)));
     assert!(matches!(
-        PinnedEngine::new(std::sync::Arc::new(engine)).prices(&query, &CancelToken::new()),
+        PinnedEngine::new(Arc::new(engine)).prices(&query, &CancelToken::new()),
         Ok(prices) if prices.len() == DAYS
     ));
 }
