@@ -155,6 +155,8 @@ fn asked(target: SocketAddr, head: &str, headers: &[(&str, &str)]) -> io::Result
 fn answer(out: &mut TcpStream, mut reply: Reply, tamper: Tamper) -> io::Result<()> {
     if let Tamper::Instead(status, body) = &tamper {
         (reply.status, reply.body) = (*status, body.clone());
+        // It is not what the service has tagged.
+        reply.headers.retain(|(name, _)| name != "etag");
     }
     if let Tamper::Flip(at) = tamper
         && let Some(byte) = reply.body.get_mut(at)
