@@ -11,12 +11,15 @@ use serde_json::{Value, json};
 
 use crate::common::{RANGE, Served, Steady, day, known, ranking};
 
+/// An issue's code; its name, English name and market.
+type Issue<'a> = (&'a str, [&'a str; 3]);
+
 /// [`Steady`], with lists of the issues.
 struct Named(Arc<ListedInfo>);
 
 impl Named {
     /// Lists of a date each; an issue has a name, an English one and a market.
-    fn new(lists: &[(&str, &[(&str, [&str; 3])])]) -> Self {
+    fn new(lists: &[(&str, &[Issue<'_>])]) -> Self {
         let mut history = ListedHistory::default();
         for (date, issues) in lists {
             let issues = issues.iter().map(|(code, [name, name_en, market])| {
