@@ -62,7 +62,7 @@ use std::process::ExitCode;
 
 use domain::fault::Fault;
 use domain::guest_limit::LimitError;
-use replay::RequestError;
+use replay::{OptionsError, RequestError};
 
 use args::{Command, DataCommand, ReplayCommand, StrategyCommand};
 use logging::LogDefault;
@@ -115,6 +115,7 @@ fn is_strategys_own(error: &anyhow::Error) -> bool {
 fn is_wrong_arguments(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         cause.is::<LimitError>()
+            || cause.is::<OptionsError>()
             || cause.downcast_ref::<RequestError>().is_some_and(RequestError::is_wrong_arguments)
     })
 }

@@ -44,7 +44,7 @@ pub const RESUMES_MAX: u32 = 64;
 /// | R3 | puts files in their places once it has all of them, then the generation, then the name of the snapshot; before that it serves the generation that it has |
 /// | R4 | keeps the snapshot before for queries that still run, and removes only what its notes say that it wrote |
 /// | R5 | takes no name of a file from a text: a generation with any other name than those of the data layout is refused as a whole |
-/// | R6 | serves what it has while the primary is away, asks again after 1, 2, 4 ... intervals up to a minute, and says so in `/health` and `/metrics` |
+/// | R6 | serves what it has while the primary is away, asks again after 1, 2, 4 ... intervals up to a minute, from 1 again where an attempt brought a file more, and says so in `/health` and `/metrics` |
 /// | R7 | does not begin in the folder of an update job, or in one with data of others; two do not share one |
 /// | R8 | copies nothing from itself, directly or through others that follow it |
 /// | R9 | copies nothing that would take more of the disk than `disk_bytes`, what it has included |

@@ -88,6 +88,7 @@ impl RequestError {
                 | Self::Options(_)
                 | Self::Instrument(_)
                 | Self::Instruments(NotTraded { .. } | Twice { .. })
+                | Self::Replay(ReplayError::Options(_))
         )
     }
 }

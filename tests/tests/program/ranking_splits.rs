@@ -60,21 +60,24 @@ fn served(serving: &Serving, arguments: &str, fields: &str) -> Value {
     serving.ask(&query)["data"]["stockRankingRange"].clone()
 }
 
+/// The columns of a ranking as CSV.
+const HEAD: &str = "date,code,close,sortValue,volume,rank,spansSplit,name,nameEn,market,sector33";
+
 #[test]
 fn raw_rows_are_marked_and_adjusted_ones_compare() {
     let up = 511.0 / 501.0;
     let raw = format!(
-        "date,code,close,sortValue,volume,rank,spansSplit\n{LAST},130A,200,5,1000,1,true\n\
-         {LAST},7203,511,{up},1000,2,false\n{LAST},1301,500,0.5,1000,3,true\n\
-         {LAST},9984,100,{},1000,4,true\n",
+        "{HEAD}\n{LAST},130A,200,5,1000,1,true,,,,\n\
+         {LAST},7203,511,{up},1000,2,false,,,,\n{LAST},1301,500,0.5,1000,3,true,,,,\n\
+         {LAST},9984,100,{},1000,4,true,,,,\n",
         1.0 / 3.0
     );
     assert_eq!(rank(&["--format", "csv"]), raw);
     // Closes and volumes stay raw. What its source has adjusted does not compare: null.
     let adjusted = format!(
-        "date,code,close,sortValue,volume,rank,spansSplit\n{LAST},7203,511,{up},1000,1,false\n\
-         {LAST},1301,500,1,1000,2,true\n{LAST},130A,200,1,1000,3,true\n\
-         {LAST},9984,100,,1000,4,true\n"
+        "{HEAD}\n{LAST},7203,511,{up},1000,1,false,,,,\n\
+         {LAST},1301,500,1,1000,2,true,,,,\n{LAST},130A,200,1,1000,3,true,,,,\n\
+         {LAST},9984,100,,1000,4,true,,,,\n"
     );
     assert_eq!(rank(&["--format", "csv", "--adjusted"]), adjusted);
     let volumes = rank_by("Volume[-10]", &["--format", "csv", "--adjusted"]);

@@ -405,7 +405,7 @@ fn a_replica_needs_a_folder_of_its_own_a_server_of_others_and_room() {
     assert_eq!(served(one.address).unwrap().0, 5);
 
     // Files of somebody else stay as they are.
-    let mine = folder.join("two").join("jp").join("listed_info.db");
+    let mine = folder.join("two").join("jp").join("stocks_daily").join("1300.db");
     fs::write(&mine, "mine").unwrap();
     primary.proxy.lead_to(primary.serving.address);
     let next = primary.publish(6);

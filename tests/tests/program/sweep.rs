@@ -142,7 +142,7 @@ fn a_sweep_whose_runs_all_fail_fails() {
 fn mistakes_get_an_answer_that_helps() {
     let user = UserFolder::with_sample(1, 500);
     for (arguments, code, wanted) in [
-        ("--grid fast=5,6", 1, "give one with --out DIR"),
+        ("--grid fast=5,6", 2, "give one with --out DIR"),
         ("--out out", 2, "--grid"),
         ("--grid fast=5:50 --out out", 2, "write start:end:step"),
         ("--grid fast=5,6 --param fast=7 --out out", 1, "`fast` is given twice"),
@@ -152,7 +152,7 @@ fn mistakes_get_an_answer_that_helps() {
         ("--grid fast=5,6 --walk-forward 3m/1m --out out", 1, "the data has 1 trading days"),
         ("--grid fast=5,6 --rank-by luck --out out", 2, "there are: sharpe, return"),
         ("--grid fast=5,6 --jobs 0 --out out", 1, "ask for 1 to 256"),
-        ("--grid fast=5,6 --window 0 --out out", 1, "it must be 1 to 65536"),
+        ("--grid fast=5,6 --window 0 --out out", 2, "it must be 1 to 65536"),
         ("--grid fast=5,6 --verify few --out out", 2, "--verify"),
     ] {
         let (found, errors) = user.bad(&format!("{SWEEP} {arguments}"));

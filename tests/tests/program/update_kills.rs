@@ -21,7 +21,7 @@ use crate::daily_market::{
 };
 
 /// Kills in `cargo xtask test`.
-const KILLS: u64 = 8;
+const KILLS: u64 = 10;
 /// Runs for each kill; some end before it.
 const ATTEMPTS_MAX: u64 = 5;
 /// Days before the first kill.

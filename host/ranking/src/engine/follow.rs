@@ -95,14 +95,14 @@ impl SnapshotFollower {
 
     /// The generation that a snapshot belongs to; none while its publication has not ended.
     pub(super) fn generation_of(&self, snapshot: &Snapshot) -> Option<String> {
-        if snapshot.generation.get().is_none()
-            && let Some(current) = self.shared.generation.current()
+        let mut known = snapshot.generation.lock().unwrap_or_else(PoisonError::into_inner);
+        // A later generation may have the same prices, and other lists of issues.
+        if let Some(current) = self.shared.generation.current()
             && current.generation.snapshot_content == format!("{:016x}", snapshot.content)
         {
-            // Whoever was first has set the same.
-            let _ = snapshot.generation.set(current.generation.generation.clone());
+            *known = Some(current.generation.generation.clone());
         }
-        snapshot.generation.get().cloned()
+        known.clone()
     }
 
     /// How complete the data is; none where that is not known.

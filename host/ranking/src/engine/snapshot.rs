@@ -1,7 +1,7 @@
 //! One snapshot in use.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::JstDate;
 use pricestore::DataDir;
@@ -37,8 +37,8 @@ pub(super) struct Snapshot {
     /// What it holds, as a digest.
     pub(super) content: u64,
     pub(super) grid: Grid,
-    /// The generation that it belongs to, once that is known; it never belongs to another one.
-    pub(super) generation: OnceLock<String>,
+    /// The last generation that it belongs to, once one is known.
+    pub(super) generation: Mutex<Option<String>>,
     data: DataDir,
     reference: Mutex<Option<Reference>>,
 }
@@ -67,7 +67,7 @@ impl Snapshot {
         static OPENED: AtomicU64 = AtomicU64::new(1);
         let opened = OPENED.fetch_add(1, Ordering::Relaxed);
         let (content, data, reference) = (grid.content(), data.clone(), Mutex::new(None));
-        let generation = OnceLock::new();
+        let generation = Mutex::default();
         let snapshot = Self { info, opened, content, grid, generation, data, reference };
         if options.verification == Verification::Full {
             snapshot.grid.check_all(options.threads).map_err(refuse)?;

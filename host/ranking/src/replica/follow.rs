@@ -32,6 +32,8 @@ pub(super) struct Follower {
     headers: HeaderMap,
     /// Tag of the generation that is in place.
     tag: Option<String>,
+    /// The generation that was asked for last, and how many of its missing files are here whole.
+    reached: (String, usize),
 }
 
 impl Follower {
@@ -56,15 +58,26 @@ impl Follower {
             let sent = SecretString::from(format!("Bearer {}", token.expose_secret()));
             headers.insert(AUTHORIZATION, secret_header(&sent).map_err(unusable)?);
         }
-        Ok(Self { options, folder, status, network, client, headers, tag: None })
+        Ok(Self {
+            options,
+            folder,
+            status,
+            network,
+            client,
+            headers,
+            tag: None,
+            reached: Default::default(),
+        })
     }
 
     /// Copies until it is cancelled.
     pub(super) fn run(mut self) {
+        let (mut fruitless, mut best) = (0_u32, self.reached.clone());
         loop {
             let pause = match self.round() {
                 Ok(()) => {
                     self.status.good();
+                    fruitless = 0;
                     self.options.interval
                 }
                 Err(ReplicaError::Http(HttpError::Stopped)) => return,
@@ -73,7 +86,11 @@ impl Follower {
                     if is_new {
                         tracing::warn!(failures, "nothing was copied: {error}");
                     }
-                    back_off(self.options.interval, failures)
+                    // Who gives one file more each time is not asked less often.
+                    let is_fruitless = self.reached.0 == best.0 && self.reached.1 <= best.1;
+                    fruitless = if is_fruitless { fruitless.saturating_add(1) } else { 1 };
+                    best = self.reached.clone();
+                    back_off(self.options.interval, fruitless)
                 }
             };
             if self.network.pause(pause).is_err() {
@@ -114,7 +131,11 @@ impl Follower {
             primary: &self.options.primary,
             generation: &primary.generation,
         };
-        missing.iter().try_for_each(|file| fetch.file(file))?;
+        self.reached = (primary.generation.clone(), 0);
+        for file in &missing {
+            fetch.file(file)?;
+            self.reached.1 += 1;
+        }
         let generation = primary.generation.clone();
         self.folder.switch(wanted, &missing)?;
         let files = missing.len();
@@ -162,7 +183,7 @@ impl Follower {
     }
 }
 
-/// The pause after so many failures in a row.
+/// The pause after so many failures in a row that brought nothing.
 fn back_off(interval: Duration, failures: u32) -> Duration {
     let doubled = 2_u32.saturating_pow(failures.saturating_sub(1).min(16));
     interval.saturating_mul(doubled).min(BACK_OFF_MAX.max(interval))

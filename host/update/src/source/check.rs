@@ -114,9 +114,12 @@ pub(super) const TWICE: &str = "there are two rows of the issue";
 pub(super) fn row_problem(row: &DailyRow) -> Option<String> {
     let DailyRow { open, high, low, close, volume, turnover, adjustment_factor, .. } = *row;
     if let Some(factor) = adjustment_factor
-        && !(factor > 0.0 && factor <= FACTOR_MAX)
+        && !(FACTOR_MAX.recip()..=FACTOR_MAX).contains(&factor)
     {
-        return Some(format!("an adjustment factor of {factor}; expected one above 0"));
+        let most = FACTOR_MAX;
+        return Some(format!(
+            "an adjustment factor of {factor:e}; expected one from 1/{most} to {most}"
+        ));
     }
     if turnover.is_some_and(|turnover| turnover < Money::ZERO) {
         return Some("a turnover below 0".to_owned());

@@ -215,7 +215,7 @@ function show() {
     put("", "text code mono").append(issueButton(item, focused === item.code));
     if (named) put(nameOf(item), "text name").append(placeOf(item));
     const value = put(valueText(item.sortValue), "value");
-    if (item.spansSplit) value.prepend(splitMark());
+    if (item.spansSplit) value.prepend(splitMark(asked.adjusted));
     put(decimalNumber(item.close, closes));
     put(item.volume === null ? "–" : wholeNumber(item.volume), "wide");
     if (span > 1) put("", "spark").append(spark(item.code, at, span));
@@ -239,11 +239,11 @@ function placeOf(item) {
   small.textContent = [item.market, item.sector33].filter(Boolean).join(" ");
   return small;
 }
-function splitMark() {
+function splitMark(isAdjusted) {
   const mark = document.createElement("span");
   mark.className = "split";
   mark.textContent = t("split");
-  mark.title = t("splitTitle");
+  mark.title = t(isAdjusted ? "splitAdjusted" : "splitTitle");
   return mark;
 }
 
