@@ -474,9 +474,11 @@ mod tests {
     fn nothing_is_said_of_splits_where_the_data_does_not_tell() {
         let unknown = Ranking { splits: None, ..ranking(1) };
         let (mut line, mut csv) = (Vec::new(), Vec::new());
-        write_jsonl(&unknown, &mut line).unwrap();
-        write_csv(&unknown, &mut csv).unwrap();
-        assert!(line.ends_with(b"\"rank\":1,\"spansSplit\":null}\n") && csv.ends_with(b",1,\n"));
+        write_jsonl(&unknown, &ListedInfo::default(), &mut line).unwrap();
+        write_csv(&unknown, &ListedInfo::default(), &mut csv).unwrap();
+        let rest = b"\"rank\":1,\"spansSplit\":null,\"name\":null,\"nameEn\":null,\"market\":null,\
+                     \"sector33\":null}\n";
+        assert!(line.ends_with(rest) && csv.ends_with(b",1,,,,,\n"));
     }
 
     #[test]

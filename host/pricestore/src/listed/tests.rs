@@ -107,9 +107,8 @@ fn any_order_of_lists_gives_the_same() {
             }
         }
         let spans: Vec<_> = history.spans().collect();
-        let again = spans
-            .iter()
-            .map(|span| (span.code, span.from, span.to, std::sync::Arc::new(span.info.clone())));
+        let again =
+            spans.iter().map(|span| (span.code, span.from, span.to, Arc::new(span.info.clone())));
         let again = ListedHistory::from_spans(history.lists().clone(), again).unwrap();
         assert_eq!(again, history, "seed {seed}");
         assert!(history.contains(&again), "seed {seed}");
@@ -194,11 +193,13 @@ fn lists_have_limits() {
     let days: BTreeSet<JstDate> =
         date("1900-01-01").iter_days().take(LISTED_SPANS_MAX + 1).collect();
     let lists: BTreeMap<JstDate, u64> = days.iter().map(|day| (*day, 1)).collect();
-    let infos = [named("a"), named("b")].map(std::sync::Arc::new);
+    let infos = [named("a"), named("b")].map(Arc::new);
     let spans = |count: usize| {
-        let spans = days.iter().take(count).enumerate().map(|(place, day)| {
-            ("1301", *day, Some(*day), std::sync::Arc::clone(&infos[place % 2]))
-        });
+        let spans = days
+            .iter()
+            .take(count)
+            .enumerate()
+            .map(|(place, day)| ("1301", *day, Some(*day), Arc::clone(&infos[place % 2])));
         ListedHistory::from_spans(lists.clone(), spans).map(drop).map_err(|error| error.to_string())
     };
     // The end of the last one is a change too.

@@ -1,5 +1,6 @@
 //! Rows are the same for the same seed, and look like a market.
 
+use super::series::Row;
 use super::*;
 
 #[test]
