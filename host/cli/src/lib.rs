@@ -62,6 +62,7 @@ use std::process::ExitCode;
 
 use domain::fault::Fault;
 use domain::guest_limit::LimitError;
+use replay::instruments::InstrumentsError;
 use replay::{OptionsError, RequestError};
 
 use args::{Command, DataCommand, ReplayCommand, StrategyCommand};
@@ -113,8 +114,11 @@ fn is_strategys_own(error: &anyhow::Error) -> bool {
 
 /// Whether an error is of the command line alone: it asks for what cannot be, whatever the data say.
 fn is_wrong_arguments(error: &anyhow::Error) -> bool {
+    use InstrumentsError::{NotTraded, Twice};
     error.chain().any(|cause| {
-        cause.is::<LimitError>()
+        let of_instruments = cause.downcast_ref::<InstrumentsError>();
+        matches!(of_instruments, Some(NotTraded { .. } | Twice { .. }))
+            || cause.is::<LimitError>()
             || cause.is::<OptionsError>()
             || cause.downcast_ref::<RequestError>().is_some_and(RequestError::is_wrong_arguments)
     })

@@ -203,6 +203,6 @@ mod tests {
         let dates: Date32Array = vec![19_782, -1, 19_782].into();
         assert_eq!(batches[0].column(0).as_ref(), &dates as &dyn duckdb::arrow::array::Array);
         let names: StringArray = vec![Some("A"), None, Some("A")].into();
-        assert_eq!(batches[0].column(7).as_ref(), &names as &dyn duckdb::arrow::array::Array);
+        assert_eq!(batches[0].column(8).as_ref(), &names as &dyn duckdb::arrow::array::Array);
     }
 }

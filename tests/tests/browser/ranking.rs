@@ -147,7 +147,7 @@ fn hostile_formulas_are_texts_on_the_ranking_page() {
 fn the_chart_of_an_issue_is_opened_and_left_by_keys() {
     let Some(mut browser) = browser() else { return };
     let user = UserFolder::empty();
-    user.good("data sample --daily --codes 5 --days 120 --seed 7 --data-dir data");
+    user.good("data sample --daily --codes 6 --days 120 --seed 7 --data-dir data");
     let serving = Serving::start(&user);
     browser.open(&serving.address);
     browser.wait_for("document.querySelectorAll('#rows tr').length === 5");

@@ -302,7 +302,7 @@ fn the_program_refuses_a_fifth_instrument_and_names_the_one_without_data() {
     let user = user();
     let five = format!("{} --instrument 6758.TSE --instrument 6501.TSE", ids(3));
     let message = refused(&user, &five);
-    assert_eq!(message, "error: 5 instruments asked for; one replay takes 1 to 4\n");
+    assert!(message.starts_with("error: 5 instruments asked for; one replay takes 1 to 4\n"));
     let twice = refused(&user, &format!("{} --instrument 7203.TSE", ids(2)));
     assert!(twice.contains("7203.TSE is given twice"), "{twice}");
     let missing = refused(&user, &format!("{} --instrument 25935.TSE -q", ids(1)));

@@ -199,7 +199,7 @@ fn every_limit_has_a_highest_value() {
         let arguments = format!("{} --limit {limit}={}", command_of("flood=lines"), most + 1);
         let (code, errors) = user.bad(&arguments);
         let expected = format!("is too much for the limit {limit}; at most {}", limit.show(most));
-        assert!(code == 1 && errors.contains(&expected), "{errors}");
+        assert!(code == 2 && errors.contains(&expected), "{errors}");
     }
     let (_, errors) = user.bad(&format!("{} --limit memory=999GiB", command_of("flood=lines")));
     assert!(errors.contains("999GiB is too much for the limit memory; at most 1GiB"), "{errors}");
@@ -263,7 +263,7 @@ fn limits_are_the_users_and_the_manifest_has_them() {
     }
     let most = format!("{} --limit orders=4000001", command_of("flood=lines"));
     let (code, errors) = user.bad(&most);
-    assert!(code == 1 && errors.contains("4000001 is too much for the limit orders"), "{errors}");
+    assert!(code == 2 && errors.contains("4000001 is too much for the limit orders"), "{errors}");
 
     let listed = user.good("strategy limits --format json");
     let listed: Vec<Value> = serde_json::from_str(&listed).unwrap();

@@ -239,13 +239,17 @@ fn a_day_of_a_lesser_source_is_asked_for_again_by_the_next_run() {
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
     fixture.change(|market| {
         market.down.insert("20251216");
+        market.days.insert("20251216", 0);
         market.others = Some(others);
     });
     let run = fixture.update("--as-of 2025-12-16");
     let told = "SELECT source, count(*), count(adjustment_factor) FROM daily
                   WHERE date = '2025-12-16' GROUP BY source";
     assert_eq!(rows(&fixture, told), ["public,100,0"], "{run:?}");
-    fixture.change(|market| market.down.clear());
+    fixture.change(|market| {
+        market.down.clear();
+        market.days.insert("20251216", 100);
+    });
     assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
     assert_eq!(rows(&fixture, told), ["vendor,100,100"]);
 }
