@@ -2,9 +2,6 @@
 
 /// Weekdays that a first run looks back by default.
 pub const DAYS_DEFAULT: u32 = 7;
-/// Weekdays back to which a run without a wish asks a better source again for days that a lesser one
-/// gave: the web broker and the public source tell of no splits, or not as the vendor does.
-pub const LESSER_DAYS_ASKED_AGAIN: u32 = 10;
 /// Weekdays that a first run should look back (specification 3, "First run on a new environment").
 pub const DAYS_FIRST_RUN: u32 = 1_000;
 /// Weekdays that a run may look back: forty years.

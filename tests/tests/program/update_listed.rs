@@ -164,8 +164,8 @@ fn a_day_has_the_names_of_its_list() {
         lines[0],
         "date,code,close,sortValue,volume,rank,spansSplit,name,nameEn,market,sector33"
     );
-    assert!(lines[1].ends_with(",1,トヨタ自動車,TOYOTA MOTOR,プライム,輸送用機器"), "{csv}");
-    assert!(lines[3].ends_with(",3,,,,"), "{csv}");
+    assert!(lines[1].ends_with(",1,false,トヨタ自動車,TOYOTA MOTOR,プライム,輸送用機器"), "{csv}");
+    assert!(lines[3].ends_with(",3,false,,,,"), "{csv}");
     let table = fixture.rank(&day);
     let lines: Vec<&str> = table.lines().collect();
     let heads: Vec<&str> = lines[1].split_whitespace().collect();

@@ -227,33 +227,6 @@ fn prices_that_a_source_has_adjusted_are_marked_and_take_no_factor() {
     assert_eq!(rows(&fixture, "SELECT count(*) FROM adjusted WHERE factor <> 1"), ["99"]);
 }
 
-/// R2, and where a run begins: what a lesser source gave while the vendor was down tells of no split.
-#[test]
-fn a_day_of_a_lesser_source_is_asked_for_again_by_the_next_run() {
-    let fixture = Fixture::new(Market {
-        days: days([("20251215", 100), ("20251216", 100), ("20251217", 100)]),
-        listed: Some(100),
-        alter: Some(split_on_tuesday),
-        ..Market::default()
-    });
-    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
-    fixture.change(|market| {
-        market.down.insert("20251216");
-        market.days.insert("20251216", 0);
-        market.others = Some(others);
-    });
-    let run = fixture.update("--as-of 2025-12-16");
-    let told = "SELECT source, count(*), count(adjustment_factor) FROM daily
-                  WHERE date = '2025-12-16' GROUP BY source";
-    assert_eq!(rows(&fixture, told), ["public,100,0"], "{run:?}");
-    fixture.change(|market| {
-        market.down.clear();
-        market.days.insert("20251216", 100);
-    });
-    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
-    assert_eq!(rows(&fixture, told), ["vendor,100,100"]);
-}
-
 /// The highs of so many issues are below their other prices.
 fn odd<const COUNT: usize>(row: &mut Value) {
     let code = row["Code"].as_str().unwrap();

@@ -10,7 +10,7 @@ use super::report::DayOutcome;
 use super::rules::NotDue;
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
-use crate::limits::{DAYS_DEFAULT, EMPTY_FINAL_DAYS, LESSER_DAYS_ASKED_AGAIN, MASTER_DAYS_MAX};
+use crate::limits::{DAYS_DEFAULT, EMPTY_FINAL_DAYS, MASTER_DAYS_MAX};
 use crate::row::{IssueCode, SourceKind};
 use crate::source::Answer;
 
@@ -85,17 +85,14 @@ impl Job<'_> {
         wanted
     }
 
-    /// Where the run begins: after the last complete day, earlier where a day before is not complete
-    /// or came from a lesser source lately (it tells of no splits), and not later than the user wants.
+    /// Where the run begins: after the last complete day, earlier where a day before is not complete,
+    /// and not later than the user wants.
     fn first_wanted(&self) -> JstDate {
         let to = self.options.to;
         let after = self.state.complete.last().and_then(JstDate::succ_opt);
         let short = self.state.incomplete.keys().next().copied();
         let gap = self.gaps().first().copied();
-        let lately = last_weekdays(to, LESSER_DAYS_ASKED_AGAIN).first().copied();
-        let lesser = self.state.complete.difference(&self.state.fetched);
-        let lesser = lesser.copied().find(|date| lately.is_some_and(|lately| lately <= *date));
-        let begins = [self.options.from, after, short, gap, lesser].into_iter().flatten().min();
+        let begins = [self.options.from, after, short, gap].into_iter().flatten().min();
         let default = || last_weekdays(to, DAYS_DEFAULT).first().copied();
         match begins {
             // Nothing is complete yet and nobody has said how far back to look.
