@@ -114,12 +114,11 @@ fn is_strategys_own(error: &anyhow::Error) -> bool {
 
 /// Whether an error is of the command line alone: it asks for what cannot be, whatever the data say.
 fn is_wrong_arguments(error: &anyhow::Error) -> bool {
-    use InstrumentsError::{NotTraded, Twice};
     error.chain().any(|cause| {
-        let of_instruments = cause.downcast_ref::<InstrumentsError>();
-        matches!(of_instruments, Some(NotTraded { .. } | Twice { .. }))
-            || cause.is::<LimitError>()
+        let instruments = cause.downcast_ref::<InstrumentsError>();
+        cause.is::<LimitError>()
             || cause.is::<OptionsError>()
+            || instruments.is_some_and(InstrumentsError::is_wrong_arguments)
             || cause.downcast_ref::<RequestError>().is_some_and(RequestError::is_wrong_arguments)
     })
 }

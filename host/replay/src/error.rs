@@ -81,15 +81,14 @@ impl RequestError {
     /// Whether what was asked for cannot be, whatever the data say.
     #[must_use]
     pub const fn is_wrong_arguments(&self) -> bool {
-        use InstrumentsError::{NotTraded, Twice};
-        matches!(
-            self,
+        match self {
+            Self::Instruments(error) => error.is_wrong_arguments(),
             Self::Dates { .. }
-                | Self::Options(_)
-                | Self::Instrument(_)
-                | Self::Instruments(NotTraded { .. } | Twice { .. })
-                | Self::Replay(ReplayError::Options(_))
-        )
+            | Self::Options(_)
+            | Self::Instrument(_)
+            | Self::Replay(ReplayError::Options(_)) => true,
+            _ => false,
+        }
     }
 }
 

@@ -248,6 +248,12 @@ pub enum InstrumentsError {
 }
 
 impl InstrumentsError {
+    /// Whether the choices contradict each other or the run, whatever the data say.
+    #[must_use]
+    pub const fn is_wrong_arguments(&self) -> bool {
+        matches!(self, Self::NotTraded { .. } | Self::Twice { .. } | Self::Ambiguous { .. })
+    }
+
     /// Two values for an instrument, or for all of them.
     #[must_use]
     pub fn twice(

@@ -482,13 +482,13 @@ fn lists_of_issues_say_lots_and_price_steps_to_runs() {
     assert_eq!(code, 0, "{errors}");
     assert!(text.contains("1306.TSE: lot 10, as asked for; ticks etf, as asked for"), "{text}");
     let (code, (_, errors)) = said(&format!("{run} 7203.TSE --lot 1306.TSE=10"));
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(errors.contains("--lot names 1306.TSE, which is not among"), "{errors}");
     let (code, (text, errors)) = said(&format!("{run} 1306.TSE --lot 1306=10 --ticks 13060=etf"));
     assert_eq!(code, 0, "{errors}");
     assert!(text.contains("1306.TSE: lot 10, as asked for; ticks etf, as asked for"), "{text}");
     let (code, (_, errors)) = said(&format!("{run} 7203.TSE --ticks 1306=etf"));
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     let unknown = "--ticks names 1306, which is not among the instruments of this run (7203.TSE)";
     assert!(errors.contains(unknown), "{errors}");
     let (code, (_, errors)) = said(&format!("{run} 7203.TSE --lot 130=10"));
