@@ -1,5 +1,6 @@
 //! A snapshot of the combined database: how it is made, and what can go wrong.
 
+mod base;
 mod dense;
 mod error;
 mod publish;

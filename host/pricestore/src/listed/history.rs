@@ -95,9 +95,11 @@ impl ListedHistory {
             Some(last) if last.from == from => _ = changes.pop(),
             _ => {}
         }
-        changes.push(Change { from, info: Some(info) });
+        // What says nothing new is left out; all before it is tidy.
+        if changes.last().and_then(|last| last.info.as_ref()) != Some(&info) {
+            changes.push(Change { from, info: Some(info) });
+        }
         changes.extend(until.map(|until| Change { from: until, info: None }));
-        tidy(changes);
         Ok(())
     }
 

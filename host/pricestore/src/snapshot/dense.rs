@@ -21,7 +21,7 @@ pub(super) struct Sides {
 }
 
 impl Sides {
-    /// Reads them from the tables of a snapshot.
+    /// Reads them from the tables `cal` and `issue`.
     pub(super) fn read(connection: &Connection) -> Result<Self, PublishError> {
         let days: Vec<String> =
             column(connection, "SELECT date::VARCHAR FROM cal ORDER BY day_no")?;
@@ -32,11 +32,11 @@ impl Sides {
         })
     }
 
-    /// Ranges of days that have about so many cells each.
-    pub(super) fn blocks(&self, cells: usize) -> impl Iterator<Item = Range<usize>> {
+    /// Ranges of days from one on, that have about so many cells each.
+    pub(super) fn blocks(&self, from: usize, cells: usize) -> impl Iterator<Item = Range<usize>> {
         let length = (cells / self.codes.len().max(1)).max(1);
         let days = self.days.len();
-        (0..days).step_by(length).map(move |start| start..(start + length).min(days))
+        (from..days).step_by(length).map(move |start| start..(start + length).min(days))
     }
 }
 
@@ -192,9 +192,11 @@ mod tests {
         let days: Vec<JstDate> =
             "2025-01-06".parse::<JstDate>().unwrap().iter_days().take(10).collect();
         let sides = Sides { days, codes: vec!["1301".into(), "1302".into()] };
-        let blocks = |cells| sides.blocks(cells).collect::<Vec<_>>();
+        let blocks = |cells| sides.blocks(0, cells).collect::<Vec<_>>();
         assert_eq!(blocks(6), [0..3, 3..6, 6..9, 9..10]);
         assert_eq!(blocks(1_000), std::slice::from_ref(&(0..10)));
         assert_eq!(blocks(0).len(), 10);
+        assert_eq!(sides.blocks(5, 6).collect::<Vec<_>>(), [5..8, 8..10]);
+        assert_eq!(sides.blocks(10, 6).count(), 0);
     }
 }

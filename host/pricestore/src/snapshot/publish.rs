@@ -9,9 +9,10 @@ use atomic_file::{UNFINISHED_PREFIX, remove_if_there};
 use domain::JstDate;
 use duckdb::{Config, Connection};
 
+use super::base::{self, Base};
 use super::dense::{Block, Sides};
 use super::error::PublishError;
-use super::table::{DATES, DATES_AND_CALENDAR, GRID, GridRows, sides};
+use super::table::{DATES, DATES_AND_CALENDAR, GRID, GridRows, SIDES_STORED, sides};
 use super::{rows_are_in_order, splits};
 use crate::data_dir::DataDir;
 use crate::grid::{GridWriter, Splits};
@@ -40,6 +41,8 @@ pub struct Published {
     pub number: u64,
     /// Business days: those of the calendar where the source has one, else those that have a row.
     pub days: usize,
+    /// Those of them that were read and stored; the others are as in the snapshot before.
+    pub new_days: usize,
     /// Issues that have a row.
     pub codes: usize,
     /// First and last business day.
@@ -145,25 +148,44 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
     let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
     // The file is brought to the disk once, when it is finished.
     connection.execute_batch(&format!(
-        "SET temp_directory = {}; SET fsync_mode = 'none'; ATTACH {} AS mother (READ_ONLY);
-         ATTACH {} AS snapshot (RECOVERY_MODE no_wal_writes); USE snapshot;",
+        "SET temp_directory = {}; SET fsync_mode = 'none'; ATTACH {} AS mother (READ_ONLY);",
         quoted_path(&folder.join(SPILL)),
         quoted_path(&data.mother()),
-        quoted_path(&unfinished),
     ))?;
     let dates = dates_of(&connection)?;
-    check_source(&connection, dates)?;
+    check_source(&connection)?;
+    connection.execute_batch(&sides(dates))?;
+    check_sides(&connection)?;
+    let base = Base::of(&connection, data, number);
+    if let Some(base) = &base {
+        fs::copy(&base.tables, &unfinished).map_err(failed)?;
+    }
+    let attach = quoted_path(&unfinished);
+    connection.execute_batch(&format!(
+        "ATTACH {attach} AS snapshot (RECOVERY_MODE no_wal_writes); {SIDES_STORED}{GRID}
+         USE snapshot;"
+    ))?;
     prepare_inserts(&connection)?;
-    connection.execute_batch(&format!("{}{GRID}", sides(dates)))?;
     let splits = splits::make(&connection)?;
-    let published = write_grid(&connection, data, number, block_cells, splits)?;
+    let published =
+        write_grid(&connection, data, number, Work { block_cells, splits, base: base.as_ref() })?;
     if !rows_are_in_order(&connection)? {
         return Err(PublishError::Source("the grid's rows are not in order".to_owned()));
     }
+    base::tie(&connection, &data.rank_grid(number), number)?;
     connection.execute_batch("USE memory; DETACH snapshot; DETACH mother")?;
     drop(connection);
     atomic_file::replace(&unfinished, &data.rank_db(number)).map_err(failed)?;
     Ok(published)
+}
+
+/// What a grid is made of, beside the source.
+struct Work<'a> {
+    /// Cells of a block.
+    block_cells: usize,
+    splits: Option<Splits>,
+    /// What it begins with.
+    base: Option<&'a Base>,
 }
 
 /// The statement for the source's business days. Only a table `calendar` with the columns of the
@@ -176,8 +198,8 @@ fn dates_of(connection: &Connection) -> Result<&'static str, PublishError> {
     Ok(if is_there { DATES_AND_CALENDAR } else { DATES })
 }
 
-/// Refuses what the grid cannot hold, with the first example.
-fn check_source(connection: &Connection, dates: &str) -> Result<(), PublishError> {
+/// Refuses a table that is none of daily prices.
+fn check_source(connection: &Connection) -> Result<(), PublishError> {
     let refuse = |text: String| Err(PublishError::Source(text));
     let columns = "SELECT count(*) FROM (DESCRIBE mother.daily) WHERE
         (column_name = 'date' AND column_type = 'DATE')
@@ -195,12 +217,15 @@ fn check_source(connection: &Connection, dates: &str) -> Result<(), PublishError
     if nameless > 0 {
         return refuse(format!("{nameless} rows have no date or no code"));
     }
-    let counts = format!(
-        "SELECT (SELECT count(DISTINCT date) FROM ({dates})), count(DISTINCT code)
-           FROM mother.daily"
-    );
+    Ok(())
+}
+
+/// Refuses what the grid cannot hold.
+fn check_sides(connection: &Connection) -> Result<(), PublishError> {
+    let refuse = |text: String| Err(PublishError::Source(text));
+    let counts = "SELECT (SELECT count(*) FROM cal), (SELECT count(*) FROM issue)";
     let (days, codes): (usize, usize) =
-        connection.query_row(&counts, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
+        connection.query_row(counts, [], |row| Ok((row.get(0)?, row.get(1)?)))?;
     if days == 0 {
         return refuse("table daily has no rows".to_owned());
     }
@@ -217,9 +242,9 @@ fn write_grid(
     connection: &Connection,
     data: &DataDir,
     number: u64,
-    block_cells: usize,
-    splits: Option<Splits>,
+    work: Work<'_>,
 ) -> Result<Published, PublishError> {
+    let Work { block_cells, splits, base } = work;
     let sides = Sides::read(connection)?;
     let (Some(first), Some(last)) = (sides.days.first().copied(), sides.days.last().copied())
     else {
@@ -234,6 +259,7 @@ fn write_grid(
     let folder = data.rank_folder();
     let writer = GridWriter::new(&folder, number, sides.days.clone(), sides.codes.clone());
     let mut writer = writer.map_err(failed)?.with_splits(splits);
+    let known = base.map_or(0, Base::days);
     let source = connection.try_clone()?;
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction()?;
@@ -241,7 +267,10 @@ fn write_grid(
         let (sender, batches) = sync_channel(BATCHES_WAITING);
         let file = scope.spawn(move || {
             let mut rows = GridRows::new(codes);
-            for days in sides.blocks(block_cells) {
+            if let Some(base) = base {
+                (0..known).try_for_each(|day| writer.day(base.day(day))).map_err(failed)?;
+            }
+            for days in sides.blocks(known, block_cells) {
                 let block = Block::read(&source, &sides, days)?;
                 for (number, day) in block.days() {
                     writer.day(day).map_err(failed)?;
@@ -263,7 +292,7 @@ fn write_grid(
         file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         stored.map_err(PublishError::from)
     })?;
-    Ok(Published { number, days, codes, range: (first, last) })
+    Ok(Published { number, days, new_days: days - known, codes, range: (first, last) })
 }
 
 /// Removes the snapshots before the last one. Engines that still use one keep its bytes until

@@ -20,21 +20,34 @@ pub(super) const DATES_AND_CALENDAR: &str = "SELECT date FROM mother.daily
       AND date > (SELECT min(date) FROM mother.daily)
       AND date < (SELECT max(date) FROM mother.daily)";
 
-/// The calendar of these dates and the issues, numbered in ascending order.
+/// The calendar of these dates and the issues, numbered in ascending order. What tells the rows of a
+/// day from others stands beside it: how many they are, and a digest.
 pub(super) fn sides(dates: &str) -> String {
     format!(
         "
-    CREATE TABLE cal AS SELECT (row_number() OVER (ORDER BY date) - 1)::INTEGER day_no, date
-      FROM (SELECT DISTINCT date FROM ({dates})) ORDER BY 1;
+    CREATE TABLE cal AS SELECT (row_number() OVER (ORDER BY date) - 1)::INTEGER day_no, date,
+        coalesce(rows, 0)::UBIGINT AS rows, coalesce(digest, 0)::UBIGINT AS digest
+      FROM (SELECT DISTINCT date FROM ({dates}))
+      LEFT JOIN (SELECT date, count(*) AS rows,
+          bit_xor(hash(code, open, high, low, close, volume)) AS digest
+        FROM mother.daily GROUP BY date) USING (date) ORDER BY 1;
     CREATE TABLE issue AS SELECT (row_number() OVER (ORDER BY code) - 1)::INTEGER code_id, code
       FROM (SELECT DISTINCT code FROM mother.daily) ORDER BY 1;"
     )
 }
 
+/// The same tables in the snapshot, made of those in memory; what else a snapshot that is gone on from
+/// has of its own is taken out.
+pub(super) const SIDES_STORED: &str = "
+    CREATE OR REPLACE TABLE snapshot.cal AS FROM memory.cal ORDER BY day_no;
+    CREATE OR REPLACE TABLE snapshot.issue AS FROM memory.issue ORDER BY code_id;
+    DROP TABLE IF EXISTS snapshot.made; DROP TABLE IF EXISTS snapshot.split;
+    DROP TABLE IF EXISTS snapshot.adjusted_rows;";
+
 /// The grid. Prices of 0 are null; a volume of 0 is kept, because an answer shows it. A row takes
 /// part in rankings where it has a close.
 pub(super) const GRID: &str = "
-    CREATE TABLE g (day_no SMALLINT, code_id SMALLINT, present BOOLEAN, o DOUBLE, h DOUBLE,
+    CREATE TABLE IF NOT EXISTS snapshot.g (day_no SMALLINT, code_id SMALLINT, present BOOLEAN, o DOUBLE, h DOUBLE,
       l DOUBLE, c DOUBLE, volume DOUBLE);";
 
 /// Rows that are inserted at a time: two of the engine's row groups.

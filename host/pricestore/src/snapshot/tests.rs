@@ -113,6 +113,139 @@ fn business_days_are_those_of_the_calendar_between_the_first_and_the_last_row() 
     assert_eq!(days(other), ["06", "08", "11"], "a table of somebody else");
 }
 
+/// Changes the combined database.
+fn change(data: &DataDir, sql: &str) {
+    Connection::open(data.mother()).unwrap().execute_batch(sql).unwrap();
+}
+
+/// Everything that the current snapshot has: its tables, in their order, and its grid's cells.
+fn content(data: &DataDir) -> Vec<String> {
+    let number = data.current().unwrap().unwrap();
+    let connection = Connection::open(data.rank_db(number)).unwrap();
+    assert!(rows_are_in_order(&connection).unwrap());
+    let tables = ["cal", "issue", "g", "split", "adjusted_rows"];
+    let mut content = Vec::new();
+    for table in tables {
+        content.push(table.to_owned());
+        let rows = format!("SELECT concat_ws('|', *COLUMNS(*)) FROM {table}");
+        // Without splits their tables are not there.
+        content.extend(crate::sql::column::<String>(&connection, &rows).unwrap_or_default());
+    }
+    let grid = crate::grid::Grid::open(&data.rank_grid(number), number).unwrap();
+    grid.check_all(1).unwrap();
+    for day in 0..grid.days().len() {
+        let cells = domain::formula::Column::ALL.map(|column| {
+            grid.stripe(day, column).iter().map(|cell| cell.to_bits()).collect::<Vec<_>>()
+        });
+        content.push(format!("{} {cells:?}", grid.days()[day]));
+    }
+    content.push(format!("{:?} {:?}", grid.codes(), grid.splits()));
+    content
+}
+
+/// The table of rules of when a snapshot goes on from the one before, row by row; whatever it does, it
+/// has what one that is made whole has.
+#[test]
+fn a_snapshot_goes_on_from_the_one_before_where_that_is_its_beginning() {
+    let columns = "ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
+        UPDATE daily SET adjustment_factor = 1;
+        UPDATE daily SET adjustment_factor = 2 WHERE code = '1305' AND date = '2023-03-01';";
+    let (_folder, data) = data_with(&format!("{}{columns}", market()));
+    let new_days = |data: &DataDir, what: &str| {
+        let published = publish(data).unwrap();
+        // The same source in another folder, whose snapshots are all made whole.
+        let whole = tempfile::tempdir().unwrap();
+        let whole = DataDir::new(whole.path());
+        std::fs::create_dir_all(whole.mother().parent().unwrap()).unwrap();
+        std::fs::copy(data.mother(), whole.mother()).unwrap();
+        let made_whole = publish(&whole).unwrap();
+        assert_eq!(made_whole.new_days, made_whole.days);
+        assert!(content(data) == content(&whole), "{what}");
+        (published.new_days, published.days)
+    };
+    let day = |date: &str, code: &str| {
+        format!(
+            "INSERT INTO daily SELECT DATE '{date}', code, 10.5, 12, 9, NULL, 7, 1
+               FROM (SELECT DISTINCT code FROM daily) WHERE code <> '{code}';"
+        )
+    };
+    assert_eq!(new_days(&data, "the first one"), (300, 300));
+    assert_eq!(new_days(&data, "nothing is new"), (0, 300));
+    change(&data, &day("2023-10-29", "1301"));
+    assert_eq!(new_days(&data, "one more day"), (1, 301));
+    change(&data, &(day("2023-10-30", "") + &day("2023-10-31", "1300")));
+    assert_eq!(new_days(&data, "two more days"), (2, 303));
+    change(
+        &data,
+        "UPDATE daily SET adjustment_factor = 0.5 WHERE date = '2023-10-30' AND code = '1301'",
+    );
+    assert_eq!(new_days(&data, "a split on a day that is known"), (0, 303));
+    change(&data, "UPDATE daily SET volume = 8 WHERE date = '2023-10-30' AND code = '1301'");
+    assert_eq!(new_days(&data, "another value"), (303, 303));
+    change(&data, "DELETE FROM daily WHERE date = '2023-01-04' AND code = '1301'");
+    assert_eq!(new_days(&data, "one row less"), (303, 303));
+    change(&data, "INSERT INTO daily VALUES ('2023-11-01', '9999', 1, 1, 1, 1, 1, 1)");
+    assert_eq!(new_days(&data, "another issue"), (304, 304));
+    change(&data, "DELETE FROM daily WHERE date = '2023-11-01'");
+    assert_eq!(new_days(&data, "one day less"), (303, 303));
+    change(
+        &data,
+        "CREATE TABLE calendar AS SELECT DATE '2023-10-30' AS date, true AS is_open;
+         INSERT INTO daily VALUES ('2023-11-02', '1300', 1, 1, 1, 1, 1, 1)",
+    );
+    assert_eq!(new_days(&data, "a calendar that says nothing new"), (1, 304));
+    change(&data, "INSERT INTO calendar VALUES ('2023-11-01', true)");
+    assert_eq!(new_days(&data, "a business day between"), (305, 305));
+    change(
+        &data,
+        "INSERT INTO daily VALUES ('2023-11-06', '1300', 1, 1, 1, 1, 1, 1);
+        INSERT INTO calendar VALUES ('2023-11-03', true)",
+    );
+    assert_eq!(new_days(&data, "a gap among the new days"), (2, 307));
+    change(&data, "ALTER TABLE daily DROP COLUMN adjustment_factor");
+    assert_eq!(new_days(&data, "splits are not told any more"), (0, 307));
+}
+
+#[test]
+fn a_snapshot_does_not_go_on_from_one_that_is_damaged_or_of_something_else() {
+    let (_folder, data) = data_with(&market());
+    let mut row = 0;
+    let mut publish_more = || {
+        row += 1;
+        let more =
+            format!("INSERT INTO daily VALUES (DATE '2023-11-01' + {row}, '1300', 1, 1, 1, 1, 1)");
+        change(&data, &more);
+        let published = publish(&data).unwrap();
+        content(&data);
+        (published.number, published.days - published.new_days)
+    };
+    assert_eq!(publish_more(), (1, 0));
+    assert_eq!(publish_more(), (2, 301));
+    let tables = |number, sql: &str| {
+        Connection::open(data.rank_db(number)).unwrap().execute_batch(sql).unwrap();
+    };
+    tables(2, "UPDATE made SET form = 'of another version'");
+    assert_eq!(publish_more(), (3, 0));
+    tables(3, "UPDATE made SET content = content + 1");
+    assert_eq!(publish_more(), (4, 0));
+    tables(4, "DROP TABLE made");
+    assert_eq!(publish_more(), (5, 0));
+    assert_eq!(publish_more(), (6, 305));
+    std::fs::write(data.rank_db(6), "no database").unwrap();
+    assert_eq!(publish_more(), (7, 0));
+    std::fs::remove_file(data.rank_db(7)).unwrap();
+    assert_eq!(publish_more(), (8, 0));
+    let mut grid = std::fs::read(data.rank_grid(8)).unwrap();
+    grid[5_000] ^= 1;
+    std::fs::write(data.rank_grid(8), grid).unwrap();
+    assert_eq!(publish_more(), (9, 0));
+    std::fs::remove_file(data.rank_grid(9)).unwrap();
+    assert_eq!(publish_more(), (10, 0));
+    while publish_more() != (19, 318) {}
+    assert_eq!(publish_more(), (20, 0), "every now and then a snapshot is made whole");
+    assert_eq!(publish_more(), (21, 320));
+}
+
 /// The rules of which rows are splits, each with the row that it decides.
 #[test]
 fn splits_are_those_of_the_table_of_rules() {

@@ -72,7 +72,8 @@ impl Job<'_> {
             last: published.range.1,
         });
         let (snapshot, days, codes) = (published.number, published.days, published.codes);
-        tracing::info!(snapshot, days, codes, "the combined database is published");
+        let new_days = published.new_days;
+        tracing::info!(snapshot, days, new_days, codes, "the combined database is published");
         drop(entered);
         let span = tracing::info_span!("split", from = from.map(tracing::field::display));
         let _entered = span.enter();

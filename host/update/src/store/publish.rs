@@ -151,5 +151,5 @@ fn standing(connection: &Connection, paths: &StorePaths) -> Result<Option<Publis
         .map_err(failed)?;
     let day = |text: Option<String>| text.and_then(|text| text.parse().ok());
     let (Some(first), Some(last)) = (day(first), day(last)) else { return Ok(None) };
-    Ok(Some(Published { number, days, codes, range: (first, last) }))
+    Ok(Some(Published { number, days, new_days: 0, codes, range: (first, last) }))
 }

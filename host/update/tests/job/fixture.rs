@@ -161,7 +161,7 @@ impl PriceStore for MemoryStore {
         let ends = (known.dates.first_key_value(), known.dates.last_key_value());
         let range = (*ends.0.unwrap().0, *ends.1.unwrap().0);
         let (days, codes) = (known.dates.len(), known.codes.len());
-        Ok(Published { number: self.published, days, codes, range })
+        Ok(Published { number: self.published, days, new_days: days, codes, range })
     }
 
     fn split_to_individual(
