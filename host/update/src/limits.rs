@@ -24,6 +24,8 @@ pub const FACTOR_MAX: f64 = 100_000.0;
 
 /// Percent of the rows that a day should have from which on it is complete.
 pub const COMPLETE_PERCENT: u64 = 99;
+/// Complete days before a day that it is held against, where there is no list of issues.
+pub const COMPLETE_DAYS_COMPARED: usize = 20;
 /// Percent of a day's rows that may be odd and are left out; with more the day is refused.
 pub const ODD_PERCENT_MAX: usize = 1;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads

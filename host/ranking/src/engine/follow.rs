@@ -105,10 +105,12 @@ impl SnapshotFollower {
         known.clone()
     }
 
-    /// How complete the data is; none where that is not known.
+    /// How complete the data of the present snapshot is; none where that is not known.
     pub(super) fn dataset(&self) -> Option<DatasetStatus> {
+        let content = self.shared.current().map(|snapshot| snapshot.content);
         let dataset = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
-        dataset.clone().unwrap_or_default()
+        let told = dataset.clone().unwrap_or_default();
+        told.filter(|told| content.is_none_or(|content| told.is_of(content)))
     }
 
     /// What is known of the issues.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{Datelike, Days};
+use chrono::Datelike;
 use domain::JstDate;
 
 use super::plan::{last_weekdays, weekdays};
@@ -10,7 +10,7 @@ use super::report::DayOutcome;
 use super::rules::NotDue;
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
-use crate::limits::{DAYS_DEFAULT, EMPTY_FINAL_DAYS, MASTER_DAYS_MAX};
+use crate::limits::{DAYS_DEFAULT, MASTER_DAYS_MAX};
 use crate::row::{IssueCode, SourceKind};
 use crate::source::Answer;
 
@@ -68,9 +68,7 @@ impl Job<'_> {
         self.report.from = Some(from);
         let (mut wanted, mut others, mut known) = (Vec::new(), Vec::new(), 0);
         for date in weekdays(from, self.options.to) {
-            let is_open = self.calendar.get(&date).copied();
-            let is_done = self.state.fetched.contains(&date)
-                || (is_open.is_none() && self.state.closed.contains(&date));
+            let is_done = self.state.fetched.contains(&date) || self.is_known_empty(date);
             match self.due_days().check(date) {
                 _ if is_done && !self.options.refetch => known += 1,
                 Ok(()) => wanted.push(date),
@@ -83,6 +81,14 @@ impl Job<'_> {
         }
         self.report.days_known = known;
         wanted
+    }
+
+    /// Whether earlier runs have found out that nobody has anything of a day (rule D6).
+    fn is_known_empty(&self, date: JstDate) -> bool {
+        let first = self.published_range().map(|(first, _)| first);
+        self.state.closed.contains(&date)
+            && !self.calendar.contains_key(&date)
+            && first.is_none_or(|first| date < first)
     }
 
     /// Where the run begins: after the last complete day, earlier where a day before is not complete,
@@ -225,8 +231,6 @@ impl Job<'_> {
         if self.cancel.is_cancelled() {
             return BTreeSet::new();
         }
-        // Prices of a young day may still come.
-        let last_final = self.today().checked_sub_days(Days::new(EMPTY_FINAL_DAYS));
         for date in empty.difference(&traded).copied() {
             if let Some(reason) = outage.as_ref().filter(|_| !answered) {
                 let day = self.day(date);
@@ -234,22 +238,13 @@ impl Job<'_> {
                 day.reasons.push(reason.clone());
                 continue;
             }
-            self.day(date).outcome = Some(self.without_rows(date));
-            let is_open = self.calendar.get(&date) == Some(&true);
-            if answered && !is_open && last_final.is_some_and(|last| date <= last) {
+            self.day(date).outcome = Some(DayOutcome::NoData);
+            // Prices of a young day may still come.
+            if answered && !self.is_young(date) {
                 self.state.closed.insert(date);
             }
         }
         empty.intersection(&traded).copied().collect()
-    }
-
-    /// What a day is of which nobody has a row: without trading, as far as the calendar does not know
-    /// better.
-    pub(super) fn without_rows(&self, date: JstDate) -> DayOutcome {
-        match self.calendar.get(&date) {
-            Some(true) => DayOutcome::Incomplete,
-            Some(false) | None => DayOutcome::NoData,
-        }
     }
 
     /// An issue that surely has a row on every business day, as far as one is known.

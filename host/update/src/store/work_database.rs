@@ -9,7 +9,7 @@ use duckdb::Connection;
 use pricestore::generation::{self, Issues};
 use pricestore::listed::ListedHistory;
 use pricestore::sql::column;
-use pricestore::{DataDir, Published, SourceRows};
+use pricestore::{DataDir, Published, SourceRows, grid};
 
 use super::durable::remove_unfinished;
 use super::error::StoreError;
@@ -67,7 +67,7 @@ impl WorkDatabase {
         tracing::info!(%opening, "the data directory is open");
         calendar::prepare(&connection)?;
         let notes = [
-            fetch_tables::prepare(&connection, &paths.old_state())?,
+            fetch_tables::prepare(&connection, data, &paths.old_state())?,
             listed::prepare(&connection, &paths)?,
         ];
         let note = notes.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
@@ -152,6 +152,14 @@ impl PriceStore for WorkDatabase {
         codes.collect()
     }
 
+    fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
+        let prices = format!(
+            "SELECT count(*) > 0 FROM work.daily WHERE date = DATE '{date}' AND close IS NOT NULL"
+        );
+        let found = self.connection.query_row(&prices, [], |row| row.get(0));
+        found.map_err(StoreError::database("look for prices of a day"))
+    }
+
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {
         calendar::read(&self.connection).map_err(StoreError::database("look up the calendar"))
     }
@@ -211,6 +219,20 @@ impl PriceStore for WorkDatabase {
         progress: &mut StoreProgress<'_>,
     ) -> Result<Split, StoreError> {
         split::split(&self.connection, &self.paths, from, self.removals, progress)
+    }
+
+    fn snapshot(&mut self) -> Result<Option<String>, StoreError> {
+        if !publish::is_own(&self.connection, &self.paths)? {
+            return Ok(None);
+        }
+        let data = self.paths.data();
+        let current = data.current().map_err(StoreError::io("look into", data.rank_folder()))?;
+        let content = current.and_then(|number| grid::content_of(&data.rank_grid(number)).ok());
+        Ok(content.map(|content| format!("{content:016x}")))
+    }
+
+    fn is_whole(&mut self) -> Result<bool, StoreError> {
+        Ok(publish::has_snapshot(&self.paths)? && split::has_files(&self.connection, &self.paths)?)
     }
 
     fn publish_generation(&mut self) -> Result<Option<String>, StoreError> {

@@ -105,6 +105,10 @@ impl PriceStore for MemoryStore {
         Ok(of_day.map(|(_, code)| *code).collect())
     }
 
+    fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
+        Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
+    }
+
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {
         Ok(self.open_days.clone())
     }
