@@ -74,7 +74,7 @@ impl SnapshotFollower {
         shared.read_dataset();
         if options.follow {
             // So that the first answer with names does not wait for them.
-            shared.listed.renew();
+            shared.listed.renew(None);
         }
         let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {
@@ -144,8 +144,8 @@ impl Shared {
     fn follow(&self, stopped: &Receiver<()>) {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            // Lists are published before the prices of their date.
-            self.listed.renew();
+            let generation = self.generation.current();
+            self.listed.renew(generation.as_ref().map(|current| &*current.generation));
             self.poll();
             self.read_dataset();
         }
