@@ -39,6 +39,7 @@ mod report;
 /// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
+/// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
 mod rules;
 mod slots;

@@ -4,6 +4,9 @@
 pub const DAYS_DEFAULT: u32 = 7;
 /// Weekdays that a first run should look back (specification 3, "First run on a new environment").
 pub const DAYS_FIRST_RUN: u32 = 1_000;
+/// Weekdays, about a month, back to which a run asks the vendor again for days that a lesser source gave
+/// while it was down: one question for each.
+pub const BETTER_DAYS_MAX: u32 = 20;
 /// Weekdays that a run may look back: forty years.
 pub const DAYS_MAX: u32 = 10_400;
 /// Codes that a user may name. Tokyo lists about 4,400.

@@ -33,6 +33,12 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError>;
 
+    /// The days from one on that have a row of a source below the vendor's [rank](crate::SourceKind::rank).
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError>;
+
     /// The exchange's calendar as far as it is stored.
     ///
     /// # Errors

@@ -10,7 +10,7 @@ use super::report::DayOutcome;
 use super::rules::NotDue;
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
-use crate::limits::{DAYS_DEFAULT, MASTER_DAYS_MAX};
+use crate::limits::{BETTER_DAYS_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX};
 use crate::row::{IssueCode, SourceKind};
 use crate::source::Answer;
 
@@ -47,6 +47,7 @@ impl Job<'_> {
         }
         self.list_days = list_days(&wanted);
         let mut left = self.fetch_days(slots, &wanted)?;
+        self.fetch_better_rows(slots)?;
         if !self.cancel.is_cancelled() {
             let open = self.days_without_trading(slots, &left.empty);
             left.failed.extend(open);
@@ -105,6 +106,57 @@ impl Job<'_> {
             Some(begins) if self.options.from.is_some() || after.is_some() => begins,
             _ => [begins, default()].into_iter().flatten().min().unwrap_or(to),
         }
+    }
+
+    /// Asks again for the complete days of the last weeks that a lesser source gave while the vendor was
+    /// down (rule B1), whose splits and raw prices are the vendor's only. While it still is, they stay as
+    /// they are.
+    fn fetch_better_rows(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
+        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
+        let (Some(place), Some(from)) = (slots.with_days(), back.first().copied()) else {
+            return Ok(());
+        };
+        if !self.options.codes.is_empty() || slots.out(place).is_some() {
+            return Ok(());
+        }
+        let mut dates = self.store.days_of_lesser_sources(from)?;
+        dates.retain(|date| {
+            let is_whole = self.state.complete.contains(date) && !self.state.fetched.contains(date);
+            is_whole && self.is_due(*date) && !self.days.contains_key(date)
+        });
+        for date in dates {
+            if self.cancel.is_cancelled() {
+                break;
+            }
+            // What the subscription covers may be known only now.
+            if !self.is_due(date) {
+                continue;
+            }
+            match self.whole_day(slots, place, date) {
+                Ok((answer, _)) if answer.rows.is_empty() => {}
+                Ok((answer, _)) => {
+                    let stored = self.known.dates.get(&date).copied().unwrap_or(0);
+                    let is_all = answer.rows.len() as u64 * 100 >= stored * COMPLETE_PERCENT;
+                    if !is_all && let Err(problem) = slots.forget_day(place, date) {
+                        self.note(problem);
+                    }
+                    self.take_day(slots.kind(place), date, answer, is_all);
+                }
+                Err(NoAnswer::Failed { covered: Some((first, last)), .. }) => {
+                    self.cover(first, last)
+                }
+                Err(NoAnswer::Failed { reason, .. }) => {
+                    self.note(format!(
+                        "{date} stays as a lesser source gave it: {}",
+                        reason.reason
+                    ));
+                    break;
+                }
+                Err(NoAnswer::Stopped) => break,
+            }
+            self.flush_if_full()?;
+        }
+        Ok(())
     }
 
     fn fetch_days(&mut self, slots: &mut Slots, wanted: &[JstDate]) -> Result<Left, UpdateError> {

@@ -8,7 +8,7 @@ use domain::JstDate;
 use duckdb::Connection;
 use pricestore::generation::{self, Issues};
 use pricestore::listed::ListedHistory;
-use pricestore::sql::column;
+use pricestore::sql::{column, quoted};
 use pricestore::{DataDir, Published, SourceRows, grid};
 
 use super::durable::remove_unfinished;
@@ -20,7 +20,7 @@ use super::split::Removals;
 use super::{apply, calendar, fetch_tables, listed, publish, split};
 use crate::fetch_state::FetchState;
 use crate::price_store::{Applied, Known, OpenDays, PriceStore, Split, StoreProgress};
-use crate::row::{DailyRow, IssueCode};
+use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// The one writer of a data directory; others are refused as long as it lives.
 pub struct WorkDatabase {
@@ -158,6 +158,21 @@ impl PriceStore for WorkDatabase {
         );
         let found = self.connection.query_row(&prices, [], |row| row.get(0));
         found.map_err(StoreError::database("look for prices of a day"))
+    }
+
+    fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
+        let failed = |error| StoreError::database("look for days of lesser sources")(error);
+        let lesser =
+            SourceKind::ALL.into_iter().filter(|kind| kind.rank() < SourceKind::Vendor.rank());
+        let lesser: Vec<String> = lesser.map(|kind| quoted(kind.as_str())).collect();
+        let days = format!(
+            "SELECT DISTINCT date::VARCHAR FROM work.daily
+               WHERE date >= DATE '{from}' AND source IN ({})",
+            lesser.join(", ")
+        );
+        let days: Vec<String> = column(&self.connection, &days).map_err(failed)?;
+        let days = days.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
+        days.collect::<Result<_, _>>().map_err(failed)
     }
 
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {

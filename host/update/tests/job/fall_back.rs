@@ -307,3 +307,41 @@ fn an_empty_day_is_no_holiday_while_nobody_better_can_be_asked() {
     let again = fixture.run(sources(&fixture)).unwrap();
     assert_eq!(again.days_known, 3, "none of them counts as closed, but the turn of the year");
 }
+
+#[test]
+fn days_of_a_lesser_source_are_asked_for_again_a_month_back() {
+    let mut fixture = fixture(30);
+    let public = |fixture: &Fixture| {
+        let rows = every_issue(SourceKind::Public);
+        ScriptedSource::by_issue(SourceKind::Public, &fixture.asked, rows).slot()
+    };
+    let down = |fixture: &Fixture| {
+        let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing());
+        vendor.with_days(failing()).slot()
+    };
+    let sources = vec![down(&fixture), public(&fixture)];
+    fixture.run(sources).unwrap();
+    fixture.take_asked();
+    fixture.options.from = None;
+    // One question finds out that it is still down.
+    let sources = vec![down(&fixture), public(&fixture)];
+    let report = fixture.run(sources).unwrap();
+    assert_eq!(fixture.take_asked(), ["vendor 2025-12-15"]);
+    assert_eq!((report.ending, report.days.len()), (Ending::Done, 0));
+    assert!(report.notes[0].starts_with("2025-12-15 stays as a lesser source gave it: no route"));
+
+    let up = |fixture: &Fixture| {
+        let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing());
+        vendor.with_days(every_day(SourceKind::Vendor, CODES)).slot()
+    };
+    let vendor = up(&fixture);
+    fixture.run(vec![vendor]).unwrap();
+    // Twenty weekdays, three of them at the turn of the year.
+    let asked = fixture.take_asked();
+    assert_eq!((asked.len(), asked[0].as_str()), (17, "vendor 2025-12-15"));
+    let lesser = fixture.stored().iter().filter(|row| row.ends_with("public")).count();
+    assert_eq!(lesser, (30 - 20) * CODES.len(), "what is older stays");
+    let vendor = up(&fixture);
+    fixture.run(vec![vendor]).unwrap();
+    assert_eq!(fixture.take_asked(), [""; 0]);
+}

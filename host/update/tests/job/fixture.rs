@@ -109,6 +109,12 @@ impl PriceStore for MemoryStore {
         Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
     }
 
+    fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
+        let is_lesser = |row: &&DailyRow| row.source.rank() < SourceKind::Vendor.rank();
+        let rows = self.rows.values().filter(is_lesser).filter(|row| row.date >= from);
+        Ok(rows.map(|row| row.date).collect())
+    }
+
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {
         Ok(self.open_days.clone())
     }
