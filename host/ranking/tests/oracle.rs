@@ -170,10 +170,10 @@ struct Oracle {
 /// Whether nobody knows what took effect after a row's day, up to that of the next row.
 fn is_unknown(one: (usize, &str), next: (usize, &str), is_empty: impl Fn(usize) -> bool) -> bool {
     let has_every_day = |source: &str| source == "vendor" || source == "files";
+    let is_missing = (one.0 + 1..next.0).any(|day| !is_empty(day));
     one.1 == "public"
         || next.1 == "public"
-        || (one.0 + 1..next.0)
-            .any(|day| is_empty(day) || (has_every_day(one.1) && has_every_day(next.1)))
+        || (is_missing && has_every_day(one.1) && has_every_day(next.1))
 }
 
 impl Oracle {

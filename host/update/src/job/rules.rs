@@ -126,6 +126,8 @@ mod tests {
             (date("2026-01-06"), false),
             (date("2026-01-07"), true),
             (date("2026-01-09"), true),
+            // A holiday by law alone.
+            (date("2026-01-12"), true),
         ]);
         let check = |of: &str, time: u64, covered: Option<(&str, &str)>| {
             let now = TsNanos::from_jst(date("2026-01-09"), time).unwrap();
