@@ -18,6 +18,10 @@ const VERSION: u32 = 1;
 pub struct DatasetStatus {
     /// Version of this form.
     pub version: u32,
+    /// The content of the ranking's snapshot that this speaks of, in the form that a generation has it;
+    /// of another snapshot it says nothing. None where it does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub snapshot: Option<String>,
     /// The last day that is complete.
     pub last_complete: Option<String>,
     /// Days that were due and are not complete, ascending.
@@ -55,6 +59,12 @@ pub struct SourceRows {
 }
 
 impl DatasetStatus {
+    /// Whether this speaks of the snapshot with a content.
+    #[must_use]
+    pub fn is_of(&self, content: u64) -> bool {
+        self.snapshot.as_ref().is_none_or(|snapshot| *snapshot == format!("{content:016x}"))
+    }
+
     /// What the update job has told last; none where none has run.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use xxhash_rust::xxh3::xxh3_64;
 
 use format::{Layout, Tail};
 
-pub use splits::{AdjustedRows, Split, Splits};
+pub use splits::{Split, Splits, UnknownDays};
 pub use writer::GridWriter;
 
 /// Columns of the grid.

@@ -7,6 +7,7 @@
 //! names the snapshot to use. The update job writes here, rankings read; [`generation`] ties what belongs
 //! together.
 
+mod calendar_table;
 mod data_dir;
 mod dataset;
 pub mod generation;
@@ -18,6 +19,7 @@ mod snapshot;
 pub mod sql;
 mod text;
 
+pub use calendar_table::has_calendar;
 pub use data_dir::DataDir;
 pub use dataset::{DatasetStatus, IncompleteDay, SourceRows};
 pub use snapshot::{

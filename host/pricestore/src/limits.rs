@@ -16,9 +16,12 @@ pub const SNAPSHOT_BLOCK_CELLS: usize = 3_500_000;
 /// Each snapshot with a number that is a multiple of this is made whole; others go on from the one
 /// before where they can.
 pub const SNAPSHOTS_IN_A_ROW_MAX: u64 = 20;
-/// Splits of a snapshot, and as many spans of rows that their source has adjusted: ten of each of the
-/// most issues, 3 MB. A source with more has something else in its column.
+/// Splits of a snapshot: ten of each of the most issues, 3 MB. A source with more has something else in
+/// its column.
 pub const SNAPSHOT_SPLITS_MAX: usize = 200_000;
+/// Spans of days of an issue on which it is not known whether it was split: some 200 outages of the
+/// vendor, 12 MB.
+pub const SNAPSHOT_UNKNOWN_MAX: usize = 1_000_000;
 /// Bytes of one issue code.
 pub const CODE_BYTES_MAX: usize = 16;
 /// Snapshots that stay on disk: the current one and the one before, for queries that still run.

@@ -136,13 +136,16 @@ pub struct RankQuery {
     /// splits is refused then ([`RankError::SplitsUnknown`]). Nothing later than the ranked day
     /// counts, so a result never knows the future. For a value `lag` business days before day D:
     ///
-    /// | splits with an ex-date after the value's day and up to D | its row | the value |
-    /// |---|---|---|
-    /// | none, as always with lag 0 | any | as stored |
-    /// | some, all with a factor above 0 | raw | a price times the product of the factors, a volume divided by it |
-    /// | some, one of an unknown factor | raw | null |
-    /// | some | adjusted by its source, which does not say for which of them | null |
+    /// | splits with an ex-date after the value's day and up to D | the value |
+    /// |---|---|
+    /// | none, as always with lag 0 | as stored |
+    /// | some, all with a factor above 0 | a price times the product of the factors, a volume divided by it |
+    /// | some, one of an unknown factor | null |
+    /// | it is not known whether there are some | null |
     ///
+    /// Nobody knows that across a business day that is not published, across a row that was left out or
+    /// lost, and where a row was adjusted by its source; each case is a rule (U1 to U3) of the snapshot's
+    /// splits, in `pricestore`.
     /// Closes and volumes of the answer are those of the ranked day, as stored.
     pub adjusted: bool,
 }
@@ -181,10 +184,10 @@ pub struct Ranking {
 
 impl Ranking {
     /// Whether a lag of the formula or module reaches across a split of the row's issue, whether it
-    /// was adjusted for that or not; none where the data does not tell of splits.
+    /// was adjusted for that or not; none where the data does not tell of splits, or not of those days.
     #[must_use]
     pub fn spans_split(&self, row: &RankRow) -> Option<bool> {
-        self.splits.as_ref().map(|splits| splits.spans(row))
+        self.splits.as_ref().and_then(|splits| splits.spans(row))
     }
 }
 

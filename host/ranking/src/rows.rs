@@ -93,7 +93,7 @@ impl ItemField {
             Self::SpansSplit => json!({
                 "type": ["boolean", "null"],
                 "description": "Whether a lag reaches across a split of the issue. Null where the data \
-                                does not tell of splits.",
+                                does not tell of splits, or where none is known but one may be missing.",
             }),
             Self::Listed(field) => {
                 let what = match field {
@@ -435,7 +435,7 @@ mod tests {
         let codes: Arc<[Box<str>]> = ["13,01", "7203"].map(Box::from).into();
         let days = vec![JstDate::from_ymd_opt(2024, 1, 4).unwrap()];
         let split = Split { day: 7, code: 1, factor: Some(0.5) };
-        let splits = Splits::new(vec![split], Vec::new()).unwrap();
+        let splits = Splits::new(vec![split], Vec::new(), Vec::new()).unwrap();
         let splits = Some(SplitReach::new(Arc::new(splits), 7, 1));
         Ranking { days, codes, rows: (1..=count).map(row).collect(), snapshot: 1, splits }
     }

@@ -21,8 +21,9 @@ fn one_in(stream: &mut Random, odds: usize) -> bool {
     stream.place(odds) == 0
 }
 
-/// Date, code and the five columns, the factor, and whether it is the public source's.
-type Row = (String, String, [Option<f64>; 5], Option<f64>, bool);
+/// Date, code and the five columns, the factor, and the source: the vendor, which has a row for each issue
+/// and day, another one with raw prices, or the public one.
+type Row = (String, String, [Option<f64>; 5], Option<f64>, &'static str);
 
 /// What the source says of a split on a day of an issue that has some: mostly that there is none, or
 /// nothing; else splits and reverse splits, and what cannot be a factor.
@@ -37,6 +38,16 @@ fn factor(stream: &mut Random) -> Option<f64> {
     }
 }
 
+/// The date of a day; months have 28.
+fn date(day: usize) -> String {
+    format!("2024-{:02}-{:02}", day / 28 + 1, day % 28 + 1)
+}
+
+/// Business days that a calendar has, on which nobody has a row.
+fn gaps(data_set: u64) -> Vec<String> {
+    if data_set % 2 == 1 { vec![date(75), date(76)] } else { Vec::new() }
+}
+
 /// Rows with everything that a vendor's table can lack. Prices stand on few values, so they tie.
 fn rows(stream: &mut Random) -> Vec<Row> {
     let mut rows = Vec::new();
@@ -47,13 +58,15 @@ fn rows(stream: &mut Random) -> Vec<Row> {
         let last = if one_in(stream, 5) { first + stream.place(DAYS) } else { DAYS };
         let (mut halted, mut public) = (0_usize, 0_usize);
         let splits = one_in(stream, 2);
+        let (from_vendor, sometimes_public) = (one_in(stream, 2), one_in(stream, 4));
         for day in first..last.min(DAYS) {
             if one_in(stream, 40) {
                 halted = stream.place(12);
             }
             halted = halted.saturating_sub(1);
+            let odds = if from_vendor { 60 } else { 15 };
             // The weekends of one month and a half are missing from everybody.
-            if halted > 0 || one_in(stream, 15) || (day > 60 && day < 100 && day % 7 > 4) {
+            if halted > 0 || one_in(stream, odds) || (day > 60 && day < 100 && day % 7 > 4) {
                 continue;
             }
             let silent = one_in(stream, 30);
@@ -69,11 +82,17 @@ fn rows(stream: &mut Random) -> Vec<Row> {
                 1 => Some(0.0),
                 lots => Some(lots as f64 * 100.0),
             };
-            let date = format!("2024-{:02}-{:02}", day / 28 + 1, day % 28 + 1);
-            public = if one_in(stream, 30) { stream.place(9) } else { public.saturating_sub(1) };
+            let date = date(day);
+            let is_public = sometimes_public && one_in(stream, 30);
+            public = if is_public { stream.place(9) } else { public.saturating_sub(1) };
+            let source = match from_vendor ^ one_in(stream, 60) {
+                _ if public > 0 => "public",
+                true => ["vendor", "files"][stream.place(2)],
+                false => "web_broker",
+            };
             let factor = if splits { factor(stream) } else { Some(1.0) };
             let values = [prices[0], prices[1], prices[2], prices[3], volume];
-            rows.push((date, name.clone(), values, factor, public > 0));
+            rows.push((date, name.clone(), values, factor, source));
         }
     }
     rows
@@ -144,28 +163,47 @@ struct Oracle {
     table: BTreeMap<(String, String), [Option<f64>; 5]>,
     /// Of each issue, the days of splits with their factors, ascending; none that is no factor.
     splits: BTreeMap<String, Vec<(usize, Option<f64>)>>,
-    /// Rows of the public source.
-    public: BTreeSet<(String, String)>,
+    /// Of each issue, the days on which nobody knows whether it was split.
+    unknown: BTreeMap<String, BTreeSet<usize>>,
+}
+
+/// Whether nobody knows what took effect after a row's day, up to that of the issue's next row.
+fn is_unknown(one: (usize, &str), next: (usize, &str), is_empty: impl Fn(usize) -> bool) -> bool {
+    let has_every_day = |source: &str| source == "vendor" || source == "files";
+    let is_missing = (one.0 + 1..next.0).any(|day| !is_empty(day));
+    one.1 == "public"
+        || next.1 == "public"
+        || (is_missing && has_every_day(one.1) && has_every_day(next.1))
 }
 
 impl Oracle {
-    fn new(rows: &[Row]) -> Self {
-        let dates: BTreeSet<String> = rows.iter().map(|(date, ..)| date.clone()).collect();
-        let dates: Vec<String> = dates.into_iter().collect();
+    fn new(rows: &[Row], gaps: &[String]) -> Self {
+        let seen: BTreeSet<&String> = rows.iter().map(|(date, ..)| date).collect();
+        let dates: BTreeSet<&String> = seen.iter().copied().chain(gaps).collect();
+        let dates: Vec<String> = dates.into_iter().cloned().collect();
         let keyed = rows.iter().map(|(date, code, row, ..)| ((date.clone(), code.clone()), *row));
         let mut splits: BTreeMap<String, Vec<(usize, Option<f64>)>> = BTreeMap::new();
-        let mut public = BTreeSet::new();
-        for (date, code, _, factor, is_public) in rows {
+        let mut sources: BTreeMap<String, BTreeMap<usize, &str>> = BTreeMap::new();
+        for (date, code, _, factor, source) in rows {
             let day = dates.iter().position(|one| one == date).unwrap();
-            if *is_public {
-                public.insert((date.clone(), code.clone()));
-            } else if let Some(factor) = factor.filter(|factor| *factor != 1.0) {
+            sources.entry(code.clone()).or_default().insert(day, source);
+            if let Some(factor) = factor.filter(|factor| *factor != 1.0 && *source != "public") {
                 let factor = Some(factor).filter(|factor| factor.is_finite() && *factor > 0.0);
                 splits.entry(code.clone()).or_default().push((day, factor));
             }
         }
         splits.values_mut().for_each(|splits| splits.sort_by_key(|(day, _)| *day));
-        Self { table: keyed.collect(), dates, splits, public }
+        let is_empty = |day: usize| !seen.contains(&dates[day]);
+        let empty: Vec<usize> = (0..dates.len()).filter(|day| is_empty(*day)).collect();
+        let unknown = sources.into_iter().map(|(code, sources)| {
+            let rows: Vec<(usize, &str)> = sources.into_iter().collect();
+            let mut days: BTreeSet<usize> = empty.iter().copied().collect();
+            for pair in rows.windows(2).filter(|pair| is_unknown(pair[0], pair[1], is_empty)) {
+                days.extend(pair[0].0 + 1..=pair[1].0);
+            }
+            (code, days)
+        });
+        Self { table: keyed.collect(), unknown: unknown.collect(), dates, splits }
     }
 
     /// The splits of an issue after one day and up to another.
@@ -173,6 +211,11 @@ impl Oracle {
         let all = self.splits.get(code).into_iter().flatten();
         let found = all.filter(|(day, _)| after.is_none_or(|after| *day > after) && *day <= to);
         found.map(|(_, factor)| *factor).collect()
+    }
+
+    /// Whether nobody knows of one of these days whether it has a split.
+    fn is_unknown(&self, code: &str, first: usize, last: usize) -> bool {
+        (first..=last).any(|day| self.unknown[code].contains(&day))
     }
 
     /// The value of an earlier day as it compares with one of `day`.
@@ -184,12 +227,12 @@ impl Oracle {
         code: &str,
     ) -> Option<f64> {
         let (row_day, day) = place;
+        if self.is_unknown(code, row_day + 1, day) {
+            return None;
+        }
         let factors = self.between(code, Some(row_day), day);
         if factors.is_empty() {
             return Some(value);
-        }
-        if self.public.contains(&(self.dates[row_day].clone(), code.to_owned())) {
-            return None;
         }
         let mut product = 1.0;
         for factor in factors {
@@ -266,8 +309,13 @@ impl Oracle {
             for (place, (value, code, close, volume)) in ranked.into_iter().take(limit).enumerate()
             {
                 let rank = u32::try_from(place + 1).unwrap();
-                let spans = !self.between(&code, day.checked_sub(reach), day).is_empty();
-                let spans = Some(spans && reach > 0);
+                let after = day.checked_sub(reach);
+                let spans = match reach {
+                    0 => Some(false),
+                    _ if !self.between(&code, after, day).is_empty() => Some(true),
+                    _ if self.is_unknown(&code, after.map_or(0, |after| after + 1), day) => None,
+                    _ => Some(false),
+                };
                 lines.push((
                     date.clone(),
                     rank,
@@ -302,7 +350,7 @@ fn changes(found: &[Line], other: &[Line]) -> usize {
     found.iter().filter(|line| !other.contains(&key(line))).count()
 }
 
-fn engine_over(rows: &[Row]) -> (tempfile::TempDir, RankEngine) {
+fn engine_over(rows: &[Row], gaps: &[String]) -> (tempfile::TempDir, RankEngine) {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDir::new(folder.path());
     std::fs::create_dir_all(data.mother().parent().unwrap()).unwrap();
@@ -311,12 +359,16 @@ fn engine_over(rows: &[Row]) -> (tempfile::TempDir, RankEngine) {
                  close DOUBLE, volume DOUBLE, adjustment_factor DOUBLE, source VARCHAR)";
     connection.execute_batch(table).unwrap();
     let mut appender = connection.appender("daily").unwrap();
-    for (date, code, [open, high, low, close, volume], factor, is_public) in rows {
-        let source = if *is_public { "public" } else { "vendor" };
+    for (date, code, [open, high, low, close, volume], factor, source) in rows {
         let row = params![date, code, open, high, low, close, volume, factor, source];
         appender.append_row(row).unwrap();
     }
     drop(appender);
+    for gap in gaps {
+        let open = "CREATE TABLE IF NOT EXISTS calendar (date DATE, is_open BOOLEAN)";
+        connection.execute_batch(open).unwrap();
+        connection.execute("INSERT INTO calendar VALUES (?, true)", [gap]).unwrap();
+    }
     connection.close().map_err(|(_, error)| error).unwrap();
     publish(&data).unwrap();
     let options = EngineOptions { threads: 2, follow: false, ..EngineOptions::default() };
@@ -327,12 +379,13 @@ fn engine_over(rows: &[Row]) -> (tempfile::TempDir, RankEngine) {
 #[test]
 fn five_hundred_random_formulas_agree_bit_for_bit() {
     let (mut rows_seen, mut values_seen, mut ties_seen) = (0, 0, 0);
-    let (mut spans_seen, mut changes_seen) = (0, 0);
+    let (mut spans_seen, mut changes_seen, mut scaled_seen, mut unknown_seen) = (0, 0, 0, 0);
     for seed in 0..DATA_SETS {
         let stream = &mut Random::of_seed(seed);
         let rows = rows(stream);
-        let oracle = Oracle::new(&rows);
-        let (_folder, engine) = engine_over(&rows);
+        let gaps = gaps(seed);
+        let oracle = Oracle::new(&rows, &gaps);
+        let (_folder, engine) = engine_over(&rows, &gaps);
         for number in 0..FORMULAS_PER_DATA_SET {
             let depth = 1 + stream.place(5);
             let tree = tree(stream, depth);
@@ -376,7 +429,13 @@ fn five_hundred_random_formulas_agree_bit_for_bit() {
             values_seen += expected.iter().filter(|line| line.3.is_some()).count();
             let is_tie = |pair: &&[Line]| pair[0].0 == pair[1].0 && pair[0].3 == pair[1].3;
             spans_seen += expected.iter().filter(|line| line.6 == Some(true)).count();
-            changes_seen += if adjusted { changes(&expected, &answer(false)) } else { 0 };
+            unknown_seen += expected.iter().filter(|line| line.6.is_none()).count();
+            if adjusted {
+                let changed = changes(&expected, &answer(false));
+                changes_seen += changed;
+                let is_scaled = |line: &&Line| line.6 == Some(true) && line.3.is_some();
+                scaled_seen += expected.iter().filter(is_scaled).count().min(changed);
+            }
             ties_seen += expected.windows(2).filter(is_tie).count();
         }
     }
@@ -386,6 +445,8 @@ fn five_hundred_random_formulas_agree_bit_for_bit() {
     assert!(ties_seen > 10_000, "{ties_seen} ties");
     assert!(spans_seen > 20_000, "{spans_seen} rows with a split in their lags");
     assert!(changes_seen > 5_000, "{changes_seen} rows are others where they are adjusted");
+    assert!(scaled_seen > 500, "{scaled_seen} of them have a value across a split");
+    assert!(unknown_seen > 20_000, "{unknown_seen} rows of which nobody knows of splits");
 }
 
 /// Days that come later change no answer, also where they bring splits.
@@ -395,10 +456,10 @@ fn no_adjusted_answer_knows_what_comes_later() {
     for seed in 10..12 {
         let stream = &mut Random::of_seed(seed);
         let all = rows(stream);
-        let dates = Oracle::new(&all).dates;
+        let dates = Oracle::new(&all, &[]).dates;
         let last = &dates[dates.len() / 2];
         let known: Vec<Row> = all.iter().filter(|row| row.0 <= *last).cloned().collect();
-        let (later, now) = (engine_over(&all), engine_over(&known));
+        let (later, now) = (engine_over(&all, &[]), engine_over(&known, &[]));
         for number in 0..20 {
             let tree = Tree::Pair(
                 '/',

@@ -12,7 +12,8 @@ use crate::row::IssueCode;
 pub struct FetchState {
     /// Days of which all issues came in one piece; they are not asked for again.
     pub fetched: BTreeSet<JstDate>,
-    /// Weekdays without trading, found out by asking.
+    /// Days of which nobody has anything, found out by asking; before all that are published, they need
+    /// not be there (rule D6 of the job).
     pub closed: BTreeSet<JstDate>,
     /// Days that are complete; they are published.
     pub complete: BTreeSet<JstDate>,

@@ -20,19 +20,27 @@ mod report;
 /// | Rule | A weekday | is |
 /// |---|---|---|
 /// | D1 | after the last date that is wanted (`--as-of`) | not due |
-/// | D2 | closed in the vendor's calendar; half days are open, holidays with trading of derivatives closed | not due |
+/// | D2 | closed in the vendor's calendar; half days are open, holidays with trading of derivatives closed; of a day that it does not have, the law's calendar tells ([`domain::holidays`]) | not due |
 /// | D3 | today before 16:30 in Japan | not due |
 /// | D4 | outside of the dates that the vendor says a subscription covers | not due; nobody is asked for it |
-/// | D5 | any other | due; without a calendar, until all sources that can be asked have nothing |
+/// | D5 | any other | due |
+/// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
+/// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date | complete |
-/// | C2 | without a list, with 99 % of the rows of the last complete day before it | complete |
-/// | C3 | without a list and a complete day before it, with what came in one piece | complete |
+/// | C2 | without a list, with 99 % of the most rows of the last complete days before it | complete |
+/// | C3 | where the vendor has no list, without a complete day before it, with what came in one piece | complete |
 /// | C4 | fetched with `--codes` | complete only if it was before |
 /// | C5 | that was complete | complete |
+/// | C6 | whose list has fewer issues than the last one, by more than 1 % and 1 % a month between them | held against C2: such a list is told and not used |
+/// | C7 | as C3, but the list could not be had | not complete |
+/// | C8 | with rows, of which none has a price, and less than a week old | not complete |
 /// | P1 | complete | published |
 /// | P2 | due and not complete | kept in `work/`, not published, asked for again, named in report, health and GraphQL |
 /// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
-/// | G1 | business day between published ones that is not published | a gap: an ending and an exit code of its own |
+/// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
+/// | G2 | a gap, and due | an ending and an exit code of its own |
+/// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
+/// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
 mod rules;
 mod slots;
 
@@ -232,6 +240,8 @@ struct Job<'a> {
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
     /// Dates whose list of issues may still be asked for.
     list_days: BTreeSet<JstDate>,
+    /// A list could not be had, though there may be one.
+    lists_failed: bool,
     /// All lists that are stored, with those of this run.
     lists: ListedHistory,
     /// Some of them are not stored yet.
@@ -248,6 +258,8 @@ struct DayState {
     /// Rows that it should have.
     expected: Option<u64>,
     complete: bool,
+    /// It has rows, and none of them a price; that was told.
+    is_priceless: bool,
     sources: BTreeSet<SourceKind>,
     reasons: Vec<Reason>,
 }
@@ -291,6 +303,7 @@ impl<'a> Job<'a> {
             complete_rows: BTreeMap::new(),
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),
+            lists_failed: false,
             lists: ListedHistory::default(),
             lists_are_new: false,
             cut_short: false,

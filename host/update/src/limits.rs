@@ -4,6 +4,9 @@
 pub const DAYS_DEFAULT: u32 = 7;
 /// Weekdays that a first run should look back (specification 3, "First run on a new environment").
 pub const DAYS_FIRST_RUN: u32 = 1_000;
+/// Weekdays, about a month, back to which a run asks the vendor again for days that a lesser source gave
+/// while it was down: one question for each.
+pub const BETTER_DAYS_MAX: u32 = 20;
 /// Weekdays that a run may look back: forty years.
 pub const DAYS_MAX: u32 = 10_400;
 /// Codes that a user may name. Tokyo lists about 4,400.
@@ -24,6 +27,8 @@ pub const FACTOR_MAX: f64 = 100_000.0;
 
 /// Percent of the rows that a day should have from which on it is complete.
 pub const COMPLETE_PERCENT: u64 = 99;
+/// Complete days before a day that it is held against, where there is no list of issues.
+pub const COMPLETE_DAYS_COMPARED: usize = 20;
 /// Percent of a day's rows that may be odd and are left out; with more the day is refused.
 pub const ODD_PERCENT_MAX: usize = 1;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads

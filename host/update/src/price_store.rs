@@ -27,6 +27,18 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError>;
 
+    /// Whether any row of a day has a price.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError>;
+
+    /// The days from one on that have a row of a source below the vendor's [rank](crate::SourceKind::rank).
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError>;
+
     /// The exchange's calendar as far as it is stored.
     ///
     /// # Errors
@@ -99,6 +111,23 @@ pub trait PriceStore {
         from: Option<JstDate>,
         progress: &mut StoreProgress<'_>,
     ) -> Result<Split, StoreError>;
+
+    /// What tells the ranking's snapshot of what this store published from any other; none where it is not
+    /// known.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn snapshot(&mut self) -> Result<Option<String>, StoreError> {
+        Ok(None)
+    }
+
+    /// Whether all that was published beside the combined database is still there.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn is_whole(&mut self) -> Result<bool, StoreError> {
+        Ok(true)
+    }
 
     /// Ties what is published now, so that readers know what belongs together, and tells the name of
     /// the generation. Everything else that is published is in place. A store without readers has none.

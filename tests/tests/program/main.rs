@@ -27,6 +27,8 @@ mod strategy_compile;
 mod sweep;
 mod update_crash;
 mod update_days;
+mod update_decisions;
+mod update_foreign;
 mod update_kills;
 mod update_listed;
 mod update_program;

@@ -213,7 +213,7 @@ fn readers_only_see_complete_days() {
         ["work", "jp/stocks_daily", "rank"].map(|name| fs::read_dir(data.join(name)).unwrap());
     for entry in left.into_iter().flatten() {
         let name = entry.unwrap().file_name().to_string_lossy().into_owned();
-        let is_left = name.ends_with(".new") || name.starts_with(".kumiki-");
+        let is_left = name.ends_with("-new") || name.starts_with(".kumiki-");
         assert!(!is_left && !name.starts_with(".tmp"), "{name} is left");
     }
 }

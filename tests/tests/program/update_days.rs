@@ -26,13 +26,21 @@ pub(crate) struct Market {
     pub(crate) days: BTreeMap<&'static str, usize>,
     /// Issues that the list of every date has.
     pub(crate) listed: Option<usize>,
+    /// The same of the lists of some dates.
+    pub(crate) lists: BTreeMap<&'static str, usize>,
+    /// Nobody answers to questions for lists.
+    pub(crate) lists_down: bool,
     /// Days on which the exchange is closed, or open for a half, against the law's calendar; none
     /// where the vendor has no calendar.
     pub(crate) divisions: Option<BTreeMap<&'static str, &'static str>>,
     /// The dates of the subscription.
     pub(crate) covered: Option<(&'static str, &'static str)>,
+    /// The dates of the subscription to calendars.
+    pub(crate) calendar_covered: Option<(&'static str, &'static str)>,
     /// It fails.
     pub(crate) down: BTreeSet<&'static str>,
+    /// It refuses these days, and says nothing of a subscription.
+    pub(crate) refused: BTreeSet<&'static str>,
     /// What is added to every price.
     pub(crate) more: u32,
     /// Changes a row of prices before it is sent.
@@ -52,6 +60,14 @@ pub(crate) fn dashed(day: &str) -> String {
     format!("{}-{}-{}", &day[..4], &day[4..6], &day[6..])
 }
 
+/// The refusal of what a subscription does not cover.
+fn not_covered(covered: Option<(&str, &str)>, first: &str, last: &str) -> Option<(u16, String)> {
+    let (begin, end) = covered.filter(|(begin, end)| first < *begin || last > *end)?;
+    let (begin, end) = (dashed(begin), dashed(end));
+    let words = format!("Your subscription covers the following dates: {begin} ~ {end}. Upgrade.");
+    Some((400, json!({ "message": words }).to_string()))
+}
+
 impl Market {
     fn answer(&mut self, path: &str) -> Option<(u16, String)> {
         if path.starts_with("/v2/markets/calendar") {
@@ -62,12 +78,16 @@ impl Market {
         }
         let date = query(path, "date");
         if path.starts_with("/v2/equities/master") {
+            if self.lists_down {
+                return Some((503, "{}".to_owned()));
+            }
+            let count = self.lists.get(date.unwrap()).copied().or(self.listed);
             let date = dashed(date.unwrap());
             let issue = |number| {
                 json!({ "Date": date, "Code": issue(number), "CoName": "Name",
                                          "ScaleCat": "-", "Mkt": "0111" })
             };
-            let issues: Vec<Value> = (0..self.listed.unwrap_or(0)).map(issue).collect();
+            let issues: Vec<Value> = (0..count.unwrap_or(0)).map(issue).collect();
             return Some((200, json!({ "data": issues }).to_string()));
         }
         if self.too_many > 0 {
@@ -78,13 +98,11 @@ impl Market {
             Some(date) => (date, date),
             None => (query(path, "from").unwrap(), query(path, "to").unwrap()),
         };
-        if let Some((begin, end)) =
-            self.covered.filter(|(begin, end)| first < *begin || last > *end)
-        {
-            let (begin, end) = (dashed(begin), dashed(end));
-            let words =
-                format!("Your subscription covers the following dates: {begin} ~ {end}. Upgrade.");
-            return Some((400, json!({ "message": words }).to_string()));
+        if let Some(answer) = not_covered(self.covered, first, last) {
+            return Some(answer);
+        }
+        if date.is_some_and(|date| self.refused.contains(date)) {
+            return Some((400, json!({ "message": "no" }).to_string()));
         }
         if date.is_some_and(|date| self.down.contains(date)) {
             return Some((500, json!({ "message": "out of order" }).to_string()));
@@ -106,6 +124,10 @@ impl Market {
 
     fn calendar(&self, path: &str) -> (u16, String) {
         let Some(divisions) = &self.divisions else { return (403, "{}".to_owned()) };
+        let [from, to] = ["from", "to"].map(|name| query(path, name).unwrap());
+        if let Some(answer) = not_covered(self.calendar_covered, from, to) {
+            return answer;
+        }
         let [first, last] = ["from", "to"]
             .map(|name| dashed(query(path, name).unwrap()).parse::<JstDate>().unwrap());
         let days = first.iter_days().take_while(|day| *day <= last).map(|day| {
@@ -140,7 +162,7 @@ pub(crate) struct Run {
 
 impl Run {
     /// The days of the report, like `15 fetched`.
-    fn days(&self) -> Vec<String> {
+    pub(crate) fn days(&self) -> Vec<String> {
         let days = self.report["days"].as_array().unwrap().iter();
         days.map(|day| format!("{} {}", &text(&day["date"])[8..], text(&day["outcome"]))).collect()
     }
@@ -233,7 +255,7 @@ impl Fixture {
         store.known().unwrap().dates.into_values().collect()
     }
 
-    fn serve(&self) -> Serving {
+    pub(crate) fn serve(&self) -> Serving {
         Serving::start(self.path(), &[])
     }
 }
@@ -323,19 +345,20 @@ fn a_first_day_that_is_short_is_known_by_the_list() {
 #[test]
 fn without_a_list_a_day_is_held_against_the_day_before() {
     let fixture = Fixture::new(Market {
-        days: days([("20251215", 200), ("20251216", 198), ("20251217", 195)]),
+        days: days([("20251215", 200), ("20251216", 198), ("20251217", 197)]),
         ..Market::default()
     });
-    // C3 for the first, C2 for the others: 198 of 200 are enough, 195 of 198 are not.
+    // C3 for the first, C2 for the others: 198 of 200 are enough, and 197 are not, though the day before
+    // had only 198.
     let run = fixture.update("--as-of 2025-12-17 --days 3");
     assert_eq!(
         (run.code, run.days()),
         (3, ["15 fetched", "16 fetched", "17 incomplete"].map(str::to_owned).to_vec())
     );
-    assert_eq!(run.incomplete(), ["17 195 of 198"]);
-    fixture.change(|market| _ = market.days.insert("20251217", 197));
+    assert_eq!(run.incomplete(), ["17 197 of 200"]);
+    fixture.change(|market| _ = market.days.insert("20251217", 198));
     assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
-    assert_eq!(fixture.published(), ["15:200", "16:198", "17:197"]);
+    assert_eq!(fixture.published(), ["15:200", "16:198", "17:198"]);
 }
 
 #[test]
@@ -463,7 +486,11 @@ fn a_hole_is_an_ending_of_its_own_and_is_counted_by_lags() {
 
 #[test]
 fn a_run_begins_after_the_last_complete_day_or_earlier() {
-    let all = ["20251201", "20251202", "20251216", "20251217", "20251218", "20251219", "20251222"];
+    let all = [
+        "20251201", "20251202", "20251203", "20251204", "20251205", "20251208", "20251209",
+        "20251210", "20251211", "20251212", "20251215", "20251216", "20251217", "20251218",
+        "20251219", "20251222",
+    ];
     let fixture =
         Fixture::new(Market { days: all.map(|day| (day, 10)).into(), ..Market::default() });
     assert_eq!(fixture.update("--as-of 2025-12-01 --days 1").code, 0);

@@ -227,6 +227,155 @@ fn prices_that_a_source_has_adjusted_are_marked_and_take_no_factor() {
     assert_eq!(rows(&fixture, "SELECT count(*) FROM adjusted WHERE factor <> 1"), ["99"]);
 }
 
+/// `Close[-lag]` of three issues on a day, like `1300 57.5 true`, the last of which is the mark.
+fn closes_before(fixture: &Fixture, day: &str, lag: u32, more: &[&str]) -> Vec<String> {
+    let formula = format!("Close[-{lag}]");
+    let arguments = ["rank", "--from", day, "--to", day, "--codes", "1300,1301,1305"];
+    let mut command = command(fixture.path(), &arguments);
+    let output = command.args(["--format", "jsonl", "--sort-by", &formula]).args(more).output();
+    let (lines, errors) = texts(&output.unwrap());
+    let lines = lines.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let lines = lines
+        .map(|row| format!("{} {} {}", text(&row["code"]), row["sortValue"], row["spansSplit"]));
+    let mut lines: Vec<String> = lines.collect();
+    lines.sort();
+    assert_eq!(lines.len(), 3, "{errors}");
+    lines
+}
+
+fn three(value: &str) -> Vec<String> {
+    ["1300", "1301", "1305"].map(|code| format!("{code} {value}")).to_vec()
+}
+
+/// B1 of the job's rules, U1 of the snapshot's.
+#[test]
+fn a_day_of_an_outage_is_had_again_and_its_split_with_it() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100)]),
+        alter: Some(split_on_tuesday),
+        others: Some(others),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    // On the day of the split the vendor is down, and has nothing of it for single issues either.
+    fixture.change(|market| _ = market.down.insert("20251216"));
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, fixture.published().join(" ")), (0, "15:100 16:100".to_owned()));
+    let tuesday = "SELECT DISTINCT source, adjusted FROM daily WHERE date = '2025-12-16'";
+    assert_eq!(rows(&fixture, tuesday), ["public,true"]);
+    assert_eq!(closes_before(&fixture, "2025-12-16", 1, &["--adjusted"]), three("null null"));
+    assert_eq!(closes_before(&fixture, "2025-12-16", 1, &[]), three("115 null"));
+
+    // While it is down for that day, the day stays as it is, and the next one is had.
+    fixture.change(|market| _ = market.days.insert("20251217", 100));
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, run.days()), (0, vec!["17 fetched".to_owned()]), "{run:?}");
+    let notes = run.report["notes"].to_string();
+    assert!(notes.contains("2025-12-16 stays as a lesser source gave it"), "{notes}");
+    for lag in [1, 2] {
+        let found = closes_before(&fixture, "2025-12-17", lag, &["--adjusted"]);
+        assert_eq!(found, three("null null"), "lag {lag}");
+    }
+
+    // The next plain run after the outage has it from the vendor, and nothing else.
+    fixture.change(|market| {
+        market.down.clear();
+        market.days.insert("20251216", 100);
+    });
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "16".to_owned()), "{run:?}");
+    assert_eq!(counts(&run, "vendor", ["changed"]), [100]);
+    assert_eq!(rows(&fixture, tuesday), ["vendor,false"]);
+    let closes = |lag| closes_before(&fixture, "2025-12-17", lag, &["--adjusted"]);
+    assert_eq!((closes(1), closes(2)), (three("116 false"), three("57.5 true")));
+    assert_eq!(closes_before(&fixture, "2025-12-17", 2, &[]), three("115 true"));
+    assert_eq!(fixture.update("--as-of 2025-12-17").asked, [""; 0], "it is whole");
+}
+
+/// B1: while the vendor cannot be asked nobody is, and a short answer is no end.
+#[test]
+fn a_day_of_an_outage_is_asked_for_until_it_is_had() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100)]),
+        down: ["20251216"].into(),
+        others: Some(others),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+    let run = fixture.run(&mut without_vendor(&fixture, "--as-of 2025-12-16"));
+    assert_eq!((run.code, run.asked.len()), (0, 0), "{run:?}");
+    let asked = |arguments: &str| fixture.update(arguments).asked.join(" ");
+    assert_eq!(asked("--as-of 2025-12-16 --codes 1301"), "");
+
+    let lesser = "SELECT count(*) FROM daily WHERE source = 'public'";
+    fixture.change(|market| {
+        market.down.clear();
+        market.days.insert("20251216", 50);
+    });
+    assert_eq!(
+        (asked("--as-of 2025-12-16"), rows(&fixture, lesser)),
+        ("16".into(), vec!["50".into()])
+    );
+    fixture.change(|market| _ = market.days.insert("20251216", 99));
+    assert_eq!(
+        (asked("--as-of 2025-12-16"), rows(&fixture, lesser)),
+        ("16".into(), vec!["1".into()])
+    );
+    // One issue in a hundred may be the other source's alone.
+    assert_eq!(asked("--as-of 2025-12-16"), "");
+}
+
+fn odd_split_on_tuesday(row: &mut Value) {
+    split_on_tuesday(row);
+    if row["Date"] == "2025-12-16" {
+        odd::<2>(row);
+    }
+}
+
+/// U3 of the snapshot's rules.
+#[test]
+fn a_lag_across_a_row_that_was_left_out_has_no_adjusted_value() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 200), ("20251216", 200), ("20251217", 200)]),
+        alter: Some(odd_split_on_tuesday),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-17 --days 3").code, 0);
+    assert_eq!(fixture.published(), ["15:200", "16:198", "17:200"]);
+    let closes = |more: &[&str]| closes_before(&fixture, "2025-12-17", 2, more);
+    assert_eq!(closes(&["--adjusted"]), ["1300 null null", "1301 null null", "1305 57.5 true"]);
+    assert_eq!(closes(&[]), ["1300 115 null", "1301 115 null", "1305 115 true"]);
+    let output = command(fixture.path(), &["rank", "--sort-by", "Close[-2]"]).output().unwrap();
+    let (table, _) = texts(&output);
+    assert!(table.contains("not known") && table.contains("not adjusted"), "{table}");
+    fixture.change(|market| market.alter = Some(split_on_tuesday));
+    assert_eq!(fixture.update("--as-of 2025-12-17 --days 2").code, 0);
+    assert_eq!(closes(&["--adjusted"]), three("57.5 true"));
+}
+
+/// U2 of the snapshot's rules.
+#[test]
+fn a_lag_across_a_day_that_is_not_published_has_no_adjusted_value() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 20), ("20251217", 20)]),
+        alter: Some(split_on_tuesday),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-17 --days 3").code, 6);
+    let closes = |more: &[&str]| closes_before(&fixture, "2025-12-17", 2, more);
+    assert_eq!((closes(&["--adjusted"]), closes(&[])), (three("null null"), three("115 null")));
+    // Who ranks the days is told of the one without rows.
+    let arguments = ["rank", "--from", "2025-12-15", "--to", "2025-12-17", "--limit", "1"];
+    let (_, errors) = texts(&command(fixture.path(), &arguments).output().unwrap());
+    assert_eq!(errors.trim(), "no issue has a price on 1 of 3 business days: 2025-12-16");
+    fixture.change(|market| _ = market.days.insert("20251216", 20));
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert_eq!(closes(&["--adjusted"]), three("57.5 true"));
+    let (_, errors) = texts(&command(fixture.path(), &arguments).output().unwrap());
+    assert_eq!(errors, "");
+}
+
 /// The highs of so many issues are below their other prices.
 fn odd<const COUNT: usize>(row: &mut Value) {
     let code = row["Code"].as_str().unwrap();

@@ -105,7 +105,7 @@ pub(crate) fn known() -> SnapshotInfo {
 /// A split of the second issue on the second day.
 fn splits() -> SplitReach {
     let split = Split { day: 1, code: 1, factor: Some(0.5) };
-    let splits = Splits::new(vec![split], Vec::new()).unwrap();
+    let splits = Splits::new(vec![split], Vec::new(), Vec::new()).unwrap();
     SplitReach::new(Arc::new(splits), 0, 1)
 }
 

@@ -26,7 +26,8 @@ Examples:
 A formula has the columns Close Open High Low Volume, lags like Close[-5] (5 business days before),
 + - * / ( ) and numbers. 0 and missing values count as null; null comes last. Prices are raw: a value
 whose lag reaches across a split compares prices from before and after it and is marked (spansSplit).
---adjusted multiplies earlier prices, and divides earlier volumes, by the factors of the splits since.";
+--adjusted multiplies earlier prices, and divides earlier volumes, by the factors of the splits since;
+where one of those may be missing from the data there is no value.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RANK_EXAMPLES, args_conflicts_with_subcommands = true)]

@@ -72,7 +72,7 @@ pub(crate) struct UpdateArgs {
     pub(crate) cache_dir: Option<PathBuf>,
 
     /// Take days from the vendor's files equities_bars_daily_YYYYMM.csv.gz and _YYYYMMDD.csv.gz in
-    /// this folder, and use no network.
+    /// this folder, by its markets_calendar.csv or else Japan's holidays, and use no network.
     #[arg(long, value_name = "DIR")]
     pub(crate) from_files: Option<PathBuf>,
 

@@ -27,7 +27,8 @@ pub(super) fn table(
 ) -> io::Result<()> {
     if ranking.rows.is_empty() {
         let (from, to) = (query.from, query.to);
-        return writeln!(out, "no rows: the data has no business day from {from} to {to}");
+        let what = if ranking.days.is_empty() { "business day" } else { "price" };
+        return writeln!(out, "no rows: the data has no {what} from {from} to {to}");
     }
     let values = digits(ranking.rows.iter().filter_map(|row| row.sort_value));
     let closes = digits(ranking.rows.iter().map(|row| row.close));
@@ -35,7 +36,13 @@ pub(super) fn table(
     let shown = |row: &RankRow, field| name(ranking, listed, row, field);
     let [has_name, has_market, has_sector] =
         NAMES.map(|field| ranking.rows.iter().any(|row| shown(row, field).is_some()));
-    let spans = |row: &RankRow| ranking.spans_split(row) == Some(true);
+    let known = if query.adjusted { "adjusted" } else { "not adjusted" };
+    let mark = |row: &RankRow| match ranking.spans_split(row) {
+        Some(true) => known,
+        None if ranking.splits.is_some() => "not known",
+        Some(false) | None => "",
+    };
+    let has_mark = ranking.rows.iter().any(|row| !mark(row).is_empty());
     let columns = [
         ("date", Align::Left, true),
         ("#", Align::Right, true),
@@ -44,18 +51,17 @@ pub(super) fn table(
         ("value", Align::Right, true),
         ("close", Align::Right, true),
         ("volume", Align::Right, true),
-        ("split", Align::Left, ranking.rows.iter().any(spans)),
+        ("split", Align::Left, has_mark),
         ("market", Align::Left, has_market),
         ("sector", Align::Left, has_sector),
     ];
     let heads = columns.iter().filter(|(_, _, is_there)| *is_there);
     let mut table = Table::new(heads.map(|(name, align, _)| Column::new(*name, *align)).collect());
-    let mark = if query.adjusted { "adjusted" } else { "not adjusted" };
     let mut day = None;
     for row in &ranking.rows {
         let first = day.replace(row.day) != Some(row.day);
         let [name, market, sector] = NAMES.map(|field| shown(row, field).unwrap_or("-"));
-        let texts = [name, if spans(row) { mark } else { "" }, market, sector];
+        let texts = [name, mark(row), market, sector];
         let cells = cells(ranking, row, first, [values, closes, volumes], texts);
         let cells = cells.into_iter().zip(columns).filter(|(_, (_, _, is_there))| *is_there);
         table.row(cells.map(|(cell, _)| cell).collect());

@@ -5,7 +5,7 @@
 //! | header | 4,096 bytes: magic, version, snapshot, days, codes, digest of the tail, digest of itself |
 //! | body | for each day, for each column, one stripe: the codes' doubles, filled up to 64 bytes |
 //! | tail | dates (days since 0001-01-01, i32), codes (16 bytes each), one xxh3 for each stripe |
-//! | splits | in version 2 the tail ends with them; a file of version 1 knows none |
+//! | splits | in version 3 the tail ends with them; a file of version 1 knows none, and what one of version 2 knows is not used: it does not tell where a split may be missing |
 //!
 //! Numbers are in the machine's order; the magic number does not fit on another machine.
 
@@ -22,8 +22,10 @@ pub(super) const HEADER_BYTES: usize = 4_096;
 const MAGIC: u64 = 0x4b55_4d49_4b49_5247;
 /// Version of this layout where splits are not known.
 const VERSION_WITHOUT_SPLITS: u64 = 1;
-/// Version of this layout with splits.
-const VERSION_WITH_SPLITS: u64 = 2;
+/// Version of this layout with splits alone, which are passed over.
+const VERSION_WITH_SOME_SPLITS: u64 = 2;
+/// Version of this layout with splits, and with the days of which nothing is known.
+const VERSION_WITH_SPLITS: u64 = 3;
 /// Doubles of a cache line; stripes start at a multiple of them.
 const LANE: usize = 8;
 /// Numbers in the header; the last one is the digest of those before it.
@@ -79,7 +81,7 @@ impl Layout {
         bytemuck::cast_slice_mut(&mut fields).copy_from_slice(bytes);
         let [magic, version, found, days, codes, tail_digest, digest] = fields;
         let has_splits = version == VERSION_WITH_SPLITS;
-        if magic != MAGIC || !(has_splits || version == VERSION_WITHOUT_SPLITS) {
+        if magic != MAGIC || !(VERSION_WITHOUT_SPLITS..=VERSION_WITH_SPLITS).contains(&version) {
             return Err("it is not a grid of this version and kind of machine".to_owned());
         }
         if xxh3_64(bytemuck::cast_slice(&fields[..FIELDS - 1])) != digest {
@@ -94,7 +96,8 @@ impl Layout {
         let layout = Self { number, days, codes, has_splits, tail_digest };
         let wanted = layout.tail_start() + layout.tail_bytes();
         // How many splits follow is known when the tail was held against its digest.
-        if file.len() < wanted || (file.len() > wanted && !has_splits) {
+        let has_more = has_splits || version == VERSION_WITH_SOME_SPLITS;
+        if file.len() < wanted || (file.len() > wanted && !has_more) {
             return Err(format!("it has {} bytes instead of {wanted}", file.len()));
         }
         Ok(layout)

@@ -1,7 +1,9 @@
-//! The splits of a snapshot. They are few beside its cells, so they are a list and no column: a
+//! What a snapshot knows of splits. They are few beside its cells, so they are lists and no column: a
 //! ranking that does not ask for them reads nothing of them.
 
-use crate::limits::SNAPSHOT_SPLITS_MAX;
+use std::ops::Range;
+
+use crate::limits::{SNAPSHOT_SPLITS_MAX, SNAPSHOT_UNKNOWN_MAX};
 
 /// A split or reverse split.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -15,10 +17,9 @@ pub struct Split {
     pub factor: Option<f64>,
 }
 
-/// Days in a row on which an issue's rows were adjusted by their source, which does not say for which
-/// splits.
+/// Days in a row for which nobody can say whether a split of an issue took effect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct AdjustedRows {
+pub struct UnknownDays {
     /// The issue, an index into the codes.
     pub code: u32,
     /// The first of these business days.
@@ -33,39 +34,57 @@ pub struct Splits {
     by_day: Vec<Split>,
     /// Code and day of each, ascending.
     by_code: Vec<(u32, u32)>,
-    adjusted_rows: Vec<AdjustedRows>,
+    unknown: Vec<UnknownDays>,
+    /// The part of `unknown` that is of one issue, for each that has one.
+    by_issue: Vec<Range<usize>>,
+    /// First and last of the days of `unknown` of any issue, together: they do not meet, ascending.
+    any_issue: Vec<(u32, u32)>,
+    /// Business days on which no issue has a row, ascending.
+    gaps: Vec<u32>,
 }
 
-/// Bytes before the lists: how many splits and how many spans of adjusted rows there are.
-const COUNTS_BYTES: usize = 2 * size_of::<u64>();
+/// Bytes before the lists: how many splits, spans of unknown days and gaps there are.
+const COUNTS_BYTES: usize = 3 * size_of::<u64>();
 /// Bytes of a split: day and code, factor.
 const SPLIT_BYTES: usize = 2 * size_of::<u32>() + size_of::<f64>();
-/// Bytes of a span of adjusted rows.
+/// Bytes of a span of unknown days.
 const SPAN_BYTES: usize = 3 * size_of::<u32>();
+/// Bytes of a gap.
+const GAP_BYTES: usize = size_of::<u32>();
 /// What stands for a factor that is none.
 const NO_FACTOR: f64 = 0.0;
 
 impl Splits {
-    /// Takes splits by day and code, and spans of adjusted rows by code and day, which do not meet.
+    /// Takes splits by day and code, days of which nothing is known by code and day, which do not meet,
+    /// and business days without any row, ascending.
     ///
     /// # Errors
     /// When they are too many or not in order.
-    pub fn new(by_day: Vec<Split>, adjusted_rows: Vec<AdjustedRows>) -> Result<Self, String> {
-        let count = by_day.len().max(adjusted_rows.len());
-        if count > SNAPSHOT_SPLITS_MAX {
-            return Err(format!(
-                "it has {count} splits; at most {SNAPSHOT_SPLITS_MAX} are allowed"
-            ));
+    pub fn new(
+        by_day: Vec<Split>,
+        unknown: Vec<UnknownDays>,
+        gaps: Vec<u32>,
+    ) -> Result<Self, String> {
+        let counts = [
+            (by_day.len(), SNAPSHOT_SPLITS_MAX, "splits"),
+            (unknown.len(), SNAPSHOT_UNKNOWN_MAX, "spans of days without known splits"),
+        ];
+        for (count, most, what) in counts {
+            if count > most {
+                return Err(format!("it has {count} {what}; at most {most} are allowed"));
+            }
         }
         let in_order = by_day.is_sorted_by(|a, b| (a.day, a.code) < (b.day, b.code))
-            && adjusted_rows.is_sorted_by(|a, b| (a.code, a.last_day) < (b.code, b.first_day))
-            && adjusted_rows.iter().all(|span| span.first_day <= span.last_day);
+            && unknown.is_sorted_by(|a, b| (a.code, a.last_day) < (b.code, b.first_day))
+            && unknown.iter().all(|span| span.first_day <= span.last_day)
+            && gaps.is_sorted_by(|a, b| a < b);
         if !in_order {
             return Err("its splits are not in order".to_owned());
         }
         let mut by_code: Vec<_> = by_day.iter().map(|split| (split.code, split.day)).collect();
         by_code.sort_unstable();
-        Ok(Self { by_day, by_code, adjusted_rows })
+        let (by_issue, any_issue) = (by_issue(&unknown), together(&unknown));
+        Ok(Self { by_day, by_code, unknown, by_issue, any_issue, gaps })
     }
 
     /// The splits that take effect from one day to another, both included, by day and code.
@@ -83,28 +102,52 @@ impl Splits {
         self.by_code.get(next).is_some_and(|split| *split <= (code, last_day))
     }
 
-    /// Whether the row of an issue on a day was adjusted by its source. Known of issues that have a
-    /// split; of others it makes no difference.
+    /// Whether no issue has a row on one of these business days, both included: what took effect then
+    /// is not known of any.
     #[must_use]
-    pub fn is_adjusted(&self, code: u32, day: u32) -> bool {
+    pub fn has_gap(&self, first_day: u32, last_day: u32) -> bool {
+        let next = self.gaps.partition_point(|gap| *gap < first_day);
+        self.gaps.get(next).is_some_and(|gap| *gap <= last_day)
+    }
+
+    /// Whether a split of an issue may have taken effect from one day to another, both included, of
+    /// which nothing is known.
+    #[must_use]
+    pub fn is_unknown(&self, code: u32, first_day: u32, last_day: u32) -> bool {
         let next =
-            self.adjusted_rows.partition_point(|span| (span.code, span.last_day) < (code, day));
-        let span = self.adjusted_rows.get(next);
-        span.is_some_and(|span| span.code == code && span.first_day <= day)
+            self.unknown.partition_point(|span| (span.code, span.last_day) < (code, first_day));
+        let span = self.unknown.get(next).filter(|span| span.code == code);
+        self.has_gap(first_day, last_day)
+            || span.is_some_and(|span| meets(span, first_day, last_day))
+    }
+
+    /// The issues of which that is so beside the gaps, ascending.
+    pub fn unknown_codes(&self, first_day: u32, last_day: u32) -> impl Iterator<Item = u32> {
+        // Of most days everything is known.
+        let next = self.any_issue.partition_point(|(_, last)| *last < first_day);
+        let is_any = self.any_issue.get(next).is_some_and(|(first, _)| *first <= last_day);
+        let issues = if is_any { self.by_issue.as_slice() } else { &[] };
+        issues.iter().filter_map(move |issue| {
+            let spans = self.unknown.get(issue.clone())?;
+            let next = spans.partition_point(|span| span.last_day < first_day);
+            spans.get(next).filter(|span| meets(span, first_day, last_day)).map(|span| span.code)
+        })
     }
 
     /// All of it as bytes.
     pub(super) fn bytes(&self) -> Vec<u8> {
-        let counts = [self.by_day.len() as u64, self.adjusted_rows.len() as u64];
-        let mut bytes: Vec<u8> = counts.iter().flat_map(|count| count.to_ne_bytes()).collect();
+        let counts = [self.by_day.len(), self.unknown.len(), self.gaps.len()];
+        let mut bytes: Vec<u8> =
+            counts.iter().flat_map(|count| (*count as u64).to_ne_bytes()).collect();
         for split in &self.by_day {
             bytes.extend(split.day.to_ne_bytes());
             bytes.extend(split.code.to_ne_bytes());
             bytes.extend(split.factor.unwrap_or(NO_FACTOR).to_ne_bytes());
         }
-        for AdjustedRows { code, first_day, last_day } in &self.adjusted_rows {
+        for UnknownDays { code, first_day, last_day } in &self.unknown {
             bytes.extend([code, first_day, last_day].into_iter().flat_map(|one| one.to_ne_bytes()));
         }
+        bytes.extend(self.gaps.iter().flat_map(|gap| gap.to_ne_bytes()));
         bytes
     }
 
@@ -115,23 +158,60 @@ impl Splits {
         let (counts, _) = counts.as_chunks::<8>();
         let counts: Vec<_> =
             counts.iter().map(|count| usize::try_from(u64::from_ne_bytes(*count))).collect();
-        let [Ok(splits), Ok(spans)] = counts[..] else { return Err(unreadable()) };
-        if splits.max(spans) > SNAPSHOT_SPLITS_MAX
-            || lists.len() != splits * SPLIT_BYTES + spans * SPAN_BYTES
+        let [Ok(splits), Ok(spans), Ok(gaps)] = counts[..] else { return Err(unreadable()) };
+        if splits > SNAPSHOT_SPLITS_MAX
+            || spans > SNAPSHOT_UNKNOWN_MAX
+            || gaps > days
+            || lists.len() != splits * SPLIT_BYTES + spans * SPAN_BYTES + gaps * GAP_BYTES
         {
             return Err(unreadable());
         }
-        let (splits, spans) = lists.split_at(splits * SPLIT_BYTES);
+        let (splits, lists) = lists.split_at(splits * SPLIT_BYTES);
+        let (spans, gaps) = lists.split_at(spans * SPAN_BYTES);
         let splits: Vec<Split> = splits.as_chunks::<SPLIT_BYTES>().0.iter().map(split).collect();
-        let spans: Vec<AdjustedRows> = spans.as_chunks::<SPAN_BYTES>().0.iter().map(span).collect();
-        let is_inside = |code: u32, day: u32| (code as usize) < codes && (day as usize) < days;
+        let spans: Vec<UnknownDays> = spans.as_chunks::<SPAN_BYTES>().0.iter().map(span).collect();
+        let gaps = gaps.as_chunks().0.iter().map(|gap| u32::from_ne_bytes(*gap));
+        let gaps: Vec<u32> = gaps.collect();
+        let is_day = |day: u32| (day as usize) < days;
+        let is_inside = |code: u32, day: u32| (code as usize) < codes && is_day(day);
         if !splits.iter().all(|split| is_inside(split.code, split.day))
             || !spans.iter().all(|span| is_inside(span.code, span.last_day))
+            || !gaps.iter().all(|gap| is_day(*gap))
         {
             return Err(unreadable());
         }
-        Self::new(splits, spans)
+        Self::new(splits, spans, gaps)
     }
+}
+
+/// Whether one of these days is in a span that does not end before the first of them.
+fn meets(span: &UnknownDays, first_day: u32, last_day: u32) -> bool {
+    first_day <= last_day && span.first_day <= last_day
+}
+
+/// The part of each issue in spans by code.
+fn by_issue(unknown: &[UnknownDays]) -> Vec<Range<usize>> {
+    let mut end = 0;
+    let issues = unknown.chunk_by(|one, next| one.code == next.code).map(|issue| {
+        let start = end;
+        end += issue.len();
+        start..end
+    });
+    issues.collect()
+}
+
+/// The days of all issues together, as spans that do not meet, ascending.
+fn together(unknown: &[UnknownDays]) -> Vec<(u32, u32)> {
+    let mut spans: Vec<_> = unknown.iter().map(|span| (span.first_day, span.last_day)).collect();
+    spans.sort_unstable();
+    spans.dedup_by(|next, span| {
+        let meets = next.0 <= span.1;
+        if meets {
+            span.1 = span.1.max(next.1);
+        }
+        meets
+    });
+    spans
 }
 
 fn number<const N: usize>(bytes: &[u8], index: usize) -> [u8; N] {
@@ -147,10 +227,10 @@ fn split(bytes: &[u8; SPLIT_BYTES]) -> Split {
     }
 }
 
-fn span(bytes: &[u8; SPAN_BYTES]) -> AdjustedRows {
+fn span(bytes: &[u8; SPAN_BYTES]) -> UnknownDays {
     let [code, first_day, last_day] =
         [0, 1, 2].map(|index| u32::from_ne_bytes(number(bytes, index)));
-    AdjustedRows { code, first_day, last_day }
+    UnknownDays { code, first_day, last_day }
 }
 
 #[cfg(test)]
@@ -161,13 +241,14 @@ mod tests {
         Split { day, code, factor: (factor > 0.0).then_some(factor) }
     }
 
-    fn rows(code: u32, first_day: u32, last_day: u32) -> AdjustedRows {
-        AdjustedRows { code, first_day, last_day }
+    fn unknown(code: u32, first_day: u32, last_day: u32) -> UnknownDays {
+        UnknownDays { code, first_day, last_day }
     }
 
     fn some() -> Splits {
         let splits = vec![split(0, 3, 2.0), split(4, 1, 0.5), split(4, 3, 0.0), split(9, 1, 10.0)];
-        Splits::new(splits, vec![rows(1, 0, 2), rows(1, 4, 4), rows(3, 1, 9)]).unwrap()
+        let unknown = vec![unknown(1, 0, 2), unknown(1, 4, 4), unknown(3, 1, 6)];
+        Splits::new(splits, unknown, vec![8]).unwrap()
     }
 
     #[test]
@@ -188,16 +269,32 @@ mod tests {
     }
 
     #[test]
-    fn rows_that_their_source_adjusted_are_known() {
+    fn days_of_which_nothing_is_known_are_found_by_day_and_by_issue() {
         let splits = some();
-        for (code, first, last, expected) in
-            [(1, 0, 2, true), (1, 3, 3, false), (1, 4, 4, true), (1, 5, 9, false), (2, 0, 9, false)]
-        {
-            for day in first..=last {
-                assert_eq!(splits.is_adjusted(code, day), expected, "{code} {day}");
-            }
+        for (code, first, last, is_unknown) in [
+            (1, 0, 2, true),
+            (1, 2, 3, true),
+            (1, 3, 3, false),
+            (1, 3, 4, true),
+            (1, 5, 7, false),
+            (1, 5, 8, true),
+            (2, 0, 7, false),
+            (2, 8, 8, true),
+            (3, 0, 0, false),
+            (3, 6, 7, true),
+            (3, 7, 7, false),
+            (3, 3, 2, false),
+            (4, 9, 9, false),
+        ] {
+            let about = format!("{code} {first} {last}");
+            assert_eq!(splits.is_unknown(code, first, last), is_unknown, "{about}");
+            assert_eq!(splits.has_gap(first, last), (first..=last).contains(&8), "{about}");
+            let listed = splits.unknown_codes(first, last).any(|one| one == code);
+            assert_eq!(listed || splits.has_gap(first, last), is_unknown, "{about}");
         }
-        assert!(!splits.is_adjusted(3, 0) && splits.is_adjusted(3, 9));
+        assert_eq!(splits.unknown_codes(0, 9).collect::<Vec<_>>(), [1, 3]);
+        assert_eq!(splits.any_issue, [(0, 6)], "of all issues together");
+        assert_eq!(splits.unknown_codes(7, 9).count(), 0);
     }
 
     #[test]
@@ -209,21 +306,28 @@ mod tests {
         }
         assert!(Splits::read(&some().bytes(), 9, 4).is_err(), "a day outside");
         assert!(Splits::read(&some().bytes(), 10, 3).is_err(), "a code outside");
+        let gap = Splits::new(Vec::new(), Vec::new(), vec![3]).unwrap().bytes();
+        assert!(Splits::read(&gap, 4, 1).is_ok() && Splits::read(&gap, 3, 1).is_err());
     }
 
     #[test]
     fn order_and_number_are_held() {
-        let new = |splits: &[Split], spans: &[AdjustedRows]| {
-            Splits::new(splits.to_vec(), spans.to_vec()).map(drop)
+        let new = |splits: &[Split], spans: &[UnknownDays], gaps: &[u32]| {
+            Splits::new(splits.to_vec(), spans.to_vec(), gaps.to_vec()).map(drop)
         };
         let one = split(1, 1, 2.0);
-        assert!(new(&[one, one], &[]).is_err());
-        assert!(new(&[one, split(0, 1, 2.0)], &[]).is_err());
-        assert!(new(&[], &[rows(1, 2, 1)]).is_err());
-        assert!(new(&[], &[rows(1, 1, 3), rows(1, 3, 4)]).is_err());
+        assert!(new(&[one, one], &[], &[]).is_err());
+        assert!(new(&[one, split(0, 1, 2.0)], &[], &[]).is_err());
+        assert!(new(&[], &[unknown(1, 2, 1)], &[]).is_err());
+        assert!(new(&[], &[unknown(1, 1, 3), unknown(1, 3, 4)], &[]).is_err());
+        assert!(new(&[], &[], &[2, 1]).is_err());
         let many = |count: usize| (0..count).map(|day| split(day as u32, 0, 2.0)).collect();
-        assert!(Splits::new(many(SNAPSHOT_SPLITS_MAX), Vec::new()).is_ok());
-        let error = Splits::new(many(SNAPSHOT_SPLITS_MAX + 1), Vec::new()).unwrap_err();
+        assert!(Splits::new(many(SNAPSHOT_SPLITS_MAX), Vec::new(), Vec::new()).is_ok());
+        let error = Splits::new(many(SNAPSHOT_SPLITS_MAX + 1), Vec::new(), Vec::new()).unwrap_err();
         assert_eq!(error, "it has 200001 splits; at most 200000 are allowed");
+        let many = (0..=SNAPSHOT_UNKNOWN_MAX as u32).map(|code| unknown(code, 0, 0)).collect();
+        let error = Splits::new(Vec::new(), many, Vec::new()).unwrap_err();
+        let part = "1000001 spans of days without known splits; at most 1000000";
+        assert!(error.contains(part), "{error}");
     }
 }

@@ -16,8 +16,8 @@ fn written() -> (TempDir, PathBuf) {
 
 fn splits() -> Splits {
     let split = |day, code, factor| Split { day, code, factor };
-    let adjusted = AdjustedRows { code: 0, first_day: 1, last_day: 2 };
-    Splits::new(vec![split(1, 0, Some(0.5)), split(2, 2, None)], vec![adjusted]).unwrap()
+    let unknown = UnknownDays { code: 0, first_day: 1, last_day: 2 };
+    Splits::new(vec![split(1, 0, Some(0.5)), split(2, 2, None)], vec![unknown], vec![1]).unwrap()
 }
 
 fn written_with(splits: Option<Splits>) -> (TempDir, PathBuf) {
@@ -71,6 +71,23 @@ fn splits_are_read_where_they_were_written() {
         assert_eq!(grid.splits().map(AsRef::as_ref), Some(&written));
         grid.check_all(1).unwrap();
         assert_eq!(stored_value(grid.stripe(2, Column::Close)[2]), Some(-1.5));
+    }
+}
+
+#[test]
+fn what_an_earlier_version_knew_of_splits_is_not_used() {
+    let (_folder, path) = written_with(Some(splits()));
+    let mut bytes = fs::read(&path).unwrap();
+    let (version, digest) = (8..16, 48..56);
+    assert_eq!(bytes[version.clone()], 3_u64.to_ne_bytes());
+    for (number, is_one) in [(2_u64, true), (4, false)] {
+        bytes[version.clone()].copy_from_slice(&number.to_ne_bytes());
+        let of_header = xxh3_64(&bytes[..48]);
+        bytes[digest.clone()].copy_from_slice(&of_header.to_ne_bytes());
+        fs::write(&path, &bytes).unwrap();
+        let grid = Grid::open(&path, 7);
+        assert_eq!(grid.is_ok(), is_one, "version {number}");
+        assert!(grid.is_err() || grid.is_ok_and(|grid| grid.splits().is_none()));
     }
 }
 

@@ -14,6 +14,7 @@ use super::dense::{Block, Sides};
 use super::error::PublishError;
 use super::table::{DATES, DATES_AND_CALENDAR, GRID, GridRows, SIDES_STORED, sides};
 use super::{rows_are_in_order, splits};
+use crate::calendar_table::has_calendar;
 use crate::data_dir::DataDir;
 use crate::grid::{GridWriter, Splits};
 use crate::limits::{
@@ -188,14 +189,10 @@ struct Work<'a> {
     base: Option<&'a Base>,
 }
 
-/// The statement for the source's business days. Only a table `calendar` with the columns of the
-/// update job's one is a calendar.
+/// The statement for the source's business days; a table `calendar` of another form is refused.
 fn dates_of(connection: &Connection) -> Result<&'static str, PublishError> {
-    let is_there = "SELECT count(*) = 2 FROM duckdb_columns() WHERE database_name = 'mother'
-        AND table_name = 'calendar' AND ((column_name = 'date' AND data_type = 'DATE')
-          OR (column_name = 'is_open' AND data_type = 'BOOLEAN'))";
-    let is_there = connection.query_row(is_there, [], |row| row.get::<_, bool>(0))?;
-    Ok(if is_there { DATES_AND_CALENDAR } else { DATES })
+    let has_calendar = has_calendar(connection, "mother")?.map_err(PublishError::Source)?;
+    Ok(if has_calendar { DATES_AND_CALENDAR } else { DATES })
 }
 
 /// Refuses a table that is none of daily prices.

@@ -1,18 +1,18 @@
 //! The splits of the combined database: in tables of a snapshot, and in its grid. Of which rows they
-//! are made:
-//!
-//! | row of `daily` | what it is |
-//! |---|---|
-//! | `adjustment_factor` is null or 1 | no split |
-//! | it is another finite number above 0 | a split of this factor, in effect from the row's day on |
-//! | it is anything else | a split of which nobody knows the factor |
-//! | `source` is `public`, whatever the factor | no split; the source has adjusted the row itself |
+//! are made, and where nobody knows: the tables at [`make`].
 
 use duckdb::Connection;
 
 use super::error::PublishError;
-use crate::grid::{AdjustedRows, Split, Splits};
-use crate::limits::SNAPSHOT_SPLITS_MAX;
+use crate::grid::{Split, Splits, UnknownDays};
+use crate::limits::{SNAPSHOT_SPLITS_MAX, SNAPSHOT_UNKNOWN_MAX};
+use crate::sql::column;
+
+/// Rows that their source has adjusted itself, as of the day on which they were fetched, which they do
+/// not tell.
+const IS_ADJUSTED: &str = "coalesce(source = 'public', false)";
+/// Rows of a source that has one for each listed issue and business day, traded or not.
+const HAS_EVERY_DAY: &str = "coalesce(source IN ('vendor', 'files'), false)";
 
 /// Whether a column of this name and type is in `mother.daily`.
 fn has_column(connection: &Connection, name: &str, kind: &str) -> duckdb::Result<bool> {
@@ -21,18 +21,30 @@ fn has_column(connection: &Connection, name: &str, kind: &str) -> duckdb::Result
     connection.query_row(sql, [name, kind], |row| row.get(0))
 }
 
-/// Makes the tables `split` and `adjusted_rows` of a snapshot, whose calendar and issues are there
+/// Makes the tables `split`, `unknown_days` and `gap` of a snapshot, whose calendar and issues are there
 /// already, and gives what they hold. Nothing where the source has no column `adjustment_factor`, or
-/// one with more than [`SNAPSHOT_SPLITS_MAX`] splits, which must be something else: rankings then
-/// refuse to adjust.
+/// one with more than [`SNAPSHOT_SPLITS_MAX`] splits, which must be something else, or with more than
+/// [`SNAPSHOT_UNKNOWN_MAX`] spans of unknown days: rankings then refuse to adjust.
+///
+/// | Rule | row of `daily` | what it is |
+/// |---|---|---|
+/// | S1 | `adjustment_factor` is null or 1 | no split |
+/// | S2 | it is another finite number above 0 | a split of this factor, in effect from the row's day on |
+/// | S3 | it is anything else | a split of which nobody knows the factor |
+/// | S4 | `source` is `public`, whatever the factor | no split; the source has adjusted the row itself |
+///
+/// | Rule | a row of an issue and the next one | what took effect after the one, up to the other |
+/// |---|---|---|
+/// | U1 | one of them or both adjusted by their source (S4) | not known: the source does not say for which splits |
+/// | U2 | between them a business day of the calendar without a row of any issue, which is a gap | not known |
+/// | U3 | both of the vendor (`source` is `vendor` or `files`), which has a row for each listed issue and business day, and between them a day of which there are rows of other issues only: this one's was left out or lost | not known |
+/// | U4 | any others | the split of the later row, as above; other sources leave out days without a trade |
 pub(super) fn make(connection: &Connection) -> Result<Option<Splits>, PublishError> {
     if !has_column(connection, "adjustment_factor", "DOUBLE")? {
         return Ok(None);
     }
-    let is_adjusted = match has_column(connection, "source", "VARCHAR")? {
-        true => "coalesce(source = 'public', false)",
-        false => "false",
-    };
+    let has_source = has_column(connection, "source", "VARCHAR")?;
+    let is_adjusted = if has_source { IS_ADJUSTED } else { "false" };
     let splits = format!("FROM mother.daily WHERE adjustment_factor <> 1 AND NOT {is_adjusted}");
     let count: usize =
         connection.query_row(&format!("SELECT count(*) {splits}"), [], |row| row.get(0))?;
@@ -45,20 +57,52 @@ pub(super) fn make(connection: &Connection) -> Result<Option<Splits>, PublishErr
            max(CASE WHEN isfinite(factor) AND factor > 0 THEN factor END) AS factor
          FROM (SELECT date, code, adjustment_factor AS factor {splits}) found
          JOIN cal USING (date) JOIN issue USING (code) GROUP BY 1, 2 ORDER BY 1, 2;
-         CREATE TABLE adjusted_rows AS
-         SELECT code_id, min(day_no)::INTEGER AS first_day, max(day_no)::INTEGER AS last_day
-         FROM (SELECT issue.code_id, cal.day_no,
-                 cal.day_no - row_number() OVER (PARTITION BY issue.code_id ORDER BY cal.day_no) run
-               FROM (SELECT DISTINCT date, code FROM mother.daily WHERE {is_adjusted}) found
-               JOIN cal USING (date) JOIN issue USING (code)
-               WHERE issue.code_id IN (SELECT code_id FROM split))
-         GROUP BY code_id, run ORDER BY 1, 2;"
+         CREATE TABLE gap AS SELECT day_no FROM cal WHERE rows = 0 ORDER BY 1;
+         CREATE TABLE unknown_days (code_id INTEGER, first_day INTEGER, last_day INTEGER);"
     ))?;
+    if has_source {
+        connection.execute_batch(&unknown_days())?;
+    }
     read(connection)
+}
+
+/// Fills `unknown_days` by U1 and U3. Most issues have a row of one source on each day, which is seen by
+/// counting; only the others are looked at row by row. Days are counted by `seen`, without gaps.
+fn unknown_days() -> String {
+    format!(
+        "CREATE TEMP TABLE seen_day AS SELECT date, day_no,
+             (row_number() OVER (ORDER BY day_no))::INTEGER AS seen
+           FROM cal ANTI JOIN gap USING (day_no);
+         INSERT INTO unknown_days
+         WITH counted AS (SELECT code, count(*) AS found, min(date) AS begins, max(date) AS ends,
+               bool_or({IS_ADJUSTED}) AS any_adjusted
+             FROM mother.daily GROUP BY code),
+           uneven AS (SELECT code FROM counted JOIN seen_day f ON f.date = begins
+               JOIN seen_day l ON l.date = ends
+             WHERE any_adjusted OR found < l.seen - f.seen + 1),
+           row_by_row AS (SELECT issue.code_id, day_no, seen, {IS_ADJUSTED} AS adjusted,
+               {HAS_EVERY_DAY} AS every_day
+             FROM mother.daily JOIN issue USING (code) JOIN seen_day USING (date)
+             WHERE code IN (FROM uneven)),
+           pairs AS (SELECT code_id, day_no, lag(day_no) OVER one AS day_before,
+               adjusted OR lag(adjusted) OVER one
+                 OR (seen > lag(seen) OVER one + 1 AND every_day AND lag(every_day) OVER one)
+                 AS unknown
+             FROM row_by_row WINDOW one AS (PARTITION BY code_id ORDER BY day_no))
+         SELECT code_id, min(day_before) + 1, max(day_no)
+           FROM (SELECT *, count(*) FILTER (NOT unknown) OVER (PARTITION BY code_id ORDER BY day_no) run
+             FROM pairs WHERE day_before IS NOT NULL)
+           WHERE unknown GROUP BY code_id, run ORDER BY 1, 2;
+         DROP TABLE temp.seen_day;"
+    )
 }
 
 /// What the tables hold.
 fn read(connection: &Connection) -> Result<Option<Splits>, PublishError> {
+    let spans = "SELECT count(*) FROM unknown_days";
+    if connection.query_row(spans, [], |row| row.get::<_, usize>(0))? > SNAPSHOT_UNKNOWN_MAX {
+        return Ok(None);
+    }
     let mut statement =
         connection.prepare("SELECT day_no, code_id, factor FROM split ORDER BY 1, 2")?;
     let split = |row: &duckdb::Row<'_>| {
@@ -66,13 +110,11 @@ fn read(connection: &Connection) -> Result<Option<Splits>, PublishError> {
     };
     let splits = statement.query_map([], split)?.collect::<duckdb::Result<Vec<_>>>()?;
     let mut statement = connection
-        .prepare("SELECT code_id, first_day, last_day FROM adjusted_rows ORDER BY 1, 2")?;
+        .prepare("SELECT code_id, first_day, last_day FROM unknown_days ORDER BY 1, 2")?;
     let span = |row: &duckdb::Row<'_>| {
-        Ok(AdjustedRows { code: row.get(0)?, first_day: row.get(1)?, last_day: row.get(2)? })
+        Ok(UnknownDays { code: row.get(0)?, first_day: row.get(1)?, last_day: row.get(2)? })
     };
     let spans = statement.query_map([], span)?.collect::<duckdb::Result<Vec<_>>>()?;
-    if spans.len() > SNAPSHOT_SPLITS_MAX {
-        return Ok(None);
-    }
-    Splits::new(splits, spans).map(Some).map_err(PublishError::Source)
+    let gaps = column(connection, "SELECT day_no FROM gap ORDER BY 1")?;
+    Splits::new(splits, spans, gaps).map(Some).map_err(PublishError::Source)
 }

@@ -42,7 +42,7 @@ pub(super) const SIDES_STORED: &str = "
     CREATE OR REPLACE TABLE snapshot.cal AS FROM memory.cal ORDER BY day_no;
     CREATE OR REPLACE TABLE snapshot.issue AS FROM memory.issue ORDER BY code_id;
     DROP TABLE IF EXISTS snapshot.made; DROP TABLE IF EXISTS snapshot.split;
-    DROP TABLE IF EXISTS snapshot.adjusted_rows;";
+    DROP TABLE IF EXISTS snapshot.unknown_days; DROP TABLE IF EXISTS snapshot.gap;";
 
 /// The grid. Prices of 0 are null; a volume of 0 is kept, because an answer shows it. A row takes
 /// part in rankings where it has a close.

@@ -4,6 +4,7 @@ use duckdb::Connection;
 
 use super::*;
 use crate::data_dir::DataDir;
+use crate::grid::Splits;
 
 const TABLE: &str = "CREATE TABLE daily (date DATE, code VARCHAR, open DOUBLE, high DOUBLE,
     low DOUBLE, close DOUBLE, volume DOUBLE);";
@@ -109,8 +110,25 @@ fn business_days_are_those_of_the_calendar_between_the_first_and_the_last_row() 
         ('2025-01-13', true);";
     assert_eq!(days(&format!("{table} {calendar}")), ["06", "07", "08", "10", "11"]);
     assert_eq!(days(table), ["06", "08", "11"], "a calendar that knows nothing");
-    let other = "CREATE TABLE calendar (day DATE); INSERT INTO calendar VALUES ('2025-01-07');";
-    assert_eq!(days(other), ["06", "08", "11"], "a table of somebody else");
+    // In any spelling, and beside other columns.
+    let other = "CREATE TABLE Calendar (name VARCHAR, \"Is_Open\" BOOLEAN, \"Date\" DATE);
+        INSERT INTO calendar VALUES ('Tuesday', true, '2025-01-07');";
+    assert_eq!(days(other), ["06", "07", "08", "11"]);
+}
+
+#[test]
+fn a_calendar_of_another_form_is_refused_in_words() {
+    for (columns, found) in [
+        ("day DATE", "day DATE"),
+        ("date VARCHAR, is_open BOOLEAN", "date VARCHAR, is_open BOOLEAN"),
+        ("date DATE, is_open INTEGER", "date DATE, is_open INTEGER"),
+    ] {
+        let table = format!("{} CREATE TABLE calendar ({columns});", market());
+        let (_folder, data) = data_with(&table);
+        let error = publish(&data).unwrap_err().to_string();
+        let words = format!("columns date DATE and is_open BOOLEAN; it has {found}");
+        assert!(error.contains(&words), "{error}");
+    }
 }
 
 /// Changes the combined database.
@@ -123,7 +141,7 @@ fn content(data: &DataDir) -> Vec<String> {
     let number = data.current().unwrap().unwrap();
     let connection = Connection::open(data.rank_db(number)).unwrap();
     assert!(rows_are_in_order(&connection).unwrap());
-    let tables = ["cal", "issue", "g", "split", "adjusted_rows"];
+    let tables = ["cal", "issue", "g", "split", "unknown_days", "gap"];
     let mut content = Vec::new();
     for table in tables {
         content.push(table.to_owned());
@@ -289,9 +307,9 @@ fn splits_are_those_of_the_table_of_rules() {
         (6, 1, None),
     ];
     assert_eq!(found, expected);
-    assert!((0..9).all(|code| (0..8).all(|day| !splits.is_adjusted(code, day))));
+    assert!((0..9).all(|code| !splits.is_unknown(code, 0, 7)), "nothing tells a source");
 
-    // The public source's rows are no splits; that they are adjusted is known where it matters.
+    // S4.
     let source = "ALTER TABLE daily ADD COLUMN source VARCHAR;
         UPDATE daily SET source = CASE WHEN code = '1301' THEN 'public' ELSE 'vendor' END;
         UPDATE daily SET source = 'public' WHERE date IN ('2025-01-06', '2025-01-07', '2025-01-10');
@@ -299,11 +317,53 @@ fn splits_are_those_of_the_table_of_rules() {
     let splits = published(&format!("{columns}{rows}{some}{source}")).unwrap();
     let found: Vec<_> = splits.between(0, 9).iter().map(|one| (one.day, one.code)).collect();
     assert_eq!(found, [(2, 0), (3, 2), (5, 0)]);
-    for code in [0, 2] {
-        let days: Vec<u32> = (0..8).filter(|day| splits.is_adjusted(code, *day)).collect();
-        assert_eq!(days, [0, 1, 4], "issue {code}");
+    // U1: from and to such rows, and between them.
+    for code in [0, 2, 3] {
+        assert_eq!(unknown_days(&splits, code), [1, 2, 4, 5], "issue {code}");
     }
-    assert!(!splits.is_adjusted(1, 0) && !splits.is_adjusted(3, 0), "they have no split");
+    assert_eq!(unknown_days(&splits, 1), [1, 2, 3, 4, 5, 6, 7]);
+}
+
+fn unknown_days(splits: &Splits, code: u32) -> Vec<u32> {
+    (0..8).filter(|day| splits.is_unknown(code, *day, *day)).collect()
+}
+
+/// The rules of where nobody knows, beside U1.
+#[test]
+fn where_splits_may_be_missing_is_that_of_the_table_of_rules() {
+    let rows = "ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
+        ALTER TABLE daily ADD COLUMN source VARCHAR;
+        INSERT INTO daily SELECT DATE '2025-01-06' + d::INTEGER, code, 1, 1, 1, 1, 1, 1, source
+          FROM range(8) days(d), (VALUES ('1300', 'vendor'), ('1301', 'files'), ('1302', 'web_broker'),
+            ('1303', NULL), ('1304', 'vendor'), ('1305', 'vendor'), ('1306', 'vendor'))
+            issues(code, source);
+        DELETE FROM daily WHERE date IN ('2025-01-09', '2025-01-10') AND code <> '1300';
+        UPDATE daily SET source = 'files' WHERE date = '2025-01-11' AND code = '1301';
+        UPDATE daily SET source = 'web_broker' WHERE date = '2025-01-11' AND code = '1304';
+        DELETE FROM daily WHERE date < '2025-01-09' AND code = '1305';
+        DELETE FROM daily WHERE date > '2025-01-09' AND code = '1306';";
+    let published = |more: &str| {
+        let (_folder, data) = data_with(&format!("{TABLE}{rows}{more}"));
+        publish(&data).unwrap();
+        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        let splits = grid.splits().unwrap();
+        assert!(splits.between(0, 9).is_empty());
+        (0..7).map(|code| unknown_days(splits, code)).collect::<Vec<_>>()
+    };
+    // U3 of the second one; U4 of those whose source leaves days out, or one of two does, and of issues
+    // that begin or end there.
+    let mut expected = vec![Vec::new(); 7];
+    expected[1] = vec![3, 4, 5];
+    assert_eq!(published(""), expected);
+    // U2: without the row of the first issue one of the days is a gap, and counts for all.
+    let gap = "DELETE FROM daily WHERE date = '2025-01-09';";
+    let calendar = "CREATE TABLE calendar AS SELECT DATE '2025-01-09' AS date, true AS is_open;";
+    let mut with_gap: Vec<_> = expected.iter().map(|days| [&days[..], &[3]].concat()).collect();
+    with_gap[1] = vec![3, 4, 5];
+    assert_eq!(published(&format!("{gap}{calendar}")), with_gap);
+    // Without a calendar nobody knows of that day.
+    expected[1] = vec![3, 4];
+    assert_eq!(published(gap), expected);
 }
 
 #[test]

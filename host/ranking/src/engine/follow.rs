@@ -74,7 +74,7 @@ impl SnapshotFollower {
         shared.read_dataset();
         if options.follow {
             // So that the first answer with names does not wait for them.
-            shared.listed.renew();
+            shared.listed.renew(None);
         }
         let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {
@@ -105,10 +105,12 @@ impl SnapshotFollower {
         known.clone()
     }
 
-    /// How complete the data is; none where that is not known.
+    /// How complete the data of the present snapshot is; none where that is not known.
     pub(super) fn dataset(&self) -> Option<DatasetStatus> {
+        let content = self.shared.current().map(|snapshot| snapshot.content);
         let dataset = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
-        dataset.clone().unwrap_or_default()
+        let told = dataset.clone().unwrap_or_default();
+        told.filter(|told| content.is_none_or(|content| told.is_of(content)))
     }
 
     /// What is known of the issues.
@@ -142,8 +144,8 @@ impl Shared {
     fn follow(&self, stopped: &Receiver<()>) {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            // Lists are published before the prices of their date.
-            self.listed.renew();
+            let generation = self.generation.current();
+            self.listed.renew(generation.as_ref().map(|current| &*current.generation));
             self.poll();
             self.read_dataset();
         }

@@ -8,7 +8,7 @@ use crate::formula::Column;
 /// The adjusted columns of one day; keeps its memory while adjusted rankings follow each other.
 #[derive(Debug, Default)]
 pub(super) struct AdjustedLeaves {
-    /// One for each leaf; empty where no split lies between its day and the ranked one.
+    /// One for each leaf; empty where its day and the ranked one compare as they are, for all issues.
     stripes: Vec<Vec<f64>>,
     /// One for each code, 1 between two leaves.
     factors: Vec<f64>,
@@ -22,7 +22,7 @@ impl AdjustedLeaves {
         }
     }
 
-    /// Adjusts the leaves of a day. Most lags span no split; those columns are used as they are.
+    /// Adjusts the leaves of a day. Most lags span nothing; those columns are used as they are.
     pub(super) fn fill(
         &mut self,
         grid: &Grid,
@@ -35,11 +35,22 @@ impl AdjustedLeaves {
         for (stripe, (column, lag)) in self.stripes.iter_mut().zip(leaves) {
             stripe.clear();
             let Some(row_day) = day.checked_sub(*lag as usize) else { continue };
-            let between = splits.between(row_day as u32 + 1, day as u32);
-            if !between.is_empty() {
-                stripe.extend_from_slice(grid.stripe(row_day, *column));
-                let is_adjusted = |code| splits.is_adjusted(code, row_day as u32);
-                scale(stripe, &mut self.factors, between, *column, is_adjusted);
+            let (first, last) = (row_day as u32 + 1, day as u32);
+            let (between, has_gap) = (splits.between(first, last), splits.has_gap(first, last));
+            let mut unknown = splits.unknown_codes(first, last).peekable();
+            if between.is_empty() && unknown.peek().is_none() && !has_gap {
+                continue;
+            }
+            stripe.extend_from_slice(grid.stripe(row_day, *column));
+            if has_gap {
+                stripe.fill(f64::NAN);
+                continue;
+            }
+            scale(stripe, &mut self.factors, between, *column);
+            for code in unknown {
+                if let Some(cell) = stripe.get_mut(code as usize) {
+                    *cell = f64::NAN;
+                }
             }
         }
     }
@@ -51,13 +62,7 @@ impl AdjustedLeaves {
 }
 
 /// Scales the cells of the issues with a split; `factors` are 1 before and after.
-fn scale(
-    stripe: &mut [f64],
-    factors: &mut [f64],
-    between: &[Split],
-    column: Column,
-    is_adjusted: impl Fn(u32) -> bool,
-) {
+fn scale(stripe: &mut [f64], factors: &mut [f64], between: &[Split], column: Column) {
     for split in between {
         if let Some(product) = factors.get_mut(split.code as usize) {
             *product *= split.factor.unwrap_or(f64::NAN);
@@ -75,7 +80,7 @@ fn scale(
             Column::Open | Column::High | Column::Low | Column::Close => *cell * factor,
         };
         // Columns hold no 0 and nothing infinite.
-        let is_value = scaled != 0.0 && scaled.is_finite() && !is_adjusted(*code);
+        let is_value = scaled != 0.0 && scaled.is_finite();
         *cell = if is_value { scaled } else { f64::NAN };
     }
 }

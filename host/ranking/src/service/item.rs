@@ -35,7 +35,7 @@ pub(super) struct DailyRankingItem {
     pub(super) rank: i32,
     /// Whether a lag of the formula or module reaches across a split of the issue: its value compares
     /// prices from before and after the split, unless `adjusted` was asked for. Null where the data does
-    /// not tell of splits.
+    /// not tell of splits, or where none is known but one may be missing (see `adjusted`).
     pub(super) spans_split: Option<bool>,
     #[graphql(skip)]
     day: JstDate,

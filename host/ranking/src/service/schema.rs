@@ -213,9 +213,11 @@ impl Query {
     /// adjusted them itself. A lag across a split compares prices from before and after it;
     /// `spansSplit` of a row says so. With `adjusted: true` a price N business days
     /// earlier is multiplied, and a volume divided, by the factors of the splits since that day, up to
-    /// the ranked day and never a later one, so that both compare; it is null where a factor is not
-    /// known, or where the source of the earlier row had adjusted it already and does not say for
-    /// which splits. Values of the ranked day stay raw. Modules get their columns in the same way.
+    /// the ranked day and never a later one, so that both compare; it is null where a factor is not known,
+    /// or where a split between them may be missing: across a business day that is not published, across a
+    /// row of the issue that was left out or lost, and to or from a row of the public source, which does not
+    /// say for which splits it has adjusted it. Values of the ranked day stay raw. Modules get their columns
+    /// in the same way.
     /// Data that does not tell of splits is refused with SPLITS_UNKNOWN.
     ///
     /// The order: by the result, null last in both directions, equal results by code, ascending.

@@ -8,16 +8,19 @@ use std::fmt::Write as _;
 use crate::formula::{Column, column_alias};
 
 /// A table `f_<lag>`: for each ranked day and code with a split within the lag, the product of the
-/// factors in the order of their days; null where a factor is not known, or where the row was adjusted
-/// by its source.
+/// factors in the order of their days; null where one is not known, or where nobody knows whether there
+/// was a split.
 pub(super) fn factors(lag: u32, (first_day, last_day): (usize, usize)) -> String {
+    let days = format!("(SELECT unnest(range({first_day}, {last_day} + 1)) d)");
     format!(
-        "f_{lag} AS (SELECT d, split.code_id, CASE WHEN count(factor) = count(*) AND \
-         count(adjusted_rows.code_id) = 0 THEN list_aggregate(list(factor ORDER BY day_no), 'product') \
-         END factor\n  FROM split CROSS JOIN (SELECT unnest(range({first_day}, {last_day} + 1)) d)\n  \
-         LEFT JOIN adjusted_rows ON adjusted_rows.code_id = split.code_id \
-         AND d - {lag} BETWEEN adjusted_rows.first_day AND adjusted_rows.last_day\n  \
-         WHERE day_no > d - {lag} AND day_no <= d GROUP BY ALL),\n"
+        "f_{lag} AS (SELECT d, code_id, CASE WHEN count(factor) = count(*) THEN \
+         list_aggregate(list(factor ORDER BY day_no), 'product') END factor FROM (\n    \
+         SELECT d, day_no, code_id, factor FROM split CROSS JOIN {days} \
+         WHERE day_no > d - {lag} AND day_no <= d\n    \
+         UNION ALL SELECT d, first_day, code_id, NULL FROM unknown_days CROSS JOIN {days} \
+         WHERE last_day > d - {lag} AND first_day <= d\n    \
+         UNION ALL SELECT d, day_no, code_id, NULL FROM gap CROSS JOIN issue CROSS JOIN {days} \
+         WHERE day_no > d - {lag} AND day_no <= d) GROUP BY d, code_id),\n"
     )
 }
 

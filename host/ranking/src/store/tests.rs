@@ -222,7 +222,12 @@ fn values_across_splits_follow_the_table_of_rules() {
         FROM range(7) days(d), (VALUES ('1301', 9, 1.0, 'vendor'), ('1302', 4, 0.5, 'vendor'),
           ('1303', 3, 10.0, 'vendor'), ('1304', 4, 0.0, 'vendor'), ('1305', 4, 0.5, 'public'),
           ('1306', 6, 0.5, 'vendor'), ('1307', 1, 0.5, 'vendor'), ('1308', 4, 1e307, 'vendor'),
-          ('1309', 4, NULL, 'vendor')) issues(code, ex_day, factor, early);
+          ('1309', 4, NULL, 'vendor'), ('1310', 9, 1.0, 'public'), ('1311', 9, 1.0, 'vendor'),
+          ('1312', 4, 0.5, 'vendor'), ('1313', 9, 1.0, 'vendor'), ('1314', 9, 1.0, NULL))
+          issues(code, ex_day, factor, early);
+        UPDATE daily SET source = 'public' WHERE code = '1311' AND date = '2025-01-09';
+        DELETE FROM daily WHERE code IN ('1312', '1313', '1314') AND date = '2025-01-09';
+        UPDATE daily SET source = NULL WHERE code = '1314';
         UPDATE daily SET adjustment_factor = 0.2 WHERE code = '1302' AND date = '2025-01-09';";
     let columns = "ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
         ALTER TABLE daily ADD COLUMN source VARCHAR;";
@@ -236,19 +241,19 @@ fn values_across_splits_follow_the_table_of_rules() {
         let mut ranking = engine.rank(&query, &CancelToken::new()).unwrap();
         assert_eq!(engine.rank_by_sql(&query, &CancelToken::new()).unwrap(), ranking, "{formula}");
         assert!(ranking.rows.iter().all(|row| (row.close, row.volume) == (100.0, Some(1_000.0))));
-        let spans: Vec<u32> = (0..9)
-            .filter(|code| {
-                let mut rows = ranking.rows.iter();
-                let row = rows.find(|row| row.code == *code).unwrap();
-                ranking.spans_split(row).unwrap()
-            })
-            .collect();
-        assert_eq!(spans, if formula.contains('[') { &[1, 2, 3, 4, 7][..] } else { &[] });
         ranking.rows.sort_by_key(|row| row.code);
+        let spans: Vec<_> = ranking.rows.iter().map(|row| ranking.spans_split(row)).collect();
+        let with = |is: Option<bool>| -> Vec<usize> {
+            (0..14).filter(|code| spans[*code] == is).collect()
+        };
+        let (known, unknown) = match formula.contains('[') {
+            true => (&[1, 2, 3, 4, 7, 11][..], &[9, 10, 12][..]),
+            false => (&[][..], &[][..]),
+        };
+        assert_eq!((with(Some(true)), with(None)), (known.to_vec(), unknown.to_vec()));
         ranking.rows.iter().map(|row| row.sort_value).collect()
     };
-    let nine = |value: f64| vec![Some(value); 9];
-    assert_eq!(values("Close[-4]", false), nine(100.0));
+    assert_eq!(values("Close[-4]", false), [Some(100.0); 14]);
     let prices = [
         Some(100.0), // no split
         Some(10.0),  // two of them, 0.2 and 0.5
@@ -259,6 +264,11 @@ fn values_across_splits_follow_the_table_of_rules() {
         Some(100.0), // one on the day of the value itself
         None,        // what is not finite is no value
         Some(100.0), // a row that does not tell a factor tells of no split
+        None,        // the earlier row was adjusted by its source, and no split is known
+        None,        // one in between was
+        None,        // a split, and a row of the vendor is missing in between
+        None,        // the same without a split
+        Some(100.0), // a row is missing of a source that may leave out days
     ];
     assert_eq!(values("Close[-4]", true), prices);
     assert_eq!(values("High[-4]", true), prices);
@@ -266,6 +276,7 @@ fn values_across_splits_follow_the_table_of_rules() {
     let found = values("Volume[-4]", true);
     assert_eq!(found[..7], volumes[..7]);
     assert_eq!((found[7], found[8]), (Some(1_000.0 / 1e307), Some(1_000.0)));
+    assert_eq!(found[9..13], [None; 4]);
     for formula in ["Close", "Volume", "Close + 0 * Close"] {
         assert_eq!(values(formula, true), values(formula, false), "{formula}");
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use chrono::{Datelike, Days};
+use chrono::Datelike;
 use domain::JstDate;
 
 use super::plan::{last_weekdays, weekdays};
@@ -10,7 +10,7 @@ use super::report::DayOutcome;
 use super::rules::NotDue;
 use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
-use crate::limits::{DAYS_DEFAULT, EMPTY_FINAL_DAYS, MASTER_DAYS_MAX};
+use crate::limits::{BETTER_DAYS_MAX, COMPLETE_PERCENT, DAYS_DEFAULT, MASTER_DAYS_MAX};
 use crate::row::{IssueCode, SourceKind};
 use crate::source::Answer;
 
@@ -47,6 +47,7 @@ impl Job<'_> {
         }
         self.list_days = list_days(&wanted);
         let mut left = self.fetch_days(slots, &wanted)?;
+        self.fetch_better_rows(slots)?;
         if !self.cancel.is_cancelled() {
             let open = self.days_without_trading(slots, &left.empty);
             left.failed.extend(open);
@@ -68,9 +69,7 @@ impl Job<'_> {
         self.report.from = Some(from);
         let (mut wanted, mut others, mut known) = (Vec::new(), Vec::new(), 0);
         for date in weekdays(from, self.options.to) {
-            let is_open = self.calendar.get(&date).copied();
-            let is_done = self.state.fetched.contains(&date)
-                || (is_open.is_none() && self.state.closed.contains(&date));
+            let is_done = self.state.fetched.contains(&date) || self.is_known_empty(date);
             match self.due_days().check(date) {
                 _ if is_done && !self.options.refetch => known += 1,
                 Ok(()) => wanted.push(date),
@@ -83,6 +82,14 @@ impl Job<'_> {
         }
         self.report.days_known = known;
         wanted
+    }
+
+    /// Whether earlier runs have found out that nobody has anything of a day (rule D6).
+    fn is_known_empty(&self, date: JstDate) -> bool {
+        let first = self.published_range().map(|(first, _)| first);
+        self.state.closed.contains(&date)
+            && !self.calendar.contains_key(&date)
+            && first.is_none_or(|first| date < first)
     }
 
     /// Where the run begins: after the last complete day, earlier where a day before is not complete,
@@ -99,6 +106,57 @@ impl Job<'_> {
             Some(begins) if self.options.from.is_some() || after.is_some() => begins,
             _ => [begins, default()].into_iter().flatten().min().unwrap_or(to),
         }
+    }
+
+    /// Asks again for the complete days of the last weeks that a lesser source gave while the vendor was
+    /// down (rule B1), whose splits and raw prices are the vendor's only. While it still is, they stay as
+    /// they are.
+    fn fetch_better_rows(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
+        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
+        let (Some(place), Some(from)) = (slots.with_days(), back.first().copied()) else {
+            return Ok(());
+        };
+        if !self.options.codes.is_empty() || slots.out(place).is_some() {
+            return Ok(());
+        }
+        let mut dates = self.store.days_of_lesser_sources(from)?;
+        dates.retain(|date| {
+            let is_whole = self.state.complete.contains(date) && !self.state.fetched.contains(date);
+            is_whole && self.is_due(*date) && !self.days.contains_key(date)
+        });
+        for date in dates {
+            if self.cancel.is_cancelled() {
+                break;
+            }
+            // What the subscription covers may be known only now.
+            if !self.is_due(date) {
+                continue;
+            }
+            match self.whole_day(slots, place, date) {
+                Ok((answer, _)) if answer.rows.is_empty() => {}
+                Ok((answer, _)) => {
+                    let stored = self.known.dates.get(&date).copied().unwrap_or(0);
+                    let is_all = answer.rows.len() as u64 * 100 >= stored * COMPLETE_PERCENT;
+                    if !is_all && let Err(problem) = slots.forget_day(place, date) {
+                        self.note(problem);
+                    }
+                    self.take_day(slots.kind(place), date, answer, is_all);
+                }
+                Err(NoAnswer::Failed { covered: Some((first, last)), .. }) => {
+                    self.cover(first, last)
+                }
+                Err(NoAnswer::Failed { reason, .. }) => {
+                    self.note(format!(
+                        "{date} stays as a lesser source gave it: {}",
+                        reason.reason
+                    ));
+                    break;
+                }
+                Err(NoAnswer::Stopped) => break,
+            }
+            self.flush_if_full()?;
+        }
+        Ok(())
     }
 
     fn fetch_days(&mut self, slots: &mut Slots, wanted: &[JstDate]) -> Result<Left, UpdateError> {
@@ -225,8 +283,6 @@ impl Job<'_> {
         if self.cancel.is_cancelled() {
             return BTreeSet::new();
         }
-        // Prices of a young day may still come.
-        let last_final = self.today().checked_sub_days(Days::new(EMPTY_FINAL_DAYS));
         for date in empty.difference(&traded).copied() {
             if let Some(reason) = outage.as_ref().filter(|_| !answered) {
                 let day = self.day(date);
@@ -234,22 +290,13 @@ impl Job<'_> {
                 day.reasons.push(reason.clone());
                 continue;
             }
-            self.day(date).outcome = Some(self.without_rows(date));
-            let is_open = self.calendar.get(&date) == Some(&true);
-            if answered && !is_open && last_final.is_some_and(|last| date <= last) {
+            self.day(date).outcome = Some(DayOutcome::NoData);
+            // Prices of a young day may still come.
+            if answered && !self.is_young(date) {
                 self.state.closed.insert(date);
             }
         }
         empty.intersection(&traded).copied().collect()
-    }
-
-    /// What a day is of which nobody has a row: without trading, as far as the calendar does not know
-    /// better.
-    pub(super) fn without_rows(&self, date: JstDate) -> DayOutcome {
-        match self.calendar.get(&date) {
-            Some(true) => DayOutcome::Incomplete,
-            Some(false) | None => DayOutcome::NoData,
-        }
     }
 
     /// An issue that surely has a row on every business day, as far as one is known.

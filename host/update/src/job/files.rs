@@ -5,11 +5,13 @@ use std::path::Path;
 
 use domain::JstDate;
 use domain::market::BarGranularity;
+use marketdata::calendar_file::read_rows;
 use marketdata::{BarFile, Period};
 
 use super::report::{DayOutcome, Reason, SourceState};
+use super::rules::is_open;
 use super::{Job, Phase, UpdateError};
-use crate::row::SourceKind;
+use crate::row::{DailyRow, SourceKind};
 use crate::source::{FileRows, OddRow, read_daily_file};
 
 impl Job<'_> {
@@ -17,6 +19,7 @@ impl Job<'_> {
     pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), UpdateError> {
         let files = BarFile::list(folder, BarGranularity::Day)
             .map_err(|error| UpdateError::Files(error.to_string()))?;
+        let calendar = read_rows(folder).map_err(|error| UpdateError::Files(error.to_string()))?;
         let (from, to) = (self.first_of_files(), self.options.to);
         let files: Vec<BarFile> = files
             .into_iter()
@@ -30,6 +33,7 @@ impl Job<'_> {
                 folder.display()
             )));
         }
+        self.take_calendar(&calendar.unwrap_or_default())?;
         let size = |file: &BarFile| file.path.metadata().map_or(0, |data| data.len());
         let of: u64 = files.iter().map(size).sum();
         let mut done = 0;
@@ -72,7 +76,9 @@ impl Job<'_> {
     }
 
     fn take_file(&mut self, found: FileRows) {
-        let FileRows { mut rows, dates, odd, refused } = found;
+        let FileRows { mut rows, mut dates, odd, refused } = found;
+        self.leave_closed_out(&mut rows);
+        dates.retain(|date| self.is_open(*date));
         let codes = &self.options.codes;
         if !codes.is_empty() {
             rows.retain(|row| codes.contains(&row.code));
@@ -93,6 +99,23 @@ impl Job<'_> {
             self.failed(date, &what);
         }
         self.collect(SourceKind::Files, rows);
+    }
+
+    /// Leaves rows of closed days out (rule F1), by name.
+    fn leave_closed_out(&mut self, rows: &mut Vec<DailyRow>) {
+        let mut closed = Vec::new();
+        for day in rows.chunk_by(|one, next| one.date == next.date) {
+            let (date, first) = (day[0].date, day[0].code);
+            if !self.is_open(date) {
+                closed.push(OddRow {
+                    row: format!("{first} on {date}, and {} more of the day", day.len() - 1),
+                    text: String::new(),
+                    reason: "the exchange is closed on this day".to_owned(),
+                });
+            }
+        }
+        rows.retain(|row| is_open(&self.calendar, row.date));
+        self.report.left_out(SourceKind::Files, closed);
     }
 
     /// A day of the files cannot be used.

@@ -12,19 +12,22 @@ impl Job<'_> {
         self.settle()?;
         // Prices are published also where the lists cannot be.
         let lists = self.publish_lists();
-        let is_due = self.is_publication_due();
+        let is_due = self.is_publication_due()?;
+        let mut published = Ok(());
         if is_due && !self.cancel.is_cancelled() {
-            match self.publish_and_split() {
-                Err(UpdateError::Store(StoreError::Cancelled)) => {}
-                other => other?,
-            }
+            published = match self.publish_and_split() {
+                Err(UpdateError::Store(StoreError::Cancelled)) => Ok(()),
+                other => other,
+            };
         } else if self.changed_from.is_none() && self.state.unpublished_from.is_some() {
             // All rows were there with the same values.
             self.state.unpublished_from = None;
             self.save_state()?;
         }
         self.report.ending = self.ending(is_due);
+        // Whatever became of the files: what is missing from the days is known.
         self.tell_readers()?;
+        published?;
         self.publish_generation(is_due)?;
         lists
     }
@@ -43,10 +46,14 @@ impl Job<'_> {
     }
 
     /// Whether readers have something else than the store.
-    fn is_publication_due(&self) -> bool {
-        let is_published = self.options.data.mother().is_file();
+    fn is_publication_due(&mut self) -> Result<bool, UpdateError> {
+        if self.published_range().is_none() {
+            return Ok(false);
+        }
         let has_news = self.changed_from.is_some() || self.calendar_is_new;
-        self.published_range().is_some() && (has_news || !is_published)
+        let is_published = self.options.data.mother().is_file();
+        // What was removed or damaged since is made again.
+        Ok(has_news || !is_published || !self.store.is_whole()?)
     }
 
     fn publish_and_split(&mut self) -> Result<(), UpdateError> {
@@ -75,6 +82,8 @@ impl Job<'_> {
         let new_days = published.new_days;
         tracing::info!(snapshot, days, new_days, codes, "the combined database is published");
         drop(entered);
+        // The files of the issues take their time; who ranks has the new days already.
+        self.tell_readers()?;
         let span = tracing::info_span!("split", from = from.map(tracing::field::display));
         let _entered = span.enter();
         let watch = &mut *self.watch;
@@ -95,12 +104,13 @@ impl Job<'_> {
         let is_bad = |day: &DayState| {
             is_open(day) || matches!(day.outcome, Some(DayOutcome::Failed | DayOutcome::Incomplete))
         };
-        let is_short = self.state.incomplete.keys().any(|date| *date <= self.options.to);
+        let is_short = self.state.incomplete.keys().any(|date| self.is_due(*date));
+        let has_gap = self.report.gaps.iter().any(|date| self.is_due(*date));
         let is_published = self.report.split.is_some() || !publication_was_due;
         let is_undone = self.cut_short || !is_published || self.days.values().any(is_open);
         if self.cancel.is_cancelled() && is_undone {
             Ending::Interrupted
-        } else if !self.report.gaps.is_empty() {
+        } else if has_gap {
             Ending::Gap
         } else if is_short || self.report.issues_failed > 0 || self.days.values().any(is_bad) {
             Ending::Incomplete

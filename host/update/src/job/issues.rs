@@ -125,9 +125,13 @@ impl Job<'_> {
         }
         for date in dates {
             let is_stored = self.known.dates.contains_key(date);
-            let outcome = match self.day(*date).rows {
+            let day = self.day(*date);
+            let (rows, has_failed) = (day.rows, !day.reasons.is_empty());
+            let outcome = match rows {
                 _ if failed > 0 => DayOutcome::Failed,
-                0 if !is_stored => self.without_rows(*date),
+                // What other sources do not have is no answer of the one that failed (rule D7).
+                0 if !is_stored && has_failed => DayOutcome::Failed,
+                0 if !is_stored => DayOutcome::NoData,
                 _ => DayOutcome::FetchedByIssue,
             };
             let reasons = if failed > 0 { out } else { &[] };

@@ -1,13 +1,17 @@
 //! Holds days against the rules, and says what readers may see.
 
+use std::collections::BTreeSet;
+
+use chrono::Days;
 use domain::JstDate;
 use pricestore::{DatasetStatus, IncompleteDay};
 
 use super::report::{DayOutcome, ShortDayReport};
-use super::rules::DueDays;
+use super::rules::{DueDays, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError, own_folder};
 use crate::fetch_state::FetchState;
+use crate::limits::EMPTY_FINAL_DAYS;
 use crate::row::DailyRow;
 
 impl Job<'_> {
@@ -41,7 +45,8 @@ impl Job<'_> {
             return true;
         }
         let standard = self.standard(slots, date);
-        let is_met = standard.is_met(rows.iter().map(|row| row.code), true);
+        let is_met = standard.is_met(rows.iter().map(|row| row.code), true)
+            && self.has_traded(date, rows.iter().any(|row| row.close.is_some()));
         self.day(date).expected = standard.expected();
         if is_met {
             self.complete_rows.insert(date, rows.len() as u64);
@@ -61,6 +66,7 @@ impl Job<'_> {
         let dates = self.days.keys().chain(self.state.incomplete.keys()).copied();
         let mut dates: Vec<JstDate> =
             dates.filter(|date| !self.state.complete.contains(date)).collect();
+        dates.retain(|date| self.is_open(*date));
         dates.sort_unstable();
         dates.dedup();
         let before = self.state.complete.len();
@@ -73,13 +79,30 @@ impl Job<'_> {
             if let Some(day) = self.days.get_mut(&date) {
                 day.expected = standard.expected();
             }
-            if standard.is_met(codes.iter().copied(), false) {
+            let is_met = standard.is_met(codes.iter().copied(), false);
+            if is_met && self.store.has_prices(date)? {
                 self.complete_rows.insert(date, codes.len() as u64);
                 self.state.complete.insert(date);
                 self.release(date);
             }
         }
         if self.state.complete.len() > before { self.save_state() } else { Ok(()) }
+    }
+
+    /// Whether a day that has rows is over: one of which no issue has a price may still get some while
+    /// it is young (rule C8); told.
+    fn has_traded(&mut self, date: JstDate, has_prices: bool) -> bool {
+        let day = self.days.entry(date).or_default();
+        if !has_prices && !std::mem::replace(&mut day.is_priceless, true) {
+            self.note(format!("no issue has a price on {date}"));
+        }
+        has_prices || !self.is_young(date)
+    }
+
+    /// Whether rows of a day may still come.
+    pub(super) fn is_young(&self, date: JstDate) -> bool {
+        let last_final = self.today().checked_sub_days(Days::new(EMPTY_FINAL_DAYS));
+        last_final.is_none_or(|last| date > last)
     }
 
     /// Readers may see the rows of a day from now on.
@@ -94,7 +117,15 @@ impl Job<'_> {
         let stored = self.store.known()?.dates;
         let before = self.state.clone();
         let last_complete = self.state.complete.last().copied();
+        let first_published = self.published_range().map(|(first, _)| first);
+        let young: BTreeSet<JstDate> =
+            self.days.keys().copied().filter(|date| self.is_young(*date)).collect();
+        let calendar = &self.calendar;
         for (date, day) in &mut self.days {
+            // Rule D6.
+            let may_have_none = !calendar.contains_key(date)
+                && !young.contains(date)
+                && first_published.is_none_or(|first| *date < first);
             let is_complete = self.state.complete.contains(date);
             let has_rows = stored.contains_key(date);
             day.complete = is_complete;
@@ -102,18 +133,17 @@ impl Job<'_> {
                 Some(DayOutcome::Fetched | DayOutcome::FetchedByIssue) if !is_complete => {
                     Some(DayOutcome::Incomplete)
                 }
-                Some(DayOutcome::NoData) if has_rows && !is_complete => {
+                Some(DayOutcome::NoData) if (has_rows || !may_have_none) && !is_complete => {
                     Some(DayOutcome::Incomplete)
                 }
                 other => other,
             };
-            let need_not_be = !has_rows
-                && match day.outcome {
-                    Some(DayOutcome::NoData | DayOutcome::NotDue) => true,
-                    // A run that ended before is gone on with after the last complete day.
-                    None => last_complete.is_none_or(|last| last < *date),
-                    Some(_) => false,
-                };
+            let need_not_be = match day.outcome {
+                Some(DayOutcome::NoData | DayOutcome::NotDue) => true,
+                // A run that ended before is gone on with after the last complete day.
+                None => !has_rows && last_complete.is_none_or(|last| last < *date),
+                Some(_) => false,
+            };
             let known = self.state.incomplete.remove(date);
             if !is_complete && !need_not_be {
                 let expected = day.expected.or(known).unwrap_or(0);
@@ -121,13 +151,13 @@ impl Job<'_> {
             }
         }
         let (state, calendar) = (&mut self.state, &self.calendar);
-        state.incomplete.retain(|date, _| {
-            let is_closed = calendar.get(date) == Some(&false) && !stored.contains_key(date);
-            !state.complete.contains(date) && !is_closed
-        });
+        // What is stored of a closed day is kept in `work/`, and is no day.
+        state
+            .incomplete
+            .retain(|date, _| !state.complete.contains(date) && is_open(calendar, *date));
         if self.options.publish_incomplete {
             for date in stored.keys().filter(|date| !before.is_publishable(**date)) {
-                if !self.state.complete.contains(date) {
+                if !self.state.complete.contains(date) && self.is_open(*date) {
                     self.state.forced.insert(*date);
                     self.state.incomplete.entry(*date).or_insert(0);
                     self.release(*date);
@@ -136,6 +166,7 @@ impl Job<'_> {
         }
         let FetchState { complete, forced, .. } = &mut self.state;
         forced.retain(|date| !complete.contains(date));
+        self.complete_calendar()?;
         self.report.gaps = self.gaps();
         let short = self.state.incomplete.iter().map(|(date, expected)| ShortDayReport {
             date: *date,
@@ -155,17 +186,16 @@ impl Job<'_> {
         Some((*first, *last))
     }
 
-    /// Business days between published ones that are not published: those of the calendar, and those
-    /// that are known to be missing.
+    /// Business days between published ones that are not published (rule G1).
     pub(super) fn gaps(&self) -> Vec<JstDate> {
         let Some((first, last)) = self.published_range() else { return Vec::new() };
-        let open = self.calendar.range(first..=last).filter(|(_, is_open)| **is_open);
-        let missing = self.state.incomplete.range(first..=last).map(|(date, _)| *date);
-        let mut gaps: Vec<JstDate> = open.map(|(date, _)| *date).chain(missing).collect();
-        gaps.retain(|date| !self.state.is_publishable(*date));
-        gaps.sort_unstable();
-        gaps.dedup();
-        gaps
+        let days = first.iter_days().take_while(|date| *date <= last);
+        days.filter(|date| self.is_open(*date) && !self.state.is_publishable(*date)).collect()
+    }
+
+    /// Whether a day must be there by now, as far as this run knows (rules D1 to D5).
+    pub(super) fn is_due(&self, date: JstDate) -> bool {
+        self.due_days().check(date).is_ok()
     }
 
     /// Tells those who read the data how complete it is.
@@ -177,7 +207,13 @@ impl Job<'_> {
             expected: day.expected,
             published: day.published,
         });
+        let snapshot = match self.store.snapshot()? {
+            // What this job published last is not there: its words are still of that.
+            None => DatasetStatus::load(&self.options.data).ok().flatten().and_then(|s| s.snapshot),
+            known => known,
+        };
         let status = DatasetStatus {
+            snapshot,
             last_complete: self.state.complete.last().map(text),
             incomplete: incomplete.collect(),
             gaps: self.report.gaps.iter().map(text).collect(),

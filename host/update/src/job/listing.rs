@@ -4,11 +4,14 @@ use chrono::Datelike;
 use domain::JstDate;
 use marketdata::calendar_file::{CalendarRows, calendar_of};
 
-use super::rules::Standard;
+use http_client::HttpError;
+
+use super::rules::{Standard, is_believed, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError};
+use crate::limits::COMPLETE_DAYS_COMPARED;
 use crate::price_store::OpenDays;
-use crate::source::{Reach, SourceError};
+use crate::source::{IssueList, Reach, SourceError};
 
 impl Job<'_> {
     /// Asks for the calendar of the whole years from the first day that is stored or wanted to the
@@ -19,29 +22,66 @@ impl Job<'_> {
         let from = [stored, self.options.from].into_iter().flatten().min().unwrap_or(to).min(to);
         let first = JstDate::from_ymd_opt(from.year(), 1, 1).unwrap_or(from);
         let last = JstDate::from_ymd_opt(to.year(), 12, 31).unwrap_or(to);
-        let rows = match slots.exchange_calendar(first, last) {
+        let mut answer = slots.exchange_calendar(first, last);
+        if let Some(Err(SourceError::NotCovered { first: begin, last: end })) = answer {
+            // Whole years reach out of most subscriptions.
+            let (first, last) = (first.max(begin), last.min(end));
+            answer = if first <= last { slots.exchange_calendar(first, last) } else { None };
+        }
+        let rows = match answer {
             None | Some(Err(SourceError::NoSuchCall(_))) => return Ok(()),
             Some(Ok(rows)) => rows,
             Some(Err(error)) => {
                 if error.reach() != Reach::Run {
-                    self.note(format!("the vendor's calendar could not be had: {error}"));
+                    self.note(format!(
+                        "the vendor's calendar could not be had, so days that it has not told before \
+                         are open or closed by law: {error}"
+                    ));
                 }
                 return Ok(());
             }
         };
+        self.take_calendar(&rows)
+    }
+
+    /// Stores what a calendar says that is new.
+    pub(super) fn take_calendar(&mut self, rows: &CalendarRows) -> Result<(), UpdateError> {
         if rows.is_empty() {
             return Ok(());
         }
-        match self.merged(&rows) {
-            Err(problem) => self.note(format!("the vendor's calendar is not used: {problem}")),
-            Ok(calendar) if calendar != self.calendar => {
-                self.store.store_open_days(&calendar)?;
-                self.calendar_is_new = self.changes_gaps(&calendar);
-                self.calendar = calendar;
+        match self.merged(rows) {
+            Ok(calendar) => self.keep_calendar(calendar),
+            Err(problem) => {
+                self.note(format!("the vendor's calendar is not used: {problem}"));
+                Ok(())
             }
-            Ok(_) => {}
+        }
+    }
+
+    fn keep_calendar(&mut self, calendar: OpenDays) -> Result<(), UpdateError> {
+        if calendar != self.calendar {
+            self.store.store_open_days(&calendar)?;
+            self.calendar_is_new |= self.changes_gaps(&calendar);
+            self.calendar = calendar;
         }
         Ok(())
+    }
+
+    /// Gives the published days a calendar without holes (rule D2), so that readers who count business
+    /// days count the same ones as the job does.
+    pub(super) fn complete_calendar(&mut self) -> Result<(), UpdateError> {
+        let Some((first, last)) = self.published_range() else { return Ok(()) };
+        let mut calendar = self.calendar.clone();
+        for date in first.iter_days().take_while(|date| *date <= last) {
+            let has_rows = self.state.is_publishable(date);
+            calendar.entry(date).or_insert_with(|| has_rows || is_open(&self.calendar, date));
+        }
+        self.keep_calendar(calendar)
+    }
+
+    /// Whether the exchange is open on a date (rule D2).
+    pub(super) fn is_open(&self, date: JstDate) -> bool {
+        is_open(&self.calendar, date)
     }
 
     /// The stored calendar with these rows; why it cannot be one, in words.
@@ -77,10 +117,33 @@ impl Job<'_> {
         if let Some(codes) = self.listed.get(&date) {
             return Standard::Listed(codes.clone());
         }
-        match self.complete_rows.range(..date).next_back() {
-            Some((_, rows)) => Standard::Before(*rows),
+        // One day alone would let the standard sink a little every day.
+        let before = self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED);
+        match before.map(|(_, rows)| *rows).max() {
+            Some(rows) => Standard::Before(rows),
+            None if self.lists_failed => Standard::Unknown,
             None => Standard::Nothing,
         }
+    }
+
+    /// Whether a list has all issues of a date, as far as those before it tell (rule C6).
+    fn is_whole(&mut self, date: JstDate, list: &IssueList) -> bool {
+        let last_list = self.lists.lists().range(..date).next_back();
+        let last_day = || self.complete_rows.range(..date).next_back();
+        let Some((when, before)) = last_list.or_else(last_day).map(|(when, of)| (*when, *of))
+        else {
+            return true;
+        };
+        let days = u64::try_from((date - when).num_days()).unwrap_or_default();
+        let is_whole = is_believed(list.len() as u64, before, days);
+        if !is_whole {
+            self.note(format!(
+                "the list of issues of {date} has {} issues where there were {before} on {when}; it is \
+                 not used, and the day is held against the days before",
+                list.len()
+            ));
+        }
+        is_whole
     }
 
     pub(super) fn ask_for_list(&mut self, slots: &mut Slots, date: JstDate) {
@@ -93,12 +156,20 @@ impl Job<'_> {
         match slots.issue_list(date) {
             None | Some(Err(SourceError::NoSuchCall(_))) => self.list_days.clear(),
             Some(Ok(Some(list))) if !list.is_empty() => {
-                self.keep_list(date, &list);
-                self.listed.insert(date, list.into_keys().collect());
+                if self.is_whole(date, &list) {
+                    self.keep_list(date, &list);
+                    self.listed.insert(date, list.into_keys().collect());
+                }
             }
             Some(Ok(_) | Err(SourceError::NotCovered { .. })) => {}
             Some(Err(error)) => {
                 self.list_days.clear();
+                // A subscription without lists has none tomorrow either.
+                let has_none = matches!(
+                    error,
+                    SourceError::Http(HttpError::Key { .. } | HttpError::Refused { .. })
+                );
+                self.lists_failed |= !has_none;
                 if error.reach() != Reach::Run {
                     self.note(format!(
                         "the list of issues of {date} could not be had, so days are held against \

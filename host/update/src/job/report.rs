@@ -9,6 +9,7 @@ use domain::JstDate;
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde::{Serialize, Serializer};
+use serde_json::Value;
 
 use crate::limits::{
     ODD_ROW_BYTES_MAX, REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORT_ROWS_MAX, REPORTS_KEPT,
@@ -126,7 +127,7 @@ pub struct ListedReport {
 
 /// The JSON schema of a report, as it is printed and stored.
 #[must_use]
-pub fn report_schema() -> serde_json::Value {
+pub fn report_schema() -> Value {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<Report>().to_value()
 }
@@ -424,8 +425,10 @@ impl Report {
         let path = folder.join(format!("{NAME_START}{}{NAME_END}", self.number));
         atomic_file::write(&path, self.to_json().as_bytes())?;
         reports.insert(self.number, path.clone());
-        while reports.len() > REPORTS_KEPT {
-            if let Some((_, oldest)) = reports.pop_first() {
+        let too_many = reports.len().saturating_sub(REPORTS_KEPT);
+        // Where others have put files with such names, fewer of the job's own are removed.
+        for (number, oldest) in reports.iter().take(too_many) {
+            if is_report(oldest, *number) {
                 fs::remove_file(oldest)?;
             }
         }
@@ -459,6 +462,12 @@ impl SourceReport {
         self.unchanged += applied.unchanged;
         self.kept += applied.kept;
     }
+}
+
+/// Whether a job has written a file as its report with a number.
+fn is_report(path: &Path, number: u64) -> bool {
+    let known = fs::read(path).ok().and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    known.is_some_and(|known| known["number"] == number && known["ending"].is_string())
 }
 
 fn stored(folder: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {

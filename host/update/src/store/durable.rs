@@ -52,7 +52,13 @@ mod tests {
     #[test]
     fn only_unfinished_files_are_removed() {
         let folder = tempfile::tempdir().unwrap();
-        let names = ["7203.db", "7203.db.new", "mother.db.new.wal", "mother.db.wal", "news"];
+        let names = [
+            "7203.db",
+            "7203.db.kumiki-new",
+            "mother.db.kumiki-new.wal",
+            "mother.db.wal",
+            "1.db.new",
+        ];
         for name in names {
             fs::write(folder.path().join(name), name).unwrap();
         }

@@ -9,6 +9,7 @@ use duckdb::arrow::array::{ArrayRef, BooleanArray, Date32Array, StringArray, UIn
 use duckdb::types::Value;
 use duckdb::{Connection, params};
 use pricestore::sql::{column, insert, rows};
+use pricestore::{DataDir, DatasetStatus, IncompleteDay};
 
 use super::error::StoreError;
 use super::old_state;
@@ -38,19 +39,29 @@ const HIDDEN: &str = "SELECT date::VARCHAR FROM (SELECT DISTINCT date FROM work.
 /// says; tells why that could not be used. The file goes once it is taken over.
 pub(super) fn prepare(
     connection: &Connection,
+    data: &DataDir,
     old_file: &Path,
 ) -> Result<Option<String>, StoreError> {
     let failed = |error| StoreError::database("prepare for what is fetched")(error);
+    let mut note = None;
     if !has_table(connection, "published_day").map_err(failed)? {
         let transaction = connection.unchecked_transaction().map_err(failed)?;
         transaction.execute_batch(DAYS).map_err(failed)?;
+        match DatasetStatus::load(data) {
+            Ok(told) => {
+                take_over(&transaction, &told.unwrap_or_default().incomplete).map_err(failed)?;
+            }
+            Err(error) => {
+                note = Some(format!("which days were not complete is not known: {error}"))
+            }
+        }
         transaction.commit().map_err(failed)?;
     }
-    let mut note = None;
     if !has_table(connection, "fetch_state").map_err(failed)? {
         let state = old_state::read(old_file).unwrap_or_else(|what| {
             let file = old_file.display();
-            note = Some(format!("{file} is not used: {what}; days are fetched anew"));
+            let why = format!("{file} is not used: {what}; days are fetched anew");
+            note = Some(note.take().map_or(why.clone(), |note| format!("{note}; {why}")));
             // It may have said that rows are not published.
             Some(FetchState { unpublished_from: Some(JstDate::MIN), ..FetchState::default() })
         });
@@ -72,6 +83,19 @@ pub(super) fn prepare(
     }
     atomic_file::remove_if_there(old_file).map_err(StoreError::io("remove", old_file))?;
     Ok(note)
+}
+
+/// Takes over what readers were told of days that are not complete.
+fn take_over(connection: &Connection, incomplete: &[IncompleteDay]) -> duckdb::Result<()> {
+    for day in incomplete {
+        let Ok(date) = day.date.parse::<JstDate>() else { continue };
+        let date = Value::Date32(date.to_epoch_days());
+        let unfinished = "UPDATE work.published_day SET is_complete = false WHERE date = ?";
+        connection.execute(unfinished, params![date])?;
+        let known = "INSERT INTO work.incomplete_day VALUES (?, ?)";
+        connection.execute(known, params![date, day.expected.unwrap_or(0)])?;
+    }
+    Ok(())
 }
 
 /// Whether the job's own database has a table.

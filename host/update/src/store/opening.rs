@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
+use pricestore::has_calendar;
 use pricestore::sql::{column, prepare_inserts, quoted_path};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
@@ -226,11 +227,7 @@ fn copy_published(connection: &Connection, mother: &Path) -> Result<bool, StoreE
             return Err(unusable(format!("`{}` in it is no code", code.escape_debug())));
         }
     }
-    let has_calendar = "SELECT count(*) = 2 FROM duckdb_columns() WHERE database_name = 'published'
-        AND table_name = 'calendar' AND ((column_name = 'date' AND data_type = 'DATE')
-          OR (column_name = 'is_open' AND data_type = 'BOOLEAN'))";
-    let has_calendar: bool =
-        connection.query_row(has_calendar, [], |row| row.get(0)).map_err(failed)?;
+    let has_calendar = has_calendar(connection, "published").map_err(failed)?.map_err(unusable)?;
     let calendar = match has_calendar {
         true => "INSERT INTO work.calendar SELECT date, is_open FROM published.calendar;",
         false => "",

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use pricestore::DataDir;
 
-/// Ending of a file that is being written; one that a killed job left is removed at the next start.
-pub(super) const UNFINISHED: &str = "new";
+/// Ending of a file that is being written; one that a killed job left is removed at the next start. No
+/// other program gives its files such names.
+pub(super) const UNFINISHED: &str = "kumiki-new";
 /// Ending of the per-issue databases.
 const DATABASE: &str = "db";
 
@@ -80,7 +81,10 @@ mod tests {
     fn files_have_their_names() {
         let paths = StorePaths::new(&DataDir::new("data"));
         assert_eq!(paths.issue("130A"), Path::new("data/jp/stocks_daily/130A.db"));
-        assert_eq!(unfinished(Path::new("a/7203.db")), Path::new("a/7203.db.new"));
-        assert_eq!(log_of(Path::new("a/mother.db.new")), Path::new("a/mother.db.new.wal"));
+        assert_eq!(unfinished(Path::new("a/7203.db")), Path::new("a/7203.db.kumiki-new"));
+        assert_eq!(
+            log_of(Path::new("a/mother.db.kumiki-new")),
+            Path::new("a/mother.db.kumiki-new.wal")
+        );
     }
 }

@@ -14,8 +14,10 @@ use super::calendar;
 use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
 use super::fetch_tables;
+use super::issue_file::open_published;
 use super::paths::{StorePaths, unfinished};
 use super::schema::{ADJUSTED, published_values};
+use super::split::{Found, found_in, is_there};
 use crate::price_store::StoreProgress;
 
 /// Form of the combined database: what a version with another one has published is published anew.
@@ -39,6 +41,10 @@ pub(super) fn publish(
     if let Err(cancelled) = step(progress, 1, "snapshot for rankings") {
         clear(&aside)?;
         return Err(cancelled);
+    }
+    if let Err(refused) = may_replace(connection, paths, &aside) {
+        clear(&aside)?;
+        return Err(refused);
     }
     // From here to the end nobody is asked: the snapshot follows its source at once.
     put_in_place(&aside, &path)?;
@@ -93,6 +99,54 @@ fn write(connection: &Connection, aside: &Path, paths: &StorePaths) -> Result<u6
     Ok(generation)
 }
 
+/// Refuses to replace what others wrote by what does not have all of it.
+fn may_replace(
+    connection: &Connection,
+    paths: &StorePaths,
+    aside: &Path,
+) -> Result<(), StoreError> {
+    let path = paths.data().mother();
+    if !is_there(&path) || is_own(connection, paths)? {
+        return Ok(());
+    }
+    let noted = noted(connection)?;
+    let found = found_in(&open_published(paths, aside)?, &path);
+    match found {
+        Found::NothingMore => Ok(()),
+        // What the job wrote was damaged since.
+        Found::NoDatabase if noted.is_some() => Ok(()),
+        Found::NoDatabase | Found::More => Err(StoreError::ForeignCombined(path)),
+    }
+}
+
+/// The file that was published last, where one was.
+fn noted(connection: &Connection) -> Result<Option<String>, StoreError> {
+    let file = "SELECT published_file FROM work.state";
+    let file = connection.query_row(file, [], |row| row.get(0));
+    file.map_err(StoreError::database("look up what was published"))
+}
+
+/// Whether the combined database is the file that was published last.
+pub(super) fn is_own(connection: &Connection, paths: &StorePaths) -> Result<bool, StoreError> {
+    let noted = noted(connection)?;
+    Ok(noted.is_some() && identity(&paths.data().mother()).ok() == noted)
+}
+
+/// Whether the files of a snapshot for rankings are there.
+pub(super) fn has_snapshot(paths: &StorePaths) -> Result<bool, StoreError> {
+    Ok(snapshot(paths)?.is_some())
+}
+
+/// The number of the snapshot whose files are there.
+fn snapshot(paths: &StorePaths) -> Result<Option<u64>, StoreError> {
+    let folder = paths.data().rank_folder();
+    let current = paths.data().current().map_err(StoreError::io("look into", folder))?;
+    Ok(current.filter(|number| {
+        let files = [paths.data().rank_db(*number), paths.data().rank_grid(*number)];
+        files.iter().all(|file| file.is_file())
+    }))
+}
+
 /// Notes which generation the published file holds.
 fn note(connection: &Connection, generation: u64, path: &Path) -> Result<(), StoreError> {
     let file = identity(path)?;
@@ -129,13 +183,7 @@ fn standing(connection: &Connection, paths: &StorePaths) -> Result<Option<Publis
     if !is_published(connection, paths)? {
         return Ok(None);
     }
-    let folder = paths.data().rank_folder();
-    let current = paths.data().current().map_err(StoreError::io("look into", folder))?;
-    let Some(number) = current else { return Ok(None) };
-    let files = [paths.data().rank_db(number), paths.data().rank_grid(number)];
-    if !files.iter().all(|file| file.is_file()) {
-        return Ok(None);
-    }
+    let Some(number) = snapshot(paths)? else { return Ok(None) };
     let failed = |error| StoreError::database("look up what was published")(error);
     let visible = fetch_tables::visible(connection).map_err(failed)?;
     let counts = format!(

@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{SyncSender, sync_channel};
 
@@ -67,19 +68,23 @@ pub(super) fn split(
     let removed = to_remove(paths, &issues, &noted, removals)?;
     let (mut wanted, mut foreign) = (Vec::new(), Vec::new());
     for issue in &issues {
-        let length = fs::metadata(paths.issue(&issue.code)).ok().map(|file| file.len());
+        // A link is none of the job's files, wherever it leads.
+        let file = fs::symlink_metadata(paths.issue(&issue.code)).ok();
+        let is_link = file.as_ref().is_some_and(fs::Metadata::is_symlink);
+        let length = file.map(|file| file.len());
         let is_same = noted
             .get(&issue.code)
-            .is_some_and(|(content, bytes)| (*content, Some(*bytes)) == (issue.content, length));
+            .is_some_and(|(content, bytes)| (*content, Some(*bytes)) == (issue.content, length))
+            && !is_link;
         if !is_same {
             // What others wrote is replaced by what has all of its rows, and by nothing else.
-            let is_as_written =
-                noted.get(&issue.code).map(|(_, bytes)| *bytes) == length || length.is_none();
+            let is_as_written = !is_link
+                && (noted.get(&issue.code).map(|(_, bytes)| *bytes) == length || length.is_none());
             let may_replace = is_as_written
-                || match found_in(&published, paths, &issue.code) {
+                || match found_in(&published, &paths.issue(&issue.code)) {
                     Found::NothingMore => true,
                     // What the job wrote was damaged since; what others wrote is theirs.
-                    Found::NoDatabase => noted.contains_key(&issue.code),
+                    Found::NoDatabase => noted.contains_key(&issue.code) && !is_link,
                     Found::More => false,
                 };
             match may_replace {
@@ -112,8 +117,23 @@ pub(super) fn split(
     }
 }
 
+/// Whether every file that was written is there with its size.
+pub(super) fn has_files(connection: &Connection, paths: &StorePaths) -> Result<bool, StoreError> {
+    let failed = StoreError::database("list the per-issue databases");
+    let noted = noted(connection).map_err(failed)?;
+    let is_there = |(code, (_, bytes)): (&String, &(Content, u64))| {
+        fs::symlink_metadata(paths.issue(code)).is_ok_and(|file| file.len() == *bytes)
+    };
+    Ok(noted.iter().all(is_there))
+}
+
+/// Whether a name is taken, also by a link that leads nowhere.
+pub(super) fn is_there(path: &Path) -> bool {
+    fs::symlink_metadata(path).is_ok()
+}
+
 /// What is in a file that is not as the job wrote it.
-enum Found {
+pub(super) enum Found {
     /// It is no database.
     NoDatabase,
     /// No date, table, view or column that the published database does not have.
@@ -122,8 +142,9 @@ enum Found {
     More,
 }
 
-fn found_in(published: &Connection, paths: &StorePaths, code: &str) -> Found {
-    let attach = format!("ATTACH {} AS foreign_file (READ_ONLY)", quoted_path(&paths.issue(code)));
+/// What is in a file beside what the published database has, which is attached as `published`.
+pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
+    let attach = format!("ATTACH {} AS foreign_file (READ_ONLY)", quoted_path(file));
     if published.execute_batch(&attach).is_err() {
         return Found::NoDatabase;
     }
@@ -135,8 +156,9 @@ fn found_in(published: &Connection, paths: &StorePaths, code: &str) -> Found {
             FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date))
         + (SELECT count(*) FROM duckdb_columns() AS old WHERE old.database_name = 'foreign_file'
             AND NOT old.internal AND NOT EXISTS (FROM duckdb_columns() AS new
-                WHERE new.database_name = 'published' AND new.table_name = old.table_name
-                    AND new.column_name = old.column_name)
+                WHERE new.database_name = 'published'
+                    AND lower(new.table_name) = lower(old.table_name)
+                    AND lower(new.column_name) = lower(old.column_name))
             AND NOT (old.table_name = '{}' AND old.column_name IN ({own})))",
         packed::TABLE
     );

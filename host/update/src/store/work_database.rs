@@ -8,8 +8,8 @@ use domain::JstDate;
 use duckdb::Connection;
 use pricestore::generation::{self, Issues};
 use pricestore::listed::ListedHistory;
-use pricestore::sql::column;
-use pricestore::{DataDir, Published, SourceRows};
+use pricestore::sql::{column, quoted};
+use pricestore::{DataDir, Published, SourceRows, grid};
 
 use super::durable::remove_unfinished;
 use super::error::StoreError;
@@ -20,7 +20,7 @@ use super::split::Removals;
 use super::{apply, calendar, fetch_tables, listed, publish, split};
 use crate::fetch_state::FetchState;
 use crate::price_store::{Applied, Known, OpenDays, PriceStore, Split, StoreProgress};
-use crate::row::{DailyRow, IssueCode};
+use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// The one writer of a data directory; others are refused as long as it lives.
 pub struct WorkDatabase {
@@ -67,7 +67,7 @@ impl WorkDatabase {
         tracing::info!(%opening, "the data directory is open");
         calendar::prepare(&connection)?;
         let notes = [
-            fetch_tables::prepare(&connection, &paths.old_state())?,
+            fetch_tables::prepare(&connection, data, &paths.old_state())?,
             listed::prepare(&connection, &paths)?,
         ];
         let note = notes.into_iter().flatten().reduce(|one, other| format!("{one}; {other}"));
@@ -152,6 +152,29 @@ impl PriceStore for WorkDatabase {
         codes.collect()
     }
 
+    fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
+        let prices = format!(
+            "SELECT count(*) > 0 FROM work.daily WHERE date = DATE '{date}' AND close IS NOT NULL"
+        );
+        let found = self.connection.query_row(&prices, [], |row| row.get(0));
+        found.map_err(StoreError::database("look for prices of a day"))
+    }
+
+    fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
+        let failed = |error| StoreError::database("look for days of lesser sources")(error);
+        let lesser =
+            SourceKind::ALL.into_iter().filter(|kind| kind.rank() < SourceKind::Vendor.rank());
+        let lesser: Vec<String> = lesser.map(|kind| quoted(kind.as_str())).collect();
+        let days = format!(
+            "SELECT DISTINCT date::VARCHAR FROM work.daily
+               WHERE date >= DATE '{from}' AND source IN ({})",
+            lesser.join(", ")
+        );
+        let days: Vec<String> = column(&self.connection, &days).map_err(failed)?;
+        let days = days.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
+        days.collect::<Result<_, _>>().map_err(failed)
+    }
+
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {
         calendar::read(&self.connection).map_err(StoreError::database("look up the calendar"))
     }
@@ -211,6 +234,20 @@ impl PriceStore for WorkDatabase {
         progress: &mut StoreProgress<'_>,
     ) -> Result<Split, StoreError> {
         split::split(&self.connection, &self.paths, from, self.removals, progress)
+    }
+
+    fn snapshot(&mut self) -> Result<Option<String>, StoreError> {
+        if !publish::is_own(&self.connection, &self.paths)? {
+            return Ok(None);
+        }
+        let data = self.paths.data();
+        let current = data.current().map_err(StoreError::io("look into", data.rank_folder()))?;
+        let content = current.and_then(|number| grid::content_of(&data.rank_grid(number)).ok());
+        Ok(content.map(|content| format!("{content:016x}")))
+    }
+
+    fn is_whole(&mut self) -> Result<bool, StoreError> {
+        Ok(publish::has_snapshot(&self.paths)? && split::has_files(&self.connection, &self.paths)?)
     }
 
     fn publish_generation(&mut self) -> Result<Option<String>, StoreError> {

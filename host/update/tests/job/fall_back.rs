@@ -107,11 +107,11 @@ fn the_first_source_with_rows_is_used_for_an_issue_and_none_is_mixed() {
 }
 
 #[test]
-fn a_day_without_data_anywhere_is_a_holiday_and_not_asked_for_again() {
+fn a_day_without_data_anywhere_is_asked_for_again_and_holidays_are_not_asked_for() {
     let mut fixture = fixture(10);
-    let holidays = [date("2025-12-31"), date("2026-01-01"), date("2026-01-08")];
+    let empty = [date("2025-12-30"), date("2026-01-08")];
     let sources = |fixture: &Fixture| {
-        let days = move |day| match holidays.contains(&day) {
+        let days = move |day| match empty.contains(&day) {
             true => Ok(Vec::new()),
             false => every_day(SourceKind::Vendor, CODES)(day),
         };
@@ -120,19 +120,19 @@ fn a_day_without_data_anywhere_is_a_holiday_and_not_asked_for_again() {
         vec![nothing.with_days(days).slot(), broker.slot(), absent(SourceKind::Public)]
     };
     let report = fixture.run(sources(&fixture)).unwrap();
-    assert_eq!(report.days_with(DayOutcome::NoData), 3);
-    assert_eq!(report.ending, Ending::Done);
+    assert_eq!(report.days_with(DayOutcome::Incomplete), 2);
+    assert_eq!((report.ending, report.gaps), (Ending::Gap, empty.to_vec()));
     // One question about all of them, for an issue that trades every day.
     let asked = fixture.take_asked();
     assert_eq!(
-        asked[10..],
-        ["vendor 7203 2025-12-31..2026-01-08", "web_broker 7203 2025-12-31..2026-01-08"]
+        asked[7..],
+        ["vendor 7203 2025-12-30..2026-01-08", "web_broker 7203 2025-12-30..2026-01-08"]
     );
     let report = fixture.run(sources(&fixture)).unwrap();
     let asked = fixture.take_asked();
-    // The young one may still get data.
-    assert_eq!(asked[..2], ["vendor 2026-01-08", "vendor 7203 2026-01-08..2026-01-08"]);
-    assert_eq!(report.days_known, 9);
+    assert_eq!(asked[..2], ["vendor 2025-12-30", "vendor 2026-01-08"]);
+    // Those that came, and three days at the turn of the year.
+    assert_eq!(report.days_known, 5 + 3);
 }
 
 #[test]
@@ -145,9 +145,9 @@ fn a_day_that_is_empty_in_one_piece_but_has_data_comes_issue_by_issue() {
     });
     let report = fixture.run(vec![vendor.slot(), public.slot()]).unwrap();
     let outcomes: Vec<_> = report.days.iter().map(|day| day.outcome).collect();
-    assert_eq!(outcomes, [DayOutcome::NoData, DayOutcome::FetchedByIssue]);
+    assert_eq!(outcomes, [DayOutcome::Incomplete, DayOutcome::FetchedByIssue]);
     assert_eq!(fixture.stored()[2..], ["2026-01-09 1301 public", "2026-01-09 7203 public"]);
-    assert_eq!(report.ending, Ending::Done);
+    assert_eq!(report.ending, Ending::Gap);
 }
 
 #[test]
@@ -289,7 +289,8 @@ fn what_a_fall_back_does_not_have_is_no_proof_while_a_better_source_is_down() {
     let mut alone = fixture(2);
     let public = ScriptedSource::by_issue(SourceKind::Public, &alone.asked, nothing());
     let report = alone.run(vec![absent(SourceKind::Vendor), public.slot()]).unwrap();
-    assert_eq!((report.ending, report.issues_failed), (Ending::Done, 0));
+    assert_eq!((report.ending, report.issues_failed), (Ending::Incomplete, 0));
+    assert_eq!(report.days_with(DayOutcome::Failed), 0, "young days may still come");
 }
 
 #[test]
@@ -301,8 +302,46 @@ fn an_empty_day_is_no_holiday_while_nobody_better_can_be_asked() {
     };
     let mut fixture = fixture(10);
     let report = fixture.run(sources(&fixture)).unwrap();
-    assert_eq!((report.ending, report.days_with(DayOutcome::Failed)), (Ending::Incomplete, 10));
+    assert_eq!((report.ending, report.days_with(DayOutcome::Failed)), (Ending::Incomplete, 7));
     fixture.take_asked();
     let again = fixture.run(sources(&fixture)).unwrap();
-    assert_eq!(again.days_known, 0, "none of them counts as closed");
+    assert_eq!(again.days_known, 3, "none of them counts as closed, but the turn of the year");
+}
+
+#[test]
+fn days_of_a_lesser_source_are_asked_for_again_a_month_back() {
+    let mut fixture = fixture(30);
+    let public = |fixture: &Fixture| {
+        let rows = every_issue(SourceKind::Public);
+        ScriptedSource::by_issue(SourceKind::Public, &fixture.asked, rows).slot()
+    };
+    let down = |fixture: &Fixture| {
+        let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, failing());
+        vendor.with_days(failing()).slot()
+    };
+    let sources = vec![down(&fixture), public(&fixture)];
+    fixture.run(sources).unwrap();
+    fixture.take_asked();
+    fixture.options.from = None;
+    // One question finds out that it is still down.
+    let sources = vec![down(&fixture), public(&fixture)];
+    let report = fixture.run(sources).unwrap();
+    assert_eq!(fixture.take_asked(), ["vendor 2025-12-15"]);
+    assert_eq!((report.ending, report.days.len()), (Ending::Done, 0));
+    assert!(report.notes[0].starts_with("2025-12-15 stays as a lesser source gave it: no route"));
+
+    let up = |fixture: &Fixture| {
+        let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing());
+        vendor.with_days(every_day(SourceKind::Vendor, CODES)).slot()
+    };
+    let vendor = up(&fixture);
+    fixture.run(vec![vendor]).unwrap();
+    // Twenty weekdays, three of them at the turn of the year.
+    let asked = fixture.take_asked();
+    assert_eq!((asked.len(), asked[0].as_str()), (17, "vendor 2025-12-15"));
+    let lesser = fixture.stored().iter().filter(|row| row.ends_with("public")).count();
+    assert_eq!(lesser, (30 - 20) * CODES.len(), "what is older stays");
+    let vendor = up(&fixture);
+    fixture.run(vec![vendor]).unwrap();
+    assert_eq!(fixture.take_asked(), [""; 0]);
 }

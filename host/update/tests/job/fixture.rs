@@ -105,6 +105,16 @@ impl PriceStore for MemoryStore {
         Ok(of_day.map(|(_, code)| *code).collect())
     }
 
+    fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
+        Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
+    }
+
+    fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
+        let is_lesser = |row: &&DailyRow| row.source.rank() < SourceKind::Vendor.rank();
+        let rows = self.rows.values().filter(is_lesser).filter(|row| row.date >= from);
+        Ok(rows.map(|row| row.date).collect())
+    }
+
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {
         Ok(self.open_days.clone())
     }

@@ -110,7 +110,7 @@ fn rows_that_were_stored_but_not_published_are_published_by_the_next_run() {
         ]
     };
     fixture.run(slot(&fixture)).unwrap();
-    fixture.sleep_until("2026-01-12", 2);
+    fixture.sleep_until("2026-01-13", 2);
     fixture.store.cannot_publish = true;
     let error = fixture.run(slot(&fixture)).unwrap_err();
     assert!(matches!(error, UpdateError::Store(_)), "{error}");
@@ -122,7 +122,7 @@ fn rows_that_were_stored_but_not_published_are_published_by_the_next_run() {
     fixture.store.cannot_publish = false;
     let report = fixture.run(slot(&fixture)).unwrap();
     assert_eq!((report.days.len(), report.ending), (0, Ending::Done));
-    assert_eq!(fixture.store.splits, [None, Some(date("2026-01-12"))]);
+    assert_eq!(fixture.store.splits, [None, Some(date("2026-01-13"))]);
 }
 
 #[test]

@@ -131,7 +131,8 @@ fn each_day_comes_from_the_first_source_that_has_it() {
 fn a_database_made_anew_comes_out_of_the_cache() {
     let rows = ["2026-01-07", "2026-01-08"].map(|date| {
         let day = date.replace('-', "");
-        Mock::given(query_param("date", day.as_str())).respond_with(
+        let daily = path("/v2/equities/bars/daily");
+        Mock::given(daily).and(query_param("date", day.as_str())).respond_with(
             ResponseTemplate::new(200)
                 .set_body_json(json!({ "data": [vendor_row(date, "72030")] })),
         )

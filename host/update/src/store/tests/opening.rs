@@ -190,10 +190,10 @@ fn what_a_killed_job_has_left_is_removed() {
     publish_and_split(&mut store);
     drop(store);
     let left = [
-        fixture.data.mother().with_extension("db.new"),
-        fixture.issue("1301").with_extension("db.new"),
-        fixture.issue("1301").with_extension("db.new.wal"),
-        fixture.work().with_extension("db.new"),
+        fixture.data.mother().with_extension("db.kumiki-new"),
+        fixture.issue("1301").with_extension("db.kumiki-new"),
+        fixture.issue("1301").with_extension("db.kumiki-new.wal"),
+        fixture.work().with_extension("db.kumiki-new"),
         fixture.data.rank_db(2).with_extension("db.new"),
         fixture.data.rank_db(2),
         fixture.data.rank_folder().join(".tmpAbCdEf"),

@@ -108,7 +108,7 @@ fn a_stopped_publication_leaves_the_old_one() {
         assert!(matches!(error, Err(StoreError::Cancelled)), "step {step}: {error:?}");
         assert_eq!(fs::read(fixture.data.mother()).unwrap(), before);
         assert_eq!(fixture.data.current().unwrap(), Some(1));
-        assert!(!fixture.data.mother().with_extension("db.new").exists());
+        assert!(!fixture.data.mother().with_extension("db.kumiki-new").exists());
     }
     let published = store.publish(&mut |done, of, _| match done {
         done if done == of => ControlFlow::Break(()),

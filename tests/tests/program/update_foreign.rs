@@ -1,0 +1,218 @@
+//! What `kumiki update` did not write it neither removes nor replaces, and what it wrote and is gone it
+//! makes again: with the program itself against a vendor on this machine.
+
+use std::fs;
+use std::path::Path;
+
+use duckdb::Connection;
+use pricestore::DataDir;
+use serde_json::json;
+
+use crate::update_days::{Fixture, Market, days};
+use crate::update_program::{command, sql, texts};
+
+fn market() -> Market {
+    Market { days: days([("20251215", 20), ("20251216", 20)]), ..Market::default() }
+}
+
+fn published(market: Market) -> Fixture {
+    let fixture = Fixture::new(market);
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    fixture
+}
+
+/// `kumiki update` that ends with an error.
+fn failing(fixture: &Fixture, arguments: &str) -> String {
+    let output = fixture.command(arguments).output().unwrap();
+    let (_, errors) = texts(&output);
+    assert_eq!(output.status.code(), Some(1), "{errors}");
+    errors
+}
+
+fn execute(path: &Path, statement: &str) {
+    Connection::open(path).unwrap().execute_batch(statement).unwrap();
+}
+
+#[test]
+fn a_combined_database_of_others_is_not_overwritten() {
+    let others = published(Market { days: days([("20251215", 25), ("20251216", 25)]), ..market() });
+    let fixture = published(market());
+    let mother = DataDir::new(fixture.path()).mother();
+    let foreign = fs::read(DataDir::new(others.path()).mother()).unwrap();
+    fs::write(&mother, &foreign).unwrap();
+    fixture.change(|market| _ = market.days.insert("20251217", 20));
+    for _ in 0..2 {
+        let errors = failing(&fixture, "--as-of 2025-12-17");
+        assert!(errors.contains("mother.db was not written by this job"), "{errors}");
+        assert!(fs::read(&mother).unwrap() == foreign);
+    }
+    // Without its own database the job begins with the rows of that one.
+    fs::remove_dir_all(fixture.path().join("work")).unwrap();
+    fixture.change(|market| _ = market.days.insert("20251217", 25));
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert_eq!(fixture.published(), ["15:25", "16:25", "17:25"]);
+}
+
+#[test]
+fn a_combined_database_with_nothing_more_is_taken_over() {
+    let fixture = published(market());
+    let mother = DataDir::new(fixture.path()).mother();
+    // A copy of it, as from a backup.
+    let bytes = fs::read(&mother).unwrap();
+    fs::remove_file(&mother).unwrap();
+    fs::write(&mother, bytes).unwrap();
+    fixture.change(|market| _ = market.days.insert("20251217", 20));
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert_eq!(fixture.published().len(), 3);
+    // Another table in it is something more.
+    execute(&mother, "CREATE TABLE notes (text VARCHAR)");
+    fixture.change(|market| _ = market.days.insert("20251218", 20));
+    assert!(failing(&fixture, "--as-of 2025-12-18").contains("not written by this job"));
+    // One that is no database any more holds nothing.
+    fs::write(&mother, "damaged").unwrap();
+    assert_eq!(fixture.update("--as-of 2025-12-18").code, 0);
+    assert_eq!(fixture.published().len(), 4);
+}
+
+#[test]
+fn what_readers_lack_is_made_again() {
+    let fixture = published(market());
+    let data = DataDir::new(fixture.path());
+    let file = |name: &str| data.mother().with_file_name(name);
+    let again = || fixture.update("--as-of 2025-12-16").report["published"]["days"].clone();
+    assert_eq!(again(), json!(null), "nothing is missing");
+    fs::remove_dir_all(data.rank_folder()).unwrap();
+    assert_eq!(again(), 2);
+    let output =
+        command(fixture.path(), &["rank", "--limit", "1", "--format", "jsonl"]).output().unwrap();
+    assert_eq!(texts(&output).0.lines().count(), 1, "{:?}", texts(&output));
+
+    let before = ["1305.db", "1306.db"].map(|name| fs::read(file(name)).unwrap());
+    fs::remove_file(file("1305.db")).unwrap();
+    fs::write(file("1306.db"), "damaged").unwrap();
+    assert_eq!(again(), 2);
+    let after = ["1305.db", "1306.db"].map(|name| fs::read(file(name)).unwrap().len());
+    assert_eq!(after, before.map(|bytes| bytes.len()));
+    assert_eq!(again(), json!(null));
+}
+
+#[test]
+fn names_of_unfinished_files_and_reports_of_others_are_left_alone() {
+    let fixture = Fixture::new(market());
+    let folder = DataDir::new(fixture.path()).mother().parent().unwrap().to_owned();
+    let update = fixture.path().join("update");
+    for folder in [&folder, &update] {
+        fs::create_dir_all(folder).unwrap();
+    }
+    let theirs =
+        [folder.join("mother.db.new"), folder.join("1303.db.new"), folder.join("1304.db.new.wal")];
+    for path in &theirs {
+        fs::write(path, "somebody else's").unwrap();
+    }
+    let ours = folder.join("1303.db.kumiki-new");
+    fs::write(&ours, "left by a job that was killed").unwrap();
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    for path in &theirs {
+        assert_eq!(fs::read_to_string(path).unwrap(), "somebody else's", "{}", path.display());
+    }
+    assert!(!ours.exists());
+
+    // Reports of thirty more runs, and what only has the name of one.
+    let report = fs::read_to_string(update.join("report-1.json")).unwrap();
+    for number in 2..=31 {
+        let numbered = report.replace("\"number\": 1,", &format!("\"number\": {number},"));
+        fs::write(update.join(format!("report-{number}.json")), numbered).unwrap();
+    }
+    let theirs = report.replace("\"number\": 1,", "\"number\": 77,");
+    fs::write(update.join("report-1.json"), &theirs).unwrap();
+    assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+    assert_eq!(fs::read_to_string(update.join("report-1.json")).unwrap(), theirs);
+    let is_there = |number: u32| update.join(format!("report-{number}.json")).exists();
+    assert_eq!([2, 3, 32].map(is_there), [false, true, true]);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_are_not_the_job_s_files() {
+    let fixture = Fixture::new(market());
+    let folder = DataDir::new(fixture.path()).mother().parent().unwrap().to_owned();
+    fs::create_dir_all(&folder).unwrap();
+    let link = folder.join("1301.db");
+    std::os::unix::fs::symlink(folder.join("nowhere").join("1301.db"), &link).unwrap();
+    let errors = failing(&fixture, "--as-of 2025-12-16 --days 2");
+    assert!(errors.contains("not written by this job: 1301;"), "{errors}");
+    assert!(link.is_symlink());
+    // The other issues have their files, and this one once the link is gone.
+    assert!(folder.join("1302.db").is_file());
+    fs::remove_file(&link).unwrap();
+    assert_eq!(fixture.update("--as-of 2025-12-16").code, 0);
+    fixture.change(|market| _ = market.days.insert("20251217", 20));
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    assert!(link.is_file());
+}
+
+#[test]
+fn many_issues_are_removed_only_with_a_flag() {
+    let fixture =
+        published(Market { days: days([("20251215", 200), ("20251216", 200)]), ..market() });
+    let folder = DataDir::new(fixture.path()).mother().parent().unwrap().to_owned();
+    let count = || {
+        let files = fs::read_dir(&folder).unwrap().map(|file| file.unwrap().file_name());
+        files.filter(|name| name.to_string_lossy().starts_with('1')).count()
+    };
+    assert_eq!(count(), 200);
+    // The job's own database loses issues, as by a repair.
+    let lose = |codes: &str| {
+        execute(
+            &fixture.path().join("work").join("mother.db"),
+            &format!(
+                "DELETE FROM daily WHERE code IN ({codes});
+                 UPDATE state SET generation = generation + 1"
+            ),
+        );
+    };
+    lose("'1300', '1301', '1302'");
+    fixture.change(|market| {
+        market.days.insert("20251217", 200);
+        market.alter = Some(|row| {
+            let code = crate::update_days::text(&row["Code"]);
+            if ["13000", "13010", "13020"].contains(&code.as_str()) {
+                row["Code"] = json!(code.replacen("13", "99", 1));
+            }
+        });
+    });
+    let errors = failing(&fixture, "--as-of 2025-12-17");
+    assert!(errors.contains("3 of 200 files in") && errors.contains("--remove-issues"), "{errors}");
+    assert_eq!(count(), 200);
+    let run = fixture.update("--as-of 2025-12-17 --remove-issues");
+    assert_eq!((run.code, run.report["split"]["removed"].clone()), (0, json!(3)), "{run:?}");
+    assert_eq!(count(), 197);
+}
+
+#[test]
+fn a_calendar_of_another_form_is_refused_in_words() {
+    let fixture = published(market());
+    let mother = DataDir::new(fixture.path()).mother();
+    fs::remove_dir_all(fixture.path().join("work")).unwrap();
+    execute(
+        &mother,
+        "DROP TABLE IF EXISTS calendar; CREATE TABLE Calendar (\"Date\" DATE, Is_Open BOOLEAN);
+         INSERT INTO calendar VALUES (DATE '2025-12-15', true), (DATE '2025-12-16', true),
+           (DATE '2025-12-17', false)",
+    );
+    fixture.change(|market| _ = market.days.insert("20251218", 20));
+    let run = fixture.update("--as-of 2025-12-18");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "18".to_owned()));
+    let known = sql(fixture.path(), "SELECT is_open FROM calendar WHERE date = DATE '2025-12-17'");
+    assert_eq!(known.lines().last(), Some("false"));
+
+    fs::remove_dir_all(fixture.path().join("work")).unwrap();
+    execute(&mother, "DROP TABLE calendar; CREATE TABLE calendar (date VARCHAR, is_open INTEGER)");
+    let words = "its table calendar must have the columns date DATE and is_open BOOLEAN; \
+                 it has date VARCHAR, is_open INTEGER";
+    let errors = failing(&fixture, "--as-of 2025-12-18");
+    assert!(errors.contains(words), "{errors}");
+    let output = command(fixture.path(), &["rank", "publish"]).output().unwrap();
+    let (_, errors) = texts(&output);
+    assert!(!output.status.success() && errors.contains(words), "{errors}");
+}
