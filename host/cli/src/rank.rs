@@ -9,7 +9,7 @@ use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
 use pricestore::DataDir;
 use pricestore::generation::{Issues, publish_generation};
@@ -67,7 +67,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     let _interrupt = Interrupt::listen_and(move || token.cancel())?;
     let threads = args.threads.unwrap_or_else(cores);
     let options = EngineOptions { threads, timeout: args.timeout, ..EngineOptions::single_query() };
-    let engine = RankEngine::open(&args.data.data_dir, options)?;
+    let engine = open(&args.data.data_dir, options)?;
     let to = args.to.unwrap_or(engine.snapshot().last);
     let sort_by = match sort_by(args, &cancel) {
         Err(error) if matches!(error.downcast_ref(), Some(RankError::Cancelled)) => {
@@ -105,7 +105,29 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     match done {
         Ok(written) => written,
         Err(RankError::Cancelled) => Ok(interrupted()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(for_operator(error)),
+    }
+}
+
+/// Opens the engine over a data folder.
+fn open(data_dir: &Path, options: EngineOptions) -> Result<RankEngine> {
+    RankEngine::open(data_dir, options).map_err(|error| {
+        let is_of_the_machine = matches!(error, RankError::Internal { .. });
+        let error = for_operator(error);
+        match is_of_the_machine {
+            true => error.context(format!("{} cannot be used", data_dir.display())),
+            false => error,
+        }
+    })
+}
+
+/// An error for the terminal of the one who runs the program: with its cause, which clients of a service
+/// are not told.
+pub(crate) fn for_operator(error: RankError) -> anyhow::Error {
+    let text = error.for_operator();
+    match error {
+        RankError::Internal { source, .. } => anyhow!(source).context(text),
+        other => other.into(),
     }
 }
 

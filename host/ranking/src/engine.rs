@@ -37,7 +37,7 @@ use pool::WorkerPool;
 use snapshot::Snapshot;
 
 pub use explain::Explanation;
-pub(crate) use follow::no_data;
+pub(crate) use follow::no_snapshot;
 pub use options::{EngineOptions, Verification};
 pub use pinned::PinnedEngine;
 pub use prices::{DailyPrice, PriceQuery};
@@ -69,8 +69,8 @@ impl RankEngine {
     ///
     /// # Errors
     ///
-    /// Returns [`RankError::NoData`] where nothing was published (unless it is to wait for that), and
-    /// what is wrong with the snapshot where it cannot be used.
+    /// Returns [`RankError::NoData`] where nothing was published, and what is wrong with the snapshot where
+    /// it cannot be used; neither where the engine is to wait for data.
     pub fn open(data_dir: &Path, options: EngineOptions) -> Result<Self, RankError> {
         let options = options.within_limits();
         let follower = SnapshotFollower::start(DataDir::new(data_dir), &options)?;
@@ -103,7 +103,8 @@ impl RankEngine {
 
     /// The snapshot for the next query.
     fn current(&self) -> Result<Arc<Snapshot>, RankError> {
-        self.follower.current().ok_or_else(|| no_data(self.options.is_replica))
+        let why = || no_snapshot(self.follower.refused().as_deref(), self.options.is_replica);
+        self.follower.current().ok_or_else(why)
     }
 
     /// The same on a snapshot.

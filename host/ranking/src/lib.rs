@@ -19,7 +19,7 @@ mod split_reach;
 mod store;
 mod text;
 
-pub(crate) use engine::no_data;
+pub(crate) use engine::no_snapshot;
 pub use engine::{
     DailyPrice, EngineOptions, Explanation, PinnedEngine, PriceQuery, RankEngine, SnapshotInfo,
     Verification,

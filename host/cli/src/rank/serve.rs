@@ -6,7 +6,7 @@ use anyhow::{Context, Result, bail};
 use pricestore::DataDir;
 use ranking::replica::{PreparedReplica, ReplicaOptions};
 use ranking::service::{self, BearerToken, Service, ServiceLimits, ServiceOptions};
-use ranking::{CancelToken, EngineOptions, RankEngine, limits};
+use ranking::{CancelToken, EngineOptions, limits};
 use secrecy::SecretString;
 
 use crate::Ending;
@@ -36,7 +36,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         );
     }
     let replica = replica(args)?;
-    let engine = RankEngine::open(&args.data.data_dir, engine_options(args))?;
+    let engine = super::open(&args.data.data_dir, engine_options(args))?;
     let snapshot = engine.snapshot();
     let registry =
         super::formulas::registry(&args.registry, args.limits.of_formula()?, &args.data.data_dir)?;
@@ -64,6 +64,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     // One line in one piece, last: whoever started the service may read it and go.
     if has_data {
         tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
+    } else if snapshot.refused.is_some() {
+        tracing::warn!(
+            "the daily prices of {} cannot be used, see above: all rankings are answered 503 until what is \
+             published there can be; `kumiki rank publish` makes it anew; Ctrl-C ends the service",
+            args.data.data_dir.display()
+        );
     } else if args.follow.is_some() {
         tracing::info!(
             "nothing is copied yet: rankings are answered 503 until the first copy is whole; Ctrl-C ends \

@@ -2,10 +2,11 @@
 //! in. Queries that run keep the old one alive until they end.
 
 use std::error::Error;
+use std::fs;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use pricestore::generation::GenerationReader;
 use pricestore::{DataDir, DatasetStatus, grid};
@@ -42,7 +43,19 @@ enum Published {
     Snapshot {
         number: u64,
         content: Option<u64>,
+        /// Its file's size and time: one that was damaged and is put back has the same content as before
+        /// by its header.
+        file: Option<(u64, SystemTime)>,
     },
+}
+
+impl Published {
+    fn snapshot(data: &DataDir, number: u64) -> Self {
+        let path = data.rank_grid(number);
+        let file = fs::metadata(&path).and_then(|file| Ok((file.len(), file.modified()?)));
+        // Who cannot be looked at is opened, which tells what is wrong with it.
+        Self::Snapshot { number, content: grid::content_of(&path).ok(), file: file.ok() }
+    }
 }
 
 /// The current snapshot and the thread that renews it.
@@ -57,10 +70,17 @@ pub(super) struct SnapshotFollower {
 impl SnapshotFollower {
     /// Opens the current snapshot and starts looking for new ones.
     pub(super) fn start(data: DataDir, options: &EngineOptions) -> Result<Self, RankError> {
-        let current = match current_number(&data)? {
-            Some(number) => Some(Arc::new(open_current(&data, number, options)?)),
-            None if options.wait_for_data && options.follow => None,
-            None => return Err(no_data(options.is_replica)),
+        let waits = options.wait_for_data && options.follow;
+        let (published, opened) = open_first(&data, options);
+        let (current, refused) = match opened {
+            Ok(None) if !waits => return Err(no_snapshot(None, options.is_replica)),
+            Ok(current) => (current.map(Arc::new), None),
+            Err(error) if waits => {
+                let (cause, error) = (cause(&error), error.for_operator());
+                tracing::error!(cause, "the published snapshot cannot be used: {error}");
+                (None, Some((published, error)))
+            }
+            Err(error) => return Err(error),
         };
         let shared = Arc::new(Shared {
             listed: ListedFile::new(&data),
@@ -68,7 +88,7 @@ impl SnapshotFollower {
             data,
             options: options.clone(),
             current: RwLock::new(current),
-            refused: Mutex::new(None),
+            refused: Mutex::new(refused),
             dataset: RwLock::new(Ok(None)),
         });
         shared.read_dataset();
@@ -116,7 +136,7 @@ impl SnapshotFollower {
         self.shared.listed.info()
     }
 
-    /// Why a newer snapshot is not used.
+    /// Why the published snapshot is not used.
     pub(super) fn refused(&self) -> Option<String> {
         let refused = self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.as_ref().map(|(_, why)| why.clone())
@@ -168,18 +188,21 @@ impl Shared {
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match current_number(&self.data) {
             Ok(Some(number)) => number,
-            Ok(None) => return,
+            Ok(None) => {
+                *refused = None;
+                return;
+            }
             Err(error) => {
-                let why = error.to_string();
+                let why = error.for_operator();
                 if refused.as_ref().is_none_or(|(_, known)| *known != why) {
-                    tracing::error!(cause = cause(&error), "{error}");
+                    tracing::error!(cause = cause(&error), "{why}");
                 }
                 *refused = Some((Published::Unknown, why));
                 return;
             }
         };
-        // Who cannot be looked at is opened, which tells what is wrong with it.
-        let content = grid::content_of(&self.data.rank_grid(number)).ok();
+        let published = Published::snapshot(&self.data, number);
+        let Published::Snapshot { content, .. } = published else { return };
         let is_used = |used: &Arc<Snapshot>| {
             used.info.number == number && content.is_none_or(|content| content == used.content)
         };
@@ -187,7 +210,6 @@ impl Shared {
             *refused = None;
             return;
         }
-        let published = Published::Snapshot { number, content };
         if refused.as_ref().is_some_and(|(known, _)| *known == published) {
             return;
         }
@@ -201,13 +223,13 @@ impl Shared {
                 None
             }
             Err(error) => {
-                let cause = cause(&error);
+                let (cause, error) = (cause(&error), error.for_operator());
                 tracing::error!(
                     snapshot = number,
                     cause,
                     "a newer snapshot cannot be used: {error}"
                 );
-                Some((published, error.to_string()))
+                Some((published, error))
             }
         };
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
@@ -219,20 +241,47 @@ fn cause(error: &RankError) -> String {
     error.source().map(|cause| redacted(&cause.to_string())).unwrap_or_default()
 }
 
-/// The error where nothing was published yet.
-pub(crate) fn no_data(is_replica: bool) -> RankError {
-    let what = if is_replica {
-        "no daily prices were copied yet from the server that this one follows; /health says how far \
-         that is"
-    } else {
-        "no daily prices were published yet; load them with `kumiki update` or try `kumiki data \
-         sample --daily`"
-    };
-    RankError::NoData(what.to_owned())
+/// The error where there is no snapshot to ask: nothing was published yet, or what was published is
+/// refused, and why.
+pub(crate) fn no_snapshot(refused: Option<&str>, is_replica: bool) -> RankError {
+    RankError::NoData(match (refused, is_replica) {
+        (None, true) => {
+            "no daily prices were copied yet from the server that this one follows; /health \
+                         says how far that is"
+                .to_owned()
+        }
+        (None, false) => {
+            "no daily prices were published yet; load them with `kumiki update` or try \
+                          `kumiki data sample --daily`"
+                .to_owned()
+        }
+        (Some(why), true) => format!(
+            "the daily prices that were copied cannot be used: {why}; a newer copy is taken up by itself"
+        ),
+        (Some(why), false) => format!(
+            "the published daily prices cannot be used: {why}; `kumiki rank publish` makes anew what \
+             rankings read, and it is taken up by itself"
+        ),
+    })
 }
 
 fn current_number(data: &DataDir) -> Result<Option<u64>, RankError> {
     data.current().map_err(|error| RankError::internal("looking for the current snapshot", error))
+}
+
+/// Which snapshot is published, and that snapshot; none where there is none yet.
+fn open_first(
+    data: &DataDir,
+    options: &EngineOptions,
+) -> (Published, Result<Option<Snapshot>, RankError>) {
+    match current_number(data) {
+        Ok(None) => (Published::Unknown, Ok(None)),
+        Err(error) => (Published::Unknown, Err(error)),
+        Ok(Some(number)) => {
+            let published = Published::snapshot(data, number);
+            (published, open_current(data, number, options).map(Some))
+        }
+    }
 }
 
 /// Opens the snapshot `number`, which was current just before, or the one that has replaced it.

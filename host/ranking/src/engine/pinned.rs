@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pricestore::DatasetStatus;
 
 use super::RankEngine;
-use super::follow::no_data;
+use super::follow::no_snapshot;
 use super::prices::{self, DailyPrice, PriceQuery};
 use super::snapshot::{Snapshot, SnapshotInfo};
 use crate::error::RankError;
@@ -42,8 +42,7 @@ impl PinnedEngine {
     /// # Errors
     /// As [`RankEngine::rank`].
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        let snapshot = self.snapshot.clone();
-        let snapshot = snapshot.ok_or_else(|| no_data(self.engine.options.is_replica))?;
+        let snapshot = self.snapshot.clone().ok_or_else(|| self.no_snapshot())?;
         self.engine.rank_on(snapshot, query, cancel)
     }
 
@@ -56,8 +55,11 @@ impl PinnedEngine {
         query: &PriceQuery,
         cancel: &CancelToken,
     ) -> Result<Vec<DailyPrice>, RankError> {
-        let none = || no_data(self.engine.options.is_replica);
-        prices::read(self.snapshot.as_deref().ok_or_else(none)?, query, cancel)
+        prices::read(self.snapshot.as_deref().ok_or_else(|| self.no_snapshot())?, query, cancel)
+    }
+
+    fn no_snapshot(&self) -> RankError {
+        no_snapshot(self.info.refused.as_deref(), self.engine.options.is_replica)
     }
 
     /// How complete the data was when this began; none where that is not known.

@@ -1,5 +1,6 @@
 //! One snapshot in use.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -24,7 +25,7 @@ pub struct SnapshotInfo {
     pub first: JstDate,
     /// Last business day.
     pub last: JstDate,
-    /// Why a newer snapshot is not used, where there is one that cannot be.
+    /// Why the published snapshot is not used, where it cannot be; nothing that a client may not read.
     pub refused: Option<String>,
 }
 
@@ -107,6 +108,9 @@ impl ReferenceGuard<'_> {
 pub(super) fn snapshot_error(number: u64, fault: GridFault) -> RankError {
     match fault {
         GridFault::Damaged(what) => RankError::Damaged { number, what },
+        GridFault::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
+            RankError::Damaged { number, what: "its grid is missing".to_owned() }
+        }
         GridFault::Unreadable(_) => RankError::internal("opening the snapshot", fault),
     }
 }
