@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
+use domain::JstDate;
 use pricestore::DataDir;
 use pricestore::generation::{Issues, publish_generation};
 use ranking::{
@@ -103,7 +104,10 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         }
     };
     match done {
-        Ok(written) => written,
+        Ok(written) => {
+            tell_empty_days(&engine.empty_days(query.from, query.to));
+            written
+        }
         Err(RankError::Cancelled) => Ok(interrupted()),
         Err(error) => Err(for_operator(error)),
     }
@@ -129,6 +133,22 @@ pub(crate) fn for_operator(error: RankError) -> anyhow::Error {
         RankError::Internal { source, .. } => anyhow!(source).context(text),
         other => other.into(),
     }
+}
+
+/// Says of which business days there is nothing: an answer has no rows of them, and lags count them.
+fn tell_empty_days(days: &[JstDate]) {
+    /// Days that are named.
+    const NAMED_MAX: usize = 5;
+    let named: Vec<String> = days.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    if named.is_empty() {
+        return;
+    }
+    let more = if days.len() > NAMED_MAX { ", ..." } else { "" };
+    eprintln!(
+        "note: no prices are stored of {} business day(s) of this period: {}{more}",
+        grouped(&days.len().to_string()),
+        named.join(", ")
+    );
 }
 
 fn interrupted() -> Ending {

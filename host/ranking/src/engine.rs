@@ -1,6 +1,7 @@
 //! Answers queries: snapshots, a fair pool of workers, a cache of results.
 
 mod cache;
+mod empty_days;
 mod explain;
 mod follow;
 mod job;
@@ -175,6 +176,14 @@ impl RankEngine {
     #[must_use]
     pub fn dataset(&self) -> Option<DatasetStatus> {
         self.follower.dataset()
+    }
+
+    /// The business days from `first` to `last`, both included, without any price: of those there are no
+    /// rows. None where there is no snapshot.
+    #[must_use]
+    pub fn empty_days(&self, first: JstDate, last: JstDate) -> Vec<JstDate> {
+        let Some(snapshot) = self.follower.current() else { return Vec::new() };
+        empty_days::find(&snapshot, self.dataset().as_ref(), (first, last))
     }
 
     /// What is known of the issues: names, markets and sectors by date.

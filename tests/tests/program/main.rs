@@ -6,6 +6,7 @@ mod command_line;
 mod daily_market;
 mod data_tools;
 mod determinism;
+mod empty_days;
 mod golden_runs;
 mod hostile_guests;
 mod instrument_table;
