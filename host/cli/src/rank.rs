@@ -41,13 +41,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
 /// Makes a snapshot.
 fn publish(args: &PublishArgs) -> Result<Ending> {
     let data = DataDir::new(&args.data.data_dir);
-    if data.replica_folder().exists() {
-        bail!(
-            "{} is a copy that `kumiki rank serve --follow` keeps; publish on the server that it \
-             follows",
-            data.path().display()
-        );
-    }
+    data.refuse_replica()?;
     let published = pricestore::publish(&data)?;
     publish_generation(&data, Issues::AsBefore)?;
     println!(

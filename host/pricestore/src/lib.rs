@@ -18,7 +18,7 @@ mod snapshot;
 pub mod sql;
 mod text;
 
-pub use data_dir::DataDir;
+pub use data_dir::{DataDir, IsReplica};
 pub use dataset::{DatasetStatus, IncompleteDay, SourceRows};
 pub use snapshot::{
     PublishError, Published, publish, publish_in_blocks, remove_leftovers, rows_are_in_order,

@@ -6,6 +6,7 @@ pub mod console;
 mod engine;
 pub mod error;
 pub mod export;
+mod file_stamp;
 pub mod formula;
 mod kernel;
 pub mod limits;

@@ -2,19 +2,19 @@
 //! in. Queries that run keep the old one alive until they end.
 
 use std::error::Error;
-use std::fs;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
-use pricestore::generation::GenerationReader;
-use pricestore::{DataDir, DatasetStatus, grid};
+use pricestore::generation::{CurrentGeneration, GenerationReader};
+use pricestore::{DataDir, DatasetStatus};
 
 use super::listed::ListedFile;
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
 use crate::error::RankError;
+use crate::file_stamp::FileStamp;
 use crate::limits::SNAPSHOT_POLL_INTERVAL_MS;
 use crate::listed::ListedInfo;
 use crate::text::redacted;
@@ -34,27 +34,34 @@ struct Shared {
     listed: ListedFile,
 }
 
-/// Which snapshot is published: its number, and what it holds. A data folder that was made anew may
-/// have other content under the same number.
+/// Which snapshot is published: its number, and the state of its file. A data folder that was made anew
+/// may have other content under the same number, and a file that is put back the same content again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Published {
     /// The file that names the current snapshot cannot be read.
     Unknown,
     Snapshot {
         number: u64,
-        content: Option<u64>,
-        /// Its file's size and time: one that was damaged and is put back has the same content as before
-        /// by its header.
-        file: Option<(u64, SystemTime)>,
+        /// None for a file that cannot be looked at, or is not there.
+        file: Option<FileStamp>,
     },
 }
 
 impl Published {
     fn snapshot(data: &DataDir, number: u64) -> Self {
-        let path = data.rank_grid(number);
-        let file = fs::metadata(&path).and_then(|file| Ok((file.len(), file.modified()?)));
-        // Who cannot be looked at is opened, which tells what is wrong with it.
-        Self::Snapshot { number, content: grid::content_of(&path).ok(), file: file.ok() }
+        Self::Snapshot { number, file: FileStamp::at(&data.rank_grid(number)).ok() }
+    }
+
+    /// Whether it is the one in use, unchanged.
+    fn is_used(self, used: &Snapshot) -> bool {
+        self == Self::Snapshot { number: used.info.number, file: used.stamp }
+    }
+
+    /// Whether it is the one in use, whose file was changed in its place: the memory from which queries
+    /// are answered is that file.
+    fn is_changed_in_place(self, used: &Snapshot) -> bool {
+        let Self::Snapshot { file: Some(file), .. } = self else { return false };
+        used.stamp.is_some_and(|stamp| stamp.is_same_file(&file) && stamp != file)
     }
 }
 
@@ -94,7 +101,8 @@ impl SnapshotFollower {
         shared.read_dataset();
         if options.follow {
             // So that the first answer with names does not wait for them.
-            shared.listed.renew();
+            let generation = shared.generation_and_lists();
+            shared.name_current(generation.as_ref());
         }
         let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {
@@ -113,16 +121,15 @@ impl SnapshotFollower {
         self.shared.current()
     }
 
-    /// The generation that a snapshot belongs to; none while its publication has not ended.
+    /// The generation that a snapshot belongs to, as it was found last; none while its publication has not
+    /// ended.
     pub(super) fn generation_of(&self, snapshot: &Snapshot) -> Option<String> {
-        let mut known = snapshot.generation.lock().unwrap_or_else(PoisonError::into_inner);
-        // A later generation may have the same prices, and other lists of issues.
-        if let Some(current) = self.shared.generation.current()
-            && current.generation.snapshot_content == format!("{:016x}", snapshot.content)
+        if !self.shared.options.follow
+            && let Some(current) = self.shared.generation.current()
         {
-            *known = Some(current.generation.generation.clone());
+            snapshot.take_name(&current.generation);
         }
-        known.clone()
+        snapshot.generation()
     }
 
     /// How complete the data is; none where that is not known.
@@ -162,10 +169,24 @@ impl Shared {
     fn follow(&self, stopped: &Receiver<()>) {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            // Lists are published before the prices of their date.
-            self.listed.renew();
+            let generation = self.generation_and_lists();
             self.poll();
+            self.name_current(generation.as_ref());
             self.read_dataset();
+        }
+    }
+
+    /// The published generation, and the lists read anew. Lists are published before their generation, so
+    /// that those of an answer are never older than the generation that it names.
+    fn generation_and_lists(&self) -> Option<CurrentGeneration> {
+        let generation = self.generation.current();
+        self.listed.renew();
+        generation
+    }
+
+    fn name_current(&self, generation: Option<&CurrentGeneration>) {
+        if let (Some(snapshot), Some(found)) = (self.current(), generation) {
+            snapshot.take_name(&found.generation);
         }
     }
 
@@ -181,8 +202,16 @@ impl Shared {
         *dataset = read;
     }
 
-    /// Swaps in a new snapshot where there is one. One that cannot be used is remembered, so that
-    /// it is tried once and not again every time.
+    /// Looks which snapshot is published, and does the first that holds:
+    ///
+    /// | published | what is done |
+    /// |---|---|
+    /// | none | what is in use stays |
+    /// | the one in use, its file as it was opened | nothing |
+    /// | in a state that was refused already | nothing: it was told |
+    /// | another, or in another file, and whole | it is taken up |
+    /// | the one in use, its file changed in its place and not whole any more | told; nothing is answered any more, because the bytes in use are those |
+    /// | else not whole, or missing | told; what is in use stays |
     fn poll(&self) {
         let used = self.current();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
@@ -202,11 +231,7 @@ impl Shared {
             }
         };
         let published = Published::snapshot(&self.data, number);
-        let Published::Snapshot { content, .. } = published else { return };
-        let is_used = |used: &Arc<Snapshot>| {
-            used.info.number == number && content.is_none_or(|content| content == used.content)
-        };
-        if used.as_ref().is_some_and(is_used) {
+        if used.as_ref().is_some_and(|used| published.is_used(used)) {
             *refused = None;
             return;
         }
@@ -214,25 +239,34 @@ impl Shared {
             return;
         }
         drop(refused);
-        let outcome = Snapshot::open(&self.data, number, &self.options);
-        let refusal = match outcome {
+        let refusal = match Snapshot::open(&self.data, number, &self.options) {
             Ok(snapshot) => {
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) =
-                    Some(Arc::new(snapshot));
+                if let Some(found) = self.generation_and_lists() {
+                    snapshot.take_name(&found.generation);
+                }
+                self.put_current(Some(snapshot));
                 tracing::info!(snapshot = number, "a newer snapshot is used");
                 None
             }
             Err(error) => {
                 let (cause, error) = (cause(&error), error.for_operator());
+                if used.is_some_and(|used| published.is_changed_in_place(&used)) {
+                    self.put_current(None);
+                }
                 tracing::error!(
                     snapshot = number,
                     cause,
-                    "a newer snapshot cannot be used: {error}"
+                    "the published snapshot cannot be used: {error}"
                 );
                 Some((published, error))
             }
         };
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+    }
+
+    fn put_current(&self, snapshot: Option<Snapshot>) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = snapshot.map(Arc::new);
     }
 }
 

@@ -1,29 +1,20 @@
 //! The file with the lists of issues, read when it is new.
 
-use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::SystemTime;
 
 use pricestore::DataDir;
 use pricestore::listed::read_file;
 
+use crate::file_stamp::FileStamp;
 use crate::listed::ListedInfo;
 use crate::text::redacted;
-
-/// What tells a file from the one that had its name before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct FileIdentity {
-    bytes: u64,
-    written: Option<SystemTime>,
-    number: u64,
-}
 
 /// What was read last.
 #[derive(Debug, Default)]
 struct LastRead {
     /// Which file, if there was one; not known before anybody has looked.
-    file: Option<Option<FileIdentity>>,
+    file: Option<Option<FileStamp>>,
     info: Arc<ListedInfo>,
 }
 
@@ -51,7 +42,8 @@ impl ListedFile {
     /// Reads the file where it is another one than before. One that cannot be read is told once, and what
     /// was known stays.
     pub(super) fn renew(&self) {
-        let found = identity(&self.path);
+        // One that is not there, or cannot be looked at, is none.
+        let found = FileStamp::at(&self.path).ok();
         if self.last.read().unwrap_or_else(PoisonError::into_inner).file.as_ref() == Some(&found) {
             return;
         }
@@ -71,18 +63,10 @@ impl ListedFile {
     }
 }
 
-/// Which file has the name now; none where there is no such or it cannot be looked at.
-fn identity(path: &std::path::Path) -> Option<FileIdentity> {
-    let metadata = fs::metadata(path).ok()?;
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&metadata);
-    #[cfg(not(unix))]
-    let number = 0;
-    Some(FileIdentity { bytes: metadata.len(), written: metadata.modified().ok(), number })
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use pricestore::listed::{IssueField, IssueInfo, ListedHistory, write_file};
 
     use super::*;

@@ -31,9 +31,10 @@ impl PinnedEngine {
         let snapshot = engine.follower.current();
         let info = snapshot.as_ref().map(|snapshot| snapshot.info.clone()).unwrap_or_default();
         let info = SnapshotInfo { refused: engine.follower.refused(), ..info };
-        let (dataset, listed) = (engine.dataset(), engine.listed());
         let of = |snapshot: &Arc<Snapshot>| engine.follower.generation_of(snapshot);
+        // Before the lists, which are never older than the generation that is named.
         let generation = snapshot.as_ref().and_then(of);
+        let (dataset, listed) = (engine.dataset(), engine.listed());
         Self { engine, snapshot, info, dataset, listed, generation }
     }
 

@@ -383,6 +383,36 @@ fn a_damaged_new_snapshot_is_refused_and_the_old_one_stays() {
 }
 
 #[test]
+fn a_snapshot_that_is_changed_in_its_place_is_answered_from_no_more() {
+    use std::io::{Seek, SeekFrom, Write};
+    let waiting = EngineOptions { wait_for_data: true, ..options() };
+    let (_folder, data, engine) = open(waiting);
+    let path = data.rank_grid(1);
+    let good = fs::read(&path).unwrap();
+    // Not shortened: the memory that is read is this file.
+    let mut file = fs::File::options().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(16)).unwrap();
+    file.write_all(&[!good[16]]).unwrap();
+    drop(file);
+    while engine.snapshot().days > 0 {
+        std::thread::yield_now();
+    }
+    let refused = engine.snapshot().refused.unwrap();
+    assert!(refused.starts_with("snapshot 1 is damaged"), "{refused}");
+    assert_eq!(rank(&engine, &query("Close")).unwrap_err().code(), "NO_DATA");
+    atomic_file::write(&path, &good).unwrap();
+    while engine.snapshot().days == 0 {
+        std::thread::yield_now();
+    }
+    // A file that is only gone takes nothing away.
+    fs::remove_file(&path).unwrap();
+    while engine.snapshot().refused.is_none() {
+        std::thread::yield_now();
+    }
+    assert_eq!(rank(&engine, &query("Close")).unwrap().rows[0].close, 108.0);
+}
+
+#[test]
 fn a_damaged_day_is_found_when_a_query_needs_it() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDir::new(folder.path());
