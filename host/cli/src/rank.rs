@@ -19,11 +19,11 @@ use ranking::{
     SnapshotInfo, SortBy, export,
 };
 
-use crate::Ending;
 use crate::args::{PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::terminal::grouped;
+use crate::{Ending, wrong_arguments};
 
 pub(crate) use serve::service_sdl;
 pub(crate) use show::terminal_width;
@@ -57,6 +57,11 @@ fn publish(args: &PublishArgs) -> Result<Ending> {
 
 fn query(args: &QueryArgs) -> Result<Ending> {
     let format = format(args)?;
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from > to
+    {
+        return Err(wrong_arguments(format!("--from {from} is after --to {to}")));
+    }
     let cancel = CancelToken::new();
     let token = cancel.clone();
     let _interrupt = Interrupt::listen_and(move || token.cancel())?;
@@ -80,7 +85,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         adjusted: args.adjusted,
     };
     if query.from > query.to {
-        bail!("--from {} is after --to {}", query.from, query.to);
+        bail!("--from {} is after the last day of the data, {}", query.from, query.to);
     }
     let done = match &query.sort_by {
         SortBy::Module(bound) if args.explain => engine
@@ -191,12 +196,19 @@ fn format(args: &QueryArgs) -> Result<RowFormat> {
         (None, Some("parquet")) => RowFormat::Parquet,
         (None, Some("arrow" | "arrows")) => RowFormat::Arrow,
         (None, Some("txt") | None) => RowFormat::Table,
-        (None, Some(other)) => bail!("--out ends with .{other}; say what it is with --format"),
+        (None, Some(other)) => {
+            let text = format!("--out ends with .{other}; say what it is with --format");
+            return Err(wrong_arguments(text));
+        }
     };
     let to_terminal = args.out.is_none() && io::stdout().is_terminal();
     match format {
-        RowFormat::Parquet if args.out.is_none() => bail!("Parquet is a file; give one with --out"),
-        RowFormat::Arrow if to_terminal => bail!("Arrow is not for terminals; give --out FILE"),
+        RowFormat::Parquet if args.out.is_none() => {
+            Err(wrong_arguments("Parquet is a file; give one with --out"))
+        }
+        RowFormat::Arrow if to_terminal => {
+            Err(wrong_arguments("Arrow is not for terminals; give --out FILE"))
+        }
         _ => Ok(format),
     }
 }

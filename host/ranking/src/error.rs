@@ -140,6 +140,20 @@ impl RankError {
         }
     }
 
+    /// Whether what was asked for cannot be, whatever the data say.
+    #[must_use]
+    pub const fn is_wrong_arguments(&self) -> bool {
+        matches!(
+            self,
+            Self::Formula(_)
+                | Self::FormulaParams(_)
+                | Self::NoStatement
+                | Self::Order(_)
+                | Self::Limit { .. }
+                | Self::Range(_)
+        )
+    }
+
     /// The same text for the operator's own log and terminal, where the cause stands beside it.
     #[must_use]
     pub fn for_operator(&self) -> String {

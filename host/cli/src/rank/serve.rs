@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use pricestore::DataDir;
 use ranking::replica::{PreparedReplica, ReplicaOptions};
 use ranking::service::{self, BearerToken, Service, ServiceLimits, ServiceOptions};
 use ranking::{CancelToken, EngineOptions, limits};
 use secrecy::SecretString;
 
-use crate::Ending;
 use crate::args::ServeArgs;
 use crate::interrupt::Interrupt;
+use crate::{Ending, wrong_arguments};
 
 use super::snapshot_line;
 
@@ -28,6 +28,7 @@ pub(crate) fn service_sdl() -> String {
 }
 
 pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
+    let limits = service_limits(args)?;
     let token = token(args)?;
     if token.is_none() && !args.listen.ip().is_loopback() {
         tracing::warn!(
@@ -43,7 +44,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     let compiling = CancelToken::new();
     let has_data = snapshot.days > 0;
     let options = ServiceOptions {
-        limits: service_limits(args)?,
+        limits,
         token,
         origins: args.cors_origin.clone(),
         hosts: args.allow_host.clone(),
@@ -91,7 +92,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
 fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
     let Some(primary) = &args.follow else { return Ok(None) };
     if args.follow_interval.is_zero() {
-        bail!("--follow-interval must be longer than nothing");
+        return Err(wrong_arguments("--follow-interval must be longer than nothing"));
     }
     let options = ReplicaOptions {
         data: DataDir::new(&args.data.data_dir),
@@ -121,7 +122,10 @@ fn follow_token(args: &ServeArgs) -> Result<Option<SecretString>> {
 
 fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {
     match (&args.token_file, std::env::var_os(TOKEN_VARIABLE)) {
-        (Some(_), Some(_)) => bail!("--token-file and {TOKEN_VARIABLE} are both given; use one"),
+        (Some(_), Some(_)) => {
+            let text = format!("--token-file and {TOKEN_VARIABLE} are both given; use one");
+            Err(wrong_arguments(text))
+        }
         (Some(path), None) => {
             let token = BearerToken::from_file(path);
             Ok(Some(token.with_context(|| format!("--token-file {}", path.display()))?))
@@ -150,13 +154,17 @@ fn engine_options(args: &ServeArgs) -> EngineOptions {
 
 fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
     if args.max_formula > limits::FORMULA_CHARS_MAX {
-        bail!("--max-formula {}: at most {}", args.max_formula, limits::FORMULA_CHARS_MAX);
+        let most = limits::FORMULA_CHARS_MAX;
+        let text = format!("--max-formula {}: at most {most}", args.max_formula);
+        return Err(wrong_arguments(text));
     }
     if args.concurrent == 0 || args.max_connections == 0 || args.max_downloads == 0 {
-        bail!("--concurrent, --max-connections and --max-downloads must be at least 1");
+        let text = "--concurrent, --max-connections and --max-downloads must be at least 1";
+        return Err(wrong_arguments(text));
     }
     if args.send_timeout.is_zero() || args.answer_timeout.is_zero() {
-        bail!("--send-timeout and --answer-timeout must be longer than nothing");
+        let text = "--send-timeout and --answer-timeout must be longer than nothing";
+        return Err(wrong_arguments(text));
     }
     Ok(ServiceLimits {
         rank_limit: args.max_limit,
