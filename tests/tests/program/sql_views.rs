@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use tests::built;
 use tests::user_folder::{Said, UserFolder};
 
@@ -260,4 +264,35 @@ fn runs_that_are_none_are_told_and_do_not_refuse_the_others() {
     let said = said(&user, "--runs runs/cut", "SELECT 1");
     assert_eq!(said.code, 1);
     assert!(said.errors.contains("EOF while parsing") && said.errors.contains("it holds no run"));
+}
+
+#[test]
+fn a_value_that_cannot_be_is_told_with_its_file_and_line() {
+    let user = one_day();
+    let packed = user.path("data/equities_trades_202501.csv.gz");
+    let mut text = String::new();
+    MultiGzDecoder::new(fs::File::open(&packed).unwrap()).read_to_string(&mut text).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines[6] = lines[6].replacen("2025-01-06", "06.01.2025", 1);
+    let bad = user.path("data/equities_trades_202502.csv.gz");
+    let mut encoder = GzEncoder::new(fs::File::create(&bad).unwrap(), Compression::fast());
+    encoder.write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
+    encoder.finish().unwrap();
+    let said = said(&user, "--market-data data", "SELECT max(Date) FROM trades");
+    assert_eq!(said.code, 1);
+    for part in [
+        "equities_trades_202502.csv.gz, line 7: Date is `06.01.2025`, which is no date (YYYY-MM-DD)",
+        "mend the file, or move it out of the folder",
+    ] {
+        assert!(said.errors.contains(part), "`{part}` is not in\n{}", said.errors);
+    }
+    // What is not asked for the date has its answer, and so have the other views.
+    assert_eq!(rows(&user, "--market-data data", "SELECT count(*) > 0 FROM daily_bars"), ["true"]);
+    fs::write(user.path("data/equities_bars_minute_202502.csv.gz"), "nothing").unwrap();
+    assert_eq!(rows(&user, "--market-data data", "SELECT count(*) > 0 FROM daily_bars"), ["true"]);
+    let minutes = self::said(&user, "--market-data data", "SELECT count(*) FROM minute_bars");
+    assert_eq!(minutes.code, 1);
+    let part = "the files of minute_bars cannot be read";
+    assert!(minutes.errors.contains(part), "{}", minutes.errors);
+    assert!(minutes.errors.contains("equities_bars_minute_202502.csv.gz"), "{}", minutes.errors);
 }
