@@ -18,6 +18,7 @@ mod output_limits;
 mod parameters;
 mod ranking_program;
 mod ranking_splits;
+mod replica_health;
 mod replicas;
 mod run_folders;
 mod service_data;

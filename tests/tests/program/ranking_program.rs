@@ -283,7 +283,7 @@ fn wrong_arguments_are_explained() {
     let folder = tempfile::tempdir().unwrap();
     let copy = folder.path().join("copy");
     for wrong in
-        [&["--follow-interval", "0s"], &["--concurrent", "0"]]
+        [&["--follow-patience", "0s"], &["--follow-interval", "0s"], &["--concurrent", "0"]]
     {
         let mut command = command(&["rank", "serve", "--follow", "http://127.0.0.1:9"]);
         let output = command.args(wrong).env("DATA_DIR", &copy).output().unwrap();

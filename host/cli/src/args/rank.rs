@@ -317,6 +317,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "follow")]
     pub(crate) follow_issues: bool,
 
+    /// Say in /health that the copy is stale where nothing could be copied for so long.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = humantime::parse_duration)]
+    pub(crate) follow_stale: Duration,
+
+    /// Give up a download that brings less than 1 MiB in so long; what came is kept and gone on with.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub(crate) follow_patience: Duration,
+
     /// Show a page for trying queries at GET /graphql.
     #[arg(long)]
     pub(crate) graphiql: bool,

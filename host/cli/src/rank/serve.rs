@@ -91,8 +91,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
 /// The copy of another server's data, where one is followed.
 fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
     let Some(primary) = &args.follow else { return Ok(None) };
-    if args.follow_interval.is_zero() {
-        return Err(wrong_arguments("--follow-interval must be longer than nothing"));
+    if args.follow_interval.is_zero() || args.follow_patience.is_zero() {
+        let text = "--follow-interval and --follow-patience must be longer than nothing";
+        return Err(wrong_arguments(text));
     }
     let options = ReplicaOptions {
         data: DataDir::new(&args.data.data_dir),
@@ -101,6 +102,8 @@ fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
         interval: args.follow_interval,
         disk_bytes: args.follow_disk.saturating_mul(MEGABYTE),
         issues: args.follow_issues,
+        stale_after: args.follow_stale,
+        patience: args.follow_patience,
     };
     Ok(Some(PreparedReplica::take(options).context("--follow")?))
 }

@@ -300,6 +300,8 @@ async fn page_asset(Path(name): Path<String>, method: Method) -> Response {
 /// |---|---|
 /// | `refused` | what is published cannot be used (`refused` says why); an older snapshot is, if `days` > 0 |
 /// | `no data` | nothing was published yet |
+/// | `damaged` | files of a replica's copy are gone or damaged (`replica.damaged`) |
+/// | `stale` | a replica could not copy for long (`replica.failing_since`, `replica.last_error`) |
 /// | `gap` | a business day is missing in the data |
 /// | `ok` | none of these |
 async fn health(State(state): Shared) -> Response {
@@ -307,11 +309,13 @@ async fn health(State(state): Shared) -> Response {
     let ready = snapshot.days > 0;
     let dataset = state.endpoint.context.backend.dataset();
     let has_gap = dataset.as_ref().is_some_and(|dataset| !dataset.gaps.is_empty());
-    let word = match (&snapshot.refused, ready, has_gap) {
+    let trouble = state.replica.as_ref().and_then(ReplicaStatus::trouble);
+    let word = match (&snapshot.refused, ready, &trouble, has_gap) {
         (Some(_), ..) => "refused",
-        (None, false, _) => "no data",
-        (None, true, true) => "gap",
-        (None, true, false) => "ok",
+        (None, false, ..) => "no data",
+        (None, true, Some(trouble), _) => trouble.status,
+        (None, true, None, true) => "gap",
+        (None, true, None, false) => "ok",
     };
     let incomplete = dataset.as_ref().map(|dataset| &dataset.incomplete);
     let generation = state.endpoint.context.backend.generation();
@@ -330,6 +334,8 @@ async fn health(State(state): Shared) -> Response {
     if !ready {
         let why = no_snapshot(snapshot.refused.as_deref(), replica.is_some());
         told["message"] = why.to_string().into();
+    } else if let Some(trouble) = trouble {
+        told["message"] = trouble.message.into();
     }
     if let Some(replica) = replica {
         told["replica"] = replica;
