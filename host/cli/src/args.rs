@@ -20,6 +20,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::guest_limit::{LimitChange, LimitError};
+use domain::limits::SWEEP_JOBS_MAX;
 use domain::{InstrumentId, JstDate, Money, Quantity, VendorCode};
 use replay::Multiplier;
 use replay::instruments::{
@@ -280,7 +281,7 @@ pub(crate) struct SweepArgs {
     pub(crate) walk_forward: Option<WalkForward>,
 
     /// Runs at the same time. Results do not depend on it. Default: one for each core.
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_jobs)]
     pub(crate) jobs: Option<usize>,
 
     /// What makes a run good: sharpe, return, equity_end, max_drawdown (lower is better), win_rate,
@@ -631,6 +632,11 @@ fn parse_lot(text: &str) -> Result<(Option<InstrumentName>, Quantity), String> {
 fn parse_ticks(text: &str) -> Result<(Option<InstrumentName>, TickChoice), String> {
     let (id, table) = choice_of(text)?;
     Ok((id, table.parse()?))
+}
+
+fn parse_jobs(text: &str) -> Result<usize, String> {
+    let jobs = text.parse().ok().filter(|jobs| (1..=SWEEP_JOBS_MAX).contains(jobs));
+    jobs.ok_or_else(|| format!("`{text}` jobs asked for; ask for 1 to {SWEEP_JOBS_MAX}"))
 }
 
 fn parse_code(text: &str) -> Result<VendorCode, String> {

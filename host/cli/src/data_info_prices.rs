@@ -8,7 +8,7 @@ use ranking::console::{Console, ConsoleError, ConsoleOptions, View};
 use ranking::{CancelToken, EngineOptions, RankEngine, RankError, SnapshotInfo};
 use serde_json::{Value, json};
 
-use crate::rank::snapshot_line;
+use crate::rank::{for_operator, snapshot_line};
 use crate::terminal::{grouped, pairs};
 
 /// What a folder holds for rankings and `kumiki sql`.
@@ -24,7 +24,7 @@ impl Prices {
         let snapshot = match RankEngine::open(folder, EngineOptions::single_query()) {
             Ok(engine) => Some(engine.snapshot()),
             Err(RankError::NoData(_)) => None,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(for_operator(error)),
         };
         let mut views = Vec::new();
         let console = match Console::open(&data, &ConsoleOptions::default()) {

@@ -1,11 +1,14 @@
 //! The commands that stand on DuckDB: rankings, SQL, the daily job, the vendor's lists. A program
 //! without it (feature `database`) has `no_database.rs` in this file's place.
 
+use std::error::Error;
+
 use anyhow::Result;
 use domain::clock::Stopwatch;
 use marketdata::sample::daily::DailySample;
 use pricestore::DataDir;
 use pricestore::sample::make_daily_sample;
+use ranking::RankError;
 
 use crate::args::{DatabaseCommand, ListingsCommand, RankCommand, SampleArgs};
 use crate::logging::LogDefault;
@@ -24,6 +27,11 @@ pub(crate) fn default_log(command: &DatabaseCommand) -> LogDefault {
         DatabaseCommand::Update(_) => LogDefault::Job,
         _ => LogDefault::Command,
     }
+}
+
+/// Whether an error of these commands is of the command line alone.
+pub(crate) fn is_wrong_arguments(cause: &(dyn Error + 'static)) -> bool {
+    cause.downcast_ref::<RankError>().is_some_and(RankError::is_wrong_arguments)
 }
 
 /// Runs a command.

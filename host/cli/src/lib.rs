@@ -58,6 +58,7 @@ mod terminal;
 #[cfg(feature = "database")]
 mod update;
 
+use std::fmt;
 use std::process::ExitCode;
 
 use domain::fault::Fault;
@@ -112,12 +113,31 @@ fn is_strategys_own(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| cause.is::<Box<Fault>>() || cause.is::<Fault>())
 }
 
+/// Arguments that are right one by one and cannot be meant together.
+#[derive(Debug)]
+struct WrongArguments(String);
+
+impl fmt::Display for WrongArguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for WrongArguments {}
+
+/// An error that ends the program as wrong arguments do.
+fn wrong_arguments(text: impl Into<String>) -> anyhow::Error {
+    WrongArguments(text.into()).into()
+}
+
 /// Whether an error is of the command line alone: it asks for what cannot be, whatever the data say.
 fn is_wrong_arguments(error: &anyhow::Error) -> bool {
     error.chain().any(|cause| {
         let instruments = cause.downcast_ref::<InstrumentsError>();
         cause.is::<LimitError>()
             || cause.is::<OptionsError>()
+            || cause.is::<WrongArguments>()
+            || database::is_wrong_arguments(cause)
             || instruments.is_some_and(InstrumentsError::is_wrong_arguments)
             || cause.downcast_ref::<RequestError>().is_some_and(RequestError::is_wrong_arguments)
     })

@@ -1,6 +1,7 @@
 //! The commands of `database.rs` in a program that was built without DuckDB: each says so, and how to
 //! get it.
 
+use std::error::Error;
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -13,6 +14,11 @@ use crate::logging::LogDefault;
 /// What a command logs when nobody says otherwise.
 pub(crate) fn default_log(_: &DatabaseCommand) -> LogDefault {
     LogDefault::Command
+}
+
+/// Whether an error of these commands is of the command line alone: here they are refused as they are.
+pub(crate) fn is_wrong_arguments(_: &(dyn Error + 'static)) -> bool {
+    false
 }
 
 /// Says that a command is not here.

@@ -9,8 +9,9 @@ use std::num::NonZero;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
+use domain::JstDate;
 use pricestore::DataDir;
 use pricestore::generation::{Issues, publish_generation};
 use ranking::{
@@ -18,11 +19,11 @@ use ranking::{
     SnapshotInfo, SortBy, export,
 };
 
-use crate::Ending;
 use crate::args::{PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat};
 use crate::interrupt::Interrupt;
 use crate::output;
 use crate::terminal::grouped;
+use crate::{Ending, wrong_arguments};
 
 pub(crate) use serve::service_sdl;
 pub(crate) use show::terminal_width;
@@ -43,13 +44,7 @@ pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
 /// Makes a snapshot.
 fn publish(args: &PublishArgs) -> Result<Ending> {
     let data = DataDir::new(&args.data.data_dir);
-    if data.replica_folder().exists() {
-        bail!(
-            "{} is a copy that `kumiki rank serve --follow` keeps; publish on the server that it \
-             follows",
-            data.path().display()
-        );
-    }
+    data.refuse_replica()?;
     let published = pricestore::publish(&data)?;
     publish_generation(&data, Issues::AsBefore)?;
     println!(
@@ -65,12 +60,17 @@ fn publish(args: &PublishArgs) -> Result<Ending> {
 
 fn query(args: &QueryArgs) -> Result<Ending> {
     let format = format(args)?;
+    if let (Some(from), Some(to)) = (args.from, args.to)
+        && from > to
+    {
+        return Err(wrong_arguments(format!("--from {from} is after --to {to}")));
+    }
     let cancel = CancelToken::new();
     let token = cancel.clone();
     let _interrupt = Interrupt::listen_and(move || token.cancel())?;
     let threads = args.threads.unwrap_or_else(cores);
     let options = EngineOptions { threads, timeout: args.timeout, ..EngineOptions::single_query() };
-    let engine = RankEngine::open(&args.data.data_dir, options)?;
+    let engine = open(&args.data.data_dir, options)?;
     let to = args.to.unwrap_or(engine.snapshot().last);
     let sort_by = match sort_by(args, &cancel) {
         Err(error) if matches!(error.downcast_ref(), Some(RankError::Cancelled)) => {
@@ -88,7 +88,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         adjusted: args.adjusted,
     };
     if query.from > query.to {
-        bail!("--from {} is after --to {}", query.from, query.to);
+        bail!("--from {} is after the last day of the data, {}", query.from, query.to);
     }
     let done = match &query.sort_by {
         SortBy::Module(bound) if args.explain => engine
@@ -108,10 +108,51 @@ fn query(args: &QueryArgs) -> Result<Ending> {
         }
     };
     match done {
-        Ok(written) => written,
+        Ok(written) => {
+            tell_empty_days(&engine.empty_days(query.from, query.to));
+            written
+        }
         Err(RankError::Cancelled) => Ok(interrupted()),
-        Err(error) => Err(error.into()),
+        Err(error) => Err(for_operator(error)),
     }
+}
+
+/// Opens the engine over a data folder.
+fn open(data_dir: &Path, options: EngineOptions) -> Result<RankEngine> {
+    RankEngine::open(data_dir, options).map_err(|error| {
+        let is_of_the_machine = matches!(error, RankError::Internal { .. });
+        let error = for_operator(error);
+        match is_of_the_machine {
+            true => error.context(format!("{} cannot be used", data_dir.display())),
+            false => error,
+        }
+    })
+}
+
+/// An error for the terminal of the one who runs the program: with its cause, which clients of a service
+/// are not told.
+pub(crate) fn for_operator(error: RankError) -> anyhow::Error {
+    let text = error.for_operator();
+    match error {
+        RankError::Internal { source, .. } => anyhow!(source).context(text),
+        other => other.into(),
+    }
+}
+
+/// Says of which business days there is nothing: an answer has no rows of them, and lags count them.
+fn tell_empty_days(days: &[JstDate]) {
+    /// Days that are named.
+    const NAMED_MAX: usize = 5;
+    let named: Vec<String> = days.iter().take(NAMED_MAX).map(ToString::to_string).collect();
+    if named.is_empty() {
+        return;
+    }
+    let more = if days.len() > NAMED_MAX { ", ..." } else { "" };
+    eprintln!(
+        "note: no prices are stored of {} business day(s) of this period: {}{more}",
+        grouped(&days.len().to_string()),
+        named.join(", ")
+    );
 }
 
 fn interrupted() -> Ending {
@@ -160,12 +201,19 @@ fn format(args: &QueryArgs) -> Result<RowFormat> {
         (None, Some("parquet")) => RowFormat::Parquet,
         (None, Some("arrow" | "arrows")) => RowFormat::Arrow,
         (None, Some("txt") | None) => RowFormat::Table,
-        (None, Some(other)) => bail!("--out ends with .{other}; say what it is with --format"),
+        (None, Some(other)) => {
+            let text = format!("--out ends with .{other}; say what it is with --format");
+            return Err(wrong_arguments(text));
+        }
     };
     let to_terminal = args.out.is_none() && io::stdout().is_terminal();
     match format {
-        RowFormat::Parquet if args.out.is_none() => bail!("Parquet is a file; give one with --out"),
-        RowFormat::Arrow if to_terminal => bail!("Arrow is not for terminals; give --out FILE"),
+        RowFormat::Parquet if args.out.is_none() => {
+            Err(wrong_arguments("Parquet is a file; give one with --out"))
+        }
+        RowFormat::Arrow if to_terminal => {
+            Err(wrong_arguments("Arrow is not for terminals; give --out FILE"))
+        }
         _ => Ok(format),
     }
 }

@@ -1,5 +1,7 @@
 //! `kumiki sql`: one statement, or a prompt.
 
+mod folders;
+mod left_out;
 mod prompt;
 mod stored;
 
@@ -16,14 +18,19 @@ use crate::args::{SqlArgs, SqlFormat};
 use crate::interrupt::Interrupt;
 use crate::rank::{cores, is_broken_pipe};
 use crate::table::{Align, Column, Table};
+use left_out::LeftOut;
 
 /// Runs the command.
 pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
+    let mut left_out = LeftOut::default();
+    let stored = stored::views(args, &mut left_out);
+    // Where nothing is left, that says why.
+    left_out.tell();
     let options = ConsoleOptions {
         threads: args.threads.unwrap_or_else(cores),
         memory_bytes: args.memory.saturating_mul(1 << 20),
         rows: usize::try_from(args.rows)?,
-        stored: stored::views(args)?,
+        stored: stored?,
     };
     let console = Console::open(&DataDir::new(&args.data.data_dir), &options)?;
     let sql = match &args.sql {

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::stream::MinimumRate;
+
 /// Why a server gave no answer. The texts hold no key and no secret address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -42,6 +44,9 @@ pub enum HttpError {
         /// The limit in bytes, after unpacking.
         limit: usize,
     },
+    /// The answer comes too slowly.
+    #[error("fewer than {} bytes came within {} s", .0.bytes, .0.time.as_secs_f64())]
+    TooSlow(MinimumRate),
     /// The user wants the work to end.
     #[error("stopped")]
     Stopped,

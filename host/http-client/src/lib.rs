@@ -26,5 +26,5 @@ pub use policy::RequestPolicy;
 pub use reqwest::Url;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use response::HttpResponse;
-pub use stream::HttpStream;
+pub use stream::{HttpStream, MinimumRate};
 pub use tokio_util::sync::CancellationToken;

@@ -75,6 +75,15 @@ impl Period {
         self.first() <= other.last() && other.first() <= self.last()
     }
 
+    /// Whether it is a day of one of these months, which [`whole_months`] gives: a file of that day is not
+    /// read, or its rows would count twice.
+    pub(crate) fn is_day_of(self, months: &BTreeSet<JstDate>) -> bool {
+        match self {
+            Self::Month { .. } => false,
+            Self::Day(date) => date.with_day(1).is_some_and(|first| months.contains(&first)),
+        }
+    }
+
     /// Whether `date` belongs to the period.
     #[must_use]
     pub fn contains(self, date: JstDate) -> bool {
@@ -228,16 +237,15 @@ fn all_vendor_files(
             files.push((path, period));
         }
     }
-    let months: BTreeSet<_> = files
-        .iter()
-        .filter(|(_, period)| matches!(period, Period::Month { .. }))
-        .map(|(_, period)| period.first())
-        .collect();
+    let months = whole_months(files.iter().map(|(_, period)| *period));
     files.sort_by_key(|(_, period)| period.first());
-    Ok(files.into_iter().partition(|(_, period)| match period {
-        Period::Month { .. } => true,
-        Period::Day(date) => date.with_day(1).is_none_or(|first| !months.contains(&first)),
-    }))
+    Ok(files.into_iter().partition(|(_, period)| !period.is_day_of(&months)))
+}
+
+/// The first days of the months that have a file of their own.
+pub(crate) fn whole_months(periods: impl Iterator<Item = Period>) -> BTreeSet<JstDate> {
+    let months = periods.filter(|period| matches!(period, Period::Month { .. }));
+    months.map(Period::first).collect()
 }
 
 /// The trades files of one folder, in time order, no date twice.

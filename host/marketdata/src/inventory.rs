@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use chrono::{Datelike, Months};
 use domain::JstDate;
 
-use crate::catalog::Period;
+use crate::catalog::{Period, whole_months};
 use crate::error::DataError;
 use crate::limits::INVENTORY_FILES_MAX;
 use crate::parquet::TableReader;
@@ -116,6 +116,16 @@ impl Inventory {
     /// The files of a kind.
     pub fn of_kind(&self, kind: FileKind) -> impl Iterator<Item = &StoredFile> {
         self.files.iter().filter(move |file| file.kind == kind)
+    }
+
+    /// The files of a kind that are read, and those of days that are not, because a file of their whole
+    /// month is there.
+    #[must_use]
+    pub fn read_and_left_out(&self, kind: FileKind) -> (Vec<&StoredFile>, Vec<&StoredFile>) {
+        let months = whole_months(self.of_kind(kind).filter_map(|file| file.period));
+        let is_read =
+            |file: &&StoredFile| file.period.is_none_or(|period| !period.is_day_of(&months));
+        self.of_kind(kind).partition(is_read)
     }
 }
 
@@ -265,6 +275,32 @@ mod tests {
                 "there is no file of trades from 2025-03 to 2025-05",
             ]
         );
+    }
+
+    #[test]
+    fn days_of_whole_months_are_left_out() {
+        let folder = folder_with(&[
+            "equities_trades_202501.csv.gz",
+            "equities_trades_20250106.csv.gz",
+            "equities_trades_20250203.csv.gz",
+            "equities_bars_daily_20250106.csv.gz",
+            "table.parquet",
+        ]);
+        let inventory = Inventory::of(folder.path()).unwrap();
+        let (read, left_out) = inventory.read_and_left_out(FileKind::Trades);
+        let names = |files: Vec<&StoredFile>| -> Vec<String> {
+            files.iter().map(|file| file.name.clone()).collect()
+        };
+        assert_eq!(
+            names(read),
+            ["equities_trades_202501.csv.gz", "equities_trades_20250203.csv.gz"]
+        );
+        assert_eq!(names(left_out), ["equities_trades_20250106.csv.gz"]);
+        // A month of another kind says nothing of these, and a table has no period.
+        for kind in [FileKind::DailyBars, FileKind::Parquet] {
+            let (read, left_out) = inventory.read_and_left_out(kind);
+            assert_eq!((read.len(), left_out.len()), (1, 0), "{kind}");
+        }
     }
 
     #[test]

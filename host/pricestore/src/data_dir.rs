@@ -4,7 +4,17 @@ use std::fs;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 
+use thiserror::Error;
+
 use crate::limits::CURRENT_BYTES_MAX;
+
+/// The data directory is a copy of another server's, which only the replica that keeps it writes to.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[error(
+    "{} is a copy that `kumiki rank serve --follow` keeps; change the data of the server that it \
+     follows, or choose another folder", .0.display()
+)]
+pub struct IsReplica(PathBuf);
 
 /// The data directory (`DATA_DIR` of the specification).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +67,17 @@ impl DataDir {
     #[must_use]
     pub fn replica_folder(&self) -> PathBuf {
         self.0.join("replica")
+    }
+
+    /// Refuses a copy of another server's data: what makes or publishes prices begins with this.
+    ///
+    /// # Errors
+    /// When it is one.
+    pub fn refuse_replica(&self) -> Result<(), IsReplica> {
+        match self.replica_folder().exists() {
+            true => Err(IsReplica(self.0.clone())),
+            false => Ok(()),
+        }
     }
 
     /// The folder of the update job's reports; nothing in it is ever served as it is.

@@ -261,7 +261,8 @@ impl IssueFiles {
     }
 }
 
-/// Whether a text is a digest as it stands in the file.
-fn is_digest(text: &str) -> bool {
+/// Whether a text is a digest as it stands in the file of a generation.
+#[must_use]
+pub fn is_digest(text: &str) -> bool {
     text.len() == 32 && text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b))
 }

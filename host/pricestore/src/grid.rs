@@ -50,6 +50,12 @@ pub fn stored_value(cell: f64) -> Option<f64> {
 
 /// The grid of one snapshot, mapped into memory. Its file is written once, renamed into place and
 /// never changed, so the mapped bytes stay as they were checked.
+///
+/// That holds for us. Whoever else writes into the file in its place (`cp` or `rsync --inplace` over it)
+/// changes the memory of every program that has mapped it, and whoever shortens it ends them: the system
+/// sends SIGBUS to who reads a page that the file does not have any more, and no program can answer for
+/// that. To put another file there, write it beside and rename it, as all of ours do: then the mapped one
+/// stays as it is until its last reader has gone.
 pub struct Grid {
     map: FileData,
     layout: Layout,
@@ -65,6 +71,7 @@ impl Grid {
     /// Maps the file of snapshot `number` and reads its calendar and codes. Stripes are checked
     /// when they are first used, or all at once by [`Grid::check_all`].
     pub fn open(path: &Path, number: u64) -> Result<Self, GridFault> {
+        // Whoever shortens this file later ends the process; see above.
         let map = map_file(path).map_err(GridFault::Unreadable)?;
         let layout = Layout::read(&map, number).map_err(GridFault::Damaged)?;
         let Tail { days, codes, digests, splits } =

@@ -20,7 +20,7 @@ pub mod sql;
 mod text;
 
 pub use calendar_table::has_calendar;
-pub use data_dir::DataDir;
+pub use data_dir::{DataDir, IsReplica};
 pub use dataset::{DatasetStatus, IncompleteDay, SourceRows};
 pub use snapshot::{
     PublishError, Published, publish, publish_in_blocks, remove_leftovers, rows_are_in_order,

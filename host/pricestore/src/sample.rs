@@ -12,7 +12,7 @@ use duckdb::{Connection, params};
 use marketdata::sample::daily::{DAILY_CODES_MAX, DailySample, try_each_row};
 
 use crate::STORAGE_VERSION;
-use crate::data_dir::DataDir;
+use crate::data_dir::{DataDir, IsReplica};
 use crate::generation::{GenerationError, Issues, publish_generation};
 use crate::limits::SNAPSHOT_DAYS_MAX;
 use crate::listed::{ListedError, write_file};
@@ -47,6 +47,9 @@ pub enum SampleError {
     /// There is a combined database or one of listed issues already; it may be a real one.
     #[error("{} is there already; choose another data directory or remove it", .0.display())]
     Exists(PathBuf),
+    /// The data directory is a copy of another server's.
+    #[error(transparent)]
+    Replica(#[from] IsReplica),
     /// A file could not be written.
     #[error("cannot write below {}", path.display())]
     Io {
@@ -83,6 +86,7 @@ pub fn make_daily_sample(data: &DataDir, sample: &DailySample) -> Result<SampleM
             return Err(SampleError::Size { what, asked, max });
         }
     }
+    data.refuse_replica()?;
     let path = data.mother();
     for path in [&path, &data.listed_info()] {
         if path.exists() {

@@ -5,7 +5,9 @@
 //! no setting can be changed, so a statement can neither write nor read elsewhere.
 
 mod files;
+mod form;
 mod stored;
+mod trouble;
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -111,6 +113,10 @@ pub struct Table {
 pub struct Console {
     connection: Connection,
     views: Vec<View>,
+    /// What the views of the caller are made of, to say which file a statement failed on.
+    stored: Vec<StoredView>,
+    /// The names of views that cannot be made, each with the reason.
+    unreadable: Vec<(String, String)>,
     rows: usize,
 }
 
@@ -141,7 +147,7 @@ impl Console {
         for set in &found {
             connection.execute_batch(&set.view())?;
         }
-        put_stored(&connection, &options.stored)?;
+        let unreadable = put_stored(&connection, &options.stored)?;
         let stored = options.stored.iter().flat_map(StoredView::paths);
         let paths = found.iter().flat_map(|set| &set.paths).chain(stored);
         let allowed: Vec<String> = paths.map(|path| literal(path)).collect();
@@ -152,9 +158,13 @@ impl Console {
         ))?;
         let views = views(&connection)?;
         if views.is_empty() {
+            if let Some((_, why)) = unreadable.into_iter().next() {
+                return Err(ConsoleError::Files(why));
+            }
             return Err(ConsoleError::NoData(data.path().display().to_string()));
         }
-        Ok(Self { connection, views, rows: options.rows.clamp(1, ROWS_MAX) })
+        let (stored, rows) = (options.stored.clone(), options.rows.clamp(1, ROWS_MAX));
+        Ok(Self { connection, views, stored, unreadable, rows })
     }
 
     /// The views, by name.
@@ -217,7 +227,7 @@ impl Console {
     }
 
     fn run(&self, sql: &str) -> Result<Table, ConsoleError> {
-        let wrong = |error: duckdb::Error| ConsoleError::Statement(first_lines(&error.to_string()));
+        let wrong = |error: duckdb::Error| self.failed(sql, &error.to_string());
         let mut statement = self.connection.prepare(sql).map_err(wrong)?;
         let batches = statement.query_arrow([]).map_err(wrong)?;
         let schema = batches.get_schema();
@@ -245,6 +255,23 @@ impl Console {
             }
         }
         Ok(table)
+    }
+
+    /// Why a statement failed: of which file, where it was one's fault.
+    fn failed(&self, sql: &str, error: &str) -> ConsoleError {
+        let files = self.stored.iter().filter_map(|view| match view {
+            StoredView::Files(view) => Some(view),
+            StoredView::Rows(_) => None,
+        });
+        let files: Vec<&FileView> = files.collect();
+        let missing = self.unreadable.iter().find(|(name, _)| {
+            error.contains("does not exist") && error.contains(&format!("name {name} "))
+        });
+        let why = match missing {
+            Some((_, why)) => Some(why.clone()),
+            None => trouble::explain(&self.connection, &files, sql, error),
+        };
+        ConsoleError::Statement(why.unwrap_or_else(|| first_lines(error)))
     }
 
     /// Does `work`; ends the running statement when the token is cancelled.
@@ -290,21 +317,32 @@ fn attach(connection: &Connection, catalog: &str, path: &Path) -> Result<(), Con
     Ok(())
 }
 
-/// Makes the views that the caller asks for. Two of one name would hide each other.
-fn put_stored(connection: &Connection, stored: &[StoredView]) -> Result<(), ConsoleError> {
+/// Makes the views that the caller asks for. Two of one name would hide each other. One whose files
+/// cannot be read is told and takes nothing away from the others; gives the names of such, with the reasons.
+fn put_stored(
+    connection: &Connection,
+    stored: &[StoredView],
+) -> Result<Vec<(String, String)>, ConsoleError> {
     let mut known: Vec<String> = views(connection)?.into_iter().map(|view| view.name).collect();
+    let mut unreadable = Vec::new();
     for view in stored {
-        if known.iter().any(|name| name == view.name()) {
-            let name = view.name();
+        let name = view.name();
+        if known.iter().any(|known| known == name) {
             return Err(ConsoleError::Files(format!(
                 "there would be two views of the name {name}; leave out the flag or the folder that \
                  one of them is made from"
             )));
         }
-        view.create(connection)?;
-        known.push(view.name().to_owned());
+        match view.create(connection) {
+            Ok(()) => known.push(name.to_owned()),
+            Err(ConsoleError::Files(why)) if matches!(view, StoredView::Files(_)) => {
+                tracing::warn!("there is no view {name}: {why}");
+                unreadable.push((name.to_owned(), why));
+            }
+            Err(error) => return Err(error),
+        }
     }
-    Ok(())
+    Ok(unreadable)
 }
 
 fn views(connection: &Connection) -> Result<Vec<View>, ConsoleError> {

@@ -1,6 +1,7 @@
 //! Answers queries: snapshots, a fair pool of workers, a cache of results.
 
 mod cache;
+mod empty_days;
 mod explain;
 mod follow;
 mod job;
@@ -37,7 +38,7 @@ use pool::WorkerPool;
 use snapshot::Snapshot;
 
 pub use explain::Explanation;
-pub(crate) use follow::no_data;
+pub(crate) use follow::no_snapshot;
 pub use options::{EngineOptions, Verification};
 pub use pinned::PinnedEngine;
 pub use prices::{DailyPrice, PriceQuery};
@@ -69,8 +70,8 @@ impl RankEngine {
     ///
     /// # Errors
     ///
-    /// Returns [`RankError::NoData`] where nothing was published (unless it is to wait for that), and
-    /// what is wrong with the snapshot where it cannot be used.
+    /// Returns [`RankError::NoData`] where nothing was published, and what is wrong with the snapshot where
+    /// it cannot be used; neither where the engine is to wait for data.
     pub fn open(data_dir: &Path, options: EngineOptions) -> Result<Self, RankError> {
         let options = options.within_limits();
         let follower = SnapshotFollower::start(DataDir::new(data_dir), &options)?;
@@ -103,7 +104,8 @@ impl RankEngine {
 
     /// The snapshot for the next query.
     fn current(&self) -> Result<Arc<Snapshot>, RankError> {
-        self.follower.current().ok_or_else(|| no_data(self.options.is_replica))
+        let why = || no_snapshot(self.follower.refused().as_deref(), self.options.is_replica);
+        self.follower.current().ok_or_else(why)
     }
 
     /// The same on a snapshot.
@@ -173,7 +175,15 @@ impl RankEngine {
     /// cannot be read.
     #[must_use]
     pub fn dataset(&self) -> Option<DatasetStatus> {
-        self.follower.dataset()
+        self.follower.dataset_of(self.follower.current().as_deref())
+    }
+
+    /// The business days from `first` to `last`, both included, without any price: of those there are no
+    /// rows. None where there is no snapshot.
+    #[must_use]
+    pub fn empty_days(&self, first: JstDate, last: JstDate) -> Vec<JstDate> {
+        let Some(snapshot) = self.follower.current() else { return Vec::new() };
+        empty_days::find(&snapshot, self.dataset().as_ref(), (first, last))
     }
 
     /// What is known of the issues: names, markets and sectors by date.

@@ -140,6 +140,29 @@ impl RankError {
         }
     }
 
+    /// Whether what was asked for cannot be, whatever the data say.
+    #[must_use]
+    pub const fn is_wrong_arguments(&self) -> bool {
+        matches!(
+            self,
+            Self::Formula(_)
+                | Self::FormulaParams(_)
+                | Self::NoStatement
+                | Self::Order(_)
+                | Self::Limit { .. }
+                | Self::Range(_)
+        )
+    }
+
+    /// The same text for the operator's own log and terminal, where the cause stands beside it.
+    #[must_use]
+    pub fn for_operator(&self) -> String {
+        match self {
+            Self::Internal { doing, .. } => format!("the ranking failed while {doing}"),
+            other => other.to_string(),
+        }
+    }
+
     /// A failure of the machine or of the program.
     pub(crate) fn internal(doing: &'static str, source: impl Into<Cause>) -> Self {
         Self::Internal { doing, source: source.into() }

@@ -6,6 +6,7 @@ pub mod console;
 mod engine;
 pub mod error;
 pub mod export;
+mod file_stamp;
 pub mod formula;
 mod kernel;
 pub mod limits;
@@ -19,7 +20,7 @@ mod split_reach;
 mod store;
 mod text;
 
-pub(crate) use engine::no_data;
+pub(crate) use engine::no_snapshot;
 pub use engine::{
     DailyPrice, EngineOptions, Explanation, PinnedEngine, PriceQuery, RankEngine, SnapshotInfo,
     Verification,

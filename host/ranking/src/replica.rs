@@ -15,7 +15,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use domain::clock::wall_now;
-use http_client::{CancellationToken, HttpError, Url};
+use http_client::{CancellationToken, HttpError, MinimumRate, Url};
 use pricestore::DataDir;
 use secrecy::SecretString;
 use thiserror::Error;
@@ -35,6 +35,14 @@ pub const BACK_OFF_MAX: Duration = Duration::from_secs(60);
 /// How often a cut download of a file is gone on with before there is a pause.
 pub const RESUMES_MAX: u32 = 64;
 
+/// Bytes that a download has to bring within [`ReplicaOptions::patience`], if it does not end before.
+pub const PATIENCE_BYTES_MIN: u64 = 1 << 20;
+/// Pause between two readings of all files of a copy: what a disk loses by itself changes neither a
+/// file's size nor its time.
+pub const REREAD_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+/// Files of a damaged copy that `/health` names; more are counted.
+pub const DAMAGED_SHOWN_MAX: usize = 10;
+
 /// What is followed, and what may be used for it.
 ///
 /// | Rule | A replica |
@@ -48,6 +56,9 @@ pub const RESUMES_MAX: u32 = 64;
 /// | R7 | does not begin in the folder of an update job, or in one with data of others; two do not share one |
 /// | R8 | copies nothing from itself, directly or through others that follow it |
 /// | R9 | copies nothing that would take more of the disk than `disk_bytes`, what it has included |
+/// | R10 | looks every `interval` whether its files are there with the size and time that it noted, and reads all of them when it starts and every [`REREAD_INTERVAL`]; what is gone or another is named in `/health` (status `damaged`) and copied again; a file that only has another time is noted anew |
+/// | R11 | says in `/health` (status `stale`) and `/metrics` since when and why nothing could be copied, once every attempt has failed for `stale_after`; it serves what it has |
+/// | R12 | gives up a download that brings fewer than [`PATIENCE_BYTES_MIN`] within `patience` before its end, keeps what came, and asks again as R6 says |
 #[derive(Debug)]
 pub struct ReplicaOptions {
     /// The folder of the copy.
@@ -62,6 +73,17 @@ pub struct ReplicaOptions {
     pub disk_bytes: u64,
     /// Whether the databases of single issues are copied too.
     pub issues: bool,
+    /// After so long without an attempt that went well the copy counts as stale.
+    pub stale_after: Duration,
+    /// Time within which a download brings [`PATIENCE_BYTES_MIN`], or is given up.
+    pub patience: Duration,
+}
+
+impl ReplicaOptions {
+    /// How slowly the primary may send.
+    fn rate(&self) -> MinimumRate {
+        MinimumRate { bytes: PATIENCE_BYTES_MIN, time: self.patience }
+    }
 }
 
 /// Why nothing could be copied. The copy that is there stays as it is. No text holds a key, an address
@@ -132,7 +154,7 @@ impl PreparedReplica {
     /// When it is not a replica's, another one has it, or it cannot be used.
     pub fn take(options: ReplicaOptions) -> Result<Self, ReplicaError> {
         let folder = ReplicaFolder::take(&options.data)?;
-        let status = ReplicaStatus::new(&options.data);
+        let status = ReplicaStatus::new(&options.data, options.stale_after);
         Ok(Self { options, folder, status })
     }
 

@@ -249,22 +249,46 @@ fn tokens_are_asked_for_and_never_shown() {
     );
 }
 
+/// What cannot be, whatever the data say, ends with 2; what the data do not have, with 1.
 #[test]
 fn wrong_arguments_are_explained() {
-    let (code, errors) = bad(&["rank", "--sort-by", "Close / Turnover"]);
-    assert_eq!(code, 2);
-    assert!(errors.contains("`Turnover` is not a column"), "{errors}");
-    assert!(errors.contains("  Close / Turnover\n          ^"), "{errors}");
-    assert_eq!(bad(&["rank", "--order", "up"]).0, 2);
-    assert_eq!(bad(&["rank", "--limit", "501"]).0, 2);
-    let (code, errors) = bad(&["rank", "--codes", "9x9"]);
-    assert!(code == 1 && errors.contains("9x9"), "{errors}");
-    let (_, errors) = bad(&["rank", "--format", "parquet"]);
-    assert!(errors.contains("--out"), "{errors}");
-    let (_, errors) = bad(&["rank", "--data-dir", "there/is/none"]);
-    assert!(errors.contains("kumiki") || errors.contains("publish"), "{errors}");
-    let (_, errors) = bad(&["data", "sample", "--daily", "--codes", "2", "--days", "2"]);
-    assert!(errors.contains("is there already"), "{errors}");
+    let turned = "--from 2016-03-01 is after --to 2016-02-01";
+    for (arguments, code, wanted) in [
+        (&["rank", "--sort-by", "Close / Turnover"][..], 2, "`Turnover` is not a column"),
+        (&["rank", "--sort-by", "Close / Turnover"], 2, "  Close / Turnover\n          ^"),
+        (&["rank", "--sort-by", "Close[-2601]"], 2, "2600"),
+        (&["rank", "--order", "up"], 2, "use desc or asc"),
+        (&["rank", "--limit", "501"], 2, "from 1 to 500"),
+        (&["rank", "--limit", "0"], 2, "from 1 to 500"),
+        (&["rank", "--from", "today"], 2, "--from"),
+        (&["rank", "--from", "2016-03-01", "--to", "2016-02-01"], 2, turned),
+        (&["rank", "--from", "1980-01-01", "--to", "2016-02-01"], 2, "longer than 30 years"),
+        (&["rank", "--format", "parquet"], 2, "--out"),
+        (&["rank", "--out", "ranks.bin"], 2, "say what it is with --format"),
+        (&["rank", "--param", "days=1"], 2, "--formula"),
+        (&["rank", "serve", "--concurrent", "0"], 2, "must be at least 1"),
+        (&["rank", "serve", "--max-formula", "5000"], 2, "at most 1000"),
+        (&["rank", "serve", "--send-timeout", "0s"], 2, "longer than nothing"),
+        (&["rank", "--codes", "9x9"], 1, "9x9"),
+        (&["rank", "--from", "2099-01-04"], 1, "after the last day of the data"),
+        (&["rank", "--formula", "none"], 1, "formulas"),
+        (&["rank", "--data-dir", "there/is/none"], 1, "kumiki"),
+        (&["data", "sample", "--daily", "--codes", "2", "--days", "2"], 1, "is there already"),
+    ] {
+        let (found, errors) = bad(arguments);
+        assert_eq!(found, code, "{arguments:?}: {errors}");
+        assert!(errors.contains(wanted), "{arguments:?}: {errors}");
+    }
+    // Before anything is looked at, a folder of a copy begun or a port opened.
+    let folder = tempfile::tempdir().unwrap();
+    let copy = folder.path().join("copy");
+    for wrong in
+        [&["--follow-patience", "0s"], &["--follow-interval", "0s"], &["--concurrent", "0"]]
+    {
+        let mut command = command(&["rank", "serve", "--follow", "http://127.0.0.1:9"]);
+        let output = command.args(wrong).env("DATA_DIR", &copy).output().unwrap();
+        assert_eq!((output.status.code(), copy.exists()), (Some(2), false), "{wrong:?}");
+    }
 }
 
 #[test]

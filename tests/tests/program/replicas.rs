@@ -27,15 +27,15 @@ const PAUSE: Duration = Duration::from_millis(10);
 const MOTHER: &str = "/jp/stocks_daily/mother.db";
 
 /// A primary whose data grow, and a proxy before it.
-struct Primary {
-    folder: TempDir,
+pub(crate) struct Primary {
+    pub(crate) folder: TempDir,
     vendor: GrowingVendor,
-    serving: Serving,
-    proxy: Proxy,
+    pub(crate) serving: Serving,
+    pub(crate) proxy: Proxy,
 }
 
 impl Primary {
-    fn start(state: usize) -> Self {
+    pub(crate) fn start(state: usize) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let vendor = GrowingVendor::start();
         vendor.set(state);
@@ -50,14 +50,14 @@ impl Primary {
     }
 
     /// Publishes the next state, and tells its generation.
-    fn publish(&self, state: usize) -> Generation {
+    pub(crate) fn publish(&self, state: usize) -> Generation {
         self.vendor.set(state);
         self.vendor.update(&self.data(), 2);
         Generation::load(&DataDir::new(self.data())).unwrap().unwrap()
     }
 
     /// A replica that asks the proxy, in a folder with this name.
-    fn replica(&self, name: &str, more: &[&str]) -> Serving {
+    pub(crate) fn replica(&self, name: &str, more: &[&str]) -> Serving {
         follower(self.proxy.address, &self.folder.path().join(name), more)
     }
 
@@ -83,7 +83,7 @@ fn health(serving: &Serving) -> Value {
 }
 
 /// Waits until this holds of what `/health` says.
-fn wait_for(serving: &Serving, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
+pub(crate) fn wait_for(serving: &Serving, what: &str, holds: impl Fn(&Value) -> bool) -> Value {
     for _ in 0..LOOKS_MAX {
         let told = health(serving);
         if holds(&told) {
@@ -95,7 +95,7 @@ fn wait_for(serving: &Serving, what: &str, holds: impl Fn(&Value) -> bool) -> Va
 }
 
 /// Waits until rankings and files are of this generation.
-fn wait_for_generation(serving: &Serving, generation: &Generation) {
+pub(crate) fn wait_for_generation(serving: &Serving, generation: &Generation) {
     let name = Value::from(generation.generation.as_str());
     wait_for(serving, &format!("generation {name}"), |told| {
         told["generation"] == name && told["replica"]["behind_seconds"] == 0
@@ -113,7 +113,7 @@ fn wait_for_generation(serving: &Serving, generation: &Generation) {
     }
 }
 
-fn wait_for_error(serving: &Serving, part: &str) -> Value {
+pub(crate) fn wait_for_error(serving: &Serving, part: &str) -> Value {
     wait_for(serving, part, |told| {
         told["replica"]["last_error"].as_str().is_some_and(|error| error.contains(part))
     })
@@ -396,6 +396,18 @@ fn a_replica_needs_a_folder_of_its_own_a_server_of_others_and_room() {
     assert!(errors.contains("is a copy that `kumiki rank serve --follow` keeps"), "{errors}");
     let errors = refused(&folder.join("one"), &["--follow", &url]);
     assert!(errors.contains("another replica keeps its copy"), "{errors}");
+    // Nothing is made or published in a copy either, not even in one that is still empty.
+    for (copy, arguments) in
+        [("one", &["rank", "publish"][..]), ("small", &["data", "sample", "--daily"])]
+    {
+        let before = files_below(&folder.join(copy).join("replica"));
+        let output = command(&folder.join(copy), arguments).output().unwrap();
+        let errors = texts(&output).1;
+        assert_eq!(output.status.code(), Some(1), "{errors}");
+        assert!(errors.contains("is a copy that `kumiki rank serve --follow` keeps"), "{errors}");
+        assert_eq!(files_below(&folder.join(copy).join("replica")), before);
+        assert!(!folder.join("small").join("jp").exists());
+    }
 
     // A replica of a replica; then the first of them follows the second, by another name.
     let two = follower(one.address, &folder.join("two"), &[]);

@@ -108,6 +108,98 @@ fn a_data_folder_that_was_made_anew_is_taken_up() {
     assert_eq!(rows(&fresh).0, new);
 }
 
+/// Waits until the health has this status.
+fn wait_for_status(serving: &Serving, status: &str) -> (Reply, Value) {
+    for _ in 0..6_000 {
+        let (reply, told) = health(serving);
+        if told["status"] == status {
+            return (reply, told);
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    panic!("it never was `{status}`: {}", health(serving).1);
+}
+
+/// Runs a command over a data folder; its exit code and standard error.
+fn told(data: &Path, arguments: &[&str]) -> (i32, String) {
+    let mut command = Command::new(built::kumiki());
+    let output = command.args(arguments).env("DATA_DIR", data).output().unwrap();
+    (output.status.code().unwrap(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_snapshot_that_cannot_be_used_is_told_and_the_one_before_is_served() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    sample(&data, 30, 1);
+    let serving = Serving::start(&data, &[]);
+    let (before, _) = rows(&serving);
+    assert_eq!(health(&serving).1["refused"], Value::Null);
+    fs::write(data.join("rank/rank-2.grid"), "nothing").unwrap();
+    fs::write(data.join("rank/CURRENT"), "2\n").unwrap();
+    let (reply, found) = wait_for_status(&serving, "refused");
+    let why = "snapshot 2 is damaged (it has only 7 bytes); publish the data again";
+    assert_eq!((reply.status, &found["refused"], &found["days"]), (200, &json!(why), &json!(30)));
+    assert_eq!(serving.metric("kumiki_ranking_snapshot_refused").unwrap(), "1");
+    assert_eq!(rows(&serving).0, before, "the one before is still served");
+    // A service that starts now has none before: it says so, and waits.
+    let errors = folder.path().join("errors");
+    let mut command = Serving::command(&data, &[]);
+    command.stderr(fs::File::create(&errors).unwrap());
+    let fresh = Serving::of(command);
+    let (reply, found) = health(&fresh);
+    assert_eq!((reply.status, reply.header("retry-after")), (503, Some("10")));
+    assert_eq!((&found["status"], &found["refused"]), (&json!("refused"), &json!(why)));
+    let body = json!({ "query": RANKING }).to_string();
+    let refused = http::graphql(fresh.address, &body);
+    assert_eq!(refused.status, 503);
+    for text in [found["message"].as_str().unwrap(), &refused.text()] {
+        assert!(text.contains(why) && text.contains("`kumiki rank publish`"), "{text}");
+    }
+    let log = fs::read_to_string(&errors).unwrap();
+    for part in [why, "all rankings are answered 503", &data.display().to_string()] {
+        assert!(log.contains(part), "`{part}` is not in\n{log}");
+    }
+    // What it says to do helps, and both take it up.
+    assert_eq!(told(&data, &["rank", "publish"]).0, 0);
+    for serving in [&serving, &fresh] {
+        let (_, found) = wait_for_status(serving, "ok");
+        assert_eq!((&found["snapshot"], &found["refused"]), (&json!(3), &Value::Null));
+        assert_eq!(rows(serving).0, before);
+    }
+}
+
+#[test]
+fn an_operator_is_told_why_data_cannot_be_read() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = folder.path().join("data");
+    sample(&data, 5, 1);
+    let grid = data.join("rank/rank-1.grid");
+    fs::remove_file(&grid).unwrap();
+    let (code, missing) = told(&data, &["rank"]);
+    assert_eq!(code, 1);
+    assert!(missing.contains("snapshot 1 is damaged (its grid is missing); publish"), "{missing}");
+    // A folder can be opened, but not read as a file.
+    fs::create_dir(&grid).unwrap();
+    for arguments in [&["rank"][..], &["data", "info"]] {
+        let (code, errors) = told(&data, arguments);
+        let words =
+            "the ranking failed while opening the snapshot: the grid's file cannot be read: ";
+        assert!(code == 1 && errors.contains(words), "{errors}");
+        assert!(!errors.contains("log says why"), "{errors}");
+    }
+    let (_, errors) = told(&data, &["rank"]);
+    assert!(errors.contains(&data.display().to_string()), "{errors}");
+    // Clients of a service are not told of the machine.
+    let serving = Serving::start(&data, &[]);
+    let (reply, found) = health(&serving);
+    assert_eq!((reply.status, &found["status"]), (503, &json!("refused")));
+    assert_eq!(found["refused"], "the ranking failed while opening the snapshot");
+    fs::remove_dir(&grid).unwrap();
+    assert_eq!(told(&data, &["rank", "publish"]).0, 0);
+    wait_for_status(&serving, "ok");
+}
+
 #[test]
 fn the_schema_states_the_limits_of_the_service() {
     let folder = tempfile::tempdir().unwrap();

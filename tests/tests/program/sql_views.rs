@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{Read, Write};
 use std::path::PathBuf;
 
+use flate2::Compression;
+use flate2::read::MultiGzDecoder;
+use flate2::write::GzEncoder;
 use tests::built;
 use tests::user_folder::{Said, UserFolder};
 
@@ -142,4 +146,153 @@ fn folders_that_hold_something_else_are_named() {
     fs::write(user.path("data/trades/own.csv"), "a\n1\n").unwrap();
     let said = said(&user, "--market-data data --data-dir data", "SELECT 1");
     assert!(said.errors.contains("two views of the name trades"), "{}", said.errors);
+}
+
+/// A folder with one day of trades and its bars.
+fn one_day() -> UserFolder {
+    let user = UserFolder::empty();
+    user.good("data sample --out data --days 1 --trades-per-day 300 --bars");
+    user
+}
+
+#[test]
+fn bars_are_views_that_agree_with_the_trades() {
+    let user = one_day();
+    let ask = |sql: &str| rows(&user, "--market-data data", sql);
+    // A minute has one bar, whose prices and volume are those of its trades.
+    let minutes =
+        "SELECT count(*), count(DISTINCT Time), sum(Vo)::BIGINT, max(H), min(L) FROM minute_bars";
+    let trades = "SELECT count(DISTINCT Time[:5]), count(DISTINCT Time[:5]), sum(TradingVolume), \
+                  max(Price), min(Price) FROM trades";
+    let expected = ask(trades);
+    assert_eq!(ask(minutes), expected);
+    assert!(!expected[0].starts_with("1,"), "agreement means something: {expected:?}");
+    let busiest = "SELECT Time, sum(Vo) FROM minute_bars GROUP BY 1 ORDER BY 2 DESC LIMIT 1";
+    assert!(ask(busiest)[0].as_bytes()[2] == b':', "a time is text: {:?}", ask(busiest));
+    let days = "SELECT Date, Code, H >= L AND Vo > 0 FROM daily_bars";
+    assert_eq!(ask(days), ["2025-01-06,72030,true"]);
+}
+
+#[test]
+fn a_day_whose_month_has_a_file_counts_once() {
+    let user = one_day();
+    let counts = "SELECT (SELECT count(*) FROM trades), (SELECT count(*) FROM minute_bars), \
+                  (SELECT count(*) FROM daily_bars)";
+    let alone = rows(&user, "--market-data data", counts);
+    assert!(!alone[0].starts_with("0,"), "{alone:?}");
+    for kind in ["trades", "bars_minute", "bars_daily"] {
+        let name = |period: &str| user.path(&format!("data/equities_{kind}_{period}.csv.gz"));
+        fs::copy(name("202501"), name("20250106")).unwrap();
+    }
+    let said = said(&user, "--market-data data", counts);
+    assert_eq!(said.out.lines().nth(1), Some(alone[0].as_str()));
+    for kind in ["trades", "bars_minute", "bars_daily"] {
+        let name = format!("equities_{kind}_20250106.csv.gz");
+        assert!(said.errors.contains(&name), "{}", said.errors);
+    }
+    assert!(said.errors.contains("a file of its whole month is there"), "{}", said.errors);
+    // Alone it is read.
+    for kind in ["trades", "bars_minute", "bars_daily"] {
+        fs::remove_file(user.path(&format!("data/equities_{kind}_202501.csv.gz"))).unwrap();
+    }
+    assert_eq!(rows(&user, "--market-data data", counts), alone);
+}
+
+/// Copies the files of a folder into another one.
+fn copy_run(user: &UserFolder, to: &str) {
+    let to = user.path(to);
+    fs::create_dir_all(&to).unwrap();
+    for entry in fs::read_dir(user.path("runs/a")).unwrap().flatten() {
+        fs::copy(entry.path(), to.join(entry.file_name())).unwrap();
+    }
+}
+
+/// Puts `new` in the place of `old` in a file of a run.
+fn change(user: &UserFolder, file: &str, old: &str, new: &str) {
+    let text = fs::read_to_string(user.path(file)).unwrap();
+    assert!(text.contains(old), "{old} is not in {text}");
+    fs::write(user.path(file), text.replacen(old, new, 1)).unwrap();
+}
+
+#[test]
+fn runs_that_are_none_are_told_and_do_not_refuse_the_others() {
+    let user = UserFolder::with_sample(1, 1_500);
+    let run = "replay run sma-cross --data data --instrument 7203.TSE --quiet --out runs/a \
+               --same-day-round-trips allow --param fast=5 --param slow=20";
+    user.good(run);
+    for name in ["cut", "dated", "counted", "blank", "st[ar]", "x/y/z", "x/y/z/deep"] {
+        copy_run(&user, &format!("runs/{name}"));
+    }
+    fs::write(user.path("runs/cut/manifest.json"), "{\"strategy\":").unwrap();
+    change(
+        &user,
+        "runs/dated/manifest.json",
+        "\"start\": \"2025-01-06\"",
+        "\"start\": \"6 January\"",
+    );
+    let orders = format!("orders,{}\n", summary(&user, "runs/a")["orders"]);
+    change(&user, "runs/counted/summary.csv", &orders, "orders,many\n");
+    fs::remove_file(user.path("runs/blank/summary.csv")).unwrap();
+    // A run is taken as a whole, so what is deeper lies beside it.
+    fs::remove_file(user.path("runs/x/y/z/manifest.json")).unwrap();
+    #[cfg(unix)]
+    for (target, link) in [(".", "runs/again"), ("a", "runs/newest")] {
+        std::os::unix::fs::symlink(target, user.path(link)).unwrap();
+    }
+    for sql in [
+        "SELECT run FROM runs",
+        "SELECT DISTINCT run FROM orders",
+        "SELECT DISTINCT run FROM audit",
+    ] {
+        let said = said(&user, "--runs runs", sql);
+        assert_eq!((said.code, said.out.as_str()), (0, "run\na\n"), "{sql}: {}", said.errors);
+        for part in [
+            "manifest.json: EOF while parsing a value at line 1 column 12: cut\n",
+            "its start_date in manifest.json is no date: `6 January`: dated\n",
+            "its orders in summary.csv is no number: `many`: counted\n",
+            "it has no summary.csv: blank\n",
+            "its name has *, ? or [, which stand for other names: st[ar]\n",
+            "it lies more than 3 folders below: x/y/z/deep\n",
+        ] {
+            let line = format!("note: left out, because {part}");
+            assert!(said.errors.contains(&line), "`{line}` is not in\n{}", said.errors);
+        }
+        #[cfg(unix)]
+        assert!(said.errors.contains("links are not followed: again, newest\n"), "{}", said.errors);
+    }
+    // Where nothing is left, that is an error, and the reason stands before it.
+    let said = said(&user, "--runs runs/cut", "SELECT 1");
+    assert_eq!(said.code, 1);
+    assert!(said.errors.contains("EOF while parsing") && said.errors.contains("it holds no run"));
+}
+
+#[test]
+fn a_value_that_cannot_be_is_told_with_its_file_and_line() {
+    let user = one_day();
+    let packed = user.path("data/equities_trades_202501.csv.gz");
+    let mut text = String::new();
+    MultiGzDecoder::new(fs::File::open(&packed).unwrap()).read_to_string(&mut text).unwrap();
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    lines[6] = lines[6].replacen("2025-01-06", "06.01.2025", 1);
+    let bad = user.path("data/equities_trades_202502.csv.gz");
+    let mut encoder = GzEncoder::new(fs::File::create(&bad).unwrap(), Compression::fast());
+    encoder.write_all((lines.join("\n") + "\n").as_bytes()).unwrap();
+    encoder.finish().unwrap();
+    let said = said(&user, "--market-data data", "SELECT max(Date) FROM trades");
+    assert_eq!(said.code, 1);
+    for part in [
+        "equities_trades_202502.csv.gz, line 7: Date is `06.01.2025`, which is no date (YYYY-MM-DD)",
+        "mend the file, or move it out of the folder",
+    ] {
+        assert!(said.errors.contains(part), "`{part}` is not in\n{}", said.errors);
+    }
+    // What is not asked for the date has its answer, and so have the other views.
+    assert_eq!(rows(&user, "--market-data data", "SELECT count(*) > 0 FROM daily_bars"), ["true"]);
+    fs::write(user.path("data/equities_bars_minute_202502.csv.gz"), "nothing").unwrap();
+    assert_eq!(rows(&user, "--market-data data", "SELECT count(*) > 0 FROM daily_bars"), ["true"]);
+    let minutes = self::said(&user, "--market-data data", "SELECT count(*) FROM minute_bars");
+    assert_eq!(minutes.code, 1);
+    let part = "the files of minute_bars cannot be read";
+    assert!(minutes.errors.contains(part), "{}", minutes.errors);
+    assert!(minutes.errors.contains("equities_bars_minute_202502.csv.gz"), "{}", minutes.errors);
 }

@@ -151,7 +151,9 @@ fn mistakes_get_an_answer_that_helps() {
         ("--grid fast=5,6 --walk-forward 3m --out out", 2, "like 3m/1m or 20d/5d"),
         ("--grid fast=5,6 --walk-forward 3m/1m --out out", 1, "the data has 1 trading days"),
         ("--grid fast=5,6 --rank-by luck --out out", 2, "there are: sharpe, return"),
-        ("--grid fast=5,6 --jobs 0 --out out", 1, "ask for 1 to 256"),
+        ("--grid fast=5,6 --jobs 0 --out out", 2, "ask for 1 to 256"),
+        ("--grid fast=5,6 --jobs 257 --out out", 2, "ask for 1 to 256"),
+        ("--grid fast=5,6 --jobs many --out out", 2, "ask for 1 to 256"),
         ("--grid fast=5,6 --window 0 --out out", 2, "it must be 1 to 65536"),
         ("--grid fast=5,6 --verify few --out out", 2, "--verify"),
     ] {

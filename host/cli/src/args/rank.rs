@@ -318,6 +318,14 @@ pub(crate) struct ServeArgs {
     #[arg(long, requires = "follow")]
     pub(crate) follow_issues: bool,
 
+    /// Say in /health that the copy is stale where nothing could be copied for so long.
+    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = humantime::parse_duration)]
+    pub(crate) follow_stale: Duration,
+
+    /// Give up a download that brings less than 1 MiB in so long; what came is kept and gone on with.
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
+    pub(crate) follow_patience: Duration,
+
     /// Show a page for trying queries at GET /graphql.
     #[arg(long)]
     pub(crate) graphiql: bool,
@@ -409,12 +417,14 @@ Examples:
   kumiki sql --runs runs \"SELECT client_order_id, title FROM narrative WHERE run = 'gain-5'\"
   kumiki sql --sweeps sweeps \"SELECT param_fast, max(sharpe) FROM sweeps GROUP BY 1 ORDER BY 1\"
   kumiki sql --market-data data \"SELECT Code, count(*) FROM trades GROUP BY 1\"
+  kumiki sql --market-data data \"SELECT Time, sum(Vo) FROM minute_bars GROUP BY 1 ORDER BY 1\"
 
 Views: every table of jp/stocks_daily/mother.db (daily, and adjusted where it is stored), and one for
 each of the folders minute, trades, narrative and audit of the data folder that holds Parquet, CSV or
 JSON-lines files. With --runs: runs, their tables (orders, fills, round_trips, positions, equity, marks,
 days, signals, narrative, log) and audit. With --sweeps: sweeps. With --market-data: trades, minute_bars
-and daily_bars. Everything is read-only; nothing outside of these files can be opened.";
+and daily_bars, without the files of days whose month has a file. What is left out is told on standard
+error. Everything is read-only; nothing outside of these files can be opened.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SQL_EXAMPLES)]

@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 use pricestore::DataDir;
 use ranking::replica::{PreparedReplica, ReplicaOptions};
 use ranking::service::{self, BearerToken, Service, ServiceLimits, ServiceOptions};
-use ranking::{CancelToken, EngineOptions, RankEngine, limits};
+use ranking::{CancelToken, EngineOptions, limits};
 use secrecy::SecretString;
 
-use crate::Ending;
 use crate::args::ServeArgs;
 use crate::interrupt::Interrupt;
+use crate::{Ending, wrong_arguments};
 
 use super::snapshot_line;
 
@@ -28,6 +28,7 @@ pub(crate) fn service_sdl() -> String {
 }
 
 pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
+    let limits = service_limits(args)?;
     let token = token(args)?;
     if token.is_none() && !args.listen.ip().is_loopback() {
         tracing::warn!(
@@ -36,14 +37,14 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         );
     }
     let replica = replica(args)?;
-    let engine = RankEngine::open(&args.data.data_dir, engine_options(args))?;
+    let engine = super::open(&args.data.data_dir, engine_options(args))?;
     let snapshot = engine.snapshot();
     let registry =
         super::formulas::registry(&args.registry, args.limits.of_formula()?, &args.data.data_dir)?;
     let compiling = CancelToken::new();
     let has_data = snapshot.days > 0;
     let options = ServiceOptions {
-        limits: service_limits(args)?,
+        limits,
         token,
         origins: args.cors_origin.clone(),
         hosts: args.allow_host.clone(),
@@ -64,6 +65,12 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
     // One line in one piece, last: whoever started the service may read it and go.
     if has_data {
         tracing::info!("{}; Ctrl-C ends the service", snapshot_line(&snapshot));
+    } else if snapshot.refused.is_some() {
+        tracing::warn!(
+            "the daily prices of {} cannot be used, see above: all rankings are answered 503 until what is \
+             published there can be; `kumiki rank publish` makes it anew; Ctrl-C ends the service",
+            args.data.data_dir.display()
+        );
     } else if args.follow.is_some() {
         tracing::info!(
             "nothing is copied yet: rankings are answered 503 until the first copy is whole; Ctrl-C ends \
@@ -84,8 +91,9 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
 /// The copy of another server's data, where one is followed.
 fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
     let Some(primary) = &args.follow else { return Ok(None) };
-    if args.follow_interval.is_zero() {
-        bail!("--follow-interval must be longer than nothing");
+    if args.follow_interval.is_zero() || args.follow_patience.is_zero() {
+        let text = "--follow-interval and --follow-patience must be longer than nothing";
+        return Err(wrong_arguments(text));
     }
     let options = ReplicaOptions {
         data: DataDir::new(&args.data.data_dir),
@@ -94,6 +102,8 @@ fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
         interval: args.follow_interval,
         disk_bytes: args.follow_disk.saturating_mul(MEGABYTE),
         issues: args.follow_issues,
+        stale_after: args.follow_stale,
+        patience: args.follow_patience,
     };
     Ok(Some(PreparedReplica::take(options).context("--follow")?))
 }
@@ -115,7 +125,10 @@ fn follow_token(args: &ServeArgs) -> Result<Option<SecretString>> {
 
 fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {
     match (&args.token_file, std::env::var_os(TOKEN_VARIABLE)) {
-        (Some(_), Some(_)) => bail!("--token-file and {TOKEN_VARIABLE} are both given; use one"),
+        (Some(_), Some(_)) => {
+            let text = format!("--token-file and {TOKEN_VARIABLE} are both given; use one");
+            Err(wrong_arguments(text))
+        }
         (Some(path), None) => {
             let token = BearerToken::from_file(path);
             Ok(Some(token.with_context(|| format!("--token-file {}", path.display()))?))
@@ -144,13 +157,17 @@ fn engine_options(args: &ServeArgs) -> EngineOptions {
 
 fn service_limits(args: &ServeArgs) -> Result<ServiceLimits> {
     if args.max_formula > limits::FORMULA_CHARS_MAX {
-        bail!("--max-formula {}: at most {}", args.max_formula, limits::FORMULA_CHARS_MAX);
+        let most = limits::FORMULA_CHARS_MAX;
+        let text = format!("--max-formula {}: at most {most}", args.max_formula);
+        return Err(wrong_arguments(text));
     }
     if args.concurrent == 0 || args.max_connections == 0 || args.max_downloads == 0 {
-        bail!("--concurrent, --max-connections and --max-downloads must be at least 1");
+        let text = "--concurrent, --max-connections and --max-downloads must be at least 1";
+        return Err(wrong_arguments(text));
     }
     if args.send_timeout.is_zero() || args.answer_timeout.is_zero() {
-        bail!("--send-timeout and --answer-timeout must be longer than nothing");
+        let text = "--send-timeout and --answer-timeout must be longer than nothing";
+        return Err(wrong_arguments(text));
     }
     Ok(ServiceLimits {
         rank_limit: args.max_limit,

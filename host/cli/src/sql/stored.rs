@@ -3,21 +3,24 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use marketdata::{FileKind, Inventory};
-use ranking::console::{FILES_MAX, FileForm, FileView, LabelledFile, RowsView, StoredView};
+use domain::JstDate;
+use marketdata::{FileKind, Inventory, StoredFile};
+use pricestore::excerpt;
+use ranking::console::{FileForm, FileView, LabelledFile, RowsView, StoredView};
 use results::output::{AUDIT_FILE, Kind, MANIFEST_FILE, TABLES};
 use results::summary::{DEFINITIONS, Unit};
 use serde_json::Value;
 
+use super::folders::{self, Found};
+use super::left_out::LeftOut;
 use crate::args::SqlArgs;
+use crate::told_once;
 
 /// Exact yen, for the database engine.
 const YEN: &str = "DECIMAL(38,4)";
-/// Folders inside folders that are looked through for runs and sweeps.
-const DEPTH: usize = 3;
 /// The table of a sweep.
 const SWEEP_FILE: &str = "sweep.csv";
 /// The table of a run with its numbers, which is part of the view `runs`.
@@ -34,73 +37,38 @@ const MANIFEST_COLUMNS: [(&str, &str); 7] = [
     ("/granularity", "granularity"),
 ];
 
-/// The views that the arguments ask for.
-pub(super) fn views(args: &SqlArgs) -> Result<Vec<StoredView>> {
+/// The views that the arguments ask for, and what of the folders is not in them.
+pub(super) fn views(args: &SqlArgs, left_out: &mut LeftOut) -> Result<Vec<StoredView>> {
     let mut views = Vec::new();
     if let Some(folder) = &args.runs {
-        views.extend(runs(folder)?);
+        views.extend(runs(folder, left_out)?);
     }
     if let Some(folder) = &args.sweeps {
-        views.push(sweeps(folder)?);
+        views.push(sweeps(folder, left_out)?);
     }
     if let Some(folder) = &args.market_data {
-        views.extend(market_data(folder)?);
+        views.extend(market_data(folder, left_out)?);
     }
     Ok(views)
 }
 
-/// A folder that was found, and its name for people: its way from the folder that was given.
-struct Found {
-    path: PathBuf,
-    label: String,
-}
-
-/// The folders in `root` that hold a file, `root` itself among them.
-fn folders_with(root: &Path, file: &str) -> Result<Vec<Found>> {
-    let mut found = Vec::new();
-    collect(root, file, DEPTH, &mut found)?;
-    found.sort();
-    let label = |path: &PathBuf| {
-        let way = path.strip_prefix(root).ok().filter(|way| !way.as_os_str().is_empty());
-        let name = way.or_else(|| path.file_name().map(Path::new)).unwrap_or(path);
-        name.to_string_lossy().replace('\\', "/")
-    };
-    Ok(found.into_iter().map(|path| Found { label: label(&path), path }).collect())
-}
-
-fn collect(folder: &Path, file: &str, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
-    if folder.join(file).is_file() {
-        if found.len() == FILES_MAX {
-            bail!("{} holds more than {FILES_MAX} folders with {file}", folder.display());
-        }
-        found.push(folder.to_owned());
-        return Ok(());
-    }
-    if depth == 0 {
-        return Ok(());
-    }
-    let unlistable = || format!("cannot list {}", folder.display());
-    for entry in fs::read_dir(folder).with_context(unlistable)? {
-        let path = entry.with_context(unlistable)?.path();
-        // What a run is still writing begins with a dot.
-        let is_hidden =
-            path.file_name().is_some_and(|name| name.to_string_lossy().starts_with('.'));
-        if path.is_dir() && !is_hidden {
-            collect(&path, file, depth - 1, found)?;
+/// `runs`, a view for each of their tables, and `audit`. A run that is not what `kumiki replay run` writes
+/// is in none of them.
+fn runs(root: &Path, left_out: &mut LeftOut) -> Result<Vec<StoredView>> {
+    let (mut runs, mut rows) = (Vec::new(), Vec::new());
+    for run in folders::with_file(root, MANIFEST_FILE, left_out)? {
+        match overview_row(&run) {
+            Ok(row) => {
+                rows.push(row);
+                runs.push(run);
+            }
+            Err(error) => left_out.add(told_once(&error), run.label),
         }
     }
-    Ok(())
-}
-
-/// `runs`, a view for each of their tables, and `audit`.
-fn runs(root: &Path) -> Result<Vec<StoredView>> {
-    let runs = folders_with(root, MANIFEST_FILE)?;
-    let runs: Vec<Found> =
-        runs.into_iter().filter(|run| run.path.join(format!("{SUMMARY}.csv")).is_file()).collect();
     if runs.is_empty() {
         bail!("--runs {}: it holds no run of `kumiki replay run`", root.display());
     }
-    let mut views = vec![StoredView::Rows(overview(&runs)?)];
+    let mut views = vec![StoredView::Rows(overview(rows))];
     for table in TABLES.iter().filter(|table| table.name != SUMMARY) {
         let kind = |kind| match kind {
             Kind::Text => "VARCHAR",
@@ -140,52 +108,82 @@ fn of_files(
 }
 
 /// A row for each run: what it was made from, and its numbers.
-fn overview(runs: &[Found]) -> Result<RowsView> {
-    let number = |unit| match unit {
+fn overview(rows: Vec<Vec<Option<String>>>) -> RowsView {
+    let mut columns = vec![("run".to_owned(), "VARCHAR")];
+    columns.extend(MANIFEST_COLUMNS.map(|(_, name)| (name.to_owned(), manifest_type(name))));
+    columns.extend(DEFINITIONS.iter().map(|one| (one.name.to_owned(), number_type(one.unit))));
+    RowsView { name: "runs".to_owned(), columns, rows }
+}
+
+fn manifest_type(name: &str) -> &'static str {
+    if matches!(name, "start_date" | "end_date") { "DATE" } else { "VARCHAR" }
+}
+
+const fn number_type(unit: Unit) -> &'static str {
+    match unit {
         Unit::Text | Unit::Timestamp => "VARCHAR",
         Unit::Count | Unit::Shares => "HUGEINT",
         Unit::Yen => YEN,
         Unit::Ratio | Unit::Number => "DOUBLE",
-    };
-    let mut columns = vec![("run".to_owned(), "VARCHAR")];
-    columns.extend(MANIFEST_COLUMNS.map(|(_, name)| {
-        (
-            name.to_owned(),
-            if matches!(name, "start_date" | "end_date") { "DATE" } else { "VARCHAR" },
-        )
-    }));
-    columns.extend(DEFINITIONS.iter().map(|one| (one.name.to_owned(), number(one.unit))));
-    let rows = runs.iter().map(overview_row).collect::<Result<Vec<_>>>()?;
-    Ok(RowsView { name: "runs".to_owned(), columns, rows })
+    }
 }
 
+/// A run's row, each value of which is of its column's type.
 fn overview_row(run: &Found) -> Result<Vec<Option<String>>> {
-    let path = run.path.join(MANIFEST_FILE);
-    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
-    let manifest: Value =
-        serde_json::from_str(&text).with_context(|| path.display().to_string())?;
+    let text = fs::read_to_string(run.path.join(MANIFEST_FILE)).context(MANIFEST_FILE)?;
+    let manifest: Value = serde_json::from_str(&text).context(MANIFEST_FILE)?;
     let said = |place: &str| match manifest.pointer(place) {
         None | Some(Value::Null) => None,
         Some(Value::String(text)) => Some(text.clone()).filter(|text| !text.is_empty()),
         Some(other) => Some(other.to_string()),
     };
-    let path = run.path.join(format!("{SUMMARY}.csv"));
-    let unreadable = || path.display().to_string();
-    let mut reader = csv::Reader::from_path(&path).with_context(unreadable)?;
+    let name = format!("{SUMMARY}.csv");
+    let path = run.path.join(&name);
+    if !path.is_file() {
+        bail!("it has no {name}");
+    }
+    let mut reader = csv::Reader::from_path(&path).with_context(|| name.clone())?;
     let mut numbers: BTreeMap<String, String> = BTreeMap::new();
     for row in reader.deserialize::<(String, Option<String>)>() {
-        let (name, value) = row.with_context(unreadable)?;
-        numbers.extend(value.map(|value| (name, value)));
+        let (number, value) = row.with_context(|| name.clone())?;
+        numbers.extend(value.map(|value| (number, value)));
     }
     let mut cells = vec![Some(run.label.clone())];
-    cells.extend(MANIFEST_COLUMNS.map(|(place, _)| said(place)));
-    cells.extend(DEFINITIONS.iter().map(|one| numbers.remove(one.name)));
+    for (place, column) in MANIFEST_COLUMNS {
+        let cell = said(place);
+        check(MANIFEST_FILE, column, manifest_type(column), cell.as_deref())?;
+        cells.push(cell);
+    }
+    for one in DEFINITIONS {
+        let cell = numbers.remove(one.name);
+        check(&name, one.name, number_type(one.unit), cell.as_deref())?;
+        cells.push(cell);
+    }
     Ok(cells)
 }
 
+/// Refuses a value that the database engine could not make a `kind` of: it would refuse all rows, and not
+/// say whose it is.
+fn check(file: &str, column: &str, kind: &str, value: Option<&str>) -> Result<()> {
+    let Some(value) = value else { return Ok(()) };
+    let is_number = value.parse::<f64>().is_ok();
+    let is_good = match kind {
+        "DATE" => value.parse::<JstDate>().is_ok(),
+        "HUGEINT" => value.parse::<i128>().is_ok(),
+        YEN => is_number && value.len() < 34 && !value.contains(char::is_alphabetic),
+        "DOUBLE" => is_number,
+        _ => true,
+    };
+    if !is_good {
+        let what = if kind == "DATE" { "date" } else { "number" };
+        bail!("its {column} in {file} is no {what}: `{}`", excerpt(value));
+    }
+    Ok(())
+}
+
 /// `sweeps`: the runs of all complete sweeps.
-fn sweeps(root: &Path) -> Result<StoredView> {
-    let found = folders_with(root, SWEEP_FILE)?;
+fn sweeps(root: &Path, left_out: &mut LeftOut) -> Result<StoredView> {
+    let found = folders::with_file(root, SWEEP_FILE, left_out)?;
     let files = files_of(&found, SWEEP_FILE);
     let view = of_files("sweeps", FileForm::CsvOfAnyType, files, "sweep", BTreeMap::new());
     view.with_context(|| {
@@ -193,8 +191,8 @@ fn sweeps(root: &Path) -> Result<StoredView> {
     })
 }
 
-/// `trades`, `minute_bars` and `daily_bars`: the vendor's files.
-fn market_data(folder: &Path) -> Result<Vec<StoredView>> {
+/// `trades`, `minute_bars` and `daily_bars`: the vendor's files that a replay would read.
+fn market_data(folder: &Path, left_out: &mut LeftOut) -> Result<Vec<StoredView>> {
     let inventory = Inventory::of(folder)?;
     let kinds = [
         ("trades", FileKind::Trades),
@@ -202,9 +200,13 @@ fn market_data(folder: &Path) -> Result<Vec<StoredView>> {
         ("daily_bars", FileKind::DailyBars),
     ];
     let view = |(name, kind): (&str, FileKind)| {
-        let file = |path: &PathBuf| LabelledFile { path: path.clone(), label: String::new() };
-        let files: Vec<LabelledFile> =
-            inventory.of_kind(kind).map(|stored| file(&stored.path)).collect();
+        let (read, twice) = inventory.read_and_left_out(kind);
+        for file in twice {
+            left_out.add("a file of its whole month is there", file.name.as_str());
+        }
+        let file =
+            |file: &StoredFile| LabelledFile { path: file.path.clone(), label: String::new() };
+        let files: Vec<LabelledFile> = read.into_iter().map(file).collect();
         let types = vendor_types(kind);
         let view =
             FileView { name: name.to_owned(), form: FileForm::Csv, files, label: None, types };

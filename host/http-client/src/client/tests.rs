@@ -4,7 +4,7 @@ use wiremock::matchers::{header, method};
 use wiremock::{Mock, MockServer, ResponseTemplate};
 
 use super::*;
-use crate::{CancellationToken, Network, checked_address};
+use crate::{CancellationToken, MinimumRate, Network, checked_address};
 
 const KEY: &str = "very-secret-key-0123456789";
 
@@ -141,4 +141,47 @@ fn a_body_in_pieces_is_whole_or_an_error() {
             other => panic!("{other:?}"),
         }
     }
+}
+
+/// A server that sends a body of so many bytes, one every millisecond.
+fn dripping(bytes: usize) -> Url {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().unwrap();
+        let _ = client.read(&mut [0; 4_096]).unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {bytes}\r\n\r\n");
+        client.write_all(head.as_bytes()).unwrap();
+        // Who has had enough goes away.
+        while client.write_all(b"x").is_ok() {
+            domain::clock::sleep(Duration::from_millis(1));
+        }
+    });
+    checked_address(&format!("http://{address}")).unwrap()
+}
+
+#[test]
+fn a_body_that_comes_too_slowly_is_given_up() {
+    let take = |bytes: usize, rate: MinimumRate| {
+        let url = dripping(bytes);
+        let mut client = HttpClient::new(&url, policy(), 60_000).unwrap();
+        let network = Network::new(CancellationToken::new()).unwrap();
+        let mut stream = network.open(&mut client, &HeaderMap::new(), url, 1 << 30).unwrap();
+        stream.demand(rate);
+        let mut came = 0;
+        loop {
+            match network.chunk(&mut stream) {
+                Ok(Some(piece)) => came += piece.len(),
+                Ok(None) => return Ok(came),
+                Err(error) => return Err(error),
+            }
+        }
+    };
+    let much = MinimumRate { bytes: 1 << 20, time: Duration::from_millis(200) };
+    assert_eq!(take(1 << 30, much), Err(HttpError::TooSlow(much)));
+    assert_eq!(HttpError::TooSlow(much).to_string(), "fewer than 1048576 bytes came within 0.2 s");
+    // The end of a body is enough, and so is what was wanted, stretch after stretch.
+    assert_eq!(take(30, MinimumRate { time: Duration::from_secs(60), ..much }), Ok(30));
+    assert_eq!(take(300, MinimumRate { bytes: 1, time: Duration::from_millis(100) }), Ok(300));
 }

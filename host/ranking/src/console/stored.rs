@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use duckdb::Connection;
 
-use super::{ConsoleError, identifier, literal, text_literal};
+use super::{ConsoleError, identifier, literal, text_literal, trouble};
 
 /// How files are read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -104,7 +104,7 @@ impl FileView {
             return Err(ConsoleError::Files(message));
         }
         let reader = self.reader();
-        let columns = self.columns(connection, &reader)?;
+        let columns = self.columns(connection)?;
         let name = identifier(&self.name);
         let Some(label) = self.label else {
             return Ok(format!("CREATE VIEW {name} AS SELECT {columns} FROM {reader} AS t"));
@@ -122,8 +122,13 @@ impl FileView {
     }
 
     /// The call that reads the files, with the column `filename`.
-    fn reader(&self) -> String {
+    pub(super) fn reader(&self) -> String {
         let paths: Vec<String> = self.files.iter().map(|file| literal(&file.path)).collect();
+        self.reader_of(&paths)
+    }
+
+    /// The same for the files with these paths, as they stand in a statement.
+    pub(super) fn reader_of(&self, paths: &[String]) -> String {
         let paths = paths.join(", ");
         let common = "union_by_name = true, filename = true";
         let csv = "header = true, delim = ',', quote = '\"', escape = '\"'";
@@ -138,25 +143,28 @@ impl FileView {
     }
 
     /// What is selected: every column in the order of the files, those with a stated type cast.
-    fn columns(&self, connection: &Connection, reader: &str) -> Result<String, ConsoleError> {
-        let unreadable = |error: duckdb::Error| {
-            ConsoleError::Files(format!("the files of {} cannot be read: {error}", self.name))
-        };
-        let describe = format!("DESCRIBE SELECT * EXCLUDE (filename) FROM {reader}");
-        let mut statement = connection.prepare(&describe).map_err(unreadable)?;
-        let names = statement.query_map([], |row| row.get::<_, String>(0)).map_err(unreadable)?;
-        let selected = names.map(|name| {
-            name.map(|name| {
-                let quoted = identifier(&name);
-                match self.types.get(&name) {
-                    Some(kind) => format!("CAST(t.{quoted} AS {kind}) AS {quoted}"),
-                    None => format!("t.{quoted}"),
-                }
-            })
+    fn columns(&self, connection: &Connection) -> Result<String, ConsoleError> {
+        let names = names_of(connection, &self.reader()).map_err(|error| {
+            let why = trouble::unreadable(&error.to_string());
+            ConsoleError::Files(format!("the files of {} cannot be read: {why}", self.name))
+        })?;
+        let selected = names.iter().map(|name| {
+            let quoted = identifier(name);
+            match self.types.get(name) {
+                Some(kind) => format!("CAST(t.{quoted} AS {kind}) AS {quoted}"),
+                None => format!("t.{quoted}"),
+            }
         });
-        let selected = selected.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
-        Ok(selected.join(", "))
+        Ok(selected.collect::<Vec<_>>().join(", "))
     }
+}
+
+/// The columns of what a call reads.
+pub(super) fn names_of(connection: &Connection, reader: &str) -> duckdb::Result<Vec<String>> {
+    let describe = format!("DESCRIBE SELECT * EXCLUDE (filename) FROM {reader}");
+    let mut statement = connection.prepare(&describe)?;
+    let names = statement.query_map([], |row| row.get::<_, String>(0))?;
+    names.collect()
 }
 
 impl RowsView {

@@ -186,15 +186,69 @@ fn files_of_other_commands_become_views() {
     fs::write(path("c.csv"), "a\n1\n").unwrap();
     let closed = format!("SELECT * FROM read_csv('{}')", path("c.csv").display());
     assert!(ask(&console, &closed).is_err());
-    let refused = |view: FileView| {
+    let opened = |view: FileView| {
         let stored = vec![StoredView::Files(view)];
         let options = ConsoleOptions { stored, ..ConsoleOptions::default() };
-        Console::open(&DataDir::new(folder.path()), &options).err().unwrap().to_string()
+        Console::open(&DataDir::new(folder.path()), &options)
     };
-    let twice = refused(FileView { name: "daily".to_owned(), ..csv.clone() });
+    let twice = opened(FileView { name: "daily".to_owned(), ..csv.clone() });
+    let twice = twice.err().unwrap().to_string();
     assert!(twice.contains("two views of the name daily"), "{twice}");
+    // Files that cannot be read take nothing away from the others.
+    let refused = |view: FileView| {
+        let console = opened(view).unwrap();
+        assert_eq!(ask(&console, "SELECT count(*) FROM daily").unwrap().rows.len(), 1);
+        ask(&console, "SELECT count(*) FROM notes").unwrap_err().to_string()
+    };
     let missing = refused(FileView { files: vec![file("none.csv")], ..csv.clone() });
     assert!(missing.contains("the files of notes cannot be read"), "{missing}");
     let pattern = refused(FileView { files: vec![file("[a].csv")], ..csv });
     assert!(pattern.contains("give it another one"), "{pattern}");
+}
+
+#[test]
+fn what_is_wrong_in_a_file_is_told_with_its_line() {
+    let folder = data();
+    let path = |name: &str| folder.path().join(name);
+    fs::write(path("good.csv"), "day,price,note\n2025-01-06,1,a\n").unwrap();
+    let told = |name: &str, text: &str, column: &str| {
+        fs::write(path(name), text).unwrap();
+        let file = |name: &str| LabelledFile { path: path(name), label: name.to_owned() };
+        let view = FileView {
+            name: "notes".to_owned(),
+            form: FileForm::Csv,
+            files: vec![file("good.csv"), file(name)],
+            label: Some("source"),
+            types: [("price", "DECIMAL(38,4)"), ("day", "DATE")]
+                .map(|(name, kind)| (name.to_owned(), kind))
+                .into(),
+        };
+        let stored = vec![StoredView::Files(view)];
+        let options = ConsoleOptions { stored, ..ConsoleOptions::default() };
+        let console = Console::open(&DataDir::new(folder.path()), &options).unwrap();
+        ask(&console, "SELECT 1").unwrap();
+        let sql = format!("SELECT max({column}) FROM notes");
+        ask(&console, &sql).unwrap_err().to_string()
+    };
+    let head = "day,note,price\n2025-01-06,\"two\nlines\",1\n";
+    let many = format!("{head}{}2025-01-07,c\n", "2025-01-07,b,2\n".repeat(50_000));
+    for (text, column, expected) in [
+        (
+            format!("{head}6 January,b,2\n"),
+            "day",
+            ", line 4: day is `6 January`, which is no date (YYYY-MM-DD)",
+        ),
+        (
+            format!("{head}2025-01-07,b,many\n"),
+            "price",
+            ", line 4: price is `many`, which is no number",
+        ),
+        (format!("{head}2025-01-07,b\n"), "price", ", line 4: 2 columns where the head has 3"),
+        (many, "price", ", line 50004: 2 columns where the head has 3"),
+        (format!("{head}2025-01-07,\"b,2\n"), "price", ", line 4: a value begins with a quote"),
+    ] {
+        let found = told("bad.csv", &text, column);
+        assert!(found.contains(&format!("bad.csv{expected}")), "{expected}: {found}");
+        assert!(found.ends_with("; mend the file, or move it out of the folder"), "{found}");
+    }
 }

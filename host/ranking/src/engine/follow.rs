@@ -7,13 +7,14 @@ use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use pricestore::generation::GenerationReader;
-use pricestore::{DataDir, DatasetStatus, grid};
+use pricestore::generation::{CurrentGeneration, GenerationReader};
+use pricestore::{DataDir, DatasetStatus};
 
 use super::listed::ListedFile;
 use super::options::EngineOptions;
 use super::snapshot::Snapshot;
 use crate::error::RankError;
+use crate::file_stamp::FileStamp;
 use crate::limits::SNAPSHOT_POLL_INTERVAL_MS;
 use crate::listed::ListedInfo;
 use crate::text::redacted;
@@ -33,16 +34,35 @@ struct Shared {
     listed: ListedFile,
 }
 
-/// Which snapshot is published: its number, and what it holds. A data folder that was made anew may
-/// have other content under the same number.
+/// Which snapshot is published: its number, and the state of its file. A data folder that was made anew
+/// may have other content under the same number, and a file that is put back the same content again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Published {
     /// The file that names the current snapshot cannot be read.
     Unknown,
     Snapshot {
         number: u64,
-        content: Option<u64>,
+        /// None for a file that cannot be looked at, or is not there.
+        file: Option<FileStamp>,
     },
+}
+
+impl Published {
+    fn snapshot(data: &DataDir, number: u64) -> Self {
+        Self::Snapshot { number, file: FileStamp::at(&data.rank_grid(number)).ok() }
+    }
+
+    /// Whether it is the one in use, unchanged.
+    fn is_used(self, used: &Snapshot) -> bool {
+        self == Self::Snapshot { number: used.info.number, file: used.stamp }
+    }
+
+    /// Whether it is the one in use, whose file was changed in its place: the memory from which queries
+    /// are answered is that file.
+    fn is_changed_in_place(self, used: &Snapshot) -> bool {
+        let Self::Snapshot { file: Some(file), .. } = self else { return false };
+        used.stamp.is_some_and(|stamp| stamp.is_same_file(&file) && stamp != file)
+    }
 }
 
 /// The current snapshot and the thread that renews it.
@@ -57,10 +77,17 @@ pub(super) struct SnapshotFollower {
 impl SnapshotFollower {
     /// Opens the current snapshot and starts looking for new ones.
     pub(super) fn start(data: DataDir, options: &EngineOptions) -> Result<Self, RankError> {
-        let current = match current_number(&data)? {
-            Some(number) => Some(Arc::new(open_current(&data, number, options)?)),
-            None if options.wait_for_data && options.follow => None,
-            None => return Err(no_data(options.is_replica)),
+        let waits = options.wait_for_data && options.follow;
+        let (published, opened) = open_first(&data, options);
+        let (current, refused) = match opened {
+            Ok(None) if !waits => return Err(no_snapshot(None, options.is_replica)),
+            Ok(current) => (current.map(Arc::new), None),
+            Err(error) if waits => {
+                let (cause, error) = (cause(&error), error.for_operator());
+                tracing::error!(cause, "the published snapshot cannot be used: {error}");
+                (None, Some((published, error)))
+            }
+            Err(error) => return Err(error),
         };
         let shared = Arc::new(Shared {
             listed: ListedFile::new(&data),
@@ -68,13 +95,14 @@ impl SnapshotFollower {
             data,
             options: options.clone(),
             current: RwLock::new(current),
-            refused: Mutex::new(None),
+            refused: Mutex::new(refused),
             dataset: RwLock::new(Ok(None)),
         });
         shared.read_dataset();
         if options.follow {
             // So that the first answer with names does not wait for them.
-            shared.listed.renew(None);
+            let generation = shared.generation_with_its_files();
+            shared.name_current(generation.as_ref());
         }
         let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {
@@ -93,21 +121,20 @@ impl SnapshotFollower {
         self.shared.current()
     }
 
-    /// The generation that a snapshot belongs to; none while its publication has not ended.
+    /// The generation that a snapshot belongs to, as it was found last; none while its publication has not
+    /// ended.
     pub(super) fn generation_of(&self, snapshot: &Snapshot) -> Option<String> {
-        let mut known = snapshot.generation.lock().unwrap_or_else(PoisonError::into_inner);
-        // A later generation may have the same prices, and other lists of issues.
-        if let Some(current) = self.shared.generation.current()
-            && current.generation.snapshot_content == format!("{:016x}", snapshot.content)
+        if !self.shared.options.follow
+            && let Some(current) = self.shared.generation.current()
         {
-            *known = Some(current.generation.generation.clone());
+            snapshot.take_name(&current.generation);
         }
-        known.clone()
+        snapshot.generation()
     }
 
-    /// How complete the data of the present snapshot is; none where that is not known.
-    pub(super) fn dataset(&self) -> Option<DatasetStatus> {
-        let content = self.shared.current().map(|snapshot| snapshot.content);
+    /// How complete the data of a snapshot is; none where that is not known.
+    pub(super) fn dataset_of(&self, snapshot: Option<&Snapshot>) -> Option<DatasetStatus> {
+        let content = snapshot.map(|snapshot| snapshot.content);
         let dataset = self.shared.dataset.read().unwrap_or_else(PoisonError::into_inner);
         let told = dataset.clone().unwrap_or_default();
         told.filter(|told| content.is_none_or(|content| told.is_of(content)))
@@ -118,7 +145,7 @@ impl SnapshotFollower {
         self.shared.listed.info()
     }
 
-    /// Why a newer snapshot is not used.
+    /// Why the published snapshot is not used.
     pub(super) fn refused(&self) -> Option<String> {
         let refused = self.shared.refused.lock().unwrap_or_else(PoisonError::into_inner);
         refused.as_ref().map(|(_, why)| why.clone())
@@ -144,10 +171,24 @@ impl Shared {
     fn follow(&self, stopped: &Receiver<()>) {
         let interval = Duration::from_millis(SNAPSHOT_POLL_INTERVAL_MS);
         while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
-            let generation = self.generation.current();
-            self.listed.renew(generation.as_ref().map(|current| &*current.generation));
+            let generation = self.generation_with_its_files();
             self.poll();
-            self.read_dataset();
+            self.name_current(generation.as_ref());
+        }
+    }
+
+    /// The published generation; then what is published before it is read anew, so that whoever finds the
+    /// generation's name finds no older lists and no older words on how complete the data is.
+    fn generation_with_its_files(&self) -> Option<CurrentGeneration> {
+        let generation = self.generation.current();
+        self.listed.renew(generation.as_ref().map(|current| &*current.generation));
+        self.read_dataset();
+        generation
+    }
+
+    fn name_current(&self, generation: Option<&CurrentGeneration>) {
+        if let (Some(snapshot), Some(found)) = (self.current(), generation) {
+            snapshot.take_name(&found.generation);
         }
     }
 
@@ -163,56 +204,71 @@ impl Shared {
         *dataset = read;
     }
 
-    /// Swaps in a new snapshot where there is one. One that cannot be used is remembered, so that
-    /// it is tried once and not again every time.
+    /// Looks which snapshot is published, and does the first that holds:
+    ///
+    /// | published | what is done |
+    /// |---|---|
+    /// | none | what is in use stays |
+    /// | the one in use, its file as it was opened | nothing |
+    /// | in a state that was refused already | nothing: it was told |
+    /// | another, or in another file, and whole | it is taken up |
+    /// | the one in use, its file changed in its place and not whole any more | told; nothing is answered any more, because the bytes in use are those |
+    /// | else not whole, or missing | told; what is in use stays |
     fn poll(&self) {
         let used = self.current();
         let mut refused = self.refused.lock().unwrap_or_else(PoisonError::into_inner);
         let number = match current_number(&self.data) {
             Ok(Some(number)) => number,
-            Ok(None) => return,
+            Ok(None) => {
+                *refused = None;
+                return;
+            }
             Err(error) => {
-                let why = error.to_string();
+                let why = error.for_operator();
                 if refused.as_ref().is_none_or(|(_, known)| *known != why) {
-                    tracing::error!(cause = cause(&error), "{error}");
+                    tracing::error!(cause = cause(&error), "{why}");
                 }
                 *refused = Some((Published::Unknown, why));
                 return;
             }
         };
-        // Who cannot be looked at is opened, which tells what is wrong with it.
-        let content = grid::content_of(&self.data.rank_grid(number)).ok();
-        let is_used = |used: &Arc<Snapshot>| {
-            used.info.number == number && content.is_none_or(|content| content == used.content)
-        };
-        if used.as_ref().is_some_and(is_used) {
+        let published = Published::snapshot(&self.data, number);
+        if used.as_ref().is_some_and(|used| published.is_used(used)) {
             *refused = None;
             return;
         }
-        let published = Published::Snapshot { number, content };
         if refused.as_ref().is_some_and(|(known, _)| *known == published) {
             return;
         }
         drop(refused);
-        let outcome = Snapshot::open(&self.data, number, &self.options);
-        let refusal = match outcome {
+        let refusal = match Snapshot::open(&self.data, number, &self.options) {
             Ok(snapshot) => {
-                *self.current.write().unwrap_or_else(PoisonError::into_inner) =
-                    Some(Arc::new(snapshot));
+                if let Some(found) = self.generation_with_its_files() {
+                    snapshot.take_name(&found.generation);
+                }
+                self.put_current(Some(snapshot));
                 tracing::info!(snapshot = number, "a newer snapshot is used");
                 None
             }
             Err(error) => {
-                let cause = cause(&error);
+                let (cause, error) = (cause(&error), error.for_operator());
+                if used.is_some_and(|used| published.is_changed_in_place(&used)) {
+                    self.put_current(None);
+                }
                 tracing::error!(
                     snapshot = number,
                     cause,
-                    "a newer snapshot cannot be used: {error}"
+                    "the published snapshot cannot be used: {error}"
                 );
-                Some((published, error.to_string()))
+                Some((published, error))
             }
         };
         *self.refused.lock().unwrap_or_else(PoisonError::into_inner) = refusal;
+    }
+
+    fn put_current(&self, snapshot: Option<Snapshot>) {
+        let mut current = self.current.write().unwrap_or_else(PoisonError::into_inner);
+        *current = snapshot.map(Arc::new);
     }
 }
 
@@ -221,20 +277,47 @@ fn cause(error: &RankError) -> String {
     error.source().map(|cause| redacted(&cause.to_string())).unwrap_or_default()
 }
 
-/// The error where nothing was published yet.
-pub(crate) fn no_data(is_replica: bool) -> RankError {
-    let what = if is_replica {
-        "no daily prices were copied yet from the server that this one follows; /health says how far \
-         that is"
-    } else {
-        "no daily prices were published yet; load them with `kumiki update` or try `kumiki data \
-         sample --daily`"
-    };
-    RankError::NoData(what.to_owned())
+/// The error where there is no snapshot to ask: nothing was published yet, or what was published is
+/// refused, and why.
+pub(crate) fn no_snapshot(refused: Option<&str>, is_replica: bool) -> RankError {
+    RankError::NoData(match (refused, is_replica) {
+        (None, true) => {
+            "no daily prices were copied yet from the server that this one follows; /health \
+                         says how far that is"
+                .to_owned()
+        }
+        (None, false) => {
+            "no daily prices were published yet; load them with `kumiki update` or try \
+                          `kumiki data sample --daily`"
+                .to_owned()
+        }
+        (Some(why), true) => format!(
+            "the daily prices that were copied cannot be used: {why}; a newer copy is taken up by itself"
+        ),
+        (Some(why), false) => format!(
+            "the published daily prices cannot be used: {why}; `kumiki rank publish` makes anew what \
+             rankings read, and it is taken up by itself"
+        ),
+    })
 }
 
 fn current_number(data: &DataDir) -> Result<Option<u64>, RankError> {
     data.current().map_err(|error| RankError::internal("looking for the current snapshot", error))
+}
+
+/// Which snapshot is published, and that snapshot; none where there is none yet.
+fn open_first(
+    data: &DataDir,
+    options: &EngineOptions,
+) -> (Published, Result<Option<Snapshot>, RankError>) {
+    match current_number(data) {
+        Ok(None) => (Published::Unknown, Ok(None)),
+        Err(error) => (Published::Unknown, Err(error)),
+        Ok(Some(number)) => {
+            let published = Published::snapshot(data, number);
+            (published, open_current(data, number, options).map(Some))
+        }
+    }
 }
 
 /// Opens the snapshot `number`, which was current just before, or the one that has replaced it.

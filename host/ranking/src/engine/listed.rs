@@ -3,28 +3,20 @@
 use std::fs;
 use std::path::PathBuf;
 use std::sync::{Arc, PoisonError, RwLock};
-use std::time::SystemTime;
 
 use pricestore::DataDir;
 use pricestore::generation::{Generation, GenerationFileName, digest_of};
 use pricestore::listed::read_file;
 
+use crate::file_stamp::FileStamp;
 use crate::listed::ListedInfo;
 use crate::text::redacted;
-
-/// What tells a file from the one that had its name before.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct FileIdentity {
-    bytes: u64,
-    written: Option<SystemTime>,
-    number: u64,
-}
 
 /// What was read last.
 #[derive(Debug, Default)]
 struct LastRead {
     /// Which file, if there was one; not known before anybody has looked.
-    file: Option<Option<FileIdentity>>,
+    file: Option<Option<FileStamp>>,
     info: Arc<ListedInfo>,
 }
 
@@ -53,10 +45,10 @@ impl ListedFile {
     /// they go with, so one that the present generation does not name waits for the next. One that cannot
     /// be read is told once, and what was known stays.
     pub(super) fn renew(&self, generation: Option<&Generation>) {
-        let found = identity(&self.path);
-        let known = self.last.read().unwrap_or_else(PoisonError::into_inner).file.clone();
-        let is_first = known.is_none();
-        if known.as_ref() == Some(&found) || (!is_first && !self.belongs_to(generation)) {
+        // One that is not there, or cannot be looked at, is none.
+        let found = FileStamp::at(&self.path).ok();
+        let known = self.last.read().unwrap_or_else(PoisonError::into_inner).file;
+        if known == Some(found) || (known.is_some() && !self.belongs_to(generation)) {
             return;
         }
         // Read before others have to wait.
@@ -86,16 +78,6 @@ impl ListedFile {
                 || digest_of(&self.path).is_ok_and(|(_, digest)| digest == named.xxh128)
         })
     }
-}
-
-/// Which file has the name now; none where there is no such or it cannot be looked at.
-fn identity(path: &std::path::Path) -> Option<FileIdentity> {
-    let metadata = fs::metadata(path).ok()?;
-    #[cfg(unix)]
-    let number = std::os::unix::fs::MetadataExt::ino(&metadata);
-    #[cfg(not(unix))]
-    let number = 0;
-    Some(FileIdentity { bytes: metadata.len(), written: metadata.modified().ok(), number })
 }
 
 #[cfg(test)]

@@ -33,8 +33,9 @@ pub struct EngineOptions {
     pub cache_bytes: u64,
     /// When a snapshot's digests are verified.
     pub verification: Verification,
-    /// Whether an engine may start where nothing was published yet, and take up the first snapshot;
-    /// until then queries are answered [`crate::RankError::NoData`]. Only with `follow`.
+    /// Whether an engine may start where nothing was published yet, or nothing that can be used, and take
+    /// up the first snapshot that can; until then queries are answered [`crate::RankError::NoData`]. Only
+    /// with `follow`.
     pub wait_for_data: bool,
     /// Whether the data directory is filled with what another server publishes; only says so where it is
     /// still empty.

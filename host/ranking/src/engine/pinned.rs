@@ -6,7 +6,7 @@ use std::sync::Arc;
 use pricestore::DatasetStatus;
 
 use super::RankEngine;
-use super::follow::no_data;
+use super::follow::no_snapshot;
 use super::prices::{self, DailyPrice, PriceQuery};
 use super::snapshot::{Snapshot, SnapshotInfo};
 use crate::error::RankError;
@@ -31,9 +31,11 @@ impl PinnedEngine {
         let snapshot = engine.follower.current();
         let info = snapshot.as_ref().map(|snapshot| snapshot.info.clone()).unwrap_or_default();
         let info = SnapshotInfo { refused: engine.follower.refused(), ..info };
-        let (dataset, listed) = (engine.dataset(), engine.listed());
         let of = |snapshot: &Arc<Snapshot>| engine.follower.generation_of(snapshot);
+        // First of all: the others are never older than the generation that is named.
         let generation = snapshot.as_ref().and_then(of);
+        let dataset = engine.follower.dataset_of(snapshot.as_deref());
+        let listed = engine.listed();
         Self { engine, snapshot, info, dataset, listed, generation }
     }
 
@@ -42,8 +44,7 @@ impl PinnedEngine {
     /// # Errors
     /// As [`RankEngine::rank`].
     pub fn rank(&self, query: &RankQuery, cancel: &CancelToken) -> Result<Ranking, RankError> {
-        let snapshot = self.snapshot.clone();
-        let snapshot = snapshot.ok_or_else(|| no_data(self.engine.options.is_replica))?;
+        let snapshot = self.snapshot.clone().ok_or_else(|| self.no_snapshot())?;
         self.engine.rank_on(snapshot, query, cancel)
     }
 
@@ -56,8 +57,11 @@ impl PinnedEngine {
         query: &PriceQuery,
         cancel: &CancelToken,
     ) -> Result<Vec<DailyPrice>, RankError> {
-        let none = || no_data(self.engine.options.is_replica);
-        prices::read(self.snapshot.as_deref().ok_or_else(none)?, query, cancel)
+        prices::read(self.snapshot.as_deref().ok_or_else(|| self.no_snapshot())?, query, cancel)
+    }
+
+    fn no_snapshot(&self) -> RankError {
+        no_snapshot(self.info.refused.as_deref(), self.engine.options.is_replica)
     }
 
     /// How complete the data was when this began; none where that is not known.

@@ -1,14 +1,17 @@
 //! One snapshot in use.
 
+use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use domain::JstDate;
 use pricestore::DataDir;
+use pricestore::generation::Generation;
 use pricestore::grid::{Grid, GridFault};
 
 use super::options::{EngineOptions, Verification};
 use crate::error::RankError;
+use crate::file_stamp::FileStamp;
 use crate::store::Reference;
 
 /// What a snapshot holds; nothing at all where none was published yet.
@@ -24,7 +27,7 @@ pub struct SnapshotInfo {
     pub first: JstDate,
     /// Last business day.
     pub last: JstDate,
-    /// Why a newer snapshot is not used, where there is one that cannot be.
+    /// Why the published snapshot is not used, where it cannot be; nothing that a client may not read.
     pub refused: Option<String>,
 }
 
@@ -37,8 +40,10 @@ pub(super) struct Snapshot {
     /// What it holds, as a digest.
     pub(super) content: u64,
     pub(super) grid: Grid,
+    /// The state of the grid's file when it was opened.
+    pub(super) stamp: Option<FileStamp>,
     /// The last generation that it belongs to, once one is known.
-    pub(super) generation: Mutex<Option<String>>,
+    generation: Mutex<Option<String>>,
     data: DataDir,
     reference: Mutex<Option<Reference>>,
 }
@@ -51,7 +56,10 @@ impl Snapshot {
         options: &EngineOptions,
     ) -> Result<Self, RankError> {
         let refuse = |fault| snapshot_error(number, fault);
-        let grid = Grid::open(&data.rank_grid(number), number).map_err(refuse)?;
+        let path = data.rank_grid(number);
+        // First, so that a file that takes its place in between is seen to be another one.
+        let stamp = FileStamp::at(&path).ok();
+        let grid = Grid::open(&path, number).map_err(refuse)?;
         let (Some(first), Some(last)) = (grid.days().first().copied(), grid.days().last().copied())
         else {
             return Err(RankError::NoData(format!("snapshot {number} has no days")));
@@ -68,12 +76,26 @@ impl Snapshot {
         let opened = OPENED.fetch_add(1, Ordering::Relaxed);
         let (content, data, reference) = (grid.content(), data.clone(), Mutex::new(None));
         let generation = Mutex::default();
-        let snapshot = Self { info, opened, content, grid, generation, data, reference };
+        let snapshot = Self { info, opened, content, grid, stamp, generation, data, reference };
         if options.verification == Verification::Full {
             snapshot.grid.check_all(options.threads).map_err(refuse)?;
             drop(snapshot.reference(options)?);
         }
         Ok(snapshot)
+    }
+
+    /// The generation that it belongs to; none while its publication has not ended.
+    pub(super) fn generation(&self) -> Option<String> {
+        self.generation.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes the name of a generation that has this content. A later one may have the same prices, and
+    /// other lists of issues.
+    pub(super) fn take_name(&self, generation: &Generation) {
+        if generation.snapshot_content == format!("{:016x}", self.content) {
+            let mut known = self.generation.lock().unwrap_or_else(PoisonError::into_inner);
+            *known = Some(generation.generation.clone());
+        }
     }
 
     /// The snapshot in DuckDB, opened and checked at its first use. One query at a time.
@@ -107,6 +129,9 @@ impl ReferenceGuard<'_> {
 pub(super) fn snapshot_error(number: u64, fault: GridFault) -> RankError {
     match fault {
         GridFault::Damaged(what) => RankError::Damaged { number, what },
+        GridFault::Unreadable(error) if error.kind() == io::ErrorKind::NotFound => {
+            RankError::Damaged { number, what: "its grid is missing".to_owned() }
+        }
         GridFault::Unreadable(_) => RankError::internal("opening the snapshot", fault),
     }
 }

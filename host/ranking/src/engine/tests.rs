@@ -312,6 +312,40 @@ fn an_engine_may_wait_for_the_first_snapshot() {
 }
 
 #[test]
+fn an_engine_may_wait_for_a_snapshot_that_can_be_used() {
+    let folder = tempfile::tempdir().unwrap();
+    let data = DataDir::new(folder.path());
+    put_grid(&data, 1, 100.0);
+    make_current(&data, 1);
+    let good = fs::read(data.rank_grid(1)).unwrap();
+    // Its header is as before; what is behind it is gone.
+    fs::write(data.rank_grid(1), &good[..good.len() / 2]).unwrap();
+    assert_eq!(RankEngine::open(data.path(), options()).unwrap_err().code(), "SNAPSHOT_DAMAGED");
+    let waiting = EngineOptions { wait_for_data: true, ..options() };
+    let engine = Arc::new(RankEngine::open(data.path(), waiting).unwrap());
+    let refused = engine.snapshot().refused.unwrap();
+    assert!(refused.starts_with("snapshot 1 is damaged"), "{refused}");
+    let pinned = PinnedEngine::new(Arc::clone(&engine));
+    let prices =
+        PriceQuery { code: "1301".to_owned(), from: JstDate::default(), to: JstDate::default() };
+    for error in [
+        rank(&engine, &query("Close")).unwrap_err(),
+        pinned.rank(&query("Close"), &CancelToken::new()).unwrap_err(),
+        pinned.prices(&prices, &CancelToken::new()).unwrap_err(),
+    ] {
+        let text = error.to_string();
+        assert_eq!(error.code(), "NO_DATA");
+        assert!(text.contains(&refused) && text.contains("`kumiki rank publish`"), "{text}");
+    }
+    atomic_file::write(&data.rank_grid(1), &good).unwrap();
+    while engine.snapshot().days == 0 {
+        std::thread::yield_now();
+    }
+    assert_eq!(engine.snapshot().refused, None);
+    assert_eq!(rank(&engine, &query("Close")).unwrap().snapshot, 1);
+}
+
+#[test]
 fn a_pinned_engine_stays_with_its_snapshot() {
     let (_folder, data, engine) = open(options());
     let engine = Arc::new(engine);
@@ -349,6 +383,36 @@ fn a_damaged_new_snapshot_is_refused_and_the_old_one_stays() {
 }
 
 #[test]
+fn a_snapshot_that_is_changed_in_its_place_is_answered_from_no_more() {
+    use std::io::{Seek, SeekFrom, Write};
+    let waiting = EngineOptions { wait_for_data: true, ..options() };
+    let (_folder, data, engine) = open(waiting);
+    let path = data.rank_grid(1);
+    let good = fs::read(&path).unwrap();
+    // Not shortened: the memory that is read is this file.
+    let mut file = fs::File::options().write(true).open(&path).unwrap();
+    file.seek(SeekFrom::Start(16)).unwrap();
+    file.write_all(&[!good[16]]).unwrap();
+    drop(file);
+    while engine.snapshot().days > 0 {
+        std::thread::yield_now();
+    }
+    let refused = engine.snapshot().refused.unwrap();
+    assert!(refused.starts_with("snapshot 1 is damaged"), "{refused}");
+    assert_eq!(rank(&engine, &query("Close")).unwrap_err().code(), "NO_DATA");
+    atomic_file::write(&path, &good).unwrap();
+    while engine.snapshot().days == 0 {
+        std::thread::yield_now();
+    }
+    // A file that is only gone takes nothing away.
+    fs::remove_file(&path).unwrap();
+    while engine.snapshot().refused.is_none() {
+        std::thread::yield_now();
+    }
+    assert_eq!(rank(&engine, &query("Close")).unwrap().rows[0].close, 108.0);
+}
+
+#[test]
 fn a_damaged_day_is_found_when_a_query_needs_it() {
     let folder = tempfile::tempdir().unwrap();
     let data = DataDir::new(folder.path());
@@ -377,7 +441,8 @@ fn nothing_published_is_said_without_paths() {
     fs::create_dir_all(data.rank_folder()).unwrap();
     make_current(&data, 9);
     let error = RankEngine::open(folder.path(), options()).unwrap_err();
-    assert_eq!(error.code(), "INTERNAL");
+    assert_eq!(error.code(), "SNAPSHOT_DAMAGED");
+    assert!(error.to_string().contains("snapshot 9 is damaged (its grid is missing)"), "{error}");
     fs::write(data.current_file(), "x".repeat(1_000)).unwrap();
     assert_eq!(RankEngine::open(folder.path(), options()).unwrap_err().code(), "INTERNAL");
 }

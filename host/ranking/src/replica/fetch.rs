@@ -5,7 +5,8 @@ use std::io::Write;
 use std::path::Path;
 
 use http_client::{
-    HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpStream, Network, Url,
+    HeaderMap, HeaderName, HeaderValue, HttpClient, HttpError, HttpStream, MinimumRate, Network,
+    Url,
 };
 use pricestore::generation::{PublishedFile, digest_of};
 
@@ -27,6 +28,8 @@ pub(super) struct Fetch<'a> {
     /// What every request has.
     pub(super) headers: &'a HeaderMap,
     pub(super) primary: &'a Url,
+    /// How slowly a file may come.
+    pub(super) rate: MinimumRate,
     /// The generation that files have to be of.
     pub(super) generation: &'a str,
 }
@@ -83,6 +86,7 @@ impl Fetch<'_> {
             }
             opened => opened?,
         };
+        stream.demand(self.rate);
         if stream.header(GENERATION) != self.generation {
             return Err(ReplicaError::Moved(file.path.clone()));
         }
@@ -120,7 +124,10 @@ impl Fetch<'_> {
                     self.status.copied(bytes.len() as u64);
                 }
                 Ok(None) => return Ok(None),
-                Err(HttpError::Stopped) => return Err(HttpError::Stopped.into()),
+                // Who sends too slowly is not asked for the rest at once.
+                Err(error @ (HttpError::Stopped | HttpError::TooSlow(_))) => {
+                    return Err(error.into());
+                }
                 Err(HttpError::TooLarge { .. }) => break,
                 Err(error) => return Ok(Some(error)),
             }

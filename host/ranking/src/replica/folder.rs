@@ -6,10 +6,10 @@ use std::fs::{self, File, TryLockError};
 use std::io::{self, Read};
 use std::path::PathBuf;
 
-use pricestore::DataDir;
 use pricestore::generation::{
-    Generation, GenerationFileName, PublishedFile, digest_of, modified_us,
+    Generation, GenerationFileName, PublishedFile, digest_of, is_digest, modified_us,
 };
+use pricestore::{DataDir, DatasetStatus};
 
 use super::ReplicaError;
 
@@ -20,6 +20,17 @@ const TAG_BYTES_MAX: u64 = 256;
 /// Endings of a file that is on its way, and of the tag of what came of it.
 const PART: &str = "part";
 const TAG: &str = "tag";
+
+/// What became of a file that was put in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InPlace {
+    /// It has the size and time that were noted, and the digest where that was looked at.
+    AsNoted,
+    /// It has its digest, and another time.
+    Touched,
+    /// It is gone, or another one.
+    Lost,
+}
 
 /// A folder that this replica alone writes to.
 #[derive(Debug)]
@@ -111,6 +122,60 @@ impl ReplicaFolder {
         }
     }
 
+    /// The files of the generation in place that are gone or not what they were, by their paths. Of those
+    /// that `reads` tells every byte is read; of the others, where size or time are other ones. A file
+    /// that only has another time is noted anew.
+    pub(super) fn damaged(
+        &self,
+        own: Option<&Generation>,
+        reads: &dyn Fn(&str) -> bool,
+    ) -> io::Result<BTreeSet<String>> {
+        let Some(own) = own else {
+            // Before the first copy nothing is in place.
+            let gone = (!self.placed.is_empty()).then(|| "jp/generation.json".to_owned());
+            return Ok(gone.into_iter().collect());
+        };
+        let (mut damaged, mut is_touched) = (BTreeSet::new(), false);
+        for file in own.all_files() {
+            match self.state(file, reads(&file.path)) {
+                InPlace::AsNoted => {}
+                InPlace::Touched => is_touched = true,
+                InPlace::Lost => {
+                    damaged.insert(file.path.clone());
+                }
+            }
+        }
+        if self.data.current().ok().flatten() != Some(own.snapshot) {
+            damaged.insert("rank/CURRENT".to_owned());
+        }
+        let has_dataset = DatasetStatus::load(&self.data).is_ok_and(|found| found.is_some());
+        if own.dataset.is_some() && !has_dataset {
+            damaged.insert("update/dataset.json".to_owned());
+        }
+        if is_touched && damaged.is_empty() {
+            self.as_placed(own.clone())?.store(&self.data)?;
+        }
+        Ok(damaged)
+    }
+
+    /// What became of a file of the generation in place. One that cannot be read is lost.
+    fn state(&self, file: &PublishedFile, reads: bool) -> InPlace {
+        let Some(name) = GenerationFileName::parse(&file.path) else { return InPlace::Lost };
+        let path = name.on_disk(&self.data);
+        let is_noted = match fs::symlink_metadata(&path) {
+            Ok(found) if found.is_file() && found.len() == file.bytes => file.is_file(&found),
+            _ => return InPlace::Lost,
+        };
+        if is_noted && !reads {
+            return InPlace::AsNoted;
+        }
+        match digest_of(&path) {
+            Ok((_, digest)) if digest == file.xxh128 && is_noted => InPlace::AsNoted,
+            Ok((_, digest)) if digest == file.xxh128 => InPlace::Touched,
+            _ => InPlace::Lost,
+        }
+    }
+
     /// Bytes of the files in place.
     pub(super) fn bytes(&self) -> u64 {
         let sizes = self.placed.iter().map(|name| fs::symlink_metadata(name.on_disk(&self.data)));
@@ -123,9 +188,7 @@ impl ReplicaFolder {
             let entry = entry?;
             let name = entry.file_name().to_string_lossy().into_owned();
             let Some((digest, ending)) = name.rsplit_once('.') else { continue };
-            let is_part = [PART, TAG].contains(&ending)
-                && digest.len() == 32
-                && digest.bytes().all(|byte| byte.is_ascii_hexdigit());
+            let is_part = [PART, TAG].contains(&ending) && is_digest(digest);
             if is_part && !wanted.iter().any(|file| file.xxh128 == digest) {
                 atomic_file::remove_if_there(&entry.path())?;
             }

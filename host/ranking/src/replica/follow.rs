@@ -1,19 +1,23 @@
 //! Looks for another generation of the primary, copies it, and waits.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use http_client::{
     CancellationToken, HeaderMap, HeaderName, HttpClient, HttpError, HttpStream, Network,
     RequestPolicy, secret_header,
 };
-use pricestore::generation::{Generation, PublishedFile};
+use pricestore::generation::{Generation, GenerationReader, PublishedFile};
 use pricestore::limits::GENERATION_BYTES_MAX;
 use secrecy::{ExposeSecret, SecretString};
 
 use super::fetch::{Fetch, value};
 use super::folder::ReplicaFolder;
 use super::status::ReplicaStatus;
-use super::{BACK_OFF_MAX, ReplicaError, ReplicaOptions, SERVERS_HEADER, checked_servers};
+use super::{
+    BACK_OFF_MAX, REREAD_INTERVAL, ReplicaError, ReplicaOptions, SERVERS_HEADER, checked_servers,
+};
 
 /// Requests a minute; the pauses between looks are what spares a primary.
 const RATE: u32 = 60_000;
@@ -32,6 +36,12 @@ pub(super) struct Follower {
     headers: HeaderMap,
     /// Tag of the generation that is in place.
     tag: Option<String>,
+    /// The generation that is in place.
+    own: GenerationReader,
+    /// Since when every byte of the files in place was read last; none before the first time.
+    reread: Option<Stopwatch>,
+    /// Files in place that were gone or others when they were looked at last.
+    damaged: BTreeSet<String>,
     /// The generation that was asked for last, and how many of its missing files are here whole.
     reached: (String, usize),
 }
@@ -58,6 +68,7 @@ impl Follower {
             let sent = SecretString::from(format!("Bearer {}", token.expose_secret()));
             headers.insert(AUTHORIZATION, secret_header(&sent).map_err(unusable)?);
         }
+        let own = GenerationReader::new(folder.data.clone());
         Ok(Self {
             options,
             folder,
@@ -66,6 +77,9 @@ impl Follower {
             client,
             headers,
             tag: None,
+            own,
+            reread: None,
+            damaged: BTreeSet::new(),
             reached: Default::default(),
         })
     }
@@ -99,8 +113,9 @@ impl Follower {
         }
     }
 
-    /// Looks once, and copies what is new.
+    /// Looks once, and copies what is new or was lost.
     fn round(&mut self) -> Result<(), ReplicaError> {
+        self.look_at_own()?;
         let Some((primary, tag, servers)) = self.generation()? else { return Ok(()) };
         let mut wanted = primary.clone();
         if !self.options.issues {
@@ -108,13 +123,7 @@ impl Follower {
         } else if wanted.issues.files.is_none() {
             return Err(ReplicaError::NoIssues);
         }
-        let own = Generation::load(&self.folder.data).ok().flatten();
-        let mut missing: Vec<PublishedFile> = Vec::new();
-        for file in wanted.all_files() {
-            if !self.folder.has(file, own.as_ref())? {
-                missing.push(file.clone());
-            }
-        }
+        let missing = self.missing(&wanted)?;
         let bytes: u64 = missing.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
         self.status.wants(&primary, bytes);
         let (there, limit) = (self.folder.bytes(), self.options.disk_bytes);
@@ -129,6 +138,7 @@ impl Follower {
             status: &self.status,
             headers: &self.headers,
             primary: &self.options.primary,
+            rate: self.options.rate(),
             generation: &primary.generation,
         };
         self.reached = (primary.generation.clone(), 0);
@@ -142,7 +152,45 @@ impl Follower {
         tracing::info!(generation, files, bytes, "the primary's generation is in place");
         self.status.took(&generation, servers);
         self.tag = tag;
+        self.damaged.clear();
         Ok(())
+    }
+
+    /// Looks at the files in place. Where something is wrong with them, the primary is asked for its
+    /// generation as if there were none.
+    fn look_at_own(&mut self) -> Result<(), ReplicaError> {
+        let is_due = self.reread.as_ref().is_none_or(|since| since.elapsed() >= REREAD_INTERVAL);
+        let own = self.own.current();
+        let own = own.as_ref().map(|own| own.generation.as_ref());
+        // What was wrong is right only where its bytes are.
+        let reads = |path: &str| is_due || self.damaged.contains(path);
+        let damaged = self.folder.damaged(own, &reads)?;
+        if is_due {
+            self.reread = Some(Stopwatch::start());
+        }
+        if !damaged.is_empty() {
+            self.tag = None;
+        }
+        if !damaged.is_subset(&self.damaged) {
+            let files = damaged.iter().cloned().collect::<Vec<_>>().join(", ");
+            tracing::warn!(files, "files of the copy are gone or damaged, and copied again");
+        }
+        self.status.damaged(&damaged);
+        self.damaged = damaged;
+        Ok(())
+    }
+
+    /// The files of a generation that have to be fetched.
+    fn missing(&self, wanted: &Generation) -> Result<Vec<PublishedFile>, ReplicaError> {
+        let own = self.own.current();
+        let own = own.as_ref().map(|own| own.generation.as_ref());
+        let mut missing = Vec::new();
+        for file in wanted.all_files() {
+            if self.damaged.contains(&file.path) || !self.folder.has(file, own)? {
+                missing.push(file.clone());
+            }
+        }
+        Ok(missing)
     }
 
     /// The primary's generation, its tag and the servers behind it; none where it is the one in place.
@@ -161,6 +209,7 @@ impl Follower {
             }
             opened => opened?,
         };
+        stream.demand(self.options.rate());
         self.status.answered();
         match stream.status() {
             304 if self.tag.is_some() => return Ok(None),

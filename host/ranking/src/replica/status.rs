@@ -1,13 +1,16 @@
 //! How a replica stands to its primary, for `/health` and `/metrics`.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
-use domain::clock::Stopwatch;
+use domain::TsNanos;
+use domain::clock::{Stopwatch, wall_now};
 use pricestore::DataDir;
 use pricestore::generation::Generation;
 use serde_json::{Value, json};
 
-use super::ReplicaError;
+use super::{DAMAGED_SHOWN_MAX, ReplicaError};
 
 /// How a replica stands to its primary; shared by who copies and who tells.
 #[derive(Debug, Clone)]
@@ -21,6 +24,12 @@ struct State {
     behind: Option<Stopwatch>,
     contact: Option<Stopwatch>,
     error: Option<String>,
+    /// Since when every attempt has failed.
+    failing: Option<(Stopwatch, TsNanos)>,
+    /// For how long that may be before the copy is stale.
+    stale_after: Duration,
+    /// The first files in place that are gone or damaged.
+    damaged: Vec<String>,
     /// The servers behind the generation that we have.
     servers: String,
     numbers: ReplicaNumbers,
@@ -39,13 +48,26 @@ pub struct ReplicaNumbers {
     pub generations: u64,
     /// Bytes that were copied since the start.
     pub copied_bytes: u64,
+    /// For how long every attempt has failed, in seconds from 1; 0 after one that went well.
+    pub failing_seconds: u64,
+    /// Files of the copy that are gone or damaged.
+    pub damaged_files: u64,
+}
+
+/// What is wrong with a copy that is served all the same.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble {
+    /// The status of `/health`.
+    pub(crate) status: &'static str,
+    /// Since when, what and why, for people.
+    pub(crate) message: String,
 }
 
 impl ReplicaStatus {
     /// Of a folder that may hold a copy already.
-    pub(super) fn new(data: &DataDir) -> Self {
+    pub(super) fn new(data: &DataDir, stale_after: Duration) -> Self {
         let generation = Generation::load(data).ok().flatten().map(|found| found.generation);
-        Self(Arc::new(Mutex::new(State { generation, ..State::default() })))
+        Self(Arc::new(Mutex::new(State { generation, stale_after, ..State::default() })))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -84,12 +106,20 @@ impl ReplicaStatus {
         }
         state.generation = Some(generation.to_owned());
         (state.servers, state.behind, state.copying) = (servers, None, None);
+        (state.numbers.damaged_files, state.damaged) = (0, Vec::new());
+    }
+
+    /// These files in place are gone or damaged.
+    pub(super) fn damaged(&self, files: &BTreeSet<String>) {
+        let mut state = self.state();
+        state.numbers.damaged_files = files.len() as u64;
+        state.damaged = files.iter().take(DAMAGED_SHOWN_MAX).cloned().collect();
     }
 
     /// An attempt ended well.
     pub(super) fn good(&self) {
         let mut state = self.state();
-        (state.error, state.numbers.failures) = (None, 0);
+        (state.error, state.numbers.failures, state.failing) = (None, 0, None);
     }
 
     /// An attempt failed; tells how many there were in a row, and whether this is another failure than
@@ -100,6 +130,7 @@ impl ReplicaStatus {
         let text = error.to_string();
         let is_new = state.error.as_ref() != Some(&text);
         state.error = Some(text);
+        state.failing.get_or_insert_with(|| (Stopwatch::start(), wall_now()));
         (state.numbers.failures, is_new)
     }
 
@@ -112,8 +143,32 @@ impl ReplicaStatus {
     #[must_use]
     pub fn numbers(&self) -> ReplicaNumbers {
         let state = self.state();
-        let behind = state.behind.as_ref().map(|since| since.elapsed().as_secs().max(1));
-        ReplicaNumbers { behind_seconds: behind.unwrap_or(0), ..state.numbers }
+        let seconds = |since: &Stopwatch| since.elapsed().as_secs().max(1);
+        ReplicaNumbers {
+            behind_seconds: state.behind.as_ref().map_or(0, seconds),
+            failing_seconds: state.failing.as_ref().map_or(0, |(since, _)| seconds(since)),
+            ..state.numbers
+        }
+    }
+
+    /// What is wrong with the copy, the worst first.
+    pub(crate) fn trouble(&self) -> Option<Trouble> {
+        let state = self.state();
+        let why = state.error.as_deref().unwrap_or("that is under way");
+        if !state.damaged.is_empty() {
+            let more = state.numbers.damaged_files - state.damaged.len() as u64;
+            let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+            let message = format!(
+                "files of the copy are gone or damaged: {}{more}; they are copied again ({why})",
+                state.damaged.join(", ")
+            );
+            return Some(Trouble { status: "damaged", message });
+        }
+        let (since, when) = state.failing.as_ref()?;
+        (since.elapsed() >= state.stale_after).then(|| Trouble {
+            status: "stale",
+            message: format!("nothing could be copied since {when}: {why}"),
+        })
     }
 
     /// All of it for `/health`.
@@ -129,7 +184,11 @@ impl ReplicaStatus {
             "behind_seconds": numbers.behind_seconds,
             "last_contact_seconds": contact,
             "failures": numbers.failures,
+            "failing_since": state.failing.as_ref().map(|(_, when)| when.to_string()),
+            "failing_seconds": numbers.failing_seconds,
             "last_error": state.error,
+            "damaged_files": numbers.damaged_files,
+            "damaged": state.damaged,
             "copying_bytes": state.copying.map(|(_, all)| all),
             "copied_bytes": state.copying.map(|(done, _)| done),
         })

@@ -6,7 +6,7 @@ use pricestore::DatasetStatus;
 
 use crate::{
     CancelToken, DailyPrice, ListedInfo, PinnedEngine, PriceQuery, RankEngine, RankError,
-    RankQuery, Ranking, SnapshotInfo, no_data,
+    RankQuery, Ranking, SnapshotInfo, no_snapshot,
 };
 
 /// What the service needs of an engine.
@@ -25,7 +25,7 @@ pub trait Backend: Send + Sync + 'static {
     /// # Errors
     /// As [`RankEngine::prices`].
     fn prices(&self, _: &PriceQuery, _: &CancelToken) -> Result<Vec<DailyPrice>, RankError> {
-        Err(no_data(false))
+        Err(no_snapshot(None, false))
     }
 
     /// What the present snapshot holds.

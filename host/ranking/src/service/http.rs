@@ -34,7 +34,7 @@ use super::request::{GraphqlRequest, ResponseType};
 use super::response::{JSON, TEXT, plain};
 use super::schema;
 use super::token::BearerToken;
-use crate::no_data;
+use crate::no_snapshot;
 use crate::replica::ReplicaStatus;
 
 /// The page for trying queries, in development.
@@ -294,16 +294,28 @@ async fn page_asset(Path(name): Path<String>, method: Method) -> Response {
     }
 }
 
-/// 200 while there is a snapshot to ask. Its status says `gap` where a business day is missing in it.
+/// 200 while there is a snapshot to ask. Its status tells the first that holds:
+///
+/// | status | when |
+/// |---|---|
+/// | `refused` | what is published cannot be used (`refused` says why); an older snapshot is, if `days` > 0 |
+/// | `no data` | nothing was published yet |
+/// | `damaged` | files of a replica's copy are gone or damaged (`replica.damaged`) |
+/// | `stale` | a replica could not copy for long (`replica.failing_since`, `replica.last_error`) |
+/// | `gap` | a business day is missing in the data |
+/// | `ok` | none of these |
 async fn health(State(state): Shared) -> Response {
     let snapshot = state.endpoint.context.backend.snapshot();
     let ready = snapshot.days > 0;
     let dataset = state.endpoint.context.backend.dataset();
     let has_gap = dataset.as_ref().is_some_and(|dataset| !dataset.gaps.is_empty());
-    let word = match (ready, has_gap) {
-        (true, true) => "gap",
-        (true, false) => "ok",
-        (false, _) => "no data",
+    let trouble = state.replica.as_ref().and_then(ReplicaStatus::trouble);
+    let word = match (&snapshot.refused, ready, &trouble, has_gap) {
+        (Some(_), ..) => "refused",
+        (None, false, ..) => "no data",
+        (None, true, Some(trouble), _) => trouble.status,
+        (None, true, None, true) => "gap",
+        (None, true, None, false) => "ok",
     };
     let incomplete = dataset.as_ref().map(|dataset| &dataset.incomplete);
     let generation = state.endpoint.context.backend.generation();
@@ -313,13 +325,17 @@ async fn health(State(state): Shared) -> Response {
         "snapshot": snapshot.number,
         "days": snapshot.days,
         "codes": snapshot.codes,
+        "refused": snapshot.refused,
         "snapshot_last_date": ready.then(|| snapshot.last.to_string()),
         "incomplete": incomplete,
         "gaps": dataset.as_ref().map(|dataset| &dataset.gaps),
     });
     let replica = state.replica.as_ref().map(ReplicaStatus::told);
     if !ready {
-        told["message"] = no_data(replica.is_some()).to_string().into();
+        let why = no_snapshot(snapshot.refused.as_deref(), replica.is_some());
+        told["message"] = why.to_string().into();
+    } else if let Some(trouble) = trouble {
+        told["message"] = trouble.message.into();
     }
     if let Some(replica) = replica {
         told["replica"] = replica;

@@ -56,6 +56,8 @@ pub(super) struct Metrics {
     replica_failures: IntGauge,
     replica_generations: IntGauge,
     replica_bytes: IntGauge,
+    replica_failing: IntGauge,
+    replica_damaged: IntGauge,
 }
 
 /// Counts something up for as long as it lives.
@@ -129,7 +131,7 @@ impl Default for Metrics {
             snapshot_last_date: make
                 .gauge("snapshot_last_date", "Its last day, as seconds since 1970; 0 for none."),
             snapshot_refused: make
-                .gauge("snapshot_refused", "1 while a newer snapshot cannot be used."),
+                .gauge("snapshot_refused", "1 while the published snapshot cannot be used."),
             replica_behind: make.gauge(
                 "replica_behind_seconds",
                 "Since when a newer generation of the primary is known; 0 for none.",
@@ -139,6 +141,12 @@ impl Default for Metrics {
             replica_generations: make
                 .gauge("replica_generations", "Generations taken over since the start."),
             replica_bytes: make.gauge("replica_bytes", "Bytes copied since the start."),
+            replica_failing: make.gauge(
+                "replica_failing_seconds",
+                "For how long every attempt to follow has failed; 0 after one that went well.",
+            ),
+            replica_damaged: make
+                .gauge("replica_damaged_files", "Files of the copy that are gone or damaged."),
             registry: make.0,
         }
     }
@@ -171,6 +179,8 @@ impl Metrics {
             self.replica_failures.set(numbers.failures.into());
             self.replica_generations.set(numbers.generations.cast_signed());
             self.replica_bytes.set(numbers.copied_bytes.cast_signed());
+            self.replica_failing.set(numbers.failing_seconds.cast_signed());
+            self.replica_damaged.set(numbers.damaged_files.cast_signed());
         }
         self.snapshot_number.set(snapshot.number.cast_signed());
         self.snapshot_days.set(snapshot.days as i64);

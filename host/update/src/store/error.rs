@@ -42,11 +42,8 @@ pub enum StoreError {
         holder: Option<JobHolder>,
     },
     /// The data directory is a copy of another server's.
-    #[error(
-        "{} is a copy that `kumiki rank serve --follow` keeps; update the data of the server that it \
-         follows, or choose another folder", .0.display()
-    )]
-    Replica(PathBuf),
+    #[error(transparent)]
+    Replica(#[from] pricestore::IsReplica),
     /// The caller asked to stop.
     #[error("stopped before the end; what was published before is still there")]
     Cancelled,

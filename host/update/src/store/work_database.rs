@@ -49,9 +49,7 @@ impl WorkDatabase {
     /// When another job runs, the folder is a copy of another server's, or it or a database in it
     /// cannot be used.
     pub fn open(data: &DataDir) -> Result<Self, StoreError> {
-        if data.replica_folder().exists() {
-            return Err(StoreError::Replica(data.path().to_owned()));
-        }
+        data.refuse_replica()?;
         let paths = StorePaths::new(data);
         let folders = [paths.work_folder(), paths.daily_folder()];
         for folder in &folders {

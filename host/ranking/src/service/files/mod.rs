@@ -29,11 +29,12 @@ use tokio::sync::Semaphore;
 use self::allow::StoredFile;
 use self::body::{Download, FileBody, Unsized};
 use self::conditional::{Evaluation, Validators, date_text, evaluate};
-use self::open::{OpenError, Opened, Stamp};
+use self::open::{OpenError, Opened};
 use self::reader::Reader;
 use super::compress::{Encoding, accepted};
 use super::context::{QueryContext, spawn_blocking};
 use super::response::plain;
+use crate::file_stamp::FileStamp;
 use crate::replica::{ReplicaStatus, SERVERS_HEADER, servers};
 use crate::text::redacted;
 
@@ -150,7 +151,7 @@ impl Files {
 
     /// The generation that an opened file belongs to; none where it is of a publication that has not
     /// ended, or of none at all.
-    fn generation_of(&self, file: &StoredFile, stamp: &Stamp) -> Option<String> {
+    fn generation_of(&self, file: &StoredFile, stamp: &FileStamp) -> Option<String> {
         let current = self.generation.current()?;
         let (bytes, modified_us) = (stamp.length, stamp.modified_us()?);
         let is_same = match file.published_path() {

@@ -4,12 +4,11 @@
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, UNIX_EPOCH};
 
 use thiserror::Error;
-use xxhash_rust::xxh3::xxh3_128;
 
 use super::allow::StoredFile;
+use crate::file_stamp::FileStamp;
 
 /// How often a file is opened again that was replaced while it was opened. A publication replaces
 /// each file once.
@@ -19,50 +18,7 @@ const TRIES: usize = 4;
 #[derive(Debug)]
 pub(super) struct Opened {
     pub(super) file: File,
-    pub(super) stamp: Stamp,
-}
-
-/// What tells one state of a file from another.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Stamp {
-    /// Size of the file, in bytes.
-    pub(super) length: u64,
-    /// Time of the last change, in nanoseconds since 1970; negative before.
-    modified_ns: i128,
-    /// Which file of the file system it is, where the system tells.
-    identity: (u64, u64),
-}
-
-impl Stamp {
-    pub(super) fn of(meta: &Metadata) -> io::Result<Self> {
-        let modified = meta.modified()?;
-        let nanos = |time: Duration| i128::try_from(time.as_nanos()).unwrap_or(i128::MAX);
-        let modified_ns = match modified.duration_since(UNIX_EPOCH) {
-            Ok(after) => nanos(after),
-            Err(before) => -nanos(before.duration()),
-        };
-        Ok(Self { length: meta.len(), modified_ns, identity: identity(meta) })
-    }
-
-    /// A text that differs for every state of every file, for a strong validator (RFC 9110, 8.8.1).
-    pub(super) fn tag(&self) -> String {
-        let mut bytes = Vec::with_capacity(48);
-        bytes.extend_from_slice(&self.length.to_le_bytes());
-        bytes.extend_from_slice(&self.modified_ns.to_le_bytes());
-        bytes.extend_from_slice(&self.identity.0.to_le_bytes());
-        bytes.extend_from_slice(&self.identity.1.to_le_bytes());
-        format!("{:032x}", xxh3_128(&bytes))
-    }
-
-    /// Time of the last change in microseconds since 1970; none before.
-    pub(super) fn modified_us(&self) -> Option<u64> {
-        u64::try_from(self.modified_ns.div_euclid(1_000)).ok()
-    }
-
-    /// Time of the last change in whole seconds since 1970; none before.
-    pub(super) fn modified_seconds(&self) -> Option<u64> {
-        u64::try_from(self.modified_ns.div_euclid(1_000_000_000)).ok()
-    }
+    pub(super) stamp: FileStamp,
 }
 
 /// Why something that is there is not opened.
@@ -113,9 +69,9 @@ fn open_once(folder: &Path, path: &Path) -> Result<Option<Opened>, OpenError> {
     if !opened.is_file() {
         return Err(OpenError::NotPlain);
     }
-    let stamp = Stamp::of(&opened)?;
+    let stamp = FileStamp::of(&opened)?;
     let standing = look(folder, path)?;
-    let is_same = Stamp::of(&standing)?.identity == stamp.identity;
+    let is_same = FileStamp::of(&standing)?.is_same_file(&stamp);
     let is_inside = fs::canonicalize(path)?.starts_with(fs::canonicalize(folder)?);
     Ok((is_same && is_inside).then_some(Opened { file, stamp }))
 }
@@ -151,20 +107,6 @@ fn options() -> fs::OpenOptions {
     let mut options = File::options();
     options.read(true).custom_flags(AS_ITSELF);
     options
-}
-
-#[cfg(unix)]
-fn identity(meta: &Metadata) -> (u64, u64) {
-    use std::os::unix::fs::MetadataExt;
-    (meta.dev(), meta.ino())
-}
-
-/// Where the system tells no number of a file, its time of birth and its size stand for it.
-#[cfg(not(unix))]
-fn identity(meta: &Metadata) -> (u64, u64) {
-    let born = meta.created().unwrap_or(UNIX_EPOCH);
-    let born = born.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    (u64::try_from(born).unwrap_or(u64::MAX), meta.len())
 }
 
 #[cfg(test)]
@@ -239,41 +181,5 @@ mod tests {
         let link = folder.jp.with_file_name("link");
         symlink(&folder.jp, &link).unwrap();
         assert!(open(&link, &daily("7203")).unwrap().is_some());
-    }
-
-    #[test]
-    fn another_state_has_another_tag() {
-        let folder = folder();
-        let path = folder.jp.join("stocks_daily").join("7203.db");
-        let tag = || open(&folder.jp, &daily("7203")).unwrap().unwrap().stamp.tag();
-        let first = tag();
-        assert_eq!((tag() == first, first.len()), (true, 32));
-        let file = File::options().write(true).open(&path).unwrap();
-        file.set_modified(UNIX_EPOCH + Duration::new(5, 7)).unwrap();
-        let second = tag();
-        file.set_len(6).unwrap();
-        file.set_modified(UNIX_EPOCH + Duration::new(5, 7)).unwrap();
-        let third = tag();
-        // A copy of the same size and time is another file.
-        let aside = path.with_extension("new");
-        fs::copy(&path, &aside).unwrap();
-        let copied = File::options().write(true).open(&aside).unwrap();
-        copied.set_modified(UNIX_EPOCH + Duration::new(5, 7)).unwrap();
-        fs::rename(&aside, &path).unwrap();
-        let fourth = tag();
-        let mut tags = vec![first, second, third, fourth];
-        tags.sort();
-        tags.dedup();
-        assert_eq!(tags.len(), 4);
-    }
-
-    #[test]
-    fn times_before_1970_have_no_seconds() {
-        let folder = folder();
-        let path = folder.jp.join("stocks_daily").join("7203.db");
-        let file = File::options().write(true).open(path).unwrap();
-        file.set_modified(UNIX_EPOCH - Duration::from_millis(1)).unwrap();
-        let stamp = open(&folder.jp, &daily("7203")).unwrap().unwrap().stamp;
-        assert_eq!((stamp.modified_seconds(), stamp.modified_ns), (None, -1_000_000));
     }
 }

@@ -5,7 +5,8 @@ use std::ops::Range;
 
 use axum::body::Bytes;
 
-use super::open::{Opened, Stamp};
+use super::open::Opened;
+use crate::file_stamp::FileStamp;
 use crate::service::compress::{Encoding, StreamEncoder};
 
 /// Bytes that are read at once.
@@ -67,7 +68,7 @@ impl Reader {
         let wanted = usize::try_from(self.remaining).unwrap_or(CHUNK_BYTES).min(CHUNK_BYTES);
         let mut chunk = vec![0; wanted];
         self.opened.file.read_exact(&mut chunk)?;
-        let now = Stamp::of(&self.opened.file.metadata()?)?;
+        let now = FileStamp::of(&self.opened.file.metadata()?)?;
         if now != self.opened.stamp {
             return Err(io::Error::other("the file was changed while it was sent"));
         }
