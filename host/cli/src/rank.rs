@@ -28,9 +28,6 @@ use crate::{Ending, wrong_arguments};
 pub(crate) use serve::service_sdl;
 pub(crate) use show::terminal_width;
 
-/// Days without a row that are named; all are counted.
-const EMPTY_DAYS_SHOWN: usize = 5;
-
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs) -> Result<Ending> {
     match &args.command {
@@ -101,9 +98,7 @@ fn query(args: &QueryArgs) -> Result<Ending> {
             let ranking = engine.rank(&query, &cancel);
             ranking.map(|ranking| {
                 let answer = Answer { ranking, listed: engine.listed(), query: &query };
-                let written = write(&answer, format, args.out.as_deref());
-                tell_empty_days(&answer);
-                written
+                write(&answer, format, args.out.as_deref())
             })
         }
     };
@@ -244,28 +239,6 @@ struct Answer<'a> {
     ranking: Ranking,
     listed: Arc<ListedInfo>,
     query: &'a RankQuery,
-}
-
-/// Says which business days of the answer have no row, which rows cannot show: the data has a hole there.
-fn tell_empty_days(answer: &Answer<'_>) {
-    let Answer { ranking, query, .. } = answer;
-    let mut has_rows = vec![false; ranking.days.len()];
-    for row in &ranking.rows {
-        has_rows[row.day as usize] = true;
-    }
-    let empty = ranking.days.iter().zip(has_rows).filter(|(_, has_rows)| !has_rows);
-    let empty: Vec<String> = empty.map(|(day, _)| day.to_string()).collect();
-    if empty.is_empty() || query.codes.is_some() {
-        return;
-    }
-    let shown = empty.iter().take(EMPTY_DAYS_SHOWN).map(String::as_str).collect::<Vec<_>>();
-    let more = if empty.len() > shown.len() { ", ..." } else { "" };
-    eprintln!(
-        "no issue has a price on {} of {} business days: {}{more}",
-        empty.len(),
-        ranking.days.len(),
-        shown.join(", ")
-    );
 }
 
 fn write(answer: &Answer<'_>, format: RowFormat, out: Option<&Path>) -> Result<Ending> {

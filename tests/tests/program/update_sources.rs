@@ -368,7 +368,10 @@ fn a_lag_across_a_day_that_is_not_published_has_no_adjusted_value() {
     // Who ranks the days is told of the one without rows.
     let arguments = ["rank", "--from", "2025-12-15", "--to", "2025-12-17", "--limit", "1"];
     let (_, errors) = texts(&command(fixture.path(), &arguments).output().unwrap());
-    assert_eq!(errors.trim(), "no issue has a price on 1 of 3 business days: 2025-12-16");
+    assert_eq!(
+        errors.trim(),
+        "note: no prices are stored of 1 business day(s) of this period: 2025-12-16"
+    );
     fixture.change(|market| _ = market.days.insert("20251216", 20));
     assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
     assert_eq!(closes(&["--adjusted"]), three("57.5 true"));
