@@ -30,6 +30,15 @@ pub fn column<T: FromSql>(connection: &Connection, sql: &str) -> Result<Vec<T>> 
     connection.prepare(sql)?.query_map([], |row| row.get(0))?.collect()
 }
 
+/// An expression for the digest of all rows with these columns: the same for the same rows in any order,
+/// and within one version of the engine only. Each row's hash is hashed once more, because the engine
+/// joins the hashes of columns by exclusive or: a value that many rows have, and another one later, would
+/// be taken out by its like in another row.
+#[must_use]
+pub fn digest_of_rows(columns: &str) -> String {
+    format!("bit_xor(hash(hash({columns})))")
+}
+
 /// Columns of one length as rows for [`insert`].
 ///
 /// # Errors

@@ -181,11 +181,12 @@ fn replicas_answer_from_one_generation_while_the_primary_is_killed_and_publishes
     });
     let mut published = BTreeMap::from([(first.generation, 5)]);
     for state in 6..=10 {
-        // Every file comes in pieces, and some of it wrong at first.
-        let mut asked = 0_usize;
+        // Every file comes in pieces, and wrong once.
+        let mut asked: BTreeMap<String, usize> = BTreeMap::new();
         primary.proxy.tamper(move |path| {
-            asked += 1;
-            match asked % 5 {
+            let times = asked.entry(path.to_owned()).or_default();
+            *times += 1;
+            match *times {
                 _ if path.contains("generation") => Tamper::Pass,
                 1 | 2 => Tamper::Cut(100_000),
                 3 => Tamper::Flip(7),

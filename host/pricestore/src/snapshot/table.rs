@@ -21,7 +21,7 @@ pub(super) const DATES_AND_CALENDAR: &str = "SELECT date FROM mother.daily
       AND date < (SELECT max(date) FROM mother.daily)";
 
 /// The calendar of these dates and the issues, numbered in ascending order. What tells the rows of a
-/// day from others stands beside it: how many they are, and a digest.
+/// day from others stands beside it: how many they are, and a digest; see [`sql::digest_of_rows`].
 pub(super) fn sides(dates: &str) -> String {
     format!(
         "
@@ -29,10 +29,11 @@ pub(super) fn sides(dates: &str) -> String {
         coalesce(rows, 0)::UBIGINT AS rows, coalesce(digest, 0)::UBIGINT AS digest
       FROM (SELECT DISTINCT date FROM ({dates}))
       LEFT JOIN (SELECT date, count(*) AS rows,
-          bit_xor(hash(code, open, high, low, close, volume)) AS digest
+          {} AS digest
         FROM mother.daily GROUP BY date) USING (date) ORDER BY 1;
     CREATE TABLE issue AS SELECT (row_number() OVER (ORDER BY code) - 1)::INTEGER code_id, code
-      FROM (SELECT DISTINCT code FROM mother.daily) ORDER BY 1;"
+      FROM (SELECT DISTINCT code FROM mother.daily) ORDER BY 1;",
+        sql::digest_of_rows("code, open, high, low, close, volume")
     )
 }
 

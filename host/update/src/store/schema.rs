@@ -1,7 +1,7 @@
 //! Tables, views and statements. All text in a statement is ours; codes, dates and paths get in
 //! quoted or as parameters.
 
-use pricestore::sql::quoted;
+use pricestore::sql::{digest_of_rows, quoted};
 
 use crate::row::{IssueCode, SourceKind};
 
@@ -51,9 +51,9 @@ pub(super) fn published_values() -> String {
     format!("{}, coalesce(source IN ({}), false) AS {ADJUSTED_MARK}", names(), adjusted.join(", "))
 }
 
-/// The digest of the content of rows: the same for the same rows in any order.
+/// The digest of the content of rows; see [`digest_of_rows`].
 pub(super) fn digest() -> String {
-    format!("bit_xor(hash({}))", names())
+    digest_of_rows(&names())
 }
 
 /// Prices as if every split had always been: a price is multiplied, and a volume divided, by the

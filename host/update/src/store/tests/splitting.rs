@@ -130,6 +130,22 @@ fn only_what_changed_is_written() {
     assert_eq!(split(&mut fixture.open(), None), (0, 3, 0), "the next job knows it too");
 }
 
+/// Of an even number of rows the hashes of a value that all have take each other out.
+#[test]
+fn a_value_that_changes_in_all_rows_alike_is_seen() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let mut rows = market(&["1301"], &days(4));
+    for (volume, expected) in [(44, (1, 0, 0)), (54, (1, 0, 0)), (54, (0, 1, 0))] {
+        rows.iter_mut().for_each(|row| row.volume = Some(volume));
+        store.apply(&rows).unwrap();
+        store.publish(&mut go_on).unwrap();
+        assert_eq!(split(&mut store, None), expected, "{volume}");
+        let volumes = lines(&reader(&fixture.issue("1301")), "SELECT DISTINCT volume FROM daily");
+        assert_eq!(volumes, [format!("{volume}.0")]);
+    }
+}
+
 #[test]
 fn files_that_are_wrong_are_put_right() {
     let fixture = Fixture::new();
