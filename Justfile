@@ -20,6 +20,10 @@ guests *arguments:
 bench name *arguments:
     cargo xtask bench {{name}} {{arguments}}
 
+# Make what users install without a compiler, into dist/; `--check` tries it in empty roots.
+dist *arguments:
+    cargo xtask dist {{arguments}}
+
 # Run the seeded tests with all their seeds.
 soak *arguments:
     cargo xtask soak {{arguments}}

@@ -8,6 +8,7 @@ mod bench;
 mod browser;
 mod component;
 mod demo;
+mod dist;
 mod doctor;
 mod environment;
 mod failures;
@@ -34,6 +35,7 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use crate::dist::Product;
 use crate::project::Project;
 
 /// Builds, tests and shows Kumiki.
@@ -106,6 +108,24 @@ enum Task {
         arguments: Vec<String>,
     },
 
+    /// Make what users install without a compiler: an archive, a Debian package, a Python wheel.
+    ///
+    /// They go into dist/, with SHA256SUMS; what an earlier run has made there is removed. They hold the
+    /// program that the tests start. Each is looked into: its files, modes and owners, and that it names no
+    /// folder of this machine. What cannot be made or tried here is skipped, with the reason.
+    Dist {
+        /// Only this; may be given many times.
+        #[arg(long, value_name = "PRODUCT")]
+        only: Vec<Product>,
+        /// Make each twice, which must give the same bytes, and try it in an empty root.
+        ///
+        /// The archive is tried with nothing but the libraries that the program needs, the others in a
+        /// small Debian, which debootstrap makes once in the target folder (as root, with the network):
+        /// install, sample data, a replay of `sma-cross`, a ranking.
+        #[arg(long)]
+        check: bool,
+    },
+
     /// Write the generated schemas anew into schemas/.
     Schemas,
 
@@ -127,9 +147,13 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let arguments = Arguments::parse();
-    match run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+    // Before arguments are read: they are cargo's then.
+    let ended = match dist::stands_in() {
+        true => dist::stand_in(),
+        false => run(Arguments::parse()).map(|()| ExitCode::SUCCESS),
+    };
+    match ended {
+        Ok(code) => code,
         Err(error) => {
             eprintln!("error: {error:#}");
             ExitCode::FAILURE
@@ -145,6 +169,7 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Task::Guests { languages: true, .. } => languages::build(&project),
         Task::Guests { check_sdk, .. } => guests::run(&project, check_sdk),
         Task::Bench { name, arguments } => bench::run(&project, &name, &arguments),
+        Task::Dist { only, check } => dist::run(&project, &only, check),
         Task::Schemas => schemas::write(&project),
         Task::Soak { sessions, mutations } => soak::run(&project, sessions, mutations),
         Task::Doctor => doctor::run(&project),

@@ -12,7 +12,8 @@ use crate::project::Project;
 use crate::skips::Skips;
 use crate::steps::Steps;
 use crate::{
-    browser, doctor, graphql_audit, guests, heavy, host, junit, languages, process, python, schemas,
+    browser, dist, doctor, graphql_audit, guests, heavy, host, junit, languages, process, python,
+    schemas,
 };
 
 /// Runs all steps; the first failure ends it, and is told on stdout too: a reader of either stream
@@ -21,7 +22,7 @@ pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     let lints = if no_lint { Purpose::Everything } else { Purpose::EverythingAndLints };
     doctor::require(project, lints)?;
     heavy::announce(project);
-    let mut steps = Steps::new(if no_lint { 8 } else { 11 });
+    let mut steps = Steps::new(if no_lint { 9 } else { 12 });
     let mut skips = Skips::default();
     let ended = run_steps(project, no_lint, &mut steps, &mut skips);
     let ended = ended.map_err(|error| anyhow!("{error:#}\n{}, then one failed", steps.passed()));
@@ -43,6 +44,7 @@ fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Sk
         steps.step("documentation", || document(project))?;
     }
     steps.step("host", || host::build_with_tests(project))?;
+    steps.step("packages", || dist::test(project, skips))?;
     steps.step("browser", || browser::prepare(project))?;
     steps.step("audit suite of GraphQL", || graphql_audit::prepare(project))?;
     steps.step("tests", || test(project, skips))?;

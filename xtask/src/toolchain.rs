@@ -15,6 +15,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::process::{self, Answer};
 
+pub(crate) use apt::unpacked as debian_tool;
 pub(crate) use debian::Unpacked;
 
 /// What guests are compiled for.

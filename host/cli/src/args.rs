@@ -6,6 +6,8 @@ mod database;
 #[path = "args/no_database.rs"]
 mod database;
 #[cfg(feature = "database")]
+mod key;
+#[cfg(feature = "database")]
 mod listings;
 #[cfg(feature = "database")]
 mod rank;
@@ -39,6 +41,7 @@ pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
     self::update::UpdateArgs,
+    key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs},
     listings::{CalendarArgs, Every, InstrumentsArgs, VendorArgs, address},
     rank::{
         FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RegistryArgs, RowFormat,

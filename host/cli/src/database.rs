@@ -13,7 +13,7 @@ use ranking::RankError;
 use crate::args::{DatabaseCommand, ListingsCommand, RankCommand, SampleArgs};
 use crate::logging::LogDefault;
 use crate::terminal::grouped;
-use crate::{Ending, data_listings, rank, schemas, sql, update};
+use crate::{Ending, data_listings, key, rank, schemas, sql, update};
 
 pub(crate) use crate::data_info_prices::Prices;
 
@@ -40,6 +40,7 @@ pub(crate) fn run(command: &DatabaseCommand) -> Result<Ending> {
         DatabaseCommand::Rank(rank) => rank::run(rank),
         DatabaseCommand::Sql(sql) => sql::run(sql),
         DatabaseCommand::Update(update) => update::run(update),
+        DatabaseCommand::Key(command) => key::run(command),
         DatabaseCommand::Schemas(schemas) => schemas::run(schemas),
     }
 }

@@ -36,6 +36,8 @@ mod database;
 mod database;
 mod execution;
 mod interrupt;
+#[cfg(feature = "database")]
+mod key;
 mod logging;
 mod paths;
 mod progress;

@@ -27,6 +27,7 @@ pub(crate) fn run(command: &DatabaseCommand) -> Result<Ending> {
         DatabaseCommand::Rank(_) => "kumiki rank",
         DatabaseCommand::Sql(_) => "kumiki sql",
         DatabaseCommand::Update(_) => "kumiki update",
+        DatabaseCommand::Key(_) => "kumiki key",
     })
 }
 

@@ -29,7 +29,20 @@ pub(crate) fn strategies_folder(asked: Option<&Path>) -> Result<PathBuf> {
         return Ok(folder.to_owned());
     }
     let program = env::current_exe().context("cannot find out where this program is")?;
-    Ok(program.parent().unwrap_or(Path::new(".")).join("strategies"))
+    Ok(installed_strategies(program.parent().unwrap_or(Path::new("."))))
+}
+
+/// Beside the program; where a package has put the program into a folder of programs, as in `bin/kumiki`,
+/// its files are in `lib/kumiki` beside that folder.
+fn installed_strategies(programs: &Path) -> PathBuf {
+    let beside = programs.join("strategies");
+    let is_for_programs = programs.ends_with("bin") || programs.ends_with("Scripts");
+    match programs.parent().map(|above| above.join("lib/kumiki/strategies")) {
+        Some(of_package) if is_for_programs && !beside.is_dir() && of_package.is_dir() => {
+            of_package
+        }
+        _ => beside,
+    }
 }
 
 /// Where strategies are, as asked for.
@@ -44,4 +57,29 @@ pub(crate) fn strategies(folders: &FolderArgs) -> Result<Strategies> {
 /// of its own.
 pub(crate) fn compiled_folder(strategies: &Path) -> PathBuf {
     strategies.join("compiled")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn strategies_are_beside_the_program_or_where_packages_put_them() {
+        let folder = env::temp_dir().join(format!("kumiki-paths-{}", std::process::id()));
+        let (programs, of_package) = (folder.join("bin"), folder.join("lib/kumiki/strategies"));
+        let beside = programs.join("strategies");
+        assert_eq!(installed_strategies(&programs), beside, "that is what a message names");
+        fs::create_dir_all(&of_package).unwrap();
+        assert_eq!(installed_strategies(&programs), of_package);
+        assert_eq!(
+            installed_strategies(&folder.join("tmp")),
+            folder.join("tmp/strategies"),
+            "no other folder is a folder of programs"
+        );
+        fs::create_dir_all(&beside).unwrap();
+        assert_eq!(installed_strategies(&programs), beside);
+        fs::remove_dir_all(folder).unwrap();
+    }
 }

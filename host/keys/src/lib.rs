@@ -1,132 +1,222 @@
-//! Keys and secret addresses: from the environment, else from the system's own key store.
+//! Keys and secret addresses: found in the environment, among systemd's credentials or in the system's
+//! own key store, and put there.
 //!
 //! A crate that talks to somebody names its keys as constants of [`Key`]. What is found is a
 //! [`SecretString`]: it has no text for people, so it gets into no log, report or message.
 
+mod credential;
+mod deadline;
+mod error;
+mod store;
+mod value;
+
+use std::env::{self, VarError};
+use std::fmt::{self, Display, Formatter};
+
 use secrecy::SecretString;
 
-/// The name under which the system's key store knows this program.
+pub use credential::{CREDENTIAL_BYTES_MAX, CREDENTIALS_VARIABLE};
+pub use error::KeyError;
+pub use store::{KeyStore, SERVICE_VARIABLE, STORE_ANSWER_MAX, STORE_VARIABLE};
+pub use value::KEY_BYTES_MAX;
+
+use store::Service;
+
+/// The name under which key stores know this program, where no other is asked for.
 pub const KEY_SERVICE: &str = "kumiki";
-/// Bytes of a key or a secret address.
-pub const KEY_BYTES_MAX: usize = 2_048;
+/// Bytes of a key's name, and of the name under which key stores know this program.
+pub const NAME_BYTES_MAX: usize = 64;
 
 /// Where a secret is looked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Key {
     variable: &'static str,
+    other: Option<&'static str>,
     entry: &'static str,
 }
 
-/// Why there is no secret. The texts hold no part of it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[non_exhaustive]
-pub enum KeyError {
-    /// Neither the environment nor the key store has it.
-    #[error(
-        "no key: {} is not set, and the system's key store has no {} for {KEY_SERVICE}{store}",
-        key.variable, key.entry
-    )]
-    Missing {
-        /// What was looked for.
-        key: Key,
-        /// What the key store says in parentheses; empty where it works and has no such entry.
-        store: String,
-    },
-    /// It cannot be used.
-    #[error("{variable}{what}")]
-    Unusable {
-        /// The environment variable, whether or not the value came from there.
-        variable: &'static str,
-        /// What is wrong with the value.
-        what: String,
-    },
+/// Where a secret came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// This environment variable.
+    Environment(&'static str),
+    /// A file in the folder of systemd's credentials.
+    Credential,
+    /// A key store.
+    Store(KeyStore),
+}
+
+/// A secret and where it came from.
+#[derive(Debug)]
+pub struct Found {
+    /// The secret.
+    pub secret: SecretString,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+impl Display for Origin {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Environment(variable) => write!(f, "environment {variable}"),
+            Self::Credential => f.write_str("systemd credential"),
+            Self::Store(store) => f.write_str(store.title()),
+        }
+    }
 }
 
 impl Key {
-    /// A secret in the environment variable `variable`, else under the user name `entry` in the
-    /// system's key store.
+    /// A secret in the environment variable `variable`, else a credential of the name `entry`, else
+    /// under that name in a key store. See [`Key::locate`].
+    ///
+    /// # Panics
+    /// At compile time, when `entry` is not 1 to [`NAME_BYTES_MAX`] of `a-z`, `0-9` and `-`: it names
+    /// a file.
     #[must_use]
     pub const fn new(variable: &'static str, entry: &'static str) -> Self {
-        Self { variable, entry }
+        let bytes = entry.as_bytes();
+        assert!(!bytes.is_empty() && bytes.len() <= NAME_BYTES_MAX, "1 to 64 bytes");
+        let mut at = 0;
+        while at < bytes.len() {
+            let fine = matches!(bytes[at], b'a'..=b'z' | b'0'..=b'9' | b'-');
+            assert!(fine, "only a-z, 0-9 and -");
+            at += 1;
+        }
+        Self { variable, other: None, entry }
     }
 
-    /// The environment variable.
+    /// The same, with a variable of somebody else that is read where our own is not set.
+    #[must_use]
+    pub const fn or_variable(self, other: &'static str) -> Self {
+        Self { other: Some(other), ..self }
+    }
+
+    /// Our environment variable.
     #[must_use]
     pub const fn variable(self) -> &'static str {
         self.variable
     }
 
-    /// The user name of the entry in the system's key store.
+    /// The variable of somebody else, where there is one.
+    #[must_use]
+    pub const fn other_variable(self) -> Option<&'static str> {
+        self.other
+    }
+
+    /// The name of the credential and of the entry in a key store.
     #[must_use]
     pub const fn entry(self) -> &'static str {
         self.entry
     }
 
-    /// Looks the secret up.
+    /// Looks the secret up, as [`Key::locate`] does.
     ///
     /// # Errors
     /// [`KeyError`], which says why there is none and where it can be put.
     pub fn find(self) -> Result<SecretString, KeyError> {
-        match std::env::var(self.variable) {
-            Ok(text) if !text.trim().is_empty() => return self.check(&text),
-            Err(std::env::VarError::NotUnicode(_)) => {
-                return Err(self.unusable(" is not text".to_owned()));
-            }
-            _ => {}
+        self.locate().map(|found| found.secret)
+    }
+
+    /// Looks the secret up and tells where it was. The first row that has one counts; what is there and
+    /// cannot be used is an error, because passing over it would use another key than the one meant.
+    ///
+    /// | # | place | counts when | cannot be used |
+    /// |---|---|---|---|
+    /// | K1 | our variable | set and not blank | not one word of ASCII, longer than [`KEY_BYTES_MAX`] |
+    /// | K2 | somebody else's variable | as K1 | as K1 |
+    /// | K3 | a file of its name in `$CREDENTIALS_DIRECTORY` | it is there | as K1; no file, open to others |
+    /// | K4 | the store that `KUMIKI_KEY_STORE` names | it has an entry | as K1 |
+    ///
+    /// K4 is the system's own store (Secret Service, Keychain, Credential Manager) without that
+    /// variable or with `system`, the kernel's keyring with `kernel` only, none with `off`. A store that
+    /// cannot be asked has no key; the error tells why.
+    ///
+    /// # Errors
+    /// [`KeyError`], which says why there is none and where it can be put.
+    pub fn locate(self) -> Result<Found, KeyError> {
+        if let Some(found) = self.before_stores()? {
+            return Ok(found);
         }
-        let entry = keyring::Entry::new(KEY_SERVICE, self.entry);
-        match entry.and_then(|entry| entry.get_password()) {
-            Ok(text) => self.check(&text),
-            Err(keyring::Error::NoEntry) => {
-                Err(KeyError::Missing { key: self, store: String::new() })
+        let store = KeyStore::from_environment()?;
+        let missing = |why: String| KeyError::Missing { key: self, store, why };
+        match store.get(Service::from_environment()?, self.entry) {
+            Ok(Some(text)) => {
+                let place = format!("{} in {}", self.entry, store.title());
+                Ok(Found { secret: value::checked(&place, &text)?, origin: Origin::Store(store) })
             }
-            // Containers and servers often have no key store at all.
-            Err(error) => Err(KeyError::Missing { key: self, store: format!(" ({error})") }),
+            Ok(None) => Err(missing(String::new())),
+            Err(why) => Err(missing(why)),
         }
     }
 
-    /// A key is one line of visible ASCII, so that it can stand in a header or an address.
-    fn check(self, text: &str) -> Result<SecretString, KeyError> {
-        let text = text.trim();
-        if text.len() > KEY_BYTES_MAX {
-            return Err(self.unusable(format!(": longer than {KEY_BYTES_MAX} bytes")));
+    /// The rows K1 to K3 of [`Key::locate`], which go before any store.
+    ///
+    /// # Errors
+    /// [`KeyError`] where one of them cannot be used.
+    pub fn before_stores(self) -> Result<Option<Found>, KeyError> {
+        for variable in [Some(self.variable), self.other].into_iter().flatten() {
+            if let Some(secret) = in_variable(variable)? {
+                return Ok(Some(Found { secret, origin: Origin::Environment(variable) }));
+            }
         }
-        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
-            return Err(self.unusable(": not one word of ASCII characters".to_owned()));
-        }
-        Ok(SecretString::from(text.to_owned()))
+        let credential = credential::find(self.entry)?;
+        Ok(credential.map(|secret| Found { secret, origin: Origin::Credential }))
     }
 
-    const fn unusable(self, what: String) -> KeyError {
-        KeyError::Unusable { variable: self.variable, what }
+    /// Puts a value into a store, in place of what is there.
+    ///
+    /// # Errors
+    /// [`KeyError`] where the value cannot be a key, or the store cannot be used.
+    pub fn put(self, store: KeyStore, value: &str) -> Result<(), KeyError> {
+        let value = value::checked("the value", value)?;
+        let ended = store.put(Service::from_environment()?, self.entry, value);
+        ended.map_err(|why| KeyError::Store { key: self, store, why })
+    }
+
+    /// Removes the value from a store; false where it has none.
+    ///
+    /// # Errors
+    /// [`KeyError`] where the store cannot be used.
+    pub fn remove(self, store: KeyStore) -> Result<bool, KeyError> {
+        let ended = store.remove(Service::from_environment()?, self.entry);
+        ended.map_err(|why| KeyError::Store { key: self, store, why })
+    }
+}
+
+fn in_variable(variable: &str) -> Result<Option<SecretString>, KeyError> {
+    match env::var(variable) {
+        Ok(text) if text.trim().is_empty() => Ok(None),
+        Ok(text) => value::checked(variable, &text).map(Some),
+        Err(VarError::NotPresent) => Ok(None),
+        Err(VarError::NotUnicode(_)) => Err(KeyError::unusable(variable, "not text")),
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use secrecy::ExposeSecret;
-
     use super::*;
 
     const KEY: Key = Key::new("KUMIKI_TEST_KEY", "test-key");
 
     #[test]
-    fn keys_are_one_word_and_never_shown() {
-        let key = KEY.check(" secret-word\n").unwrap();
-        assert_eq!(key.expose_secret(), "secret-word");
-        assert!(!format!("{key:?}").contains("secret-word"));
-        let long = "x".repeat(KEY_BYTES_MAX + 1);
-        for wrong in ["", "  ", "two words", "schlüssel", long.as_str()] {
-            let message = KEY.check(wrong).unwrap_err().to_string();
-            assert!(message.starts_with("KUMIKI_TEST_KEY: "), "{message}");
-            assert!(wrong.trim().is_empty() || !message.contains(wrong), "{message}");
+    fn a_missing_key_says_where_it_can_be_put() {
+        let told = |key, store, why: &str| {
+            KeyError::Missing { key, store, why: why.to_owned() }.to_string()
+        };
+        let message = told(KEY, KeyStore::Off, "");
+        for words in ["KUMIKI_TEST_KEY is not set", "credential test-key", "KUMIKI_KEY_STORE=off"] {
+            assert!(message.contains(words), "{message}");
+        }
+        let message = told(KEY.or_variable("OTHER_KEY"), KeyStore::System, "it is locked");
+        for words in ["nor is OTHER_KEY", "test-key", "it is locked", "kumiki key --help"] {
+            assert!(message.contains(words), "{message}");
         }
     }
 
     #[test]
-    fn a_missing_key_says_where_it_can_be_put() {
-        let message = KeyError::Missing { key: KEY, store: String::new() }.to_string();
-        assert!(message.contains("KUMIKI_TEST_KEY is not set"), "{message}");
-        assert!(message.contains("test-key for kumiki"), "{message}");
+    fn what_is_found_has_no_text() {
+        let secret = SecretString::from("marker-4711".to_owned());
+        let found = Found { secret, origin: Origin::Credential };
+        assert!(!format!("{found:?}").contains("marker"), "{found:?}");
     }
 }

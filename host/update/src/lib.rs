@@ -23,6 +23,6 @@ pub use job::{
     ShortDayReport, SourceReport, SourceSlot, SourceState, SplitReport, UpdateError, last_weekdays,
     report_schema, update_from_files, update_from_sources,
 };
-pub use key::{PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
+pub use key::{KEYS, PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
 pub use price_store::{Applied, Correction, Known, OpenDays, PriceStore, Split, StoreProgress};
 pub use row::{DailyRow, IssueCode, SourceKind};

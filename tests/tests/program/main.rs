@@ -11,6 +11,7 @@ mod golden_runs;
 mod hostile_guests;
 mod instrument_table;
 mod issue_prices;
+mod keys;
 mod languages;
 mod markets;
 mod not_modelled;

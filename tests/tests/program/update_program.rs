@@ -146,9 +146,11 @@ fn market(path: &str) -> Option<(u16, String)> {
 pub(crate) fn command(folder: &Path, arguments: &[&str]) -> Command {
     let mut command = Command::new(built::kumiki());
     command.args(arguments).env("DATA_DIR", folder).stdin(Stdio::null());
-    for name in ["STOCKDATA_CACHE_DIR", "KUMIKI_WEB_BROKER_PRICE_URL"] {
+    for name in ["STOCKDATA_CACHE_DIR", "KUMIKI_WEB_BROKER_PRICE_URL", "JQUANTS_API_KEY"] {
         command.env_remove(name);
     }
+    // Whose machine this is may have keys of their own.
+    command.env_remove("CREDENTIALS_DIRECTORY").env("KUMIKI_KEY_STORE", "off");
     command.env("KUMIKI_JQUANTS_API_KEY", VENDOR_KEY).env("KUMIKI_PUBLIC_API_KEY", PUBLIC_KEY);
     command
 }

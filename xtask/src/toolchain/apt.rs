@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -100,6 +100,38 @@ impl Apt {
         command.args(&self.options).env("LC_ALL", "C");
         command
     }
+}
+
+/// A package of the system's, unpacked into a folder of that name in `place`; nothing is installed.
+pub(crate) fn unpacked(name: &str, place: &Path) -> Result<PathBuf> {
+    let folder = place.join(name);
+    // Written last, so that a package that was begun is fetched anew.
+    let stamp = folder.join("unpacked.txt");
+    if stamp.is_file() {
+        return Ok(folder);
+    }
+    let system = Apt::of_the_system()?;
+    let (apt, package) = match system.package(name) {
+        Some(package) => (system, package),
+        None => {
+            let apt = Apt::refreshed(&place.join("lists"))?;
+            let package =
+                apt.package(name).with_context(|| format!("apt has no package {name}"))?;
+            (apt, package)
+        }
+    };
+    let _ = fs::remove_dir_all(&folder);
+    fs::create_dir_all(&folder)?;
+    apt.download(std::slice::from_ref(&package), &folder)?;
+    let mut debs = fs::read_dir(&folder)?.flatten().map(|entry| entry.path());
+    let deb = debs.find(|path| path.extension().is_some_and(|end| end == "deb"));
+    let deb = deb.with_context(|| format!("apt-get downloaded no {name}"))?;
+    let answer = process::ask(Command::new("dpkg-deb").arg("--extract").arg(&deb).arg(&folder));
+    if !answer.ok {
+        bail!("`dpkg-deb --extract` said: {}", answer.last_line());
+    }
+    fs::write(&stamp, package.version)?;
+    Ok(folder)
 }
 
 fn is_installed(name: &str) -> bool {

@@ -28,7 +28,8 @@ A lesser source adds rows that are missing and never changes one of a better sou
 other values is in the report. Rows of the public source, which adjusts prices itself, are marked
 (column adjusted). Of a whole day up to 1 % of odd rows are left out and named; with more it is refused.
 
-Keys come from the environment, else from the service kumiki of the system's key store:
+Keys come from the environment, else from systemd's credentials, else from the system's key store; `kumiki
+key list` shows them, `kumiki key set` keeps them:
   KUMIKI_JQUANTS_API_KEY       jquants-api-key       the vendor; without it the vendor is left out
   KUMIKI_WEB_BROKER_PRICE_URL  web-broker-price-url  the virtual price address of today's login
   KUMIKI_PUBLIC_API_KEY        public-api-key        the public source, where it wants one
@@ -145,7 +146,7 @@ fn parse_code(text: &str) -> Result<IssueCode, String> {
 #[cfg(test)]
 mod tests {
     use clap::Parser;
-    use update::{PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
+    use update::KEYS;
 
     use super::*;
 
@@ -191,10 +192,9 @@ mod tests {
 
     #[test]
     fn the_help_names_every_key() {
-        for key in [VENDOR_KEY, WEB_BROKER_PRICE_URL, PUBLIC_KEY] {
+        for key in KEYS {
             assert!(EXAMPLES.contains(key.variable()), "{key:?}");
             assert!(EXAMPLES.contains(key.entry()), "{key:?}");
         }
-        assert!(EXAMPLES.contains(&format!("service {}", keys::KEY_SERVICE)));
     }
 }

@@ -1,0 +1,130 @@
+//! Arguments of `kumiki key`.
+
+use std::ffi::OsString;
+
+use clap::{Args, Subcommand};
+use keys::KeyStore;
+
+use super::Format;
+
+pub(super) const KEY_HELP: &str = "\
+Examples:
+  kumiki key set jquants-api-key
+      asks for the value and does not show it
+  pass jquants | kumiki key set jquants-api-key
+      the value comes from another program
+  kumiki key list --format json
+  kumiki key remove jquants-api-key
+
+A key is looked for here, and the first place that has it counts; what is there and cannot be used is an
+error:
+  1. our environment variable, like KUMIKI_JQUANTS_API_KEY
+  2. of the vendor's key, JQUANTS_API_KEY
+  3. a systemd credential: LoadCredential=jquants-api-key:/etc/kumiki/jquants-api-key in a unit, that is the
+     file jquants-api-key in $CREDENTIALS_DIRECTORY; nobody but its owner and group may read it
+  4. the store that KUMIKI_KEY_STORE names: system (default) is the Secret Service on Linux desktops, the
+     Keychain on macOS, the Credential Manager on Windows; kernel is the kernel's keyring of Linux, which
+     forgets when you log out; off is none
+Stores know this program as kumiki; another name in KUMIKI_KEY_SERVICE keeps keys of two accounts apart.
+A value is one word of ASCII characters, at most 2048 bytes, and is never printed.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeyCommand {
+    /// Put a value into the system's key store; it is asked for, or read from standard input.
+    Set(KeySetArgs),
+    /// Show which keys there are, whether each is set, and where it comes from; never a value.
+    List(KeyListArgs),
+    /// Remove a value from the system's key store.
+    Remove(KeyRemoveArgs),
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeySetArgs {
+    /// The key's name: see `kumiki key list`.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: OsString,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+
+    /// Whatever else stands there may be a secret: it is taken, so that no message repeats it.
+    #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
+    pub(crate) more: Vec<OsString>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyListArgs {
+    /// How the list is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct KeyRemoveArgs {
+    /// The key's name: see `kumiki key list`.
+    #[arg(value_name = "NAME")]
+    pub(crate) name: OsString,
+
+    #[command(flatten)]
+    pub(crate) store: StoreArgs,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct StoreArgs {
+    /// The store: system, or kernel for the kernel's keyring. Default: KUMIKI_KEY_STORE, else system.
+    #[arg(long, value_name = "STORE", value_parser = parse_store)]
+    pub(crate) store: Option<KeyStore>,
+}
+
+fn parse_store(text: &str) -> Result<KeyStore, String> {
+    let store = text.parse::<KeyStore>().ok().filter(|store| *store != KeyStore::Off);
+    store.ok_or_else(|| "it can be system or kernel".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use update::KEYS;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Only {
+        #[command(subcommand)]
+        key: KeyCommand,
+    }
+
+    #[test]
+    fn a_value_among_the_arguments_is_taken_and_not_repeated() {
+        for line in ["x set name marker", "x set name --value=marker", "x set name --v marker"] {
+            let Ok(Only { key: KeyCommand::Set(set) }) = Only::try_parse_from(line.split(' '))
+            else {
+                panic!("{line}");
+            };
+            assert!(!set.more.is_empty(), "{line}");
+        }
+        let kernel = Only::try_parse_from(["x", "set", "name", "--store", "kernel"]);
+        let Ok(Only { key: KeyCommand::Set(set) }) = kernel else { panic!("{kernel:?}") };
+        assert_eq!((set.store.store, set.more.len()), (Some(KeyStore::Kernel), 0));
+        assert!(Only::try_parse_from(["x", "set", "name", "--store", "off"]).is_err());
+    }
+
+    #[test]
+    fn the_help_says_what_there_is() {
+        let vendor = update::VENDOR_KEY;
+        for words in [
+            vendor.variable(),
+            vendor.other_variable().unwrap_or_default(),
+            vendor.entry(),
+            keys::STORE_VARIABLE,
+            keys::SERVICE_VARIABLE,
+            keys::CREDENTIALS_VARIABLE,
+            &format!("as {};", keys::KEY_SERVICE),
+            &format!("at most {} bytes", keys::KEY_BYTES_MAX),
+        ] {
+            assert!(KEY_HELP.contains(words), "{words}");
+        }
+        let others = KEYS.iter().filter(|key| key.other_variable().is_some()).count();
+        assert_eq!(others, 1, "the help says which key has a second variable");
+    }
+}

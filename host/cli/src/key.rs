@@ -1,0 +1,202 @@
+//! `kumiki key`: puts keys into the system's store, and tells where each comes from.
+
+use std::ffi::OsStr;
+use std::io::{IsTerminal, Read, stderr, stdin};
+
+use anyhow::{Context, Result, bail};
+use console::Term;
+use keys::{CREDENTIAL_BYTES_MAX, Found, Key, KeyError, KeyStore, NAME_BYTES_MAX, Origin};
+use secrecy::{ExposeSecret, SecretString};
+use serde_json::{Value, json};
+use update::KEYS;
+
+use crate::Ending;
+use crate::args::{Format, KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs, refuse};
+use crate::rank::terminal_width;
+use crate::table::{Align, Column, Table};
+
+/// Runs a command.
+pub(crate) fn run(command: &KeyCommand) -> Result<Ending> {
+    match command {
+        KeyCommand::Set(args) => set(args),
+        KeyCommand::List(args) => list(args),
+        KeyCommand::Remove(args) => remove(args),
+    }
+}
+
+fn set(args: &KeySetArgs) -> Result<Ending> {
+    let key = named(&args.name);
+    if !args.more.is_empty() {
+        refuse(
+            "a key's value is no argument, because everybody on this machine can read arguments; it is \
+             asked for, or read from standard input",
+        );
+    }
+    let store = store(&args.store)?;
+    let value = read_value(key)?;
+    key.put(store, value.expose_secret())?;
+    println!("{} is kept in {}", key.entry(), store.title());
+    if store == KeyStore::Kernel {
+        eprintln!(
+            "note: until you log out or the machine restarts; kumiki looks there with {}={} only",
+            keys::STORE_VARIABLE,
+            store.word()
+        );
+    }
+    tell_what_goes_before(key);
+    Ok(Ending::Done)
+}
+
+fn remove(args: &KeyRemoveArgs) -> Result<Ending> {
+    let key = named(&args.name);
+    let store = store(&args.store)?;
+    if !key.remove(store)? {
+        bail!("{} has no {}", store.title(), key.entry());
+    }
+    println!("{} was removed from {}", key.entry(), store.title());
+    tell_what_goes_before(key);
+    Ok(Ending::Done)
+}
+
+/// The key of this name. A wrong one ends the program; it may be a secret, so it is not repeated.
+fn named(name: &OsStr) -> Key {
+    let names = KEYS.map(Key::entry).join(", ");
+    if name.len() > NAME_BYTES_MAX {
+        refuse(&format!("NAME is longer than {NAME_BYTES_MAX} bytes; it can be {names}"));
+    }
+    let found = KEYS.into_iter().find(|key| name == key.entry());
+    found.unwrap_or_else(|| refuse(&format!("there is no key of this name; it can be {names}")))
+}
+
+fn store(args: &StoreArgs) -> Result<KeyStore> {
+    let store = match args.store {
+        Some(store) => store,
+        None => KeyStore::from_environment()?,
+    };
+    if store == KeyStore::Off {
+        bail!("{}=off: no store to use; name one with --store", keys::STORE_VARIABLE);
+    }
+    Ok(store)
+}
+
+/// Asks for the value where somebody sits at a terminal, without showing it; else reads all of
+/// standard input.
+fn read_value(key: Key) -> Result<SecretString> {
+    if !stdin().is_terminal() {
+        let mut text = String::new();
+        let most = CREDENTIAL_BYTES_MAX as u64 + 1;
+        stdin().lock().take(most).read_to_string(&mut text).context("cannot read the value")?;
+        return Ok(SecretString::from(text));
+    }
+    if !stderr().is_terminal() {
+        bail!("nobody can be asked for the value: standard error is no terminal");
+    }
+    let terminal = Term::stderr();
+    let prompt = format!("{} (is not shown): ", key.entry());
+    show_again_on_interrupt()?;
+    terminal.write_str(&prompt).and_then(|()| terminal.flush())?;
+    Ok(SecretString::from(terminal.read_secure_line().context("cannot read the value")?))
+}
+
+/// Ctrl-C ends the program while the terminal shows nothing; afterwards it shows what is typed again.
+#[cfg(unix)]
+fn show_again_on_interrupt() -> Result<()> {
+    use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
+    let before = tcgetattr(stdin()).context("cannot read the terminal's settings")?;
+    crate::interrupt::Interrupt::listen_each(move || {
+        // It ends in any case.
+        let _ = tcsetattr(stdin(), OptionalActions::Flush, &before);
+        eprintln!("");
+        std::process::exit(i32::from(crate::INTERRUPTED));
+    })?;
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn show_again_on_interrupt() -> Result<()> {
+    Ok(())
+}
+
+/// What a store has counts only where no place before it has something.
+fn tell_what_goes_before(key: Key) {
+    match key.before_stores() {
+        Ok(Some(found)) => {
+            eprintln!("note: it is in the {} too, which goes before any store", found.origin);
+        }
+        Ok(None) => {}
+        Err(error) => eprintln!("note: {error}; this goes before any store"),
+    }
+}
+
+fn list(args: &KeyListArgs) -> Result<Ending> {
+    let store = KeyStore::from_environment()?;
+    let found: Vec<_> = KEYS.into_iter().map(|key| (key, key.locate())).collect();
+    match args.format {
+        Format::Table => table(&found),
+        Format::Json => {
+            let keys: Vec<Value> = found.iter().map(|(key, found)| value(*key, found)).collect();
+            println!("{:#}", json!({ "store": store.word(), "keys": keys }));
+        }
+    }
+    let unusable = found.iter().any(|(_, found)| problem(found).is_some());
+    Ok(if unusable { Ending::Problems } else { Ending::Done })
+}
+
+fn table(found: &[(Key, Result<Found, KeyError>)]) {
+    let names = ["name", "set", "from", "variable"];
+    let mut table = Table::new(names.map(|name| Column::new(name, Align::Left)).to_vec());
+    for (key, found) in found {
+        let (set, from) = match found {
+            Ok(found) => ("yes", found.origin.to_string()),
+            Err(KeyError::Missing { .. }) => ("no", "-".to_owned()),
+            Err(_) => ("wrong", "-".to_owned()),
+        };
+        let cells = [key.entry(), set, &from, key.variable()];
+        table.row(cells.map(str::to_owned).to_vec());
+    }
+    let mut text = Vec::new();
+    // A list in memory takes everything.
+    let _ = table.write(terminal_width(), &mut text);
+    print!("{}", String::from_utf8_lossy(&text));
+    for (_, found) in found {
+        match found {
+            Err(KeyError::Missing { store, why, .. }) if !why.is_empty() => {
+                eprintln!("note: {} cannot be asked: {why}", store.title());
+                break;
+            }
+            _ => {}
+        }
+    }
+    for problem in found.iter().filter_map(|(_, found)| problem(found)) {
+        eprintln!("error: {problem}");
+    }
+}
+
+/// What is wrong with a key that is set.
+fn problem(found: &Result<Found, KeyError>) -> Option<String> {
+    match found {
+        Ok(_) | Err(KeyError::Missing { .. }) => None,
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+fn value(key: Key, found: &Result<Found, KeyError>) -> Value {
+    let (from, variable) = match found.as_ref().map(|found| found.origin) {
+        Ok(Origin::Environment(variable)) => (Some("environment"), Some(variable)),
+        Ok(Origin::Credential) => (Some("credential"), None),
+        Ok(Origin::Store(_)) => (Some("store"), None),
+        Err(_) => (None, None),
+    };
+    let state = match found {
+        Ok(_) => "set",
+        Err(KeyError::Missing { .. }) => "missing",
+        Err(_) => "unusable",
+    };
+    json!({
+        "name": key.entry(),
+        "state": state,
+        "from": from,
+        "variable": variable,
+        "why": found.as_ref().err().map(ToString::to_string),
+    })
+}

@@ -1,0 +1,90 @@
+//! Why there is no secret, or why it could not be kept. The texts hold no part of it.
+
+use std::fmt::{self, Display, Formatter};
+
+use crate::{Key, KeyStore, STORE_VARIABLE};
+
+/// Why there is no secret, or why it could not be kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum KeyError {
+    /// No place has it.
+    #[error(
+        "no key: {} is not set{}, there is no systemd credential {}, and {}; see `kumiki key --help`",
+        key.variable(), NorOther(*key), key.entry(), StoreWithout(*key, *store, why)
+    )]
+    Missing {
+        /// What was looked for.
+        key: Key,
+        /// The store that was asked.
+        store: KeyStore,
+        /// Why the store could not be asked; empty where it was, and has no such entry.
+        why: String,
+    },
+    /// It is there and cannot be used.
+    #[error("{place}: {what}")]
+    Unusable {
+        /// Where the value stands, like the name of an environment variable.
+        place: String,
+        /// What is wrong with it.
+        what: String,
+    },
+    /// A store could not be used.
+    #[error(
+        "{} cannot be used: {why}. Instead: {} in the environment, LoadCredential={}:FILE in a unit of \
+         systemd{}", store.title(), key.variable(), key.entry(), OtherStore(*store)
+    )]
+    Store {
+        /// What was to be kept or removed.
+        key: Key,
+        /// The store.
+        store: KeyStore,
+        /// What it says.
+        why: String,
+    },
+}
+
+impl KeyError {
+    pub(crate) fn unusable(place: &str, what: impl Into<String>) -> Self {
+        Self::Unusable { place: place.to_owned(), what: what.into() }
+    }
+}
+
+struct NorOther(Key);
+
+impl Display for NorOther {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        match self.0.other_variable() {
+            Some(other) => write!(f, ", nor is {other}"),
+            None => Ok(()),
+        }
+    }
+}
+
+struct StoreWithout<'a>(Key, KeyStore, &'a str);
+
+impl Display for StoreWithout<'_> {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        let Self(key, store, why) = self;
+        match (store, why.is_empty()) {
+            (KeyStore::Off, _) => write!(f, "no key store is asked ({STORE_VARIABLE}=off)"),
+            (_, true) => write!(f, "{} has no {}", store.title(), key.entry()),
+            (_, false) => write!(f, "{} cannot be asked ({why})", store.title()),
+        }
+    }
+}
+
+struct OtherStore(KeyStore);
+
+impl Display for OtherStore {
+    fn fmt(&self, f: &mut Formatter<'_>) -> fmt::Result {
+        if cfg!(target_os = "linux") && self.0 == KeyStore::System {
+            write!(
+                f,
+                ", or until you log out `--store kernel`, with {STORE_VARIABLE}=kernel where \
+                 kumiki runs"
+            )?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,276 @@
+//! `cargo xtask dist`: what users install without a compiler, into `dist/`: an archive, a Debian package and
+//! a Python wheel, each looked into, and their SHA-256 sums. With `--check` each is made twice, compared,
+//! and tried in an empty root.
+
+mod contents;
+mod debian;
+mod inspect;
+mod root;
+mod stand_in;
+mod third_party;
+mod traces;
+mod tree;
+mod trial;
+mod wheel;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use sha2::{Digest, Sha256};
+
+use crate::doctor::Purpose;
+use crate::project::Project;
+use crate::skips::Skips;
+use crate::steps::Stopwatch;
+use crate::{doctor, guests, heavy, host, process};
+
+use contents::Contents;
+use root::Root;
+pub(crate) use stand_in::{is_wanted as stands_in, run as stand_in};
+
+/// Where products go, in the project's folder; git ignores it.
+const FOLDER: &str = "dist";
+/// Their sums, as `sha256sum --check` reads them.
+const SUMS: &str = "SHA256SUMS";
+
+/// What can be made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Product {
+    /// The program with its files in one folder, .tar.gz.
+    Archive,
+    /// A Debian package.
+    Debian,
+    /// A Python wheel that brings the program.
+    Wheel,
+}
+
+const ALL: [Product; 3] = [Product::Archive, Product::Debian, Product::Wheel];
+
+impl Product {
+    const fn title(self) -> &'static str {
+        match self {
+            Self::Archive => "archive",
+            Self::Debian => "Debian package",
+            Self::Wheel => "Python wheel",
+        }
+    }
+}
+
+/// Builds and makes the products, all of them where none is named.
+pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()> {
+    doctor::require(project, Purpose::Everything)?;
+    heavy::announce(project);
+    guests::build(project)?;
+    // The program that the tests start: what was tested is what is shipped, and nothing heavy is compiled
+    // once more.
+    host::build_with_tests(project)?;
+    let mut skips = Skips::default();
+    let maker = Maker::new(project, project.root.join(FOLDER))?;
+    for product in if only.is_empty() { &ALL[..] } else { only } {
+        if let Some(path) = maker.make(*product, &mut skips)?
+            && check
+        {
+            maker.must_be_made_again(*product, &path)?;
+            maker.try_out(*product, &path, &mut skips)?;
+        }
+    }
+    maker.write_sums()?;
+    println!("{}; {}", maker.folder.display(), skips.told());
+    Ok(())
+}
+
+/// The part for `cargo xtask test`: everything is made and looked into, and the archive is tried. The
+/// others are tried in a small Debian, which takes minutes to make.
+pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
+    let maker = Maker::new(project, project.target.join("dist-test"))?;
+    for product in ALL {
+        if let Some(path) = maker.make(product, skips)?
+            && product == Product::Archive
+        {
+            maker.try_out(product, &path, skips)?;
+        }
+    }
+    maker.write_sums()
+}
+
+struct Maker<'a> {
+    project: &'a Project,
+    contents: Contents,
+    folder: PathBuf,
+}
+
+impl<'a> Maker<'a> {
+    fn new(project: &'a Project, folder: PathBuf) -> Result<Self> {
+        let contents = Contents::take(project)?;
+        clear(&folder)?;
+        Ok(Self { project, contents, folder })
+    }
+
+    /// Makes a product and looks into it; where it cannot be made here, says why.
+    fn make(&self, product: Product, skips: &mut Skips) -> Result<Option<PathBuf>> {
+        let watch = Stopwatch::start();
+        let path = match self.make_in(product, &self.folder)? {
+            Ok(path) => path,
+            Err(reason) => {
+                skip(skips, product.title(), &reason);
+                return Ok(None);
+            }
+        };
+        let inspection = inspect::Inspection::new(self.project, &self.contents)?;
+        let looked = match product {
+            Product::Archive => inspection.archive(&path),
+            Product::Debian => inspection.debian(&path),
+            Product::Wheel => inspection.wheel(&path, &wheel::Maker::python(self.project)?),
+        };
+        looked.with_context(|| format!("{} is not as it should be", path.display()))?;
+        let size = fs::metadata(&path)?.len() / 1_000_000;
+        eprintln!("{}, {size} MB, in {}", path.display(), watch.shown());
+        Ok(Some(path))
+    }
+
+    /// Makes a product in a folder, and gives its path, or the reason why it cannot be made here.
+    fn make_in(&self, product: Product, folder: &Path) -> Result<Result<PathBuf, String>> {
+        let work = self.project.target.join("dist").join("work");
+        Ok(match product {
+            Product::Archive => {
+                let path = folder.join(format!("{}.tar.gz", self.contents.archive_folder()));
+                self.contents.archive_tree().write_tar_gz(&path)?;
+                Ok(path)
+            }
+            Product::Debian => match debian::Packager::find() {
+                Ok(packager) => Ok(packager.make(&self.contents, &work, folder)?),
+                Err(reason) => Err(reason),
+            },
+            Product::Wheel => match wheel::Maker::find(self.project) {
+                Ok(maker) => Ok(maker.make(self.project, &self.contents, folder)?),
+                Err(reason) => Err(reason),
+            },
+        })
+    }
+
+    /// Makes a product once more: the same files give the same bytes.
+    fn must_be_made_again(&self, product: Product, path: &Path) -> Result<()> {
+        let folder = self.project.target.join("dist").join("again");
+        clear(&folder)?;
+        let again = match self.make_in(product, &folder)? {
+            Ok(again) => again,
+            Err(reason) => bail!("it could be made once only: {reason}"),
+        };
+        if again.file_name() != path.file_name() || fs::read(path)? != fs::read(&again)? {
+            bail!("{} and {} should be the same bytes", path.display(), again.display());
+        }
+        eprintln!("made twice, the same bytes: {}", path.display());
+        clear(&folder)
+    }
+
+    /// Tries a product in an empty root, or says why it cannot be tried here.
+    fn try_out(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
+        let what = format!("trial of the {}", product.title());
+        let root = match product {
+            Product::Archive => match root::possible() {
+                Ok(()) => Ok(Root::with_libraries(self.project, &self.contents.program)?),
+                Err(reason) => Err(reason),
+            },
+            Product::Debian => Root::debian(self.project, "debian"),
+            Product::Wheel => Root::debian(self.project, "wheel"),
+        };
+        match (product, root) {
+            (_, Err(reason)) => {
+                skip(skips, &what, &reason);
+                Ok(())
+            }
+            (Product::Archive, Ok(root)) => trial::archive(&root, &self.contents, path),
+            (Product::Debian, Ok(root)) => trial::debian(&root, &self.contents, path),
+            (Product::Wheel, Ok(root)) => trial::wheel(&root, &self.contents, path),
+        }
+        .context(what)
+    }
+
+    /// Writes the sums of all products in the folder; where the system can, has it check them.
+    fn write_sums(&self) -> Result<()> {
+        let mut names: Vec<String> = Vec::new();
+        for entry in fs::read_dir(&self.folder)? {
+            let name = entry?.file_name().into_string().ok().context("a name is not text")?;
+            if is_product(&name) && name != SUMS {
+                names.push(name);
+            }
+        }
+        names.sort();
+        let mut text = String::new();
+        for name in names {
+            let bytes = fs::read(self.folder.join(&name))?;
+            let sum: String =
+                Sha256::digest(&bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+            text.push_str(&format!("{sum}  {name}\n"));
+        }
+        let path = self.folder.join(SUMS);
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+        let mut check = Command::new("sha256sum");
+        if process::ask(check.arg("--version")).ok {
+            let mut check = Command::new("sha256sum");
+            process::run(check.current_dir(&self.folder).args(["--check", "--quiet", SUMS]))?;
+        }
+        Ok(())
+    }
+}
+
+/// Makes a folder, and removes what an earlier run has made there.
+fn clear(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if is_product(&entry.file_name().to_string_lossy()) {
+            fs::remove_file(entry.path())
+                .with_context(|| format!("cannot remove {}", entry.path().display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a file of this name was made here.
+fn is_product(name: &str) -> bool {
+    let endings = [".tar.gz", ".deb", ".whl"];
+    name == SUMS
+        || name.starts_with("kumiki") && endings.iter().any(|ending| name.ends_with(ending))
+}
+
+fn skip(skips: &mut Skips, what: &str, reason: &str) {
+    eprintln!("skipped: {what}: {reason}");
+    skips.add(what, reason);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_products_are_removed() {
+        for name in [SUMS, "kumiki-0.1.0-x.tar.gz", "kumiki_0.1.0-1_amd64.deb", "kumiki-1.whl"] {
+            assert!(is_product(name), "{name}");
+        }
+        for name in ["kumiki", "kumiki-notes.txt", "other.deb", "kumiki.tar.gz.asc"] {
+            assert!(!is_product(name), "{name}");
+        }
+    }
+    #[test]
+    fn the_container_is_made_of_files_that_there_are() {
+        let project = Project::find(None).expect("the tests run inside the project");
+        let file = project.root.join("examples/container/Containerfile");
+        let file = fs::read_to_string(file).expect("it is there");
+        let lines = file.lines().filter_map(|line| line.strip_prefix("COPY "));
+        let lines = lines.filter(|line| !line.starts_with("--from"));
+        let copied: Vec<&str> = lines
+            .flat_map(|line| line.rsplit_once(' ').map_or("", |pair| pair.0).split(' '))
+            .collect();
+        for name in &copied {
+            assert!(project.root.join(name).exists(), "there is no {name}");
+        }
+        let folders = [".cargo", "examples", "guests", "host", "tests", "wit", "xtask"];
+        for name in contents::TEXTS.iter().chain(&["Cargo.toml", "Cargo.lock"]).chain(&folders) {
+            assert!(copied.contains(name), "{name} is not copied");
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! The Debian package, made by dpkg-deb: the program in /usr/bin, its files in /usr/lib/kumiki.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use super::contents::{Contents, THIRD_PARTY};
+use super::tree::{TIME, Tree};
+use crate::process;
+
+/// Runs then compile nothing. An installation without it works too, so it may fail.
+const AFTER_INSTALLATION: &str = "#!/bin/sh
+set -e
+if [ \"$1\" = configure ]; then
+    kumiki strategy compile >/dev/null || echo 'kumiki: strategies are compiled when they run' >&2
+fi
+";
+/// What was compiled is no file of the package.
+const BEFORE_REMOVAL: &str = "#!/bin/sh
+set -e
+rm -rf /usr/lib/kumiki/strategies/compiled
+";
+
+/// What makes packages; the reason where it is not here.
+pub(super) struct Packager {
+    architecture: String,
+}
+
+impl Packager {
+    /// Looks for dpkg's programs.
+    ///
+    /// # Errors
+    /// Why packages cannot be made here.
+    pub(super) fn find() -> Result<Self, String> {
+        for program in ["dpkg-deb", "dpkg-shlibdeps", "md5sum"] {
+            if !process::ask(Command::new(program).arg("--version")).ok {
+                return Err(format!("there is no {program}; on Debian, `apt install dpkg-dev`"));
+            }
+        }
+        let answer = process::ask(Command::new("dpkg").arg("--print-architecture"));
+        match answer.ok {
+            true => Ok(Self { architecture: answer.out.trim().to_owned() }),
+            false => Err(format!("dpkg does not work: {}", answer.last_line())),
+        }
+    }
+
+    /// Makes the package in `folder`, and gives its path; `work`, for its files, is removed.
+    pub(super) fn make(&self, contents: &Contents, work: &Path, folder: &Path) -> Result<PathBuf> {
+        let out = folder.join(format!("kumiki_{}-1_{}.deb", contents.version, self.architecture));
+        let _ = fs::remove_dir_all(work);
+        let tree = tree(contents);
+        let size: u64 = tree
+            .items()
+            .map(|(_, item)| item.bytes().map(|all| all.len() as u64))
+            .sum::<Result<u64>>()?;
+        let files = work.join("files");
+        tree.write_folder(&files)?;
+        let mut about = Tree::default();
+        let needs = libraries(&work.join("needs"), &files.join("usr/bin/kumiki"))?;
+        about.add_text("DEBIAN/control", self.control(&contents.version, &needs, size));
+        about.add_text("DEBIAN/md5sums", sums(&files, &tree)?);
+        about.add_script("DEBIAN/postinst", AFTER_INSTALLATION);
+        about.add_script("DEBIAN/prerm", BEFORE_REMOVAL);
+        about.write_folder(&files)?;
+        let mut command = Command::new("dpkg-deb");
+        // Not xz: it takes a minute, and a quarter less is not worth it.
+        command.args(["--root-owner-group", "-Zgzip", "-z6", "--build"]).arg(&files).arg(&out);
+        let answer = process::ask(command.env("SOURCE_DATE_EPOCH", TIME.to_string()));
+        fs::remove_dir_all(work)?;
+        if !answer.ok {
+            bail!("dpkg-deb: {}", answer.last_line());
+        }
+        Ok(out)
+    }
+
+    fn control(&self, version: &str, needs: &str, size: u64) -> String {
+        format!(
+            "Package: kumiki\nVersion: {version}-1\nArchitecture: {}\n\
+             Maintainer: The Kumiki developers <kumiki@localhost>\nInstalled-Size: {}\n\
+             Depends: {needs}\nRecommends: ca-certificates\nSection: science\nPriority: optional\n\
+             Description: trading engine for the Tokyo market with sandboxed strategies\n \
+             Replays strategies over past trades, ranks all issues by a formula, and keeps the daily\n \
+             prices fresh. Strategies are WebAssembly components: they get no files, no network, no\n \
+             clock and no randomness.\n",
+            self.architecture,
+            size.div_ceil(1024),
+        )
+    }
+}
+
+/// The files that it installs.
+pub(super) fn tree(contents: &Contents) -> Tree {
+    let mut tree = contents.components.below("usr/lib/kumiki");
+    tree.add_program("usr/bin/kumiki", &contents.program);
+    let mut texts = contents.texts.clone();
+    texts.extend(contents.examples.below("examples"));
+    texts.add_text("copyright", copyright());
+    tree.extend(texts.below("usr/share/doc/kumiki"));
+    tree
+}
+
+fn copyright() -> String {
+    format!(
+        "Kumiki: The Kumiki developers, MIT or Apache-2.0, at your choice; see LICENSE-MIT and \
+         LICENSE-APACHE beside this file.\nWhat the program is compiled of: {THIRD_PARTY}.\n"
+    )
+}
+
+/// The packages with the libraries that the program is linked with, in the versions that it needs.
+fn libraries(work: &Path, program: &Path) -> Result<String> {
+    // dpkg-shlibdeps wants the folder of a source package.
+    fs::create_dir_all(work.join("debian"))?;
+    let source = "Source: kumiki\n\nPackage: kumiki\nArchitecture: any\n";
+    fs::write(work.join("debian/control"), source)?;
+    let mut command = Command::new("dpkg-shlibdeps");
+    let answer = process::ask(command.current_dir(work).arg("-O").arg(absolute(program)?));
+    let needs = answer.out.lines().find_map(|line| line.strip_prefix("shlibs:Depends="));
+    needs
+        .filter(|_| answer.ok)
+        .map(str::to_owned)
+        .with_context(|| format!("dpkg-shlibdeps: {}", answer.last_line()))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf> {
+    Ok(std::path::absolute(path)?)
+}
+
+fn sums(files: &Path, tree: &Tree) -> Result<String> {
+    let mut command = Command::new("md5sum");
+    command.current_dir(files).args(tree.items().map(|(place, _)| place));
+    let answer = process::ask(&mut command);
+    if !answer.ok {
+        bail!("md5sum: {}", answer.last_line());
+    }
+    Ok(answer.out)
+}

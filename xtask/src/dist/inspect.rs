@@ -1,0 +1,156 @@
+//! Looks into what was made, with other programs than those that made it: every file is there with its
+//! bytes and its mode, belongs to root, and names no folder of this machine.
+
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result, bail, ensure};
+
+use super::contents::Contents;
+use super::debian;
+use super::tree::Tree;
+use super::wheel;
+use crate::process;
+use crate::project::Project;
+
+/// Unpacks a wheel with the modes of its files, and compares them with the sums in its list.
+const UNPACK_WHEEL: &str = "import base64, csv, hashlib, io, os, sys, zipfile
+archive = zipfile.ZipFile(sys.argv[1])
+for item in archive.infolist():
+    path = archive.extract(item, sys.argv[2])
+    os.chmod(path, (item.external_attr >> 16) & 0o777)
+[record] = [name for name in archive.namelist() if name.endswith('.dist-info/RECORD')]
+listed = {row[0]: row[1] for row in csv.reader(io.StringIO(archive.read(record).decode()))}
+assert set(listed) == set(archive.namelist()), 'RECORD lists other files'
+for name, wanted in listed.items():
+    digest = base64.urlsafe_b64encode(hashlib.sha256(archive.read(name)).digest())
+    assert name == record or wanted == 'sha256=' + digest.rstrip(b'=').decode(), name
+";
+
+/// A folder to unpack into, and what should be found.
+pub(super) struct Inspection<'a> {
+    contents: &'a Contents,
+    folder: PathBuf,
+}
+
+impl Drop for Inspection<'_> {
+    fn drop(&mut self) {
+        // What is left over costs disk space, nothing else.
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl<'a> Inspection<'a> {
+    pub(super) fn new(project: &Project, contents: &'a Contents) -> Result<Self> {
+        let folder = project.target.join("dist").join("unpacked");
+        if folder.exists() {
+            fs::remove_dir_all(&folder)?;
+        }
+        fs::create_dir_all(&folder)?;
+        Ok(Self { contents, folder })
+    }
+
+    pub(super) fn archive(&self, path: &Path) -> Result<()> {
+        let mut list = Command::new("tar");
+        let list = told(list.arg("-tvzf").arg(path).arg("--numeric-owner"))?;
+        // Other systems' tar has another list.
+        let is_roots = |line: &str| !cfg!(target_os = "linux") || line.contains(" 0/0 ");
+        owned(&list, is_roots)?;
+        told(Command::new("tar").arg("-xzf").arg(path).arg("-C").arg(&self.folder))?;
+        self.holds(&self.contents.archive_tree(), &[])
+    }
+
+    pub(super) fn debian(&self, path: &Path) -> Result<()> {
+        let list = told(Command::new("dpkg-deb").arg("--contents").arg(path))?;
+        owned(&list, |line| line.contains(" root/root "))?;
+        let fields = ["Package", "Version", "Architecture", "Depends", "Installed-Size"];
+        let about = told(Command::new("dpkg-deb").arg("--field").arg(path).args(fields))?;
+        for words in ["Package: kumiki\n", &format!("Version: {}-1\n", self.contents.version)] {
+            ensure!(about.contains(words), "its fields are {about}");
+        }
+        ensure!(about.contains("Depends: libc6 ("), "it does not say what it needs: {about}");
+        told(Command::new("dpkg-deb").arg("--extract").arg(path).arg(&self.folder))?;
+        self.holds(&debian::tree(self.contents), &[])
+    }
+
+    pub(super) fn wheel(&self, path: &Path, python: &OsStr) -> Result<()> {
+        let mut unpack = Command::new(python);
+        told(unpack.args(["-c", UNPACK_WHEEL]).arg(path).arg(&self.folder))?;
+        let about = format!("kumiki-{}.dist-info/", self.contents.version);
+        self.holds(&wheel::tree(self.contents), &["kumiki/", &about])
+    }
+
+    /// The folder holds these files, and besides only some in those folders; none names a folder of this
+    /// machine.
+    fn holds(&self, wanted: &Tree, besides: &[&str]) -> Result<()> {
+        let mut found = BTreeMap::new();
+        files_below(&self.folder, "", &mut found)?;
+        for (place, item) in wanted.items() {
+            let path = found.remove(place).with_context(|| format!("{place} is missing"))?;
+            ensure!(fs::read(&path)? == item.bytes()?, "{place} has other bytes");
+            must_have_mode(&path, item.mode()).context(place.to_owned())?;
+            self.must_be_clean(&path).context(place.to_owned())?;
+        }
+        for (place, path) in found {
+            let is_meant = besides.iter().any(|folder| place.starts_with(folder));
+            ensure!(is_meant, "{place} should not be there");
+            must_have_mode(&path, 0o644).context(place.clone())?;
+            self.must_be_clean(&path).context(place)?;
+        }
+        Ok(())
+    }
+
+    fn must_be_clean(&self, path: &Path) -> Result<()> {
+        match self.contents.traces.first_in(&fs::read(path)?) {
+            Some(trace) => bail!("names a folder of this machine: {trace}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Runs a command quietly and gives what it wrote.
+fn told(command: &mut Command) -> Result<String> {
+    let answer = process::ask(command);
+    ensure!(answer.ok, "{}: {}", command.get_program().display(), answer.err.trim());
+    Ok(answer.out)
+}
+
+fn owned(list: &str, is_roots: impl Fn(&str) -> bool) -> Result<()> {
+    ensure!(!list.trim().is_empty(), "it is empty");
+    match list.lines().find(|line| !is_roots(line)) {
+        Some(line) => bail!("does not belong to root: {line}"),
+        None => Ok(()),
+    }
+}
+
+/// All files below a folder, by their place with `/`.
+fn files_below(folder: &Path, place: &str, found: &mut BTreeMap<String, PathBuf>) -> Result<()> {
+    for entry in fs::read_dir(folder).with_context(|| format!("{}", folder.display()))? {
+        let entry = entry?;
+        let place = format!("{place}{}", entry.file_name().to_string_lossy());
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            files_below(&entry.path(), &format!("{place}/"), found)?;
+        } else {
+            ensure!(kind.is_file(), "{place} is neither a file nor a folder");
+            found.insert(place, entry.path());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(unix)]
+fn must_have_mode(path: &Path, wanted: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = fs::metadata(path)?.permissions().mode() & 0o7777;
+    ensure!(mode == wanted, "mode {mode:o} instead of {wanted:o}");
+    Ok(())
+}
+
+#[cfg(not(unix))]
+fn must_have_mode(_: &Path, _: u32) -> Result<()> {
+    Ok(())
+}

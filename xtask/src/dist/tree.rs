@@ -1,0 +1,253 @@
+//! The files of a product, in a fixed order, with fixed times and owners: the same files give the same
+//! bytes on every machine.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, File};
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use flate2::{Compression, GzBuilder};
+
+/// The time of every file, seconds since 1970: the start of 2020 in UTC. Wheels know none before 1980.
+pub(super) const TIME: u64 = 1_577_836_800;
+/// How products are packed: a good deal smaller than the fastest, and not much slower.
+pub(super) const LEVEL: u32 = 6;
+/// Files of a product.
+pub(super) const FILES_MAX: usize = 10_000;
+
+/// Files by their place, which is written with `/` on every system.
+#[derive(Debug, Default, Clone)]
+pub(super) struct Tree(BTreeMap<String, Item>);
+
+/// A file.
+#[derive(Debug, Clone)]
+pub(super) struct Item {
+    /// Whether it is a program.
+    pub(super) is_program: bool,
+    content: Content,
+}
+
+#[derive(Debug, Clone)]
+enum Content {
+    At(PathBuf),
+    Text(String),
+}
+
+impl Item {
+    pub(super) fn bytes(&self) -> Result<Vec<u8>> {
+        match &self.content {
+            Content::At(path) => {
+                fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+            }
+            Content::Text(text) => Ok(text.clone().into_bytes()),
+        }
+    }
+
+    /// What its owner, the group and the others may do with it.
+    pub(super) const fn mode(&self) -> u32 {
+        if self.is_program { 0o755 } else { 0o644 }
+    }
+}
+
+impl Tree {
+    /// Adds a file of this machine.
+    pub(super) fn add(&mut self, place: impl Into<String>, path: impl Into<PathBuf>) {
+        let item = Item { is_program: false, content: Content::At(path.into()) };
+        self.0.insert(place.into(), item);
+    }
+
+    /// Adds a program of this machine.
+    pub(super) fn add_program(&mut self, place: impl Into<String>, path: impl Into<PathBuf>) {
+        let item = Item { is_program: true, content: Content::At(path.into()) };
+        self.0.insert(place.into(), item);
+    }
+
+    /// Adds a text.
+    pub(super) fn add_text(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        let item = Item { is_program: false, content: Content::Text(text.into()) };
+        self.0.insert(place.into(), item);
+    }
+
+    /// Adds a script that a package manager runs.
+    pub(super) fn add_script(&mut self, place: impl Into<String>, text: impl Into<String>) {
+        let item = Item { is_program: true, content: Content::Text(text.into()) };
+        self.0.insert(place.into(), item);
+    }
+
+    /// Adds the files of a folder that end so, if any, and tells how many there were.
+    pub(super) fn add_folder(&mut self, place: &str, folder: &Path, ending: &str) -> Result<usize> {
+        let entries =
+            fs::read_dir(folder).with_context(|| format!("cannot read {}", folder.display()))?;
+        let mut found = 0;
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            let name = name.to_str().context("a file's name is not text")?;
+            if entry.file_type()?.is_file() && name.ends_with(ending) {
+                self.add(format!("{place}/{name}"), entry.path());
+                found += 1;
+            }
+        }
+        Ok(found)
+    }
+
+    /// The files, sorted by their place.
+    pub(super) fn items(&self) -> impl Iterator<Item = (&str, &Item)> {
+        self.0.iter().map(|(place, item)| (place.as_str(), item))
+    }
+
+    /// The folders that the files are in, each after the one that it is in.
+    pub(super) fn folders(&self) -> BTreeSet<&str> {
+        let above =
+            |place: &'_ str| -> Vec<usize> { place.match_indices('/').map(|(at, _)| at).collect() };
+        let of = |place| above(place).into_iter().map(move |at| &place[..at]);
+        self.0.keys().flat_map(|place| of(place.as_str())).collect()
+    }
+
+    /// Everything with a folder in front.
+    pub(super) fn below(&self, folder: &str) -> Self {
+        let moved = self.0.iter().map(|(place, item)| (format!("{folder}/{place}"), item.clone()));
+        Self(moved.collect())
+    }
+
+    /// Takes another tree's files too.
+    pub(super) fn extend(&mut self, other: Self) {
+        self.0.extend(other.0);
+    }
+
+    /// Fails for a tree that is too large to be meant.
+    fn check(&self) -> Result<()> {
+        match self.0.len() {
+            0 => bail!("there are no files"),
+            many if many > FILES_MAX => bail!("{many} files; {FILES_MAX} is the most"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Writes the files into a folder, which is made.
+    pub(super) fn write_folder(&self, folder: &Path) -> Result<()> {
+        self.check()?;
+        for place in self.folders() {
+            fs::create_dir_all(folder.join(place))?;
+            set_mode(&folder.join(place), 0o755)?;
+        }
+        for (place, item) in self.items() {
+            let path = folder.join(place);
+            fs::write(&path, item.bytes()?)
+                .with_context(|| format!("cannot write {}", path.display()))?;
+            set_mode(&path, item.mode())?;
+        }
+        Ok(())
+    }
+
+    /// Writes a packed tape archive.
+    pub(super) fn write_tar_gz(&self, path: &Path) -> Result<()> {
+        self.check()?;
+        let file =
+            File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+        let packed = GzBuilder::new().write(BufWriter::new(file), Compression::new(LEVEL));
+        let mut archive = tar::Builder::new(packed);
+        for place in self.folders() {
+            let mut header = header(tar::EntryType::Directory, 0o755, 0);
+            archive.append_data(&mut header, format!("{place}/"), std::io::empty())?;
+        }
+        for (place, item) in self.items() {
+            let bytes = item.bytes()?;
+            let mut header = header(tar::EntryType::Regular, item.mode(), bytes.len() as u64);
+            archive.append_data(&mut header, place, bytes.as_slice())?;
+        }
+        archive.into_inner()?.finish()?.flush()?;
+        Ok(())
+    }
+}
+
+fn header(kind: tar::EntryType, mode: u32, size: u64) -> tar::Header {
+    let mut header = tar::Header::new_gnu();
+    header.set_entry_type(kind);
+    header.set_mode(mode);
+    header.set_size(size);
+    header.set_mtime(TIME);
+    header.set_uid(0);
+    header.set_gid(0);
+    header
+}
+
+#[cfg(unix)]
+fn set_mode(path: &Path, mode: u32) -> Result<()> {
+    use std::os::unix::fs::PermissionsExt;
+    Ok(fs::set_permissions(path, fs::Permissions::from_mode(mode))?)
+}
+
+#[cfg(not(unix))]
+fn set_mode(_: &Path, _: u32) -> Result<()> {
+    Ok(())
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// The same files, made in another order and at another time.
+    pub(crate) fn twins(folder: &Path) -> [Tree; 2] {
+        [["b.txt", "a/program"], ["a/program", "b.txt"]].map(|order| {
+            let mut tree = Tree::default();
+            let files = tempfile::tempdir_in(folder).expect("a folder").keep();
+            for name in order {
+                let path = files.join(name.replace('/', "-"));
+                fs::write(&path, name.repeat(1000)).expect("it can be written");
+                if name == "b.txt" {
+                    tree.add(name, path);
+                } else {
+                    set_mode(&path, 0o700).expect("it is ours");
+                    tree.add_program(name, path);
+                }
+            }
+            tree.add_text("a/c/readme", "text");
+            tree
+        })
+    }
+
+    #[test]
+    fn the_same_files_give_the_same_archive() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let bytes = twins(folder.path()).map(|tree| {
+            let path = folder.path().join("x.tar.gz");
+            tree.below("top").write_tar_gz(&path).expect("it can be packed");
+            fs::read(path).expect("it is there")
+        });
+        assert!(bytes[0] == bytes[1]);
+        let read = flate2::read::GzDecoder::new(bytes[0].as_slice());
+        let mut archive = tar::Archive::new(read);
+        let entries = archive.entries().expect("it is an archive").map(|entry| {
+            let entry = entry.expect("it is whole");
+            let header = entry.header();
+            assert_eq!(header.mtime().ok(), Some(TIME));
+            let place = entry.path().expect("a path").to_string_lossy().into_owned();
+            (place, header.mode().expect("a mode"))
+        });
+        let entries: Vec<_> = entries.collect();
+        let wanted = [
+            ("top/", 0o755),
+            ("top/a/", 0o755),
+            ("top/a/c/", 0o755),
+            ("top/a/c/readme", 0o644),
+            ("top/a/program", 0o755),
+            ("top/b.txt", 0o644),
+        ];
+        assert_eq!(entries, wanted.map(|(place, mode)| (place.to_owned(), mode)));
+    }
+
+    #[test]
+    fn a_tree_has_a_limit_and_is_not_empty() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("x.tar.gz");
+        assert!(Tree::default().write_tar_gz(&path).is_err());
+        let mut tree = Tree::default();
+        for number in 0..=FILES_MAX {
+            tree.add_text(number.to_string(), "");
+        }
+        let error = tree.write_tar_gz(&path).expect_err("too many").to_string();
+        assert!(error.contains("10000 is the most"), "{error}");
+    }
+}
