@@ -149,6 +149,9 @@ impl FileView {
             name.map(|name| {
                 let quoted = identifier(&name);
                 match self.types.get(&name) {
+                    Some(&"VARCHAR") if self.form == FileForm::Csv => {
+                        format!("{} AS {quoted}", unguarded(&format!("t.{quoted}")))
+                    }
                     Some(kind) => format!("CAST(t.{quoted} AS {kind}) AS {quoted}"),
                     None => format!("t.{quoted}"),
                 }
@@ -157,6 +160,18 @@ impl FileView {
         let selected = selected.collect::<Result<Vec<_>, _>>().map_err(unreadable)?;
         Ok(selected.join(", "))
     }
+}
+
+/// The text of a cell of our CSV files, as `domain::csv_cell::unguarded` has it.
+fn unguarded(cell: &str) -> String {
+    const PASSED: &str = r"['\s\p{Z}\p{Cf}]*";
+    let pattern = text_literal(&format!("^'{PASSED}[=+@＝＋－＠-][\\s\\S]*\\S"));
+    let passed = text_literal(&format!("^{PASSED}"));
+    format!(
+        "CASE WHEN regexp_matches({cell}, {pattern}) \
+           AND TRY_CAST(regexp_replace({cell}, {passed}, '') AS DOUBLE) IS NULL \
+         THEN substr({cell}, 2) ELSE {cell} END"
+    )
 }
 
 impl RowsView {
