@@ -88,7 +88,8 @@ fn replay_run_schema() -> Value {
         "title": "Files of a replay's folder",
         "version": MANIFEST_VERSION,
         "kinds": {
-            "string": "text",
+            "string": "text; in CSV with ' in front where a spreadsheet could take it for a formula: where it \
+                       begins with =, +, - or @ and is no number",
             "integer": "whole number; in Parquet 64 bits, null where it does not fit",
             "decimal": "exact decimal number of yen; text in JSON, decimal(18, 4) in Parquet",
             "timestamp": "nanoseconds since 1970 in UTC; whole number in CSV and JSON",
@@ -125,7 +126,8 @@ fn replay_sweep_schema() -> Value {
         "title": "Files of a sweep's folder",
         "version": SWEEP_VERSION,
         "files": "sweep.csv and sweep.parquet with a row for each run, sweep.json (manifest), \
-                  sweep.html, journal.jsonl; sweep.partial.* while runs are missing",
+                  sweep.html, journal.jsonl; sweep.partial.* while runs are missing. A text of the \
+                  CSV file has ' in front where a spreadsheet could take it for a formula",
         "columns": columns,
     })
 }

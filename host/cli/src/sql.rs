@@ -5,10 +5,12 @@ mod left_out;
 mod prompt;
 mod stored;
 
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context, Result, bail};
+use domain::csv_cell::guarded;
 use pricestore::DataDir;
 use ranking::CancelToken;
 use ranking::console::{Console, ConsoleError, ConsoleOptions, SQL_BYTES_MAX, Table as Answer};
@@ -119,7 +121,11 @@ fn show_csv(answer: &Answer, out: &mut impl Write) -> Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(answer.columns.iter().map(|column| column.name.as_str()))?;
     for row in &answer.rows {
-        writer.write_record(row.iter().map(|cell| cell.as_deref().unwrap_or_default()))?;
+        let cells = row.iter().zip(&answer.columns).map(|(cell, column)| {
+            let text = cell.as_deref().unwrap_or_default();
+            if column.numeric { text.into() } else { guarded(text) }
+        });
+        writer.write_record(cells.map(Cow::into_owned))?;
     }
     writer.flush()?;
     Ok(())

@@ -9,6 +9,7 @@ pub mod adjustment;
 pub mod calendar;
 pub mod clock;
 pub mod command;
+pub mod csv_cell;
 pub mod digest;
 pub mod event;
 pub mod fault;

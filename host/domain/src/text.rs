@@ -1,4 +1,11 @@
 //! Texts of others, made fit to be shown: none steers a terminal, and none looks like a line of ours.
+//!
+//! | where | what [`steers`] | what [`hides`] | what looks like a formula |
+//! |---|---|---|---|
+//! | terminal, log | spelled, `\u202e` | as it is | as it is |
+//! | pages, names of issues | spelled | spelled | as it is, never markup |
+//! | CSV | as it is | as it is | [`crate::csv_cell`] |
+//! | JSON, Parquet, Arrow | as it is | as it is | as it is |
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -12,6 +19,13 @@ const INDENT: &str = "\n    ";
 pub fn steers(letter: char) -> bool {
     letter.is_control()
         || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Whether a character is not seen, so that texts that differ could look alike.
+#[must_use]
+pub const fn hides(letter: char) -> bool {
+    matches!(letter, '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}')
 }
 
 /// A text for a terminal: what would steer it is spelled like `\u001b`, as JSON does, so that a text that

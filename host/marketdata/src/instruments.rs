@@ -8,6 +8,7 @@ use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use domain::csv_cell::{guarded, unguarded};
 use domain::{JstDate, Price, Quantity, TickTable, VendorCode};
 use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
@@ -69,7 +70,8 @@ impl InstrumentRow {
         });
         [
             self.code.to_string(),
-            self.name.clone(),
+            // A name of the vendor goes into a file that people open with a spreadsheet.
+            guarded(&self.name).into_owned(),
             self.market.clone(),
             self.lot.map_or(String::new(), |lot| lot.to_string()),
             ticks.unwrap_or_default(),
@@ -355,7 +357,7 @@ fn entry_of(record: &csv::StringRecord) -> Result<Entry, String> {
     };
     let row = InstrumentRow {
         code: VendorCode::new(&code).map_err(|error| format!("code: {error}"))?,
-        name: cell(1).to_owned(),
+        name: unguarded(cell(1)).to_owned(),
         market: cell(2).to_owned(),
         lot,
         ticks,

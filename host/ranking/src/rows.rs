@@ -7,6 +7,7 @@ use std::cell::OnceCell;
 use std::io::{self, Write};
 
 use domain::JstDate;
+use domain::csv_cell::guarded;
 use pricestore::limits::CODE_BYTES_MAX;
 use serde_json::{Map, Value, json};
 
@@ -269,10 +270,11 @@ pub fn write_csv(ranking: &Ranking, listed: &ListedInfo, out: &mut impl Write) -
 /// A text as a cell of CSV (RFC 4180). Most of a row are numbers, so a library's writer, which looks at
 /// every byte for quotes, would be half of the work.
 fn csv_cell(text: &str) -> Cow<'_, str> {
+    let text = guarded(text);
     if text.contains(['"', ',', '\n', '\r']) {
         Cow::Owned(format!("\"{}\"", text.replace('"', "\"\"")))
     } else {
-        Cow::Borrowed(text)
+        text
     }
 }
 
@@ -468,6 +470,20 @@ mod tests {
              2024-01-04,7203,10.5,-0.25,,1,true,\"トヨタ \"\"自動車\"\"\",\"a, b\",,\n\
              2024-01-04,\"13,01\",10.5,,300,2,false,,,,\n";
         assert_eq!(written(write_csv, 2), csv);
+    }
+
+    #[test]
+    fn names_are_no_formulas_in_csv() {
+        for (text, cell) in [
+            ("=1+1", "'=1+1"),
+            ("＝A1", "'＝A1"),
+            ("@x, y", "\"'@x, y\""),
+            ("=\"a\"", "\"'=\"\"a\"\"\""),
+            ("-5", "-5"),
+            ("トヨタ", "トヨタ"),
+        ] {
+            assert_eq!(csv_cell(text), cell);
+        }
     }
 
     #[test]

@@ -4,6 +4,7 @@
 mod before;
 pub(crate) mod settings;
 
+use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
@@ -103,6 +104,8 @@ pub struct DataSet {
     pub base_prices: Vec<Option<Price>>,
     /// The exchange's business days.
     pub calendar: ExchangeCalendar,
+    /// Names of the instruments by their ids, as far as the instrument table has them.
+    pub names: BTreeMap<String, String>,
     /// Where lots, price steps and base prices came from, in words.
     pub notes: Vec<String>,
     /// First and last date with rows.
@@ -230,6 +233,7 @@ impl DataRequest {
             split_dates_known: loader.split_dates_known,
             ex_rights,
             calendar,
+            names: BTreeMap::new(),
             notes: Vec::new(),
             range,
             total,
@@ -266,6 +270,7 @@ impl DataRequest {
                 data.base_prices[index] = base.map(|base| ticks.nearest(base));
             }
             data.instruments.push(found.instrument);
+            data.names.extend(finder.name(*code).map(|name| (id.to_string(), name)));
             data.unit_changes.extend(found.changes);
             data.notes.push(found.note);
             data.notes

@@ -17,6 +17,9 @@ use crate::options::UnitChange;
 /// Shares in a trading unit where nothing else is known: that of every Tokyo share since October 2018.
 const USUAL_LOT: Quantity = Quantity::new(100);
 
+/// Characters of an issue's name that results hold: the longest of the exchange has about half as many.
+const NAME_CHARS_MAX: usize = 100;
+
 /// Which price steps a run uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TickChoice {
@@ -357,6 +360,15 @@ impl Finder<'_> {
             ));
         }
         Ok(Found { instrument, changes, note })
+    }
+
+    /// The name of an issue, at most [`NAME_CHARS_MAX`] characters of it: of the first day's row, else of
+    /// the first one later in the run that has one.
+    pub(crate) fn name(&self, code: VendorCode) -> Option<String> {
+        let first = self.table.and_then(|table| table.row(code, self.first));
+        let mut named = first.into_iter().chain(self.later_rows(code));
+        let row = named.find(|row| !row.name.trim().is_empty())?;
+        Some(row.name.trim().chars().take(NAME_CHARS_MAX).collect())
     }
 
     /// Days inside the run from which on the table tells nothing any more.

@@ -46,6 +46,7 @@ pub fn manifest(
             .unwrap_or_else(|_| options.config_json.clone().into()),
         parameters_effective: json_values(&totals.parameters),
         instrument_id: options.of_each(|instrument| instrument.id.to_string()),
+        names: None,
         start: range.0,
         end: range.1,
         granularity: "trade".to_owned(),

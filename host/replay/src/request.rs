@@ -203,6 +203,7 @@ impl RunRequest {
             lot_asked: self.data.choices.lots.to_string(),
             ticks_asked: self.data.choices.ticks.to_string(),
             settings: data.settings.clone(),
+            names: (!data.names.is_empty()).then(|| data.names.clone()),
             ..manifest
         }
     }

@@ -35,6 +35,9 @@ pub struct SweepHeader<'a> {
     inputs: &'a [InputFile],
     /// The folder's tables of instruments and of business days, as far as there are any.
     settings: &'a [SettingsFile],
+    /// Names of the instruments by their ids, as far as the instrument table has them.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<&'a BTreeMap<String, String>>,
     /// Where lots, price steps and base prices came from, a line each.
     notes: &'a [String],
     /// The options in words.
@@ -82,6 +85,7 @@ pub fn header(
         engine,
         inputs: &data.inputs,
         settings: &data.settings,
+        names: (!data.names.is_empty()).then_some(&data.names),
         notes: &data.notes,
         options: shown,
         plan: plan.described(),

@@ -2,6 +2,7 @@
 //! nothing. The same sweep gives the same bytes.
 
 use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
 
@@ -15,8 +16,11 @@ use results::report::{escape, texts};
 
 /// The page around the data. Between pairs of `@@` stands the name of the part that goes there.
 const TEMPLATE: &str = include_str!("assets/sweep.html");
-/// Its texts in both languages.
+/// Its own texts in both languages.
 const TEXTS: &str = include_str!("assets/texts.json");
+/// All of its texts: the exchange's rules and what the record says are told as on the page of a run.
+static ALL_TEXTS: LazyLock<String> =
+    LazyLock::new(|| texts::with_families(TEXTS, &["rule", "said"]));
 /// Runs that a page holds at most: the best of each kind; the table beside it holds all.
 const ROWS_MAX: usize = 50_000;
 /// Different error texts that a page holds at most, and characters of each.
@@ -47,7 +51,7 @@ fn render_up_to(
     let part = |name: &str| match name {
         "report.css" => results::report::STYLE,
         "sweep.css" => include_str!("assets/sweep.css"),
-        "texts.json" => TEXTS,
+        "texts.json" => ALL_TEXTS.as_str(),
         "language.js" => texts::LANGUAGE_SCRIPT,
         "sweep.js" => include_str!("assets/sweep.js"),
         "heat.js" => include_str!("assets/heat.js"),
@@ -246,7 +250,7 @@ mod tests {
             }
         }
         // A table cannot end its element.
-        assert!(!TEXTS.contains('<'));
+        assert!(!ALL_TEXTS.contains('<'));
     }
 
     #[test]

@@ -3,6 +3,7 @@
 
 use std::io::Write;
 
+use domain::csv_cell::guarded;
 use domain::{JstDate, Money};
 use marketdata::parquet::{Field, Kind, ParquetError, TableWriter, Values};
 use serde_json::{Value, json};
@@ -285,7 +286,7 @@ fn text(cell: Cell) -> String {
         Cell::Int(number) => number.to_string(),
         Cell::Yen(money) => money.to_string(),
         Cell::Ratio(ratio) => ratio.to_string(),
-        Cell::Text(text) => text,
+        Cell::Text(text) => guarded(&text).into_owned(),
         Cell::Bool(truth) => truth.to_string(),
         Cell::Date(date) => date.to_string(),
     }

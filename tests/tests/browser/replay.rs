@@ -5,11 +5,15 @@ use tests::browser::{Browser, file_address};
 use tests::user_folder::UserFolder;
 
 use crate::common::{
-    HOSTILE, browser, digits, expect_japanese, expect_unharmed, hostile_strategy, json, plain, run,
+    HOSTILE, browser, digits, expect_japanese, expect_unharmed, hostile_strategy, json,
+    latin_words, plain, run,
 };
 
 const RUN: &str =
     "replay run --data data --instrument 7203.TSE --quiet --same-day-round-trips allow";
+
+/// Names of the test's own strategies, parameters and folders.
+const OWN: [&str; 6] = ["sma-cross", "fast", "slow", "quantity", "one", "two"];
 
 /// The cards of the page, by name.
 fn card(browser: &mut Browser, name: &str) -> String {
@@ -202,7 +206,7 @@ fn a_run_and_a_comparison_speak_japanese_and_stay_so() {
     assert!(column(&mut browser, "#orders", "注文種別").iter().all(|kind| kind == "成行"));
     assert!(browser.text("#rules dd").starts_with("注文は、"));
     assert!(browser.text("#subtitle").contains('/'), "{}", browser.text("#subtitle"));
-    expect_japanese(&mut browser, "report");
+    expect_japanese(&mut browser, "report", &OWN);
     browser.expect_fits_a_phone("report-ja");
     // The switch draws everything anew, in English, with as many charts and rows; it is remembered by
     // the other pages too.
@@ -224,7 +228,7 @@ fn a_run_and_a_comparison_speak_japanese_and_stay_so() {
     assert_eq!(browser.text("h1"), "リプレイ結果の比較");
     assert!(browser.colours_of_canvas("#equity-chart canvas") > 5);
     browser.picture("compare-ja");
-    expect_japanese(&mut browser, "compare");
+    expect_japanese(&mut browser, "compare", &OWN);
     browser.expect_fits_a_phone("compare-ja");
     browser.open_file(&page);
     assert_eq!(browser.text("#status"), "完了");
@@ -242,4 +246,91 @@ fn pages_can_be_read_without_scripts() {
     assert!(said[0].contains("The CSV and JSON files beside it"), "{said:?}");
     assert!(said[1].contains("CSV・JSON ファイル"), "{said:?}");
     assert_eq!(browser.text("#orders-title"), "Orders");
+}
+
+/// Sentences of results that the runs of these tests do not have.
+const SENTENCES: [&str; 23] = [
+    "CASH: needs up to 145800 yen at 1458 a share and the fee, 100000 yen are free",
+    "QUANTITY: 100 is not a multiple of the lot 1000",
+    "SHORT_SALE: 200 to sell, 100 held, 0 of them in other sell orders",
+    "PRICE_LIMIT: 2000 is outside the day's range 1200 to 1500",
+    "Commission: none.",
+    "7203.TSE: lot 100, as asked for; ticks fixed 0.1, as asked for",
+    "7203.TSE: lot 100, the usual one; ticks topix500, which fit the prices before 2025-01-06; instruments.csv \
+     has no row of it on that day",
+    "7203.TSE: lot 100, the usual one; ticks normal, which fit the only 3 prices known before 2025-01-06; there \
+     is no instruments.csv",
+    "7203.TSE: lot 10, from instruments.csv; ticks normal, from instruments.csv (before 2023-06-05 the finer \
+     steps of TOPIX100 are not known); from 2023-01-05 on instruments.csv has no row of it: they stay",
+    "7203.TSE: base price of 2025-01-06: 2890.5, of 2024-12-30 in equities_trades_202412.csv.gz",
+    "7203.TSE: base price of 2025-01-06: 1445, which is 2890 of 2024-12-30 in a.csv.gz after splits",
+    "business days: markets_calendar.csv, and after 2025-12-31 Japan's public holidays by law",
+    "business days: markets_calendar.csv from 2025-01-01 to 2025-01-10 only, on other days Japan's public \
+     holidays by law",
+    "not read, because a file of its whole month is there: equities_trades_20250106.csv.gz",
+    "not read, because a file of its whole month is there: equities_trades_20250106.csv.gz and 2 more",
+    "rows of days on which the exchange is closed by law: 2025-01-01",
+    "rows of days on which the exchange is closed by law: 2025-01-01 and 1 more",
+    "same-day round trips (F11): 1 order was rejected",
+    "and 3 more ranges were left",
+    "7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 1501 lies outside 1200 to 1500: the range is 900 to \
+     2400 from then on",
+    "PRICE GAP: 7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 500 lies outside 1200 to 1500 and outside \
+     4 times that range: 1350 is no base price, no range is checked from then on; with 100 shares held over \
+     night: a split that no daily file of the vendor tells looks so, and profit and loss are then wrong",
+    "SPLIT FACTOR: 7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 500 lies outside 1200 to 1500 and \
+     outside 4 times that range: 1350 is no base price, no range is checked from then on; the vendor's factor \
+     of that day, 2 for 1 shares, does not fit these prices: where it is wrong, so are profit and loss",
+    "OPTIMISTIC EXECUTION: orders that take liquidity pay no slippage; real fills will be worse. PRICE GAP: \
+     7203.TSE, 2025-01-07 09:00:00.000000 JST: a trade at 1501 lies outside 1200 to 1500: the range is 900 to \
+     2400 from then on; with 100 shares held over night: a split that no daily file of the vendor tells looks \
+     so, and profit and loss are then wrong",
+];
+
+#[test]
+fn notes_warnings_and_names_are_japanese() {
+    let Some(mut browser) = browser() else { return };
+    let user = UserFolder::with_sample(4, 1_500);
+    let table = "code,name,market,lot,ticks,from,to\n\
+                 72030,トヨタ\u{202e}自動車,0111,1000,normal,,2025-01-07\n\
+                 72030,トヨタ自動車,0111,100,topix500,2025-01-08,\n";
+    std::fs::write(user.path("data/instruments.csv"), table).unwrap();
+    let run = RUN.replace("--same-day-round-trips allow", "--execution optimistic");
+    user.good(&format!("{run} sma-cross --param fast=5 --param slow=20 --cash 100000 --out one"));
+    user.good(&format!("{run} sma-cross --param fast=8 --cash 90000000 --out two"));
+    user.good("replay compare one two --out compare.html");
+    let manifest = json(&user, "one/manifest.json");
+    assert_eq!(manifest["names"]["7203.TSE"], "トヨタ\u{202e}自動車");
+    assert!(manifest["notes"].as_array().unwrap().len() > 2, "{}", manifest["notes"]);
+    browser.speak("ja");
+    let page = user.path("one/report.html");
+    browser.open_file(&page);
+    browser.picture("report-notes-ja");
+    let shown = r"7203.TSE トヨタ\u202e自動車";
+    assert!(browser.text("#subtitle").starts_with(shown), "{}", browser.text("#subtitle"));
+    assert!(browser.text("#verdict").contains("楽観的な約定条件"));
+    // An order without the money for it says why.
+    let reasons = column(&mut browser, "#orders", "理由");
+    assert!(reasons.iter().any(|reason| reason.starts_with("資金不足(")), "{reasons:?}");
+    // Nothing of the program's own is left in English, but the texts of rejected orders, which the events
+    // and the audit log have in the same words.
+    let english = "[...document.querySelectorAll('main [lang=en], header span[lang=en]')] \
+                   .filter((one) => !one.closest('#orders')).map((one) => one.textContent)";
+    assert_eq!(browser.value(english), serde_json::json!([]));
+    for sentence in SENTENCES {
+        let told = browser.value(&format!("retold({})", serde_json::json!(sentence)));
+        let told = told.as_str().unwrap_or_else(|| panic!("not told: {sentence}"));
+        // Names of tables of price steps are values of an option.
+        assert_eq!(latin_words(told, &["topix500"]), [""; 0], "{told}");
+    }
+    assert_eq!(browser.value("retold('something else; there is no instruments.csv')"), Value::Null);
+    browser.open_file(&user.path("compare.html"));
+    assert_eq!(browser.value(english), serde_json::json!([]));
+    let rows = browser.rows("#differences");
+    let issues = rows.iter().find(|row| row[0] == "銘柄").unwrap();
+    assert_eq!(issues[1], shown);
+    // As it was written, in English.
+    browser.click("#language");
+    assert!(browser.text("#verdict").contains("OPTIMISTIC EXECUTION"));
+    browser.expect_quiet(&file_address(&user.path("compare.html")));
 }

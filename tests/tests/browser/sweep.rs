@@ -102,12 +102,17 @@ fn hostile_texts_are_texts_on_the_page_of_a_sweep() {
 fn a_sweep_speaks_japanese() {
     let Some(mut browser) = browser() else { return };
     let user = UserFolder::with_sample(2, 1_500);
-    let grid = "sma-cross --grid fast=5:15:5 --grid slow=20:40:10 --same-day-round-trips allow";
+    let table = "code,name,market,lot,ticks,from,to\n72030,トヨタ自動車,0111,100,normal,,\n";
+    std::fs::write(user.path("data/instruments.csv"), table).unwrap();
+    let grid = "sma-cross --grid fast=5:15:5 --grid slow=20:40:10 --execution optimistic";
     user.good(&format!("{SWEEP} {grid} --out sweep"));
     let page = user.path("sweep/sweep.html");
     browser.speak("ja");
     browser.open_file(&page);
     assert_eq!(browser.value("document.documentElement.lang"), "ja");
+    assert!(browser.text("#subtitle").starts_with("7203.TSE トヨタ自動車 · "));
+    assert!(browser.text("#notices").contains("楽観的な約定条件"));
+    assert!(browser.text("#rules dd").starts_with("注文は、"));
     browser.picture("sweep-ja");
     let (fills, _) = column(&mut browser, "約定数");
     assert_eq!(fills.len(), 9);
@@ -115,7 +120,7 @@ fn a_sweep_speaks_japanese() {
     browser.focus("#heat");
     browser.press("ArrowRight");
     assert!(browser.text("#heat-readout").contains("シャープレシオ"));
-    expect_japanese(&mut browser, "sweep");
+    expect_japanese(&mut browser, "sweep", &["sma-cross", "fast", "slow"]);
     browser.click("#language");
     assert_eq!(column(&mut browser, "Fills").0, fills);
     assert!(browser.colours_of_canvas("#heat canvas") > 5);

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test ends at the first surprise")]
 
 mod command_line;
+mod csv_cells;
 mod daily_market;
 mod data_tools;
 mod determinism;

@@ -151,6 +151,9 @@ impl FileView {
         let selected = names.iter().map(|name| {
             let quoted = identifier(name);
             match self.types.get(name) {
+                Some(&"VARCHAR") if self.form == FileForm::Csv => {
+                    format!("{} AS {quoted}", unguarded(&format!("t.{quoted}")))
+                }
                 Some(kind) => format!("CAST(t.{quoted} AS {kind}) AS {quoted}"),
                 None => format!("t.{quoted}"),
             }
@@ -165,6 +168,18 @@ pub(super) fn names_of(connection: &Connection, reader: &str) -> duckdb::Result<
     let mut statement = connection.prepare(&describe)?;
     let names = statement.query_map([], |row| row.get::<_, String>(0))?;
     names.collect()
+}
+
+/// The text of a cell of our CSV files, as `domain::csv_cell::unguarded` has it.
+fn unguarded(cell: &str) -> String {
+    const PASSED: &str = r"['\s\p{Z}\p{Cf}]*";
+    let pattern = text_literal(&format!("^'{PASSED}[=+@＝＋－＠-][\\s\\S]*\\S"));
+    let passed = text_literal(&format!("^{PASSED}"));
+    format!(
+        "CASE WHEN regexp_matches({cell}, {pattern}) \
+           AND TRY_CAST(regexp_replace({cell}, {passed}, '') AS DOUBLE) IS NULL \
+         THEN substr({cell}, 2) ELSE {cell} END"
+    )
 }
 
 impl RowsView {

@@ -48,6 +48,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn every_code_of_an_error_is_told_in_both_languages() {
+        let texts: serde_json::Value = serde_json::from_str(TEXTS).unwrap();
+        let schema = include_str!("../../../../schemas/ranking.graphql");
+        let (_, list) = schema.split_once("`extensions.code` is one of").unwrap();
+        let (list, _) = list.split_once("\n\n").unwrap();
+        let words = list.split(|letter: char| !letter.is_ascii_uppercase() && letter != '_');
+        let codes: Vec<&str> = words.filter(|word| word.len() > 3).collect();
+        assert!(codes.len() > 25, "{codes:?}");
+        for code in codes {
+            let text = &texts[format!("error.{code}")];
+            assert!(text["en"].is_string() && text["ja"].is_string(), "{code}");
+        }
+    }
+
+    #[test]
     fn all_that_the_page_loads_is_here() {
         let mut loaded = 0;
         for piece in PAGE.split("\"/page/").skip(1) {

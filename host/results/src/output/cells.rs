@@ -1,11 +1,13 @@
 //! Values as cells of a table, and a table's CSV file that takes them row by row.
 
+use std::borrow::Cow;
 use std::fmt::{self, Write};
 use std::fs::File;
 use std::io;
 use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
+use domain::csv_cell;
 use domain::{InstrumentId, InstrumentIx, JstDate, Money, Price, Quantity, TsNanos};
 
 use super::column::{Kind, Table};
@@ -97,12 +99,18 @@ pub(crate) struct CellWriter {
 }
 
 impl CellWriter {
-    pub(super) fn cell(&mut self, value: &impl Cell) -> io::Result<()> {
+    pub(super) fn cell<C: Cell>(&mut self, value: &C) -> io::Result<()> {
         self.text.clear();
         if let Some(shown) = value.shown() {
             write!(self.text, "{shown}").map_err(io::Error::other)?;
         }
-        Ok(self.csv.write_field(&self.text)?)
+        // The schemas say which columns hold texts; a number with a sign is none.
+        let cell = if C::KIND == Kind::Text {
+            csv_cell::guarded(&self.text)
+        } else {
+            Cow::Borrowed(&*self.text)
+        };
+        Ok(self.csv.write_field(&*cell)?)
     }
 }
 

@@ -78,6 +78,10 @@ pub struct Manifest {
     pub parameters_effective: BTreeMap<String, serde_json::Value>,
     /// What was traded; several are separated by commas.
     pub instrument_id: String,
+    /// Names of the instruments by their ids, for people, as the data folder's `instruments.csv` has them on
+    /// the first date, or after it where it has none then. Left out where it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub names: Option<BTreeMap<String, String>>,
     /// First date asked for (JST), `YYYY-MM-DD`.
     pub start: String,
     /// Last date asked for (JST).

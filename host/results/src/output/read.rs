@@ -3,6 +3,7 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
+use domain::csv_cell::unguarded;
 use domain::{JstDate, Money};
 use serde::{Serialize, Serializer};
 use serde_json::Value;
@@ -120,7 +121,7 @@ impl<'a> Row<'a> {
             .map(|(text, column)| {
                 Ok(match column.kind {
                     _ if column.optional && text.is_empty() => CellValue::Empty,
-                    Kind::Text => CellValue::Text(text),
+                    Kind::Text => CellValue::Text(unguarded(text)),
                     Kind::Whole | Kind::Timestamp => CellValue::Whole(self.parse_whole(text)?),
                     Kind::Yen => CellValue::Yen(text, self.parse_units(text)?),
                     Kind::Date => CellValue::Date(text, self.parse_date(text)?),
@@ -132,7 +133,8 @@ impl<'a> Row<'a> {
     /// The text of a column; empty for none.
     pub(crate) fn text(&self, column: &str) -> &'a str {
         let index = self.0.table.columns.iter().position(|one| one.name == column);
-        index.and_then(|index| self.0.record.get(index)).unwrap_or_default()
+        // A number is no text that is guarded, so this changes none.
+        index.and_then(|index| self.0.record.get(index)).map(unguarded).unwrap_or_default()
     }
 
     /// The text of a column that may be empty.

@@ -42,6 +42,8 @@ pub struct RunOverview {
     pub folder: String,
     /// The strategy's name.
     pub strategy: String,
+    /// What was traded: ids, each with its name where the manifest has one.
+    pub instruments: Vec<String>,
     /// `completed`, `interrupted` or `failed`.
     pub status: String,
     /// Money at the start, yen.
@@ -151,6 +153,7 @@ impl RunOverview {
         Self {
             folder: folder.display().to_string(),
             strategy: text(&manifest["component"]["name"]),
+            instruments: instruments(manifest),
             status: text(&manifest["status"]),
             cash_start: text(&summary["cash_start"]),
             warning: manifest["warning"].as_str().map(str::to_owned),
@@ -159,16 +162,27 @@ impl RunOverview {
     }
 }
 
+/// The instruments of a run with their names.
+fn instruments(manifest: &Value) -> Vec<String> {
+    let ids = manifest["instrument_id"].as_str().unwrap_or_default().split(',');
+    let named = |id: &str| match manifest["names"][id].as_str() {
+        Some(name) => format!("{id} {name}"),
+        None => id.to_owned(),
+    };
+    ids.filter(|id| !id.is_empty()).map(named).collect()
+}
+
 /// What a run was made from, each value by its path. What came out is left to the statistics, and the
 /// rules' words to the parameters that they explain. Of the strategy's parameters those count that were
 /// in effect: a default that was given is none that differs.
 fn flattened(manifest: &Value) -> BTreeMap<String, Value> {
     const EFFECTIVE: &str = "parameters_effective";
-    const RESULTS: [&str; 9] = [
+    const RESULTS: [&str; 10] = [
         "event_log_digest",
         "event_log_records",
         "fault",
         "manifest_version",
+        "names",
         "notes",
         "partial",
         "rules",

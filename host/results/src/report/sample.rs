@@ -130,6 +130,7 @@ pub(crate) fn manifest(result: &RunResult) -> Manifest {
             ("stop_ticks".to_owned(), 0.into()),
         ]),
         instrument_id: "7203.TSE".to_owned(),
+        names: None,
         start: "2025-01-06".to_owned(),
         end: "2025-01-31".to_owned(),
         granularity: "trade".to_owned(),

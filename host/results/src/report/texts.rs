@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
 /// The script that chooses the language and shows texts of the element `texts`.
 pub const LANGUAGE_SCRIPT: &str = include_str!("assets/language.js");
@@ -13,7 +13,7 @@ pub const LANGUAGE_SCRIPT: &str = include_str!("assets/language.js");
 const MARK: &str = "data-text=\"";
 
 /// A text in all languages.
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Deserialize, Serialize)]
 struct Text {
     en: String,
     ja: String,
@@ -44,6 +44,21 @@ pub fn filled(template: &str, table: &str) -> String {
     page
 }
 
+/// A table with the texts of reports whose keys begin with one of these words and a point, such as
+/// `rule` of `rule.F1`; a text that the table has stays.
+#[must_use]
+pub fn with_families(table: &str, families: &[&str]) -> String {
+    let read =
+        |table: &str| -> BTreeMap<String, Text> { serde_json::from_str(table).unwrap_or_default() };
+    let is_of =
+        |key: &str| key.split_once('.').is_some_and(|(family, _)| families.contains(&family));
+    let mut texts: BTreeMap<String, Text> = read(super::TEXTS);
+    texts.retain(|key, _| is_of(key));
+    texts.extend(read(table));
+    // A map of texts is always JSON.
+    serde_json::to_string(&texts).unwrap_or_default()
+}
+
 /// A text as content of an element.
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
@@ -64,5 +79,14 @@ mod tests {
              <p lang=\"ja\" data-text=\"a\">売買</p><b data-text=\"none\"></b>"
         );
         assert_eq!(filled("no marks", table), "no marks");
+    }
+
+    #[test]
+    fn a_table_gets_families_of_the_report() {
+        let table = with_families(r#"{"a": {"en": "A", "ja": "ア"}}"#, &["rule"]);
+        let texts: BTreeMap<String, Text> = serde_json::from_str(&table).unwrap();
+        let rules = texts.keys().filter(|key| key.starts_with("rule.")).count();
+        assert_eq!((texts["a"].ja.as_str(), rules + 1), ("ア", texts.len()));
+        assert!(texts["rule.F1"].en.starts_with("An order can match"));
     }
 }

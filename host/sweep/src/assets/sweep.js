@@ -6,8 +6,6 @@ const DATA = JSON.parse(document.getElementById("data").textContent);
 const { manifest: MANIFEST, axes: AXES, statistics: STATISTICS, runs: RUNS, folds: FOLDS } = DATA;
 const MADE_FROM = MANIFEST.made_from;
 const byId = (id) => document.getElementById(id);
-// A text of the record, which is English in every language.
-const inEnglish = (node) => { node.lang = "en"; return node; };
 // Why a number of luck is missing, in the page's language where the table has it.
 function missingText(text) {
   const few = /^(\d+) days; it is stated from (\d+) on$/.exec(text ?? "");
@@ -81,6 +79,12 @@ function better(name) {
 
 // Head
 
+// The id of an issue, with its name where the sweep's data has one.
+function issueText(id) {
+  const name = (MADE_FROM.names ?? {})[id];
+  return name === undefined ? id : `${id} ${visibleName(name)}`;
+}
+
 function head() {
   const strategy = (MADE_FROM.strategy && MADE_FROM.strategy.name) || t("sweep");
   byId("strategy").textContent = strategy;
@@ -90,7 +94,8 @@ function head() {
   badge.textContent = known("status", MANIFEST.status);
   badge.classList.add(complete ? "is-completed" : "is-interrupted");
   const options = MADE_FROM.options || {};
-  const what = [options.instrument_id, span(DATA.period), t("runCount", { count: wholeNumber(MANIFEST.runs_total) })];
+  const issues = (options.instrument_id ?? "").split(",").map(issueText).join(", ");
+  const what = [issues, span(DATA.period), t("runCount", { count: wholeNumber(MANIFEST.runs_total) })];
   byId("subtitle").textContent = what.filter(Boolean).join(" · ");
   const notices = byId("notices");
   if (!complete) {
@@ -104,11 +109,21 @@ function head() {
     notices.append(element("p", t("sawFutureNotice", { count: wholeNumber(MANIFEST.runs_saw_the_future) }), "alert"));
   }
   const warning = (MADE_FROM.options || {}).warning;
-  if (warning) notices.append(inEnglish(element("p", warning, "notice strong")));
+  if (warning) {
+    const notice = element("p", undefined, "notice strong");
+    notice.append(recorded(warning));
+    notices.append(notice);
+  }
   if (MANIFEST.runs_failed > 0 && MANIFEST.runs_failed === MANIFEST.runs_done) {
-    notices.append(element("p", t("allFailed", { error: RUNS.errors[0] ?? t("seeTable") }), "alert"));
+    notices.append(allFailed());
   }
   facts();
+}
+
+function allFailed() {
+  const alert = element("p", t("allFailed"), "alert");
+  alert.append(" ", RUNS.errors.length > 0 ? recorded(RUNS.errors[0]) : t("seeTable"));
+  return alert;
 }
 
 function facts() {
@@ -353,7 +368,8 @@ function runRow(run) {
   if (FOLDS.length) row.append(element("td", String(RUNS.fold[run] + 1), "number"));
   AXES.forEach((_, axis) => row.append(element("td", valueOf(run, axis), "number")));
   if (RUNS.failure[run] !== null) {
-    const cell = element("td", RUNS.errors[RUNS.failure[run]], "failed");
+    const cell = element("td", undefined, "failed");
+    cell.append(recorded(RUNS.errors[RUNS.failure[run]]));
     cell.colSpan = SHOWN.length + 1;
     row.append(cell);
     return row;
@@ -405,7 +421,8 @@ function foldRow(fold, index, rank) {
   row.append(element("td", String(index + 1)), element("td", span(fold.train)), element("td", span(fold.test)));
   const test = RUNS.row.findIndex((_, run) => RUNS.test[run] && RUNS.fold[run] === index);
   if (test < 0 || RUNS.failure[test] !== null) {
-    const cell = element("td", test < 0 ? t("notRunYet") : RUNS.errors[RUNS.failure[test]], test < 0 ? "" : "failed");
+    const cell = element("td", undefined, test < 0 ? "" : "failed");
+    cell.append(test < 0 ? t("notRunYet") : recorded(RUNS.errors[RUNS.failure[test]]));
     cell.colSpan = AXES.length + 4;
     row.append(cell);
     return row;
@@ -434,16 +451,18 @@ function madeFrom() {
   for (const input of inputs || []) add(input.file, t("inputRows", { hash: input.xxh3_128, rows: wholeNumber(input.rows) }));
   for (const [name, value] of Object.entries(options || {})) {
     if (name === "execution_model") model(value, add);
-    else if (value !== null) add(name, typeof value === "string" ? value : JSON.stringify(value));
+    else if (value !== null) add(known("option", name), typeof value === "string" ? value : JSON.stringify(value));
   }
   add("Kumiki", String(MADE_FROM.kumiki_version));
 }
 
 // The exchange's rules, and what it leaves out.
 function rules() {
-  for (const [name, text] of Object.entries(MANIFEST.rules)) {
+  for (const [name, text] of rulesInOrder(MANIFEST.rules)) {
     const box = element("div");
-    box.append(element("dt", name), inEnglish(element("dd", text)));
+    const rule = element("dd");
+    rule.append(ruleText(name, text));
+    box.append(element("dt", name), rule);
     byId("rules").append(box);
   }
 }
@@ -452,7 +471,7 @@ function rules() {
 function model(parameters, add) {
   for (const [name, value] of Object.entries(parameters)) {
     const endless = name === "queue_ahead" && value === null;
-    add(t("execution", { name }), endless ? t("endless") : typeof value === "string" ? value : JSON.stringify(value));
+    add(t("execution", { name: known("option", name) }), endless ? t("endless") : typeof value === "string" ? value : JSON.stringify(value));
   }
 }
 

@@ -34,7 +34,7 @@ function monthsBefore(day, months) {
 function sayChart(make, bad) {
   shownChart.text = make;
   const about = document.getElementById("chart-about");
-  about.textContent = make();
+  about.replaceChildren(...[make()].flat());
   about.className = bad ? "about bad" : "about";
 }
 
@@ -63,7 +63,7 @@ async function loadChart() {
 function aboutIssue() {
   const { item, prices } = shownChart;
   const span = t("chartDays", { from: dayText(prices[0].date), to: dayText(prices.at(-1).date), days: wholeNumber(prices.length) });
-  return [item.market, item.sector33, span, t("rawPrices")].filter(Boolean).join(" · ");
+  return [...marketAndSector(item), span, t("rawPrices")].filter(Boolean).join(" · ");
 }
 
 /** The texts of the chart in the present language. */
@@ -77,7 +77,7 @@ function retellChart() {
     option.selected = String(months) === chosen;
     return option;
   }));
-  if (shownChart.text) document.getElementById("chart-about").textContent = shownChart.text();
+  if (shownChart.text) document.getElementById("chart-about").replaceChildren(...[shownChart.text()].flat());
   if (shownChart.charts.length) drawChart();
 }
 

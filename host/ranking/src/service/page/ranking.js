@@ -32,16 +32,17 @@ async function ask(query, variables, signal) {
 
 function say(make, bad) {
   statusText = make;
-  $("status").textContent = make ? make() : "";
+  $("status").replaceChildren(...[make()].flat());
   $("status").className = bad ? "bad" : "";
 }
 function sayDataset(make) { datasetText = make; $("dataset").textContent = make(); }
 
-// An error in the page's words, with the service's own, which say what was found and what to do.
+// An error in the page's words, by its code, and then what was found and what to do: in the page's language
+// where the table has the service's sentence, else as the service says it.
 function errorText(error) {
   const code = error.extensions?.code ?? "OTHER", key = `error.${code}`;
   const found = Object.hasOwn(TEXTS, key) ? t(key) : t("error.OTHER", { code });
-  return `${found} ${error.message}`;
+  return [found, " ", recorded(error.message)];
 }
 
 // `name(parameter=value, ...)` is a formula module of the server; no formula looks like this.
@@ -71,7 +72,7 @@ function tellFormula(good, make) {
   $("check").replaceChildren(...make());
 }
 function tellPlace(text, position, message) {
-  tellFormula(false, () => [pointer(text, position), `${t("error.FORMULA_INVALID")} ${message}`]);
+  tellFormula(false, () => [pointer(text, position), t("error.FORMULA_INVALID"), " ", recorded(message)]);
 }
 
 // The formula is looked at by the server a moment after the last key.
@@ -86,7 +87,7 @@ async function check() {
     answer = await ask("query($f:String!){checkFormula(sortBy:$f){valid canonical lags message position}}", { f: text });
   } catch { if (turn === checking) tellFormula(false, () => [t("noAnswer")]); return; }
   if (turn !== checking) return;
-  if (answer.errors) { tellFormula(false, () => [errorText(answer.errors[0])]); return; }
+  if (answer.errors) { tellFormula(false, () => errorText(answer.errors[0])); return; }
   const found = answer.data.checkFormula;
   if (!found.valid) return tellPlace(text, found.position, found.message);
   tellFormula(true, () => {
@@ -178,7 +179,7 @@ function take(question, rows, time) {
 }
 
 // The name of an issue in the page's language, as far as the data has one.
-function nameOf(item) { return (language === "ja" ? item.name ?? item.nameEn : item.nameEn ?? item.name) ?? ""; }
+function nameOf(item) { return visibleName((language === "ja" ? item.name ?? item.nameEn : item.nameEn ?? item.name) ?? ""); }
 
 function show() {
   const at = Number($("slider").value), day = days[at], body = $("rows");
@@ -213,7 +214,7 @@ function show() {
     const put = (text, kind) => { const cell = row.insertCell(); cell.textContent = text; cell.className = kind || ""; return cell; };
     put(item.rank, "place");
     put("", "text code mono").append(issueButton(item, focused === item.code));
-    if (named) put(nameOf(item), "text name").append(placeOf(item));
+    if (named) put("", "text name").append(aloneText(nameOf(item)), placeOf(item));
     const value = put(valueText(item.sortValue), "value");
     if (item.spansSplit) value.prepend(splitMark(asked.adjusted));
     put(decimalNumber(item.close, closes));
@@ -233,10 +234,19 @@ function issueButton(item, hadFocus) {
   button.onclick = () => openChart(item, dataset);
   return button;
 }
-// Where an issue is listed and what it does.
+// A text whose direction is its own.
+function aloneText(text) {
+  const alone = document.createElement("bdi");
+  alone.textContent = text;
+  return alone;
+}
+// Where an issue is listed and what it does, each in the page's language where the table has it.
+function marketAndSector({ market, sector33 }) {
+  return [market && known("market", market), sector33 && known("sector", sector33)].filter(Boolean).map(visibleName);
+}
 function placeOf(item) {
   const small = document.createElement("small");
-  small.textContent = [item.market, item.sector33].filter(Boolean).join(" ");
+  small.textContent = marketAndSector(item).join(" ");
   return small;
 }
 function splitMark(isAdjusted) {
@@ -296,13 +306,22 @@ function move(step) {
   $("slider").value = at; show();
 }
 
+// A text as a cell of CSV. What a spreadsheet could take for a formula is marked as text, by the rule that the
+// program's own files have too; numbers are written as they are.
+function csvText(text) {
+  const bare = text.replace(/^['\s\p{Cf}]+/u, "").trimEnd();
+  const isFormula = /^[=+\-@＝＋－＠]./su.test(bare) && Number.isNaN(Number(bare));
+  const cell = isFormula ? `'${text}` : text;
+  return /[",\n\r]/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell;
+}
+function csvCell(value) { return typeof value === "string" ? csvText(value) : value ?? ""; }
+
 function download() {
-  const quote = text => /[",\n\r]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-  const lines = ["date,code,close,volume,sortValue,rank"];
-  for (const day of days) for (const row of day.rows)
-    lines.push([row.date, quote(row.code), row.close, row.volume ?? "", row.sortValue ?? "", row.rank].join(","));
+  const columns = fields().split(" "), lines = [columns.join(",")];
+  for (const day of days) for (const row of day.rows) lines.push(columns.map(name => csvCell(row[name])).join(","));
   const link = document.createElement("a");
-  link.href = URL.createObjectURL(new Blob([lines.join("\n") + "\n"], { type: "text/csv" }));
+  // With the mark of its encoding, without which a spreadsheet shows no Japanese.
+  link.href = URL.createObjectURL(new Blob(["\ufeff" + lines.join("\n") + "\n"], { type: "text/csv" }));
   link.download = `ranking_${asked.fromDate}_${asked.toDate}.csv`;
   link.click();
   setTimeout(() => URL.revokeObjectURL(link.href), 1000);
@@ -361,7 +380,7 @@ function retell() {
   theme(document.documentElement.dataset.theme);
   showExamples();
   if (datasetText) $("dataset").textContent = datasetText();
-  if (statusText) $("status").textContent = statusText();
+  if (statusText) $("status").replaceChildren(...[statusText()].flat());
   if (checkText) $("check").replaceChildren(...checkText());
   if (asked) show();
   retellChart();

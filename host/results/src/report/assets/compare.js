@@ -79,6 +79,11 @@ function table(name, runs, rows) {
   return frame;
 }
 
+/** A value's place in the manifest; its lines end where its words do. */
+function path(name) {
+  return el("code", "", ...name.split(/(?<=[._])/).flatMap((part) => [part, el("wbr")]));
+}
+
 function differences({ runs, differences: lines }) {
   const host = byId("differences");
   const shown = (value) => {
@@ -86,10 +91,17 @@ function differences({ runs, differences: lines }) {
     if (typeof value !== "string") return JSON.stringify(value);
     return /^[0-9a-f]{32,}$/.test(value) ? el("code", "hash", value) : value;
   };
-  const rows = [{ name: t("folder"), values: runs.map((run) => run.folder) },
-    { name: t("strategy"), values: runs.map((run) => run.strategy) }, ...lines];
-  host.append(table(t("whatDiffers"), runs, rows.map(({ name, values }) =>
-    el("tr", "", nameCell(name), ...values.map((value) => el("td", "number wide", shown(value)))))));
+  const valueCell = (value) => {
+    const cell = el("td", "number wide", shown(value));
+    // Words of the record, the same in every language.
+    cell.classList.add("data");
+    return cell;
+  };
+  const rows = [[t("folder"), runs.map((run) => run.folder)], [t("strategy"), runs.map((run) => run.strategy)],
+    [t("instruments"), runs.map((run) => visibleName(run.instruments.join(", ")))],
+    ...lines.filter(({ name }) => name !== "instrument_id").map(({ name, values }) => [path(name), values])];
+  host.append(table(t("whatDiffers"), runs, rows.map(([name, values]) =>
+    el("tr", "", nameCell(name), ...values.map(valueCell)))));
   if (lines.length === 0) host.append(el("p", "notice", t("allTheSame")));
 }
 
@@ -119,7 +131,7 @@ function main({ comparison, definitions, curves }) {
     if (run.status !== "completed") {
       byId("verdict").append(el("p", "notice strong", chip(place), " ", t("isPartial", { status: known("status", run.status) })));
     }
-    if (run.warning !== null) byId("verdict").append(el("p", "notice", chip(place), " ", inEnglish(run.warning)));
+    if (run.warning !== null) byId("verdict").append(el("p", "notice", chip(place), " ", recorded(run.warning)));
   });
   chart(comparison, curves);
   differences(comparison);

@@ -141,17 +141,3 @@ function button(text, action, className = "") {
 }
 
 const byId = (id) => document.getElementById(id);
-
-/** A text of the run's record, which is English in every language. */
-function inEnglish(text) {
-  const node = el("span", "", text);
-  node.lang = "en";
-  return node;
-}
-
-/** A rule of the exchange, where the table has it in the page's language; its parameters as recorded. */
-function ruleText(name, text) {
-  const key = `rule.${name}`;
-  const rule = Object.hasOwn(TEXTS, key) ? TEXTS[key].en : null;
-  return rule !== null && text.startsWith(rule) ? t(key) + text.slice(rule.length) : inEnglish(text);
-}

@@ -45,6 +45,96 @@ function known(family, word) {
   return Object.hasOwn(TEXTS, key) ? t(key) : word;
 }
 
+/** What a value of a sentence looks like, by its name without the number behind it; anything else. */
+const SENTENCE_VALUES = {
+  id: "[0-9A-Z]+\\.[A-Z]+",
+  day: "\\d{4}-\\d{2}-\\d{2}",
+  moment: "\\d{4}-\\d{2}-\\d{2} [\\d:.]+ JST",
+  number: "-?[\\d,.]+",
+};
+/** Longer texts are none of ours. */
+const SENTENCE_LETTERS = 1000;
+let sentences = null;
+
+/** The sentences of the table, `said.*`, as patterns of their English texts; what says most comes first. */
+function sentencePatterns() {
+  const pieceOf = (piece, names) => {
+    const [, name, one, more] = /^\{(\w+)(?:\|([^|}]*)\|([^}]*))?\}$/.exec(piece) ?? [];
+    if (name === undefined) return piece.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
+    if (one !== undefined) return `(?:${one}|${more})`;
+    names.push(name);
+    return `(${SENTENCE_VALUES[name.replace(/\d+$/, "")] ?? ".*?"})`;
+  };
+  return Object.keys(TEXTS).filter((key) => key.startsWith("said.")).map((key) => {
+    const names = [];
+    const pieces = TEXTS[key].en.split(/(\{[^}]*\})/).map((piece) => pieceOf(piece, names));
+    const letters = TEXTS[key].en.replace(/\{[^}]*\}/g, "").length;
+    return { key, names, letters, pattern: new RegExp(`^${pieces.join("")}$`, "s") };
+  }).sort((one, other) => other.letters - one.letters);
+}
+
+/**
+ * A text that the program has written, which is English, in the page's language; null where the table has
+ * not every part of it. A value `{said}` is such a text again.
+ */
+function retold(text) {
+  if (language === "en") return text;
+  if (text.length > SENTENCE_LETTERS) return null;
+  sentences ??= sentencePatterns();
+  for (const { key, names, pattern } of sentences) {
+    const found = pattern.exec(text);
+    if (found === null) continue;
+    const value = (name, given) => {
+      if (name.startsWith("said")) return retold(given);
+      if (name.startsWith("day")) return dayText(given);
+      return name.startsWith("number") && /^\d{1,15}$/.test(given) ? wholeNumber(Number(given)) : given;
+    };
+    const values = names.map((name, place) => [name, value(name, found[place + 1])]);
+    if (values.every(([, given]) => given !== null)) return t(key, Object.fromEntries(values));
+  }
+  for (const [between, mark] of [[/\. (?=[A-Z]+ [A-Z]+: |and \d)/, "。"], ["; ", "。"]]) {
+    const parts = text.split(between);
+    if (parts.length === 1) continue;
+    const told = parts.map(retold);
+    if (!told.includes(null)) return told.join(mark);
+  }
+  return null;
+}
+
+/** An element with such a text: in the page's language, or as it was written and marked as English. */
+function recorded(text) {
+  const node = document.createElement("span");
+  const told = retold(text);
+  node.textContent = told ?? text;
+  if (told === null) node.lang = "en";
+  return node;
+}
+
+/** A rule of the exchange where the table has it in the page's language; its parameters as recorded. */
+function ruleText(name, text) {
+  const key = `rule.${name}`;
+  const rule = Object.hasOwn(TEXTS, key) ? TEXTS[key].en : null;
+  if (rule === null || !text.startsWith(rule)) return recorded(text);
+  const rest = text.slice(rule.length).trim();
+  const node = document.createElement("span");
+  node.append(t(key), ...(rest === "" ? [] : [language === "ja" ? "" : " ", recorded(rest)]));
+  return node;
+}
+
+/** The rules of a result in the order in which people count: F2 before F10. */
+function rulesInOrder(rules) {
+  return Object.entries(rules).sort(([one], [other]) => one.localeCompare(other, "en", { numeric: true }));
+}
+
+/**
+ * A name of others, like that of an issue: characters that turn the text around them or are not seen are
+ * spelled, so that it looks like nothing else.
+ */
+function visibleName(text) {
+  const unseen = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]/g;
+  return text.replace(unseen, (letter) => `\\u${letter.charCodeAt(0).toString(16).padStart(4, "0")}`);
+}
+
 /** The locale whose numbers and dates people of this language expect. */
 const locale = () => LANGUAGES[language];
 

@@ -19,7 +19,7 @@ function goTo(id) {
 
 function header({ manifest, summary, curve, instruments }) {
   const { component, start, end } = manifest;
-  const names = instruments.map(({ id }) => id).join(", ");
+  const names = instruments.map(({ id }) => issueText(manifest, id)).join(", ");
   byId("strategy").textContent = component.name;
   document.title = `${component.name} \u00b7 ${names} \u00b7 ${t("replay")}`;
   const status = byId("status");
@@ -36,6 +36,12 @@ function header({ manifest, summary, curve, instruments }) {
   );
 }
 
+/** The id of an issue, with its name where the run's data has one. */
+function issueText(manifest, id) {
+  const name = manifest.names?.[id];
+  return name === undefined ? id : `${id} ${visibleName(name)}`;
+}
+
 /** What a reader must know before the numbers. */
 function verdict(host, { fault, warning }, summary, curve) {
   if (fault !== null) {
@@ -46,7 +52,7 @@ function verdict(host, { fault, warning }, summary, curve) {
     host.append(el("p", "notice strong",
       t("interrupted", { last: momentOf(summary.last_trade) })));
   }
-  if (warning !== null) host.append(el("p", "notice strong", inEnglish(warning)));
+  if (warning !== null) host.append(el("p", "notice strong", recorded(warning)));
   if (curve.step > 1) {
     host.append(el("p", "notice",
       t("thinned", { minutes: grouped(curve.minutes), step: curve.step })));
@@ -152,7 +158,7 @@ function instrumentPicker(host, charts) {
   if (charts.instruments.length < 2) return;
   const pick = el("select");
   pick.setAttribute("aria-label", t("instrument"));
-  charts.instruments.forEach(({ id }, place) => pick.append(new Option(id, String(place))));
+  charts.instruments.forEach(({ id }, place) => pick.append(new Option(issueText(DATA.manifest, id), String(place))));
   pick.addEventListener("change", () => charts.showInstrument(Number(pick.value)));
   charts.picker = pick;
   host.append(pick);
@@ -160,7 +166,7 @@ function instrumentPicker(host, charts) {
 
 function method({ manifest, instruments }) {
   showSection("method");
-  for (const [name, text] of Object.entries(manifest.rules)) {
+  for (const [name, text] of rulesInOrder(manifest.rules)) {
     byId("rules").append(el("div", "", el("dt", "", name), el("dd", "", ruleText(name, text))));
   }
   const { latency_ns: latency, queue_ahead: queue, ...model } = manifest.execution_model;
@@ -170,11 +176,11 @@ function method({ manifest, instruments }) {
     [t("slippage"), t("slippageValue", { ticks: grouped(model.slippage_ticks) })],
     [t("participation"), t("participationValue", { percent: model.participation_percent })],
     [t("queueAhead"), queue === null ? t("queueEndless") : t("queueValue", { shares: grouped(queue) })],
-    [t("commission"), typeof fees === "string" ? fees : el("code", "", JSON.stringify(fees))],
+    [t("commission"), fees === "none" ? t("none") : typeof fees === "string" ? fees : el("code", "", JSON.stringify(fees))],
     [t("mostOrders"), grouped(model.orders_max)],
   ]));
   byId("options").append(pairs(t("runOptions"), [
-    [t("instruments"), instruments.map(({ id }) => id).join(", ")],
+    [t("instruments"), instruments.map(({ id }) => issueText(manifest, id)).join(", ")],
     [t("firstDate"), dayText(manifest.start)],
     [t("lastDate"), dayText(manifest.end)],
     [t("granularity"), known("granularity", manifest.granularity)],
@@ -182,7 +188,7 @@ function method({ manifest, instruments }) {
     [t("tradingUnit"), t("sharesValue", { shares: manifest.lot })],
     [t("priceSteps"), manifest.ticks],
     [t("notes"), (manifest.notes ?? []).length > 0
-      ? el("ul", "plain-list", ...manifest.notes.map((note) => el("li", "", inEnglish(note)))) : t("nothingToNote")],
+      ? el("ul", "plain-list", ...manifest.notes.map((note) => el("li", "", recorded(note)))) : t("nothingToNote")],
     [t("window"), t("windowValue", { window: grouped(manifest.window) })],
     [t("parametersGiven"), el("code", "", JSON.stringify(manifest.parameters))],
     [t("parametersInEffect"), el("code", "", JSON.stringify(manifest.parameters_effective ?? {}))],

@@ -10,7 +10,8 @@ const FOLD_LETTERS = 240;
  * A table with paging and a filter.
  *
  * `columns` are `{head, text(row), number?, node?(row, text), wide?}`: `text` gives what is shown and
- * searched, `node` may wrap it into an element. A column without any text is left out.
+ * searched, `node` may wrap it into an element. A column without any text is left out; one that is `quoted`
+ * has words of the strategy, which stay as they are in every language.
  */
 class PagedTable {
   constructor(section, { name, columns, count, total, file }) {
@@ -146,7 +147,7 @@ class PagedTable {
 }
 
 function classOf(column) {
-  return [column.number ? "number" : "", column.wide ? "wide" : "", column.plain ? "plain" : ""].join(" ").trim();
+  return [column.number ? "number" : "", column.wide ? "wide" : "", column.plain ? "plain" : "", column.quoted ? "data" : ""].join(" ").trim();
 }
 
 function someText(column, count) {

@@ -63,8 +63,10 @@ function ordersTable({ orders, fills }, drawn, links) {
   const fillsOf = (row) => (orders.venue_order_id[row] === null ? 0 : counts.get(orders.client_order_id[row]) ?? 0);
   const reason = (row) => {
     const code = word(orders.reason_code, row);
-    return code === null ? null : `${code}: ${word(orders.reason_text, row)}`;
+    return code === null ? null : `${known("reason", code)}: ${word(orders.reason_text, row)}`;
   };
+  const reasonNode = (row, text) => text.length > FOLD_LETTERS ? folded(text)
+    : el("span", "", known("reason", word(orders.reason_code, row)), ": ", recorded(word(orders.reason_text, row)));
   links.orders = new PagedTable(showSection("orders"), {
     name: t("orders"), count: orders.count, total: orders.total, file: "orders.csv",
     columns: [
@@ -83,7 +85,7 @@ function ordersTable({ orders, fills }, drawn, links) {
       { head: t("status"), text: (row) => named("state", orders.status, row) },
       { head: t("fills"), number: true, text: (row) => (fillsOf(row) === 0 ? null : String(fillsOf(row))),
         node: (row, text) => links.toFills(text, row) },
-      { head: t("reason"), optional: true, wide: true, text: reason },
+      { head: t("reason"), optional: true, wide: true, text: reason, node: reasonNode },
       { head: t("jst", { head: t("lastChange") }), text: (row) => momentText(updated[row]), plain: true },
       { head: t("venueOrder"), optional: true, text: (row) => orders.venue_order_id[row] },
     ],
@@ -133,8 +135,8 @@ function signalsTable({ signals }, drawn) {
       { head: t("kind"), text: (row) => named("signal", signals.signal_kind, row) },
       { head: t("side"), optional: true, text: (row) => sideText(signals.side, row), node: sideNode(signals.side) },
       { head: t("price"), number: true, optional: true, text: (row) => amount(signals.price, row) },
-      { head: t("tag"), optional: true, text: (row) => word(signals.tag, row) },
-      { head: t("note"), optional: true, wide: true, text: (row) => word(signals.note, row) },
+      { head: t("tag"), optional: true, quoted: true, text: (row) => word(signals.tag, row) },
+      { head: t("note"), optional: true, wide: true, quoted: true, text: (row) => word(signals.note, row) },
     ],
   });
 }
@@ -146,8 +148,8 @@ function narrativeTable({ narrative }, drawn, links) {
     columns: [
       timeColumn(t("time"), narrative.moments, drawn),
       { head: t("order"), optional: true, text: (row) => narrative.client_order_id[row], node: (_, text) => links.toOrder(text) },
-      { head: t("decision"), wide: true, text: (row) => word(narrative.title, row) },
-      { head: t("why"), wide: true, text: (row) => word(narrative.body, row) },
+      { head: t("decision"), wide: true, quoted: true, text: (row) => word(narrative.title, row) },
+      { head: t("why"), wide: true, quoted: true, text: (row) => word(narrative.body, row) },
     ],
   });
 }
@@ -159,7 +161,7 @@ function logTable({ log }, drawn) {
     columns: [
       timeColumn(t("time"), log.moments, drawn),
       { head: t("level"), text: (row) => word(log.level, row), node: (_, text) => el("span", `level ${text}`, text) },
-      { head: t("message"), wide: true, text: (row) => word(log.message, row) },
+      { head: t("message"), wide: true, quoted: true, text: (row) => word(log.message, row) },
     ],
   });
 }
