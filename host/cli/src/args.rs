@@ -11,6 +11,7 @@ mod key;
 mod listings;
 #[cfg(feature = "database")]
 mod rank;
+mod secret;
 #[cfg(feature = "database")]
 mod update;
 
@@ -49,9 +50,33 @@ pub(crate) use {
     },
 };
 
+const START: &str = "\
+Start:
+  kumiki data sample --out data --instrument 7203.TSE
+  kumiki replay run sma-cross --data data --instrument 7203.TSE --out runs/first
+      a month of made-up trades, and a strategy over it; open runs/first/report.html
+  kumiki data sample --daily --data-dir prices
+  kumiki rank serve --data-dir prices
+      made-up daily prices, and a page with rankings of them
+
+Exit codes:
+  0    done
+  1    an error
+  2    wrong arguments
+  3    the strategy failed, or update: days that are due are not complete, run it again later
+  4    a verified run or its manifest is not what comes out again
+  5    the data or the strategy of a verified run changed
+  6    update: a business day is missing between published ones
+  130  interrupted
+
+Each command has a help of its own, with examples: kumiki replay run --help.";
+
 /// Kumiki: a trading engine for the Tokyo market with sandboxed strategies.
 #[derive(Debug, Parser)]
-#[command(name = "kumiki", version, max_term_width = 100, arg_required_else_help = true)]
+#[command(
+    name = "kumiki", version, max_term_width = 100, arg_required_else_help = true,
+    after_help = START
+)]
 pub(crate) struct Cli {
     #[command(subcommand)]
     pub(crate) command: Command,
@@ -90,7 +115,12 @@ pub(crate) enum ReplayCommand {
     #[command(after_help = VERIFY_HELP)]
     Verify(VerifyArgs),
     /// Run one strategy over many combinations of its parameters, on all cores.
-    #[command(after_help = SWEEP_EXAMPLES)]
+    #[command(
+        after_help = SWEEP_EXAMPLES,
+        mut_arg("out", |out| out.help(
+            "The sweep's folder; a sweep that was interrupted goes on there"
+        ))
+    )]
     Sweep(Box<SweepArgs>),
 }
 
@@ -100,7 +130,7 @@ pub(crate) enum DataCommand {
     Sample(SampleArgs),
     /// Check every row of trades and bar files, and count what is wrong or odd.
     Check(CheckArgs),
-    /// Turn a trades file into a Parquet table, or such a table into a trades file.
+    /// Turn a file of trades or bars into a Parquet table, or such a table back into the file.
     #[command(after_help = CONVERT_EXAMPLES)]
     Convert(ConvertArgs),
     /// Show what a data folder holds and what is wrong with it.
@@ -138,13 +168,16 @@ const RUN_EXAMPLES: &str = "\
 Examples:
   kumiki data sample --out data --instrument 7203.TSE
   kumiki replay run sma-cross --data data --instrument 7203.TSE
-  kumiki replay run sma-cross --data data --instrument 7203.TSE --param fast=5 --param slow=50 --out runs/5-50
-  kumiki replay run sma-cross --data data --instrument 7203.TSE --instrument 9984.TSE --granularity minute
-  kumiki replay run ./my_strategy.wasm --data data --instrument 1306.TSE --start 2013-10-07 --end 2013-10-11
+  kumiki replay run sma-cross --data data --instrument 7203.TSE --param fast=5 --param slow=50 \\
+      --out runs/5-50
+  kumiki replay run sma-cross --data data --instrument 7203.TSE --instrument 9984.TSE \\
+      --granularity minute
+  kumiki replay run ./my_strategy.wasm --data data --instrument 1306.TSE --start 2013-10-07 \\
+      --end 2013-10-11
 
-The data folder holds the vendor's files equities_trades_YYYYMM.csv.gz or _YYYYMMDD.csv.gz, and
-equities_bars_minute_ and equities_bars_daily_ files where there are any.
-How orders are filled is printed in every result: see `rules` in manifest.json, or the report.";
+The data folder holds the vendor's files equities_trades_YYYYMM.csv.gz or _YYYYMMDD.csv.gz, and \
+equities_bars_minute_ and equities_bars_daily_ files where there are any. How orders are filled \
+is printed in every result: see `rules` in manifest.json, or the report.";
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -252,13 +285,17 @@ impl RunArgs {
 
 const SWEEP_EXAMPLES: &str = "\
 Examples:
-  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5:50:5 --grid slow=60:200:20 --out sweeps/first
-  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=1:500:1 --grid slow=10:5000:10 --random 1000 --seed 7 --out sweeps/random
-  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5,10,20 --grid slow=50,100 --walk-forward 3m/1m --out sweeps/walk
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5:50:5 \\
+      --grid slow=60:200:20 --out sweeps/first
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=1:500:1 \\
+      --grid slow=10:5000:10 --random 1000 --seed 7 --out sweeps/random
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --grid fast=5,10,20 \\
+      --grid slow=50,100 --walk-forward 3m/1m --out sweeps/walk
 
-The folder holds sweep.csv and sweep.parquet (one row for each run, in grid order), sweep.html with a
-heat map, sweep.json, and journal.jsonl. The same command into the same folder goes on after a crash or
-Ctrl-C; another sweep into it is refused. A run whose strategy fails is a row with its error.";
+The folder holds sweep.csv and sweep.parquet (one row for each run, in grid order), sweep.html \
+with a heat map, sweep.json, and journal.jsonl. The same command into the same folder goes on \
+after a crash or Ctrl-C; another sweep into it is refused. A run whose strategy fails is a row \
+with its error.";
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -308,10 +345,13 @@ Examples:
   kumiki replay verify runs/5-50 --data data
   kumiki replay verify runs/mine --data data --strategy ./my_strategy.wasm --format json
 
-Exit codes: 0 the same came out; 4 something else came out with window 1: the strategy saw the future,
-or a file of the run, its manifest too, was made by another version or changed; 5 the data, a table of its
-folder or the strategy is not what the run was made from, which is named, and nothing was run; 1 and 2 as
-everywhere.";
+Exit codes:
+  0  the same came out
+  4  something else came out with window 1: the strategy saw the future, or a file of the run,
+     its manifest too, was made by another version or changed
+  5  the data, a table of its folder or the strategy is not what the run was made from, which is
+     named, and nothing was run
+  1 and 2 as everywhere";
 
 #[derive(Debug, Args)]
 pub(crate) struct VerifyArgs {
@@ -493,9 +533,10 @@ Examples:
   kumiki data convert january.parquet back/equities_trades_202501.csv.gz
   kumiki data convert data/equities_bars_daily_202501.csv.gz days.parquet
 
-The text that comes back is the same, byte for byte. The columns are ts_event (nanoseconds, UTC), code,
-price (decimal), quantity, transaction_id; price_digits and text only of rows in an unusual spelling. A
-table of bars has ts_event, open, high, low, close, volume, text, and every column of the file as text.";
+The text that comes back is the same, byte for byte. The columns are ts_event (nanoseconds, \
+UTC), code, price (decimal), quantity, transaction_id; price_digits and text only of rows in an \
+unusual spelling. A table of bars has ts_event, open, high, low, close, volume, text, and every \
+column of the file as text.";
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
@@ -552,8 +593,8 @@ pub(crate) struct StrategyListArgs {
 /// What guests may use and cause.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct LimitArgs {
-    /// Another limit for the guest, like memory=128MiB,log=8MiB; may be given many times. `kumiki
-    /// strategy limits` lists them.
+    /// Another limit for strategies or formula modules, like memory=128MiB,log=8MiB; may be given many
+    /// times. `kumiki strategy limits` lists them.
     #[arg(long = "limit", value_name = "NAME=VALUE", value_delimiter = ',')]
     changes: Vec<LimitChange>,
 }
@@ -667,7 +708,7 @@ pub(crate) fn parse() -> Cli {
     });
     let matches = command.try_get_matches_from_mut(env::args_os());
     let cli = matches.and_then(|matches| Cli::from_arg_matches(&matches));
-    cli.unwrap_or_else(|error| end(&error.format(&mut command)))
+    cli.unwrap_or_else(|error| end(&secret::without(error.format(&mut command))))
 }
 
 fn end(error: &clap::Error) -> ! {
@@ -687,6 +728,35 @@ mod tests {
     #[test]
     fn the_arguments_fit_together() {
         Cli::command().debug_assert();
+    }
+
+    /// All texts below the flags of a command, and of those below it.
+    fn after_helps(command: &clap::Command) -> Vec<(String, String)> {
+        let own =
+            command.get_after_help().map(|text| (command.get_name().to_owned(), text.to_string()));
+        let below = command.get_subcommands().flat_map(after_helps);
+        own.into_iter().chain(below).collect()
+    }
+
+    #[test]
+    fn helps_fit_terminals() {
+        /// Of a line that stands by itself; paragraphs are wrapped where they are shown.
+        const COLUMNS_MAX: usize = 96;
+        let helps = after_helps(&Cli::command());
+        assert!(helps.len() >= 5, "{helps:?}");
+        for (name, text) in helps {
+            let is_paragraph = |line: &str| !line.is_empty() && !line.starts_with(' ');
+            let lines: Vec<&str> = text.lines().collect();
+            for line in lines.iter().filter(|line| !is_paragraph(line)) {
+                assert!(line.chars().count() <= COLUMNS_MAX, "{name}: {line}");
+            }
+            for pair in lines.windows(2) {
+                assert!(
+                    !pair.iter().all(|line| is_paragraph(line)),
+                    "{name} breaks a paragraph: {pair:?}"
+                );
+            }
+        }
     }
 
     #[test]

@@ -4,16 +4,15 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal, Read, stderr, stdin};
 
 use anyhow::{Context, Result, bail};
-use console::Term;
 use keys::{CREDENTIAL_BYTES_MAX, Found, Key, KeyError, KeyStore, NAME_BYTES_MAX, Origin};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 use update::KEYS;
 
-use crate::Ending;
 use crate::args::{Format, KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs, refuse};
 use crate::rank::terminal_width;
 use crate::table::{Align, Column, Table};
+use crate::{Ending, hidden};
 
 /// Runs a command.
 pub(crate) fn run(command: &KeyCommand) -> Result<Ending> {
@@ -91,30 +90,7 @@ fn read_value(key: Key) -> Result<SecretString> {
     if !stderr().is_terminal() {
         bail!("nobody can be asked for the value: standard error is no terminal");
     }
-    let terminal = Term::stderr();
-    let prompt = format!("{} (is not shown): ", key.entry());
-    show_again_on_interrupt()?;
-    terminal.write_str(&prompt).and_then(|()| terminal.flush())?;
-    Ok(SecretString::from(terminal.read_secure_line().context("cannot read the value")?))
-}
-
-/// Ctrl-C ends the program while the terminal shows nothing; afterwards it shows what is typed again.
-#[cfg(unix)]
-fn show_again_on_interrupt() -> Result<()> {
-    use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
-    let before = tcgetattr(stdin()).context("cannot read the terminal's settings")?;
-    crate::interrupt::Interrupt::listen_each(move || {
-        // It ends in any case.
-        let _ = tcsetattr(stdin(), OptionalActions::Flush, &before);
-        eprintln!("");
-        std::process::exit(i32::from(crate::INTERRUPTED));
-    })?;
-    Ok(())
-}
-
-#[cfg(not(unix))]
-fn show_again_on_interrupt() -> Result<()> {
-    Ok(())
+    hidden::read_line(&format!("{} (is not shown): ", key.entry()), CREDENTIAL_BYTES_MAX)
 }
 
 /// What a store has counts only where no place before it has something.

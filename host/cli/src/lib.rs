@@ -35,6 +35,8 @@ mod database;
 #[path = "no_database.rs"]
 mod database;
 mod execution;
+#[cfg(feature = "database")]
+mod hidden;
 mod interrupt;
 #[cfg(feature = "database")]
 mod key;

@@ -44,6 +44,9 @@ fn publish(args: &PublishArgs) -> Result<Ending> {
     data.refuse_replica()?;
     let published = pricestore::publish(&data)?;
     publish_generation(&data, Issues::AsBefore)?;
+    if let Some(why) = &published.base_fault {
+        eprintln!("made whole, because the snapshot before is not as it was written: {why}");
+    }
     println!(
         "snapshot {}: {} issues, {} business days, {} to {}",
         published.number,
@@ -115,11 +118,19 @@ fn query(args: &QueryArgs) -> Result<Ending> {
 /// Opens the engine over a data folder.
 fn open(data_dir: &Path, options: EngineOptions) -> Result<RankEngine> {
     RankEngine::open(data_dir, options).map_err(|error| {
-        let is_of_the_machine = matches!(error, RankError::Internal { .. });
+        let folder = data_dir.display();
+        let place = match error {
+            RankError::Internal { .. } => Some(format!("{folder} cannot be used")),
+            RankError::NoData(_) if !data_dir.is_dir() => {
+                Some(format!("there is no folder {folder}"))
+            }
+            RankError::NoData(_) => Some(folder.to_string()),
+            _ => None,
+        };
         let error = for_operator(error);
-        match is_of_the_machine {
-            true => error.context(format!("{} cannot be used", data_dir.display())),
-            false => error,
+        match place {
+            Some(place) => error.context(place),
+            None => error,
         }
     })
 }

@@ -3,24 +3,55 @@
 mod folders;
 mod left_out;
 mod prompt;
+mod show;
 mod stored;
+mod sweeps;
 
-use std::borrow::Cow;
-use std::io::{self, BufWriter, IsTerminal, Read, Write};
+use std::io::{self, IsTerminal, Read};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use domain::csv_cell::guarded;
 use pricestore::DataDir;
 use ranking::CancelToken;
-use ranking::console::{Console, ConsoleError, ConsoleOptions, SQL_BYTES_MAX, Table as Answer};
+use ranking::console::{Console, ConsoleError, ConsoleOptions, SQL_BYTES_MAX};
 
-use crate::Ending;
-use crate::args::{SqlArgs, SqlFormat};
+use crate::args::SqlArgs;
 use crate::interrupt::Interrupt;
 use crate::rank::{cores, is_broken_pipe};
-use crate::table::{Align, Column, Table};
+use crate::{Ending, INTERRUPTED};
 use left_out::LeftOut;
+
+/// How long a statement that was interrupted may take to end by itself. Nothing is lost with it: all is
+/// read-only.
+const GRACE: Duration = Duration::from_millis(500);
+
+/// Memory of the program itself and of each thread, besides that of the engine and of an answer.
+#[cfg(target_os = "linux")]
+const PROGRAM_BYTES: u64 = 256 << 20;
+/// See [`PROGRAM_BYTES`].
+#[cfg(target_os = "linux")]
+const THREAD_BYTES: u64 = 64 << 20;
+
+/// Limits the memory of this process. The engine counts what it stores, but not the values that it works on,
+/// and one of these may have gigabytes.
+#[cfg(target_os = "linux")]
+fn limit_memory(options: &ConsoleOptions) {
+    use ranking::console::ANSWER_BYTES_MAX;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    // Half as much again for what is lost between blocks; a table has four forms of its answer.
+    let engine = options.memory_bytes.saturating_add(options.memory_bytes / 2);
+    let threads = THREAD_BYTES.saturating_mul(options.threads as u64);
+    let bytes = engine.saturating_add(threads) + PROGRAM_BYTES + 4 * ANSWER_BYTES_MAX as u64;
+    let Rlimit { current, maximum } = getrlimit(Resource::Data);
+    let least = [current, maximum].into_iter().flatten().fold(bytes, u64::min);
+    // Where the system has no such limit, the engine's own is all there is.
+    let _ = setrlimit(Resource::Data, Rlimit { current: Some(least), maximum });
+}
+
+#[cfg(not(target_os = "linux"))]
+const fn limit_memory(_: &ConsoleOptions) {}
 
 /// Runs the command.
 pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
@@ -34,6 +65,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
         rows: usize::try_from(args.rows)?,
         stored: stored?,
     };
+    limit_memory(&options);
     let console = Console::open(&DataDir::new(&args.data.data_dir), &options)?;
     let sql = match &args.sql {
         Some(sql) => sql.clone(),
@@ -42,18 +74,27 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
     };
     let running = Running::default();
     let stop = running.clone();
-    let _interrupt = Interrupt::listen_and(move || stop.cancel())?;
-    match console.query(&sql, &running.next()) {
-        Ok(answer) => match show(&answer, args.format) {
-            Err(error) if is_broken_pipe(&error) => Ok(Ending::Done),
-            other => other.map(|()| Ending::Done),
-        },
-        Err(ConsoleError::Cancelled) => {
+    // It may be making a table, or wait for a reader that does not read.
+    let _interrupt = Interrupt::listen_and(move || {
+        stop.cancel();
+        thread::sleep(GRACE);
+        eprintln!("interrupted");
+        std::process::exit(i32::from(INTERRUPTED));
+    })?;
+    match show::answer(&console, &sql, &running.next(), args.format) {
+        Ok(()) => Ok(Ending::Done),
+        Err(error) if is_broken_pipe(&error) => Ok(Ending::Done),
+        Err(error) if is_cancelled(&error) => {
             eprintln!("interrupted");
             Ok(Ending::Interrupted)
         }
-        Err(error) => Err(error.into()),
+        Err(error) => Err(error),
     }
+}
+
+/// Whether a statement was ended by its user.
+fn is_cancelled(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(ConsoleError::Cancelled))
 }
 
 /// The token of the statement that runs now; Ctrl-C takes it from another thread.
@@ -81,71 +122,4 @@ fn from_stdin() -> Result<String> {
         bail!("standard input holds more than {SQL_BYTES_MAX} bytes");
     }
     Ok(sql)
-}
-
-/// Prints an answer.
-fn show(answer: &Answer, format: SqlFormat) -> Result<()> {
-    let mut out = BufWriter::new(io::stdout().lock());
-    match format {
-        SqlFormat::Table => show_table(answer, &mut out)?,
-        SqlFormat::Csv => show_csv(answer, &mut out)?,
-        SqlFormat::Jsonl => show_json_lines(answer, &mut out)?,
-    }
-    out.flush()?;
-    if answer.cut {
-        let rows = answer.rows.len();
-        eprintln!("note: there are more than these {rows} rows; --rows N shows more");
-    }
-    Ok(())
-}
-
-fn show_table(answer: &Answer, out: &mut impl Write) -> io::Result<()> {
-    let columns = answer.columns.iter().map(|column| {
-        let align = if column.numeric { Align::Right } else { Align::Left };
-        Column::new(column.name.clone(), align)
-    });
-    let is_plan = answer.columns.iter().any(|column| column.name == "explain_value");
-    if is_plan {
-        // A plan is a drawing of many lines.
-        let mut lines = answer.rows.iter().filter_map(|row| row.last().cloned().flatten());
-        return lines.try_for_each(|text| writeln!(out, "{text}"));
-    }
-    let mut table = Table::new(columns.collect());
-    for row in &answer.rows {
-        table.row(row.iter().map(|cell| cell.clone().unwrap_or_else(|| "-".to_owned())).collect());
-    }
-    table.write(crate::rank::terminal_width(), out)
-}
-
-fn show_csv(answer: &Answer, out: &mut impl Write) -> Result<()> {
-    let mut writer = csv::Writer::from_writer(out);
-    writer.write_record(answer.columns.iter().map(|column| column.name.as_str()))?;
-    for row in &answer.rows {
-        let cells = row.iter().zip(&answer.columns).map(|(cell, column)| {
-            let text = cell.as_deref().unwrap_or_default();
-            if column.numeric { text.into() } else { guarded(text) }
-        });
-        writer.write_record(cells.map(Cow::into_owned))?;
-    }
-    writer.flush()?;
-    Ok(())
-}
-
-fn show_json_lines(answer: &Answer, out: &mut impl Write) -> Result<()> {
-    for row in &answer.rows {
-        let cells = row.iter().zip(&answer.columns).map(|(cell, column)| {
-            let value = match cell {
-                None => serde_json::Value::Null,
-                // A number keeps its digits; what JSON cannot hold stays text.
-                Some(text) if column.numeric => {
-                    serde_json::from_str(text).unwrap_or_else(|_| text.clone().into())
-                }
-                Some(text) => text.clone().into(),
-            };
-            (column.name.clone(), value)
-        });
-        serde_json::to_writer(&mut *out, &cells.collect::<serde_json::Map<_, _>>())?;
-        out.write_all(b"\n")?;
-    }
-    Ok(())
 }

@@ -13,7 +13,13 @@
 //! here: names and codes of issues, what strategies write, parameters, answers of `kumiki sql`. Other forms
 //! (JSON, Parquet, Arrow, pages) hold the text itself.
 
+//!
+//! Statements of SQL unguard cells where they read them, by [`FORMULA`] and [`NUMBER`]: these are made of
+//! the same sets of characters.
+
 use std::borrow::Cow;
+use std::fmt::Write as _;
+use std::sync::LazyLock;
 
 use crate::text::hides;
 
@@ -34,9 +40,43 @@ pub fn unguarded(cell: &str) -> &str {
     cell.strip_prefix(MARK).filter(|_| is_formula(cell)).unwrap_or(cell)
 }
 
+/// Which cells have a mark that is no part of their text, together with [`NUMBER`], as a regular expression
+/// in RE2's syntax: those that match this one and not that one lose their first character.
+pub static FORMULA: LazyLock<String> = LazyLock::new(|| {
+    let (passed, blank) = (class(is_passed), class(char::is_whitespace));
+    let signs = class(|letter| SIGNS.contains(&letter));
+    format!(r"\A{MARK}[{passed}]*[{signs}](?s:.*)[^{blank}]")
+});
+
+/// Cells that are numbers behind what is passed over, as a regular expression in RE2's syntax.
+pub static NUMBER: LazyLock<String> = LazyLock::new(|| {
+    let (passed, blank) = (class(is_passed), class(char::is_whitespace));
+    let digits = r"(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]+)?";
+    format!(r"\A[{passed}]*[+-](?:{digits}|(?i:inf|infinity|nan))[{blank}]*\z")
+});
+
+/// What stands between the brackets of a regular expression for these characters.
+fn class(has: impl Fn(char) -> bool) -> String {
+    let mut found = (char::MIN..=char::MAX).filter(|letter| has(*letter)).map(u32::from).peekable();
+    let mut text = String::new();
+    while let Some(first) = found.next() {
+        let mut last = first;
+        while let Some(next) = found.next_if_eq(&(last + 1)) {
+            last = next;
+        }
+        // Writing into a string cannot fail.
+        let _ = write!(text, r"\x{{{first:x}}}-\x{{{last:x}}}");
+    }
+    text
+}
+
+/// What a spreadsheet passes over in front of a formula, and our marks.
+fn is_passed(letter: char) -> bool {
+    letter == MARK || letter.is_whitespace() || hides(letter)
+}
+
 /// Whether a spreadsheet could take the text for a formula, marks in front left out.
 fn is_formula(text: &str) -> bool {
-    let is_passed = |letter: char| letter == MARK || letter.is_whitespace() || hides(letter);
     let text = text.trim_start_matches(is_passed);
     let rest = text.strip_prefix(SIGNS).map(str::trim_end);
     rest.is_some_and(|rest| !rest.is_empty() && text.trim_end().parse::<f64>().is_err())
@@ -89,6 +129,15 @@ mod tests {
         ] {
             assert!(matches!(guarded(plain), Cow::Borrowed(text) if text == plain), "{plain}");
         }
+    }
+
+    #[test]
+    fn classes_are_ranges() {
+        assert_eq!(
+            class(|letter| matches!(letter, 'a'..='c' | 'x')),
+            r"\x{61}-\x{63}\x{78}-\x{78}"
+        );
+        assert_eq!(class(|_| false), "");
     }
 
     #[test]

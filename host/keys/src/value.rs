@@ -7,14 +7,17 @@ use crate::KeyError;
 /// Bytes of a key or a secret address.
 pub const KEY_BYTES_MAX: usize = 2_048;
 
-/// A key is one line of visible ASCII, so that it can stand in a header or an address. Blanks around
+/// A key is one word of visible ASCII, so that it can stand in a header or an address. Blanks around
 /// it, like the line end of a file, do not belong to it.
 pub(crate) fn checked(place: &str, text: &str) -> Result<SecretString, KeyError> {
     let text = text.trim();
     if text.len() > KEY_BYTES_MAX {
         return Err(KeyError::unusable(place, format!("longer than {KEY_BYTES_MAX} bytes")));
     }
-    if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
+    if text.is_empty() {
+        return Err(KeyError::unusable(place, "empty"));
+    }
+    if !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(KeyError::unusable(place, "not one word of ASCII characters"));
     }
     Ok(SecretString::from(text.to_owned()))

@@ -185,8 +185,23 @@ impl BarFile {
         folder: impl AsRef<Path>,
         granularity: BarGranularity,
     ) -> Result<Vec<Self>, DataError> {
-        let files = vendor_files(folder.as_ref(), bar_name_start(granularity))?.into_iter();
-        Ok(files.map(|(path, period)| Self { path, period, granularity }).collect())
+        Ok(Self::list_all(folder.as_ref(), granularity)?.0)
+    }
+
+    /// As [`Self::list`], and beside them the files of days whose month has a file, in time order.
+    ///
+    /// # Errors
+    /// As [`Self::list`].
+    pub fn list_all(
+        folder: impl AsRef<Path>,
+        granularity: BarGranularity,
+    ) -> Result<(Vec<Self>, Vec<Self>), DataError> {
+        let (files, days) = all_vendor_files(folder.as_ref(), bar_name_start(granularity))?;
+        let bar_files = |files: VendorFiles| -> Vec<Self> {
+            let files = files.into_iter();
+            files.map(|(path, period)| Self { path, period, granularity }).collect()
+        };
+        Ok((bar_files(files), bar_files(days)))
     }
 }
 
@@ -346,6 +361,9 @@ mod tests {
         };
         assert_eq!(list(BarGranularity::Minute), ["2025-01", "2025-02-04"]);
         assert_eq!(list(BarGranularity::Day), ["2025-01"]);
+        let (_, beside) = BarFile::list_all(folder.path(), BarGranularity::Minute).unwrap();
+        let beside: Vec<String> = beside.iter().map(|file| file.period.to_string()).collect();
+        assert_eq!(beside, ["2025-01-06"]);
         let file = BarFile::from_path("x/equities_bars_daily_20250106.csv.gz").unwrap();
         assert_eq!(
             (file.granularity, file.period),

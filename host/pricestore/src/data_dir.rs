@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
-use crate::limits::CURRENT_BYTES_MAX;
+use crate::limits::{CURRENT_BYTES_MAX, SNAPSHOT_NUMBER_MAX};
+use crate::text::excerpt;
 
 /// The data directory is a copy of another server's, which only the replica that keeps it writes to.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
@@ -15,6 +16,18 @@ use crate::limits::CURRENT_BYTES_MAX;
      follows, or choose another folder", .0.display()
 )]
 pub struct IsReplica(PathBuf);
+
+/// What to do about a file CURRENT that cannot be used.
+const CURRENT_REMEDY: &str =
+    "remove it and run `kumiki rank publish`, which makes what rankings read anew";
+
+/// The number of the snapshot that a file of this name belongs to.
+fn snapshot_of(name: &str) -> Option<u64> {
+    let digits = name.strip_prefix("rank-")?;
+    let digits = [".db", ".grid"].iter().find_map(|end| digits.strip_suffix(end))?;
+    let number = digits.parse::<u64>().ok().filter(|number| *number <= SNAPSHOT_NUMBER_MAX)?;
+    (number.to_string() == digits).then_some(number)
+}
 
 /// The data directory (`DATA_DIR` of the specification).
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -121,16 +134,26 @@ impl DataDir {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             Err(error) => return Err(error),
         };
-        let mut text = String::new();
-        file.take(CURRENT_BYTES_MAX).read_to_string(&mut text)?;
-        let number = text.trim_end().parse::<u64>().map_err(|_| {
-            let message = "the file CURRENT does not hold the number of a snapshot";
-            io::Error::new(io::ErrorKind::InvalidData, message)
+        let mut bytes = Vec::new();
+        file.take(CURRENT_BYTES_MAX).read_to_end(&mut bytes).map_err(|error| {
+            let text = format!("rank/CURRENT cannot be read ({error}); {CURRENT_REMEDY}");
+            io::Error::new(error.kind(), text)
+        })?;
+        let text = String::from_utf8_lossy(&bytes);
+        let number = text.trim_end().parse::<u64>().ok();
+        let number = number.filter(|number| *number <= SNAPSHOT_NUMBER_MAX).ok_or_else(|| {
+            let found = excerpt(text.trim_end());
+            let text = format!(
+                "rank/CURRENT holds `{found}` instead of the number of a snapshot; {CURRENT_REMEDY}"
+            );
+            io::Error::new(io::ErrorKind::InvalidData, text)
         })?;
         Ok(Some(number))
     }
 
-    /// The numbers of all snapshots that have a file here, ascending.
+    /// The numbers of all snapshots that have a file here, ascending; also those that a folder has in its
+    /// name, because no file can have that name then. What has another name than a snapshot's files is
+    /// not this program's.
     ///
     /// # Errors
     ///
@@ -139,12 +162,57 @@ impl DataDir {
         let mut numbers = Vec::new();
         for entry in fs::read_dir(self.rank_folder())? {
             let name = entry?.file_name();
-            let number = name.to_str().and_then(|name| name.strip_prefix("rank-"));
-            let number = number.and_then(|name| name.split('.').next());
-            numbers.extend(number.and_then(|number| number.parse::<u64>().ok()));
+            numbers.extend(name.to_str().and_then(snapshot_of));
         }
         numbers.sort_unstable();
         numbers.dedup();
         Ok(numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_files_of_snapshots_have_their_numbers() {
+        for (name, number) in [
+            ("rank-1.db", Some(1)),
+            ("rank-12.grid", Some(12)),
+            ("rank-1000000000000000.db", Some(SNAPSHOT_NUMBER_MAX)),
+            ("rank-1000000000000001.db", None),
+            ("rank-18446744073709551615.db", None),
+            ("rank-18446744073709551615.bak", None),
+            ("rank-1.db.new", None),
+            ("rank-1.bak", None),
+            ("rank-01.db", None),
+            ("rank-+1.db", None),
+            ("rank-.db", None),
+            ("1.db", None),
+        ] {
+            assert_eq!(snapshot_of(name), number, "{name}");
+        }
+    }
+
+    #[test]
+    fn what_current_holds_is_named_where_it_is_no_number() {
+        let folder = tempfile::tempdir().unwrap();
+        let data = DataDir::new(folder.path());
+        fs::create_dir(data.rank_folder()).unwrap();
+        assert_eq!(data.current().unwrap(), None);
+        for (content, words) in [
+            (&b""[..], "rank/CURRENT holds `` instead of the number"),
+            (b"x\n", "holds `x` instead"),
+            (b"\xff", "instead of the number"),
+            (b"18446744073709551615", "holds `18446744073709551615` instead"),
+        ] {
+            fs::write(data.current_file(), content).unwrap();
+            let error = data.current().unwrap_err().to_string();
+            assert!(error.contains(words) && error.contains("remove it and run"), "{error}");
+        }
+        fs::remove_file(data.current_file()).unwrap();
+        fs::create_dir(data.current_file()).unwrap();
+        let error = data.current().unwrap_err().to_string();
+        assert!(error.contains("rank/CURRENT cannot be read ("), "{error}");
     }
 }

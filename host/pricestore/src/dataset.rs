@@ -6,6 +6,7 @@ use std::io::{self, Read};
 use serde::{Deserialize, Serialize};
 
 use crate::data_dir::DataDir;
+use crate::grid::content_text;
 use crate::limits::DATASET_BYTES_MAX;
 
 /// Its name in the folder of the update job's reports.
@@ -62,7 +63,7 @@ impl DatasetStatus {
     /// Whether this speaks of the snapshot with a content.
     #[must_use]
     pub fn is_of(&self, content: u64) -> bool {
-        self.snapshot.as_ref().is_none_or(|snapshot| *snapshot == format!("{content:016x}"))
+        self.snapshot.as_ref().is_none_or(|snapshot| *snapshot == content_text(content))
     }
 
     /// What the update job has told last; none where none has run.

@@ -41,7 +41,7 @@ const VERSION: u32 = 1;
 ///
 /// | Who reads | knows the generation by |
 /// |---|---|
-/// | files over HTTP | the header `Kumiki-Generation` of a download; without it the file is of a publication that has not ended |
+/// | files over HTTP | the header `Kumiki-Generation` of a download; without it the file is of a publication that has not ended, or damaged; the entity tag of a file is its digest |
 /// | rankings | the same header, `dataset { generation }`, and `generation` of `/health`; null for a snapshot whose publication has not ended |
 /// | files on disk | this file: a file belongs to it while its bytes and its time of change are those that stand here ([`PublishedFile::is_file`]); its digest tells for sure |
 ///

@@ -174,6 +174,12 @@ pub fn content_of(path: &Path) -> Result<u64, GridFault> {
     format::digest_of(&header).ok_or_else(short)
 }
 
+/// How a content is written wherever a file names it: 16 digits of base 16.
+#[must_use]
+pub fn content_text(content: u64) -> String {
+    format!("{content:016x}")
+}
+
 /// Why a grid cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum GridFault {

@@ -10,6 +10,7 @@
 mod calendar_table;
 mod data_dir;
 mod dataset;
+mod folder_lock;
 pub mod generation;
 pub mod grid;
 pub mod limits;
@@ -22,8 +23,10 @@ mod text;
 pub use calendar_table::has_calendar;
 pub use data_dir::{DataDir, IsReplica};
 pub use dataset::{DatasetStatus, IncompleteDay, SourceRows};
+pub use folder_lock::{FolderLock, LockFault, LockHolder, holder_text};
 pub use snapshot::{
-    PublishError, Published, publish, publish_in_blocks, remove_leftovers, rows_are_in_order,
+    PublicationLock, PublishError, Published, publish, publish_in_blocks, remove_leftovers,
+    rows_are_in_order,
 };
 pub use text::excerpt;
 

@@ -35,6 +35,11 @@ pub const GENERATION_BYTES_MAX: u64 = 12 << 20;
 pub const DIGEST_THREADS_MAX: usize = 4;
 /// Files that are worth a thread; most have some 80 KB.
 pub const DIGEST_FILES_MIN: usize = 64;
+/// The highest number of a snapshot: one each second for thirty million years. What has a higher one in its
+/// name was not written by this program.
+pub const SNAPSHOT_NUMBER_MAX: u64 = 1_000_000_000_000_000;
+/// Bytes of the file that says who holds a folder.
+pub const HOLDER_BYTES_MAX: u64 = 256;
 /// Bytes of the file that names the current snapshot.
 pub const CURRENT_BYTES_MAX: u64 = 64;
 /// Bytes of a text of the list of issues; the longest English name has some 120 letters.

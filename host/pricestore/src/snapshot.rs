@@ -3,6 +3,8 @@
 mod base;
 mod dense;
 mod error;
+mod folder;
+mod lock;
 mod publish;
 mod splits;
 mod table;
@@ -12,6 +14,7 @@ mod tests;
 use duckdb::Connection;
 
 pub use error::PublishError;
+pub use lock::PublicationLock;
 pub use publish::{Published, publish, publish_in_blocks, remove_leftovers};
 
 /// Whether a row's number in the grid's table is day times codes plus code, in the database that the

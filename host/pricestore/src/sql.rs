@@ -1,6 +1,6 @@
 //! What all statements need: quoting, single columns, and rows that come as columns.
 
-use std::path::Path;
+use std::path::{Component, Path};
 
 use duckdb::arrow::array::{ArrayRef, RecordBatch};
 use duckdb::types::FromSql;
@@ -16,10 +16,17 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 
-/// Quotes a path as an SQL string.
+/// Quotes a path as an SQL string. DuckDB would take `~` at the beginning of one for the user's home, and
+/// a word before a colon for a kind of database or server, in a whole path neither.
 #[must_use]
 pub fn quoted_path(path: &Path) -> String {
-    quoted(&path.to_string_lossy())
+    let text = path.to_string_lossy();
+    let is_plain = !matches!(path.components().next(), Some(Component::Normal(_)))
+        || !(text.starts_with('~') || text.contains(':'));
+    match std::path::absolute(path) {
+        Ok(whole) if !is_plain => quoted(&whole.to_string_lossy()),
+        _ => quoted(&text),
+    }
 }
 
 /// The first column of what a statement finds.
@@ -65,4 +72,26 @@ pub fn insert(connection: &Connection, table: &str, batches: &[RecordBatch]) -> 
     let parts = vec![format!("FROM {FUNCTION}(?)"); batches.len()].join(" UNION ALL ");
     connection.execute(&format!("INSERT INTO {table} {parts}"), params_from_iter(&batches))?;
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_mean_files_below_this_folder() {
+        let here = std::env::current_dir().unwrap();
+        let here = here.to_string_lossy();
+        for (path, expected) in [
+            ("data/x.db", "'data/x.db'".to_owned()),
+            ("it's/x.db", "'it''s/x.db'".to_owned()),
+            ("a/~/x.db", "'a/~/x.db'".to_owned()),
+            ("/~/a:b/x.db", "'/~/a:b/x.db'".to_owned()),
+            ("~/x.db", format!("'{here}/~/x.db'")),
+            ("~me", format!("'{here}/~me'")),
+            ("http:/a/x.db", format!("'{here}/http:/a/x.db'")),
+        ] {
+            assert_eq!(quoted_path(Path::new(path)), expected);
+        }
+    }
 }

@@ -4,33 +4,39 @@
 //! Data is opened read-only before the first statement; after that nothing else can be opened and
 //! no setting can be changed, so a statement can neither write nor read elsewhere.
 
+mod answer;
 mod files;
 mod form;
 mod stored;
 mod trouble;
 
+use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use duckdb::arrow::array::Array;
-use duckdb::arrow::datatypes::DataType;
-use duckdb::arrow::error::ArrowError;
-use duckdb::arrow::util::display::{ArrayFormatter, FormatOptions};
 use duckdb::{Config, Connection};
-use pricestore::DataDir;
+use pricestore::{DataDir, sql};
 use thiserror::Error;
 
 use crate::CancelToken;
 use crate::text::redacted;
 
+use answer::AsText;
+
+pub use answer::{
+    ANSWER_BYTES_MAX, AnswerSink, CELL_BYTES, Column, Cut, Given, Held, ROW_BYTES_MAX, ROWS_MAX,
+    Table,
+};
 pub use files::{FILES_MAX, FOLDERS};
 pub use stored::{FileForm, FileView, LabelledFile, RowsView, StoredView};
 
 /// Longest statement, in bytes.
 pub const SQL_BYTES_MAX: usize = 100_000;
-/// Most rows of one answer, whatever the options say. All are held in memory.
-pub const ROWS_MAX: usize = 1_000_000;
+/// Least memory of the database engine, in bytes; with less it cannot open files.
+pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
+/// What the engine says where memory is used up. What it advises then cannot be done here.
+const OUT_OF_MEMORY: &str = "Out of Memory Error";
 /// How often a running statement looks whether it was cancelled.
 const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -69,15 +75,28 @@ pub enum ConsoleError {
     /// The statement is wrong or needs more than it may use.
     #[error("{0}")]
     Statement(String),
+    /// It needs more memory than it may use.
+    #[error(
+        "the statement needs more memory than it may use; {} MB are for the database engine \
+         (--memory), and less rows or shorter values may do",
+        .0 >> 20
+    )]
+    Memory(u64),
     /// It was cancelled.
     #[error("cancelled")]
     Cancelled,
     /// The database engine cannot be set up.
     #[error("the database engine cannot be set up: {0}")]
     Engine(#[from] duckdb::Error),
-    /// The answer cannot be read.
-    #[error("the answer cannot be read: {0}")]
-    Answer(#[from] ArrowError),
+    /// A row has more than [`ROW_BYTES_MAX`] bytes.
+    #[error(
+        "row {0} has {1} bytes of values, at most {ROW_BYTES_MAX} can be shown; ask for a part, like \
+         left(text, 1000)"
+    )]
+    RowTooLarge(usize, usize),
+    /// The answer cannot be handed on.
+    #[error("the answer cannot be written: {0}")]
+    Write(#[from] io::Error),
 }
 
 /// A view that statements can name.
@@ -89,26 +108,6 @@ pub struct View {
     pub columns: Vec<(String, String)>,
 }
 
-/// A column of an answer.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Column {
-    /// The name in the answer; the statement may give one name twice.
-    pub name: String,
-    /// Whether it holds numbers, which people want aligned at the right.
-    pub numeric: bool,
-}
-
-/// An answer as text.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Table {
-    /// The columns, in the order of the statement.
-    pub columns: Vec<Column>,
-    /// The rows; `None` is null.
-    pub rows: Vec<Vec<Option<String>>>,
-    /// Whether there were more rows than asked for.
-    pub cut: bool,
-}
-
 /// A read-only database over the stored data.
 pub struct Console {
     connection: Connection,
@@ -118,6 +117,7 @@ pub struct Console {
     /// The names of views that cannot be made, each with the reason.
     unreadable: Vec<(String, String)>,
     rows: usize,
+    memory_bytes: u64,
 }
 
 impl Console {
@@ -144,10 +144,13 @@ impl Console {
             }
         }
         let found = files::find(data.path()).map_err(ConsoleError::Files)?;
+        let mut unreadable = Vec::new();
         for set in &found {
-            connection.execute_batch(&set.view())?;
+            if let Err(why) = set.create(&connection) {
+                no_view(&mut unreadable, set.name, why);
+            }
         }
-        let unreadable = put_stored(&connection, &options.stored)?;
+        put_stored(&connection, &options.stored, &mut unreadable)?;
         let stored = options.stored.iter().flat_map(StoredView::paths);
         let paths = found.iter().flat_map(|set| &set.paths).chain(stored);
         let allowed: Vec<String> = paths.map(|path| literal(path)).collect();
@@ -164,7 +167,8 @@ impl Console {
             return Err(ConsoleError::NoData(data.path().display().to_string()));
         }
         let (stored, rows) = (options.stored.clone(), options.rows.clamp(1, ROWS_MAX));
-        Ok(Self { connection, views, stored, unreadable, rows })
+        let memory_bytes = options.memory_bytes;
+        Ok(Self { connection, views, stored, unreadable, rows, memory_bytes })
     }
 
     /// The views, by name.
@@ -173,11 +177,27 @@ impl Console {
         &self.views
     }
 
-    /// Runs one SELECT (or DESCRIBE, SHOW, SUMMARIZE or EXPLAIN).
+    /// Runs one SELECT (or DESCRIBE, SHOW, SUMMARIZE or EXPLAIN) and holds its answer.
     ///
     /// # Errors
     /// When it is something else, wrong, cancelled, or needs more than it may use.
     pub fn query(&self, sql: &str, cancel: &CancelToken) -> Result<Table, ConsoleError> {
+        let mut table = Table::default();
+        let given = self.answer(sql, cancel, &mut table)?;
+        table.cut = given.cut.is_some();
+        Ok(table)
+    }
+
+    /// The same, with an answer that is handed on row by row.
+    ///
+    /// # Errors
+    /// As [`Console::query`], and when the sink fails; it may have taken rows before.
+    pub fn answer(
+        &self,
+        sql: &str,
+        cancel: &CancelToken,
+        sink: &mut impl AnswerSink,
+    ) -> Result<Given, ConsoleError> {
         let sql = sql.trim().trim_end_matches(';').trim_end();
         if sql.len() > SQL_BYTES_MAX {
             let length = sql.len();
@@ -186,12 +206,16 @@ impl Console {
         }
         let (explain, select) = split_explain(sql);
         self.check_select(select)?;
-        // One more row than asked for tells whether there are more.
-        let bounded = match explain {
-            Some(explain) => format!("{explain} {select}"),
-            None => format!("SELECT * FROM (\n{select}\n) LIMIT {}", self.rows + 1),
-        };
-        self.watched(cancel, || self.run(&bounded))
+        self.watched(cancel, || {
+            let wrong = |sql: &str, error: &duckdb::Error| self.failed(sql, &error.to_string());
+            let text = match explain {
+                Some(explain) => AsText::of_plan(&format!("{explain} {select}")),
+                // One more row than asked for tells whether there are more.
+                None => AsText::of(&self.connection, select, self.rows + 1)
+                    .map_err(|error| wrong(select, &error))?,
+            };
+            self.run(&text, cancel, sink)
+        })
     }
 
     /// Lets the database engine itself say whether this is a SELECT and nothing else.
@@ -226,39 +250,47 @@ impl Console {
         }
     }
 
-    fn run(&self, sql: &str) -> Result<Table, ConsoleError> {
-        let wrong = |error: duckdb::Error| self.failed(sql, &error.to_string());
-        let mut statement = self.connection.prepare(sql).map_err(wrong)?;
-        let batches = statement.query_arrow([]).map_err(wrong)?;
-        let schema = batches.get_schema();
-        let columns = schema.fields().iter().map(|field| Column {
-            name: field.name().clone(),
-            numeric: is_numeric(field.data_type()),
-        });
-        let mut table = Table { columns: columns.collect(), ..Table::default() };
-        let options = FormatOptions::default().with_display_error(true);
-        for batch in batches {
-            let formatters = batch
-                .columns()
-                .iter()
-                .map(|column| ArrayFormatter::try_new(column.as_ref(), &options))
-                .collect::<Result<Vec<_>, _>>()?;
+    fn run(
+        &self,
+        text: &AsText,
+        cancel: &CancelToken,
+        sink: &mut impl AnswerSink,
+    ) -> Result<Given, ConsoleError> {
+        let wrong = |error: duckdb::Error| self.failed(&text.sql, &error.to_string());
+        let mut statement = self.connection.prepare(&text.sql).map_err(wrong)?;
+        sink.columns(&text.columns)?;
+        let mut rows = 0;
+        for batch in statement.stream_arrow([]).map_err(wrong)? {
+            let batch = batch.map_err(wrong)?;
+            let columns = answer::texts(&batch).ok_or_else(|| {
+                ConsoleError::Statement("the answer is of a type that has no text".to_owned())
+            })?;
             for index in 0..batch.num_rows() {
-                if table.rows.len() == self.rows {
-                    table.cut = true;
-                    return Ok(table);
+                if cancel.is_cancelled() {
+                    return Err(ConsoleError::Cancelled);
                 }
-                let cells = formatters.iter().zip(batch.columns()).map(|(formatter, column)| {
-                    (!is_null(column, index)).then(|| formatter.value(index).to_string())
-                });
-                table.rows.push(cells.collect());
+                if rows == self.rows {
+                    return Ok(Given { rows, cut: Some(Cut::Rows) });
+                }
+                let row = answer::row(&columns, index);
+                let bytes = row.iter().flatten().map(|cell| cell.len()).sum();
+                if bytes > ROW_BYTES_MAX {
+                    return Err(ConsoleError::RowTooLarge(rows + 1, bytes));
+                }
+                if sink.row(&row)?.is_break() {
+                    return Ok(Given { rows, cut: Some(Cut::Bytes) });
+                }
+                rows += 1;
             }
         }
-        Ok(table)
+        Ok(Given { rows, cut: None })
     }
 
     /// Why a statement failed: of which file, where it was one's fault.
     fn failed(&self, sql: &str, error: &str) -> ConsoleError {
+        if error.starts_with(OUT_OF_MEMORY) {
+            return ConsoleError::Memory(self.memory_bytes);
+        }
         let files = self.stored.iter().filter_map(|view| match view {
             StoredView::Files(view) => Some(view),
             StoredView::Rows(_) => None,
@@ -275,11 +307,11 @@ impl Console {
     }
 
     /// Does `work`; ends the running statement when the token is cancelled.
-    fn watched(
+    fn watched<T>(
         &self,
         cancel: &CancelToken,
-        work: impl FnOnce() -> Result<Table, ConsoleError>,
-    ) -> Result<Table, ConsoleError> {
+        work: impl FnOnce() -> Result<T, ConsoleError>,
+    ) -> Result<T, ConsoleError> {
         let done = AtomicBool::new(false);
         let handle = self.connection.interrupt_handle();
         let outcome = std::thread::scope(|scope| {
@@ -318,13 +350,13 @@ fn attach(connection: &Connection, catalog: &str, path: &Path) -> Result<(), Con
 }
 
 /// Makes the views that the caller asks for. Two of one name would hide each other. One whose files
-/// cannot be read is told and takes nothing away from the others; gives the names of such, with the reasons.
+/// cannot be read is told and takes nothing away from the others.
 fn put_stored(
     connection: &Connection,
     stored: &[StoredView],
-) -> Result<Vec<(String, String)>, ConsoleError> {
+    unreadable: &mut Vec<(String, String)>,
+) -> Result<(), ConsoleError> {
     let mut known: Vec<String> = views(connection)?.into_iter().map(|view| view.name).collect();
-    let mut unreadable = Vec::new();
     for view in stored {
         let name = view.name();
         if known.iter().any(|known| known == name) {
@@ -336,13 +368,18 @@ fn put_stored(
         match view.create(connection) {
             Ok(()) => known.push(name.to_owned()),
             Err(ConsoleError::Files(why)) if matches!(view, StoredView::Files(_)) => {
-                tracing::warn!("there is no view {name}: {why}");
-                unreadable.push((name.to_owned(), why));
+                no_view(unreadable, name, why);
             }
             Err(error) => return Err(error),
         }
     }
-    Ok(unreadable)
+    Ok(())
+}
+
+/// Tells that a view cannot be made, and notes it for the statements that ask for it.
+fn no_view(unreadable: &mut Vec<(String, String)>, name: &str, why: String) {
+    tracing::warn!("there is no view {name}: {why}");
+    unreadable.push((name.to_owned(), why));
 }
 
 fn views(connection: &Connection) -> Result<Vec<View>, ConsoleError> {
@@ -381,15 +418,6 @@ fn split_explain(sql: &str) -> (Option<&'static str>, &str) {
     }
 }
 
-/// A column of nothing but nulls has no bits that say so.
-fn is_null(column: &dyn Array, index: usize) -> bool {
-    column.data_type() == &DataType::Null || column.is_null(index)
-}
-
-fn is_numeric(kind: &DataType) -> bool {
-    kind.is_numeric()
-}
-
 fn first_lines(text: &str) -> String {
     /// Lines of a message; the engine draws the place below its text.
     const LINES: usize = 6;
@@ -397,11 +425,11 @@ fn first_lines(text: &str) -> String {
 }
 
 fn literal(path: &Path) -> String {
-    text_literal(&path.to_string_lossy())
+    sql::quoted_path(path)
 }
 
 fn text_literal(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
+    sql::quoted(text)
 }
 
 fn identifier(name: &str) -> String {

@@ -40,7 +40,8 @@ impl FileStamp {
         self.identity == other.identity
     }
 
-    /// A text that differs for every state of every file, for a strong validator (RFC 9110, 8.8.1).
+    /// A text that differs for every state of every file on this disk, for a strong validator (RFC 9110,
+    /// 8.8.1) of a file whose content nobody has noted.
     pub(crate) fn tag(&self) -> String {
         let mut bytes = Vec::with_capacity(48);
         bytes.extend_from_slice(&self.length.to_le_bytes());

@@ -144,8 +144,8 @@ pub struct RankQuery {
     /// | it is not known whether there are some | null |
     ///
     /// Nobody knows that across a business day that is not published, across a row that was left out or
-    /// lost, and where a row was adjusted by its source; each case is a rule (U1 to U3) of the snapshot's
-    /// splits, in `pricestore`.
+    /// lost, where a row was adjusted by its source, and where one does not tell its factor; each case is a
+    /// rule (U1 to U5) of the snapshot's splits, in `pricestore`.
     /// Closes and volumes of the answer are those of the ranked day, as stored.
     pub adjusted: bool,
 }

@@ -154,7 +154,7 @@ impl PreparedReplica {
     /// When it is not a replica's, another one has it, or it cannot be used.
     pub fn take(options: ReplicaOptions) -> Result<Self, ReplicaError> {
         let folder = ReplicaFolder::take(&options.data)?;
-        let status = ReplicaStatus::new(&options.data, options.stale_after);
+        let status = ReplicaStatus::new(&options.data, options.stale_after, options.issues);
         Ok(Self { options, folder, status })
     }
 

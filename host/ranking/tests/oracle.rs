@@ -25,11 +25,11 @@ fn one_in(stream: &mut Random, odds: usize) -> bool {
 /// and day, another one with raw prices, or the public one.
 type Row = (String, String, [Option<f64>; 5], Option<f64>, &'static str);
 
-/// What the source says of a split on a day of an issue that has some: mostly that there is none, or
-/// nothing; else splits and reverse splits, and what cannot be a factor.
+/// What the source says of a split on a day of an issue that has some: mostly that there is none; else
+/// splits and reverse splits, what cannot be a factor, and now and then nothing.
 fn factor(stream: &mut Random) -> Option<f64> {
     match stream.place(60) {
-        0..10 => None,
+        0 if one_in(stream, 4) => None,
         10..12 => Some([0.5, 0.2, 0.1, 1.0 / 3.0, 0.9][stream.place(5)]),
         12 => Some([2.0, 5.0, 10.0, 1.1][stream.place(4)]),
         13 if one_in(stream, 4) => Some([1e-300, 1e300, 1e-320][stream.place(3)]),
@@ -167,13 +167,17 @@ struct Oracle {
     unknown: BTreeMap<String, BTreeSet<usize>>,
 }
 
+/// Day, source, and whether the row tells a factor.
+type Teller<'a> = (usize, &'a str, bool);
+
 /// Whether nobody knows what took effect after a row's day, up to that of the issue's next row.
-fn is_unknown(one: (usize, &str), next: (usize, &str), is_empty: impl Fn(usize) -> bool) -> bool {
+fn is_unknown(one: Teller<'_>, next: Teller<'_>, is_empty: impl Fn(usize) -> bool) -> bool {
     let has_every_day = |source: &str| source == "vendor" || source == "files";
     let is_missing = (one.0 + 1..next.0).any(|day| !is_empty(day));
     one.1 == "public"
         || next.1 == "public"
-        || (is_missing && has_every_day(one.1) && has_every_day(next.1))
+        || !next.2
+        || (is_missing && (has_every_day(one.1) || has_every_day(next.1)))
 }
 
 impl Oracle {
@@ -183,10 +187,10 @@ impl Oracle {
         let dates: Vec<String> = dates.into_iter().cloned().collect();
         let keyed = rows.iter().map(|(date, code, row, ..)| ((date.clone(), code.clone()), *row));
         let mut splits: BTreeMap<String, Vec<(usize, Option<f64>)>> = BTreeMap::new();
-        let mut sources: BTreeMap<String, BTreeMap<usize, &str>> = BTreeMap::new();
+        let mut sources: BTreeMap<String, BTreeMap<usize, (&str, bool)>> = BTreeMap::new();
         for (date, code, _, factor, source) in rows {
             let day = dates.iter().position(|one| one == date).unwrap();
-            sources.entry(code.clone()).or_default().insert(day, source);
+            sources.entry(code.clone()).or_default().insert(day, (source, factor.is_some()));
             if let Some(factor) = factor.filter(|factor| *factor != 1.0 && *source != "public") {
                 let factor = Some(factor).filter(|factor| factor.is_finite() && *factor > 0.0);
                 splits.entry(code.clone()).or_default().push((day, factor));
@@ -196,8 +200,12 @@ impl Oracle {
         let is_empty = |day: usize| !seen.contains(&dates[day]);
         let empty: Vec<usize> = (0..dates.len()).filter(|day| is_empty(*day)).collect();
         let unknown = sources.into_iter().map(|(code, sources)| {
-            let rows: Vec<(usize, &str)> = sources.into_iter().collect();
+            let rows: Vec<Teller<'_>> =
+                sources.into_iter().map(|(day, (source, tells))| (day, source, tells)).collect();
             let mut days: BTreeSet<usize> = empty.iter().copied().collect();
+            // Of the first row only its own factor could tell.
+            let first = rows.first().filter(|(_, source, tells)| !tells && *source != "public");
+            days.extend(first.map(|(day, ..)| *day));
             for pair in rows.windows(2).filter(|pair| is_unknown(pair[0], pair[1], is_empty)) {
                 days.extend(pair[0].0 + 1..=pair[1].0);
             }

@@ -12,6 +12,9 @@ use crate::row::IssueCode;
 pub struct FetchState {
     /// Days of which all issues came in one piece; they are not asked for again.
     pub fetched: BTreeSet<JstDate>,
+    /// Days of which rows were left out because they are odd (rule Q1 of [`crate::SourceKind`]); the
+    /// vendor is asked for them again (rule B2 of the job).
+    pub left_out: BTreeSet<JstDate>,
     /// Days of which nobody has anything, found out by asking; before all that are published, they need
     /// not be there (rule D6 of the job).
     pub closed: BTreeSet<JstDate>,
@@ -22,6 +25,9 @@ pub struct FetchState {
     /// Days that were due and are not complete, and how many rows each should have; 0 where that is
     /// not known.
     pub incomplete: BTreeMap<JstDate, u64>,
+    /// Lists of issues that were not believed, by date, and how many issues each had; one of them may be
+    /// stored for its names (rules L4 and L5 of the job).
+    pub doubted: BTreeMap<JstDate, u64>,
     /// From this date on, rows of published days may be stored that are not published yet.
     pub unpublished_from: Option<JstDate>,
     /// Whether the per-issue databases were all written once.

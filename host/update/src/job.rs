@@ -8,6 +8,7 @@
 mod days;
 mod files;
 mod finish;
+mod first_days;
 mod issues;
 mod judge;
 mod listing;
@@ -26,23 +27,36 @@ mod report;
 /// | D5 | any other | due |
 /// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
 /// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
-/// | C1 | with rows of 99 % of the issues that the vendor lists for its date | complete |
-/// | C2 | without a list, with 99 % of the most rows of the last complete days before it | complete |
-/// | C3 | where the vendor has no list, without a complete day before it, with what came in one piece | complete |
+/// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
+/// | C2 | without such a list, with 99 % of the most rows of the last 20 complete days before it | complete |
+/// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
 /// | C4 | fetched with `--codes` | complete only if it was before |
 /// | C5 | that was complete | complete |
-/// | C6 | whose list has fewer issues than the last one, by more than 1 % and 1 % a month between them | held against C2: such a list is told and not used |
+/// | C6 | without a list and a complete day before it, with 99 % of the most rows of the nearest five complete days after it, else of the issues of the nearest list; less by 1 % a month between; what is 300 days away tells nothing | complete |
 /// | C7 | as C3, but the list could not be had | not complete |
 /// | C8 | with rows, of which none has a price, and less than a week old | not complete |
+/// | C9 | one of the first five without a complete day before them but each other, by C2, C3 or C6 | complete once none of the five complete days after it has over 1 % more rows |
+/// | C10 | after one that is published though it is not complete | held against the rows of that one and of those after it; its list against that one too, where no believed list is later |
+/// | C11 | published though it is not complete, of which five complete days after it have no more rows, to 1 % | complete |
+/// | L1 | with a list of issues, and no list and no complete day before it | list believed |
+/// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between | list believed |
+/// | L3 | whose list shrank by more | list believed if it has at most 10 % less and its own day's rows meet it to 99 % both ways, or once another run is given the list of a later date with as many, to 1 %; else told and not used, and the day is judged with it then |
+/// | L4 | whose list grew by more than 1 % | list believed if its own day's rows meet it to 99 % both ways; else told and not used, and no later list is held against it |
+/// | L5 | as L4, and a run before was given one of an earlier date with as many | list used for names |
 /// | P1 | complete | published |
 /// | P2 | due and not complete | kept in `work/`, not published, asked for again, named in report, health and GraphQL |
 /// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
 /// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
+/// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
+/// | F2 | of a file of one day, whose month has a file with usable rows of it | taken from the month's; the other file is named |
+/// | F3 | of a file of one day, whose month has a file without | taken from the file of the day |
 mod rules;
+mod silent;
 mod slots;
+mod taken_back;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -56,11 +70,13 @@ use pricestore::listed::ListedHistory;
 
 use crate::fetch_state::FetchState;
 use crate::limits::{BATCH_ISSUES, BATCH_ROWS};
-use crate::price_store::{Applied, Known, OpenDays, PriceStore};
+use crate::price_store::{Applied, Known, OpenDays, Part, PriceStore};
 use crate::row::{DailyRow, IssueCode, SourceKind};
+use crate::source::IssueList;
 use crate::store::StoreError;
 
 use report::Reason;
+use silent::SilentRows;
 use slots::Slots;
 
 pub use plan::last_weekdays;
@@ -225,6 +241,8 @@ struct Job<'a> {
     /// Every issue of which this run has seen a row.
     seen: BTreeSet<IssueCode>,
     batch: Batch,
+    /// Rows that tell no factor.
+    silent: SilentRows,
     /// The first date of those that readers may see which was unpublished before this run, or changed
     /// by it.
     changed_from: Option<JstDate>,
@@ -234,7 +252,7 @@ struct Job<'a> {
     calendar_is_new: bool,
     /// First and last date that the vendor says the subscription covers.
     covered: Option<(JstDate, JstDate)>,
-    /// The rows of each complete day.
+    /// The rows of each complete day, and of each that is published all the same.
     complete_rows: BTreeMap<JstDate, u64>,
     /// The issues that were listed on a date.
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
@@ -242,6 +260,17 @@ struct Job<'a> {
     list_days: BTreeSet<JstDate>,
     /// A list could not be had, though there may be one.
     lists_failed: bool,
+    /// Lists of this run that are not believed.
+    doubted: BTreeMap<JstDate, IssueList>,
+    /// Those of runs before, and how many issues they had.
+    doubted_before: BTreeMap<JstDate, u64>,
+    /// The first days of all, which wait for those after them; and once their rows are on their way,
+    /// whether they have each row that the source gave.
+    first_days: BTreeMap<JstDate, Option<bool>>,
+    /// Those of them that turned out to be short.
+    short_first_days: Vec<JstDate>,
+    /// Why days are not complete, by all rows that are stored.
+    whys: BTreeMap<JstDate, String>,
     /// All lists that are stored, with those of this run.
     lists: ListedHistory,
     /// Some of them are not stored yet.
@@ -257,6 +286,8 @@ struct DayState {
     rows: u64,
     /// Rows that it should have.
     expected: Option<u64>,
+    /// Why it is not complete.
+    why: Option<String>,
     complete: bool,
     /// It has rows, and none of them a price; that was told.
     is_priceless: bool,
@@ -269,6 +300,8 @@ struct DayState {
 struct Batch {
     rows: BTreeMap<SourceKind, Vec<DailyRow>>,
     count: usize,
+    /// Rows that the vendor took back.
+    gone: Vec<(JstDate, IssueCode)>,
     /// Days that are complete once the rows are stored, and whether they have each row that the source
     /// gave. Those that do not are asked for again where a run looks back so far.
     days: Vec<(JstDate, bool)>,
@@ -296,6 +329,7 @@ impl<'a> Job<'a> {
             days: BTreeMap::new(),
             seen: BTreeSet::new(),
             batch: Batch::default(),
+            silent: SilentRows::default(),
             changed_from: None,
             calendar: OpenDays::new(),
             calendar_is_new: false,
@@ -304,6 +338,11 @@ impl<'a> Job<'a> {
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),
             lists_failed: false,
+            doubted: BTreeMap::new(),
+            doubted_before: BTreeMap::new(),
+            first_days: BTreeMap::new(),
+            short_first_days: Vec::new(),
+            whys: BTreeMap::new(),
             lists: ListedHistory::default(),
             lists_are_new: false,
             cut_short: false,
@@ -321,10 +360,13 @@ impl<'a> Job<'a> {
         note.into_iter().for_each(|note| self.note(note));
         // What was fetched is there only as long as the store has it.
         let (stored, state) = (&self.known.dates, &mut self.state);
-        for days in [&mut state.fetched, &mut state.complete, &mut state.forced] {
+        for days in
+            [&mut state.fetched, &mut state.left_out, &mut state.complete, &mut state.forced]
+        {
             days.retain(|date| stored.contains_key(date));
         }
-        let complete = stored.iter().filter(|(date, _)| state.complete.contains(date));
+        let complete = stored.iter().filter(|(date, _)| state.is_publishable(**date));
+        self.doubted_before = state.doubted.clone();
         self.complete_rows = complete.map(|(date, rows)| (*date, *rows)).collect();
         self.calendar = self.store.open_days()?;
         self.lists = self.store.listed()?;
@@ -353,6 +395,7 @@ impl<'a> Job<'a> {
     /// Takes rows of one source.
     fn collect(&mut self, source: SourceKind, rows: Vec<DailyRow>) {
         self.report.source(source).fetched += rows.len() as u64;
+        self.silent.look_at(source, &rows);
         for row in &rows {
             let day = self.days.entry(row.date).or_default();
             day.rows += 1;
@@ -379,13 +422,21 @@ impl<'a> Job<'a> {
             return Ok(());
         }
         for (date, has_all) in batch.days {
+            if let Some(known) = self.first_days.get_mut(&date) {
+                *known = Some(has_all);
+                continue;
+            }
             if !self.state.is_publishable(date) {
                 self.release(date);
             }
             if has_all {
                 self.state.fetched.insert(date);
+                self.state.left_out.remove(&date);
             }
             self.state.complete.insert(date);
+        }
+        if self.are_first_days_known() {
+            self.settle_first_days();
         }
         let dates = batch.rows.values().flatten().map(|row| row.date);
         let first = dates.filter(|date| self.state.is_publishable(*date)).min();
@@ -394,10 +445,13 @@ impl<'a> Job<'a> {
         if let Some(pass) = &mut self.state.pass {
             pass.codes.extend(batch.issues);
         }
-        let parts = batch.rows.iter();
-        let parts = parts
-            .flat_map(|(source, rows)| rows.chunks(BATCH_ROWS).map(move |part| (*source, part)));
-        let (sources, parts): (Vec<SourceKind>, Vec<&[DailyRow]>) = parts.unzip();
+        let parts = batch.rows.iter().flat_map(|(source, rows)| {
+            rows.chunks(BATCH_ROWS).map(move |rows| (*source, Part { rows, ..Part::default() }))
+        });
+        let gone = Part { gone: &batch.gone, ..Part::default() };
+        let parts =
+            parts.chain([(SourceKind::Vendor, gone)].into_iter().filter(|_| !gone.gone.is_empty()));
+        let (sources, parts): (Vec<SourceKind>, Vec<Part<'_>>) = parts.unzip();
         let applied = self.store.commit(&parts, &self.state)?;
         for (source, applied) in sources.into_iter().zip(applied) {
             let Applied { inserted, changed, unchanged, .. } = applied;

@@ -24,5 +24,7 @@ pub use job::{
     report_schema, update_from_files, update_from_sources,
 };
 pub use key::{KEYS, PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
-pub use price_store::{Applied, Correction, Known, OpenDays, PriceStore, Split, StoreProgress};
+pub use price_store::{
+    Applied, Correction, Known, OpenDays, Part, PriceStore, Split, StoreProgress,
+};
 pub use row::{DailyRow, IssueCode, SourceKind};

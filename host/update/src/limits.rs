@@ -5,7 +5,7 @@ pub const DAYS_DEFAULT: u32 = 7;
 /// Weekdays that a first run should look back (specification 3, "First run on a new environment").
 pub const DAYS_FIRST_RUN: u32 = 1_000;
 /// Weekdays, about a month, back to which a run asks the vendor again for days that a lesser source gave
-/// while it was down: one question for each.
+/// while it was down, and for those of which an odd row was left out: one question for each.
 pub const BETTER_DAYS_MAX: u32 = 20;
 /// Weekdays that a run may look back: forty years.
 pub const DAYS_MAX: u32 = 10_400;
@@ -29,8 +29,22 @@ pub const FACTOR_MAX: f64 = 100_000.0;
 pub const COMPLETE_PERCENT: u64 = 99;
 /// Complete days before a day that it is held against, where there is no list of issues.
 pub const COMPLETE_DAYS_COMPARED: usize = 20;
+/// Complete days after a day that it is held against, where there is none before it or it is published
+/// all the same: a week.
+pub const DAYS_AFTER_COMPARED: usize = 5;
+/// Days beyond which complete days or a list say nothing of a day: issues come and go.
+pub const NEAR_DAYS_MAX: u64 = 300;
+/// First days of all that wait for those after them before they are complete.
+pub const FIRST_DAYS_MAX: usize = 5;
+/// Percent of the issues by which a list may shrink at once and be believed by its own day's rows alone;
+/// with more it waits for a list of a later date. No exchange ever removed so many in a day.
+pub const LIST_SHRINK_PERCENT_MAX: u64 = 10;
+/// Lists that were not believed of which a job remembers how many issues they had.
+pub const DOUBTED_LISTS_MAX: usize = 20;
 /// Percent of a day's rows that may be odd and are left out; with more the day is refused.
 pub const ODD_PERCENT_MAX: usize = 1;
+/// Percent of the vendor's rows of a day that it may take back at once; more stay, which is told.
+pub const TAKEN_BACK_PERCENT_MAX: usize = 1;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
 /// history, asks for the first of each month and the last, and holds the others against the day before.
 pub const MASTER_DAYS_MAX: usize = 60;

@@ -27,6 +27,12 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError>;
 
+    /// The issues that have a row of a day from the vendor or its files.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn vendor_codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError>;
+
     /// Whether any row of a day has a price.
     ///
     /// # Errors
@@ -76,16 +82,16 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn fetch_state(&mut self) -> Result<(FetchState, Option<String>), StoreError>;
 
-    /// Inserts or replaces rows of whole days or issues, given in parts of one source each, and notes
-    /// what has been fetched with them: all in one transaction, so that the state never claims rows that
-    /// are not stored, nor the reverse. Which rows stay is said by the rules R1 to R4 of
-    /// [`crate::SourceKind`]. Tells what became of each part.
+    /// Inserts or replaces rows of whole days or issues, given in parts of one source each, removes those
+    /// that are gone, and notes what has been fetched with them: all in one transaction, so that the state
+    /// never claims rows that are not stored, nor the reverse. Which rows stay is said by the rules R1 to
+    /// R6 of [`crate::SourceKind`]. Tells what became of each part.
     ///
     /// # Errors
     /// When a row cannot be stored; then none is, and the state is the one before.
     fn commit(
         &mut self,
-        parts: &[&[DailyRow]],
+        parts: &[Part<'_>],
         state: &FetchState,
     ) -> Result<Vec<Applied>, StoreError>;
 
@@ -151,6 +157,15 @@ pub struct Known {
     pub dates: BTreeMap<JstDate, u64>,
 }
 
+/// Rows of one source that are stored together.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Part<'a> {
+    /// The rows that it gave.
+    pub rows: &'a [DailyRow],
+    /// Rows of the vendor or its files that it took back (R6).
+    pub gone: &'a [(JstDate, IssueCode)],
+}
+
 /// What became of rows.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Applied {
@@ -164,13 +179,15 @@ pub struct Applied {
     pub unchanged: u64,
     /// Rows that were there with other values from a better source, and stay (R4).
     pub kept: u64,
-    /// The first rows that were changed, up to [`crate::limits::REPORT_ROWS_MAX`].
+    /// Rows that were there and are removed, because the vendor took them back (R6).
+    pub removed: u64,
+    /// The first rows that were changed or removed, up to [`crate::limits::REPORT_ROWS_MAX`] of each.
     pub corrections: Vec<Correction>,
-    /// The dates of rows that were inserted, changed or confirmed.
+    /// The dates of rows that were inserted, changed, confirmed or removed.
     pub dates: BTreeSet<JstDate>,
 }
 
-/// A stored row that got other values.
+/// A stored row that got other values, or was removed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Correction {
     /// Trading date (JST).
@@ -179,6 +196,8 @@ pub struct Correction {
     pub code: IssueCode,
     /// Where the row had come from, in the word that was stored with it; none where it did not tell.
     pub before: Option<String>,
+    /// It was removed, because the vendor took it back.
+    pub taken_back: bool,
     /// The columns that changed, with their old and new values.
     pub values: Vec<(&'static str, Option<f64>, Option<f64>)>,
 }

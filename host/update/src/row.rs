@@ -59,9 +59,13 @@ impl fmt::Display for IssueCode {
 /// | R2 | other values, from a source of the same or a higher [rank](Self::rank) | they replace the row as a whole; the report names both sources and each value, old and new |
 /// | R3 | the same values, from a source of a higher rank | the row is of that source from now on |
 /// | R4 | other values, from a source of a lower rank | the row stays as it is; none of its columns is filled |
+/// | R5 | a row that tells no factor, from any source, where one is known | the factor stays; the other values go by R2 to R4, and the report counts rows that tell none |
+/// | R6 | a whole day of the vendor, no row of it odd, with 99 % of the issues that it lists for the date, without issues that have a row of the vendor or its files and are not listed, at most 1 % of these rows | it took those rows back: they are removed, and the report names their values |
+/// | R7 | as R6, but the issues are listed, or there is no list of the date, or they are more | it proves nothing: the rows stay, which is told |
 /// | A1 | a row of the public source, whose prices it has adjusted itself | published with `adjusted` true, all others with false |
 /// | A2 | such a row in the view `adjusted` | its prices stay as they are, and it gives no factor |
-/// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK of the day of a split | the factor of the day, pSPUO / pSPUC |
+/// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK | of the day of a split its factor, pSPUO / pSPUC; where they are not set, 1 |
+/// | A4 | a row that tells no factor, which is not the same as 1, in the view `adjusted` | prices of the issue before it are null: nobody knows what compares |
 /// | Q1 | rows of a whole day that cannot be used, at most 1 % | left out and named in the report with source, values and reason; the other rows are used, and nothing is asked for issue by issue |
 /// | Q2 | more of them | the day is refused: over the network it comes issue by issue, of files it is named as failed |
 /// | Q3 | such a row in the history of one issue | the answer is refused, and the next source asked |
@@ -144,7 +148,7 @@ pub struct DailyRow {
     pub turnover: Option<Money>,
     /// Factor of a split or reverse split that takes effect on this day, as the source gives it:
     /// earlier prices times the factor compare with later ones. 1 on all other days; none where the
-    /// source does not tell.
+    /// source does not tell, which never means that there was no split.
     pub adjustment_factor: Option<f64>,
     /// Where the row came from.
     pub source: SourceKind,

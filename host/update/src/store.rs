@@ -27,7 +27,7 @@ mod work_database;
 #[cfg(test)]
 mod tests;
 
-pub use error::{JobHolder, StoreError};
+pub use error::StoreError;
 pub use opening::Opening;
 pub use split::Removals;
 pub use work_database::WorkDatabase;

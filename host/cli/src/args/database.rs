@@ -4,7 +4,7 @@ use clap::Subcommand;
 
 use super::SchemasArgs;
 use super::key::{KEY_HELP, KeyCommand};
-use super::listings::{CalendarArgs, INSTRUMENTS_EXAMPLES, InstrumentsArgs};
+use super::listings::{CALENDAR_HELP, CalendarArgs, INSTRUMENTS_EXAMPLES, InstrumentsArgs};
 use super::rank::{RankArgs, SqlArgs};
 use super::update::UpdateArgs;
 
@@ -29,6 +29,7 @@ pub(crate) enum ListingsCommand {
     /// Fetch the vendor's lists of issues and make instruments.csv: lot and tick table by date.
     #[command(after_help = INSTRUMENTS_EXAMPLES)]
     Instruments(InstrumentsArgs),
-    /// Fetch the exchange's calendar.
+    /// Fetch the exchange's calendar: which days are open.
+    #[command(after_help = CALENDAR_HELP)]
     Calendar(CalendarArgs),
 }

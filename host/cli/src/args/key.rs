@@ -16,17 +16,20 @@ Examples:
   kumiki key list --format json
   kumiki key remove jquants-api-key
 
-A key is looked for here, and the first place that has it counts; what is there and cannot be used is an
-error:
+A key is looked for here, and the first place that has it counts; what is there and cannot be \
+used is an error:
   1. our environment variable, like KUMIKI_JQUANTS_API_KEY
   2. of the vendor's key, JQUANTS_API_KEY
-  3. a systemd credential: LoadCredential=jquants-api-key:/etc/kumiki/jquants-api-key in a unit, that is the
-     file jquants-api-key in $CREDENTIALS_DIRECTORY; nobody but its owner and group may read it
-  4. the store that KUMIKI_KEY_STORE names: system (default) is the Secret Service on Linux desktops, the
-     Keychain on macOS, the Credential Manager on Windows; kernel is the kernel's keyring of Linux, which
-     forgets when you log out; off is none
-Stores know this program as kumiki; another name in KUMIKI_KEY_SERVICE keeps keys of two accounts apart.
-A value is one word of ASCII characters, at most 2048 bytes, and is never printed.";
+  3. a systemd credential: LoadCredential=jquants-api-key:/etc/kumiki/jquants-api-key in a unit,
+     that is the file jquants-api-key in $CREDENTIALS_DIRECTORY; nobody but its owner and group
+     may read it
+  4. the store that KUMIKI_KEY_STORE names: system (default) is the Secret Service on Linux
+     desktops, the Keychain on macOS, the Credential Manager on Windows; kernel is the kernel's
+     keyring of Linux, which forgets when you log out; off is none
+
+Stores know this program as kumiki; another name in KUMIKI_KEY_SERVICE keeps keys of two \
+accounts apart. A value is one word of ASCII characters, at most 2048 bytes, and is never \
+printed.";
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeyCommand {
@@ -40,7 +43,7 @@ pub(crate) enum KeyCommand {
 
 #[derive(Debug, Args)]
 pub(crate) struct KeySetArgs {
-    /// The key's name: see `kumiki key list`.
+    /// The key's name: see `kumiki key list`. Its value is no argument.
     #[arg(value_name = "NAME")]
     pub(crate) name: OsString,
 

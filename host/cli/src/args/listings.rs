@@ -17,13 +17,21 @@ Examples:
   kumiki data instruments data --date 2025-10-31 --date 2025-11-04
   kumiki data instruments data --offline
 
-The vendor's lists go into the folder as equities_master_YYYYMMDD.csv.gz, one for each date, and are not
-fetched again. instruments.csv is made from all of them: code,name,market,lot,ticks,from,to,made. An issue
-has lot and tick table from the first list that has it on, so a list tells nothing of days before it.
-Empty cells of lot and ticks (funds, REITs) are yours to fill in. A row that was made ends with a checksum
-of its cells; a row without one, or that no longer fits it, was edited by hand and survives a refresh.
-The key comes from KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY, else from systemd or the system's key store:
-see `kumiki key --help`.";
+The vendor's lists go into the folder as equities_master_YYYYMMDD.csv.gz, one for each date, and \
+are not fetched again. instruments.csv is made from all of them: \
+code,name,market,lot,ticks,from,to,made. An issue has lot and tick table from the first list \
+that has it on, so a list tells nothing of days before it. Empty cells of lot and ticks (funds, \
+REITs) are yours to fill in. A row that was made ends with a checksum of its cells; a row \
+without one, or that no longer fits it, was edited by hand and survives a refresh. The key comes \
+from KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY, else from systemd or the system's key store: see \
+`kumiki key --help`.";
+
+pub(super) const CALENDAR_HELP: &str = "\
+Example:
+  kumiki data calendar data
+
+The key comes from KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY, else from systemd or the system's key \
+store: see `kumiki key --help`.";
 
 /// How often the lists of a folder's days are fetched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -4,9 +4,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::builder::RangedU64ValueParser;
 use clap::{Args, Subcommand, ValueEnum};
 use domain::JstDate;
 use domain::guest_limit::{LimitChange, LimitError};
+use ranking::console::MEMORY_BYTES_MIN;
 use ranking::{FORMULA_DEFAULT, Formula, RankOrder, limits};
 use sandbox::Limits;
 
@@ -14,20 +16,23 @@ const RANK_EXAMPLES: &str = "\
 Examples:
   kumiki data sample --daily --data-dir data
   kumiki rank --data-dir data
-  kumiki rank --data-dir data --from 2024-01-04 --to 2024-01-31 --sort-by 'Close * Volume' --limit 5
-  kumiki rank --data-dir data --from 2020-01-01 --sort-by 'Close / Close[-250]' --out year.parquet
+  kumiki rank --data-dir data --from 2024-01-04 --to 2024-01-31 --sort-by 'Close * Volume' \\
+      --limit 5
+  kumiki rank --data-dir data --from 2020-01-01 --sort-by 'Close / Close[-250]' \\
+      --out year.parquet
   kumiki rank --data-dir data --codes 1301,7203 --order asc --format jsonl
   kumiki rank --data-dir data --sort-by 'Volume / Volume[-1]' --explain
   kumiki rank --data-dir data --sort-by 'Close / Close[-250]' --adjusted
-  kumiki rank formulas --add momentum.wasm
+  kumiki rank formulas --data-dir data --add risk-adjusted-momentum.wasm
   kumiki rank --data-dir data --formula risk-adjusted-momentum --param lookback=20
   kumiki rank serve --data-dir data
 
-A formula has the columns Close Open High Low Volume, lags like Close[-5] (5 business days before),
-+ - * / ( ) and numbers. 0 and missing values count as null; null comes last. Prices are raw: a value
-whose lag reaches across a split compares prices from before and after it and is marked (spansSplit).
---adjusted multiplies earlier prices, and divides earlier volumes, by the factors of the splits since;
-where one of those may be missing from the data there is no value.";
+A formula has the columns Close Open High Low Volume, lags like Close[-5] (5 business days \
+before), + - * / ( ) and numbers. 0 and missing values count as null; null comes last. Prices \
+are raw: a value whose lag reaches across a split compares prices from before and after it and \
+is marked (spansSplit). --adjusted multiplies earlier prices, and divides earlier volumes, by \
+the factors of the splits since; where one of those may be missing from the data there is no \
+value.";
 
 #[derive(Debug, Args)]
 #[command(after_help = RANK_EXAMPLES, args_conflicts_with_subcommands = true)]
@@ -43,7 +48,8 @@ pub(crate) struct RankArgs {
 pub(crate) enum RankCommand {
     /// Answer rankings over GraphQL, with a page for people and the stored files at the same address.
     Serve(Box<ServeArgs>),
-    /// Make a snapshot of the combined database, for rankings to read.
+    /// Make a snapshot of the combined database, for rankings to read: of prices that another program put
+    /// there; `kumiki update` does it by itself.
     Publish(PublishArgs),
     /// List the formula modules that rankings may use, or add one.
     Formulas(FormulasArgs),
@@ -181,8 +187,8 @@ Examples:
   kumiki rank formulas --data-dir data
   kumiki rank formulas --data-dir data --format json
 
-Only modules that formulas.toml in the folder lists with their SHA-256 are ever loaded. --add copies a
-file into the folder and lists it under the name that the module gives itself.";
+Only modules that formulas.toml in the folder lists with their SHA-256 are ever loaded. --add \
+copies a file into the folder and lists it under the name that the module gives itself.";
 
 #[derive(Debug, Args)]
 #[command(after_help = FORMULAS_EXAMPLES)]
@@ -237,8 +243,9 @@ Examples:
   kumiki rank serve --data-dir copy --listen 127.0.0.1:8081 --follow http://127.0.0.1:8080
       a replica: copies what the other server publishes, and answers from that
 
-Paths: / the ranking page, /graphql (POST, or GET with ?query=), /schema.graphql, /jp/<path> the stored
-files, /health, /metrics (Prometheus). Each request is a line of the log; --log warn leaves them out.
+Paths: / the ranking page, /graphql (POST, or GET with ?query=), /schema.graphql, /jp/<path> the \
+stored files, /health, /metrics (Prometheus). Each request is a line of the log; --log warn \
+leaves them out.
 
 Stored files, for GET and HEAD, with ETag, Range and gzip or zstd when asked for:
   /jp/stocks_daily/mother.db     daily prices of all issues
@@ -247,8 +254,8 @@ Stored files, for GET and HEAD, with ETag, Range and gzip or zstd when asked for
   /jp/listed_info.db             the listed issues
   /jp/generation.json            which of them belong together, with sizes and digests
 
-A token may also come from the environment variable KUMIKI_RANK_TOKEN, that of the server which is
-followed from KUMIKI_FOLLOW_TOKEN.";
+A token may also come from the environment variable KUMIKI_RANK_TOKEN, that of the server which \
+is followed from KUMIKI_FOLLOW_TOKEN.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SERVE_EXAMPLES)]
@@ -294,7 +301,7 @@ pub(crate) struct ServeArgs {
 
     /// Memory for all answers of GraphQL that are made or sent, in megabytes. The rankings of one
     /// request may take three quarters of it.
-    #[arg(long, value_name = "MB", default_value_t = 512, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    #[arg(long, value_name = "MB", default_value_t = 512, value_parser = megabytes(1))]
     pub(crate) answer_memory: u64,
 
     /// Copy what the server at this address publishes (https, or http to this machine), and answer from
@@ -307,11 +314,11 @@ pub(crate) struct ServeArgs {
     pub(crate) follow_token_file: Option<PathBuf>,
 
     /// Look so often whether the server that is followed has published; longer after failures.
-    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "5s", requires = "follow", value_parser = humantime::parse_duration)]
     pub(crate) follow_interval: Duration,
 
     /// Disk for the copy, and the next one while it is fetched, in megabytes.
-    #[arg(long, value_name = "MB", default_value_t = 20_480, value_parser = clap::value_parser!(u64).range(1..=1_048_576))]
+    #[arg(long, value_name = "MB", default_value_t = 20_480, requires = "follow", value_parser = megabytes(1))]
     pub(crate) follow_disk: u64,
 
     /// Copy the databases of single issues too.
@@ -319,11 +326,11 @@ pub(crate) struct ServeArgs {
     pub(crate) follow_issues: bool,
 
     /// Say in /health that the copy is stale where nothing could be copied for so long.
-    #[arg(long, value_name = "DURATION", default_value = "10m", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "10m", requires = "follow", value_parser = humantime::parse_duration)]
     pub(crate) follow_stale: Duration,
 
     /// Give up a download that brings less than 1 MiB in so long; what came is kept and gone on with.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration)]
+    #[arg(long, value_name = "DURATION", default_value = "60s", requires = "follow", value_parser = humantime::parse_duration)]
     pub(crate) follow_patience: Duration,
 
     /// Show a page for trying queries at GET /graphql.
@@ -335,11 +342,11 @@ pub(crate) struct ServeArgs {
     pub(crate) threads: Option<usize>,
 
     /// Memory for the rows of rankings that are being made, in megabytes.
-    #[arg(long, value_name = "MB", default_value_t = 1_024)]
+    #[arg(long, value_name = "MB", default_value_t = 1_024, value_parser = megabytes(1))]
     pub(crate) memory: u64,
 
     /// Memory for answers that are kept, in megabytes; 0 keeps none.
-    #[arg(long, value_name = "MB", default_value_t = 64)]
+    #[arg(long, value_name = "MB", default_value_t = 64, value_parser = megabytes(0))]
     pub(crate) cache_memory: u64,
 
     /// Time that a request may take, waiting included.
@@ -409,7 +416,7 @@ pub(crate) struct PublishArgs {
 const SQL_EXAMPLES: &str = "\
 Examples:
   kumiki sql --data-dir data
-  kumiki sql --data-dir data \"SELECT code, avg(close) FROM daily GROUP BY code ORDER BY 2 DESC LIMIT 10\"
+  kumiki sql --data-dir data \"SELECT code, avg(close) FROM daily GROUP BY 1 ORDER BY 2 DESC\"
   kumiki sql --data-dir data \"DESCRIBE daily\"
   echo \"SELECT count(*) FROM daily\" | kumiki sql --data-dir data --format csv
 
@@ -419,12 +426,19 @@ Examples:
   kumiki sql --market-data data \"SELECT Code, count(*) FROM trades GROUP BY 1\"
   kumiki sql --market-data data \"SELECT Time, sum(Vo) FROM minute_bars GROUP BY 1 ORDER BY 1\"
 
-Views: every table of jp/stocks_daily/mother.db (daily, and adjusted where it is stored), and one for
-each of the folders minute, trades, narrative and audit of the data folder that holds Parquet, CSV or
-JSON-lines files. With --runs: runs, their tables (orders, fills, round_trips, positions, equity, marks,
-days, signals, narrative, log) and audit. With --sweeps: sweeps. With --market-data: trades, minute_bars
-and daily_bars, without the files of days whose month has a file. What is left out is told on standard
-error. Everything is read-only; nothing outside of these files can be opened.";
+Views, of what there is:
+  --data-dir     daily, and adjusted where it is stored (jp/stocks_daily/mother.db);
+                 listed_issue and list_date (jp/listed_info.db); minute, trades, narrative and
+                 audit: files of one form (Parquet, CSV with a header or JSON lines) in a folder
+                 of this name
+  --runs         runs, their tables orders, fills, round_trips, positions, equity, marks, days,
+                 signals, narrative and log, and audit
+  --sweeps       sweeps
+  --market-data  trades, minute_bars and daily_bars, without the files of days whose month has a
+                 file
+
+What is left out is told on standard error. Everything is read-only; nothing outside of these files \
+can be opened. A row has at most 16 MB; a statement ends with Ctrl-C or SIGTERM.";
 
 #[derive(Debug, Args)]
 #[command(after_help = SQL_EXAMPLES)]
@@ -437,7 +451,7 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_enum, default_value_t = SqlFormat::Table)]
     pub(crate) format: SqlFormat,
 
-    /// Most rows of an answer.
+    /// Most rows of an answer; what is more is left out, and told.
     #[arg(
         long, value_name = "N", default_value_t = 10_000,
         value_parser = clap::value_parser!(u64).range(1..=ranking::console::ROWS_MAX as u64)
@@ -445,10 +459,10 @@ pub(crate) struct SqlArgs {
     pub(crate) rows: u64,
 
     /// Memory of the database engine, in megabytes.
-    #[arg(long, value_name = "MB", default_value_t = 1_024)]
+    #[arg(long, value_name = "MB", default_value_t = 1_024, value_parser = megabytes(MEMORY_BYTES_MIN >> 20))]
     pub(crate) memory: u64,
 
-    /// Threads; default: one for each core.
+    /// Threads of the database engine; default: one for each core.
     #[arg(long, value_name = "N")]
     pub(crate) threads: Option<usize>,
 
@@ -471,12 +485,17 @@ pub(crate) struct SqlArgs {
 /// How rows of SQL are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum SqlFormat {
-    /// For people.
+    /// For people; it is held as a whole, up to 128 MB.
     Table,
-    /// Comma-separated values with a header; null is empty.
+    /// Comma-separated values with a header, written as they come; null is empty.
     Csv,
-    /// One JSON object a line; numbers are numbers.
+    /// One JSON object a line, written as they come; numbers are numbers.
     Jsonl,
+}
+
+/// Megabytes, at least so many; more than a terabyte is a slip.
+fn megabytes(least: u64) -> RangedU64ValueParser<u64> {
+    RangedU64ValueParser::new().range(least..=1_048_576)
 }
 
 /// Shows where a formula is wrong.

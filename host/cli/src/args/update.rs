@@ -22,29 +22,37 @@ Examples:
   kumiki update --data-dir data --codes 7203 130A --days 250
   kumiki update --data-dir data --as-of 2025-12-30 --format json
 
-Days come from the market-data vendor, all issues in one call; what it does not give comes issue by
-issue from the vendor, else the web broker, else the public source. The first that succeeds is used.
-A lesser source adds rows that are missing and never changes one of a better source; each row that gets
-other values is in the report. Rows of the public source, which adjusts prices itself, are marked
-(column adjusted). Of a whole day up to 1 % of odd rows are left out and named; with more it is refused.
+Days come from the market-data vendor, all issues in one call; what it does not give comes issue \
+by issue from the vendor, else the web broker, else the public source. The first that succeeds \
+is used. A lesser source adds rows that are missing and never changes one of a better source; \
+each row that gets other values is in the report. Rows of the public source, which adjusts \
+prices itself, are marked (column adjusted). Of a whole day up to 1 % of odd rows are left out \
+and named; with more it is refused.
 
-Keys come from the environment, else from systemd's credentials, else from the system's key store; `kumiki
-key list` shows them, `kumiki key set` keeps them:
-  KUMIKI_JQUANTS_API_KEY       jquants-api-key       the vendor; without it the vendor is left out
-  KUMIKI_WEB_BROKER_PRICE_URL  web-broker-price-url  the virtual price address of today's login
-  KUMIKI_PUBLIC_API_KEY        public-api-key        the public source, where it wants one
+Keys come from the environment, else from systemd's credentials, else from the system's key \
+store; `kumiki key list` shows them, `kumiki key set` keeps them:
+  jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; else left out
+  web-broker-price-url  KUMIKI_WEB_BROKER_PRICE_URL: the virtual price address of today's login
+  public-api-key        KUMIKI_PUBLIC_API_KEY: the public source, where it wants one
 
-The web broker is asked only where its price address is set. Give it a login of its own: with one that
-a trading program uses too, both disturb each other, because requests are numbered, and a new login ends
-the other's session.
+The web broker is asked only where its price address is set. Give it a login of its own: with \
+one that a trading program uses too, both disturb each other, because requests are numbered, and \
+a new login ends the other's session.
 
-A day is published when it is complete: with rows of 99 % of the issues that the vendor lists for its
-date, without a list with 99 % of the rows of the day before. Others wait in the folder work, are asked
-for again and named in the report. Today is due from 16:30 in Japan on. --codes adds to days that are
-complete and never makes a new one. Ctrl-C ends a run between two days; the next run goes on from there.
-A report of each run is in the folder update of the data folder.
-Exit codes: 0 all days that are due are complete, 3 some are not (run it again later), 6 a business day
-is missing between published ones, 1 an error, 2 wrong arguments, 130 Ctrl-C.";
+A day is published when it is complete: with rows of 99 % of the issues that the vendor lists \
+for its date, without a list with 99 % of the most rows of the last 20 complete days. Others wait \
+in the folder work, are asked for again and named in the report. Today is due from 16:30 in Japan \
+on. --codes adds to days that are complete and never makes a new one. Ctrl-C ends a run between \
+two days; the next run goes on from there. A report of each run is in the folder update of the \
+data folder.
+
+Exit codes:
+  0    all days that are due are complete
+  3    some are not; run it again later
+  6    a business day is missing between published ones
+  1    an error
+  2    wrong arguments
+  130  Ctrl-C";
 
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
@@ -108,7 +116,7 @@ pub(crate) struct UpdateArgs {
     #[arg(long, value_enum, default_value_t = Format::Table)]
     pub(crate) format: Format,
 
-    /// No progress and no notes; --log error.
+    /// No progress and no notes, as with --log error.
     #[arg(long, short)]
     pub(crate) quiet: bool,
 
@@ -195,6 +203,8 @@ mod tests {
         for key in KEYS {
             assert!(EXAMPLES.contains(key.variable()), "{key:?}");
             assert!(EXAMPLES.contains(key.entry()), "{key:?}");
+            let other = key.other_variable().map(|other| format!(" or {other}:"));
+            assert!(other.is_none_or(|other| EXAMPLES.contains(&other)), "{key:?}");
         }
     }
 }

@@ -112,10 +112,14 @@ fn replica(args: &ServeArgs) -> Result<Option<PreparedReplica>> {
 fn follow_token(args: &ServeArgs) -> Result<Option<SecretString>> {
     let (text, from) = match (&args.follow_token_file, std::env::var(FOLLOW_TOKEN_VARIABLE)) {
         (Some(path), _) => {
-            let from = format!("--follow-token-file {}", path.display());
-            (std::fs::read_to_string(path).with_context(|| from.clone())?, from)
+            // The path is not repeated: it may be the token itself, in the wrong place.
+            let from = "--follow-token-file";
+            let text = std::fs::read_to_string(path);
+            let text =
+                text.with_context(|| format!("{from}: the file with the token cannot be read"));
+            (text?, from)
         }
-        (None, Ok(text)) => (text, FOLLOW_TOKEN_VARIABLE.to_owned()),
+        (None, Ok(text)) => (text, FOLLOW_TOKEN_VARIABLE),
         (None, Err(_)) => return Ok(None),
     };
     // Whatever can be a token of the service.
@@ -130,8 +134,8 @@ fn token(args: &ServeArgs) -> Result<Option<BearerToken>> {
             Err(wrong_arguments(text))
         }
         (Some(path), None) => {
-            let token = BearerToken::from_file(path);
-            Ok(Some(token.with_context(|| format!("--token-file {}", path.display()))?))
+            // The path is not repeated: it may be the token itself, in the wrong place.
+            Ok(Some(BearerToken::from_file(path).context("--token-file")?))
         }
         (None, Some(text)) => {
             let token = BearerToken::from_bytes(text.as_encoded_bytes());

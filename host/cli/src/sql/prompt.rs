@@ -1,20 +1,23 @@
 //! The prompt of `kumiki sql`: history, completion of views, columns and words of SQL.
 
 use std::borrow::Cow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use ranking::console::{Console, ConsoleError};
+use ranking::console::Console;
 use reedline::{
     ColumnarMenu, DefaultCompleter, Emacs, FileBackedHistory, KeyCode, KeyModifiers, MenuBuilder,
     Prompt, PromptEditMode, PromptHistorySearch, Reedline, ReedlineEvent, ReedlineMenu, Signal,
     ValidationResult, Validator, default_emacs_keybindings,
 };
 
-use super::{Running, show};
-use crate::Ending;
+use super::{Running, is_cancelled, show};
 use crate::args::SqlFormat;
+use crate::hidden::Echo;
 use crate::interrupt::Interrupt;
-use crate::output;
+use crate::rank::is_broken_pipe;
+use crate::{Ending, INTERRUPTED, output};
 
 /// Statements that are remembered.
 const HISTORY: usize = 1_000;
@@ -66,8 +69,18 @@ A statement ends with `;`, or is one line. Tab completes, the up key brings back
 /// Asks and answers until the user leaves.
 pub(super) fn run(console: &Console, format: SqlFormat) -> Result<Ending> {
     let running = Running::default();
-    let stop = running.clone();
-    let _interrupt = Interrupt::listen_each(move || stop.cancel())?;
+    let is_asked = Arc::new(AtomicBool::new(false));
+    let (stop, is_running) = (running.clone(), Arc::clone(&is_asked));
+    let shown = Echo::now();
+    let _interrupt = Interrupt::listen_each(move || {
+        // While a line is typed Ctrl-C is a key, so that a signal asks for the end.
+        if is_running.load(Ordering::Acquire) {
+            stop.cancel();
+        } else {
+            shown.again();
+            std::process::exit(i32::from(INTERRUPTED));
+        }
+    })?;
     let mut editor = editor(console)?;
     println!("{}\n{HELP}", views(console));
     loop {
@@ -82,11 +95,16 @@ pub(super) fn run(console: &Console, format: SqlFormat) -> Result<Ending> {
             ".help" => println!("{HELP}"),
             ".views" | ".tables" => println!("{}", views(console)),
             other if other.starts_with('.') => eprintln!("{other} is not known; see .help"),
-            sql => match console.query(sql, &running.next()) {
-                Ok(answer) => show(&answer, format)?,
-                Err(ConsoleError::Cancelled) => eprintln!("stopped"),
-                Err(error) => output::failure(&error.to_string()),
-            },
+            sql => {
+                is_asked.store(true, Ordering::Release);
+                match show::answer(console, sql, &running.next(), format) {
+                    Ok(()) => {}
+                    Err(error) if is_cancelled(&error) => eprintln!("stopped"),
+                    Err(error) if is_broken_pipe(&error) => return Ok(Ending::Done),
+                    Err(error) => output::failure(&error.to_string()),
+                }
+                is_asked.store(false, Ordering::Release);
+            }
         }
     }
 }

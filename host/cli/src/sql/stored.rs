@@ -16,11 +16,12 @@ use serde_json::Value;
 
 use super::folders::{self, Found};
 use super::left_out::LeftOut;
+use super::sweeps;
 use crate::args::SqlArgs;
 use crate::told_once;
 
 /// Exact yen, for the database engine.
-const YEN: &str = "DECIMAL(38,4)";
+pub(super) const YEN: &str = "DECIMAL(38,4)";
 /// The table of a sweep.
 const SWEEP_FILE: &str = "sweep.csv";
 /// The table of a run with its numbers, which is part of the view `runs`.
@@ -44,7 +45,7 @@ pub(super) fn views(args: &SqlArgs, left_out: &mut LeftOut) -> Result<Vec<Stored
         views.extend(runs(folder, left_out)?);
     }
     if let Some(folder) = &args.sweeps {
-        views.push(sweeps(folder, left_out)?);
+        views.push(swept(folder, left_out)?);
     }
     if let Some(folder) = &args.market_data {
         views.extend(market_data(folder, left_out)?);
@@ -182,10 +183,10 @@ fn check(file: &str, column: &str, kind: &str, value: Option<&str>) -> Result<()
 }
 
 /// `sweeps`: the runs of all complete sweeps.
-fn sweeps(root: &Path, left_out: &mut LeftOut) -> Result<StoredView> {
+fn swept(root: &Path, left_out: &mut LeftOut) -> Result<StoredView> {
     let found = folders::with_file(root, SWEEP_FILE, left_out)?;
-    let files = files_of(&found, SWEEP_FILE);
-    let view = of_files("sweeps", FileForm::CsvOfAnyType, files, "sweep", BTreeMap::new());
+    let (files, types) = sweeps::typed(files_of(&found, SWEEP_FILE), left_out);
+    let view = of_files("sweeps", FileForm::Csv, files, "sweep", types);
     view.with_context(|| {
         format!("--sweeps {}: it holds no complete sweep of `kumiki replay sweep`", root.display())
     })

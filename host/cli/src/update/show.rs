@@ -32,6 +32,7 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     let days = failed.map(|day| (day.date.to_string(), day.reasons.as_slice()));
     failures("days that could not be fetched", days.collect());
     odd_rows(report);
+    left_out_days(&report.left_out_days);
     corrections(report);
     short_days(&report.incomplete);
     gaps(&report.gaps);
@@ -135,9 +136,16 @@ fn short_days(days: &[ShortDayReport]) {
     for day in days.iter().take(SHOWN_MAX) {
         let of = day.expected.map_or(String::new(), |rows| format!(" of {}", number(rows)));
         let state = if day.published { "published as you said" } else { "not published" };
-        println!("  {}  {}{of} rows, {state}", day.date, number(day.rows));
+        println!("  {}  {}{of} rows, {state}: {}", day.date, number(day.rows), day.why);
     }
     more(days.len());
+    let mut told: Vec<&str> = Vec::new();
+    for day in days.iter().take(SHOWN_MAX) {
+        if !told.contains(&day.advice.as_str()) {
+            println!("  {}: {}", day.date, day.advice);
+            told.push(&day.advice);
+        }
+    }
 }
 
 fn odd_rows(report: &Report) {
@@ -155,32 +163,44 @@ fn corrections(report: &Report) {
     if report.corrections.is_empty() {
         return;
     }
-    println!("\nrows that got other values");
+    println!("\nrows that got other values, or that the vendor took back");
     let shown = |value: Option<f64>| value.map_or("nothing".to_owned(), |value| value.to_string());
     for row in report.corrections.iter().take(SHOWN_MAX) {
-        let values = row
-            .values
-            .iter()
-            .map(|value| format!("{} {} to {}", value.column, shown(value.old), shown(value.new)));
+        let values = row.values.iter().map(|value| match row.taken_back {
+            true => format!("{} {}", value.column, shown(value.old)),
+            false => format!("{} {} to {}", value.column, shown(value.old), shown(value.new)),
+        });
         let values: Vec<String> = values.collect();
         let before = row.before.as_deref().unwrap_or("unknown");
+        let how = if row.taken_back { "took back that of" } else { "after" };
         println!(
-            "  {} {}  {} after {before}: {}",
+            "  {} {}  {} {how} {before}: {}",
             row.date,
             row.code,
             row.source,
             values.join(", ")
         );
     }
-    let all: u64 = report.sources.iter().map(|part| part.changed).sum();
+    let all: u64 = report.sources.iter().map(|part| part.changed + part.removed).sum();
     more(usize::try_from(all).unwrap_or(usize::MAX));
 }
 
+fn left_out_days(days: &[JstDate]) {
+    listed(
+        "days with rows that were left out; runs within 20 weekdays ask the vendor for them again",
+        days,
+    );
+}
+
 fn gaps(days: &[JstDate]) {
+    listed("business days that are missing between published ones", days);
+}
+
+fn listed(title: &str, days: &[JstDate]) {
     if days.is_empty() {
         return;
     }
-    println!("\nbusiness days that are missing between published ones");
+    println!("\n{title}");
     for day in days.iter().take(SHOWN_MAX) {
         println!("  {day}");
     }

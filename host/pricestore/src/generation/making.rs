@@ -8,7 +8,7 @@ use super::files::describe;
 use super::{Generation, GenerationFileName, IssueFiles, VERSION};
 use crate::data_dir::DataDir;
 use crate::dataset::DatasetStatus;
-use crate::grid::{Grid, GridFault};
+use crate::grid::{Grid, GridFault, content_text};
 
 /// Which databases of single issues belong to a generation.
 #[derive(Debug, Clone, Copy)]
@@ -78,7 +78,7 @@ pub fn publish_generation(
         version: VERSION,
         generation: String::new(),
         snapshot,
-        snapshot_content: format!("{:016x}", grid.content()),
+        snapshot_content: content_text(grid.content()),
         first_date,
         last_date,
         files,

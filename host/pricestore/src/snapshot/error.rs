@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use crate::folder_lock::{LockHolder, holder_text};
+
 /// Why nothing was published. The current snapshot stays as it is.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -14,8 +16,27 @@ pub enum PublishError {
     #[error("the combined database cannot be published: {0}")]
     Source(String),
     /// Another process publishes into the same directory.
-    #[error("another publication into {} is running; wait for it", .0.display())]
-    Locked(PathBuf),
+    #[error(
+        "another publication into {} is running ({}); wait for it", folder.display(),
+        holder_text(holder.as_ref())
+    )]
+    Locked {
+        /// The folder of the snapshots.
+        folder: PathBuf,
+        /// Who, where that can be read.
+        holder: Option<LockHolder>,
+    },
+    /// Something lies where a file must be written.
+    #[error(
+        "{} is in the way: a file must be written there, and it is {what}; move it away or remove it",
+        path.display()
+    )]
+    InTheWay {
+        /// What lies there.
+        path: PathBuf,
+        /// What it is.
+        what: &'static str,
+    },
     /// A file could not be written or read.
     #[error("cannot publish to {}", path.display())]
     Io {

@@ -1,24 +1,25 @@
 //! Makes a snapshot from the combined database. Every step can be repeated: files are written
 //! aside and renamed, and the file `CURRENT` is changed last.
 
-use std::fs::{self, File, TryLockError};
+use std::fs;
 use std::io;
 use std::sync::mpsc::sync_channel;
 
-use atomic_file::{UNFINISHED_PREFIX, remove_if_there};
 use domain::JstDate;
 use duckdb::{Config, Connection};
 
-use super::base::{self, Base};
+use super::base::{self, Base, Found, first_lines};
 use super::dense::{Block, Sides};
 use super::error::PublishError;
+use super::folder::{SPILL, make_place, next_number, remove_old, sweep};
+use super::lock::PublicationLock;
 use super::table::{DATES, DATES_AND_CALENDAR, GRID, GridRows, SIDES_STORED, sides};
 use super::{rows_are_in_order, splits};
 use crate::calendar_table::has_calendar;
 use crate::data_dir::DataDir;
 use crate::grid::{GridWriter, Splits};
 use crate::limits::{
-    SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX, SNAPSHOTS_KEPT,
+    SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX,
 };
 use crate::sql::{insert, prepare_inserts, quoted_path};
 
@@ -27,13 +28,6 @@ use crate::sql::{insert, prepare_inserts, quoted_path};
 const BATCHES_WAITING: usize = 16;
 /// Memory of DuckDB, beside the cells of a block.
 const MEMORY: &str = "2GB";
-
-/// Start of the names under which files are written before they have their own; those of earlier
-/// versions too.
-const OTHER_NAMES: [&str; 2] = [UNFINISHED_PREFIX, ".tmp"];
-
-/// Folder for what does not fit into DuckDB's memory.
-const SPILL: &str = "spill";
 
 /// A snapshot that was published.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,6 +42,9 @@ pub struct Published {
     pub codes: usize,
     /// First and last business day.
     pub range: (JstDate, JstDate),
+    /// Why it was made whole though it should have gone on from the snapshot before: what is wrong with
+    /// that one. None where nothing is.
+    pub base_fault: Option<String>,
 }
 
 /// Publishes a new snapshot of the combined database and removes those before the last one. The
@@ -71,16 +68,23 @@ pub fn publish_in_blocks(data: &DataDir, block_cells: usize) -> Result<Published
     if !mother.is_file() {
         return Err(PublishError::NoSource(mother));
     }
-    let folder = data.rank_folder();
-    let failed = |source| PublishError::Io { path: folder.clone(), source };
-    fs::create_dir_all(&folder).map_err(failed)?;
-    let _lock = lock(data)?;
-    sweep(data).map_err(failed)?;
-    let newest = data.snapshots().map_err(failed)?.last().copied();
-    let number = newest.max(data.current().map_err(failed)?).unwrap_or(0) + 1;
+    let _lock = PublicationLock::take(data)?;
+    publish_held(data, block_cells)
+}
+
+/// The same while the lock is held.
+pub(super) fn publish_held(data: &DataDir, block_cells: usize) -> Result<Published, PublishError> {
+    let mother = data.mother();
+    if !mother.is_file() {
+        return Err(PublishError::NoSource(mother));
+    }
+    sweep(data)?;
+    let number = next_number(data)?;
     let published = build(data, number, block_cells)?;
-    atomic_file::write(&data.current_file(), format!("{number}\n").as_bytes()).map_err(failed)?;
-    remove_old(data, number).map_err(failed)?;
+    let (current, text) = (data.current_file(), format!("{number}\n"));
+    atomic_file::write(&current, text.as_bytes())
+        .map_err(|source| PublishError::Io { path: current, source })?;
+    remove_old(data, number)?;
     Ok(published)
 }
 
@@ -91,74 +95,66 @@ pub fn publish_in_blocks(data: &DataDir, block_cells: usize) -> Result<Published
 ///
 /// Returns why files could not be removed.
 pub fn remove_leftovers(data: &DataDir) -> Result<(), PublishError> {
-    let folder = data.rank_folder();
-    if !folder.is_dir() {
+    if !data.rank_folder().is_dir() {
         return Ok(());
     }
-    let _lock = match lock(data) {
-        Err(PublishError::Locked(_)) => return Ok(()),
-        lock => lock?,
-    };
-    sweep(data).map_err(|source| PublishError::Io { path: folder, source })
-}
-
-/// Removes unfinished files, and snapshots after the current one, which nobody has ever used. The
-/// lock must be held.
-fn sweep(data: &DataDir) -> io::Result<()> {
-    for entry in fs::read_dir(data.rank_folder())? {
-        let entry = entry?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        let is_unfinished = name.ends_with(".db.new") || name.ends_with(".db.new.wal");
-        let is_unfinished = is_unfinished || OTHER_NAMES.iter().any(|one| name.starts_with(one));
-        if is_unfinished {
-            remove_if_there(&entry.path())?;
-        }
-    }
-    let spill = data.rank_folder().join(SPILL);
-    if spill.is_dir() {
-        fs::remove_dir_all(spill)?;
-    }
-    let current = data.current()?.unwrap_or(0);
-    for unused in data.snapshots()?.into_iter().filter(|number| *number > current) {
-        remove_if_there(&data.rank_db(unused))?;
-        remove_if_there(&data.rank_grid(unused))?;
-    }
-    Ok(())
-}
-
-/// Held while one publication runs; the system frees it when the process ends.
-fn lock(data: &DataDir) -> Result<File, PublishError> {
-    let path = data.rank_folder().join("LOCK");
-    let failed = |source| PublishError::Io { path: path.clone(), source };
-    let file = File::create(&path).map_err(failed)?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(PublishError::Locked(data.rank_folder())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
+    match PublicationLock::take(data) {
+        Err(PublishError::Locked { .. }) => Ok(()),
+        Err(error) => Err(error),
+        Ok(_lock) => sweep(data),
     }
 }
 
-/// Makes the files of a snapshot. Nobody looks at them before `CURRENT` names it.
+/// Makes the files of a snapshot. Nobody looks at them before `CURRENT` names it. Whatever fails while it
+/// goes on from the snapshot before may be that one's fault, so then it is made whole, once.
 fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, PublishError> {
-    let folder = data.rank_folder();
-    let failed = |source| PublishError::Io { path: folder.clone(), source };
-    let unfinished = folder.join(format!("rank-{number}.db.new"));
-    remove_if_there(&unfinished).map_err(failed)?;
-    remove_if_there(&unfinished.with_extension("new.wal")).map_err(failed)?;
+    let connection = open_source(data)?;
+    let fault = match Base::of(&connection, data, number) {
+        Found::Other => return make(connection, data, number, block_cells, None),
+        Found::Beginning(base) => match make(connection, data, number, block_cells, Some(&base)) {
+            Ok(published) => return Ok(published),
+            Err(error) => first_lines(&error),
+        },
+        Found::Damaged(why) => {
+            drop(connection);
+            why
+        }
+    };
+    // In another instance of the engine: what it has read of a damaged file is not trusted.
+    let published = make(open_source(data)?, data, number, block_cells, None)?;
+    Ok(Published { base_fault: Some(fault), ..published })
+}
+
+/// The combined database in an instance of the engine, with the tables of its two sides.
+fn open_source(data: &DataDir) -> Result<Connection, PublishError> {
     let connection = Connection::open_in_memory_with_flags(Config::default().max_memory(MEMORY)?)?;
     // The file is brought to the disk once, when it is finished.
     connection.execute_batch(&format!(
         "SET temp_directory = {}; SET fsync_mode = 'none'; ATTACH {} AS mother (READ_ONLY);",
-        quoted_path(&folder.join(SPILL)),
+        quoted_path(&data.rank_folder().join(SPILL)),
         quoted_path(&data.mother()),
     ))?;
     let dates = dates_of(&connection)?;
     check_source(&connection)?;
     connection.execute_batch(&sides(dates))?;
     check_sides(&connection)?;
-    let base = Base::of(&connection, data, number);
-    if let Some(base) = &base {
+    Ok(connection)
+}
+
+/// Makes the files of a snapshot: whole, or from what it begins with on.
+fn make(
+    connection: Connection,
+    data: &DataDir,
+    number: u64,
+    block_cells: usize,
+    base: Option<&Base>,
+) -> Result<Published, PublishError> {
+    let folder = data.rank_folder();
+    let failed = |source| PublishError::Io { path: folder.clone(), source };
+    let unfinished = folder.join(format!("rank-{number}.db.new"));
+    make_place(&unfinished)?;
+    make_place(&unfinished.with_extension("new.wal"))?;
+    if let Some(base) = base {
         fs::copy(&base.tables, &unfinished).map_err(failed)?;
     }
     let attach = quoted_path(&unfinished);
@@ -168,12 +164,11 @@ fn build(data: &DataDir, number: u64, block_cells: usize) -> Result<Published, P
     ))?;
     prepare_inserts(&connection)?;
     let splits = splits::make(&connection)?;
-    let published =
-        write_grid(&connection, data, number, Work { block_cells, splits, base: base.as_ref() })?;
+    let published = write_grid(&connection, data, number, Work { block_cells, splits, base })?;
     if !rows_are_in_order(&connection)? {
         return Err(PublishError::Source("the grid's rows are not in order".to_owned()));
     }
-    base::tie(&connection, &data.rank_grid(number), number)?;
+    base::tie(&connection, &data.rank_grid(number), number, base)?;
     connection.execute_batch("USE memory; DETACH snapshot; DETACH mother")?;
     drop(connection);
     atomic_file::replace(&unfinished, &data.rank_db(number)).map_err(failed)?;
@@ -289,15 +284,6 @@ fn write_grid(
         file.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))?;
         stored.map_err(PublishError::from)
     })?;
-    Ok(Published { number, days, new_days: days - known, codes, range: (first, last) })
-}
-
-/// Removes the snapshots before the last one. Engines that still use one keep its bytes until
-/// their last query ends.
-fn remove_old(data: &DataDir, number: u64) -> io::Result<()> {
-    for old in data.snapshots()?.into_iter().filter(|old| *old + SNAPSHOTS_KEPT <= number) {
-        remove_if_there(&data.rank_db(old))?;
-        remove_if_there(&data.rank_grid(old))?;
-    }
-    Ok(())
+    let range = (first, last);
+    Ok(Published { number, days, new_days: days - known, codes, range, base_fault: None })
 }

@@ -14,6 +14,31 @@ const IS_ADJUSTED: &str = "coalesce(source = 'public', false)";
 /// Rows of a source that has one for each listed issue and business day, traded or not.
 const HAS_EVERY_DAY: &str = "coalesce(source IN ('vendor', 'files'), false)";
 
+/// What rows of `daily` tell, as SQL over its columns. Nothing else here looks at them.
+#[derive(Debug, Clone, Copy)]
+struct Told {
+    /// The row was adjusted by its source.
+    is_adjusted: &'static str,
+    /// Its source has a row for each day.
+    has_every_day: &'static str,
+}
+
+impl Told {
+    /// Of a table with a column `source` or without.
+    const fn new(has_source: bool) -> Self {
+        match has_source {
+            true => Self { is_adjusted: IS_ADJUSTED, has_every_day: HAS_EVERY_DAY },
+            false => Self { is_adjusted: "false", has_every_day: "false" },
+        }
+    }
+
+    /// The factor of what took effect on the row's day, 1 where nothing did; null where the row does not
+    /// tell, which is never the same as 1.
+    fn factor(self) -> String {
+        format!("CASE WHEN NOT {} THEN adjustment_factor END", self.is_adjusted)
+    }
+}
+
 /// Whether a column of this name and type is in `mother.daily`.
 fn has_column(connection: &Connection, name: &str, kind: &str) -> duckdb::Result<bool> {
     let sql = "SELECT count(*) = 1 FROM (DESCRIBE mother.daily) WHERE column_name = ?
@@ -28,24 +53,28 @@ fn has_column(connection: &Connection, name: &str, kind: &str) -> duckdb::Result
 ///
 /// | Rule | row of `daily` | what it is |
 /// |---|---|---|
-/// | S1 | `adjustment_factor` is null or 1 | no split |
+/// | S1 | `adjustment_factor` is 1 | no split |
 /// | S2 | it is another finite number above 0 | a split of this factor, in effect from the row's day on |
-/// | S3 | it is anything else | a split of which nobody knows the factor |
-/// | S4 | `source` is `public`, whatever the factor | no split; the source has adjusted the row itself |
+/// | S3 | it is any other number | a split of which nobody knows the factor |
+/// | S4 | `source` is `public`, whatever the factor | tells nothing of splits; the source has adjusted the row itself |
+/// | S5 | `adjustment_factor` is null | tells nothing of splits |
 ///
 /// | Rule | a row of an issue and the next one | what took effect after the one, up to the other |
 /// |---|---|---|
 /// | U1 | one of them or both adjusted by their source (S4) | not known: the source does not say for which splits |
 /// | U2 | between them a business day of the calendar without a row of any issue, which is a gap | not known |
-/// | U3 | both of the vendor (`source` is `vendor` or `files`), which has a row for each listed issue and business day, and between them a day of which there are rows of other issues only: this one's was left out or lost | not known |
+/// | U3 | one of them or both of the vendor (`source` is `vendor` or `files`), which has a row for each listed issue and business day, and between them a day of which there are rows of other issues only: this one's was left out or lost | not known |
 /// | U4 | any others | the split of the later row, as above; other sources leave out days without a trade |
+/// | U5 | the later one tells nothing (S5); also of an issue's first row, on its own day | not known |
 pub(super) fn make(connection: &Connection) -> Result<Option<Splits>, PublishError> {
     if !has_column(connection, "adjustment_factor", "DOUBLE")? {
         return Ok(None);
     }
-    let has_source = has_column(connection, "source", "VARCHAR")?;
-    let is_adjusted = if has_source { IS_ADJUSTED } else { "false" };
-    let splits = format!("FROM mother.daily WHERE adjustment_factor <> 1 AND NOT {is_adjusted}");
+    let told = Told::new(has_column(connection, "source", "VARCHAR")?);
+    let splits = format!(
+        "FROM (SELECT date, code, {} AS factor FROM mother.daily) WHERE factor <> 1",
+        told.factor()
+    );
     let count: usize =
         connection.query_row(&format!("SELECT count(*) {splits}"), [], |row| row.get(0))?;
     if count > SNAPSHOT_SPLITS_MAX {
@@ -55,43 +84,45 @@ pub(super) fn make(connection: &Connection) -> Result<Option<Splits>, PublishErr
     connection.execute_batch(&format!(
         "CREATE TABLE split AS SELECT cal.day_no, issue.code_id,
            max(CASE WHEN isfinite(factor) AND factor > 0 THEN factor END) AS factor
-         FROM (SELECT date, code, adjustment_factor AS factor {splits}) found
+         FROM (SELECT date, code, factor {splits}) found
          JOIN cal USING (date) JOIN issue USING (code) GROUP BY 1, 2 ORDER BY 1, 2;
          CREATE TABLE gap AS SELECT day_no FROM cal WHERE rows = 0 ORDER BY 1;
          CREATE TABLE unknown_days (code_id INTEGER, first_day INTEGER, last_day INTEGER);"
     ))?;
-    if has_source {
-        connection.execute_batch(&unknown_days())?;
-    }
+    connection.execute_batch(&unknown_days(told))?;
     read(connection)
 }
 
-/// Fills `unknown_days` by U1 and U3. Most issues have a row of one source on each day, which is seen by
-/// counting; only the others are looked at row by row. Days are counted by `seen`, without gaps.
-fn unknown_days() -> String {
+/// Fills `unknown_days` by U1, U3 and U5. Most issues have a row of one source on each day, which is seen
+/// by counting; only the others are looked at row by row. Days are counted by `seen`, without gaps.
+fn unknown_days(told: Told) -> String {
+    let Told { is_adjusted, has_every_day } = told;
+    let factor = told.factor();
     format!(
         "CREATE TEMP TABLE seen_day AS SELECT date, day_no,
              (row_number() OVER (ORDER BY day_no))::INTEGER AS seen
            FROM cal ANTI JOIN gap USING (day_no);
          INSERT INTO unknown_days
          WITH counted AS (SELECT code, count(*) AS found, min(date) AS begins, max(date) AS ends,
-               bool_or({IS_ADJUSTED}) AS any_adjusted
+               count({factor}) AS telling
              FROM mother.daily GROUP BY code),
            uneven AS (SELECT code FROM counted JOIN seen_day f ON f.date = begins
                JOIN seen_day l ON l.date = ends
-             WHERE any_adjusted OR found < l.seen - f.seen + 1),
-           row_by_row AS (SELECT issue.code_id, day_no, seen, {IS_ADJUSTED} AS adjusted,
-               {HAS_EVERY_DAY} AS every_day
+             WHERE telling < found OR found < l.seen - f.seen + 1),
+           row_by_row AS (SELECT issue.code_id, day_no, seen, {is_adjusted} AS adjusted,
+               {has_every_day} AS every_day, {factor} IS NULL AS silent
              FROM mother.daily JOIN issue USING (code) JOIN seen_day USING (date)
              WHERE code IN (FROM uneven)),
-           pairs AS (SELECT code_id, day_no, lag(day_no) OVER one AS day_before,
-               adjusted OR lag(adjusted) OVER one
-                 OR (seen > lag(seen) OVER one + 1 AND every_day AND lag(every_day) OVER one)
+           pairs AS (SELECT code_id, day_no, coalesce(lag(day_no) OVER one + 1, day_no) AS first_day,
+               (silent AND NOT adjusted)
+                 OR (lag(day_no) OVER one IS NOT NULL
+                   AND (adjusted OR lag(adjusted) OVER one
+                     OR (seen > lag(seen) OVER one + 1 AND (every_day OR lag(every_day) OVER one))))
                  AS unknown
              FROM row_by_row WINDOW one AS (PARTITION BY code_id ORDER BY day_no))
-         SELECT code_id, min(day_before) + 1, max(day_no)
+         SELECT code_id, min(first_day), max(day_no)
            FROM (SELECT *, count(*) FILTER (NOT unknown) OVER (PARTITION BY code_id ORDER BY day_no) run
-             FROM pairs WHERE day_before IS NOT NULL)
+             FROM pairs)
            WHERE unknown GROUP BY code_id, run ORDER BY 1, 2;
          DROP TABLE temp.seen_day;"
     )

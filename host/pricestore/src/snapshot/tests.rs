@@ -51,7 +51,7 @@ fn two_publications_do_not_meet() {
     publish(&data).unwrap();
     let file = std::fs::File::create(data.rank_folder().join("LOCK")).unwrap();
     file.lock().unwrap();
-    assert!(matches!(publish(&data), Err(PublishError::Locked(_))));
+    assert!(matches!(publish(&data), Err(PublishError::Locked { .. })));
     file.unlock().unwrap();
     publish(&data).unwrap();
 }
@@ -315,7 +315,9 @@ fn splits_are_those_of_the_table_of_rules() {
         (6, 1, None),
     ];
     assert_eq!(found, expected);
-    assert!((0..9).all(|code| !splits.is_unknown(code, 0, 7)), "nothing tells a source");
+    assert!((0..8).all(|code| !splits.is_unknown(code, 0, 7)), "nothing tells a source");
+    // S5.
+    assert_eq!(unknown_days(&splits, 8), [0, 1, 2, 3, 4, 5, 6, 7]);
 
     // S4.
     let source = "ALTER TABLE daily ADD COLUMN source VARCHAR;
@@ -358,20 +360,53 @@ fn where_splits_may_be_missing_is_that_of_the_table_of_rules() {
         assert!(splits.between(0, 9).is_empty());
         (0..7).map(|code| unknown_days(splits, code)).collect::<Vec<_>>()
     };
-    // U3 of the second one; U4 of those whose source leaves days out, or one of two does, and of issues
-    // that begin or end there.
+    // U3 of the second one, and of the fifth, of which one of two rows is the vendor's; U4 of those whose
+    // source leaves days out, and of issues that begin or end there.
     let mut expected = vec![Vec::new(); 7];
-    expected[1] = vec![3, 4, 5];
+    (expected[1], expected[4]) = (vec![3, 4, 5], vec![3, 4, 5]);
     assert_eq!(published(""), expected);
+    // The same the other way round.
+    let turned = "UPDATE daily SET source = CASE WHEN date < '2025-01-09' THEN 'web_broker' ELSE 'vendor' END
+        WHERE code = '1304';";
+    assert_eq!(published(turned), expected);
     // U2: without the row of the first issue one of the days is a gap, and counts for all.
     let gap = "DELETE FROM daily WHERE date = '2025-01-09';";
     let calendar = "CREATE TABLE calendar AS SELECT DATE '2025-01-09' AS date, true AS is_open;";
     let mut with_gap: Vec<_> = expected.iter().map(|days| [&days[..], &[3]].concat()).collect();
-    with_gap[1] = vec![3, 4, 5];
+    (with_gap[1], with_gap[4]) = (vec![3, 4, 5], vec![3, 4, 5]);
     assert_eq!(published(&format!("{gap}{calendar}")), with_gap);
     // Without a calendar nobody knows of that day.
-    expected[1] = vec![3, 4];
+    (expected[1], expected[4]) = (vec![3, 4], vec![3, 4]);
     assert_eq!(published(gap), expected);
+}
+
+/// A row that does not tell its factor is none that says that there was no split, whoever wrote it.
+#[test]
+fn a_row_without_a_factor_says_nothing_of_its_day() {
+    let published = |more: &str| {
+        let (_folder, data) = data_with(&format!(
+            "{TABLE} ALTER TABLE daily ADD COLUMN adjustment_factor DOUBLE;
+             INSERT INTO daily SELECT DATE '2025-01-06' + d::INTEGER, (1300 + c)::VARCHAR,
+               1, 1, 1, 1, 1, CASE WHEN d = 5 AND c = 0 THEN 0.5 ELSE 1 END
+               FROM range(8) days(d), range(4) codes(c);
+             UPDATE daily SET adjustment_factor = NULL WHERE (date, code) IN
+               (('2025-01-09', '1300'), ('2025-01-10', '1300'), ('2025-01-06', '1301'));
+             DELETE FROM daily WHERE date IN ('2025-01-08', '2025-01-09') AND code = '1302';
+             UPDATE daily SET adjustment_factor = NULL WHERE date = '2025-01-10' AND code = '1302';{more}"
+        ));
+        publish(&data).unwrap();
+        let grid = crate::grid::Grid::open(&data.rank_grid(1), 1).unwrap();
+        let splits = grid.splits().unwrap();
+        assert!(splits.has(0, 5, 5) && splits.between(0, 9).len() == 1);
+        (0..4).map(|code| unknown_days(splits, code)).collect::<Vec<_>>()
+    };
+    // U5: from the day after the row before, and alone where there is none.
+    let expected = [vec![3, 4], vec![0], vec![2, 3, 4], vec![]];
+    assert_eq!(published(""), expected);
+    for source in ["vendor", "files", "web_broker", "somebody"] {
+        let more = format!("ALTER TABLE daily ADD COLUMN source VARCHAR DEFAULT '{source}';");
+        assert_eq!(published(&more), expected, "{source}");
+    }
 }
 
 #[test]

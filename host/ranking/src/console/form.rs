@@ -3,10 +3,14 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, Read};
+use std::io::{self, Read};
 use std::path::Path;
 
+use csv::{ByteRecord, ReaderBuilder, Terminator};
 use flate2::read::MultiGzDecoder;
+
+/// A line behind the last one. It is a row of its own, but where a quote before it never ends.
+const END: &[u8] = b"\n\0end of the file\n";
 
 /// A line that is not like the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,69 +33,43 @@ impl fmt::Display for OddLine {
     }
 }
 
-/// What was read of a row.
-#[derive(Default)]
-struct Row {
-    /// The line on which it began.
-    line: u64,
-    commas: u64,
-    is_quoted: bool,
-    has_bytes: bool,
-}
-
 /// The first odd line of a file, packed with gzip where its name says so.
 pub(super) fn odd_line(path: &Path) -> io::Result<Option<OddLine>> {
     let file = File::open(path)?;
     let is_packed = path.extension().is_some_and(|ending| ending == "gz");
     match is_packed {
-        true => odd_line_of(BufReader::new(MultiGzDecoder::new(file))),
-        false => odd_line_of(BufReader::new(file)),
+        true => odd_line_of(MultiGzDecoder::new(file)),
+        false => odd_line_of(file),
     }
 }
 
-fn odd_line_of(mut source: BufReader<impl Read>) -> io::Result<Option<OddLine>> {
-    let (mut line, mut head) = (1, None);
-    let mut row = Row { line, ..Row::default() };
-    loop {
-        let bytes = source.fill_buf()?;
-        let length = bytes.len();
-        for byte in bytes {
-            match byte {
-                b'\n' if row.is_quoted => line += 1,
-                b'\n' => {
-                    line += 1;
-                    let ended = std::mem::replace(&mut row, Row { line, ..Row::default() });
-                    if let Some(odd) = ended.odd(&mut head) {
-                        return Ok(Some(odd));
-                    }
-                }
-                b'\r' if !row.is_quoted => {}
-                // Two quotes inside of quotes are one, and change nothing here.
-                b'"' => (row.is_quoted, row.has_bytes) = (!row.is_quoted, true),
-                b',' if !row.is_quoted => (row.commas, row.has_bytes) = (row.commas + 1, true),
-                _ => row.has_bytes = true,
-            }
+fn odd_line_of(source: impl Read) -> io::Result<Option<OddLine>> {
+    // Only `\n` ends a row, so that lines are counted right; a `\r` before it is part of the last value.
+    let mut reader = ReaderBuilder::new()
+        .has_headers(false)
+        .flexible(true)
+        .terminator(Terminator::Any(b'\n'))
+        .from_reader(source.chain(END));
+    let (mut row, mut head) = (ByteRecord::new(), None);
+    while reader.read_byte_record(&mut row)? {
+        if row.len() == 1 && &row[0] == b"\r" {
+            continue;
         }
-        if length == 0 {
-            return Ok(row.odd(&mut head));
+        if row.len() == 1 && &row[0] == END.trim_ascii() {
+            break;
         }
-        source.consume(length);
-    }
-}
-
-impl Row {
-    /// Holds a row that has ended against the head, which is the first.
-    fn odd(self, head: &mut Option<u64>) -> Option<OddLine> {
-        let columns = self.commas + 1;
+        let columns = row.len() as u64;
         let wanted = *head.get_or_insert(columns);
-        let odd = |columns| Some(OddLine { line: self.line, columns, head: wanted });
-        match self {
-            Self { has_bytes: false, .. } => None,
-            Self { is_quoted: true, .. } => odd(None),
-            _ if columns != wanted => odd(Some(columns)),
-            _ => None,
+        let is_open = row.iter().next_back().is_some_and(|last| last.ends_with(END));
+        if is_open || columns != wanted {
+            // From the place behind the row, because blank lines may stand before it.
+            let inside = row.iter().flatten().filter(|byte| **byte == b'\n').count() as u64;
+            let line = reader.position().line() - inside - u64::from(!is_open);
+            let columns = (!is_open).then_some(columns);
+            return Ok(Some(OddLine { line, columns, head: wanted }));
         }
     }
+    Ok(None)
 }
 
 #[cfg(test)]
@@ -99,7 +77,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Option<String> {
-        let odd = odd_line_of(BufReader::with_capacity(3, text.as_bytes())).unwrap();
+        let odd = odd_line_of(text.as_bytes()).unwrap();
         odd.map(|odd| odd.to_string())
     }
 
@@ -112,6 +90,10 @@ mod tests {
             ("a,b\n1,2\n3\n", "line 3: 1 columns where the head has 2"),
             ("a,b\n1,\"x\ny\"\n3,4,5", "line 4: 3 columns where the head has 2"),
             ("a,b\n1,\"x\n3,4\n", "line 2: a value begins with a quote that never ends"),
+            ("a,b\n1,\"x", "line 2: a value begins with a quote that never ends"),
+            ("a,b\r\n1,2\r\n3\r\n", "line 3: 1 columns where the head has 2"),
+            ("a,b\n\n\n1,2\n\n3\n", "line 6: 1 columns where the head has 2"),
+            ("a,b\n1,x\"y\n3", "line 3: 1 columns where the head has 2"),
         ] {
             assert_eq!(told(text).as_deref(), Some(expected), "{text}");
         }

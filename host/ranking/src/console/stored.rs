@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use domain::csv_cell::{FORMULA, NUMBER};
 use duckdb::Connection;
 
 use super::{ConsoleError, identifier, literal, text_literal, trouble};
@@ -99,9 +100,7 @@ impl StoredView {
 impl FileView {
     fn statement(&self, connection: &Connection) -> Result<String, ConsoleError> {
         if let Some(file) = self.files.iter().find(|file| has_wildcard(&file.path)) {
-            let path = file.path.display();
-            let message = format!("{path} has *, ? or [ in its name; give it another one");
-            return Err(ConsoleError::Files(message));
+            return Err(ConsoleError::Files(trouble::wildcard(&file.path)));
         }
         let reader = self.reader();
         let columns = self.columns(connection)?;
@@ -129,17 +128,7 @@ impl FileView {
 
     /// The same for the files with these paths, as they stand in a statement.
     pub(super) fn reader_of(&self, paths: &[String]) -> String {
-        let paths = paths.join(", ");
-        let common = "union_by_name = true, filename = true";
-        let csv = "header = true, delim = ',', quote = '\"', escape = '\"'";
-        match self.form {
-            FileForm::Csv => format!("read_csv([{paths}], {common}, {csv}, all_varchar = true)"),
-            FileForm::CsvOfAnyType => {
-                format!("read_csv([{paths}], {common}, {csv}, sample_size = -1)")
-            }
-            FileForm::JsonLines => format!("read_ndjson([{paths}], {common}, sample_size = -1)"),
-            FileForm::Parquet => format!("read_parquet([{paths}], {common})"),
-        }
+        reader_of(self.form, paths, &[])
     }
 
     /// What is selected: every column in the order of the files, those with a stated type cast.
@@ -162,6 +151,37 @@ impl FileView {
     }
 }
 
+/// The call that reads files with these paths, as they stand in a statement, and gives the column
+/// `filename`. All readers of files are made here, because of what the engine does unasked:
+///
+/// | the engine would | so |
+/// |---|---|
+/// | take a folder `column=value` for a column of its files, before the one that they have | off |
+/// | take columns of several files by their place | by name |
+/// | guess the form of a CSV file | said |
+/// | guess types of CSV columns from the first rows | all text, or from all rows but `texts` |
+/// | make maps of JSON objects that have many or rare fields | off |
+pub(super) fn reader_of(form: FileForm, paths: &[String], texts: &[String]) -> String {
+    let paths = paths.join(", ");
+    let common = "union_by_name = true, filename = true, hive_partitioning = false";
+    let csv = "header = true, delim = ',', quote = '\"', escape = '\"'";
+    let json = "sample_size = -1, map_inference_threshold = -1, field_appearance_threshold = 0";
+    match form {
+        FileForm::Csv => format!("read_csv([{paths}], {common}, {csv}, all_varchar = true)"),
+        FileForm::CsvOfAnyType => {
+            let texts: Vec<String> =
+                texts.iter().map(|name| format!("{}: 'VARCHAR'", text_literal(name))).collect();
+            let types = match texts.as_slice() {
+                [] => String::new(),
+                _ => format!(", types = {{{}}}", texts.join(", ")),
+            };
+            format!("read_csv([{paths}], {common}, {csv}, sample_size = -1{types})")
+        }
+        FileForm::JsonLines => format!("read_ndjson([{paths}], {common}, {json})"),
+        FileForm::Parquet => format!("read_parquet([{paths}], {common})"),
+    }
+}
+
 /// The columns of what a call reads.
 pub(super) fn names_of(connection: &Connection, reader: &str) -> duckdb::Result<Vec<String>> {
     let describe = format!("DESCRIBE SELECT * EXCLUDE (filename) FROM {reader}");
@@ -170,14 +190,11 @@ pub(super) fn names_of(connection: &Connection, reader: &str) -> duckdb::Result<
     names.collect()
 }
 
-/// The text of a cell of our CSV files, as `domain::csv_cell::unguarded` has it.
-fn unguarded(cell: &str) -> String {
-    const PASSED: &str = r"['\s\p{Z}\p{Cf}]*";
-    let pattern = text_literal(&format!("^'{PASSED}[=+@＝＋－＠-][\\s\\S]*\\S"));
-    let passed = text_literal(&format!("^{PASSED}"));
+/// The text of a cell of our CSV files, as [`domain::csv_cell::unguarded`] has it.
+pub(super) fn unguarded(cell: &str) -> String {
+    let (formula, number) = (text_literal(&FORMULA), text_literal(&NUMBER));
     format!(
-        "CASE WHEN regexp_matches({cell}, {pattern}) \
-           AND TRY_CAST(regexp_replace({cell}, {passed}, '') AS DOUBLE) IS NULL \
+        "CASE WHEN regexp_matches({cell}, {formula}) AND NOT regexp_matches({cell}, {number}) \
          THEN substr({cell}, 2) ELSE {cell} END"
     )
 }
@@ -206,6 +223,6 @@ impl RowsView {
 }
 
 /// Whether the database engine would take a path for a pattern of many.
-fn has_wildcard(path: &Path) -> bool {
+pub(super) fn has_wildcard(path: &Path) -> bool {
     path.to_string_lossy().contains(['*', '?', '['])
 }

@@ -206,6 +206,39 @@ fn files_of_other_commands_become_views() {
     assert!(pattern.contains("give it another one"), "{pattern}");
 }
 
+/// Statements and Rust must not disagree on what a cell of a CSV file says.
+#[test]
+fn statements_read_guarded_cells_as_rust_does() {
+    let connection = Connection::open_in_memory().unwrap();
+    // Every character that there is, in front of a formula, of a number, behind a sign, and behind a number.
+    for form in ["'{}=x", "'{}-5", "'={}", "'-5{}", "'{}", "{}=x", "''{}+1e5", "'+{}"] {
+        let cell = text_literal(form).replace("{}", "' || chr(i::INTEGER) || '");
+        let sql = format!(
+            "SELECT i FROM (SELECT i, {cell} AS cell FROM range(1, 1114112) r(i) \
+                            WHERE i NOT BETWEEN 55296 AND 57343) \
+             WHERE {} <> cell ORDER BY i",
+            stored::unguarded("cell")
+        );
+        let mut statement = connection.prepare(&sql).unwrap();
+        let found = statement.query_map([], |row| row.get::<_, u32>(0)).unwrap();
+        let found: Vec<u32> = found.collect::<Result<_, _>>().unwrap();
+        let is_changed = |letter: &char| {
+            let cell = form.replace("{}", &letter.to_string());
+            domain::csv_cell::unguarded(&cell) != cell
+        };
+        let expected = ('\u{1}'..=char::MAX).filter(is_changed).map(u32::from);
+        assert_eq!(found, expected.collect::<Vec<u32>>(), "{form}");
+    }
+    for number in
+        ["-5", "+1.5e3", "-.5", "-5.", "-inf", "+NaN", "-Infinity", "-1_000", "- 5", "-0x1", "-"]
+    {
+        let cell = format!("'{number}");
+        let sql = format!("SELECT {}", stored::unguarded(&text_literal(&cell)));
+        let found: String = connection.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert_eq!(found, domain::csv_cell::unguarded(&cell), "{cell}");
+    }
+}
+
 #[test]
 fn what_is_wrong_in_a_file_is_told_with_its_line() {
     let folder = data();

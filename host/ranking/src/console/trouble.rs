@@ -1,6 +1,8 @@
 //! Which file, which line and which value a statement failed on, and what to do about it. The database
 //! engine reads all files of a view as one, and names a column at best.
 
+use std::path::Path;
+
 use duckdb::Connection;
 
 use super::form::odd_line;
@@ -19,6 +21,11 @@ const FILE: &str = "file = ";
 
 /// What to do about a file.
 const WHAT_TO_DO: &str = "mend the file, or move it out of the folder";
+
+/// Why a file is not read whose path the engine would take for a pattern.
+pub(super) fn wildcard(path: &Path) -> String {
+    format!("{} has *, ? or [ in its name; give it another one", path.display())
+}
 
 /// Why the files of a view cannot be read, from the engine's words.
 pub(super) fn unreadable(error: &str) -> String {

@@ -98,11 +98,12 @@ impl SnapshotFollower {
             refused: Mutex::new(refused),
             dataset: RwLock::new(Ok(None)),
         });
-        shared.read_dataset();
         if options.follow {
             // So that the first answer with names does not wait for them.
             let generation = shared.generation_with_its_files();
             shared.name_current(generation.as_ref());
+        } else {
+            shared.read_dataset();
         }
         let (stop, stopped) = mpsc::channel();
         let thread = options.follow.then(|| {

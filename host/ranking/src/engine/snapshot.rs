@@ -7,7 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use domain::JstDate;
 use pricestore::DataDir;
 use pricestore::generation::Generation;
-use pricestore::grid::{Grid, GridFault};
+use pricestore::grid::{Grid, GridFault, content_text};
 
 use super::options::{EngineOptions, Verification};
 use crate::error::RankError;
@@ -92,7 +92,7 @@ impl Snapshot {
     /// Takes the name of a generation that has this content. A later one may have the same prices, and
     /// other lists of issues.
     pub(super) fn take_name(&self, generation: &Generation) {
-        if generation.snapshot_content == format!("{:016x}", self.content) {
+        if generation.snapshot_content == content_text(self.content) {
             let mut known = self.generation.lock().unwrap_or_else(PoisonError::into_inner);
             *known = Some(generation.generation.clone());
         }

@@ -28,13 +28,22 @@ struct State {
     failing: Option<(Stopwatch, TsNanos)>,
     /// For how long that may be before the copy is stale.
     stale_after: Duration,
-    /// The first files in place that are gone or damaged.
-    damaged: Vec<String>,
+    /// The files in place that are gone or damaged.
+    damaged: BTreeSet<String>,
+    /// Whether the databases of single issues are copied too.
+    copies_issues: bool,
     /// The servers behind the generation that we have.
     servers: String,
     numbers: ReplicaNumbers,
     /// Bytes of the copy that is made now: there already, and in all.
     copying: Option<(u64, u64)>,
+}
+
+impl State {
+    /// The first files that are gone or damaged.
+    fn shown_damage(&self) -> Vec<&str> {
+        self.damaged.iter().take(DAMAGED_SHOWN_MAX).map(String::as_str).collect()
+    }
 }
 
 /// Numbers of a replica.
@@ -65,9 +74,10 @@ pub(crate) struct Trouble {
 
 impl ReplicaStatus {
     /// Of a folder that may hold a copy already.
-    pub(super) fn new(data: &DataDir, stale_after: Duration) -> Self {
+    pub(super) fn new(data: &DataDir, stale_after: Duration, copies_issues: bool) -> Self {
         let generation = Generation::load(data).ok().flatten().map(|found| found.generation);
-        Self(Arc::new(Mutex::new(State { generation, stale_after, ..State::default() })))
+        let state = State { generation, stale_after, copies_issues, ..State::default() };
+        Self(Arc::new(Mutex::new(state)))
     }
 
     fn state(&self) -> MutexGuard<'_, State> {
@@ -106,14 +116,25 @@ impl ReplicaStatus {
         }
         state.generation = Some(generation.to_owned());
         (state.servers, state.behind, state.copying) = (servers, None, None);
-        (state.numbers.damaged_files, state.damaged) = (0, Vec::new());
+        (state.numbers.damaged_files, state.damaged) = (0, BTreeSet::new());
     }
 
     /// These files in place are gone or damaged.
     pub(super) fn damaged(&self, files: &BTreeSet<String>) {
         let mut state = self.state();
         state.numbers.damaged_files = files.len() as u64;
-        state.damaged = files.iter().take(DAMAGED_SHOWN_MAX).cloned().collect();
+        state.damaged.clone_from(files);
+    }
+
+    /// Whether a file in place is known to be another one than its generation says, by its path below the
+    /// data directory.
+    pub(crate) fn is_damaged(&self, path: &str) -> bool {
+        self.state().damaged.contains(path)
+    }
+
+    /// Whether the databases of single issues are copied too.
+    pub(crate) fn copies_issues(&self) -> bool {
+        self.state().copies_issues
     }
 
     /// An attempt ended well.
@@ -156,11 +177,11 @@ impl ReplicaStatus {
         let state = self.state();
         let why = state.error.as_deref().unwrap_or("that is under way");
         if !state.damaged.is_empty() {
-            let more = state.numbers.damaged_files - state.damaged.len() as u64;
+            let more = state.damaged.len().saturating_sub(DAMAGED_SHOWN_MAX);
             let more = if more > 0 { format!(" and {more} more") } else { String::new() };
             let message = format!(
                 "files of the copy are gone or damaged: {}{more}; they are copied again ({why})",
-                state.damaged.join(", ")
+                state.shown_damage().join(", ")
             );
             return Some(Trouble { status: "damaged", message });
         }
@@ -188,7 +209,7 @@ impl ReplicaStatus {
             "failing_seconds": numbers.failing_seconds,
             "last_error": state.error,
             "damaged_files": numbers.damaged_files,
-            "damaged": state.damaged,
+            "damaged": state.shown_damage(),
             "copying_bytes": state.copying.map(|(_, all)| all),
             "copied_bytes": state.copying.map(|(done, _)| done),
         })

@@ -176,7 +176,7 @@ pub(super) struct Query {
 /// RESULT_TOO_LARGE, GRAPHQL_INVALID, REQUEST_INVALID, TIMEOUT, CANCELLED, BUSY, NO_DATA,
 /// SNAPSHOT_DAMAGED or INTERNAL. Always with status 400 it is REQUEST_INVALID, with 401 UNAUTHORIZED,
 /// with 403 FORBIDDEN, with 405 METHOD, with 413 BODY_TOO_LARGE, with 415 MEDIA_TYPE, and with 503
-/// NO_DATA.
+/// NO_DATA. Who calls the service by a name that it does not have gets 421 as text.
 ///
 /// Requests come by POST as JSON, or by GET with the parameters query, operationName, variables and
 /// extensions. All of one request is answered from one snapshot.
@@ -215,9 +215,9 @@ impl Query {
     /// earlier is multiplied, and a volume divided, by the factors of the splits since that day, up to
     /// the ranked day and never a later one, so that both compare; it is null where a factor is not known,
     /// or where a split between them may be missing: across a business day that is not published, across a
-    /// row of the issue that was left out or lost, and to or from a row of the public source, which does not
-    /// say for which splits it has adjusted it. Values of the ranked day stay raw. Modules get their columns
-    /// in the same way.
+    /// row of the issue that was left out or lost or does not tell its factor, and to or from a row of the
+    /// public source, which does not say for which splits it has adjusted it. Values of the ranked day stay
+    /// raw. Modules get their columns in the same way.
     /// Data that does not tell of splits is refused with SPLITS_UNKNOWN.
     ///
     /// The order: by the result, null last in both directions, equal results by code, ascending.

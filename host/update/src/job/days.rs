@@ -109,8 +109,8 @@ impl Job<'_> {
     }
 
     /// Asks again for the complete days of the last weeks that a lesser source gave while the vendor was
-    /// down (rule B1), whose splits and raw prices are the vendor's only. While it still is, they stay as
-    /// they are.
+    /// down (rule B1), whose splits and raw prices are the vendor's only, and for those of which it gave an
+    /// odd row (B2). While it is down, they stay as they are.
     fn fetch_better_rows(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
         let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
         let (Some(place), Some(from)) = (slots.with_days(), back.first().copied()) else {
@@ -120,6 +120,7 @@ impl Job<'_> {
             return Ok(());
         }
         let mut dates = self.store.days_of_lesser_sources(from)?;
+        dates.extend(self.state.left_out.range(from..));
         dates.retain(|date| {
             let is_whole = self.state.complete.contains(date) && !self.state.fetched.contains(date);
             is_whole && self.is_due(*date) && !self.days.contains_key(date)
@@ -140,16 +141,17 @@ impl Job<'_> {
                     if !is_all && let Err(problem) = slots.forget_day(place, date) {
                         self.note(problem);
                     }
-                    self.take_day(slots.kind(place), date, answer, is_all);
+                    self.take_whole_day(slots, place, date, answer, is_all)?;
                 }
                 Err(NoAnswer::Failed { covered: Some((first, last)), .. }) => {
                     self.cover(first, last)
                 }
                 Err(NoAnswer::Failed { reason, .. }) => {
-                    self.note(format!(
-                        "{date} stays as a lesser source gave it: {}",
-                        reason.reason
-                    ));
+                    let how = match self.state.left_out.contains(&date) {
+                        true => "without the rows that were left out",
+                        false => "as a lesser source gave it",
+                    };
+                    self.note(format!("{date} stays {how}: {}", reason.reason));
                     break;
                 }
                 Err(NoAnswer::Stopped) => break,
@@ -187,7 +189,9 @@ impl Job<'_> {
             }
             match self.whole_day(slots, place, *date) {
                 Ok((answer, _)) if answer.rows.is_empty() => _ = left.empty.insert(*date),
-                Ok((answer, is_complete)) => self.take_day(kind, *date, answer, is_complete),
+                Ok((answer, is_complete)) => {
+                    self.take_whole_day(slots, place, *date, answer, is_complete)?;
+                }
                 Err(NoAnswer::Stopped) => break,
                 Err(NoAnswer::Failed { covered: Some((first, last)), .. })
                     if !(first..=last).contains(date) =>
@@ -237,14 +241,35 @@ impl Job<'_> {
         slots.day(place, date).map(|answer| (answer, false))
     }
 
+    /// Takes a day of the source that has whole ones, and what it takes back of it.
+    fn take_whole_day(
+        &mut self,
+        slots: &mut Slots,
+        place: usize,
+        date: JstDate,
+        answer: Answer,
+        is_complete: bool,
+    ) -> Result<(), UpdateError> {
+        if is_complete {
+            let gone = self.taken_back(slots, date, &answer)?;
+            self.batch.gone.extend(gone);
+        }
+        self.take_day(slots.kind(place), date, answer, is_complete);
+        Ok(())
+    }
+
     /// Takes a day that came in one piece.
     fn take_day(&mut self, kind: SourceKind, date: JstDate, answer: Answer, is_complete: bool) {
         let Answer { mut rows, odd, .. } = answer;
         if is_complete {
             self.batch.days.push((date, odd.is_empty()));
         }
-        self.report.left_out(kind, odd);
         let codes = &self.options.codes;
+        if codes.is_empty() && !odd.is_empty() {
+            self.state.left_out.insert(date);
+            self.state.fetched.remove(&date);
+        }
+        self.report.left_out(kind, odd);
         if !codes.is_empty() {
             rows.retain(|row| codes.contains(&row.code));
         }

@@ -1,5 +1,6 @@
 //! Days from the vendor's files on disk.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -14,17 +15,22 @@ use super::{Job, Phase, UpdateError};
 use crate::row::{DailyRow, SourceKind};
 use crate::source::{FileRows, OddRow, read_daily_file};
 
+/// Bytes of a file; one that is gone has none.
+fn size(file: &BarFile) -> u64 {
+    file.path.metadata().map_or(0, |data| data.len())
+}
+
 impl Job<'_> {
-    /// Reads every file of daily bars that has wanted dates.
+    /// Reads every file of daily bars that has wanted dates; of days whose month has a file, those that it
+    /// does not have (rules F2 and F3).
     pub(super) fn read_files(&mut self, folder: &Path) -> Result<(), UpdateError> {
-        let files = BarFile::list(folder, BarGranularity::Day)
+        let (mut files, mut beside) = BarFile::list_all(folder, BarGranularity::Day)
             .map_err(|error| UpdateError::Files(error.to_string()))?;
         let calendar = read_rows(folder).map_err(|error| UpdateError::Files(error.to_string()))?;
         let (from, to) = (self.first_of_files(), self.options.to);
-        let files: Vec<BarFile> = files
-            .into_iter()
-            .filter(|file| file.period.first() <= to && from <= file.period.last())
-            .collect();
+        let is_wanted = |file: &BarFile| file.period.first() <= to && from <= file.period.last();
+        files.retain(is_wanted);
+        beside.retain(is_wanted);
         if files.is_empty() {
             let dates = self.report.from.map_or(String::new(), |from| format!(" from {from}"));
             return Err(UpdateError::Files(format!(
@@ -34,24 +40,51 @@ impl Job<'_> {
             )));
         }
         self.take_calendar(&calendar.unwrap_or_default())?;
-        let size = |file: &BarFile| file.path.metadata().map_or(0, |data| data.len());
-        let of: u64 = files.iter().map(size).sum();
-        let mut done = 0;
+        let of: u64 = files.iter().chain(&beside).map(size).sum();
+        let (mut done, mut not_read) = (0, Vec::new());
         self.report.source(SourceKind::Files).state = SourceState::Asked;
         for file in &files {
-            if self.cancel.is_cancelled() {
-                self.cut_short = true;
-                break;
-            }
-            self.read_file(file, done, of)?;
+            let found = self.read_file(file, &beside, (done, of))?;
             done += size(file);
+            for day in beside.iter().filter(|day| file.period.overlaps(day.period)) {
+                match found.contains(&day.period.first()) {
+                    true => not_read.push(day),
+                    false => _ = self.read_file(day, &[], (done, of))?,
+                }
+                done += size(day);
+            }
         }
+        self.tell_not_read(&not_read);
         self.watch.progress(Phase::Files, of, of, "");
         Ok(())
     }
 
-    fn read_file(&mut self, file: &BarFile, done: u64, of: u64) -> Result<(), UpdateError> {
+    /// Names files of days that the file of their month has.
+    fn tell_not_read(&mut self, files: &[&BarFile]) {
+        let [one, ..] = files else { return };
+        let name = one.path.file_name().unwrap_or_default().display().to_string();
+        let more = match files.len() {
+            1 => String::new(),
+            count => format!(" and {} more", count - 1),
+        };
+        self.note(format!(
+            "not read, because the file of the whole month has the same day: {name}{more}"
+        ));
+    }
+
+    /// Reads a file, unless the user wants the run to end, and tells which days it gave. So many bytes are
+    /// done; files of days are there beside it.
+    fn read_file(
+        &mut self,
+        file: &BarFile,
+        beside: &[BarFile],
+        (done, of): (u64, u64),
+    ) -> Result<BTreeSet<JstDate>, UpdateError> {
         let from = self.first_of_files();
+        if self.cancel.is_cancelled() {
+            self.cut_short = true;
+            return Ok(BTreeSet::new());
+        }
         let (watch, cancel) = (&mut *self.watch, self.cancel);
         let read = read_daily_file(file, from, self.options.to, &mut |progress| {
             let what = file.period.to_string();
@@ -60,14 +93,19 @@ impl Job<'_> {
         });
         if self.cancel.is_cancelled() {
             self.cut_short = true;
-            return Ok(());
+            return Ok(BTreeSet::new());
         }
         self.report.source(SourceKind::Files).asked += 1;
+        let mut dates = BTreeSet::new();
         match read {
-            Ok(found) => self.take_file(found),
-            Err(what) => self.file_failed(file, &what),
+            Ok(found) => {
+                dates.extend(&found.dates);
+                self.take_file(found);
+            }
+            Err(what) => self.file_failed(file, beside, &what),
         }
-        self.flush()
+        self.flush()?;
+        Ok(dates)
     }
 
     /// The first date that is taken from files: all that they have unless the user wants less.
@@ -84,6 +122,10 @@ impl Job<'_> {
             rows.retain(|row| codes.contains(&row.code));
         }
         let (short, odd): (Vec<Option<JstDate>>, Vec<OddRow>) = odd.into_iter().unzip();
+        for date in short.iter().flatten().filter(|_| self.options.codes.is_empty()) {
+            self.state.left_out.insert(*date);
+            self.state.fetched.remove(date);
+        }
         // The rows are by date.
         for day in rows.chunk_by(|one, next| one.date == next.date) {
             let date = day[0].date;
@@ -128,11 +170,15 @@ impl Job<'_> {
         day.reasons.push(Reason::new(SourceKind::Files, what));
     }
 
-    fn file_failed(&mut self, file: &BarFile, what: &str) {
-        let first = match file.period {
+    /// A file cannot be used: told of its first day that no file beside it has.
+    fn file_failed(&mut self, file: &BarFile, beside: &[BarFile], what: &str) {
+        let begin = match file.period {
             Period::Day(date) => date,
             Period::Month { .. } => file.period.first().max(self.first_of_files()),
         };
+        let has_file = |date| beside.iter().any(|day| day.period.contains(date));
+        let mut days = begin.iter_days().take_while(|date| file.period.contains(*date));
+        let first = days.find(|date| self.is_open(*date) && !has_file(*date)).unwrap_or(begin);
         self.failed(first, what);
         self.note(format!("a file is left out: {what}"));
     }

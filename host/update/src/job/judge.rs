@@ -1,18 +1,39 @@
 //! Holds days against the rules, and says what readers may see.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::Days;
 use domain::JstDate;
 use pricestore::{DatasetStatus, IncompleteDay};
 
 use super::report::{DayOutcome, ShortDayReport};
-use super::rules::{DueDays, is_open};
+use super::rules::{DueDays, Standard, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError, own_folder};
 use crate::fetch_state::FetchState;
-use crate::limits::EMPTY_FINAL_DAYS;
-use crate::row::DailyRow;
+use crate::limits::{DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS};
+use crate::row::{DailyRow, IssueCode};
+
+/// Why a day with enough rows is not complete (rule C8).
+fn no_prices() -> String {
+    format!("no issue has a price, and it is not older than {EMPTY_FINAL_DAYS} days")
+}
+
+/// What happens next to a day that is not complete, and what the user can do.
+fn advice(rows: u64, published: bool) -> &'static str {
+    match (rows, published) {
+        (0, _) => "the next run asks for it again",
+        (_, true) => {
+            "it is published as you said with --publish-incomplete; later days are held against it, and \
+             it is asked for again until it is complete or five complete days after it have no more rows"
+        }
+        (_, false) => {
+            "the next run asks for it again; only if the vendor has no more rows of it, as when many \
+             issues were delisted at once, publish it as it is with --publish-incomplete: later days are \
+             held against it then"
+        }
+    }
+}
 
 impl Job<'_> {
     /// The rules of due days, as far as is known by now.
@@ -38,18 +59,25 @@ impl Job<'_> {
         date: JstDate,
         rows: &[DailyRow],
     ) -> bool {
+        let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
         if self.state.complete.contains(&date) {
             if let Some(slots) = slots.filter(|_| self.options.refetch) {
-                self.ask_for_list(slots, date);
+                self.ask_for_list(slots, date, &codes);
             }
             return true;
         }
-        let standard = self.standard(slots, date);
-        let is_met = standard.is_met(rows.iter().map(|row| row.code), true)
-            && self.has_traded(date, rows.iter().any(|row| row.close.is_some()));
+        let standard = self.standard(slots, date, &codes);
         self.day(date).expected = standard.expected();
+        let is_enough = standard.is_met(&codes, true);
+        let has_prices = rows.iter().any(|row| row.close.is_some());
+        let is_met = is_enough && self.has_traded(date, has_prices);
         if is_met {
-            self.complete_rows.insert(date, rows.len() as u64);
+            if !matches!(standard, Standard::Listed(_)) {
+                self.note_first_day(date);
+            }
+            self.complete_rows.insert(date, codes.len() as u64);
+        } else {
+            self.day(date).why = Some(if is_enough { no_prices() } else { standard.words(&codes) });
         }
         is_met
     }
@@ -63,30 +91,49 @@ impl Job<'_> {
         if !self.options.codes.is_empty() || self.cancel.is_cancelled() {
             return Ok(());
         }
+        let before = self.state.complete.len();
+        self.settle_first_days();
+        self.forget_short_first_days(slots.as_deref_mut());
         let dates = self.days.keys().chain(self.state.incomplete.keys()).copied();
         let mut dates: Vec<JstDate> =
             dates.filter(|date| !self.state.complete.contains(date)).collect();
         dates.retain(|date| self.is_open(*date));
         dates.sort_unstable();
         dates.dedup();
-        let before = self.state.complete.len();
         for date in dates {
             let codes = self.store.codes_of(date)?;
             if codes.is_empty() {
                 continue;
             }
-            let standard = self.standard(slots.as_deref_mut(), date);
+            let standard = self.standard(slots.as_deref_mut(), date, &codes);
+            let is_enough = standard.is_met(&codes, false)
+                || (self.is_forced(date) && self.is_like_later_days(date, codes.len() as u64));
+            let why = if is_enough { no_prices() } else { standard.words(&codes) };
+            self.whys.insert(date, why);
             if let Some(day) = self.days.get_mut(&date) {
                 day.expected = standard.expected();
             }
-            let is_met = standard.is_met(codes.iter().copied(), false);
-            if is_met && self.store.has_prices(date)? {
+            if is_enough && self.store.has_prices(date)? {
                 self.complete_rows.insert(date, codes.len() as u64);
                 self.state.complete.insert(date);
                 self.release(date);
             }
         }
         if self.state.complete.len() > before { self.save_state() } else { Ok(()) }
+    }
+
+    /// Whether a day is published though it is not complete.
+    pub(super) fn is_forced(&self, date: JstDate) -> bool {
+        self.state.forced.contains(&date) && !self.state.complete.contains(&date)
+    }
+
+    /// Whether the complete days after a day have no more rows than it, and are as many as it takes to
+    /// say so (rule C11).
+    fn is_like_later_days(&self, date: JstDate, rows: u64) -> bool {
+        let later = self.complete_rows.range(date..).filter(|(day, _)| **day != date);
+        let later = later.filter(|(day, _)| !self.is_forced(**day)).take(DAYS_AFTER_COMPARED);
+        let alike = later.take_while(|(_, of)| is_enough(rows, **of, 0));
+        alike.count() == DAYS_AFTER_COMPARED
     }
 
     /// Whether a day that has rows is over: one of which no issue has a price may still get some while
@@ -120,6 +167,12 @@ impl Job<'_> {
         let first_published = self.published_range().map(|(first, _)| first);
         let young: BTreeSet<JstDate> =
             self.days.keys().copied().filter(|date| self.is_young(*date)).collect();
+        // Only a run that the user has ended leaves some of these.
+        let unsettled: BTreeSet<JstDate> = self.first_days.keys().copied().collect();
+        for date in &unsettled {
+            let why = "it is one of the first of all, and the run ended before those after it came";
+            self.whys.insert(*date, why.to_owned());
+        }
         let calendar = &self.calendar;
         for (date, day) in &mut self.days {
             // Rule D6.
@@ -130,6 +183,7 @@ impl Job<'_> {
             let has_rows = stored.contains_key(date);
             day.complete = is_complete;
             day.outcome = match day.outcome {
+                Some(DayOutcome::Fetched) if unsettled.contains(date) => day.outcome,
                 Some(DayOutcome::Fetched | DayOutcome::FetchedByIssue) if !is_complete => {
                     Some(DayOutcome::Incomplete)
                 }
@@ -168,14 +222,39 @@ impl Job<'_> {
         forced.retain(|date| !complete.contains(date));
         self.complete_calendar()?;
         self.report.gaps = self.gaps();
-        let short = self.state.incomplete.iter().map(|(date, expected)| ShortDayReport {
-            date: *date,
-            rows: stored.get(date).copied().unwrap_or(0),
-            expected: (*expected > 0).then_some(*expected),
-            published: self.state.forced.contains(date),
-        });
-        self.report.incomplete = short.collect();
+        self.state.left_out.retain(|date| stored.contains_key(date));
+        self.report.left_out_days = self.state.left_out.iter().copied().collect();
+        self.report.incomplete = self.short_days(&stored);
         if self.state == before { Ok(()) } else { self.save_state() }
+    }
+
+    /// The days that are not complete, with what there is to say of each.
+    fn short_days(&self, stored: &BTreeMap<JstDate, u64>) -> Vec<ShortDayReport> {
+        let short = self.state.incomplete.iter().map(|(date, expected)| {
+            let rows = stored.get(date).copied().unwrap_or(0);
+            let expected = (*expected > 0).then_some(*expected);
+            let published = self.state.forced.contains(date);
+            let known = self.days.get(date).and_then(|day| day.why.as_ref());
+            let why = self.whys.get(date).or(known).cloned();
+            let why = why.unwrap_or_else(|| self.not_judged(rows, expected));
+            let advice = advice(rows, published).to_owned();
+            ShortDayReport { date: *date, rows, expected, published, why, advice }
+        });
+        short.collect()
+    }
+
+    /// Why a day is not complete that was not held against anything in this run.
+    fn not_judged(&self, rows: u64, expected: Option<u64>) -> String {
+        match expected {
+            _ if rows == 0 => "no source has given any row of it".to_owned(),
+            _ if !self.options.codes.is_empty() => format!(
+                "it has {rows} rows, and --codes asks for named issues only, which makes no day complete"
+            ),
+            Some(expected) => {
+                format!("it has {rows} rows of {expected}, as a run before has found")
+            }
+            None => format!("it has {rows} rows, and was not held against anything"),
+        }
     }
 
     /// First and last day that readers may see.

@@ -1,17 +1,20 @@
 //! What the vendor lists besides prices: the exchange's calendar, and the issues of a date.
 
+use std::collections::BTreeSet;
+
 use chrono::Datelike;
 use domain::JstDate;
 use marketdata::calendar_file::{CalendarRows, calendar_of};
 
 use http_client::HttpError;
 
-use super::rules::{Standard, is_believed, is_open};
+use super::rules::{Standard, days_between, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError};
-use crate::limits::COMPLETE_DAYS_COMPARED;
+use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX};
 use crate::price_store::OpenDays;
-use crate::source::{IssueList, Reach, SourceError};
+use crate::row::IssueCode;
+use crate::source::{Reach, SourceError};
 
 impl Job<'_> {
     /// Asks for the calendar of the whole years from the first day that is stored or wanted to the
@@ -109,58 +112,76 @@ impl Job<'_> {
         open(calendar) != open(&self.calendar)
     }
 
-    /// What a day is held against.
-    pub(super) fn standard(&mut self, slots: Option<&mut Slots>, date: JstDate) -> Standard {
-        if let Some(slots) = slots {
-            self.ask_for_list(slots, date);
+    /// What a day of which these issues have rows is held against.
+    pub(super) fn standard(
+        &mut self,
+        slots: Option<&mut Slots>,
+        date: JstDate,
+        codes: &BTreeSet<IssueCode>,
+    ) -> Standard {
+        match slots {
+            Some(slots) => self.ask_for_list(slots, date, codes),
+            None => self.weigh_again(date, codes),
         }
         if let Some(codes) = self.listed.get(&date) {
             return Standard::Listed(codes.clone());
         }
-        // One day alone would let the standard sink a little every day.
-        let before = self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED);
-        match before.map(|(_, rows)| *rows).max() {
-            Some(rows) => Standard::Before(rows),
+        if let Some(rows) = self.most_rows_before(date) {
+            return Standard::Before(rows);
+        }
+        match self.nearest(date) {
+            Some((rows, days)) => Standard::Near { rows, days },
             None if self.lists_failed => Standard::Unknown,
             None => Standard::Nothing,
         }
     }
 
-    /// Whether a list has all issues of a date, as far as those before it tell (rule C6).
-    fn is_whole(&mut self, date: JstDate, list: &IssueList) -> bool {
-        let last_list = self.lists.lists().range(..date).next_back();
-        let last_day = || self.complete_rows.range(..date).next_back();
-        let Some((when, before)) = last_list.or_else(last_day).map(|(when, of)| (*when, *of))
-        else {
-            return true;
-        };
-        let days = u64::try_from((date - when).num_days()).unwrap_or_default();
-        let is_whole = is_believed(list.len() as u64, before, days);
-        if !is_whole {
-            self.note(format!(
-                "the list of issues of {date} has {} issues where there were {before} on {when}; it is \
-                 not used, and the day is held against the days before",
-                list.len()
-            ));
+    /// The most rows of the last complete days before a date (rule C2). One day alone would let the
+    /// standard sink a little every day; what the user published all the same is where it begins anew
+    /// (rule C10).
+    fn most_rows_before(&self, date: JstDate) -> Option<u64> {
+        let mut most = None;
+        for (day, rows) in self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED) {
+            most = most.max(Some(*rows));
+            if self.is_forced(*day) {
+                break;
+            }
         }
-        is_whole
+        most
     }
 
-    pub(super) fn ask_for_list(&mut self, slots: &mut Slots, date: JstDate) {
+    /// Rows of the nearest complete days after a date, else issues of the nearest list, and how many days
+    /// away they are (rule C6); nothing where that is too far to say anything.
+    pub(super) fn nearest(&self, date: JstDate) -> Option<(u64, u64)> {
+        let mut after = self.complete_rows.range(date..).filter(|(day, _)| **day != date);
+        let first = after.next().map(|(day, rows)| (*day, *rows));
+        let found = first.map(|(day, rows)| {
+            let others = after.take(DAYS_AFTER_COMPARED - 1).map(|(_, rows)| *rows);
+            (others.fold(rows, u64::max), days_between(date, day))
+        });
+        let lists = self.lists.lists();
+        let lists = lists.iter().filter(|(day, _)| !self.state.doubted.contains_key(day));
+        let list = lists.map(|(day, issues)| (*issues, days_between(date, *day)));
+        let found = found.or_else(|| list.min_by_key(|(_, days)| *days));
+        found.filter(|(_, days)| *days <= NEAR_DAYS_MAX)
+    }
+
+    pub(super) fn ask_for_list(
+        &mut self,
+        slots: &mut Slots,
+        date: JstDate,
+        codes: &BTreeSet<IssueCode>,
+    ) {
         let is_wanted = self.list_days.contains(&date) && !self.listed.contains_key(&date);
         if !is_wanted || self.cancel.is_cancelled() {
+            self.weigh_again(date, codes);
             return;
         }
         // Each is asked for once, whatever comes.
         self.list_days.remove(&date);
         match slots.issue_list(date) {
             None | Some(Err(SourceError::NoSuchCall(_))) => self.list_days.clear(),
-            Some(Ok(Some(list))) if !list.is_empty() => {
-                if self.is_whole(date, &list) {
-                    self.keep_list(date, &list);
-                    self.listed.insert(date, list.into_keys().collect());
-                }
-            }
+            Some(Ok(Some(list))) if !list.is_empty() => self.weigh(date, list, codes),
             Some(Ok(_) | Err(SourceError::NotCovered { .. })) => {}
             Some(Err(error)) => {
                 self.list_days.clear();

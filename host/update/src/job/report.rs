@@ -94,8 +94,13 @@ pub struct Report {
     #[serde(serialize_with = "as_texts")]
     #[schemars(with = "Vec<String>")]
     pub gaps: Vec<JstDate>,
-    /// The first of the rows that got other values, in the order in which they were stored; the sources
-    /// count all.
+    /// Days of which odd rows were left out, in this run or an earlier one, ascending. The vendor is asked for
+    /// the complete ones of the last 20 weekdays again by each run, until it has them without one.
+    #[serde(serialize_with = "as_texts")]
+    #[schemars(with = "Vec<String>")]
+    pub left_out_days: Vec<JstDate>,
+    /// The first of the rows that got other values or were taken back, in the order in which they were
+    /// stored; the sources count all.
     pub corrections: Vec<CorrectionReport>,
     /// Rows of whole days that could not be used and were left out.
     pub odd_rows: u64,
@@ -160,6 +165,8 @@ pub struct SourceReport {
     pub unchanged: u64,
     /// Rows that were there with other values from a better source, and stay.
     pub kept: u64,
+    /// Rows that were there and were removed, because this source, the vendor, took them back.
+    pub removed: u64,
 }
 
 /// Whether a source was asked.
@@ -232,9 +239,13 @@ pub struct ShortDayReport {
     pub expected: Option<u64>,
     /// Whether it is published all the same, because the user said so.
     pub published: bool,
+    /// Why it is not complete: what was found, and what it is held against.
+    pub why: String,
+    /// What happens next, and what the user can do.
+    pub advice: String,
 }
 
-/// A row that got other values.
+/// A row that got other values, or was taken back.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct CorrectionReport {
@@ -250,6 +261,8 @@ pub struct CorrectionReport {
     pub source: SourceKind,
     /// The source of the old ones; none where the row did not tell.
     pub before: Option<String>,
+    /// Whether the row was removed, because the vendor took it back; then nothing is new.
+    pub taken_back: bool,
     /// The columns that changed.
     pub values: Vec<CorrectedValue>,
 }
@@ -361,7 +374,7 @@ impl Report {
         &mut self.sources[place]
     }
 
-    /// Names rows that got other values, as far as there is room.
+    /// Names rows that got other values or were taken back, as far as there is room.
     pub(super) fn corrected(&mut self, source: SourceKind, corrections: Vec<Correction>) {
         let room = REPORT_ROWS_MAX - self.corrections.len().min(REPORT_ROWS_MAX);
         let value = |(column, old, new): (&str, _, _)| CorrectedValue {
@@ -370,9 +383,9 @@ impl Report {
             new,
         };
         let named = corrections.into_iter().take(room).map(|row| {
-            let Correction { date, code, before, values } = row;
+            let Correction { date, code, before, taken_back, values } = row;
             let values = values.into_iter().map(value).collect();
-            CorrectionReport { date, code, source, before, values }
+            CorrectionReport { date, code, source, before, taken_back, values }
         });
         self.corrections.extend(named);
     }
@@ -451,6 +464,7 @@ impl SourceReport {
             confirmed: 0,
             unchanged: 0,
             kept: 0,
+            removed: 0,
         }
     }
 
@@ -461,6 +475,7 @@ impl SourceReport {
         self.confirmed += applied.confirmed;
         self.unchanged += applied.unchanged;
         self.kept += applied.kept;
+        self.removed += applied.removed;
     }
 }
 
@@ -533,6 +548,7 @@ mod tests {
             date: "2026-01-05".parse().unwrap(),
             code: "7203".parse().unwrap(),
             before: None,
+            taken_back: false,
             values,
         };
         for count in [REPORT_ROWS_MAX - 1, 2, 1] {

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 use domain::time::NANOS_PER_MINUTE;
 use domain::{JstDate, TsNanos, holidays};
 
-use crate::limits::COMPLETE_PERCENT;
+use crate::limits::{COMPLETE_PERCENT, LIST_SHRINK_PERCENT_MAX};
 use crate::price_store::OpenDays;
 use crate::row::IssueCode;
 
 /// When the vendor has the day, in nanoseconds after midnight in Japan: 16:30.
 const DAY_IS_THERE: u64 = (16 * 60 + 30) * NANOS_PER_MINUTE;
 
-/// Days of a month, for rule C6.
+/// Days of a month, for rules C6 and L2.
 const DAYS_OF_MONTH: u64 = 30;
 
 /// Why a weekday need not be there.
@@ -71,9 +71,11 @@ pub(super) enum Standard {
     Listed(BTreeSet<IssueCode>),
     /// C2: the most rows of the last complete days before it.
     Before(u64),
+    /// C6: rows or issues of what is nearest to it where nothing is before it, so many days away.
+    Near { rows: u64, days: u64 },
     /// C3: there is neither.
     Nothing,
-    /// C7: there is no complete day before it, and its list could not be had.
+    /// C7: there is no complete day beside it, and its list could not be had.
     Unknown,
 }
 
@@ -83,33 +85,124 @@ impl Standard {
         match self {
             Self::Listed(codes) => Some(codes.len() as u64),
             Self::Before(rows) => Some(*rows),
+            Self::Near { rows, days } => Some(rows * (101 - missing_percent(*days)) / 100),
             Self::Nothing | Self::Unknown => None,
         }
     }
 
-    /// Whether rows of these issues make a day complete (rules C1 to C3 and C7).
-    pub(super) fn is_met(
-        &self,
-        mut codes: impl Iterator<Item = IssueCode>,
-        came_in_one_piece: bool,
-    ) -> bool {
-        let (found, expected) = match self {
-            Self::Listed(listed) => {
-                (codes.filter(|code| listed.contains(code)).count() as u64, listed.len() as u64)
-            }
-            Self::Before(rows) => (codes.count() as u64, *rows),
-            Self::Nothing => return came_in_one_piece && codes.next().is_some(),
-            Self::Unknown => return false,
-        };
-        found > 0 && found * 100 >= expected * COMPLETE_PERCENT
+    /// Whether rows of these issues make a day complete (rules C1 to C3, C6 and C7).
+    pub(super) fn is_met(&self, codes: &BTreeSet<IssueCode>, came_in_one_piece: bool) -> bool {
+        let found = codes.len() as u64;
+        match self {
+            Self::Listed(listed) => is_enough(common(codes, listed), listed.len() as u64, 0),
+            Self::Before(rows) => is_enough(found, *rows, 0),
+            Self::Near { rows, days } => is_enough(found, *rows, *days),
+            Self::Nothing => came_in_one_piece && found > 0,
+            Self::Unknown => false,
+        }
+    }
+
+    /// What was found and what it is held against, in words.
+    pub(super) fn words(&self, codes: &BTreeSet<IssueCode>) -> String {
+        let found = codes.len();
+        match self {
+            Self::Listed(listed) => format!(
+                "{} of the {} issues that the vendor lists for this date have rows, and \
+                 {COMPLETE_PERCENT} % are needed",
+                common(codes, listed),
+                listed.len()
+            ),
+            Self::Before(rows) => format!(
+                "it has {found} rows, and {COMPLETE_PERCENT} % of {rows} are needed, which the complete \
+                 days before it have"
+            ),
+            Self::Near { rows, days } => format!(
+                "it has {found} rows, and {} % of {rows} are needed, which the nearest complete days or \
+                 list have ({days} days away; there are no complete days before it)",
+                100 - missing_percent(*days)
+            ),
+            Self::Nothing => format!(
+                "its {found} rows did not come in one piece, and there is no list and no complete day to \
+                 hold them against"
+            ),
+            Self::Unknown => format!(
+                "it has {found} rows, its list of issues could not be had, and there is no complete day \
+                 to hold them against"
+            ),
+        }
     }
 }
 
-/// Whether a list of so many issues is believed beside one of so many before it (rule C6): issues come
-/// and go, but not more than one in a hundred at once, and another in a hundred for each month between.
-pub(super) fn is_believed(issues: u64, before: u64, days_between: u64) -> bool {
-    let missing_percent = (100 - COMPLETE_PERCENT) * (1 + days_between / DAYS_OF_MONTH);
-    before.saturating_sub(issues) * 100 <= before * missing_percent
+/// Days between two dates, whichever is the first.
+pub(super) fn days_between(one: JstDate, other: JstDate) -> u64 {
+    (one - other).num_days().unsigned_abs()
+}
+
+/// Percent of rows or issues that may be missing beside what is so many days away.
+fn missing_percent(days: u64) -> u64 {
+    ((100 - COMPLETE_PERCENT) * (1 + days / DAYS_OF_MONTH)).min(100)
+}
+
+/// Whether so many rows are enough beside so many others, so many days away.
+pub(super) fn is_enough(found: u64, of: u64, days: u64) -> bool {
+    found > 0 && found * 100 >= of * (100 - missing_percent(days))
+}
+
+fn common(one: &BTreeSet<IssueCode>, other: &BTreeSet<IssueCode>) -> u64 {
+    one.intersection(other).count() as u64
+}
+
+/// What tells whether a list of issues is believed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct ListEvidence {
+    /// Issues of the list.
+    pub(super) issues: u64,
+    /// Issues before it, where anything is known of that.
+    pub(super) before: Option<u64>,
+    /// Days between both.
+    pub(super) days_between: u64,
+    /// The rows of its own date meet it both ways; see [`meet`].
+    pub(super) is_met: bool,
+    /// A list of another date has as many.
+    pub(super) is_confirmed: bool,
+}
+
+/// Why a list of issues is not believed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// L3.
+    Shrunk,
+    /// L4, or L5 where the list of another date has as many.
+    Grown { keeps_names: bool },
+}
+
+impl ListEvidence {
+    /// Whether the list is believed (rules L1 to L5).
+    pub(super) fn check(self) -> Result<(), Doubt> {
+        let Some(before) = self.before else { return Ok(()) };
+        if self.issues * 100 < before * (100 - missing_percent(self.days_between)) {
+            let is_small = self.issues * 100 < before * (100 - LIST_SHRINK_PERCENT_MAX);
+            return match self.is_confirmed || (self.is_met && !is_small) {
+                true => Ok(()),
+                false => Err(Doubt::Shrunk),
+            };
+        }
+        if self.issues * 100 > before * (200 - COMPLETE_PERCENT) && !self.is_met {
+            return Err(Doubt::Grown { keeps_names: self.is_confirmed });
+        }
+        Ok(())
+    }
+}
+
+/// Whether rows and a list are of the same issues, to 99 % both ways.
+pub(super) fn meet(rows: &BTreeSet<IssueCode>, list: &BTreeSet<IssueCode>) -> bool {
+    let common = common(rows, list);
+    is_enough(common, list.len() as u64, 0) && is_enough(common, rows.len() as u64, 0)
+}
+
+/// Whether two lists have as many issues, to 1 %.
+pub(super) fn are_alike(one: u64, other: u64) -> bool {
+    is_enough(one.min(other), one.max(other), 0)
 }
 
 #[cfg(test)]
@@ -151,32 +244,67 @@ mod tests {
     }
 
     #[test]
-    fn a_list_that_shrinks_is_believed_by_its_age() {
-        for (issues, days, is_so) in
-            [(99, 1, true), (98, 1, false), (98, 30, true), (97, 59, false)]
-        {
-            assert_eq!(is_believed(issues, 100, days), is_so, "{issues} after {days} days");
+    fn lists_are_believed_by_five_rules() {
+        let evidence = |issues: u64, days_between: u64| ListEvidence {
+            issues,
+            before: Some(200),
+            days_between,
+            is_met: false,
+            is_confirmed: false,
+        };
+        for (issues, days, expected) in [
+            (198, 1, Ok(())),
+            (197, 1, Err(Doubt::Shrunk)),
+            (196, 30, Ok(())),
+            (195, 59, Err(Doubt::Shrunk)),
+            (202, 1, Ok(())),
+            (203, 1, Err(Doubt::Grown { keeps_names: false })),
+            // A list that grows is not believed by its age: nobody would ever doubt it.
+            (203, 90, Err(Doubt::Grown { keeps_names: false })),
+        ] {
+            assert_eq!(evidence(issues, days).check(), expected, "{issues} after {days} days");
         }
-        assert!(is_believed(200, 100, 1) && !is_believed(1, 100, 1));
+        let met = |issues| ListEvidence { is_met: true, ..evidence(issues, 1) }.check();
+        let confirmed = |issues| ListEvidence { is_confirmed: true, ..evidence(issues, 1) }.check();
+        assert_eq!((met(180), met(179), met(300)), (Ok(()), Err(Doubt::Shrunk), Ok(())), "L3");
+        assert_eq!((confirmed(100), confirmed(1)), (Ok(()), Ok(())), "L3");
+        assert_eq!(confirmed(300), Err(Doubt::Grown { keeps_names: true }), "L5");
+        assert_eq!(ListEvidence { before: None, ..evidence(1, 1) }.check(), Ok(()), "L1");
+        assert!(are_alike(200, 198) && are_alike(198, 200) && !are_alike(197, 200));
+        let codes = |count: usize| codes(count).collect::<BTreeSet<_>>();
+        assert!(meet(&codes(198), &codes(200)) && meet(&codes(200), &codes(198)));
+        assert!(!meet(&codes(197), &codes(200)) && !meet(&codes(200), &codes(197)));
+        assert!(!meet(&codes(0), &codes(0)));
+    }
+
+    fn codes(count: usize) -> impl Iterator<Item = IssueCode> {
+        (1_000..1_000 + count).map(|number| number.to_string().parse().unwrap())
     }
 
     #[test]
-    fn a_day_is_complete_by_three_rules() {
-        let codes = |count: u32| (1_000..1_000 + count).map(|number| number.to_string());
-        let codes = |count| codes(count).map(|code| code.parse::<IssueCode>().unwrap());
-        let listed = Standard::Listed(codes(200).collect());
+    fn a_day_is_complete_by_its_standard() {
+        let codes = |count| codes(count).collect::<BTreeSet<_>>();
+        let listed = Standard::Listed(codes(200));
+        let near = |days| Standard::Near { rows: 200, days };
         for (count, is_met) in [(200, true), (198, true), (197, false), (0, false)] {
-            assert_eq!(listed.is_met(codes(count), true), is_met, "C1, {count}");
-            assert_eq!(Standard::Before(200).is_met(codes(count), false), is_met, "C2, {count}");
+            assert_eq!(listed.is_met(&codes(count), true), is_met, "C1, {count}");
+            assert_eq!(Standard::Before(200).is_met(&codes(count), false), is_met, "C2, {count}");
+            assert_eq!(near(29).is_met(&codes(count), false), is_met, "C6, {count}");
         }
+        assert!(near(30).is_met(&codes(196), false) && !near(59).is_met(&codes(195), false), "C6");
+        assert!(near(9_000).is_met(&codes(1), false) && !near(9_000).is_met(&codes(0), false));
         // Issues that are not listed do not stand in for those that are.
-        let others = ["9999", "9998", "9997"].map(|code| code.parse().unwrap());
-        assert!(!listed.is_met(codes(196).chain(others), true), "C1");
-        assert!(Standard::Nothing.is_met(codes(3), true), "C3");
-        assert!(!Standard::Nothing.is_met(codes(3), false), "C3, issue by issue");
-        assert!(!Standard::Nothing.is_met(codes(0), true), "C3, nothing came");
-        assert!(!Standard::Unknown.is_met(codes(200), true), "C7");
-        let expected = [&listed, &Standard::Before(7), &Standard::Nothing].map(Standard::expected);
-        assert_eq!(expected, [Some(200), Some(7), None]);
+        let mut others = codes(196);
+        others.extend(["9999", "9998", "9997"].map(|code| code.parse::<IssueCode>().unwrap()));
+        assert!(!listed.is_met(&others, true), "C1");
+        assert!(Standard::Nothing.is_met(&codes(3), true), "C3");
+        assert!(!Standard::Nothing.is_met(&codes(3), false), "C3, issue by issue");
+        assert!(!Standard::Nothing.is_met(&codes(0), true), "C3, nothing came");
+        assert!(!Standard::Unknown.is_met(&codes(200), true), "C7");
+        let expected = [&listed, &Standard::Before(7), &near(29), &near(59), &Standard::Nothing];
+        let expected = expected.map(Standard::expected);
+        assert_eq!(expected, [Some(200), Some(7), Some(200), Some(198), None]);
+        let words = listed.words(&others);
+        assert!(words.starts_with("196 of the 200 issues that the vendor lists"), "{words}");
     }
 }

@@ -206,9 +206,12 @@ impl DailySource for VendorSource {
         }
         let asked = Asked { code: None, from: date, to: date };
         let answer = self.ask(asked, &[("date", compact(date))])?;
-        // A day without some of its rows is asked for again, so that what is wrong is told again.
+        // A day without some of its rows is asked for again, so that what is wrong is told again; what an
+        // earlier run kept of it is older.
         if answer.odd.is_empty() {
             self.keep(date, &answer.rows);
+        } else if let Err(problem) = self.forget_day(date) {
+            self.note(problem);
         }
         Ok(answer)
     }

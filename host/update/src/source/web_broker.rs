@@ -29,6 +29,8 @@ const BUSY: [&str; 2] = ["-2", "-3"];
 /// How far the service's factor of a split, of which it does not say how it is rounded, may be from the
 /// quotient of its shares: 0.33 is one third, and 0.5 is not.
 const FACTOR_ROUNDING: f64 = 0.02;
+/// The columns that tell of a split.
+const SPLIT_COLUMNS: [&str; 3] = ["pSPUO", "pSPUC", "pSPUK"];
 /// The Tokyo exchange.
 const MARKET: &str = "00";
 
@@ -254,8 +256,9 @@ fn read(row: &Value, code: IssueCode, client: &HttpClient) -> Result<DailyRow, S
     })
 }
 
-/// The factor of a split (rule A3). Only the row of the day of a split has it: `pSPUO` shares became
-/// `pSPUC`, and `pSPUK` is the quotient, rounded. On other days the columns are not set.
+/// The factor of the day (rule A3). Only the row of the day of a split has one: `pSPUO` shares became
+/// `pSPUC`, and `pSPUK` is the quotient, rounded. On other days the columns are there and not set, which
+/// is a factor of 1; a row without the columns does not tell.
 fn split(row: &Value) -> Result<Option<f64>, String> {
     let number = |name: &str| {
         let text = match row.get(name) {
@@ -278,6 +281,10 @@ fn split(row: &Value) -> Result<Option<f64>, String> {
     match (number("pSPUK")?, by_shares) {
         (Some(factor), Some(shares)) if (factor / shares - 1.0).abs() > FACTOR_ROUNDING => {
             Err(format!("pSPUK is {factor}, but pSPUO by pSPUC {shares}"))
+        }
+        (None, None) => {
+            let is_told = SPLIT_COLUMNS.iter().any(|name| row.get(name).is_some());
+            Ok(is_told.then_some(1.0))
         }
         // The quotient is not rounded.
         (factor, shares) => Ok(shares.or(factor)),

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use domain::JstDate;
-use duckdb::Connection;
 use duckdb::arrow::array::RecordBatch;
+use duckdb::{Connection, Row};
 use pricestore::sql::{column, insert, quoted};
 
 use super::columns::columns;
@@ -14,26 +14,30 @@ use super::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
 use super::schema::{definitions, names};
 use crate::fetch_state::FetchState;
 use crate::limits::REPORT_ROWS_MAX;
-use crate::price_store::{Applied, Correction};
+use crate::price_store::{Applied, Correction, Part};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Columns whose values are compared; where a row came from is none of them.
-const COMPARED: [&str; 7] =
-    ["open", "high", "low", "close", "volume", "turnover", "adjustment_factor"];
+const COMPARED: [&str; 7] = ["open", "high", "low", "close", "volume", "turnover", FACTOR];
+/// The column that a row may leave open (R5).
+const FACTOR: &str = "adjustment_factor";
 
-/// Inserts or replaces rows and notes the state of fetching, all in one transaction. Which stored rows
-/// are left alone is said by the rules R1 to R4 of [`SourceKind`]. Without a state the days of the rows
-/// are complete.
+/// Inserts, replaces and removes rows and notes the state of fetching, all in one transaction. Which
+/// stored rows are left alone is said by the rules R1 to R6 of [`SourceKind`]. Without a state the days of
+/// the rows are complete.
 pub(super) fn commit(
     connection: &Connection,
-    parts: &[&[DailyRow]],
+    parts: &[Part<'_>],
     state: Option<&FetchState>,
 ) -> Result<Vec<Applied>, StoreError> {
     let failed = |error| StoreError::database("store rows")(error);
     // Rolled back when it is dropped.
     let transaction = connection.unchecked_transaction().map_err(failed)?;
-    let applied: Result<Vec<_>, _> = parts.iter().map(|rows| apply(&transaction, rows)).collect();
-    let applied = applied?;
+    let applied = parts.iter().map(|part| {
+        let applied = apply(&transaction, part.rows)?;
+        take_back(&transaction, part.gone, applied).map_err(failed)
+    });
+    let applied = applied.collect::<Result<Vec<_>, StoreError>>()?;
     let noting = |error| StoreError::database("note what was fetched")(error);
     let before = fetch_tables::read(&transaction).map_err(noting)?;
     let changed: BTreeSet<JstDate> = applied.iter().flat_map(|part| &part.dates).copied().collect();
@@ -176,13 +180,19 @@ fn compare(
     let create = format!("CREATE OR REPLACE TEMP TABLE incoming ({})", definitions());
     connection.execute_batch(&create)?;
     bring_in(connection, "temp.incoming", received)?;
-    let same = COMPARED.map(|name| format!("old.{name} IS NOT DISTINCT FROM incoming.{name}"));
+    let same = COMPARED.map(|name| match name {
+        // Who tells no factor says nothing against one (R5).
+        FACTOR => format!("coalesce(incoming.{name} = old.{name}, incoming.{name} IS NULL)"),
+        name => format!("old.{name} IS NOT DISTINCT FROM incoming.{name}"),
+    });
+    let known = format!("coalesce(incoming.{FACTOR}, old.{FACTOR}) AS {FACTOR}");
     let old_values = COMPARED.map(|name| format!("old.{name} AS old_{name}")).join(", ");
     connection.execute_batch(&format!(
         "CREATE OR REPLACE TEMP TABLE judged AS
            SELECT *, CASE WHEN NOT known THEN 'inserted' WHEN new_rank < old_rank THEN 'kept'
                WHEN is_same THEN 'confirmed' ELSE 'changed' END AS verdict
-             FROM (SELECT incoming.*, old.code IS NOT NULL AS known, old.source AS old_source,
+             FROM (SELECT incoming.* REPLACE ({known}), old.code IS NOT NULL AS known,
+                 old.source AS old_source,
                  {} AS new_rank, {} AS old_rank, {} AS is_same, {old_values}
                FROM temp.incoming LEFT JOIN ({old}) old
                  ON old.date = incoming.date AND old.code = incoming.code)
@@ -208,7 +218,8 @@ fn compare(
         let (inserted, changed, confirmed): (u64, u64, u64) =
             (row.get(0)?, row.get(1)?, row.get(2)?);
         let unchanged = row.get::<_, u64>(3)? - inserted - changed - confirmed - kept;
-        Ok(Applied { inserted, changed, confirmed, unchanged, kept, corrections, dates })
+        let removed = 0;
+        Ok(Applied { inserted, changed, confirmed, unchanged, kept, removed, corrections, dates })
     })
 }
 
@@ -229,25 +240,67 @@ fn corrections(connection: &Connection) -> duckdb::Result<Vec<Correction>> {
         "SELECT date::VARCHAR, code, old_source, {values} FROM temp.judged WHERE verdict = 'changed'
            ORDER BY date, code LIMIT {REPORT_ROWS_MAX}"
     );
-    let mut rows = connection.prepare(&rows)?;
-    let rows = rows.query_map([], |row| {
-        let (date, code): (String, String) = (row.get(0)?, row.get(1)?);
-        let mut values = Vec::new();
-        for (place, column) in COMPARED.into_iter().enumerate() {
-            let (old, new): (Option<f64>, Option<f64>) =
-                (row.get(3 + 2 * place)?, row.get(4 + 2 * place)?);
-            if old != new {
-                values.push((column, old, new));
-            }
+    connection.prepare(&rows)?.query_map([], |row| correction(row, false))?.collect()
+}
+
+/// A row that gets other values, or none: date, code, source and each value, old and new.
+fn correction(row: &Row<'_>, taken_back: bool) -> duckdb::Result<Correction> {
+    let (date, code): (String, String) = (row.get(0)?, row.get(1)?);
+    let mut values = Vec::new();
+    for (place, column) in COMPARED.into_iter().enumerate() {
+        let (old, new): (Option<f64>, Option<f64>) =
+            (row.get(3 + 2 * place)?, row.get(4 + 2 * place)?);
+        if old != new {
+            values.push((column, old, new));
         }
-        Ok(Correction {
-            date: date.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
-            code: code.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
-            before: row.get(2)?,
-            values,
-        })
-    })?;
-    rows.collect()
+    }
+    Ok(Correction {
+        date: date.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
+        code: code.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
+        before: row.get(2)?,
+        taken_back,
+        values,
+    })
+}
+
+/// Removes rows of the vendor or its files that it took back (R6); those of others stay.
+fn take_back(
+    connection: &Connection,
+    gone: &[(JstDate, IssueCode)],
+    applied: Applied,
+) -> duckdb::Result<Applied> {
+    if gone.is_empty() {
+        return Ok(applied);
+    }
+    let rows: Vec<String> = gone
+        .iter()
+        .map(|(date, code)| format!("(DATE '{date}', {})", quoted(code.as_str())))
+        .collect();
+    let taken = format!(
+        "FROM work.daily WHERE (date, code) IN ({}) AND source IN ({})",
+        rows.join(", "),
+        vendor_sources()
+    );
+    let values = COMPARED.map(|column| format!("{column}, NULL::DOUBLE")).join(", ");
+    let told = format!(
+        "SELECT date::VARCHAR, code, source, {values} {taken} ORDER BY date, code
+           LIMIT {REPORT_ROWS_MAX}"
+    );
+    let mut told = connection.prepare(&told)?;
+    let told = told.query_map([], |row| correction(row, true))?;
+    let told = told.collect::<duckdb::Result<Vec<Correction>>>()?;
+    let removed = connection.execute(&format!("DELETE {taken}"), [])? as u64;
+    let Applied { mut corrections, mut dates, .. } = applied;
+    corrections.extend(told);
+    dates.extend(gone.iter().map(|(date, _)| *date).filter(|_| removed > 0));
+    Ok(Applied { removed, corrections, dates, ..applied })
+}
+
+/// The words of sources whose rows are the vendor's.
+pub(super) fn vendor_sources() -> String {
+    let rank = SourceKind::Vendor.rank();
+    let sources = SourceKind::ALL.into_iter().filter(|kind| kind.rank() == rank);
+    sources.map(|kind| quoted(kind.as_str())).collect::<Vec<_>>().join(", ")
 }
 
 /// Puts the judged rows in, where some are there already in the place of those.

@@ -1,30 +1,14 @@
 //! What can go wrong with the databases.
 
-use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use domain::JstDate;
-use pricestore::PublishError;
 use pricestore::generation::GenerationError;
 use pricestore::listed::ListedError;
+use pricestore::{LockHolder, PublishError, holder_text};
 
 use crate::row::IssueCode;
-
-/// Who holds a data directory.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct JobHolder {
-    /// Number of the process.
-    pub process: u32,
-    /// Since when, in Japan time, as people read it.
-    pub since: String,
-}
-
-impl fmt::Display for JobHolder {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "process {} since {}", self.process, self.since)
-    }
-}
 
 /// Why rows were not stored or not published. What was published before stays as it is.
 #[derive(Debug, thiserror::Error)]
@@ -33,13 +17,26 @@ pub enum StoreError {
     /// Another job works in the same data directory.
     #[error(
         "another update of {} is running ({}); wait for it to end", folder.display(),
-        holder.as_ref().map_or_else(|| "it does not say which process".to_owned(), ToString::to_string)
+        holder_text(holder.as_ref())
     )]
     Locked {
         /// The data directory.
         folder: PathBuf,
         /// Who, where that can be read.
-        holder: Option<JobHolder>,
+        holder: Option<LockHolder>,
+    },
+    /// Another process publishes into the data directory, and does not come to its end.
+    #[error(
+        "after {seconds} s another publication into {} is still running ({}), so nothing was published; \
+         wait for it to end, then run the update again", folder.display(), holder_text(holder.as_ref())
+    )]
+    Waited {
+        /// The folder of the snapshots.
+        folder: PathBuf,
+        /// Who, where that can be read.
+        holder: Option<LockHolder>,
+        /// How long it was waited for.
+        seconds: u64,
     },
     /// The data directory is a copy of another server's.
     #[error(transparent)]
@@ -149,6 +146,9 @@ pub enum StoreError {
     /// The ranking's snapshot could not be published; the combined database was.
     #[error("the combined database was published, but not the ranking's snapshot of it")]
     Snapshot(#[from] PublishError),
+    /// What is published cannot be changed.
+    #[error("nothing was published")]
+    Publication(#[source] PublishError),
     /// All files were published; what ties them was not.
     #[error("all files were published, but not the generation that ties them")]
     Generation(#[from] GenerationError),

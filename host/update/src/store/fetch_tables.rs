@@ -31,6 +31,12 @@ const DAYS: &str = "
     INSERT INTO work.published_day SELECT DISTINCT date, true FROM work.daily;
     CREATE TABLE work.incomplete_day (date DATE, expected UBIGINT);";
 
+/// A row for each day of which odd rows were left out.
+const LEFT_OUT: &str = "CREATE TABLE IF NOT EXISTS work.left_out_day (date DATE);";
+
+/// The lists of issues that were not believed, and how many issues each had.
+const DOUBTED: &str = "CREATE TABLE IF NOT EXISTS work.doubted_list (date DATE, issues UBIGINT);";
+
 /// The days that have rows which readers must not see.
 const HIDDEN: &str = "SELECT date::VARCHAR FROM (SELECT DISTINCT date FROM work.daily
     EXCEPT SELECT date FROM work.published_day) ORDER BY 1";
@@ -44,6 +50,8 @@ pub(super) fn prepare(
 ) -> Result<Option<String>, StoreError> {
     let failed = |error| StoreError::database("prepare for what is fetched")(error);
     let mut note = None;
+    connection.execute_batch(LEFT_OUT).map_err(failed)?;
+    connection.execute_batch(DOUBTED).map_err(failed)?;
     if !has_table(connection, "published_day").map_err(failed)? {
         let transaction = connection.unchecked_transaction().map_err(failed)?;
         transaction.execute_batch(DAYS).map_err(failed)?;
@@ -146,22 +154,25 @@ pub(super) fn read(connection: &Connection) -> duckdb::Result<FetchState> {
     });
     Ok(FetchState {
         fetched: days(true)?,
+        left_out: dates(connection, "SELECT date FROM work.left_out_day")?,
         closed: days(false)?,
         complete: published(true)?,
         forced: published(false)?,
-        incomplete: incomplete(connection)?,
+        incomplete: counted(connection, "SELECT date, expected FROM work.incomplete_day")?,
+        doubted: counted(connection, "SELECT date, issues FROM work.doubted_list")?,
         unpublished_from: date(&unpublished_from)?,
         split,
         pass: pass.transpose()?,
     })
 }
 
-fn incomplete(connection: &Connection) -> duckdb::Result<BTreeMap<JstDate, u64>> {
-    let mut days = connection.prepare("SELECT date, expected FROM work.incomplete_day")?;
+/// Dates, each with a count.
+fn counted(connection: &Connection, sql: &str) -> duckdb::Result<BTreeMap<JstDate, u64>> {
+    let mut days = connection.prepare(sql)?;
     let days = days.query_map([], |row| Ok((row.get::<_, Value>(0)?, row.get(1)?)))?;
     let days = days.map(|day| {
-        let (found, expected) = day?;
-        Ok((date(&found)?.ok_or(duckdb::Error::InvalidQuery)?, expected))
+        let (found, count) = day?;
+        Ok((date(&found)?.ok_or(duckdb::Error::InvalidQuery)?, count))
     });
     days.collect()
 }
@@ -185,16 +196,17 @@ fn date(value: &Value) -> duckdb::Result<Option<JstDate>> {
 /// Notes all of it, inside of the transaction that the connection is in.
 pub(super) fn write(connection: &Connection, state: &FetchState) -> duckdb::Result<()> {
     connection.execute_batch(
-        "DELETE FROM work.fetched_day; DELETE FROM work.published_day;
-         DELETE FROM work.incomplete_day; DELETE FROM work.pass_date; DELETE FROM work.pass_code",
+        "DELETE FROM work.fetched_day; DELETE FROM work.published_day; DELETE FROM work.left_out_day;
+         DELETE FROM work.incomplete_day; DELETE FROM work.doubted_list;
+         DELETE FROM work.pass_date; DELETE FROM work.pass_code",
     )?;
     let days = told_apart(&state.fetched, &state.closed, "has_trading");
     put(connection, "work.fetched_day", days)?;
+    put(connection, "work.left_out_day", vec![("date", column_of(&state.left_out))])?;
     let days = told_apart(&state.complete, &state.forced, "is_complete");
     put(connection, "work.published_day", days)?;
-    let expected: ArrayRef = Arc::new(state.incomplete.values().copied().collect::<UInt64Array>());
-    let days = vec![("date", column_of(state.incomplete.keys())), ("expected", expected)];
-    put(connection, "work.incomplete_day", days)?;
+    put(connection, "work.incomplete_day", with_counts(&state.incomplete, "expected"))?;
+    put(connection, "work.doubted_list", with_counts(&state.doubted, "issues"))?;
     if let Some(pass) = &state.pass {
         put(connection, "work.pass_date", vec![("date", column_of(&pass.dates))])?;
         let codes = pass.codes.iter().map(|code| Some(code.as_str()));
@@ -220,6 +232,12 @@ fn told_apart<'a>(
     let days = days.into_iter().flat_map(|(days, said)| days.iter().map(move |day| (day, said)));
     let (days, said): (Vec<&JstDate>, Vec<bool>) = days.unzip();
     vec![("date", column_of(days)), (name, Arc::new(BooleanArray::from(said)))]
+}
+
+/// The columns of dates with a count each.
+fn with_counts<'a>(days: &BTreeMap<JstDate, u64>, name: &'a str) -> Vec<(&'a str, ArrayRef)> {
+    let counts: ArrayRef = Arc::new(days.values().copied().collect::<UInt64Array>());
+    vec![("date", column_of(days.keys())), (name, counts)]
 }
 
 fn column_of<'a>(dates: impl IntoIterator<Item = &'a JstDate>) -> ArrayRef {

@@ -18,7 +18,10 @@ pub const SPLIT_NOTE_EVERY: usize = 256;
 /// Memory of DuckDB while it sorts the combined database, as DuckDB writes it; ten years of 4,000
 /// issues need about a half. The rest goes to `work/spill`.
 pub const ENGINE_MEMORY: &str = "2GB";
-/// Bytes of the file that says who holds the data directory.
-pub const HOLDER_BYTES_MAX: u64 = 256;
+/// Seconds that a job waits for another publication into its data directory; one of ten years takes about
+/// 30.
+pub const PUBLICATION_WAIT_S: u64 = 300;
+/// Milliseconds after which it looks again.
+pub const PUBLICATION_WAIT_STEP_MS: u64 = 250;
 /// Percent of the per-issue databases that a job removes at once without being told that it may.
 pub(super) const REMOVED_PERCENT_MAX: usize = 1;

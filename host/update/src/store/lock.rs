@@ -1,60 +1,68 @@
-//! One job at a time in a data directory.
+//! One job at a time in a data directory, and one publication of a snapshot.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::ops::ControlFlow;
+use std::time::Duration;
 
-use super::error::{JobHolder, StoreError};
-use super::limits::HOLDER_BYTES_MAX;
+use domain::clock::{Stopwatch, sleep};
+use pricestore::{FolderLock, LockFault, PublicationLock, PublishError, holder_text};
+
+use super::error::StoreError;
+use super::limits::{PUBLICATION_WAIT_S, PUBLICATION_WAIT_STEP_MS};
 use super::paths::StorePaths;
+use super::publish::{STEPS, WAITING};
+use crate::price_store::StoreProgress;
 
-/// Held by the one job of a data directory; the system frees it when the process ends, however it
-/// ends. Who holds it stands in a file of its own, because some systems let nobody else read a
-/// locked file.
-#[derive(Debug)]
-pub(super) struct JobLock {
-    _file: File,
-    holder: PathBuf,
-}
-
-impl JobLock {
-    /// Takes the lock of a data directory, whose work folder must be there.
-    pub(super) fn take(paths: &StorePaths) -> Result<Self, StoreError> {
-        let path = paths.work_folder().join("LOCK");
-        let holder = paths.work_folder().join("HOLDER");
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(StoreError::io("open", &path))?;
-        match file.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => {
-                let folder = paths.data().path().to_owned();
-                return Err(StoreError::Locked { folder, holder: read(&holder) });
-            }
-            Err(TryLockError::Error(source)) => return Err(StoreError::io("lock", path)(source)),
+/// Takes the lock of a data directory, whose work folder must be there. It is held by the one job of the
+/// directory.
+pub(super) fn take_job(paths: &StorePaths) -> Result<FolderLock, StoreError> {
+    FolderLock::take(&paths.work_folder()).map_err(|fault| match fault {
+        LockFault::Held(holder) => {
+            StoreError::Locked { folder: paths.data().path().to_owned(), holder }
         }
-        let text = format!("{}\n{}\n", std::process::id(), domain::clock::wall_now());
-        fs::write(&holder, text).map_err(StoreError::io("write", &holder))?;
-        Ok(Self { _file: file, holder })
-    }
+        LockFault::Io(path, source) => StoreError::Io { doing: "lock", path, source },
+    })
 }
 
-impl Drop for JobLock {
-    fn drop(&mut self) {
-        // The lock is what counts; a name that stays behind is replaced by the next holder.
-        let _ = fs::remove_file(&self.holder);
-    }
+/// Waits until nobody else publishes into the data directory, as `kumiki rank publish` does.
+pub(super) fn wait_for_publication(
+    paths: &StorePaths,
+    progress: &mut StoreProgress<'_>,
+) -> Result<PublicationLock, StoreError> {
+    wait(paths, Duration::from_secs(PUBLICATION_WAIT_S), progress)
 }
 
-fn read(path: &Path) -> Option<JobHolder> {
-    let mut text = String::new();
-    File::open(path).ok()?.take(HOLDER_BYTES_MAX).read_to_string(&mut text).ok()?;
-    let (process, since) = text.split_once('\n')?;
-    let since = since.strip_suffix('\n')?.to_owned();
-    Some(JobHolder { process: process.parse().ok()?, since })
+fn wait(
+    paths: &StorePaths,
+    patience: Duration,
+    progress: &mut StoreProgress<'_>,
+) -> Result<PublicationLock, StoreError> {
+    let (waited, mut is_told) = (Stopwatch::start(), false);
+    loop {
+        let holder = match PublicationLock::take(paths.data()) {
+            Ok(lock) => return Ok(lock),
+            Err(PublishError::Locked { holder, .. }) => holder,
+            Err(error) => return Err(StoreError::Publication(error)),
+        };
+        let elapsed = waited.elapsed();
+        if elapsed >= patience {
+            let folder = paths.data().rank_folder();
+            return Err(StoreError::Waited { folder, holder, seconds: elapsed.as_secs() });
+        }
+        if !std::mem::replace(&mut is_told, true) {
+            let holder = holder_text(holder.as_ref());
+            tracing::warn!("another publication is running ({holder}); waiting for it to end");
+        }
+        if progress(1, STEPS, WAITING) == ControlFlow::Break(()) {
+            return Err(StoreError::Cancelled);
+        }
+        sleep(Duration::from_millis(PUBLICATION_WAIT_STEP_MS).min(patience));
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use pricestore::DataDir;
 
     use super::*;
@@ -64,26 +72,38 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let paths = StorePaths::new(&DataDir::new(folder.path()));
         fs::create_dir(paths.work_folder()).unwrap();
-        let first = JobLock::take(&paths).unwrap();
-        let text = JobLock::take(&paths).unwrap_err().to_string();
+        let first = take_job(&paths).unwrap();
+        let text = take_job(&paths).unwrap_err().to_string();
         let process = std::process::id();
         assert!(text.contains(&format!("is running (process {process} since 2")), "{text}");
         assert!(text.ends_with("JST); wait for it to end"), "{text}");
-        fs::write(&first.holder, "x").unwrap();
-        let text = JobLock::take(&paths).unwrap_err().to_string();
+        fs::write(paths.work_folder().join("HOLDER"), "x").unwrap();
+        let text = take_job(&paths).unwrap_err().to_string();
         assert!(text.contains("(it does not say which process)"), "{text}");
         drop(first);
-        JobLock::take(&paths).unwrap();
+        take_job(&paths).unwrap();
     }
 
     #[test]
-    fn a_long_name_of_a_holder_is_not_read() {
+    fn a_publication_that_does_not_end_is_waited_for_so_long_and_named() {
         let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("HOLDER");
-        fs::write(&path, "7\n2026-01-05 10:00:00.000000 JST\n").unwrap();
-        assert_eq!(read(&path).unwrap().process, 7);
-        let long = format!("7\n{}\n", "x".repeat(usize::try_from(HOLDER_BYTES_MAX).unwrap()));
-        fs::write(&path, long).unwrap();
-        assert_eq!(read(&path), None);
+        let paths = StorePaths::new(&DataDir::new(folder.path()));
+        let other = PublicationLock::take(paths.data()).unwrap();
+        let mut told = 0;
+        let patience = Duration::from_millis(PUBLICATION_WAIT_STEP_MS);
+        let mut watch = |_, _, what: &'static str| {
+            told += u32::from(what == WAITING);
+            ControlFlow::Continue(())
+        };
+        let text = wait(&paths, patience, &mut watch).unwrap_err().to_string();
+        let process = std::process::id();
+        assert!(text.contains(&format!("is still running (process {process} since 2")), "{text}");
+        assert!(text.ends_with("wait for it to end, then run the update again"), "{text}");
+        assert!(told > 0);
+        // The user's wish to end comes before.
+        let stopped = wait(&paths, patience, &mut |_, _, _| ControlFlow::Break(()));
+        assert!(matches!(stopped, Err(StoreError::Cancelled)));
+        drop(other);
+        wait(&paths, patience, &mut |_, _, _| ControlFlow::Break(())).unwrap();
     }
 }

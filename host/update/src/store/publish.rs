@@ -15,15 +15,19 @@ use super::durable::{clear, put_in_place, sync_folder};
 use super::error::StoreError;
 use super::fetch_tables;
 use super::issue_file::open_published;
+use super::lock::wait_for_publication;
 use super::paths::{StorePaths, unfinished};
 use super::schema::{ADJUSTED, published_values};
 use super::split::{Found, found_in, is_there};
 use crate::price_store::StoreProgress;
 
 /// Form of the combined database: what a version with another one has published is published anew.
-const FORM: &str = "2";
+const FORM: &str = "3";
 /// Steps of a publication, for its progress.
-const STEPS: u64 = 2;
+pub(super) const STEPS: u64 = 2;
+/// The step in which a job waits for another publication.
+pub(super) const WAITING: &str =
+    "waiting for another publication, as `kumiki rank publish`, to end";
 
 /// Publishes the combined database, then the ranking's snapshot of it. Where both were published
 /// already, nothing is written.
@@ -42,14 +46,19 @@ pub(super) fn publish(
         clear(&aside)?;
         return Err(cancelled);
     }
-    if let Err(refused) = may_replace(connection, paths, &aside) {
-        clear(&aside)?;
-        return Err(refused);
-    }
+    let allowed = may_replace(connection, paths, &aside);
+    // Before anything is replaced, so that who publishes meanwhile sees one of both.
+    let lock = match allowed.and_then(|()| wait_for_publication(paths, progress)) {
+        Ok(lock) => lock,
+        Err(refused) => {
+            clear(&aside)?;
+            return Err(refused);
+        }
+    };
     // From here to the end nobody is asked: the snapshot follows its source at once.
     put_in_place(&aside, &path)?;
     sync_folder(&paths.daily_folder())?;
-    let published = pricestore::publish(paths.data())?;
+    let published = lock.publish()?;
     note(connection, generation, &path)?;
     // It is done; a wish to stop is for what comes next.
     let _ = progress(STEPS, STEPS, "published");
@@ -199,5 +208,6 @@ fn standing(connection: &Connection, paths: &StorePaths) -> Result<Option<Publis
         .map_err(failed)?;
     let day = |text: Option<String>| text.and_then(|text| text.parse().ok());
     let (Some(first), Some(last)) = (day(first), day(last)) else { return Ok(None) };
-    Ok(Some(Published { number, days, new_days: 0, codes, range: (first, last) }))
+    let range = (first, last);
+    Ok(Some(Published { number, days, new_days: 0, codes, range, base_fault: None }))
 }

@@ -61,9 +61,13 @@ pub(super) fn digest() -> String {
 /// once for each split and joined by the span of days.
 ///
 /// Rows that are marked `adjusted` were adjusted by their source, as of the day on which they were
-/// fetched: they stay as they are and give no factor (rule A2).
+/// fetched: they stay as they are and give no factor (rule A2). Of days before a row that does not tell
+/// its factor nobody knows what compares: factor, prices and volume are null (rule A4).
 pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
-    WITH span AS (
+    WITH silent AS (
+      SELECT code, max(date) AS last FROM daily
+        WHERE adjustment_factor IS NULL AND NOT daily.adjusted GROUP BY code),
+    span AS (
       SELECT code, date AS before,
           coalesce(lag(date) OVER (PARTITION BY code ORDER BY date), '-infinity'::DATE) AS since,
           list_aggregate(list(adjustment_factor) OVER (PARTITION BY code ORDER BY date DESC
@@ -71,8 +75,10 @@ pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
         FROM daily WHERE adjustment_factor <> 1 AND NOT daily.adjusted),
     priced AS (
       SELECT daily.*,
-          CASE WHEN daily.adjusted THEN 1::DOUBLE ELSE coalesce(span.factor, 1) END AS factor
-        FROM daily LEFT JOIN span ON span.code = daily.code AND daily.date >= span.since
+          CASE WHEN daily.adjusted THEN 1::DOUBLE WHEN daily.date < silent.last THEN NULL
+            ELSE coalesce(span.factor, 1) END AS factor
+        FROM daily LEFT JOIN silent ON silent.code = daily.code
+          LEFT JOIN span ON span.code = daily.code AND daily.date >= span.since
           AND daily.date < span.before)
     SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
         close * factor AS close, volume / factor AS volume, turnover, factor, source,

@@ -9,17 +9,16 @@ use duckdb::Connection;
 use pricestore::generation::{self, Issues};
 use pricestore::listed::ListedHistory;
 use pricestore::sql::{column, quoted};
-use pricestore::{DataDir, Published, SourceRows, grid};
+use pricestore::{DataDir, FolderLock, Published, SourceRows, grid};
 
 use super::durable::remove_unfinished;
 use super::error::StoreError;
-use super::lock::JobLock;
 use super::opening::{self, Opening};
 use super::paths::StorePaths;
 use super::split::Removals;
-use super::{apply, calendar, fetch_tables, listed, publish, split};
+use super::{apply, calendar, fetch_tables, listed, lock, publish, split};
 use crate::fetch_state::FetchState;
-use crate::price_store::{Applied, Known, OpenDays, PriceStore, Split, StoreProgress};
+use crate::price_store::{Applied, Known, OpenDays, Part, PriceStore, Split, StoreProgress};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// The one writer of a data directory; others are refused as long as it lives.
@@ -31,7 +30,7 @@ pub struct WorkDatabase {
     /// Why what an earlier version had fetched, or another job had published, is not used, until it is told.
     note: Option<String>,
     removals: Removals,
-    _lock: JobLock,
+    _lock: FolderLock,
 }
 
 impl fmt::Debug for WorkDatabase {
@@ -55,11 +54,11 @@ impl WorkDatabase {
         for folder in &folders {
             fs::create_dir_all(folder).map_err(StoreError::io("make the folder", folder))?;
         }
-        let lock = JobLock::take(&paths)?;
+        let lock = lock::take_job(&paths)?;
         for folder in &folders {
             remove_unfinished(folder)?;
         }
-        pricestore::remove_leftovers(data)?;
+        pricestore::remove_leftovers(data).map_err(StoreError::Publication)?;
         let (connection, opening) = opening::open(&paths)?;
         tracing::debug!(folder = %data.path().display(), "the data directory is taken");
         tracing::info!(%opening, "the data directory is open");
@@ -91,8 +90,23 @@ impl WorkDatabase {
     /// # Errors
     /// When a row cannot be stored; then none is.
     pub fn apply(&mut self, rows: &[DailyRow]) -> Result<Applied, StoreError> {
-        let applied = apply::commit(&self.connection, &[rows], None)?;
+        let part = Part { rows, ..Part::default() };
+        let applied = apply::commit(&self.connection, &[part], None)?;
         Ok(applied.into_iter().next().unwrap_or_default())
+    }
+
+    /// The issues of the rows that a condition of ours is true of.
+    fn codes_where(&self, condition: &str) -> Result<BTreeSet<IssueCode>, StoreError> {
+        let failed = |error| StoreError::database("list the issues of a day")(error);
+        let codes = format!("SELECT code FROM work.daily WHERE {condition}");
+        let codes: Vec<String> = column(&self.connection, &codes).map_err(failed)?;
+        let codes = codes.iter().map(|code| {
+            code.parse().map_err(|_| StoreError::Unusable {
+                path: self.paths.work_database(),
+                what: format!("`{}` in it is no code", code.escape_debug()),
+            })
+        });
+        codes.collect()
     }
 
     /// Whether everything that is stored was published. A job that was killed after it stored rows
@@ -138,16 +152,12 @@ impl PriceStore for WorkDatabase {
     }
 
     fn codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError> {
-        let failed = |error| StoreError::database("list the issues of a day")(error);
-        let codes = format!("SELECT code FROM work.daily WHERE date = DATE '{date}'");
-        let codes: Vec<String> = column(&self.connection, &codes).map_err(failed)?;
-        let codes = codes.iter().map(|code| {
-            code.parse().map_err(|_| StoreError::Unusable {
-                path: self.paths.work_database(),
-                what: format!("`{}` in it is no code", code.escape_debug()),
-            })
-        });
-        codes.collect()
+        self.codes_where(&format!("date = DATE '{date}'"))
+    }
+
+    fn vendor_codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError> {
+        let sources = apply::vendor_sources();
+        self.codes_where(&format!("date = DATE '{date}' AND source IN ({sources})"))
     }
 
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
@@ -201,7 +211,7 @@ impl PriceStore for WorkDatabase {
 
     fn commit(
         &mut self,
-        parts: &[&[DailyRow]],
+        parts: &[Part<'_>],
         state: &FetchState,
     ) -> Result<Vec<Applied>, StoreError> {
         apply::commit(&self.connection, parts, Some(state))
@@ -241,7 +251,7 @@ impl PriceStore for WorkDatabase {
         let data = self.paths.data();
         let current = data.current().map_err(StoreError::io("look into", data.rank_folder()))?;
         let content = current.and_then(|number| grid::content_of(&data.rank_grid(number)).ok());
-        Ok(content.map(|content| format!("{content:016x}")))
+        Ok(content.map(grid::content_text))
     }
 
     fn is_whole(&mut self) -> Result<bool, StoreError> {

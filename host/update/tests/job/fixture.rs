@@ -14,7 +14,7 @@ use pricestore::{DataDir, Published, SourceRows};
 use update::source::{Answer, DailySource, SourceError};
 use update::store::StoreError;
 use update::{
-    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, OpenDays, Phase,
+    Applied, DailyRow, FetchState, IssueCode, JobOptions, JobWatch, Known, OpenDays, Part, Phase,
     PriceStore, Report, SourceKind, SourceSlot, Split, StoreProgress, UpdateError, last_weekdays,
     update_from_sources,
 };
@@ -105,6 +105,12 @@ impl PriceStore for MemoryStore {
         Ok(of_day.map(|(_, code)| *code).collect())
     }
 
+    fn vendor_codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError> {
+        let is_vendor = |row: &&DailyRow| row.source.rank() == SourceKind::Vendor.rank();
+        let of_day = self.rows.values().filter(is_vendor).filter(|row| row.date == date);
+        Ok(of_day.map(|row| row.code).collect())
+    }
+
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
         Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
     }
@@ -149,10 +155,11 @@ impl PriceStore for MemoryStore {
 
     fn commit(
         &mut self,
-        parts: &[&[DailyRow]],
+        parts: &[Part<'_>],
         state: &FetchState,
     ) -> Result<Vec<Applied>, StoreError> {
-        let applied = parts.iter().map(|rows| self.apply(rows)).collect();
+        assert!(parts.iter().all(|part| part.gone.is_empty()), "nobody lists issues here");
+        let applied = parts.iter().map(|part| self.apply(part.rows)).collect();
         self.state = Some(state.clone());
         Ok(applied)
     }
@@ -171,7 +178,8 @@ impl PriceStore for MemoryStore {
         let ends = (known.dates.first_key_value(), known.dates.last_key_value());
         let range = (*ends.0.unwrap().0, *ends.1.unwrap().0);
         let (days, codes) = (known.dates.len(), known.codes.len());
-        Ok(Published { number: self.published, days, new_days: days, codes, range })
+        let number = self.published;
+        Ok(Published { number, days, new_days: days, codes, range, base_fault: None })
     }
 
     fn split_to_individual(

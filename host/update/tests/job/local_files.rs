@@ -19,7 +19,8 @@ fn file(folder: &Path, name: &str, rows: &str) {
 /// A month, a day, and a day that the month has too.
 fn files() -> tempfile::TempDir {
     let folder = tempfile::tempdir().unwrap();
-    let december = "2025-12-29,13010,1,2,1,2,0,0,100,200,1.0\n2025-12-30,130A0,,,,,0,0,,,1.0\n";
+    let december = "2025-12-29,13010,1,2,1,2,0,0,100,200,1.0\n2025-12-29,72030,9,9,9,9,0,0,1,9,1\n\
+                    2025-12-30,130A0,,,,,0,0,,,1.0\n2025-12-30,72030,,,,,0,0,,,1.0\n";
     file(folder.path(), "equities_bars_daily_202512.csv.gz", december);
     file(
         folder.path(),
@@ -42,14 +43,21 @@ fn all_files_are_read_and_their_days_are_not_asked_for_again() {
     let mut fixture = Fixture::new(10);
     let folder = files();
     let report = read(&mut fixture, folder.path()).unwrap();
-    let stored = ["2025-12-29 1301", "2025-12-30 130A", "2026-01-05 1301", "2026-01-05 7203"];
+    let stored = [
+        "2025-12-29 1301",
+        "2025-12-29 7203",
+        "2025-12-30 130A",
+        "2025-12-30 7203",
+        "2026-01-05 1301",
+        "2026-01-05 7203",
+    ];
     assert_eq!(fixture.stored(), stored.map(|row| format!("{row} files")));
     assert_eq!(
         (report.ending, fixture.store.published, fixture.store.splits.len()),
         (Ending::Done, 1, 1)
     );
     assert_eq!(report.days_with(DayOutcome::Fetched), 3);
-    assert_eq!((report.sources[0].source, report.sources[0].inserted), (SourceKind::Files, 4));
+    assert_eq!((report.sources[0].source, report.sources[0].inserted), (SourceKind::Files, 6));
     assert_eq!(fixture.seen.phases, [Phase::Files, Phase::Publish, Phase::Split]);
 
     let vendor = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing())
@@ -58,7 +66,7 @@ fn all_files_are_read_and_their_days_are_not_asked_for_again() {
     assert_eq!((report.days_known, fixture.take_asked().len()), (6, 4));
     // The same files again are no news.
     let report = read(&mut fixture, folder.path()).unwrap();
-    assert_eq!((report.sources[0].unchanged, fixture.store.published), (4, 2));
+    assert_eq!((report.sources[0].unchanged, fixture.store.published), (6, 2));
 }
 
 #[test]
@@ -85,7 +93,7 @@ fn a_damaged_file_is_left_out_and_told() {
     let day = report.days.last().unwrap();
     assert_eq!((day.date, day.outcome), (date("2026-01-06"), DayOutcome::Failed));
     assert!(day.reasons[0].reason.contains("equities_bars_daily_20260106.csv.gz, line 2"));
-    assert_eq!(fixture.stored().len(), 4);
+    assert_eq!(fixture.stored().len(), 6);
 }
 
 #[test]

@@ -84,7 +84,9 @@ fn the_history_is_cut_to_what_was_asked_for() {
     let prices =
         [first.open, first.high, first.low, first.close].map(|price| price.unwrap().to_string());
     assert_eq!(prices, ["2300", "2400.5", "2200", "2345.6"]);
-    assert_eq!((first.volume, first.turnover, first.adjustment_factor), (Some(12_300), None, None));
+    // The columns of splits are there and not set.
+    let expected = (Some(12_300), None, Some(1.0));
+    assert_eq!((first.volume, first.turnover, first.adjustment_factor), expected);
     assert_eq!((second.date, second.close, second.volume), (date("2026-01-06"), None, None));
 }
 
@@ -203,18 +205,24 @@ fn the_columns_of_splits_are_read() {
         ask(&server(&history(&[row("20260105", "2300"), wanted])))
     };
     for (changes, factor) in [
-        (&[][..], None),
+        (&[][..], Some(1.0)),
         (&[("pSPUK", "0.5"), ("pSPUO", "1"), ("pSPUC", "2")], Some(0.5)),
         (&[("pSPUK", "0.3333"), ("pSPUO", "1"), ("pSPUC", "3")], Some(1.0 / 3.0)),
         (&[("pSPUK", "10"), ("pSPUO", "10"), ("pSPUC", "1")], Some(10.0)),
         (&[("pSPUO", "1"), ("pSPUC", "2")], Some(0.5)),
         (&[("pSPUK", "0.25")], Some(0.25)),
         (&[("pSPUK", "0.33"), ("pSPUO", "1.0000"), ("pSPUC", "3.0000")], Some(1.0 / 3.0)),
-        (&[("pSPUK", "0.0000"), ("pSPUO", "*"), ("pSPUC", " 0 ")], None),
+        (&[("pSPUK", "0.0000"), ("pSPUO", "*"), ("pSPUC", " 0 ")], Some(1.0)),
     ] {
         let rows = split(changes).unwrap().rows;
-        assert_eq!((rows[0].adjustment_factor, rows[1].adjustment_factor), (None, factor));
+        assert_eq!((rows[0].adjustment_factor, rows[1].adjustment_factor), (Some(1.0), factor));
     }
+    // A row without the columns does not tell.
+    let mut silent = row("20260105", "2300");
+    ["pSPUO", "pSPUC", "pSPUK"]
+        .iter()
+        .for_each(|name| _ = silent.as_object_mut().unwrap().remove(*name));
+    assert_eq!(ask(&server(&history(&[silent]))).unwrap().rows[0].adjustment_factor, None);
     for (changes, part) in [
         (&[("pSPUK", "0.5"), ("pSPUO", "1"), ("pSPUC", "3")][..], "pSPUK is 0.5, but pSPUO by"),
         (&[("pSPUO", "1")], "only one of pSPUO and pSPUC"),

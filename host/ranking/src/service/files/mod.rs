@@ -50,6 +50,12 @@ pub(super) const GENERATION: HeaderName = HeaderName::from_static("kumiki-genera
 const SERVERS: HeaderName = HeaderName::from_static(SERVERS_HEADER);
 /// Seconds after which a client may ask again that came too early, or when too many downloads ran.
 pub(super) const AGAIN_SECONDS: &str = "10";
+/// Why a replica has no database of any single issue.
+const NO_ISSUES: &str = "this server is a replica that copies no databases of single issues: it runs \
+                         without --follow-issues; ask the server that it follows";
+/// Why a replica has no board data.
+const NO_BOARDS: &str = "this server is a replica, and replicas copy no board data; ask the server that \
+                         it follows";
 /// A second of the clock.
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -66,7 +72,23 @@ pub(super) struct Files {
     download_permits: Arc<Semaphore>,
 }
 
+/// What ties an opened file to the published generation.
+struct Tie {
+    /// The name of the generation.
+    generation: String,
+    /// The digest of the file's bytes, which is the same wherever the generation is served; none for the
+    /// file that names the others, whose times differ from server to server.
+    digest: Option<String>,
+}
+
 /// A file as it is sent: how it is coded, and its validators (RFC 9110, 8).
+///
+/// | A file | has the entity tag |
+/// |---|---|
+/// | of the published generation | made of its digest: the same on the server that made it, on every replica, and after a restart |
+/// | of none: a publication has not ended, another program wrote it, it is board data or `generation.json` | made of size, time and identity on this disk |
+/// | of a replica that knows it to be damaged | as one of none, so that nobody takes it for the true one |
+/// | packed | the same with the name of the packing |
 struct Representation {
     encoding: Encoding,
     validators: Validators,
@@ -122,12 +144,14 @@ impl Files {
         let found = self.blocking(move || open::open(&folder, &file)).await;
         match found {
             Some(Ok(Some(opened))) => {
-                let generation = self.generation_of(&wanted, &opened.stamp);
+                let tie = self.tie_of(&wanted, &opened.stamp);
                 // Only what is tied is handed out of the folder of the ranking.
-                if is_snapshot && generation.is_none() {
+                if is_snapshot && tie.is_none() {
                     return missing();
                 }
-                let mut response = self.conditional(method, opened, headers);
+                let (generation, digest) = tie.map(|tie| (tie.generation, tie.digest)).unzip();
+                let tag = digest.flatten().unwrap_or_else(|| opened.stamp.tag());
+                let mut response = self.conditional(method, opened, &tag, headers);
                 if let Some(name) = generation {
                     set(&mut response, GENERATION, &name);
                 }
@@ -137,7 +161,7 @@ impl Files {
                 }
                 response
             }
-            Some(Ok(None)) => missing(),
+            Some(Ok(None)) => self.not_there(&wanted),
             Some(Err(error)) => {
                 tracing::warn!(file = %shown, cause = %error, "a file was asked for and not sent");
                 match error {
@@ -150,21 +174,45 @@ impl Files {
     }
 
     /// The generation that an opened file belongs to; none where it is of a publication that has not
-    /// ended, or of none at all.
-    fn generation_of(&self, file: &StoredFile, stamp: &FileStamp) -> Option<String> {
+    /// ended, of none at all, or known to be damaged.
+    fn tie_of(&self, file: &StoredFile, stamp: &FileStamp) -> Option<Tie> {
         let current = self.generation.current()?;
         let (bytes, modified_us) = (stamp.length, stamp.modified_us()?);
-        let is_same = match file.published_path() {
-            Some(path) => current.generation.file(&path)?.is(bytes, modified_us),
+        let (is_same, digest) = match file.published_path() {
+            Some(path) => {
+                let published = current.generation.file(&path)?;
+                let is_damaged =
+                    self.replica.as_ref().is_some_and(|replica| replica.is_damaged(&path));
+                let is_same = published.is(bytes, modified_us) && !is_damaged;
+                (is_same, Some(published.xxh128.clone()))
+            }
             None => {
-                *file == StoredFile::Generation
-                    && (current.bytes, current.modified_us) == (bytes, modified_us)
+                let is_own = *file == StoredFile::Generation;
+                (is_own && (current.bytes, current.modified_us) == (bytes, modified_us), None)
             }
         };
-        is_same.then(|| current.generation.generation.clone())
+        is_same.then(|| Tie { generation: current.generation.generation.clone(), digest })
     }
 
-    fn conditional(&self, method: &Method, opened: Opened, headers: &HeaderMap) -> Response<Body> {
+    /// The answer for a file of the layout that is not here, and why where that has a reason.
+    fn not_there(&self, file: &StoredFile) -> Response<Body> {
+        match (&self.replica, file) {
+            (Some(replica), StoredFile::Daily(_)) if !replica.copies_issues() => {
+                plain(StatusCode::NOT_FOUND, NO_ISSUES)
+            }
+            (Some(_), StoredFile::Board(_)) => plain(StatusCode::NOT_FOUND, NO_BOARDS),
+            _ => missing(),
+        }
+    }
+
+    /// Answers about an opened file with this entity tag.
+    fn conditional(
+        &self,
+        method: &Method,
+        opened: Opened,
+        tag: &str,
+        headers: &HeaderMap,
+    ) -> Response<Body> {
         let is_get = *method == Method::GET;
         let length = opened.stamp.length;
         let encoding = if is_get && headers.contains_key(RANGE) {
@@ -176,8 +224,8 @@ impl Files {
         let now = clock::wall_now().nanos() / SECOND_NS;
         let modified = opened.stamp.modified_seconds().filter(|modified| *modified <= now);
         let tag = match encoding.name() {
-            Some(name) => format!("{}-{name}", opened.stamp.tag()),
-            None => opened.stamp.tag(),
+            Some(name) => format!("{tag}-{name}"),
+            None => tag.to_owned(),
         };
         let representation =
             Representation { encoding, validators: Validators { tag, modified }, length };
@@ -307,7 +355,7 @@ fn chosen(headers: &HeaderMap, length: u64) -> Encoding {
     encoding.for_size(usize::try_from(length).unwrap_or(usize::MAX))
 }
 
-/// The one answer for whatever is not handed out, there or not.
+/// The one answer for whatever is not handed out, there or not, and for what is not there.
 fn missing() -> Response<Body> {
     plain(StatusCode::NOT_FOUND, "Not Found")
 }

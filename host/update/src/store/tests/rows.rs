@@ -25,8 +25,10 @@ fn rows_are_counted_by_their_values() {
     let same = Applied { unchanged: 9, ..Applied::default() };
     assert_eq!(store.apply(&rows).unwrap(), same, "another source of the same values");
 
-    // Other values of a worse source change nothing, also where the better one has none.
+    // Other values of a worse source change nothing, also where the better one has none. Who tells no
+    // factor has no other one (R5).
     rows[4].close = Some(Price::from_units(16_741_001));
+    rows[5].turnover = None;
     rows[7].adjustment_factor = None;
     let kept = Applied { unchanged: 7, kept: 2, ..Applied::default() };
     assert_eq!(store.apply(&rows).unwrap(), kept);
@@ -38,7 +40,7 @@ fn rows_are_counted_by_their_values() {
     let dates = january[1..].iter().copied().collect();
     let corrections = vec![
         correction("130A", january[1], ("close", Some(501.0), Some(1674.1001))),
-        correction("130A", january[2], ("adjustment_factor", Some(1.0), None)),
+        correction("25935", january[1], ("turnover", Some(500_000.0), None)),
     ];
     let expected =
         Applied { inserted: 1, changed: 2, unchanged: 7, corrections, dates, ..Applied::default() };
@@ -59,7 +61,8 @@ fn correction(
     value: (&'static str, Option<f64>, Option<f64>),
 ) -> Correction {
     let before = Some("vendor".to_owned());
-    Correction { date, code: code.parse().unwrap(), before, values: vec![value] }
+    let code = code.parse().unwrap();
+    Correction { date, code, before, taken_back: false, values: vec![value] }
 }
 
 #[test]
@@ -94,6 +97,67 @@ fn a_row_is_replaced_by_the_same_or_a_better_source() {
         let row = DailyRow { source, ..row("1301", days(1)[0], 600) };
         assert_eq!(store.apply(&[row]).unwrap().changed, changed, "{source}");
     }
+}
+
+/// R5.
+#[test]
+fn a_factor_that_is_known_stays_where_none_is_told() {
+    for (old, new) in [
+        (SourceKind::Vendor, SourceKind::Files),
+        (SourceKind::Files, SourceKind::Vendor),
+        (SourceKind::WebBroker, SourceKind::Vendor),
+    ] {
+        let fixture = Fixture::new();
+        let mut store = fixture.open();
+        let of = |source, yen, factor| {
+            [DailyRow { source, adjustment_factor: factor, ..row("1301", days(1)[0], yen) }]
+        };
+        let factor = |store: &mut WorkDatabase| {
+            store.publish(&mut go_on).unwrap();
+            let told = "SELECT coalesce(adjustment_factor::VARCHAR, '-'), close FROM daily";
+            lines(&reader(&fixture.data.mother()), told).remove(0)
+        };
+        store.apply(&of(old, 500, Some(0.5))).unwrap();
+        let same = store.apply(&of(new, 500, None)).unwrap();
+        assert_eq!((same.changed, same.unchanged + same.confirmed), (0, 1), "{old} {new}");
+        assert_eq!(factor(&mut store), "0.5|501.0");
+        let other = store.apply(&of(new, 600, None)).unwrap();
+        let named: Vec<&str> = other.corrections[0].values.iter().map(|value| value.0).collect();
+        assert_eq!((other.changed, named.contains(&"adjustment_factor")), (1, false));
+        assert_eq!(factor(&mut store), "0.5|601.0");
+        // One that is told replaces what is known, and what is not.
+        assert_eq!(store.apply(&of(new, 600, Some(1.0))).unwrap().changed, 1);
+        assert_eq!(factor(&mut store), "1.0|601.0");
+    }
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let of = |factor| [DailyRow { adjustment_factor: factor, ..row("1301", days(1)[0], 5) }];
+    store.apply(&of(None)).unwrap();
+    let told = store.apply(&of(Some(1.0))).unwrap();
+    let value = ("adjustment_factor", None, Some(1.0));
+    assert_eq!(told.corrections, [correction("1301", days(1)[0], value)]);
+}
+
+/// A4.
+#[test]
+fn before_a_row_without_a_factor_nothing_is_adjusted() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    let mut rows = market(&["1301", "7203"], &days(4));
+    // Of the first issue the second day and the third.
+    rows[2].adjustment_factor = None;
+    rows[4].adjustment_factor = Some(0.5);
+    store.apply(&rows).unwrap();
+    publish_and_split(&mut store);
+    let wanted = "SELECT coalesce(close::VARCHAR, '-'), coalesce(volume::VARCHAR, '-'),
+          coalesce(factor::VARCHAR, '-')
+        FROM adjusted WHERE code = '1301' ORDER BY date";
+    let expected = ["-|-|-", "250.5|2000.0|0.5", "501.0|1000.0|1.0", "501.0|1000.0|1.0"];
+    for file in [fixture.data.mother(), fixture.issue("1301")] {
+        assert_eq!(lines(&reader(&file), wanted), expected);
+    }
+    let other = "SELECT DISTINCT close, factor FROM adjusted WHERE code = '7203'";
+    assert_eq!(lines(&reader(&fixture.data.mother()), other), ["501.0|1.0"]);
 }
 
 #[test]
@@ -230,7 +294,9 @@ proptest! {
             }
             let mut expected = Applied::default();
             for (key, row) in &rows {
-                let values = (row.close.unwrap().units() / 10_000, row.adjustment_factor);
+                let known = map.get(key).and_then(|(_, factor)| *factor);
+                let factor = row.adjustment_factor.or(known);
+                let values = (row.close.unwrap().units() / 10_000, factor);
                 match map.insert(*key, values) {
                     Some(old) if old == values => expected.unchanged += 1,
                     old => {
@@ -250,13 +316,17 @@ proptest! {
         }
         store.publish(&mut go_on).unwrap();
         let mother = reader(&fixture.data.mother());
-        let sql = "SELECT daily.code, daily.date, daily.close::INT, adjusted.close, adjusted.volume
+        let sql = "SELECT daily.code, daily.date, daily.close::INT,
+              coalesce(adjusted.close::VARCHAR, '-'), coalesce(adjusted.volume::VARCHAR, '-')
             FROM daily JOIN adjusted USING (code, date) ORDER BY ALL";
         let expected: Vec<String> = map.iter().map(|((code, date), (close, _))| {
             let later = map.range((*code, date.succ_opt().unwrap())..=(*code, JstDate::MAX));
-            let factor: f64 = later.filter_map(|(_, (_, factor))| *factor).product();
-            let (price, volume) = (*close as f64 * factor, 1_000.0 / factor);
-            format!("{code}|{date}|{close}|{price:?}|{volume:?}")
+            // One day of which nobody knows is enough.
+            let factor: Option<f64> = later.map(|(_, (_, factor))| *factor).product();
+            let adjusted = factor.map_or("-|-".to_owned(), |factor| {
+                format!("{:?}|{:?}", *close as f64 * factor, 1_000.0 / factor)
+            });
+            format!("{code}|{date}|{close}|{adjusted}")
         }).collect();
         prop_assert_eq!(lines(&mother, sql), expected);
     }

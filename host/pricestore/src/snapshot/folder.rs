@@ -1,0 +1,101 @@
+//! What lies in the folder of the snapshots. What is surely not this program's stays as it is:
+//!
+//! | in `rank/` | is |
+//! |---|---|
+//! | a file whose name is one under which files are written | removed: a publication was killed |
+//! | a snapshot's file with a number above that in `CURRENT` | removed: nobody has ever used it |
+//! | a snapshot's file with a number before the last two | removed: nobody asks it any more |
+//! | a folder with the name of a snapshot's file | left alone; its number is passed over |
+//! | a folder with any other name, other than `spill` | left alone; an error names it where a file must be written there |
+//! | a `CURRENT` that holds no number, or one above [`SNAPSHOT_NUMBER_MAX`](crate::limits::SNAPSHOT_NUMBER_MAX) | an error that names it and what to do |
+//! | a name with such a number, or any other | left alone |
+
+use std::fs;
+use std::io;
+use std::path::Path;
+
+use atomic_file::{UNFINISHED_PREFIX, remove_if_there};
+
+use super::error::PublishError;
+use crate::data_dir::DataDir;
+use crate::limits::SNAPSHOTS_KEPT;
+
+/// Start of the names under which files are written before they have their own; those of earlier
+/// versions too.
+const OTHER_NAMES: [&str; 2] = [UNFINISHED_PREFIX, ".tmp"];
+
+/// Folder for what does not fit into DuckDB's memory.
+pub(super) const SPILL: &str = "spill";
+
+/// An error of the system with the entry that it is about.
+fn at(path: &Path) -> impl FnOnce(io::Error) -> PublishError {
+    move |source| PublishError::Io { path: path.to_owned(), source }
+}
+
+/// The number of the current snapshot.
+pub(super) fn current(data: &DataDir) -> Result<Option<u64>, PublishError> {
+    data.current().map_err(at(&data.rank_folder()))
+}
+
+/// The number of the next snapshot, whose names nothing has.
+pub(super) fn next_number(data: &DataDir) -> Result<u64, PublishError> {
+    let newest = data.snapshots().map_err(at(&data.rank_folder()))?.last().copied();
+    // Both are far below what would wrap.
+    Ok(newest.max(current(data)?).unwrap_or(0) + 1)
+}
+
+/// Removes a file; a folder of this name is not ours and stays.
+fn remove_file(path: &Path) -> Result<(), PublishError> {
+    match path.symlink_metadata() {
+        Ok(found) if found.is_dir() => Ok(()),
+        _ => remove_if_there(path).map_err(at(path)),
+    }
+}
+
+/// Makes place for a file that is to be written.
+pub(super) fn make_place(path: &Path) -> Result<(), PublishError> {
+    remove_file(path)?;
+    match path.symlink_metadata() {
+        Ok(_) => Err(PublishError::InTheWay { path: path.to_owned(), what: "a folder" }),
+        Err(_) => Ok(()),
+    }
+}
+
+fn remove_snapshot(data: &DataDir, number: u64) -> Result<(), PublishError> {
+    remove_file(&data.rank_db(number))?;
+    remove_file(&data.rank_grid(number))
+}
+
+/// Removes unfinished files, and snapshots after the current one, which nobody has ever used. The
+/// lock must be held.
+pub(super) fn sweep(data: &DataDir) -> Result<(), PublishError> {
+    let folder = data.rank_folder();
+    for entry in fs::read_dir(&folder).map_err(at(&folder))? {
+        let entry = entry.map_err(at(&folder))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        let is_unfinished = name.ends_with(".db.new") || name.ends_with(".db.new.wal");
+        let is_unfinished = is_unfinished || OTHER_NAMES.iter().any(|one| name.starts_with(one));
+        if is_unfinished {
+            remove_file(&entry.path())?;
+        }
+    }
+    let spill = folder.join(SPILL);
+    if spill.is_dir() {
+        fs::remove_dir_all(&spill).map_err(at(&spill))?;
+    }
+    let current = current(data)?.unwrap_or(0);
+    let all = data.snapshots().map_err(at(&folder))?;
+    all.into_iter()
+        .filter(|number| *number > current)
+        .try_for_each(|unused| remove_snapshot(data, unused))
+}
+
+/// Removes the snapshots before the last one. Engines that still use one keep its bytes until
+/// their last query ends.
+pub(super) fn remove_old(data: &DataDir, number: u64) -> Result<(), PublishError> {
+    let all = data.snapshots().map_err(at(&data.rank_folder()))?;
+    all.into_iter()
+        .filter(|old| *old + SNAPSHOTS_KEPT <= number)
+        .try_for_each(|old| remove_snapshot(data, old))
+}
