@@ -15,8 +15,10 @@ mod rank_python;
 mod replay_bench;
 mod serve_bench;
 mod serve_mixed;
+mod serve_stalled;
 mod sweep_bench;
 mod update_bench;
+mod update_day;
 
 use std::process::ExitCode;
 

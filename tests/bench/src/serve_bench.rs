@@ -1,5 +1,5 @@
-//! The ranking service under load: short queries beside long ones, one large answer alone, then 200
-//! clients with mixed queries.
+//! The ranking service under load: short queries beside long ones, clients that take nothing, one large
+//! answer alone, then 200 clients with mixed queries.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -30,6 +30,7 @@ const SAMPLE: &str = "../bench-data/daily-4000x2450-2";
 pub(crate) fn run() {
     let sample = sample();
     crate::serve_mixed::run(sample.path());
+    crate::serve_stalled::run(sample.path());
     let engine = RankEngine::open(sample.path(), EngineOptions::default())
         .unwrap_or_else(|error| panic!("{error}"));
     let idle = memory("VmRSS:");

@@ -65,7 +65,7 @@ impl Seen {
 }
 
 /// The time that such a share of all did not exceed.
-fn at(sorted: &[f64], share: f64) -> f64 {
+pub(crate) fn at(sorted: &[f64], share: f64) -> f64 {
     let place = (sorted.len() as f64 * share) as usize;
     sorted.get(place.min(sorted.len().saturating_sub(1))).copied().unwrap_or(f64::NAN)
 }
@@ -212,7 +212,7 @@ fn body(from: &str, to: &str, lag: u64) -> String {
 }
 
 /// A size of a process in megabytes.
-fn status(process: &Path, name: &str) -> Option<f64> {
+pub(crate) fn status(process: &Path, name: &str) -> Option<f64> {
     let text = std::fs::read_to_string(process.join("status")).ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(name))?;
     let kilobytes: f64 = line.split_whitespace().next()?.parse().ok()?;

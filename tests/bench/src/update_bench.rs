@@ -4,9 +4,8 @@
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
-use std::time::Duration;
 
-use domain::clock::{Stopwatch, sleep};
+use domain::clock::Stopwatch;
 use domain::price::UNITS_PER_YEN;
 use domain::{JstDate, Money, Price};
 use marketdata::sample::daily::{DailySample, DailySampleRow, try_each_row};
@@ -21,6 +20,7 @@ use crate::baselines::{plain_copy, plain_split};
 use crate::data::scratch;
 use crate::measure::figure;
 use crate::rank_bench::or_stop;
+use crate::update_day;
 
 /// Issues that the baseline writes.
 const BASELINE_ISSUES: usize = 100;
@@ -30,17 +30,28 @@ const GOAL_COMBINED_S: f64 = 6.0;
 const GOAL_SPLIT_S: f64 = 15.0;
 /// Megabytes that they may have.
 const GOAL_SPLIT_MB: f64 = 300.0;
-/// Seconds that one more day may take, per-issue databases included.
-const GOAL_DAY_S: f64 = 12.0;
-/// Milliseconds after which the service must use a new snapshot.
-const GOAL_TAKE_UP_MS: f64 = 1_000.0;
 /// Days that the second part holds back and stores one after the other.
 const MORE_DAYS: usize = 3;
 
 /// Runs the bench: with the columns that the sample has, and with the turnover that a vendor adds.
 pub(crate) fn run() {
     for (name, has_turnover) in [("update", false), ("update.with_turnover", true)] {
-        Bench { name, has_turnover, sample: DailySample::default() }.run();
+        let sample = DailySample { codes: asked_codes(), ..DailySample::default() };
+        Bench { name, has_turnover, sample }.run();
+    }
+}
+
+/// `--codes N` for a quick look with fewer issues, else all of them.
+fn asked_codes() -> usize {
+    let arguments: Vec<String> = std::env::args().skip(2).collect();
+    match arguments.as_slice() {
+        [] => DailySample::default().codes,
+        [flag, number] if flag == "--codes" => number
+            .parse()
+            .ok()
+            .filter(|codes| *codes >= BASELINE_ISSUES)
+            .unwrap_or_else(|| panic!("--codes {number}: write {BASELINE_ISSUES} or more")),
+        other => panic!("unknown arguments {other:?}; there is: --codes N"),
     }
 }
 
@@ -138,7 +149,7 @@ impl Bench {
         let size: f64 = codes.iter().map(|code| megabytes(&daily.join(format!("{code}.db")))).sum();
         let plain_folder = scratch();
         let some: Vec<&str> =
-            codes.iter().copied().step_by(codes.len() / BASELINE_ISSUES).collect();
+            codes.iter().copied().step_by((codes.len() / BASELINE_ISSUES).max(1)).collect();
         let (plain, bytes) =
             taken(|| or_stop(plain_split(&data.mother(), plain_folder.path(), &some)));
         let (each, plain_each) = (seconds / split.written as f64, plain / some.len() as f64);
@@ -155,26 +166,17 @@ impl Bench {
         self.figure("split_again", "s", seconds, &more);
     }
 
-    /// One more day after the other: stored, published, split; and taken up by a service.
+    /// One more day after the other, each by the whole job; and taken up by a service.
     fn more_days(&self, store: &mut WorkDatabase, data: &DataDir, days: &[Vec<DailyRow>]) {
+        // As an earlier run would have left it.
+        let (mut state, _) = or_stop(store.fetch_state());
+        state.split = true;
+        or_stop(store.commit(&[], &state));
+        or_stop(store.publish_generation());
         let options = EngineOptions { threads: 1, ..EngineOptions::default() };
         let engine = or_stop(RankEngine::open(data.path(), options));
         for day in days {
-            let (apply, applied) = taken(|| or_stop(store.apply(day)));
-            let (publish, published) = taken(|| or_stop(store.publish(&mut go_on)));
-            let watch = Stopwatch::start();
-            while engine.snapshot().number != published.number {
-                sleep(Duration::from_millis(1));
-            }
-            let take_up = watch.elapsed().as_secs_f64() * 1e3;
-            let from = applied.first_changed();
-            let (split, files) = taken(|| or_stop(store.split_to_individual(from, &mut go_on)));
-            let more = json!({
-                "rows": applied.inserted, "store_s": apply, "publish_s": publish, "split_s": split,
-                "files": files.written, "goal_max": GOAL_DAY_S,
-            });
-            self.figure("one_more_day", "s", apply + publish + split, &more);
-            self.figure("take_up", "ms", take_up, &json!({ "goal_max": GOAL_TAKE_UP_MS }));
+            update_day::run(self.name, store, data, &engine, day);
         }
     }
 
@@ -184,7 +186,9 @@ impl Bench {
         let (seconds, files) = taken(|| {
             let mut store = or_stop(WorkDatabase::open(data));
             or_stop(store.publish(&mut go_on));
-            or_stop(store.split_to_individual(None, &mut go_on))
+            let files = or_stop(store.split_to_individual(None, &mut go_on));
+            or_stop(store.publish_generation());
+            files
         });
         let more = json!({ "written": files.written, "unchanged": files.unchanged });
         self.figure("nothing_new", "s", seconds, &more);

@@ -102,7 +102,8 @@ pub fn no_machine_paths(files: &[File]) -> Vec<Violation> {
 }
 
 /// A translated text has the original's commands and code, in its order, the same levels of headings,
-/// and names no flag, file or variable that the original does not name.
+/// names every flag, variable and subcommand of the original, and no flag, file or variable that the
+/// original does not name.
 pub fn translation_is_in_step(original: &File, translation: &File) -> Vec<Violation> {
     let (wanted, found) = (Marked::of(&original.text), Marked::of(&translation.text));
     let mut violations = Vec::new();
@@ -127,7 +128,53 @@ pub fn translation_is_in_step(original: &File, translation: &File) -> Vec<Violat
         let what = format!("`{name}` is not in {}", original.path);
         violations.push(Violation::near(translation, name, what));
     }
+    for word in typed(&original.text).difference(&typed(&translation.text)) {
+        let what = format!("does not name `{word}`, which {} does", original.path);
+        violations.push(Violation::at(translation, 0, what));
+    }
     violations
+}
+
+/// What a user types: flags, environment variables, and the subcommands of `kumiki` and `cargo xtask`.
+fn typed(text: &str) -> BTreeSet<String> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
+    let is_flag = |word: &str| {
+        word.strip_prefix("--")
+            .is_some_and(|rest| rest.starts_with(|c: char| c.is_ascii_lowercase()))
+    };
+    let is_variable = |word: &str| {
+        let fits = |c: char| c.is_ascii_uppercase() || c.is_ascii_digit() || c == '_';
+        word.contains('_')
+            && word.starts_with(|c: char| c.is_ascii_uppercase())
+            && word.chars().all(fits)
+    };
+    let words = text.split(|c| !is_part(c)).filter(|word| is_flag(word) || is_variable(word));
+    let mut found: BTreeSet<String> = words.map(str::to_owned).collect();
+    // Subcommands of `kumiki` have one or two words, those of `cargo xtask` one.
+    for (program, longest) in [("kumiki ", 2), ("cargo xtask ", 1)] {
+        let starts = text.match_indices(program).filter(|(at, _)| !text[..*at].ends_with(is_part));
+        for (at, _) in starts {
+            let rest = &text[at + program.len()..];
+            let mut name = program.trim_end().to_owned();
+            for word in rest.split([' ', '\n']).take(longest) {
+                let command: String = word.chars().take_while(char::is_ascii_lowercase).collect();
+                // An argument is no command; what follows a mark is another sentence.
+                let is_argument = word[command.len()..].starts_with(is_part);
+                if command.is_empty()
+                    || is_argument
+                    || word[command.len()..].starts_with(['/', '.', '='])
+                {
+                    break;
+                }
+                name = format!("{name} {command}");
+                found.insert(name.clone());
+                if command.len() < word.len() {
+                    break;
+                }
+            }
+        }
+    }
+    found
 }
 
 /// What a text in any language has in common with its translation.
@@ -215,9 +262,38 @@ mod tests {
         assert_eq!(check("# 一\n`--one two`\n```\nrun --one\n```\n## 二\n"), 0);
         assert_eq!(check("# 一\n```\nrun --one\n```\n## 二\n"), 0, "prose may be shorter");
         assert_eq!(check("# 一\n`--three`\n```\nrun --one\n```\n## 二\n"), 1);
-        assert_eq!(check("# 一\n```\nrun --two\n```\n## 二\n"), 1);
-        assert_eq!(check("# 一\n## 二\n"), 1);
+        assert_eq!(check("# 一\n```\nrun --two\n```\n## 二\n"), 2, "and `--one` is nowhere");
+        assert_eq!(check("# 一\n## 二\n"), 2);
         assert_eq!(check("# 一\n```\nrun --one\n```\n"), 1);
+    }
+
+    #[test]
+    fn what_a_user_types_and_a_translation_leaves_out_is_seen() {
+        let found = typed(
+            "`--one-two`、`A_B_C` YYYY |---| -- `kumiki`\n`kumiki data check data` and `kumiki sql`は \
+             kumiki rank\n--from x, `kumiki replay sweep sma-cross`, `cargo xtask demo no` xkumiki y \
+             kumiki update.",
+        );
+        let commands = [
+            "--from",
+            "--one-two",
+            "A_B_C",
+            "cargo xtask demo",
+            "kumiki data",
+            "kumiki data check",
+            "kumiki rank",
+            "kumiki replay",
+            "kumiki replay sweep",
+            "kumiki sql",
+        ];
+        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), commands);
+        let missing = |original: &str, text: &str| {
+            translation_is_in_step(&File::new("A.md", original), &File::new("A.ja.md", text)).len()
+        };
+        for name in ["`--two`", "`KUMIKI_TWO`", "`kumiki two`", "`cargo xtask two`"] {
+            assert_eq!(missing(&format!("# A\n{name}\n"), "# 一\n"), 1, "{name}");
+            assert_eq!(missing(&format!("# A\n{name}\n"), &format!("# 一\n{name}です。\n")), 0);
+        }
     }
 
     #[test]

@@ -20,8 +20,8 @@ pub const LAYERS: [&[&str]; 8] = [
     &["domain"],
 ];
 
-/// Who may depend on DuckDB: the crates of the price store, and the benches that measure against
-/// plain statements.
+/// Who may depend on DuckDB: the crates of the price store, the tests, which write databases as other
+/// programs do, and the benches, which measure against plain statements.
 pub const DATABASE_CRATES: [&str; 5] =
     ["host/pricestore", "host/ranking", "host/update", "tests", "tests/bench"];
 

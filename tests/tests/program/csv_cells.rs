@@ -69,6 +69,15 @@ fn parameters_of_a_sweep_are_no_formulas_in_csv() {
          --out sweep",
     );
     assert_eq!(column(&user, "sweep/sweep.csv", "param_mode"), ["'=1+1", "-5", "plain"]);
+    let mut command = user.command("sql --sweeps sweep --format jsonl");
+    let output =
+        command.arg("SELECT param_mode FROM sweeps ORDER BY run").env_remove("DATA_DIR").output();
+    let rows = String::from_utf8(output.unwrap().stdout).unwrap();
+    let modes = rows.lines().map(|line| {
+        let row: Value = serde_json::from_str(line).unwrap();
+        row["param_mode"].as_str().unwrap_or_default().to_owned()
+    });
+    assert_eq!(modes.collect::<Vec<_>>(), ["=1+1", "-5", "plain"]);
 }
 
 #[test]

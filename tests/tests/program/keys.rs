@@ -2,7 +2,7 @@
 //! with a vendor that only answers to the right key.
 
 use std::fs;
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
@@ -199,7 +199,7 @@ fn k3_a_credential_that_cannot_be_used_is_an_error() {
     user.credential_with(&padded, 0o400);
     assert_eq!(user.listed(&[]).0, "set", "the longest that is taken");
     assert!(why(b"\xff\xfe", 0o400).contains("not text"));
-    assert!(why(b"", 0o400).contains("not one word"));
+    assert!(why(b"", 0o400).contains(": empty"));
     let (code, _, errors) = user.said("key list", &[]);
     assert!(code == 1 && errors.contains("error: $CREDENTIALS_DIRECTORY/jquants"), "{errors}");
     if cfg!(unix) {
@@ -298,7 +298,8 @@ fn values_are_no_arguments_and_have_limits() {
     let long = "x".repeat(KEY_BYTES_MAX + 1);
     let endless = "x".repeat(1 << 20);
     for (value, wanted) in [
-        ("", "the value: not one word"),
+        ("", "the value: empty"),
+        (" \n", "the value: empty"),
         ("two words", "the value: not one word"),
         (&long, "the value: longer than 2048 bytes"),
         (&endless, "the value: longer than 2048 bytes"),
@@ -354,21 +355,50 @@ fn k4_the_secret_service_keeps_keys() {
     assert!(!part("again").contains(r#""state": "set""#), "{text}{errors}");
 }
 
-/// Types at the prompt of `kumiki key set`, in a terminal of its own; gives what that showed, and at the
-/// end the program's code and the terminal's settings. None where no terminal can be made.
+/// What is done at the prompt of `kumiki key set`.
+#[cfg(target_os = "linux")]
+#[derive(Clone, Copy)]
+enum Done<'a> {
+    /// These keys are typed.
+    Typed(&'a str),
+    /// It gets this signal.
+    Sent(&'a str),
+    /// Ctrl-Z is typed, and after `fg` at the next prompt these keys.
+    StoppedAndTyped(&'a str),
+}
+
+/// What a terminal shows up to this text.
+#[cfg(target_os = "linux")]
+pub(crate) fn shown_until(shown: &mut impl Read, text: &str) -> String {
+    let mut all = Vec::new();
+    let mut byte = [0];
+    while !all.ends_with(text.as_bytes()) && shown.read(&mut byte).unwrap() > 0 {
+        all.push(byte[0]);
+    }
+    String::from_utf8_lossy(&all).into_owned()
+}
+
+/// Does something at the prompt of `kumiki key set`, in a terminal of its own; gives what that showed, and
+/// at the end the program's code and the terminal's settings. None where no terminal can be made.
 #[cfg(target_os = "linux")]
 #[expect(clippy::print_stdout, reason = "a test says when it is skipped")]
-fn typed_at_the_prompt(user: &User, keys: &str) -> Option<String> {
+fn at_the_prompt(user: &User, done: Done<'_>) -> Option<String> {
+    /// The prompt, which comes once the terminal shows nothing any more.
+    const PROMPT: &str = "jquants-api-key (is not shown): ";
     if !Command::new("script").arg("--version").output().is_ok_and(|found| found.status.success()) {
         println!("skipped: there is no `script` to make a terminal with");
         return None;
     }
-    // The shell outlives Ctrl-C.
+    // The shell outlives the keys. Where it has jobs, one that was stopped goes on after a look at the
+    // terminal; else it says by which number its program can be called.
     let program = built::kumiki();
-    let line = format!(
-        "tty; trap : INT; '{}' key set {NAME}; echo \"ended with $?\"; stty -a",
-        program.display()
-    );
+    let run = match done {
+        Done::StoppedAndTyped(_) => {
+            format!("set -m; '{}' key set {NAME}; stty -a; fg", program.display())
+        }
+        _ => format!("sh -c 'echo $$; exec \"{}\" key set {NAME}'", program.display()),
+    };
+    let line = format!("trap : INT QUIT; {run}; echo \"ended with $?\"; stty -a");
     let mut command = Command::new("script");
     command.args(["--quiet", "--command", &line, "/dev/null"]);
     // Without a bus nothing is kept; what is typed is read before that shows.
@@ -380,42 +410,103 @@ fn typed_at_the_prompt(user: &User, keys: &str) -> Option<String> {
     }
     command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
     let mut child = command.spawn().unwrap();
-    let mut shown = BufReader::new(child.stdout.take().unwrap());
-    let mut terminal = String::new();
-    shown.read_line(&mut terminal).unwrap();
-    // Only once the terminal shows nothing any more: what is typed before that is thrown away.
-    let shows = || {
-        let state = Command::new("stty").args(["-a", "-F", terminal.trim()]).output().unwrap();
-        !String::from_utf8_lossy(&state.stdout).contains("-echo ")
-    };
-    while shows() && child.try_wait().unwrap().is_none() {
-        std::thread::sleep(std::time::Duration::from_millis(20));
-    }
+    let mut shown = child.stdout.take().unwrap();
     let mut typed = child.stdin.take().unwrap();
-    typed.write_all(keys.as_bytes()).unwrap();
-    let mut rest = String::new();
-    shown.read_to_string(&mut rest).unwrap();
+    let mut all = shown_until(&mut shown, PROMPT);
+    match done {
+        Done::Typed(keys) => typed.write_all(keys.as_bytes()).unwrap(),
+        Done::Sent(signal) => {
+            let process = all.lines().next().unwrap().trim();
+            let sent = Command::new("kill").args([format!("-{signal}").as_str(), process]).status();
+            assert!(sent.unwrap().success(), "{all}");
+        }
+        Done::StoppedAndTyped(keys) => {
+            typed.write_all(b"\x1a").unwrap();
+            all += &shown_until(&mut shown, PROMPT);
+            typed.write_all(keys.as_bytes()).unwrap();
+        }
+    }
+    all += &shown_until(&mut shown, "no end");
     child.wait().unwrap();
-    assert!(rest.contains("jquants-api-key (is not shown): "), "{rest}");
-    Some(rest)
+    Some(all)
+}
+
+/// Whether the terminal shows what is typed, by each of its settings that were printed.
+#[cfg(target_os = "linux")]
+fn shows_what_is_typed(settings: &str) -> Vec<bool> {
+    let words = settings.split_whitespace();
+    words.filter(|word| matches!(*word, "echo" | "-echo")).map(|word| word == "echo").collect()
 }
 
 #[cfg(target_os = "linux")]
 #[test]
 fn a_value_that_is_typed_is_not_shown() {
-    let Some(rest) = typed_at_the_prompt(&User::new(), &format!("{WRONG}\n")) else { return };
+    // What is taken back is no part of it.
+    let keys = format!("wrong\x15{WRONG}x\x7f\n");
+    let Some(rest) = at_the_prompt(&User::new(), Done::Typed(&keys)) else { return };
     assert!(rest.contains("the Secret Service cannot be used"), "it was read: {rest}");
-    assert!(!rest.contains(WRONG), "{rest}");
-    assert!(rest.contains("ended with 1") && !rest.contains("-echo "), "{rest}");
+    assert!(!rest.contains(WRONG) && !rest.contains("wrong"), "{rest}");
+    assert!(rest.contains("ended with 1\r\n"), "{rest}");
+    assert_eq!(shows_what_is_typed(&rest), [true], "{rest}");
 }
 
 /// Else whoever changes their mind sits at a terminal that shows nothing.
 #[cfg(target_os = "linux")]
 #[test]
-fn after_ctrl_c_at_the_prompt_the_terminal_shows_what_is_typed() {
-    let Some(rest) = typed_at_the_prompt(&User::new(), "\u{3}") else { return };
-    assert!(rest.contains("ended with 130"), "{rest}");
-    assert!(rest.contains(" echo ") && !rest.contains("-echo "), "{rest}");
+fn whatever_ends_the_prompt_the_terminal_shows_what_is_typed() {
+    let user = User::new();
+    for done in [
+        Done::Typed("\x03"),
+        Done::Typed("\x1c"),
+        Done::Sent("TERM"),
+        Done::Sent("HUP"),
+        Done::Sent("INT"),
+    ] {
+        let Some(rest) = at_the_prompt(&user, done) else { return };
+        assert!(rest.contains("ended with 130"), "{rest}");
+        assert_eq!(shows_what_is_typed(&rest), [true], "{rest}");
+    }
+    let stopped = Done::StoppedAndTyped(&format!("{WRONG}\n"));
+    let Some(rest) = at_the_prompt(&user, stopped) else { return };
+    assert!(rest.contains("the Secret Service cannot be used"), "it was read: {rest}");
+    assert!(!rest.contains(WRONG) && rest.contains("ended with 1\r\n"), "{rest}");
+    assert_eq!(shows_what_is_typed(&rest), [true, true], "while it was stopped, too: {rest}");
+}
+
+/// Secrets that somebody gives in the wrong place.
+#[test]
+fn secrets_in_wrong_places_are_not_repeated() {
+    let user = User::new();
+    for line in [
+        format!("rank serve --follow http://user:{WRONG}@127.0.0.1:1"),
+        format!("rank serve --follow {WRONG}"),
+        format!("rank serve --token {WRONG}"),
+        format!("rank serve --token={WRONG}"),
+        format!("rank serve {WRONG}"),
+        format!("rank {WRONG}"),
+        format!("key {WRONG}"),
+        format!("key list {WRONG}"),
+        format!("key remove {NAME} {WRONG}"),
+        format!("key set {NAME} --store {WRONG}"),
+        format!("update {WRONG}"),
+        format!("update --api-key={WRONG}"),
+        format!("update --vendor-url http://user:{WRONG}@127.0.0.1:1 --data-dir data"),
+        format!("update --public-url {WRONG} --data-dir data"),
+        format!("data calendar data --vendor-url https://user:{WRONG}@127.0.0.1"),
+        format!("data calendar data {WRONG}"),
+    ] {
+        for format in ["human", "json"] {
+            let (code, text, errors) = user.said(&format!("--log-format {format} {line}"), &[]);
+            assert_eq!(code, 2, "{text}{errors}");
+            assert!(!errors.is_empty(), "{line}");
+        }
+    }
+    for flag in ["--token-file", "--follow http://127.0.0.1:1 --follow-token-file"] {
+        let (code, _, errors) =
+            user.said(&format!("rank serve --data-dir data {flag} {WRONG}"), &[]);
+        assert_eq!(code, 1, "{errors}");
+        assert!(errors.contains("token-file: the file with the token cannot be read"), "{errors}");
+    }
 }
 
 #[test]

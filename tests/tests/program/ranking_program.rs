@@ -272,7 +272,13 @@ fn wrong_arguments_are_explained() {
         (&["rank", "--codes", "9x9"], 1, "9x9"),
         (&["rank", "--from", "2099-01-04"], 1, "after the last day of the data"),
         (&["rank", "--formula", "none"], 1, "formulas"),
-        (&["rank", "--data-dir", "there/is/none"], 1, "kumiki"),
+        (&["rank", "--data-dir", "there/is/none"], 1, "there is no folder there/is/none"),
+        (&["rank", "--data-dir", "tests"], 1, "tests: no daily prices were published yet"),
+        (&["rank", "serve", "--follow-interval", "1s"], 2, "--follow <URL>"),
+        (&["rank", "serve", "--follow-disk", "5"], 2, "--follow <URL>"),
+        (&["rank", "serve", "--follow-stale", "1s"], 2, "--follow <URL>"),
+        (&["rank", "serve", "--follow-patience", "1s"], 2, "--follow <URL>"),
+        (&["rank", "serve", "--memory", "0"], 2, "--memory <MB>"),
         (&["data", "sample", "--daily", "--codes", "2", "--days", "2"], 1, "is there already"),
     ] {
         let (found, errors) = bad(arguments);

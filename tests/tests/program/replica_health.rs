@@ -154,6 +154,11 @@ fn bytes_that_a_disk_lost_are_found_at_a_start_and_another_time_is_no_loss() {
         // A snapshot that is not whole is not answered from.
         let status = if name.ends_with(".grid") { "refused" } else { "damaged" };
         assert_eq!(told["status"], status, "{told}");
+        // Nobody takes it for what the generation names.
+        let head = http::request(replica.address, &format!("HEAD /{name}"), &[], &[]);
+        let named = first.file(name).map(|file| format!("\"{}\"", file.xxh128));
+        assert_ne!(head.header("etag").map(str::to_owned), named);
+        assert_eq!(head.header("kumiki-generation"), None);
         // Still so when it is looked at again, by size and time.
         wait_for(&replica, "another look", |told| told["replica"]["failures"].as_u64() > Some(3));
         assert_eq!(replica.metric("kumiki_ranking_replica_damaged_files").as_deref(), Some("1"));

@@ -62,7 +62,7 @@ impl Primary {
     }
 
     /// Kills the service and starts another one.
-    fn kill_and_start(&mut self) {
+    pub(crate) fn kill_and_start(&mut self) {
         self.serving.child.kill().unwrap();
         self.serving.child.wait().unwrap();
         self.serving = Serving::start(&self.data(), &[]);

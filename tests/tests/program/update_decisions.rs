@@ -176,7 +176,7 @@ fn a_list_that_shrinks_with_its_day_proves_nothing() {
         lists: [("20251216", 50)].into(),
         ..Market::default()
     });
-    // C6.
+    // L3: more than one in ten is gone.
     let run = fixture.update("--as-of 2025-12-16 --days 2");
     assert_eq!((run.code, run.incomplete()), (3, vec!["16 50 of 100".to_owned()]));
     assert_eq!(fixture.published(), ["15:100"]);

@@ -45,28 +45,28 @@ fn broker(path: &str) -> String {
 }
 
 /// The part of a report about a source.
-fn source<'a>(run: &'a Run, name: &str) -> &'a Value {
+pub(crate) fn source<'a>(run: &'a Run, name: &str) -> &'a Value {
     let sources = run.report["sources"].as_array().unwrap();
     sources.iter().find(|part| part["source"] == name).unwrap()
 }
 
-fn counts<const N: usize>(run: &Run, of: &str, names: [&str; N]) -> [u64; N] {
+pub(crate) fn counts<const N: usize>(run: &Run, of: &str, names: [&str; N]) -> [u64; N] {
     names.map(|name| source(run, of)[name].as_u64().unwrap())
 }
 
 /// The rows of an answer, without the heads.
-fn rows(fixture: &Fixture, statement: &str) -> Vec<String> {
+pub(crate) fn rows(fixture: &Fixture, statement: &str) -> Vec<String> {
     sql(fixture.path(), statement).lines().skip(1).map(|line| line.replace('"', "")).collect()
 }
 
 /// The command without the vendor's key.
-fn without_vendor(fixture: &Fixture, arguments: &str) -> Command {
+pub(crate) fn without_vendor(fixture: &Fixture, arguments: &str) -> Command {
     let mut command = fixture.command(arguments);
     command.env_remove("KUMIKI_JQUANTS_API_KEY");
     command
 }
 
-fn with_broker<'a>(fixture: &Fixture, command: &'a mut Command) -> &'a mut Command {
+pub(crate) fn with_broker<'a>(fixture: &Fixture, command: &'a mut Command) -> &'a mut Command {
     let address = format!("http://{}/price/{SESSION}/", fixture.server.address);
     command.env("KUMIKI_WEB_BROKER_PRICE_URL", address)
 }
@@ -155,11 +155,14 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     let tuesday = "SELECT DISTINCT source, adjusted FROM daily WHERE date = '2025-12-16'";
     assert_eq!(rows(&fixture, tuesday), ["public,true"]);
 
-    // W2, and R3: what it says too is its own from now on, and no adjusted price.
+    // W2: what it says too is its own from now on, and no adjusted price. It tells of no split, and the
+    // other source told nothing of one (A3).
     let refetch = "--as-of 2025-12-16 --days 1 --refetch";
     let run = fixture.run(with_broker(&fixture, &mut without_vendor(&fixture, refetch)));
     let names = ["inserted", "changed", "confirmed", "kept"];
-    assert_eq!(counts(&run, "web_broker", names), [0, 0, 2, 0], "{run:?}");
+    assert_eq!(counts(&run, "web_broker", names), [0, 2, 0, 0], "{run:?}");
+    let told = json!([{ "column": "adjustment_factor", "old": null, "new": 1.0 }]);
+    assert_eq!(run.report["corrections"][1]["values"], told);
     assert_eq!(rows(&fixture, tuesday), ["web_broker,false"]);
     let notes = run.report["notes"].to_string();
     assert!(notes.contains(NOTICE) && run.told.contains(NOTICE), "{run:?}");
@@ -171,7 +174,7 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     assert_eq!((run.code, counts(&run, "web_broker", ["inserted"])), (0, [2]), "{run:?}");
     let factors = "SELECT strftime(date, '%d'), adjustment_factor FROM daily WHERE code = '1301'
         ORDER BY date";
-    assert_eq!(rows(&fixture, factors), ["15,1.0", "16,", "17,0.5"]);
+    assert_eq!(rows(&fixture, factors), ["15,1.0", "16,1.0", "17,0.5"]);
     let closes =
         "SELECT strftime(date, '%d'), close FROM adjusted WHERE code = '1301' ORDER BY date";
     assert_eq!(rows(&fixture, closes), ["15,57.5", "16,499.5", "17,500.0"]);
@@ -187,7 +190,7 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
 }
 
 /// On Tuesday every issue is split in two.
-fn split_on_tuesday(row: &mut Value) {
+pub(crate) fn split_on_tuesday(row: &mut Value) {
     if row["Date"] == "2025-12-16" {
         row["AdjFactor"] = json!(0.5);
     }
@@ -228,7 +231,7 @@ fn prices_that_a_source_has_adjusted_are_marked_and_take_no_factor() {
 }
 
 /// `Close[-lag]` of three issues on a day, like `1300 57.5 true`, the last of which is the mark.
-fn closes_before(fixture: &Fixture, day: &str, lag: u32, more: &[&str]) -> Vec<String> {
+pub(crate) fn closes_before(fixture: &Fixture, day: &str, lag: u32, more: &[&str]) -> Vec<String> {
     let formula = format!("Close[-{lag}]");
     let arguments = ["rank", "--from", day, "--to", day, "--codes", "1300,1301,1305"];
     let mut command = command(fixture.path(), &arguments);
@@ -243,7 +246,7 @@ fn closes_before(fixture: &Fixture, day: &str, lag: u32, more: &[&str]) -> Vec<S
     lines
 }
 
-fn three(value: &str) -> Vec<String> {
+pub(crate) fn three(value: &str) -> Vec<String> {
     ["1300", "1301", "1305"].map(|code| format!("{code} {value}")).to_vec()
 }
 
@@ -380,7 +383,7 @@ fn a_lag_across_a_day_that_is_not_published_has_no_adjusted_value() {
 }
 
 /// The highs of so many issues are below their other prices.
-fn odd<const COUNT: usize>(row: &mut Value) {
+pub(crate) fn odd<const COUNT: usize>(row: &mut Value) {
     let code = row["Code"].as_str().unwrap();
     if (0..COUNT).any(|number| code == format!("{}0", 1_300 + number)) {
         row["H"] = json!(1);
