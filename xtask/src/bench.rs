@@ -9,7 +9,7 @@ use crate::{doctor, guests, heavy, languages, process};
 /// Builds the guests, then runs the benchmark `name`; its stdout is ours.
 pub(crate) fn run(project: &Project, name: &str, arguments: &[String]) -> Result<()> {
     doctor::require(project, Purpose::Everything)?;
-    heavy::announce(project);
+    let _progress = heavy::announce(project);
     guests::build(project)?;
     if name == "languages" {
         languages::build(project)?;

@@ -17,9 +17,10 @@ const INSTRUMENT: &str = "7203.TSE";
 /// Builds, makes sample data, replays a strategy over it and shows the report.
 pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
     doctor::require(project, Purpose::Replay)?;
-    heavy::announce_for_replay(project);
+    let progress = heavy::announce_for_replay(project);
     guests::build(project)?;
     let is_whole = host::build_for_replay(project)?;
+    drop(progress);
     let mut sample = host::program(project);
     sample.args(["data", "sample", "--out", DATA, "--seed", "7", "--days", "20"]);
     process::run(sample.args(["--instrument", INSTRUMENT]))?;
@@ -34,7 +35,9 @@ pub(crate) fn run(project: &Project, no_open: bool) -> Result<()> {
     if !is_whole {
         eprintln!(
             "this `kumiki` has no database: rankings, SQL and the daily job come with `cargo build \
-             --release -p cli`, which compiles DuckDB, about half an hour on two cores, once"
+             --release -p cli`, which compiles {}, {}, once",
+            heavy::DATABASE.what,
+            heavy::DATABASE.duration()
         );
     }
     if !no_open {

@@ -1,6 +1,6 @@
 //! `cargo xtask dist`: what users install without a compiler, into `dist/`: an archive, a Debian package and
-//! a Python wheel, each looked into, and their SHA-256 sums. With `--check` each is made twice, compared,
-//! and tried in an empty root.
+//! a Python wheel, each looked into, and their SHA-256 sums. They are tried by `cargo xtask test`; with
+//! `--check` each is made twice, compared, and tried in a small Debian too.
 
 mod contents;
 mod debian;
@@ -62,11 +62,12 @@ impl Product {
 /// Builds and makes the products, all of them where none is named.
 pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()> {
     doctor::require(project, Purpose::Everything)?;
-    heavy::announce(project);
+    let progress = heavy::announce(project);
     guests::build(project)?;
     // The program that the tests start: what was tested is what is shipped, and nothing heavy is compiled
     // once more.
     host::build_with_tests(project)?;
+    drop(progress);
     let mut skips = Skips::default();
     let maker = Maker::new(project, project.root.join(FOLDER))?;
     for product in if only.is_empty() { &ALL[..] } else { only } {
@@ -74,7 +75,8 @@ pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()
             && check
         {
             maker.must_be_made_again(*product, &path)?;
-            maker.try_out(*product, &path, &mut skips)?;
+            maker.try_here(*product, &path, &mut skips)?;
+            maker.try_in_debian(*product, &path, &mut skips)?;
         }
     }
     maker.write_sums()?;
@@ -82,15 +84,13 @@ pub(crate) fn run(project: &Project, only: &[Product], check: bool) -> Result<()
     Ok(())
 }
 
-/// The part for `cargo xtask test`: everything is made and looked into, and the archive is tried. The
-/// others are tried in a small Debian, which takes minutes to make.
+/// The part for `cargo xtask test`: everything is made, looked into and tried with what this system has.
+/// Only a small Debian, which takes minutes to make, is left to `dist --check`.
 pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
     let maker = Maker::new(project, project.target.join("dist-test"))?;
     for product in ALL {
-        if let Some(path) = maker.make(product, skips)?
-            && product == Product::Archive
-        {
-            maker.try_out(product, &path, skips)?;
+        if let Some(path) = maker.make(product, skips)? {
+            maker.try_here(product, &path, skips)?;
         }
     }
     maker.write_sums()
@@ -166,25 +166,56 @@ impl<'a> Maker<'a> {
         clear(&folder)
     }
 
-    /// Tries a product in an empty root, or says why it cannot be tried here.
-    fn try_out(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
+    /// Tries a product with what this system has, or says why it cannot be tried here: the archive beside
+    /// the libraries that the program is linked with, and as the container image has it; the package beside
+    /// those of the packages that it declares; the wheel in a virtual environment.
+    fn try_here(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
+        let (project, contents) = (self.project, &self.contents);
+        let watch = Stopwatch::start();
         let what = format!("trial of the {}", product.title());
-        let root = match product {
-            Product::Archive => match root::possible() {
-                Ok(()) => Ok(Root::with_libraries(self.project, &self.contents.program)?),
-                Err(reason) => Err(reason),
-            },
-            Product::Debian => Root::debian(self.project, "debian"),
-            Product::Wheel => Root::debian(self.project, "wheel"),
+        let tried = || -> Result<Result<(), String>> {
+            match product {
+                Product::Archive => {
+                    if let Err(reason) = root::possible() {
+                        return Ok(Err(reason));
+                    }
+                    let root = Root::with_libraries(project, "archive", &contents.program)?;
+                    trial::archive(&root, contents, path)?;
+                    let root = Root::with_libraries(project, "container", &contents.program)?;
+                    trial::container(project, &root, contents, path).map(Ok)
+                }
+                Product::Debian => match Root::of_package(project, path)? {
+                    Ok(root) => trial::unpacked_debian(&root, contents).map(Ok),
+                    Err(reason) => Ok(Err(reason)),
+                },
+                Product::Wheel => {
+                    trial::wheel_here(project, contents, &wheel::Maker::python(project)?, path)
+                }
+            }
         };
-        match (product, root) {
+        match tried().with_context(|| what.clone())? {
+            Ok(()) => eprintln!("{what}: done in {}", watch.shown()),
+            Err(reason) => skip(skips, &what, &reason),
+        }
+        Ok(())
+    }
+
+    /// Tries what is installed in a small Debian, or says why it cannot be tried here.
+    fn try_in_debian(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
+        let what = format!("trial of the {} in a small Debian", product.title());
+        let name = match product {
+            // It is unpacked only, and that was tried.
+            Product::Archive => return Ok(()),
+            Product::Debian => "debian",
+            Product::Wheel => "wheel",
+        };
+        match (product, Root::debian(self.project, name)) {
             (_, Err(reason)) => {
                 skip(skips, &what, &reason);
                 Ok(())
             }
-            (Product::Archive, Ok(root)) => trial::archive(&root, &self.contents, path),
-            (Product::Debian, Ok(root)) => trial::debian(&root, &self.contents, path),
             (Product::Wheel, Ok(root)) => trial::wheel(&root, &self.contents, path),
+            (_, Ok(root)) => trial::debian(&root, &self.contents, path),
         }
         .context(what)
     }
@@ -268,9 +299,28 @@ mod tests {
         for name in &copied {
             assert!(project.root.join(name).exists(), "there is no {name}");
         }
-        let folders = [".cargo", "examples", "guests", "host", "tests", "wit", "xtask"];
-        for name in contents::TEXTS.iter().chain(&["Cargo.toml", "Cargo.lock"]).chain(&folders) {
+        for name in contents::TEXTS.iter().chain(&["Cargo.toml", "Cargo.lock", ".cargo"]) {
             assert!(copied.contains(name), "{name} is not copied");
+        }
+        // Every package that is compiled there: of the host, of the guests, of the examples.
+        let manifests = ["Cargo.toml", "guests/Cargo.toml"].map(|path| project.root.join(path));
+        for manifest in manifests {
+            let mut command = project.cargo();
+            command.args(["metadata", "--no-deps", "--format-version", "1", "--manifest-path"]);
+            let told: serde_json::Value =
+                serde_json::from_str(&process::ask(command.arg(manifest)).out).expect("metadata");
+            let packages = told["packages"].as_array().expect("packages");
+            assert!(packages.len() > 2, "{packages:?}");
+            for package in packages {
+                let path = Path::new(package["manifest_path"].as_str().expect("a path"));
+                let inside = path.strip_prefix(&project.root).expect("inside the project");
+                let is_copied = copied.iter().any(|name| inside.starts_with(name));
+                assert!(is_copied, "{} is not copied", inside.display());
+            }
+        }
+        for folder in ["examples/cron", "examples/systemd", "wit", "tests"] {
+            let is_copied = copied.iter().any(|name| Path::new(folder).starts_with(name));
+            assert!(is_copied, "{folder} is not copied");
         }
     }
 }

@@ -5,10 +5,10 @@ use std::process::Command;
 
 use anyhow::{Result, bail};
 
-use crate::demo;
-use crate::process;
+use crate::heavy::{self, Need, Part};
 use crate::project::Project;
 use crate::toolchain::{self, Active, CHOICE, Choice, TARGET, Unpacked};
+use crate::{demo, machine, process};
 
 /// How a check ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +17,8 @@ enum State {
     Present,
     /// It is not there, and nothing needs it now.
     Optional,
+    /// There is less of it than a build wants, which may go well all the same.
+    Short,
     /// It is not there, and `test` needs it.
     Missing,
 }
@@ -42,10 +44,15 @@ impl Finding {
         Self { state: State::Missing, what: what.into(), advice: advice.into() }
     }
 
+    fn short(what: impl Into<String>, advice: impl Into<String>) -> Self {
+        Self { state: State::Short, what: what.into(), advice: advice.into() }
+    }
+
     fn line(&self) -> String {
         let mark = match self.state {
             State::Present => "ok      ",
             State::Optional => "optional",
+            State::Short => "SHORT   ",
             State::Missing => "MISSING ",
         };
         if self.advice.is_empty() {
@@ -63,7 +70,9 @@ pub(crate) fn run(project: &Project) -> Result<()> {
     findings.push(wasm());
     findings.push(nextest(project));
     findings.push(database_compiler());
+    findings.extend(room(project, &heavy::parts(project)));
     findings.push(browser());
+    findings.push(first_build(&heavy::parts(project)));
     for finding in &findings {
         println!("{}", finding.line());
     }
@@ -86,15 +95,23 @@ pub(crate) enum Purpose {
     EverythingAndLints,
 }
 
-/// Fails when something essential is missing; says nothing otherwise. The WebAssembly target is
-/// looked at later, when the guests are built, because it can be prepared.
+/// Fails when something essential is missing, and says what is short; nothing otherwise. The WebAssembly
+/// target is looked at later, when the guests are built, because it can be prepared.
 pub(crate) fn require(project: &Project, purpose: Purpose) -> Result<()> {
     let mut findings = essential(project);
-    if purpose != Purpose::Replay {
-        findings.push(database_compiler());
-    }
+    let parts = match purpose {
+        Purpose::Replay => heavy::parts_for_replay(project),
+        Purpose::Everything | Purpose::EverythingAndLints => {
+            findings.push(database_compiler());
+            heavy::parts(project)
+        }
+    };
+    findings.extend(room(project, &parts));
     if purpose == Purpose::EverythingAndLints {
         findings.extend(linters(project));
+    }
+    for finding in findings.iter().filter(|finding| finding.state == State::Short) {
+        eprintln!("{}", finding.line());
     }
     findings.retain(|finding| finding.state == State::Missing);
     if findings.is_empty() {
@@ -153,6 +170,61 @@ fn database_compiler() -> Finding {
             "install g++ or clang; on Debian `apt install g++`. `cargo xtask demo` needs none",
         )
     }
+}
+
+/// Memory and disk for the coming build, which compiles these parts for the first time.
+fn room(project: &Project, parts: &[Part]) -> [Finding; 2] {
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let need = heavy::need(parts, jobs);
+    [memory(need, machine::free_memory()), disk(need, machine::free_disk(&project.target))]
+}
+
+/// Too little memory makes a build slow, or ends a compiler: it may go well, so it is only told.
+fn memory(need: Need, free: Option<u64>) -> Finding {
+    let wanted = need.memory_gb;
+    match free.map(gigabytes) {
+        None => Finding::optional("the free memory is not known here", format!("have {wanted} GB")),
+        Some(free) if free >= wanted => {
+            Finding::present(format!("{free} GB of memory (the build wants {wanted} GB)"))
+        }
+        Some(free) => Finding::short(
+            format!("{free} GB of free memory; the build wants {wanted} GB"),
+            "end other programs, or build with fewer jobs: CARGO_BUILD_JOBS=1",
+        ),
+    }
+}
+
+/// A build that fills the disk ends after many minutes, so it is not begun.
+fn disk(need: Need, free: Option<u64>) -> Finding {
+    let wanted = need.disk_gb;
+    match free.map(gigabytes) {
+        None => {
+            Finding::optional("the free disk space is not known here", format!("have {wanted} GB"))
+        }
+        Some(free) if free >= wanted => {
+            Finding::present(format!("{free} GB of disk (the build wants {wanted} GB)"))
+        }
+        Some(free) => Finding::missing(
+            format!("{wanted} GB of disk for the target folder; {free} GB are free"),
+            "make room, or name another disk with CARGO_TARGET_DIR",
+        ),
+    }
+}
+
+const fn gigabytes(bytes: u64) -> u64 {
+    bytes / 1_000_000_000
+}
+
+/// How long the coming build takes.
+fn first_build(parts: &[Part]) -> Finding {
+    if parts.is_empty() {
+        return Finding::present("what takes minutes to compile was compiled before");
+    }
+    let told = parts.iter().map(|part| format!("{}, {}", part.what, part.duration()));
+    Finding::optional(
+        format!("to be compiled once: {}", told.collect::<Vec<_>>().join("; ")),
+        "nothing to do: the first build does it, and says how far it is",
+    )
 }
 
 fn linters(project: &Project) -> Vec<Finding> {
@@ -228,6 +300,28 @@ mod tests {
         assert_eq!(finding.state, State::Missing);
         assert!(finding.line().contains("rustup update stable"), "{}", finding.line());
         assert_eq!(compiler("1.95").state, State::Present);
+    }
+
+    #[test]
+    fn room_is_held_against_what_the_build_wants() {
+        const GB: u64 = 1_000_000_000;
+        let need = Need { disk_gb: 12, memory_gb: 4 };
+        let states = |free| [memory(need, free).state, disk(need, free).state];
+        assert_eq!(states(Some(12 * GB)), [State::Present; 2]);
+        assert_eq!(states(Some(12 * GB - 1)), [State::Present, State::Missing]);
+        assert_eq!(states(Some(3 * GB)), [State::Short, State::Missing]);
+        assert_eq!(states(None), [State::Optional; 2]);
+        let told = disk(need, Some(3 * GB)).line();
+        assert!(told.contains("12 GB of disk") && told.contains("3 GB are free"), "{told}");
+        let told = memory(need, Some(3 * GB)).line();
+        assert!(told.starts_with("SHORT ") && told.contains("CARGO_BUILD_JOBS=1"), "{told}");
+    }
+
+    #[test]
+    fn what_the_first_build_takes_is_told() {
+        let told = first_build(&[heavy::DATABASE]).line();
+        assert!(told.contains("DuckDB's C++ code, about half an hour on two cores"), "{told}");
+        assert_eq!(first_build(&[]).state, State::Present);
     }
 
     #[test]

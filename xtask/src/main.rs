@@ -18,9 +18,11 @@ mod heavy;
 mod host;
 mod junit;
 mod languages;
+mod machine;
 mod node;
 mod npm;
 mod process;
+mod progress;
 mod project;
 mod python;
 mod schemas;
@@ -40,9 +42,10 @@ use crate::project::Project;
 
 /// Builds, tests and shows Kumiki.
 ///
-/// Start with `cargo xtask demo`: it builds everything, replays a strategy over sample data and
-/// opens the report. The first build takes minutes, because it compiles the WebAssembly engine;
-/// later ones take seconds. When something is missing, `cargo xtask doctor` says what to do.
+/// Start with `cargo xtask demo`: it builds what replays, replays a strategy over sample data and
+/// opens the report. The first build takes minutes, because it compiles the WebAssembly engine, and says
+/// how far it is; later ones take seconds. When something is missing, `cargo xtask doctor` says what to
+/// do, and how long a first build takes here.
 #[derive(Parser)]
 #[command(name = "cargo xtask", bin_name = "cargo xtask")]
 struct Arguments {
@@ -56,10 +59,11 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Build everything and replay the built-in strategy `sma-cross` over sample data.
+    /// Build what replays, and replay the built-in strategy `sma-cross` over sample data.
     ///
-    /// Writes runs/demo/data and runs/demo/report, prints the summary and opens the report in a
-    /// browser where there is a desktop.
+    /// That is the strategies and a `kumiki` without its database, for which DuckDB need not be compiled;
+    /// where it was compiled before, the whole program. Writes runs/demo/data and runs/demo/report,
+    /// prints the summary and opens the report in a browser where there is a desktop.
     Demo {
         /// Print the path of the report, but do not open it. Setting CI does the same.
         #[arg(long)]
@@ -117,11 +121,13 @@ enum Task {
         /// Only this; may be given many times.
         #[arg(long, value_name = "PRODUCT")]
         only: Vec<Product>,
-        /// Make each twice, which must give the same bytes, and try it in an empty root.
+        /// Make each twice, which must give the same bytes, and try it.
         ///
-        /// The archive is tried with nothing but the libraries that the program needs, the others in a
-        /// small Debian, which debootstrap makes once in the target folder (as root, with the network):
-        /// install, sample data, a replay of `sma-cross`, a ranking.
+        /// First as `cargo xtask test` does: the archive with nothing but the libraries that the program
+        /// needs, the package with those of the packages that it declares, the wheel in a virtual
+        /// environment. Then package and wheel in a small Debian, which debootstrap makes once in the
+        /// target folder (as root, with the network): install, sample data, a replay of `sma-cross`, a
+        /// ranking.
         #[arg(long)]
         check: bool,
     },
@@ -142,7 +148,7 @@ enum Task {
         mutations: Option<u64>,
     },
 
-    /// Say what is there, what is missing and what to do about it.
+    /// Say what is there, what is missing and what to do about it: compilers, memory, disk, tools.
     Doctor,
 }
 

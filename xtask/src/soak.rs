@@ -14,7 +14,7 @@ const MUTATIONS: u64 = 10_000;
 /// Data folders that are cut after an instant and run again; `cargo xtask test` takes a twentieth.
 const CUTS: u64 = 500;
 
-/// Runs of `kumiki update` that are killed; `cargo xtask test` takes eight.
+/// Runs of `kumiki update` that are killed; `cargo xtask test` takes ten.
 const KILLS: u64 = 100;
 
 /// Runs every seeded test with all its seeds and prints what each says of itself.

@@ -51,13 +51,19 @@ impl Stopwatch {
         Self(Instant::now())
     }
 
+    /// The time since the start.
+    pub(crate) fn elapsed(&self) -> Duration {
+        self.0.elapsed()
+    }
+
     /// The time since the start, for people.
     pub(crate) fn shown(&self) -> String {
-        shown(self.0.elapsed())
+        shown(self.elapsed())
     }
 }
 
-fn shown(time: Duration) -> String {
+/// A time for people.
+pub(crate) fn shown(time: Duration) -> String {
     let seconds = time.as_secs();
     if seconds < 60 {
         format!("{:.1} s", time.as_secs_f64())

@@ -21,7 +21,7 @@ use crate::{
 pub(crate) fn run(project: &Project, no_lint: bool) -> Result<()> {
     let lints = if no_lint { Purpose::Everything } else { Purpose::EverythingAndLints };
     doctor::require(project, lints)?;
-    heavy::announce(project);
+    let _progress = heavy::announce(project);
     let mut steps = Steps::new(if no_lint { 9 } else { 12 });
     let mut skips = Skips::default();
     let ended = run_steps(project, no_lint, &mut steps, &mut skips);

@@ -1,15 +1,68 @@
 //! Tries a product as its user does: unpacks or installs it in an empty root, makes sample data, replays a
 //! built-in strategy, ranks, and looks for the report.
 
+use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
+use serde_json::Value;
 
 use super::contents::Contents;
 use super::root::Root;
 use crate::environment::told;
+use crate::process;
+use crate::project::Project;
+
+/// What describes the container image.
+const CONTAINERFILE: &str = "examples/container/Containerfile";
+/// Where the image has the archive.
+const IN_CONTAINER: &str = "/opt/kumiki";
+
+/// Where a product is tried. Paths inside are told from its first folder.
+pub(super) trait Place {
+    /// Where a path of the place is for us.
+    fn path(&self, inside: &str) -> PathBuf;
+
+    /// Runs a command there, and gives what it wrote to stdout.
+    fn run(&self, arguments: &[&str]) -> Result<String>;
+}
+
+/// A folder of this machine that is removed at the end; what runs there knows none of our variables.
+struct Folder(PathBuf);
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // What is left over costs disk space, nothing else.
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+impl Place for Folder {
+    fn path(&self, inside: &str) -> PathBuf {
+        self.0.join(inside)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<String> {
+        let (program, rest) = arguments.split_first().context("no program")?;
+        let mut command = Command::new(self.path(program));
+        command.current_dir(&self.0).args(rest);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            let of_ours = ["KUMIKI_", "PYTHON", "DATA_DIR", "STOCKDATA_", "VIRTUAL_ENV"];
+            if of_ours.iter().any(|start| text.starts_with(start)) {
+                command.env_remove(&name);
+            }
+        }
+        let answer = process::ask(command.env("KUMIKI_CACHE", self.path("cache")));
+        if !answer.ok {
+            bail!("`{}` failed:\n{}{}", arguments.join(" "), answer.out, answer.err.trim());
+        }
+        Ok(answer.out)
+    }
+}
 
 /// Tries the archive in a root with nothing but the libraries that the program is linked with.
 pub(super) fn archive(root: &Root, contents: &Contents, archive: &Path) -> Result<()> {
@@ -21,13 +74,156 @@ pub(super) fn archive(root: &Root, contents: &Contents, archive: &Path) -> Resul
     used(root, &program, &contents.version)
 }
 
+/// Tries the container image as far as that goes without one: the archive stands where the image has it,
+/// beside the libraries that the program is linked with, and what the image starts is started.
+pub(super) fn container(
+    project: &Project,
+    root: &Root,
+    contents: &Contents,
+    archive: &Path,
+) -> Result<()> {
+    let file = fs::read_to_string(project.root.join(CONTAINERFILE))?;
+    let image = Image::of(&file)?;
+    fs::create_dir_all(root.path(IN_CONTAINER))?;
+    let mut unpack = Command::new("tar");
+    unpack.arg("-xzf").arg(archive).arg("-C").arg(root.path(IN_CONTAINER));
+    told("the archive cannot be unpacked", unpack.arg("--strip-components=1"))
+        .map_err(anyhow::Error::msg)?;
+    image.link(root)?;
+    fs::create_dir_all(root.path(&image.folder))?;
+    let entry: Vec<&str> = image.entry.iter().map(String::as_str).collect();
+    let version = root.run(&[&entry[..], &["--version"]].concat())?;
+    if version.trim() != format!("kumiki {}", contents.version) {
+        bail!("the image's `--version` says {}", version.trim());
+    }
+    let command: Vec<&str> = image.command.iter().map(String::as_str).collect();
+    let mut service = root.command(&[&entry[..], &command].concat());
+    service.env("DATA_DIR", &image.folder).stdin(Stdio::null());
+    let started = service.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut started = started.context("the image's command does not start")?;
+    let mut line = String::new();
+    if let Some(out) = started.stdout.take() {
+        BufReader::new(out).read_line(&mut line)?;
+    }
+    let _ = started.kill();
+    let ended = started.wait_with_output()?;
+    if !line.contains("http://0.0.0.0:8080") {
+        let err = String::from_utf8_lossy(&ended.stderr);
+        bail!("the image's command says `{}`, and no address:\n{}", line.trim(), err.trim());
+    }
+    eprintln!("tried as the container image has it: {}", line.trim());
+    Ok(())
+}
+
+/// What an image starts.
+#[derive(Debug, PartialEq)]
+struct Image {
+    entry: Vec<String>,
+    command: Vec<String>,
+    /// Where its data is.
+    folder: String,
+    /// A link, and where it leads.
+    link: (String, String),
+}
+
+impl Image {
+    /// Reads what a Containerfile says.
+    fn of(file: &str) -> Result<Self> {
+        let line = |start: &str| {
+            let found = file.lines().find_map(|line| line.strip_prefix(start));
+            found.with_context(|| format!("the Containerfile has no {start}"))
+        };
+        let words = |start: &str| -> Result<Vec<String>> {
+            let list: Vec<Value> = serde_json::from_str(line(start)?)?;
+            Ok(list.iter().filter_map(|word| word.as_str().map(str::to_owned)).collect())
+        };
+        let folder = line("ENV ")?.split_whitespace().find_map(|one| one.strip_prefix("DATA_DIR="));
+        let mut link = line("RUN ln -s ")?.split_whitespace().map(str::to_owned);
+        let mut end = || link.next().context("the link has no two ends");
+        Ok(Self {
+            entry: words("ENTRYPOINT ")?,
+            command: words("CMD ")?,
+            folder: folder.context("the image has no DATA_DIR")?.to_owned(),
+            link: (end()?, end()?),
+        })
+    }
+
+    #[cfg(unix)]
+    fn link(&self, root: &Root) -> Result<()> {
+        let (to, at) = (&self.link.0, root.path(&self.link.1));
+        fs::create_dir_all(at.parent().context("a link is in a folder")?)?;
+        Ok(std::os::unix::fs::symlink(to, at)?)
+    }
+
+    #[cfg(not(unix))]
+    fn link(&self, _: &Root) -> Result<()> {
+        bail!("{} cannot be a link here", self.link.1)
+    }
+}
+
+/// Tries a Debian package that is unpacked beside the libraries of the packages that it declares: what is
+/// not declared is not there.
+pub(super) fn unpacked_debian(root: &Root, contents: &Contents) -> Result<()> {
+    // What its script does when it is installed.
+    root.run(&["kumiki", "strategy", "compile"])?;
+    must_be_compiled(root)?;
+    used(root, "kumiki", &contents.version)
+}
+
+fn must_be_compiled(root: &Root) -> Result<()> {
+    if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
+        bail!("its strategies were not compiled when it was installed");
+    }
+    Ok(())
+}
+
+/// Installs the wheel into a virtual environment of this machine, and uses it as a program and as a package.
+///
+/// # Errors
+/// The reason why it cannot be tried here comes in the inner result.
+pub(super) fn wheel_here(
+    project: &Project,
+    contents: &Contents,
+    python: &OsString,
+    wheel: &Path,
+) -> Result<Result<(), String>> {
+    let folder = project.target.join("dist-trial").join("environment");
+    if folder.exists() {
+        fs::remove_dir_all(&folder)?;
+    }
+    fs::create_dir_all(folder.join("tmp"))?;
+    let folder = Folder(folder);
+    let mut make = Command::new(python);
+    if let Err(reason) =
+        told("no virtual environment", make.args(["-m", "venv"]).arg(folder.path("venv")))
+    {
+        return Ok(Err(reason));
+    }
+    let bin = if cfg!(windows) { "venv/Scripts" } else { "venv/bin" };
+    let python = format!("{bin}/python{}", std::env::consts::EXE_SUFFIX);
+    let mut install = Command::new(folder.path(&python));
+    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
+    told("the wheel cannot be installed", install.arg(wheel)).map_err(anyhow::Error::msg)?;
+    let program = format!("{bin}/kumiki{}", std::env::consts::EXE_SUFFIX);
+    used(&folder, &program, &contents.version)?;
+    knows_strategies(&folder, &python)?;
+    Ok(Ok(()))
+}
+
+/// The package starts the program too.
+fn knows_strategies(place: &dyn Place, python: &str) -> Result<()> {
+    let told = place.run(&[python, "-m", "kumiki", "strategy", "list"])?;
+    if !told.contains("sma-cross") {
+        bail!("`python -m kumiki` does not know the built-in strategies: {told}");
+    }
+    Ok(())
+}
+
 /// Installs the Debian package, uses it, and removes it.
 pub(super) fn debian(root: &Root, contents: &Contents, package: &Path) -> Result<()> {
     fs::copy(package, root.path("tmp/kumiki.deb"))?;
     root.run(&["dpkg", "--install", "/tmp/kumiki.deb"])?;
-    if !root.path("usr/lib/kumiki/strategies/compiled").is_dir() {
-        bail!("its strategies were not compiled when it was installed");
-    }
+    must_be_compiled(root)?;
     used(root, "kumiki", &contents.version)?;
     root.run(&["dpkg", "--remove", "kumiki"])?;
     for path in ["usr/bin/kumiki", "usr/lib/kumiki"] {
@@ -46,35 +242,49 @@ pub(super) fn wheel(root: &Root, contents: &Contents, wheel: &Path) -> Result<()
     let inside = format!("/tmp/{name}");
     root.run(&["/opt/venv/bin/pip", "install", "--quiet", "--no-index", &inside])?;
     used(root, "/opt/venv/bin/kumiki", &contents.version)?;
-    let told = root.run(&["/opt/venv/bin/python", "-m", "kumiki", "strategy", "list"])?;
-    if !told.contains("sma-cross") {
-        bail!("`python -m kumiki` does not know the built-in strategies: {told}");
-    }
-    Ok(())
+    knows_strategies(root, "/opt/venv/bin/python")
 }
 
 /// Uses an installed program.
-fn used(root: &Root, program: &str, version: &str) -> Result<()> {
-    let told = root.run(&[program, "--version"])?;
+fn used(place: &dyn Place, program: &str, version: &str) -> Result<()> {
+    let run = |line: &str| {
+        let words: Vec<&str> = [program].into_iter().chain(line.split(' ')).collect();
+        place.run(&words)
+    };
+    let told = run("--version")?;
     if told.trim() != format!("kumiki {version}") {
         bail!("`{program} --version` says {}", told.trim());
     }
-    let sample =
-        ["data", "sample", "--out", "/tmp/data", "--days", "3", "--instrument", "7203.TSE"];
-    root.run(&[&[program], &sample[..]].concat())?;
-    let replay =
-        "replay run sma-cross --data /tmp/data --instrument 7203.TSE --out /tmp/run --quiet";
-    root.run(&[&[program], &replay.split(' ').collect::<Vec<_>>()[..]].concat())?;
-    let report = root.path("tmp/run/report.html");
+    run("data sample --out tmp/data --days 3 --instrument 7203.TSE")?;
+    run("replay run sma-cross --data tmp/data --instrument 7203.TSE --out tmp/run --quiet")?;
+    let report = place.path("tmp/run/report.html");
     let bytes = fs::metadata(&report).context("the replay left no report.html")?.len();
-    let prices = "data sample --daily --codes 50 --days 30 --data-dir /tmp/prices";
-    root.run(&[&[program], &prices.split(' ').collect::<Vec<_>>()[..]].concat())?;
-    let ranked = root.run(&[program, "rank", "--data-dir", "/tmp/prices", "--format", "jsonl"])?;
+    run("data sample --daily --codes 50 --days 30 --data-dir tmp/prices")?;
+    let ranked = run("rank --data-dir tmp/prices --format jsonl")?;
     if ranked.lines().count() == 0 {
         bail!("`{program} rank` gave no rows");
     }
-    eprintln!(
-        "tried in an empty root: {told}  a replay's report.html of {bytes} bytes, and a ranking"
-    );
+    eprintln!("tried: {}, a replay's report.html of {bytes} bytes, and a ranking", told.trim());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_container_starts_what_the_archive_has() {
+        let project = Project::find(None).expect("the tests run inside the project");
+        let file = fs::read_to_string(project.root.join(CONTAINERFILE)).expect("it is there");
+        let image = Image::of(&file).expect("it says what it starts");
+        assert_eq!(image.entry, ["kumiki"]);
+        assert_eq!(image.command, ["rank", "serve", "--listen", "0.0.0.0:8080"]);
+        assert_eq!(image.folder, "/cache");
+        let program = format!("{IN_CONTAINER}/kumiki");
+        assert_eq!(image.link, (program, "/usr/local/bin/kumiki".to_owned()));
+        // What the second stage takes from the first is where the first has put it.
+        assert!(file.contains("COPY --from=build /opt/kumiki /opt/kumiki"), "{file}");
+        assert!(file.contains("-C /opt/kumiki --strip-components=1"), "{file}");
+        assert!(Image::of("CMD [\"rank\"]").is_err());
+    }
 }
