@@ -13,7 +13,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
 use domain::JstDate;
 use pricestore::DataDir;
-use pricestore::generation::{Issues, publish_generation};
+use pricestore::generation::publish_generation_of;
 use ranking::{
     CancelToken, EngineOptions, Explanation, ListedInfo, RankEngine, RankError, RankQuery, Ranking,
     SnapshotInfo, SortBy, export,
@@ -43,7 +43,7 @@ fn publish(args: &PublishArgs) -> Result<Ending> {
     let data = DataDir::new(&args.data.data_dir);
     data.refuse_replica()?;
     let published = pricestore::publish(&data)?;
-    publish_generation(&data, Issues::AsBefore)?;
+    publish_generation_of(&data, &published)?;
     if let Some(why) = &published.base_fault {
         eprintln!("made whole, because the snapshot before is not as it was written: {why}");
     }

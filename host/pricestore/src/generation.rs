@@ -20,8 +20,8 @@ use crate::dataset::DatasetStatus;
 use crate::limits::GENERATION_BYTES_MAX;
 use crate::text::excerpt;
 
-pub use files::digest_of;
-pub use making::{GenerationError, Issues, publish_generation};
+pub use files::{changed_by_owner, digest_of, read_files};
+pub use making::{GenerationError, Issues, publish_generation, publish_generation_of};
 pub use names::GenerationFileName;
 pub use reader::{CurrentGeneration, GenerationReader};
 
@@ -38,6 +38,7 @@ const VERSION: u32 = 1;
 /// | M4 | the same | one whole snapshot in all rankings of a request: that of the generation before, or the next |
 /// | M5 | a publication has ended | the next file, renamed into place when all that it names is on the disk |
 /// | M6 | the next run after a kill | as M2, until it ends as M5 |
+/// | M7 | a publication takes a file over that it did not write | it with the bytes that it was written with, or the generation before: one that has others is no part of the next |
 ///
 /// | Who reads | knows the generation by |
 /// |---|---|

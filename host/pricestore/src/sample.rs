@@ -13,7 +13,7 @@ use marketdata::sample::daily::{DAILY_CODES_MAX, DailySample, try_each_row};
 
 use crate::STORAGE_VERSION;
 use crate::data_dir::{DataDir, IsReplica};
-use crate::generation::{GenerationError, Issues, publish_generation};
+use crate::generation::{GenerationError, publish_generation_of};
 use crate::limits::SNAPSHOT_DAYS_MAX;
 use crate::listed::{ListedError, write_file};
 use crate::snapshot::{PublishError, Published, publish};
@@ -104,7 +104,7 @@ pub fn make_daily_sample(data: &DataDir, sample: &DailySample) -> Result<SampleM
     atomic_file::replace(&unfinished, &path).map_err(failed)?;
     atomic_file::sync_folder(&folder).map_err(failed)?;
     let published = publish(data)?;
-    publish_generation(data, Issues::AsBefore)?;
+    publish_generation_of(data, &published)?;
     Ok(SampleMade { path, rows, published })
 }
 

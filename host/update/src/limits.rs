@@ -51,6 +51,8 @@ pub const MASTER_DAYS_MAX: usize = 60;
 /// Rows of each kind that a report names, those that were left out and those that got other values;
 /// all are counted.
 pub const REPORT_ROWS_MAX: usize = 100;
+/// Published files that a report names because they were damaged; more are counted.
+pub const REPORT_FILES_MAX: usize = 10;
 /// Bytes of the text of a row that was left out, in a report; a row of the vendor has about 300.
 pub const ODD_ROW_BYTES_MAX: usize = 1_024;
 /// Characters of a cell in the name of such a row.

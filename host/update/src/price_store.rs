@@ -127,7 +127,17 @@ pub trait PriceStore {
         Ok(None)
     }
 
-    /// Whether all that was published beside the combined database is still there.
+    /// Holds every byte of what was published against what was written, and sees to it that the next
+    /// publication makes again what is damaged. Tells the paths of these files below the data directory.
+    ///
+    /// # Errors
+    /// When the database cannot be read or written.
+    fn check_published(&mut self) -> Result<Vec<String>, StoreError> {
+        Ok(Vec::new())
+    }
+
+    /// Whether all that was published beside the combined database is still there, and nothing of it has to
+    /// be made again.
     ///
     /// # Errors
     /// When the database cannot be read.

@@ -23,6 +23,7 @@ mod publish;
 mod schema;
 mod split;
 mod work_database;
+mod written;
 
 #[cfg(test)]
 mod tests;

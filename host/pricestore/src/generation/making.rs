@@ -4,11 +4,12 @@ use std::io;
 
 use thiserror::Error;
 
-use super::files::describe;
-use super::{Generation, GenerationFileName, IssueFiles, VERSION};
+use super::files::{Expected, changed_by_owner, describe};
+use super::{Generation, GenerationFileName, IssueFiles, PublishedFile, VERSION};
 use crate::data_dir::DataDir;
 use crate::dataset::DatasetStatus;
 use crate::grid::{Grid, GridFault, content_text};
+use crate::snapshot::Published;
 
 /// Which databases of single issues belong to a generation.
 #[derive(Debug, Clone, Copy)]
@@ -29,6 +30,18 @@ pub enum GenerationError {
     /// The snapshot cannot be used.
     #[error("the snapshot cannot be used")]
     Snapshot(#[from] GridFault),
+    /// A file has other bytes than it was written with.
+    #[error(
+        "{} has {} bytes with the digest {} instead of {} with {}: it was damaged, or changed by another \
+         program, and is not handed on. `kumiki update` makes it again where it has what was in it; else put \
+         back a copy of it", expected.path, found.bytes, found.xxh128, expected.bytes, expected.xxh128
+    )]
+    Differs {
+        /// The file as it was written.
+        expected: PublishedFile,
+        /// The file as it is.
+        found: PublishedFile,
+    },
     /// A file cannot be read or written.
     #[error("the generation was not published")]
     Io(#[from] io::Error),
@@ -37,13 +50,15 @@ pub enum GenerationError {
 /// Publishes the generation of what is on disk now, where it is another one or says more. The caller
 /// holds the data directory, and everything is in place.
 ///
-/// Files that the generation before knows by size and time of change are not read again.
+/// Of the files in `known` the caller has read or written every byte: they are not read again while they have
+/// that size and time of change. All others are, and held against the generation before.
 ///
 /// # Errors
 /// Why it was not published.
 pub fn publish_generation(
     data: &DataDir,
     issues: Issues<'_>,
+    known: &[PublishedFile],
 ) -> Result<Generation, GenerationError> {
     // What cannot be read is made anew.
     let before = Generation::load(data).unwrap_or_default();
@@ -62,7 +77,8 @@ pub fn publish_generation(
     if listed.on_disk(data).is_file() {
         names.push(listed);
     }
-    let files = describe(data, &names, before.as_ref())?;
+    let expected = Expected::new(known, before.as_ref());
+    let files = describe(data, &names, &expected)?;
     let combined = GenerationFileName::Combined.path();
     let same_rows = before.as_ref().and_then(|before| before.file(&combined))
         == files.iter().find(|file| file.path == combined);
@@ -82,7 +98,7 @@ pub fn publish_generation(
         first_date,
         last_date,
         files,
-        issues: IssueFiles::of(describe(data, &of_issues, before.as_ref())?),
+        issues: IssueFiles::of(describe(data, &of_issues, &expected)?),
         // Without it nothing is known of it.
         dataset: DatasetStatus::load(data).unwrap_or_default(),
     };
@@ -91,4 +107,20 @@ pub fn publish_generation(
         made.store(data)?;
     }
     Ok(made)
+}
+
+/// The same after a snapshot was made of a combined database that its owner may have changed: what else
+/// is published belongs to it as before.
+///
+/// # Errors
+/// Why it was not published.
+pub fn publish_generation_of(
+    data: &DataDir,
+    snapshot: &Published,
+) -> Result<Generation, GenerationError> {
+    let mut known = snapshot.files.clone();
+    for name in [GenerationFileName::Combined, GenerationFileName::Listed] {
+        known.extend(changed_by_owner(data, &name)?);
+    }
+    publish_generation(data, Issues::AsBefore, &known)
 }

@@ -31,43 +31,85 @@ fn a_sample_is_a_generation_and_the_same_content_has_the_same_name() {
     let bytes = fs::read(data.generation_file()).unwrap();
     let modified = |data: &DataDir| modified_us(&fs::metadata(data.generation_file()).unwrap());
     let written = modified(&data);
-    assert_eq!(publish_generation(&data, Issues::AsBefore).unwrap(), first);
+    assert_eq!(publish_generation(&data, Issues::AsBefore, &[]).unwrap(), first);
     assert_eq!((fs::read(data.generation_file()).unwrap(), modified(&data)), (bytes, written));
     // Another content, another name; and back.
     let daily = data.jp_folder().join("stocks_daily");
     fs::write(daily.join("1301.db"), "one").unwrap();
-    let with = publish_generation(&data, Issues::Of(&codes(&["1301"]))).unwrap();
+    let with = publish_generation(&data, Issues::Of(&codes(&["1301"])), &[]).unwrap();
     assert_eq!((with.issues.count, with.generation == first.generation), (1, false));
     assert_eq!(Generation::load(&data).unwrap().unwrap(), with);
     // While the rows are the same, the issues' files stay with them.
-    assert_eq!(publish_generation(&data, Issues::AsBefore).unwrap(), with);
-    let without = publish_generation(&data, Issues::Of(&[])).unwrap();
+    assert_eq!(publish_generation(&data, Issues::AsBefore, &[]).unwrap(), with);
+    let without = publish_generation(&data, Issues::Of(&[]), &[]).unwrap();
     assert_eq!(without.generation, first.generation);
 }
 
 #[test]
-fn digests_of_files_that_did_not_change_are_carried_over() {
+fn a_file_is_taken_over_with_the_bytes_that_it_had_and_no_others() {
     let (_folder, data) = sample();
     let daily = data.jp_folder().join("stocks_daily");
     for code in ["1301", "1302"] {
         fs::write(daily.join(format!("{code}.db")), code).unwrap();
     }
     let both = codes(&["1301", "1302"]);
-    let mut first = publish_generation(&data, Issues::Of(&both)).unwrap();
-    // What stands in the file is believed while size and time are the same.
-    let other = "0123456789abcdef0123456789abcdef";
-    first.issues.files.as_mut().unwrap()[0].xxh128 = other.to_owned();
-    first.issues = IssueFiles::of(first.issues.files.unwrap());
-    first.generation = first.name();
-    first.store(&data).unwrap();
-    fs::write(daily.join("1302.db"), "more").unwrap();
-    let next = publish_generation(&data, Issues::Of(&both)).unwrap();
-    let digests: Vec<&str> =
-        next.issues.files.iter().flatten().map(|f| f.xxh128.as_str()).collect();
-    assert_eq!(digests[0], other);
-    assert_eq!(digests[1], digest_of(&daily.join("1302.db")).unwrap().1);
+    let issues = Issues::Of(&both);
+    let first = publish_generation(&data, issues, &[]).unwrap();
+    let path = daily.join("1302.db");
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    // With another time, and with the same.
+    for keeps_time in [false, true] {
+        fs::write(&path, "1303").unwrap();
+        if keeps_time {
+            File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+        }
+        let error = publish_generation(&data, issues, &[]).unwrap_err();
+        assert!(matches!(&error, GenerationError::Differs { .. }), "{error}");
+        let (text, digest) = (error.to_string(), digest_of(&path).unwrap().1);
+        let expected = &first.file("jp/stocks_daily/1302.db").unwrap().xxh128;
+        assert!(text.starts_with("jp/stocks_daily/1302.db has 4 bytes"), "{text}");
+        assert!(text.contains(&digest) && text.contains(expected), "{text}");
+        assert_eq!(Generation::load(&data).unwrap().unwrap(), first);
+    }
+    // Whoever has written it says so.
+    let name = GenerationFileName::issue("1302").unwrap();
+    let written = PublishedFile::read(&path, &name).unwrap();
+    let next = publish_generation(&data, issues, std::slice::from_ref(&written)).unwrap();
+    assert_eq!(next.file("jp/stocks_daily/1302.db"), Some(&written));
+    // What it says is held against the file too.
+    fs::write(&path, "1304").unwrap();
+    let error = publish_generation(&data, issues, std::slice::from_ref(&written)).unwrap_err();
+    assert!(matches!(&error, GenerationError::Differs { .. }), "{error}");
     let error = next.check_files(&data).unwrap_err().to_string();
-    assert!(error.contains("1301.db is not of generation"), "{error}");
+    assert!(error.contains("1302.db is not of generation"), "{error}");
+    // Only touched: noted anew.
+    fs::write(&path, "1303").unwrap();
+    File::options().write(true).open(&path).unwrap().set_modified(modified).unwrap();
+    let touched = publish_generation(&data, issues, &[]).unwrap();
+    assert_eq!(touched.generation, next.generation);
+    touched.check_files(&data).unwrap();
+}
+
+#[test]
+fn an_owners_file_is_taken_as_it_is_where_its_time_is_another() {
+    let (_folder, data) = sample();
+    let path = data.listed_info();
+    let name = GenerationFileName::Listed;
+    assert_eq!(changed_by_owner(&data, &name).unwrap(), None);
+    let modified = fs::metadata(&path).unwrap().modified().unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    *bytes.last_mut().unwrap() ^= 1;
+    fs::write(&path, bytes).unwrap();
+    let file = File::options().write(true).open(&path).unwrap();
+    file.set_modified(modified + std::time::Duration::from_secs(1)).unwrap();
+    let found = changed_by_owner(&data, &name).unwrap().unwrap();
+    assert_eq!((found.bytes, found.xxh128), digest_of(&path).unwrap());
+    file.set_modified(modified).unwrap();
+    assert_eq!(changed_by_owner(&data, &name).unwrap(), None, "a disk has lost it");
+    let error = publish_generation(&data, Issues::AsBefore, &[]).unwrap_err().to_string();
+    assert!(error.starts_with("jp/listed_info.db has "), "{error}");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(changed_by_owner(&data, &name).unwrap(), None);
 }
 
 #[test]
@@ -128,7 +170,7 @@ fn a_reader_takes_up_the_next_one() {
     let first = reader.current().unwrap();
     assert!(std::sync::Arc::ptr_eq(&reader.current().unwrap().generation, &first.generation));
     fs::write(data.jp_folder().join("stocks_daily").join("1301.db"), "one").unwrap();
-    let next = publish_generation(&data, Issues::Of(&codes(&["1301"]))).unwrap();
+    let next = publish_generation(&data, Issues::Of(&codes(&["1301"])), &[]).unwrap();
     assert_eq!(*reader.current().unwrap().generation, next);
     fs::write(data.generation_file(), "{}").unwrap();
     assert!(reader.current().is_none());

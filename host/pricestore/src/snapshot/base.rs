@@ -8,6 +8,7 @@
 //! | its tables are of another form or of another version of the engine | is made whole |
 //! | its tables or its grid are missing or cannot be read, a block of them is damaged | is made whole, and told |
 //! | its tables are not those of its grid; a row of its grid's table is missing or has another value than was written | is made whole, and told |
+//! | a file of it has other bytes than the published generation says | is made whole, and told |
 //! | another issue than in the source, or another business day before its last one | is made whole |
 //! | another row than in the source on one of its days | is made whole |
 //! | any; the next one's number is a multiple of [`SNAPSHOTS_IN_A_ROW_MAX`] | is made whole, so that what no digest covers does not stay |
@@ -23,7 +24,8 @@ use domain::formula::Column;
 use duckdb::Connection;
 
 use crate::data_dir::DataDir;
-use crate::grid::{COLUMNS, Grid};
+use crate::generation::{Generation, GenerationFileName, read_files};
+use crate::grid::{COLUMNS, Grid, content_text};
 use crate::limits::{DIGEST_THREADS_MAX, SNAPSHOTS_IN_A_ROW_MAX};
 use crate::sql::{digest_of_rows, quoted, quoted_path};
 
@@ -78,9 +80,12 @@ impl Base {
             Ok(None) => return Found::Other,
             Err(error) => return damaged("the tables", &error),
         };
-        match grid.check_all(DIGEST_THREADS_MAX) {
+        if let Err(fault) = grid.check_all(DIGEST_THREADS_MAX) {
+            return damaged("the grid", &fault);
+        }
+        match is_as_published(data, number, &grid) {
             Ok(()) => Found::Beginning(Self { grid, tables, digest }),
-            Err(fault) => damaged("the grid", &fault),
+            Err(what) => Found::Damaged(format!("snapshot {number}: {what}")),
         }
     }
 
@@ -93,6 +98,25 @@ impl Base {
     pub(super) fn day(&self, day: usize) -> [&[f64]; COLUMNS] {
         Column::ALL.map(|column| self.grid.stripe(day, column))
     }
+}
+
+/// Holds every byte of a snapshot's files against the published generation, where they are of it: what is
+/// copied into the next one without being read by the engine too.
+fn is_as_published(data: &DataDir, number: u64, grid: &Grid) -> Result<(), String> {
+    let published = Generation::load(data).ok().flatten().filter(|published| {
+        (published.snapshot, &published.snapshot_content)
+            == (number, &content_text(grid.content()))
+    });
+    let Some(published) = published else { return Ok(()) };
+    let names = [GenerationFileName::Tables(number), GenerationFileName::Grid(number)];
+    let files = read_files(data, &names).map_err(|error| error.to_string())?;
+    for (name, found) in names.iter().zip(files) {
+        let found = found.map_err(|error| format!("{}: {error}", name.path()))?;
+        if !published.file(&name.path()).is_some_and(|known| known.has_bytes_of(&found)) {
+            return Err(format!("{} has other bytes than were published", name.path()));
+        }
+    }
+    Ok(())
 }
 
 /// The digest of the rows of a snapshot's tables, where they are of this form and the source begins with

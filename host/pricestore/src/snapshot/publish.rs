@@ -17,6 +17,7 @@ use super::table::{DATES, DATES_AND_CALENDAR, GRID, GridRows, SIDES_STORED, side
 use super::{rows_are_in_order, splits};
 use crate::calendar_table::has_calendar;
 use crate::data_dir::DataDir;
+use crate::generation::{GenerationFileName, PublishedFile};
 use crate::grid::{GridWriter, Splits};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX,
@@ -45,6 +46,8 @@ pub struct Published {
     /// Why it was made whole though it should have gone on from the snapshot before: what is wrong with
     /// that one. None where nothing is.
     pub base_fault: Option<String>,
+    /// Its files as they were written.
+    pub files: Vec<PublishedFile>,
 }
 
 /// Publishes a new snapshot of the combined database and removes those before the last one. The
@@ -80,7 +83,12 @@ pub(super) fn publish_held(data: &DataDir, block_cells: usize) -> Result<Publish
     }
     sweep(data)?;
     let number = next_number(data)?;
-    let published = build(data, number, block_cells)?;
+    let mut published = build(data, number, block_cells)?;
+    for name in [GenerationFileName::Tables(number), GenerationFileName::Grid(number)] {
+        let path = name.on_disk(data);
+        let file = PublishedFile::read(&path, &name);
+        published.files.push(file.map_err(|source| PublishError::Io { path, source })?);
+    }
     let (current, text) = (data.current_file(), format!("{number}\n"));
     atomic_file::write(&current, text.as_bytes())
         .map_err(|source| PublishError::Io { path: current, source })?;
@@ -285,5 +293,6 @@ fn write_grid(
         stored.map_err(PublishError::from)
     })?;
     let range = (first, last);
-    Ok(Published { number, days, new_days: days - known, codes, range, base_fault: None })
+    let (new_days, files) = (days - known, Vec::new());
+    Ok(Published { number, days, new_days, codes, range, base_fault: None, files })
 }

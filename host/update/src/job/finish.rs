@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use super::report::{DayOutcome, Ending, PublishedReport, SplitReport};
 use super::{DayState, Job, Phase, UpdateError};
+use crate::limits::REPORT_FILES_MAX;
 use crate::store::StoreError;
 
 impl Job<'_> {
@@ -11,6 +12,7 @@ impl Job<'_> {
     pub(super) fn finish(&mut self) -> Result<(), UpdateError> {
         self.tell_silent_rows();
         self.settle()?;
+        self.check_published()?;
         // Prices are published also where the lists cannot be.
         let lists = self.publish_lists();
         let is_due = self.is_publication_due()?;
@@ -31,6 +33,24 @@ impl Job<'_> {
         published?;
         self.publish_generation(is_due)?;
         lists
+    }
+
+    /// Sees to it that published files which are not as they were written are made again (rules W1 to W3),
+    /// and tells which.
+    fn check_published(&mut self) -> Result<(), UpdateError> {
+        let damaged = self.store.check_published()?;
+        if damaged.is_empty() {
+            return Ok(());
+        }
+        let mut named = damaged[..damaged.len().min(REPORT_FILES_MAX)].join(", ");
+        if damaged.len() > REPORT_FILES_MAX {
+            named.push_str(&format!(" and {} more", damaged.len() - REPORT_FILES_MAX));
+        }
+        self.note(format!(
+            "published files are not as they were written, and are made again: {named}; look after the \
+             disk, or who else writes there"
+        ));
+        Ok(())
     }
 
     /// Ties the published files together, where every one of them is of the same publication.

@@ -9,7 +9,17 @@ use super::paths::{UNFINISHED, log_of};
 /// Brings a finished file to the disk and gives it its name. Readers that have the old one open
 /// keep it. The folder still has to be brought to the disk, see [`sync_folder`].
 pub(super) fn put_in_place(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
-    atomic_file::sync_file(unfinished).map_err(StoreError::io("bring to the disk", unfinished))?;
+    sync_file(unfinished)?;
+    give_name(unfinished, path)
+}
+
+/// Brings a finished file to the disk.
+pub(super) fn sync_file(unfinished: &Path) -> Result<(), StoreError> {
+    atomic_file::sync_file(unfinished).map_err(StoreError::io("bring to the disk", unfinished))
+}
+
+/// Gives a file its name that is on the disk already.
+pub(super) fn give_name(unfinished: &Path, path: &Path) -> Result<(), StoreError> {
     fs::rename(unfinished, path).map_err(StoreError::io("replace", path))
 }
 

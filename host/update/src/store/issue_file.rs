@@ -10,14 +10,16 @@ use std::path::Path;
 use domain::JstDate;
 use duckdb::arrow::array::{AsArray, RecordBatch};
 use duckdb::{ArrowStream, Connection};
+use pricestore::generation::{GenerationFileName, PublishedFile};
 use pricestore::sql::{column, quoted_path};
 
-use super::durable::{clear, put_in_place};
+use super::durable::{clear, sync_file};
 use super::error::StoreError;
 use super::opening::connect;
 use super::packed;
 use super::paths::{StorePaths, unfinished};
 use super::schema::ADJUSTED;
+use super::written;
 
 /// What the files are written with: the smallest blocks, because each file has about 30 KB of
 /// rows, and a version that older programs can open too. Versions before 1.5 need twice the room.
@@ -105,12 +107,12 @@ impl<'a> IssueWriter<'a> {
         Ok(Self { reader, connection, name: format!("issue_{number}"), empty, paths })
     }
 
-    /// Writes the files of issues whose rows follow each other in the published database, and gives
-    /// away each with its size, as long as they are taken.
+    /// Writes the files of issues whose rows follow each other in the published database, each aside, and
+    /// gives them away, as long as they are taken.
     pub(super) fn write<'i>(
         &self,
         issues: &[&'i Issue],
-        mut give: impl FnMut(&'i Issue, u64) -> bool,
+        mut give: impl FnMut(&'i Issue, PublishedFile) -> bool,
     ) -> Result<(), StoreError> {
         let (Some(first), Some(last)) = (issues.first(), issues.last()) else { return Ok(()) };
         let failed = |error| StoreError::database("read the published database")(error);
@@ -124,16 +126,16 @@ impl<'a> IssueWriter<'a> {
         let stream = statement.stream_arrow([]).map_err(failed)?;
         let mut rows = Rows { stream, batch: None };
         for issue in issues {
-            let bytes = self.write_one(issue, &mut rows)?;
-            if !give(issue, bytes) {
+            let file = self.write_one(issue, &mut rows)?;
+            if !give(issue, file) {
                 break;
             }
         }
         Ok(())
     }
 
-    /// Writes the file of one issue, whose rows come next, and tells its size.
-    fn write_one(&self, issue: &Issue, rows: &mut Rows<'_>) -> Result<u64, StoreError> {
+    /// Writes the file of one issue, whose rows come next, and tells what it shall be.
+    fn write_one(&self, issue: &Issue, rows: &mut Rows<'_>) -> Result<PublishedFile, StoreError> {
         let failed = |error| StoreError::database("write a per-issue database")(error);
         let Self { connection, name, empty, paths, .. } = self;
         let path = paths.issue(&issue.code);
@@ -150,9 +152,13 @@ impl<'a> IssueWriter<'a> {
             let what = format!("it got {rows} instead of {} rows", issue.content.rows);
             return Err(StoreError::Unusable { path: aside, what });
         }
-        let bytes = fs::metadata(&aside).map_err(StoreError::io("look at", &aside))?.len();
-        put_in_place(&aside, &path)?;
-        Ok(bytes)
+        let Some(name) = GenerationFileName::issue(&issue.code) else {
+            let what = "its name is no code of an issue".to_owned();
+            return Err(StoreError::Unusable { path: aside, what });
+        };
+        let file = written::finished(&aside, &name)?;
+        sync_file(&aside)?;
+        Ok(file)
     }
 
     /// Fills the file, and tells how many rows of the issue there were. They come in the order that

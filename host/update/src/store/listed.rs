@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use duckdb::{Connection, params};
+use pricestore::generation::GenerationFileName;
 use pricestore::listed::{self, ListedError, ListedHistory};
 
 use super::durable::{clear, put_in_place, sync_folder};
@@ -10,6 +11,7 @@ use super::error::StoreError;
 use super::fetch_tables::has_table;
 use super::paths::{StorePaths, unfinished};
 use super::publish::identity;
+use super::written;
 
 /// One row. A generation is a state of the lists; the one that was published last is noted with the file
 /// that holds it. The file that takes its place is noted before it gets its name, so that a job knows its
@@ -18,6 +20,9 @@ const STATE: &str = "
     CREATE TABLE work.listed_state (generation UBIGINT, published UBIGINT, published_file VARCHAR,
       next_file VARCHAR);
     INSERT INTO work.listed_state VALUES (1, NULL, NULL, NULL);";
+
+/// Notes that the published lists are not what they have to be. Generations count from 1.
+pub(super) const AGAIN: &str = "UPDATE work.listed_state SET published = 0";
 
 /// Makes the tables where the database does not have them, with the lists that are published already;
 /// tells why these could not be used.
@@ -52,6 +57,30 @@ fn not_used(path: &Path, error: &ListedError) -> String {
 pub(super) fn load(connection: &Connection) -> Result<ListedHistory, StoreError> {
     listed::load(connection, "work")
         .map_err(|source| StoreError::Listed { doing: "look up", source })
+}
+
+/// Whether a job has ever published lists here.
+pub(super) fn was_written(connection: &Connection) -> Result<bool, StoreError> {
+    let file = "SELECT published_file IS NOT NULL FROM work.listed_state";
+    let written = connection.query_row(file, [], |row| row.get(0));
+    written.map_err(StoreError::database("look up which lists were published"))
+}
+
+/// Whether the published lists are the file that was published last.
+pub(super) fn is_own(connection: &Connection, paths: &StorePaths) -> Result<bool, StoreError> {
+    let failed = StoreError::database("look up which lists were published");
+    let file = "SELECT published_file FROM work.listed_state";
+    let file: Option<String> = connection.query_row(file, [], |row| row.get(0)).map_err(failed)?;
+    Ok(file.is_some() && identity(&paths.data().listed_info()).ok() == file)
+}
+
+/// Notes the time of the published file, whose bytes are as they were written.
+pub(super) fn renew(connection: &Connection, paths: &StorePaths) -> Result<(), StoreError> {
+    let file = identity(&paths.data().listed_info())?;
+    let note = "UPDATE work.listed_state SET published_file = $1 WHERE published_file <> $1
+        AND next_file IS DISTINCT FROM $1";
+    let noted = connection.execute(note, [file]);
+    noted.map(drop).map_err(StoreError::database("note which lists are published"))
 }
 
 /// Puts lists in the place of those that are stored; a new state of them.
@@ -95,11 +124,16 @@ pub(super) fn publish(connection: &Connection, paths: &StorePaths) -> Result<boo
         .map_err(|source| StoreError::Listed { doing: "write", source })?;
     let failed = |error| StoreError::database("note which lists are published")(error);
     let written = identity(&aside)?;
+    let file = [written::finished(&aside, &GenerationFileName::Listed)?];
+    written::intend(connection, &file)?;
     connection.execute("UPDATE work.listed_state SET next_file = ?", [&written]).map_err(failed)?;
     put_in_place(&aside, &path)?;
     sync_folder(&paths.data().jp_folder())?;
+    let transaction = connection.unchecked_transaction().map_err(failed)?;
     let note = "UPDATE work.listed_state SET published = ?, published_file = ?, next_file = NULL";
-    connection.execute(note, params![generation, written]).map_err(failed)?;
+    transaction.execute(note, params![generation, written]).map_err(failed)?;
+    written::note(&transaction, &file).map_err(failed)?;
+    transaction.commit().map_err(failed)?;
     Ok(true)
 }
 

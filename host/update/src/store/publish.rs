@@ -8,6 +8,7 @@ use std::time::UNIX_EPOCH;
 use duckdb::Connection;
 use pricestore::Published;
 use pricestore::STORAGE_VERSION;
+use pricestore::generation::{GenerationFileName, PublishedFile};
 use pricestore::sql::quoted_path;
 
 use super::calendar;
@@ -19,10 +20,13 @@ use super::lock::wait_for_publication;
 use super::paths::{StorePaths, unfinished};
 use super::schema::{ADJUSTED, published_values};
 use super::split::{Found, found_in, is_there};
+use super::written;
 use crate::price_store::StoreProgress;
 
 /// Form of the combined database: what a version with another one has published is published anew.
 const FORM: &str = "3";
+/// Notes that what is published is not what it has to be. Generations count from 1.
+pub(super) const AGAIN: &str = "UPDATE work.state SET published = 0";
 /// Steps of a publication, for its progress.
 pub(super) const STEPS: u64 = 2;
 /// The step in which a job waits for another publication.
@@ -56,10 +60,12 @@ pub(super) fn publish(
         }
     };
     // From here to the end nobody is asked: the snapshot follows its source at once.
+    let file = written::finished(&aside, &GenerationFileName::Combined)?;
+    written::intend(connection, std::slice::from_ref(&file))?;
     put_in_place(&aside, &path)?;
     sync_folder(&paths.daily_folder())?;
     let published = lock.publish()?;
-    note(connection, generation, &path)?;
+    note(connection, generation, &path, file, &published)?;
     // It is done; a wish to stop is for what comes next.
     let _ = progress(STEPS, STEPS, "published");
     Ok(published)
@@ -135,6 +141,29 @@ fn noted(connection: &Connection) -> Result<Option<String>, StoreError> {
     file.map_err(StoreError::database("look up what was published"))
 }
 
+/// Whether a job has ever published here.
+pub(super) fn was_written(connection: &Connection) -> Result<bool, StoreError> {
+    Ok(noted(connection)?.is_some())
+}
+
+/// Whether what is published has to be made again, whatever is new.
+pub(super) fn is_damaged(connection: &Connection) -> Result<bool, StoreError> {
+    let state = "SELECT coalesce(published = 0, false) FROM work.state";
+    let damaged = connection.query_row(state, [], |row| row.get(0));
+    damaged.map_err(StoreError::database("look up what was published"))
+}
+
+/// Notes the time of the published file, whose bytes are as they were written.
+pub(super) fn renew(connection: &Connection, paths: &StorePaths) -> Result<(), StoreError> {
+    // One in another form is published anew.
+    if !noted(connection)?.is_some_and(|noted| noted.starts_with(&form())) {
+        return Ok(());
+    }
+    let file = identity(&paths.data().mother())?;
+    let note = connection.execute("UPDATE work.state SET published_file = ?", [file]);
+    note.map(drop).map_err(StoreError::database("note what was published"))
+}
+
 /// Whether the combined database is the file that was published last.
 pub(super) fn is_own(connection: &Connection, paths: &StorePaths) -> Result<bool, StoreError> {
     let noted = noted(connection)?;
@@ -156,12 +185,28 @@ fn snapshot(paths: &StorePaths) -> Result<Option<u64>, StoreError> {
     }))
 }
 
-/// Notes which generation the published file holds.
-fn note(connection: &Connection, generation: u64, path: &Path) -> Result<(), StoreError> {
-    let file = identity(path)?;
+/// Notes which generation the published file holds, and what was written.
+fn note(
+    connection: &Connection,
+    generation: u64,
+    path: &Path,
+    file: PublishedFile,
+    snapshot: &Published,
+) -> Result<(), StoreError> {
+    let failed = |error| StoreError::database("note what was published")(error);
+    let identity = identity(path)?;
+    let files = [&[file], snapshot.files.as_slice()].concat();
+    let transaction = connection.unchecked_transaction().map_err(failed)?;
     let note = "UPDATE work.state SET published = ?, published_file = ?";
-    let noted = connection.execute(note, duckdb::params![generation, file]);
-    noted.map(drop).map_err(StoreError::database("note what was published"))
+    transaction.execute(note, duckdb::params![generation, identity]).map_err(failed)?;
+    written::note(&transaction, &files).map_err(failed)?;
+    written::forget_snapshots(&transaction, snapshot.number).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
+
+/// Begin of what tells a published file.
+fn form() -> String {
+    format!("form {FORM}, ")
 }
 
 /// What tells the published file from one that somebody else has put there: its form, its size and
@@ -170,7 +215,7 @@ pub(super) fn identity(path: &Path) -> Result<String, StoreError> {
     let metadata = fs::metadata(path).map_err(StoreError::io("look at", path))?;
     let written = metadata.modified().map_err(StoreError::io("look at", path))?;
     let written = written.duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
-    Ok(format!("form {FORM}, {} bytes, {written}", metadata.len()))
+    Ok(format!("{}{} bytes, {written}", form(), metadata.len()))
 }
 
 /// Whether the published combined database holds what is stored.
@@ -208,6 +253,6 @@ fn standing(connection: &Connection, paths: &StorePaths) -> Result<Option<Publis
         .map_err(failed)?;
     let day = |text: Option<String>| text.and_then(|text| text.parse().ok());
     let (Some(first), Some(last)) = (day(first), day(last)) else { return Ok(None) };
-    let range = (first, last);
-    Ok(Some(Published { number, days, new_days: 0, codes, range, base_fault: None }))
+    let (range, files) = ((first, last), Vec::new());
+    Ok(Some(Published { number, days, new_days: 0, codes, range, base_fault: None, files }))
 }

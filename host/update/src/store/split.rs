@@ -12,21 +12,25 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 
 use domain::JstDate;
 use duckdb::{Connection, params};
+use pricestore::generation::{GenerationFileName, PublishedFile};
 use pricestore::sql::{quoted, quoted_path};
 
-use super::durable::{remove, sync_folder};
+use super::durable::{give_name, remove, sync_folder};
 use super::error::StoreError;
 use super::issue_file::{Content, EmptyFile, Issue, IssueWriter, open_published};
 use super::limits::{REMOVED_PERCENT_MAX, SPLIT_NOTE_EVERY, SPLIT_READ_ISSUES, SPLIT_THREADS_MAX};
 use super::packed;
-use super::paths::StorePaths;
+use super::paths::{StorePaths, unfinished};
 use super::publish::is_published;
 use super::schema::digest;
+use super::written;
 use crate::price_store::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
 const FORM: &str = "5";
+/// Notes of a file that it is not what it has to be. None has no bytes.
+pub(super) const AGAIN: &str = "UPDATE work.issue_file SET bytes = 0 WHERE code = ?";
 /// What is being done, for the progress.
 const WHAT: &str = "per-issue databases";
 
@@ -39,11 +43,11 @@ pub enum Removals {
     Any,
 }
 
-/// A file that was written.
+/// A file that was written aside.
 #[derive(Debug)]
 struct Written<'a> {
     issue: &'a Issue,
-    bytes: u64,
+    file: PublishedFile,
 }
 
 /// Writes what changed; see [`crate::PriceStore::split_to_individual`]. Content is compared for every
@@ -134,7 +138,7 @@ pub(super) fn is_there(path: &Path) -> bool {
 
 /// What is in a file that is not as the job wrote it.
 pub(super) enum Found {
-    /// It is no database.
+    /// It is no database, or one with such rows that cannot be read.
     NoDatabase,
     /// No date, table, view or column that the published database does not have.
     NothingMore,
@@ -163,9 +167,14 @@ pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
         packed::TABLE
     );
     let more = published.query_row(&more, [], |row| row.get::<_, i64>(0));
+    let has_rows = "SELECT count(*) = 2 FROM duckdb_columns() WHERE database_name = 'foreign_file'
+        AND table_name = 'daily' AND column_name IN ('date', 'code')";
+    let is_unreadable = more.is_err()
+        && published.query_row(has_rows, [], |row| row.get::<_, bool>(0)).unwrap_or_default();
     let detached = published.execute_batch("DETACH foreign_file");
     match more {
         Ok(0) if detached.is_ok() => Found::NothingMore,
+        Err(_) if is_unreadable => Found::NoDatabase,
         // Also a database without such a table: it is somebody's.
         _ => Found::More,
     }
@@ -275,8 +284,8 @@ fn work<'a>(writer: &IssueWriter<'_>, shared: Shared<'_, 'a>, answers: &SyncSend
     while !is_stopped() {
         let at = shared.next.fetch_add(1, Ordering::Relaxed);
         let Some(issues) = shared.pieces.get(at) else { return };
-        let outcome = writer.write(issues, |issue, bytes| {
-            answers.send(Ok(Written { issue, bytes })).is_ok() && !is_stopped()
+        let outcome = writer.write(issues, |issue, file| {
+            answers.send(Ok(Written { issue, file })).is_ok() && !is_stopped()
         });
         if let Err(error) = outcome
             && answers.send(Err(error)).is_err()
@@ -286,28 +295,37 @@ fn work<'a>(writer: &IssueWriter<'_>, shared: Shared<'_, 'a>, answers: &SyncSend
     }
 }
 
-/// Notes what was written, once it is sure to be on the disk.
+/// Gives what was written its names, and notes it once it is sure to be on the disk.
 fn note(
     connection: &Connection,
     paths: &StorePaths,
     batch: &mut Vec<Written<'_>>,
 ) -> Result<(), StoreError> {
+    let batch = std::mem::take(batch);
     if batch.is_empty() {
         return Ok(());
     }
+    let files: Vec<PublishedFile> = batch.iter().map(|written| written.file.clone()).collect();
+    written::intend(connection, &files)?;
+    for Written { issue, .. } in &batch {
+        let path = paths.issue(&issue.code);
+        give_name(&unfinished(&path), &path)?;
+    }
     sync_folder(&paths.daily_folder())?;
-    let noted = note_rows(connection, batch);
-    batch.clear();
-    noted.map_err(StoreError::database("note what was written"))
+    note_rows(connection, &batch, &files).map_err(StoreError::database("note what was written"))
 }
 
-fn note_rows(connection: &Connection, batch: &[Written<'_>]) -> duckdb::Result<()> {
+fn note_rows(
+    connection: &Connection,
+    batch: &[Written<'_>],
+    files: &[PublishedFile],
+) -> duckdb::Result<()> {
     connection
         .execute_batch("CREATE OR REPLACE TEMP TABLE noted AS FROM work.issue_file LIMIT 0")?;
     let mut appender = connection.appender_to_catalog_and_db("noted", "temp", "main")?;
-    for Written { issue, bytes } in batch {
+    for Written { issue, file } in batch {
         let Content { rows, digest } = issue.content;
-        appender.append_row(params![issue.code, rows, digest, bytes])?;
+        appender.append_row(params![issue.code, rows, digest, file.bytes])?;
     }
     appender.flush()?;
     drop(appender);
@@ -316,6 +334,7 @@ fn note_rows(connection: &Connection, batch: &[Written<'_>]) -> duckdb::Result<(
         "DELETE FROM work.issue_file WHERE code IN (SELECT code FROM temp.noted);
          INSERT INTO work.issue_file FROM temp.noted",
     )?;
+    written::note(&transaction, files)?;
     transaction.commit()?;
     connection.execute_batch("DROP TABLE temp.noted")
 }
@@ -342,5 +361,7 @@ fn to_remove(
 /// Forgets what was written for these issues.
 fn forget_issues(connection: &Connection, codes: &[String]) -> duckdb::Result<()> {
     let mut statement = connection.prepare("DELETE FROM work.issue_file WHERE code = ?")?;
-    codes.iter().try_for_each(|code| statement.execute([code]).map(|_| ()))
+    codes.iter().try_for_each(|code| statement.execute([code]).map(drop))?;
+    let mut names = codes.iter().filter_map(|code| GenerationFileName::issue(code));
+    names.try_for_each(|name| written::forget(connection, &name))
 }

@@ -6,7 +6,7 @@ use std::fs;
 
 use domain::JstDate;
 use duckdb::Connection;
-use pricestore::generation::{self, Issues};
+use pricestore::generation::{self, GenerationFileName, Issues};
 use pricestore::listed::ListedHistory;
 use pricestore::sql::{column, quoted};
 use pricestore::{DataDir, FolderLock, Published, SourceRows, grid};
@@ -16,7 +16,7 @@ use super::error::StoreError;
 use super::opening::{self, Opening};
 use super::paths::StorePaths;
 use super::split::Removals;
-use super::{apply, calendar, fetch_tables, listed, lock, publish, split};
+use super::{apply, calendar, fetch_tables, listed, lock, publish, split, written};
 use crate::fetch_state::FetchState;
 use crate::price_store::{Applied, Known, OpenDays, Part, PriceStore, Split, StoreProgress};
 use crate::row::{DailyRow, IssueCode, SourceKind};
@@ -63,6 +63,7 @@ impl WorkDatabase {
         tracing::debug!(folder = %data.path().display(), "the data directory is taken");
         tracing::info!(%opening, "the data directory is open");
         calendar::prepare(&connection)?;
+        written::prepare(&connection)?;
         let notes = [
             fetch_tables::prepare(&connection, data, &paths.old_state())?,
             listed::prepare(&connection, &paths)?,
@@ -254,8 +255,14 @@ impl PriceStore for WorkDatabase {
         Ok(content.map(grid::content_text))
     }
 
+    fn check_published(&mut self) -> Result<Vec<String>, StoreError> {
+        written::check(&self.connection, &self.paths)
+    }
+
     fn is_whole(&mut self) -> Result<bool, StoreError> {
-        Ok(publish::has_snapshot(&self.paths)? && split::has_files(&self.connection, &self.paths)?)
+        Ok(publish::has_snapshot(&self.paths)?
+            && !publish::is_damaged(&self.connection)?
+            && split::has_files(&self.connection, &self.paths)?)
     }
 
     fn publish_generation(&mut self) -> Result<Option<String>, StoreError> {
@@ -267,7 +274,16 @@ impl PriceStore for WorkDatabase {
         let mut codes: Vec<String> = column(&self.connection, codes)
             .map_err(StoreError::database("list the per-issue databases"))?;
         codes.retain(|code| self.paths.issue(code).is_file());
-        let made = generation::publish_generation(self.paths.data(), Issues::Of(&codes))?;
+        let (data, listed) = (self.paths.data(), GenerationFileName::Listed);
+        let mut known = written::noted(&self.connection)?;
+        // Lists of others, which the job leaves as they are.
+        let of_others = generation::changed_by_owner(data, &listed);
+        let of_others = of_others.map_err(StoreError::io("read", data.listed_info()))?;
+        if !listed::is_own(&self.connection, &self.paths)? {
+            known.retain(|file| file.path != listed.path());
+            known.extend(of_others);
+        }
+        let made = generation::publish_generation(data, Issues::Of(&codes), &known)?;
         Ok(Some(made.generation))
     }
 }

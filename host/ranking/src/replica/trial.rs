@@ -1,0 +1,139 @@
+//! A generation is tried before any file of it is put in place: every byte of every file, those that are in
+//! place already too, and that each of them opens as what it is.
+
+use std::path::PathBuf;
+
+use duckdb::{Config, Connection};
+use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
+use pricestore::grid::{Grid, GridFault, content_text};
+use pricestore::limits::DIGEST_THREADS_MAX;
+use pricestore::listed;
+use pricestore::sql::quoted_path;
+
+use super::ReplicaError;
+use super::folder::ReplicaFolder;
+use crate::store::Reference;
+
+/// Memory of DuckDB: only what says which tables a file has is read.
+const MEMORY: &str = "256MB";
+
+/// A generation whose files are all here, some of them still aside.
+pub(super) struct Trial<'a> {
+    pub(super) folder: &'a ReplicaFolder,
+    pub(super) generation: &'a Generation,
+    /// The files that have come and are still aside.
+    pub(super) came: &'a [PublishedFile],
+}
+
+impl Trial<'_> {
+    /// Holds all of it against what it has to be.
+    pub(super) fn run(&self) -> Result<(), ReplicaError> {
+        let files: Vec<_> = self.generation.all_files().collect();
+        let mut places = Vec::with_capacity(files.len());
+        for file in files {
+            let Some(name) = GenerationFileName::parse(&file.path) else {
+                return Err(unusable(file, "it has no place"));
+            };
+            let path = if self.came.iter().any(|one| one.path == file.path) {
+                self.folder.part(file)
+            } else {
+                name.on_disk(&self.folder.data)
+            };
+            self.has_its_bytes(file, &name, &path)?;
+            places.push((file, name, path));
+        }
+        let databases = Databases::new()?;
+        places.iter().try_for_each(|(file, name, path)| match name {
+            GenerationFileName::Grid(number) => self.is_grid(file, *number, path),
+            GenerationFileName::Tables(number) => is_snapshot(file, *number, path),
+            GenerationFileName::Listed => are_lists(file, path),
+            GenerationFileName::Combined | GenerationFileName::Issue(_) => {
+                databases.has_prices(file, path)
+            }
+        })
+    }
+
+    /// A file in place that is another one by now is copied again; see `Follower::tried`.
+    fn has_its_bytes(
+        &self,
+        file: &PublishedFile,
+        name: &GenerationFileName,
+        path: &PathBuf,
+    ) -> Result<(), ReplicaError> {
+        if PublishedFile::read(path, name).is_ok_and(|found| found.has_bytes_of(file)) {
+            return Ok(());
+        }
+        let what = "its digest is another one".to_owned();
+        Err(ReplicaError::Differs { path: file.path.clone(), what })
+    }
+
+    /// The grid is that of the generation, and whole.
+    fn is_grid(
+        &self,
+        file: &PublishedFile,
+        number: u64,
+        path: &PathBuf,
+    ) -> Result<(), ReplicaError> {
+        let refused = |fault| match fault {
+            GridFault::Damaged(what) => unusable(file, &what),
+            GridFault::Unreadable(error) => ReplicaError::Io(error),
+        };
+        let grid = Grid::open(path, number).map_err(refused)?;
+        grid.check_all(DIGEST_THREADS_MAX).map_err(refused)?;
+        let Generation { snapshot_content, first_date, last_date, .. } = self.generation;
+        let days = [grid.days().first(), grid.days().last()];
+        let days = days.map(|day| day.map(ToString::to_string).unwrap_or_default());
+        let is_of = content_text(grid.content()) == *snapshot_content
+            && days.each_ref() == [first_date, last_date];
+        if is_of { Ok(()) } else { Err(unusable(file, "it is the grid of other days or prices")) }
+    }
+}
+
+/// The tables of a snapshot, with rows in their order.
+fn is_snapshot(file: &PublishedFile, number: u64, path: &PathBuf) -> Result<(), ReplicaError> {
+    match Reference::open(path, number, 1) {
+        Ok(_) => Ok(()),
+        Err(error) => Err(no_database(file, &error)),
+    }
+}
+
+fn are_lists(file: &PublishedFile, path: &PathBuf) -> Result<(), ReplicaError> {
+    listed::read_file(path).map(drop).map_err(|error| no_database(file, &error))
+}
+
+/// Databases that are opened one after the other. Of what is in them nothing is run.
+struct Databases(Connection);
+
+impl Databases {
+    fn new() -> Result<Self, ReplicaError> {
+        let config = Config::default().threads(1).and_then(|config| config.max_memory(MEMORY));
+        let connection = config.and_then(Connection::open_in_memory_with_flags);
+        let failed = |error: duckdb::Error| ReplicaError::Io(std::io::Error::other(error));
+        connection.map(Self).map_err(failed)
+    }
+
+    fn has_prices(&self, file: &PublishedFile, path: &PathBuf) -> Result<(), ReplicaError> {
+        let attach = format!("ATTACH {} AS tried (READ_ONLY)", quoted_path(path));
+        self.0.execute_batch(&attach).map_err(|error| no_database(file, &error))?;
+        let columns = "SELECT count(*) = 2 FROM duckdb_columns() WHERE database_name = 'tried'
+            AND table_name = 'daily' AND column_name IN ('date', 'code')";
+        let found = self.0.query_row(columns, [], |row| row.get::<_, bool>(0));
+        let detached = self.0.execute_batch("DETACH tried");
+        match found.and_then(|found| detached.map(|()| found)) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(unusable(file, "it has no daily prices")),
+            Err(error) => Err(no_database(file, &error)),
+        }
+    }
+}
+
+fn unusable(file: &PublishedFile, what: &str) -> ReplicaError {
+    ReplicaError::Unusable { path: file.path.clone(), what: what.to_owned() }
+}
+
+/// What the engine says may hold a path, so it is for the log only.
+fn no_database(file: &PublishedFile, error: &dyn std::error::Error) -> ReplicaError {
+    let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    tracing::error!(file = file.path, cause, "a file that was copied does not open");
+    unusable(file, "it does not open as a database")
+}
