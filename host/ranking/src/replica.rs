@@ -7,6 +7,7 @@ mod follow;
 mod status;
 #[cfg(test)]
 mod tests;
+mod trial;
 
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -40,6 +41,9 @@ pub const PATIENCE_BYTES_MIN: u64 = 1 << 20;
 /// Pause between two readings of all files of a copy: what a disk loses by itself changes neither a
 /// file's size nor its time.
 pub const REREAD_INTERVAL: Duration = Duration::from_secs(24 * 60 * 60);
+/// Pause before a generation that was refused is fetched again, while the primary has no other: what it needs to
+/// be opened may have been missing here.
+pub const REFUSED_INTERVAL: Duration = Duration::from_secs(60 * 60);
 /// Files of a damaged copy that `/health` names; more are counted.
 pub const DAMAGED_SHOWN_MAX: usize = 10;
 
@@ -49,7 +53,7 @@ pub const DAMAGED_SHOWN_MAX: usize = 10;
 /// |---|---|
 /// | R1 | asks for `jp/generation.json` every `interval`, and copies what it names: combined database, snapshot, listed issues, and with `issues` the databases of single issues |
 /// | R2 | fetches only files that it does not have, aside, goes on where one was cut (`Range` with `If-Range`), and takes none whose size or digest is another one |
-/// | R3 | puts files in their places once it has all of them, then the generation, then the name of the snapshot; before that it serves the generation that it has |
+/// | R3 | puts files in their places once it has all of them and has tried them (R13), then the generation, then the name of the snapshot; before that it serves the generation that it has |
 /// | R4 | keeps the snapshot before for queries that still run, and removes only what its notes say that it wrote |
 /// | R5 | takes no name of a file from a text: a generation with any other name than those of the data layout is refused as a whole |
 /// | R6 | serves what it has while the primary is away, asks again after 1, 2, 4 ... intervals up to a minute, from 1 again where an attempt brought a file more, and says so in `/health` and `/metrics` |
@@ -59,6 +63,7 @@ pub const DAMAGED_SHOWN_MAX: usize = 10;
 /// | R10 | looks every `interval` whether its files are there with the size and time that it noted, and reads all of them when it starts and every [`REREAD_INTERVAL`]; what is gone or another is named in `/health` (status `damaged`) and copied again; a file that only has another time is noted anew |
 /// | R11 | says in `/health` (status `stale`) and `/metrics` since when and why nothing could be copied, once every attempt has failed for `stale_after`; it serves what it has |
 /// | R12 | gives up a download that brings fewer than [`PATIENCE_BYTES_MIN`] within `patience` before its end, keeps what came, and asks again as R6 says |
+/// | R13 | tries a generation before any file of it gets its place: every byte of every file by its digest, those that are in place already too, and that each opens as what it is; one that fails is thrown away and told in `/health` (status `refused`), the one before is served, and it is not fetched again before the primary has another one or [`REFUSED_INTERVAL`] is over |
 #[derive(Debug)]
 pub struct ReplicaOptions {
     /// The folder of the copy.
@@ -112,6 +117,17 @@ pub enum ReplicaError {
         /// Its path below the data directory.
         path: String,
         /// In what.
+        what: String,
+    },
+    /// A file is what the generation says, and no use.
+    #[error(
+        "{path} of the primary's generation cannot be used: {what}; the generation is thrown away, and the \
+         one before is served"
+    )]
+    Unusable {
+        /// Its path below the data directory.
+        path: String,
+        /// What is wrong with it.
         what: String,
     },
     /// A file came in too many pieces.

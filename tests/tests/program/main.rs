@@ -35,6 +35,7 @@ mod sql_views;
 mod strategy_compile;
 mod sweep;
 mod update_crash;
+mod update_damage;
 mod update_days;
 mod update_decisions;
 mod update_doubts;

@@ -15,8 +15,10 @@ use secrecy::{ExposeSecret, SecretString};
 use super::fetch::{Fetch, value};
 use super::folder::ReplicaFolder;
 use super::status::ReplicaStatus;
+use super::trial::{Fault, Trial};
 use super::{
-    BACK_OFF_MAX, REREAD_INTERVAL, ReplicaError, ReplicaOptions, SERVERS_HEADER, checked_servers,
+    BACK_OFF_MAX, REFUSED_INTERVAL, REREAD_INTERVAL, ReplicaError, ReplicaOptions, SERVERS_HEADER,
+    checked_servers,
 };
 
 /// Requests a minute; the pauses between looks are what spares a primary.
@@ -44,6 +46,18 @@ pub(super) struct Follower {
     damaged: BTreeSet<String>,
     /// The generation that was asked for last, and how many of its missing files are here whole.
     reached: (String, usize),
+    /// The generation that was thrown away last.
+    refused: Option<Refused>,
+}
+
+/// A generation that was tried and cannot be used.
+struct Refused {
+    /// Its name.
+    generation: String,
+    /// The file that is no use, and what is wrong with it.
+    path: String,
+    what: String,
+    since: Stopwatch,
 }
 
 impl Follower {
@@ -81,6 +95,7 @@ impl Follower {
             reread: None,
             damaged: BTreeSet::new(),
             reached: Default::default(),
+            refused: None,
         })
     }
 
@@ -116,13 +131,17 @@ impl Follower {
     /// Looks once, and copies what is new or was lost.
     fn round(&mut self) -> Result<(), ReplicaError> {
         self.look_at_own()?;
-        let Some((primary, tag, servers)) = self.generation()? else { return Ok(()) };
+        let Some((primary, tag, servers)) = self.generation()? else {
+            self.forget_refused();
+            return Ok(());
+        };
         let mut wanted = primary.clone();
         if !self.options.issues {
             wanted.issues.files = None;
         } else if wanted.issues.files.is_none() {
             return Err(ReplicaError::NoIssues);
         }
+        self.was_not_refused(&primary.generation)?;
         let missing = self.missing(&wanted)?;
         let bytes: u64 = missing.iter().map(|file| file.bytes).fold(0, u64::saturating_add);
         self.status.wants(&primary, bytes);
@@ -147,6 +166,7 @@ impl Follower {
             self.reached.1 += 1;
         }
         let generation = primary.generation.clone();
+        self.tried(&wanted, &missing)?;
         self.folder.switch(wanted, &missing)?;
         let files = missing.len();
         tracing::info!(generation, files, bytes, "the primary's generation is in place");
@@ -154,6 +174,59 @@ impl Follower {
         self.tag = tag;
         self.damaged.clear();
         Ok(())
+    }
+
+    /// Refuses a generation that was thrown away not long ago.
+    fn was_not_refused(&mut self, generation: &str) -> Result<(), ReplicaError> {
+        match &self.refused {
+            Some(refused)
+                if refused.generation == generation
+                    && refused.since.elapsed() < REFUSED_INTERVAL =>
+            {
+                let (path, what) = (refused.path.clone(), refused.what.clone());
+                Err(ReplicaError::Unusable { path, what })
+            }
+            _ => {
+                self.forget_refused();
+                Ok(())
+            }
+        }
+    }
+
+    fn forget_refused(&mut self) {
+        self.refused = None;
+        self.status.refused(None);
+    }
+
+    /// Tries a generation of which all files are here, and throws away what is no use (rule R13).
+    fn tried(&mut self, wanted: &Generation, came: &[PublishedFile]) -> Result<(), ReplicaError> {
+        let paths = came.iter().map(|file| file.path.as_str()).collect();
+        let trial = Trial { folder: &self.folder, generation: wanted, came: paths };
+        match trial.run() {
+            Ok(()) => Ok(()),
+            Err(Fault::Untried(error)) => Err(error),
+            Err(Fault::Differs(file)) => {
+                if came.iter().any(|one| one.path == file.path) {
+                    self.folder.discard(&file)?;
+                } else {
+                    // Read again, and fetched, by the next round.
+                    self.damaged.insert(file.path.clone());
+                    self.status.damaged(&self.damaged);
+                }
+                let what = "its digest is another one".to_owned();
+                Err(ReplicaError::Differs { path: file.path, what })
+            }
+            Err(Fault::Unusable(error)) => {
+                self.folder.forget_parts(&[])?;
+                if let ReplicaError::Unusable { path, what } = &error {
+                    let (path, what) = (path.clone(), what.clone());
+                    let (generation, since) = (wanted.generation.clone(), Stopwatch::start());
+                    self.status.refused(Some(&generation));
+                    self.refused = Some(Refused { generation, path, what, since });
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Looks at the files in place. Where something is wrong with them, the primary is asked for its

@@ -30,6 +30,8 @@ struct State {
     stale_after: Duration,
     /// The files in place that are gone or damaged.
     damaged: BTreeSet<String>,
+    /// The generation of the primary that was thrown away.
+    refused: Option<String>,
     /// Whether the databases of single issues are copied too.
     copies_issues: bool,
     /// The servers behind the generation that we have.
@@ -119,6 +121,15 @@ impl ReplicaStatus {
         (state.numbers.damaged_files, state.damaged) = (0, BTreeSet::new());
     }
 
+    /// This generation of the primary was tried and cannot be used; none is refused any more.
+    pub(super) fn refused(&self, generation: Option<&str>) {
+        let mut state = self.state();
+        if generation.is_some() {
+            state.copying = None;
+        }
+        state.refused = generation.map(str::to_owned);
+    }
+
     /// These files in place are gone or damaged.
     pub(super) fn damaged(&self, files: &BTreeSet<String>) {
         let mut state = self.state();
@@ -185,6 +196,10 @@ impl ReplicaStatus {
             );
             return Some(Trouble { status: "damaged", message });
         }
+        if let Some(generation) = &state.refused {
+            let message = format!("the primary's generation {generation} is not taken: {why}");
+            return Some(Trouble { status: "refused", message });
+        }
         let (since, when) = state.failing.as_ref()?;
         (since.elapsed() >= state.stale_after).then(|| Trouble {
             status: "stale",
@@ -202,6 +217,7 @@ impl ReplicaStatus {
             "generation": state.generation,
             "primary_generation": generation,
             "primary_last_date": last_date,
+            "refused_generation": state.refused,
             "behind_seconds": numbers.behind_seconds,
             "last_contact_seconds": contact,
             "failures": numbers.failures,

@@ -1,7 +1,9 @@
 //! A generation is tried before any file of it is put in place: every byte of every file, those that are in
 //! place already too, and that each of them opens as what it is.
 
-use std::path::PathBuf;
+use std::collections::BTreeSet;
+use std::error::Error;
+use std::path::Path;
 
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
@@ -13,6 +15,7 @@ use pricestore::sql::quoted_path;
 use super::ReplicaError;
 use super::folder::ReplicaFolder;
 use crate::store::Reference;
+use crate::text::redacted;
 
 /// Memory of DuckDB: only what says which tables a file has is read.
 const MEMORY: &str = "256MB";
@@ -21,26 +24,36 @@ const MEMORY: &str = "256MB";
 pub(super) struct Trial<'a> {
     pub(super) folder: &'a ReplicaFolder,
     pub(super) generation: &'a Generation,
-    /// The files that have come and are still aside.
-    pub(super) came: &'a [PublishedFile],
+    /// The files that have come and are still aside, by path.
+    pub(super) came: BTreeSet<&'a str>,
+}
+
+/// Why a generation is not put in place.
+pub(super) enum Fault {
+    /// A file has other bytes than it has to have.
+    Differs(PublishedFile),
+    /// It is as it was sent, and no use.
+    Unusable(ReplicaError),
+    /// It could not be tried.
+    Untried(ReplicaError),
 }
 
 impl Trial<'_> {
     /// Holds all of it against what it has to be.
-    pub(super) fn run(&self) -> Result<(), ReplicaError> {
-        let files: Vec<_> = self.generation.all_files().collect();
-        let mut places = Vec::with_capacity(files.len());
-        for file in files {
+    pub(super) fn run(&self) -> Result<(), Fault> {
+        let mut places = Vec::new();
+        for file in self.generation.all_files() {
             let Some(name) = GenerationFileName::parse(&file.path) else {
                 return Err(unusable(file, "it has no place"));
             };
-            let path = if self.came.iter().any(|one| one.path == file.path) {
-                self.folder.part(file)
-            } else {
-                name.on_disk(&self.folder.data)
+            let path = match self.came.contains(file.path.as_str()) {
+                true => self.folder.part(file),
+                false => name.on_disk(&self.folder.data),
             };
-            self.has_its_bytes(file, &name, &path)?;
-            places.push((file, name, path));
+            match PublishedFile::read(&path, &name) {
+                Ok(found) if found.has_bytes_of(file) => places.push((file, name, path)),
+                _ => return Err(Fault::Differs(file.clone())),
+            }
         }
         let databases = Databases::new()?;
         places.iter().try_for_each(|(file, name, path)| match name {
@@ -53,30 +66,11 @@ impl Trial<'_> {
         })
     }
 
-    /// A file in place that is another one by now is copied again; see `Follower::tried`.
-    fn has_its_bytes(
-        &self,
-        file: &PublishedFile,
-        name: &GenerationFileName,
-        path: &PathBuf,
-    ) -> Result<(), ReplicaError> {
-        if PublishedFile::read(path, name).is_ok_and(|found| found.has_bytes_of(file)) {
-            return Ok(());
-        }
-        let what = "its digest is another one".to_owned();
-        Err(ReplicaError::Differs { path: file.path.clone(), what })
-    }
-
     /// The grid is that of the generation, and whole.
-    fn is_grid(
-        &self,
-        file: &PublishedFile,
-        number: u64,
-        path: &PathBuf,
-    ) -> Result<(), ReplicaError> {
+    fn is_grid(&self, file: &PublishedFile, number: u64, path: &Path) -> Result<(), Fault> {
         let refused = |fault| match fault {
             GridFault::Damaged(what) => unusable(file, &what),
-            GridFault::Unreadable(error) => ReplicaError::Io(error),
+            GridFault::Unreadable(error) => Fault::Untried(ReplicaError::Io(error)),
         };
         let grid = Grid::open(path, number).map_err(refused)?;
         grid.check_all(DIGEST_THREADS_MAX).map_err(refused)?;
@@ -90,14 +84,14 @@ impl Trial<'_> {
 }
 
 /// The tables of a snapshot, with rows in their order.
-fn is_snapshot(file: &PublishedFile, number: u64, path: &PathBuf) -> Result<(), ReplicaError> {
+fn is_snapshot(file: &PublishedFile, number: u64, path: &Path) -> Result<(), Fault> {
     match Reference::open(path, number, 1) {
         Ok(_) => Ok(()),
         Err(error) => Err(no_database(file, &error)),
     }
 }
 
-fn are_lists(file: &PublishedFile, path: &PathBuf) -> Result<(), ReplicaError> {
+fn are_lists(file: &PublishedFile, path: &Path) -> Result<(), Fault> {
     listed::read_file(path).map(drop).map_err(|error| no_database(file, &error))
 }
 
@@ -105,14 +99,14 @@ fn are_lists(file: &PublishedFile, path: &PathBuf) -> Result<(), ReplicaError> {
 struct Databases(Connection);
 
 impl Databases {
-    fn new() -> Result<Self, ReplicaError> {
+    fn new() -> Result<Self, Fault> {
         let config = Config::default().threads(1).and_then(|config| config.max_memory(MEMORY));
         let connection = config.and_then(Connection::open_in_memory_with_flags);
-        let failed = |error: duckdb::Error| ReplicaError::Io(std::io::Error::other(error));
-        connection.map(Self).map_err(failed)
+        let failed = |_| ReplicaError::Io(std::io::Error::other("the database engine failed to start"));
+        connection.map(Self).map_err(|error| Fault::Untried(failed(error)))
     }
 
-    fn has_prices(&self, file: &PublishedFile, path: &PathBuf) -> Result<(), ReplicaError> {
+    fn has_prices(&self, file: &PublishedFile, path: &Path) -> Result<(), Fault> {
         let attach = format!("ATTACH {} AS tried (READ_ONLY)", quoted_path(path));
         self.0.execute_batch(&attach).map_err(|error| no_database(file, &error))?;
         let columns = "SELECT count(*) = 2 FROM duckdb_columns() WHERE database_name = 'tried'
@@ -127,13 +121,15 @@ impl Databases {
     }
 }
 
-fn unusable(file: &PublishedFile, what: &str) -> ReplicaError {
-    ReplicaError::Unusable { path: file.path.clone(), what: what.to_owned() }
+fn unusable(file: &PublishedFile, what: &str) -> Fault {
+    let (path, what) = (file.path.clone(), what.to_owned());
+    Fault::Unusable(ReplicaError::Unusable { path, what })
 }
 
-/// What the engine says may hold a path, so it is for the log only.
-fn no_database(file: &PublishedFile, error: &dyn std::error::Error) -> ReplicaError {
+/// What the engine says may hold a path, so it is for the log only, and there without.
+fn no_database(file: &PublishedFile, error: &dyn Error) -> Fault {
     let cause = error.source().map_or_else(|| error.to_string(), ToString::to_string);
+    let cause = redacted(&cause);
     tracing::error!(file = file.path, cause, "a file that was copied does not open");
     unusable(file, "it does not open as a database")
 }

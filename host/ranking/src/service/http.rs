@@ -301,6 +301,7 @@ async fn page_asset(Path(name): Path<String>, method: Method) -> Response {
 /// | `refused` | what is published cannot be used (`refused` says why); an older snapshot is, if `days` > 0 |
 /// | `no data` | nothing was published yet |
 /// | `damaged` | files of a replica's copy are gone or damaged (`replica.damaged`) |
+/// | `refused` | or a replica has tried its primary's generation and thrown it away (`replica.refused_generation`, `replica.last_error`) |
 /// | `stale` | a replica could not copy for long (`replica.failing_since`, `replica.last_error`) |
 /// | `gap` | a business day is missing in the data |
 /// | `ok` | none of these |

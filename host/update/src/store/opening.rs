@@ -6,7 +6,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
-use pricestore::has_calendar;
+use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
+use pricestore::{DataDir, has_calendar};
 use pricestore::sql::{column, prepare_inserts, quoted_path};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
@@ -192,7 +193,7 @@ fn make(paths: &StorePaths) -> Result<bool, StoreError> {
         definitions()
     );
     connection.execute_batch(&create).map_err(failed)?;
-    let copied = copy_published(&connection, &paths.data().mother())?;
+    let copied = copy_published(&connection, paths.data())?;
     connection.execute_batch("CHECKPOINT work; DETACH work").map_err(failed)?;
     put_in_place(&aside, &path)?;
     sync_folder(&paths.work_folder())?;
@@ -201,13 +202,20 @@ fn make(paths: &StorePaths) -> Result<bool, StoreError> {
 
 /// Copies the rows of the published combined database. One that was not made by a job may lack the
 /// columns after the first seven.
-fn copy_published(connection: &Connection, mother: &Path) -> Result<bool, StoreError> {
+fn copy_published(connection: &Connection, data: &DataDir) -> Result<bool, StoreError> {
+    let mother = &data.mother();
     if !mother.try_exists().map_err(StoreError::io("look for", mother))? {
         return Ok(false);
     }
+    refuse_damaged(data)?;
     let unusable = |what: String| StoreError::Unusable { path: mother.to_owned(), what };
+    // What cannot be read of it is damaged, whoever wrote it.
+    let failed = |error: duckdb::Error| {
+        let why = error.to_string();
+        unusable(damaged(data, why.lines().next().unwrap_or_default()))
+    };
     let attach = format!("ATTACH {} AS published (READ_ONLY)", quoted_path(mother));
-    connection.execute_batch(&attach).map_err(|error| unusable(error.to_string()))?;
+    connection.execute_batch(&attach).map_err(failed)?;
     let found = columns_of(connection, "published")
         .map_err(|error| unusable(format!("it has no table daily ({error})")))?;
     let has = |(name, kind): (&str, &str)| found.iter().any(|one| one.0 == name && one.1 == kind);
@@ -217,7 +225,6 @@ fn copy_published(connection: &Connection, mother: &Path) -> Result<bool, StoreE
     let values = COLUMNS.map(|(name, kind)| {
         if has((name, kind)) { name.to_owned() } else { format!("NULL::{kind} AS {name}") }
     });
-    let failed = |error| StoreError::database("copy the published database")(error);
     let mut codes = connection.prepare("SELECT DISTINCT code FROM published.daily ORDER BY 1");
     let codes = codes.as_mut().map_err(|_| unusable("it cannot be read".to_owned()))?;
     let codes = codes.query_map([], |row| row.get::<_, Option<String>>(0)).map_err(failed)?;
@@ -239,6 +246,39 @@ fn copy_published(connection: &Connection, mother: &Path) -> Result<bool, StoreE
     );
     connection.execute_batch(&copy).map_err(failed)?;
     Ok(true)
+}
+
+/// Refuses a published combined database that has the size and time with which it was published, and other
+/// bytes: a disk has lost some.
+fn refuse_damaged(data: &DataDir) -> Result<(), StoreError> {
+    let (name, path) = (GenerationFileName::Combined, data.mother());
+    let published = Generation::load(data).unwrap_or_default();
+    let found = fs::metadata(&path).map_err(StoreError::io("look at", &path))?;
+    let known = published.as_ref().and_then(|published| published.file(&name.path()));
+    let Some(known) = known.filter(|known| known.is_file(&found)) else { return Ok(()) };
+    let found = PublishedFile::read(&path, &name).map_err(StoreError::io("read", &path))?;
+    match known.has_bytes_of(&found) {
+        true => Ok(()),
+        false => {
+            let what = damaged(data, &format!("its digest is {}", found.xxh128));
+            Err(StoreError::Unusable { path, what })
+        }
+    }
+}
+
+/// What is wrong with a published combined database that is all there is, and what to do.
+fn damaged(data: &DataDir, why: &str) -> String {
+    let published = Generation::load(data).unwrap_or_default();
+    let path = GenerationFileName::Combined.path();
+    let known = published.as_ref().and_then(|published| published.file(&path));
+    let expected = known.map_or(String::new(), |known| {
+        let PublishedFile { bytes, xxh128, .. } = known;
+        format!("; it was published with {bytes} bytes with the digest {xxh128}")
+    });
+    format!(
+        "it is damaged ({why}){expected}. The job's own database, from which it could be made again, is not \
+         there: put back a copy of it, as that of a replica, or remove it to fetch all days anew"
+    )
 }
 
 /// Names and types of the columns of `daily`.
