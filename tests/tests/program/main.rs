@@ -23,6 +23,7 @@ mod ranking_program;
 mod ranking_splits;
 mod replica_files;
 mod replica_health;
+mod replica_trials;
 mod replicas;
 mod run_folders;
 mod service_data;

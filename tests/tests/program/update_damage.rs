@@ -25,7 +25,9 @@ const AFTER: &str = "--as-of 2025-12-17";
 
 fn fixture() -> (Fixture, DataDir) {
     let days = days([("20251215", ISSUES), ("20251216", ISSUES)]);
-    let fixture = Fixture::new(Market { days, listed: Some(ISSUES), ..Market::default() });
+    let divisions = Some(BTreeMap::new());
+    let market = Market { days, listed: Some(ISSUES), divisions, ..Market::default() };
+    let fixture = Fixture::new(market);
     let run = fixture.update(BEFORE);
     assert_eq!((run.code, &run.report["notes"]), (0, &json!([])), "{run:?}");
     let data = DataDir::new(fixture.path());
@@ -63,9 +65,8 @@ fn tables(path: &Path) -> BTreeMap<String, String> {
         WHERE database_name = 'read' AND NOT internal";
     let names = pricestore::sql::column::<String>(&connection, names).unwrap();
     let digest = |name: &String| {
-        let rows = format!(
-            "SELECT concat(count(*), ' ', bit_xor(hash(hash(one)))) FROM {name} AS one"
-        );
+        let rows =
+            format!("SELECT concat(count(*), ' ', bit_xor(hash(hash(one)))) FROM {name} AS one");
         connection.query_row(&rows, [], |row| row.get(0)).unwrap()
     };
     names.into_iter().map(|name| (name.clone(), digest(&name))).collect()

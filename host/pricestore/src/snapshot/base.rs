@@ -104,8 +104,7 @@ impl Base {
 /// copied into the next one without being read by the engine too.
 fn is_as_published(data: &DataDir, number: u64, grid: &Grid) -> Result<(), String> {
     let published = Generation::load(data).ok().flatten().filter(|published| {
-        (published.snapshot, &published.snapshot_content)
-            == (number, &content_text(grid.content()))
+        (published.snapshot, &published.snapshot_content) == (number, &content_text(grid.content()))
     });
     let Some(published) = published else { return Ok(()) };
     let names = [GenerationFileName::Tables(number), GenerationFileName::Grid(number)];

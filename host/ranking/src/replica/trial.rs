@@ -102,7 +102,8 @@ impl Databases {
     fn new() -> Result<Self, Fault> {
         let config = Config::default().threads(1).and_then(|config| config.max_memory(MEMORY));
         let connection = config.and_then(Connection::open_in_memory_with_flags);
-        let failed = |_| ReplicaError::Io(std::io::Error::other("the database engine failed to start"));
+        let failed =
+            |_| ReplicaError::Io(std::io::Error::other("the database engine failed to start"));
         connection.map(Self).map_err(|error| Fault::Untried(failed(error)))
     }
 

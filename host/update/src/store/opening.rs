@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
-use pricestore::{DataDir, has_calendar};
 use pricestore::sql::{column, prepare_inserts, quoted_path};
+use pricestore::{DataDir, has_calendar};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
 use super::error::StoreError;
@@ -276,7 +276,7 @@ fn damaged(data: &DataDir, why: &str) -> String {
         format!("; it was published with {bytes} bytes with the digest {xxh128}")
     });
     format!(
-        "it is damaged ({why}){expected}. The job's own database, from which it could be made again, is not \
+        "it cannot be copied ({why}){expected}. The job's own database, from which it could be made again, is not \
          there: put back a copy of it, as that of a replica, or remove it to fetch all days anew"
     )
 }

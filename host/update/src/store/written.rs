@@ -46,9 +46,8 @@ pub(super) fn intend(connection: &Connection, files: &[PublishedFile]) -> Result
 
 /// Notes files that have their names: what was there before is gone. Part of the caller's transaction.
 pub(super) fn note(connection: &Connection, files: &[PublishedFile]) -> duckdb::Result<()> {
-    connection.execute_batch(
-        "CREATE OR REPLACE TEMP TABLE placed AS FROM work.written_file LIMIT 0",
-    )?;
+    connection
+        .execute_batch("CREATE OR REPLACE TEMP TABLE placed AS FROM work.written_file LIMIT 0")?;
     append(connection.appender_to_catalog_and_db("placed", "temp", "main")?, files)?;
     connection.execute_batch(
         "DELETE FROM work.written_file WHERE path IN (SELECT path FROM temp.placed);

@@ -179,7 +179,15 @@ impl PriceStore for MemoryStore {
         let range = (*ends.0.unwrap().0, *ends.1.unwrap().0);
         let (days, codes) = (known.dates.len(), known.codes.len());
         let number = self.published;
-        Ok(Published { number, days, new_days: days, codes, range, base_fault: None, files: Vec::new() })
+        Ok(Published {
+            number,
+            days,
+            new_days: days,
+            codes,
+            range,
+            base_fault: None,
+            files: Vec::new(),
+        })
     }
 
     fn split_to_individual(
