@@ -118,8 +118,19 @@ fn look(data: &DataDir, serving: &Serving, folder: &Path, last: usize) {
     }
 }
 
+/// No run has taken what one that was killed has left for damage.
+fn told_no_damage(data: &DataDir) {
+    for entry in std::fs::read_dir(data.update_folder()).unwrap() {
+        let path = entry.unwrap().path();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("not as they were written"), "{}: {text}", path.display());
+        assert!(!text.contains("was made whole"), "{}: {text}", path.display());
+    }
+}
+
 /// After a run that ended: all of it is of this state and of one generation.
 fn finished(data: &DataDir, serving: &Serving, state: usize) {
+    told_no_damage(data);
     let generation = Generation::load(data).unwrap().unwrap();
     generation.check_files(data).unwrap();
     assert_eq!(state_at(&generation.last_date), state);
