@@ -14,6 +14,7 @@ mod judge;
 mod listing;
 mod lists;
 mod plan;
+mod refusal;
 mod report;
 /// Which days must be there, when one is complete, and which are published. A row without prices is a
 /// row: the vendor tells so that nothing was traded.
@@ -31,13 +32,14 @@ mod report;
 /// | C2 | without such a list, with 99 % of the most rows of the last 20 complete days before it | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
 /// | C4 | fetched with `--codes` | complete only if it was before |
-/// | C5 | that was complete | complete |
+/// | C5 | that was complete | complete, whatever comes later |
 /// | C6 | without a list and a complete day before it, with 99 % of the most rows of the nearest five complete days after it, else of the issues of the nearest list; less by 1 % a month between; what is 300 days away tells nothing | complete |
 /// | C7 | as C3, but the list could not be had | not complete |
 /// | C8 | with rows, of which none has a price, and less than a week old | not complete |
 /// | C9 | one of the first five without a complete day before them but each other, by C2, C3 or C6 | complete once none of the five complete days after it has over 1 % more rows |
 /// | C10 | after one that is published though it is not complete | held against the rows of that one and of those after it; its list against that one too, where no believed list is later |
 /// | C11 | published though it is not complete, of which five complete days after it have no more rows, to 1 % | complete |
+/// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
 /// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between | list believed |
 /// | L3 | whose list shrank by more | list believed if it has at most 10 % less and its own day's rows meet it to 99 % both ways, or once another run is given the list of a later date with as many, to 1 %; else told and not used, and the day is judged with it then |
@@ -81,7 +83,7 @@ use slots::Slots;
 
 pub use plan::last_weekdays;
 pub use report::{
-    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, IssueReport, ListedReport,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, DoubtKind, DoubtReport, Ending, IssueReport, ListedReport,
     OddRowReport, PublishedReport, Reason as FailureReason, Report, ShortDayReport, SourceReport,
     SourceState, SplitReport, report_schema,
 };
@@ -277,6 +279,8 @@ struct Job<'a> {
     lists_are_new: bool,
     /// The user's wish to end left something undone that no day tells.
     cut_short: bool,
+    /// The issues of each published day that have lost values in this run, or would have (rule R8).
+    lost: BTreeMap<JstDate, BTreeSet<IssueCode>>,
 }
 
 /// What happened to a day so far.
@@ -346,6 +350,7 @@ impl<'a> Job<'a> {
             lists: ListedHistory::default(),
             lists_are_new: false,
             cut_short: false,
+            lost: BTreeMap::new(),
         }
     }
 
@@ -417,10 +422,11 @@ impl<'a> Job<'a> {
     /// Stores what was collected and, in the same transaction, that it was.
     fn flush(&mut self) -> Result<(), UpdateError> {
         self.store_lists()?;
-        let batch = std::mem::take(&mut self.batch);
+        let mut batch = std::mem::take(&mut self.batch);
         if batch.rows.is_empty() && batch.days.is_empty() && batch.issues.is_empty() {
             return Ok(());
         }
+        self.refuse_losses(&mut batch)?;
         for (date, has_all) in batch.days {
             if let Some(known) = self.first_days.get_mut(&date) {
                 *known = Some(has_all);

@@ -18,7 +18,8 @@ pub mod store;
 pub use cache::{Cached, DayCache};
 pub use fetch_state::{FetchState, IssuePass};
 pub use job::{
-    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, FailureReason, IssueReport,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, DoubtKind, DoubtReport, Ending,
+    FailureReason, IssueReport,
     JobOptions, JobWatch, ListedReport, OddRowReport, Phase, PublishedReport, Report,
     ShortDayReport, SourceReport, SourceSlot, SourceState, SplitReport, UpdateError, last_weekdays,
     report_schema, update_from_files, update_from_sources,

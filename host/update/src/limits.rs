@@ -45,6 +45,9 @@ pub const DOUBTED_LISTS_MAX: usize = 20;
 pub const ODD_PERCENT_MAX: usize = 1;
 /// Percent of the vendor's rows of a day that it may take back at once; more stay, which is told.
 pub const TAKEN_BACK_PERCENT_MAX: usize = 1;
+/// Issues of a published day that must lose values at once before its answer is refused, beside the percent
+/// above: a vendor may correct one or two of a small day.
+pub const LOST_ISSUES_MIN: usize = 3;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
 /// history, asks for the first of each month and the last, and holds the others against the day before.
 pub const MASTER_DAYS_MAX: usize = 60;

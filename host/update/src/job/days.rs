@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use chrono::Datelike;
 use domain::JstDate;
 
+use super::judge::Verdict;
 use super::plan::{last_weekdays, weekdays};
 use super::report::DayOutcome;
 use super::rules::NotDue;
@@ -133,8 +134,9 @@ impl Job<'_> {
             if !self.is_due(date) {
                 continue;
             }
-            match self.whole_day(slots, place, date) {
+            match self.whole_day(slots, place, date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => {}
+                Ok((_, Verdict::Refused(why))) => self.refuse(date, &why),
                 Ok((answer, _)) => {
                     let stored = self.known.dates.get(&date).copied().unwrap_or(0);
                     let is_all = answer.rows.len() as u64 * 100 >= stored * COMPLETE_PERCENT;
@@ -187,9 +189,11 @@ impl Job<'_> {
                 }
                 continue;
             }
-            match self.whole_day(slots, place, *date) {
+            match self.whole_day(slots, place, *date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => _ = left.empty.insert(*date),
-                Ok((answer, is_complete)) => {
+                Ok((_, Verdict::Refused(why))) => self.refuse(*date, &why),
+                Ok((answer, verdict)) => {
+                    let is_complete = verdict == Verdict::Complete;
                     self.take_whole_day(slots, place, *date, answer, is_complete)?;
                 }
                 Err(NoAnswer::Stopped) => break,
@@ -220,25 +224,29 @@ impl Job<'_> {
         slots: &mut Slots,
         place: usize,
         date: JstDate,
-    ) -> Result<(Answer, bool), NoAnswer> {
-        // What was kept by an earlier run may have been short then.
-        for _ in 0..2 {
-            let answer = slots.day(place, date)?;
+    ) -> Result<Result<(Answer, Verdict), NoAnswer>, UpdateError> {
+        loop {
+            let answer = match slots.day(place, date) {
+                Ok(answer) => answer,
+                Err(none) => return Ok(Err(none)),
+            };
             if answer.rows.is_empty() || !self.options.codes.is_empty() {
-                return Ok((answer, false));
+                return Ok(Ok((answer, Verdict::Short)));
             }
-            if self.is_complete(Some(&mut *slots), date, &answer.rows) {
-                return Ok((answer, true));
+            let verdict = self.judge(Some(&mut *slots), date, &answer.rows)?;
+            if verdict == Verdict::Complete {
+                return Ok(Ok((answer, verdict)));
             }
-            if let Err(problem) = slots.forget_day(place, date) {
+            // What was kept by an earlier run may have been short then.
+            let forgotten = slots.forget_day(place, date);
+            let asks_again = answer.cached && forgotten.is_ok();
+            if let Err(problem) = forgotten {
                 self.note(problem);
-                return Ok((answer, false));
             }
-            if !answer.cached {
-                return Ok((answer, false));
+            if !asks_again {
+                return Ok(Ok((answer, verdict)));
             }
         }
-        slots.day(place, date).map(|answer| (answer, false))
     }
 
     /// Takes a day of the source that has whole ones, and what it takes back of it.

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use super::report::{DayOutcome, Ending, PublishedReport, SplitReport};
+use super::report::{DayOutcome, DoubtKind, DoubtReport, Ending, PublishedReport, SplitReport};
 use super::{DayState, Job, Phase, UpdateError};
 use crate::store::StoreError;
 
@@ -112,7 +112,9 @@ impl Job<'_> {
         let is_bad = |day: &DayState| {
             is_open(day) || matches!(day.outcome, Some(DayOutcome::Failed | DayOutcome::Incomplete))
         };
-        let is_short = self.state.incomplete.keys().any(|date| self.is_due(*date));
+        let is_refused = |doubt: &DoubtReport| doubt.kind == DoubtKind::Refused;
+        let has_refused = self.report.doubts.iter().any(is_refused);
+        let is_short = has_refused || self.state.incomplete.keys().any(|date| self.is_due(*date));
         let has_gap = self.report.gaps.iter().any(|date| self.is_due(*date));
         let is_published = self.report.split.is_some() || !publication_was_due;
         let is_undone = self.cut_short || !is_published || self.days.values().any(is_open);

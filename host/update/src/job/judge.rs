@@ -14,6 +14,17 @@ use crate::fetch_state::FetchState;
 use crate::limits::{DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS};
 use crate::row::{DailyRow, IssueCode};
 
+/// What an answer makes of its day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is complete with it.
+    Complete,
+    /// It is not.
+    Short,
+    /// It stays as it was, and why (rules C12 and R8).
+    Refused(String),
+}
+
 /// Why a day with enough rows is not complete (rule C8).
 fn no_prices() -> String {
     format!("no issue has a price, and it is not older than {EMPTY_FINAL_DAYS} days")
@@ -53,19 +64,19 @@ impl Job<'_> {
     }
 
     /// Whether a day that came in one piece is complete with these rows alone.
-    pub(super) fn is_complete(
+    pub(super) fn judge(
         &mut self,
-        slots: Option<&mut Slots>,
+        mut slots: Option<&mut Slots>,
         date: JstDate,
         rows: &[DailyRow],
-    ) -> bool {
-        let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        if self.state.complete.contains(&date) {
-            if let Some(slots) = slots.filter(|_| self.options.refetch) {
-                self.ask_for_list(slots, date, &codes);
-            }
-            return true;
+    ) -> Result<Verdict, UpdateError> {
+        if let Some(why) = self.refusal(slots.as_deref_mut(), date, rows)? {
+            return Ok(Verdict::Refused(why));
         }
+        if self.state.complete.contains(&date) {
+            return Ok(Verdict::Complete);
+        }
+        let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
         let standard = self.standard(slots, date, &codes);
         self.day(date).expected = standard.expected();
         let is_enough = standard.is_met(&codes, true);
@@ -79,7 +90,7 @@ impl Job<'_> {
         } else {
             self.day(date).why = Some(if is_enough { no_prices() } else { standard.words(&codes) });
         }
-        is_met
+        Ok(if is_met { Verdict::Complete } else { Verdict::Short })
     }
 
     /// Holds the other days that were looked at against the rules, by all rows that are stored.

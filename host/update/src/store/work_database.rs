@@ -1,6 +1,6 @@
 //! The one writer of a data directory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 
@@ -158,6 +158,13 @@ impl PriceStore for WorkDatabase {
     fn vendor_codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError> {
         let sources = apply::vendor_sources();
         self.codes_where(&format!("date = DATE '{date}' AND source IN ({sources})"))
+    }
+
+    fn losing(
+        &mut self,
+        rows: &[DailyRow],
+    ) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError> {
+        apply::losing(&self.connection, rows)
     }
 
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
