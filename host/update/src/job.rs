@@ -37,7 +37,7 @@ mod report;
 /// | C7 | as C3, but the list could not be had | not complete |
 /// | C8 | with rows, of which none has a price, and less than a week old | not complete |
 /// | C9 | one of the first five without a complete day before them but each other, by C2, C3 or C6 | complete once none of the five complete days after it has over 1 % more rows |
-/// | C10 | after one that is published though it is not complete | held against the rows of that one and of those after it; its list against that one too, where no believed list is later |
+/// | C10 | after one that is published though it is not complete | not held against that one. Only where that one has 90 % of what it should have, and a believed list of its date has not told so, days without a list are held against it and those after it, not those before; and the days after it alone once it is complete itself. With no complete day before it its list was never met: later lists are held against it too then |
 /// | C11 | published though it is not complete, of which five complete days after it have no more rows, to 1 % | complete |
 /// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
@@ -254,7 +254,8 @@ struct Job<'a> {
     calendar_is_new: bool,
     /// First and last date that the vendor says the subscription covers.
     covered: Option<(JstDate, JstDate)>,
-    /// The rows of each complete day, and of each that is published all the same.
+    /// The rows of each complete day, and of each that is published all the same where the standard begins
+    /// anew (rule C10).
     complete_rows: BTreeMap<JstDate, u64>,
     /// The issues that were listed on a date.
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
@@ -366,11 +367,13 @@ impl<'a> Job<'a> {
         // What was fetched is there only as long as the store has it.
         let (stored, state) = (&self.known.dates, &mut self.state);
         for days in
-            [&mut state.fetched, &mut state.left_out, &mut state.complete, &mut state.forced]
+            [&mut state.fetched, &mut state.left_out, &mut state.complete, &mut state.forced, &mut state.begins]
         {
             days.retain(|date| stored.contains_key(date));
         }
-        let complete = stored.iter().filter(|(date, _)| state.is_publishable(**date));
+        let is_standard =
+            |date: &JstDate| state.complete.contains(date) || state.begins.contains(date);
+        let complete = stored.iter().filter(|(date, _)| is_standard(date));
         self.doubted_before = state.doubted.clone();
         self.complete_rows = complete.map(|(date, rows)| (*date, *rows)).collect();
         self.calendar = self.store.open_days()?;

@@ -36,6 +36,9 @@ pub const DAYS_AFTER_COMPARED: usize = 5;
 pub const NEAR_DAYS_MAX: u64 = 300;
 /// First days of all that wait for those after them before they are complete.
 pub const FIRST_DAYS_MAX: usize = 5;
+/// Percent of the rows that it should have which a day must have so that the standard of later ones
+/// begins anew with it once the user has published it; a day with fewer is that of an outage.
+pub const BEGIN_PERCENT: u64 = 90;
 /// Percent of the issues by which a list may shrink at once and be believed by its own day's rows alone;
 /// with more it waits for a list of a later date. No exchange ever removed so many in a day.
 pub const LIST_SHRINK_PERCENT_MAX: u64 = 10;

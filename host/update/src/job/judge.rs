@@ -11,7 +11,7 @@ use super::rules::{DueDays, Standard, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError, own_folder};
 use crate::fetch_state::FetchState;
-use crate::limits::{DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS};
+use crate::limits::{BEGIN_PERCENT, DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS};
 use crate::row::{DailyRow, IssueCode};
 
 /// What an answer makes of its day.
@@ -35,13 +35,14 @@ fn advice(rows: u64, published: bool) -> &'static str {
     match (rows, published) {
         (0, _) => "the next run asks for it again",
         (_, true) => {
-            "it is published as you said with --publish-incomplete; later days are held against it, and \
+            "it is published as you said with --publish-incomplete; later days without a list of issues \
+             are held against it only if it has 90 % of what it should have, and \
              it is asked for again until it is complete or five complete days after it have no more rows"
         }
         (_, false) => {
             "the next run asks for it again; only if the vendor has no more rows of it, as when many \
-             issues were delisted at once, publish it as it is with --publish-incomplete: later days are \
-             held against it then"
+             issues were delisted at once, publish it as it is with --publish-incomplete: later days \
+             without a list of issues are held against it then, if it has 90 % of what it should have"
         }
     }
 }
@@ -138,6 +139,20 @@ impl Job<'_> {
         self.state.forced.contains(&date) && !self.state.complete.contains(&date)
     }
 
+    /// Whether the standard of later days begins anew with a day that the user publishes, which has so many
+    /// rows of those that it should have (rule C10).
+    fn begins_anew(&self, date: JstDate, rows: u64, expected: u64) -> bool {
+        let is_near = expected > 0 && rows * 100 >= expected * BEGIN_PERCENT;
+        let has_list =
+            self.lists.lists().contains_key(&date) && !self.state.doubted.contains_key(&date);
+        is_near && (!has_list || self.has_no_complete_day_before(date))
+    }
+
+    /// Whether nothing tells what a date should have but what the user published.
+    pub(super) fn has_no_complete_day_before(&self, date: JstDate) -> bool {
+        self.state.complete.range(..date).all(|day| self.state.begins.contains(day))
+    }
+
     /// Whether the complete days after a day have no more rows than it, and are as many as it takes to
     /// say so (rule C11).
     fn is_like_later_days(&self, date: JstDate, rows: u64) -> bool {
@@ -224,7 +239,10 @@ impl Job<'_> {
             for date in stored.keys().filter(|date| !before.is_publishable(**date)) {
                 if !self.state.complete.contains(date) && self.is_open(*date) {
                     self.state.forced.insert(*date);
-                    self.state.incomplete.entry(*date).or_insert(0);
+                    let expected = *self.state.incomplete.entry(*date).or_insert(0);
+                    if self.begins_anew(*date, stored[date], expected) {
+                        self.state.begins.insert(*date);
+                    }
                     self.release(*date);
                 }
             }
