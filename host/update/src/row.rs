@@ -64,7 +64,7 @@ impl fmt::Display for IssueCode {
 /// | R7 | as R6, but the issues are listed, or there is no list of the date, or they are more | it proves nothing: the rows stay, which is told |
 /// | R8 | of a published day, rows without a price, the volume or the turnover that is stored, of over 1 % of its issues and at least three in a run | they take nothing away: an answer of the whole day is refused, of what came otherwise these rows; the day stays as it was, which the report says as a doubt, and the run ends as incomplete |
 /// | A1 | a row of the public source, whose prices it has adjusted itself | published with `adjusted` true, all others with false |
-/// | A2 | such a row in the view `adjusted` | its prices stay as they are, and it gives no factor |
+/// | A2 | such a row in the view `adjusted` | it gives no factor, and nobody knows for which splits it was adjusted: where rows follow, its prices and all before it are null; where none does, it stays as it is |
 /// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK | of the day of a split its factor, pSPUO / pSPUC; where they are not set, 1 |
 /// | A4 | a row that tells no factor, which is not the same as 1, in the view `adjusted` | prices of the issue before it are null: nobody knows what compares |
 /// | Q1 | rows of a whole day that cannot be used, at most 1 % | left out and named in the report with source, values and reason; the other rows are used, and nothing is asked for issue by issue |

@@ -22,7 +22,7 @@ use super::split::{Found, found_in, is_there};
 use crate::price_store::StoreProgress;
 
 /// Form of the combined database: what a version with another one has published is published anew.
-const FORM: &str = "3";
+const FORM: &str = "4";
 /// Steps of a publication, for its progress.
 pub(super) const STEPS: u64 = 2;
 /// The step in which a job waits for another publication.

@@ -26,7 +26,7 @@ use crate::price_store::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
-const FORM: &str = "5";
+const FORM: &str = "6";
 /// What is being done, for the progress.
 const WHAT: &str = "per-issue databases";
 
