@@ -50,6 +50,8 @@ mod report;
 /// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
+/// | K1 | asked of a vendor that refuses the key | the run fails, whatever other sources gave; what came is stored and published |
+/// | K2 | wanted without a key of the vendor | the run fails where it would not end well; else the vendor is left out |
 /// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
 /// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
@@ -79,7 +81,7 @@ use crate::store::StoreError;
 
 use report::Reason;
 use silent::SilentRows;
-use slots::Slots;
+use slots::{KeyTrouble, Slots};
 
 pub use plan::last_weekdays;
 pub use report::{
@@ -170,6 +172,7 @@ pub fn update_from_sources(
         });
         job.report.notes.extend(slots.take_notes());
         slots.report(&mut job.report);
+        job.key_trouble = slots.key_trouble();
         fetched
     })
 }
@@ -282,6 +285,8 @@ struct Job<'a> {
     cut_short: bool,
     /// The issues of each published day that have lost values in this run, or would have (rule R8).
     lost: BTreeMap<JstDate, BTreeSet<IssueCode>>,
+    /// What is wrong with the vendor's key.
+    key_trouble: Option<KeyTrouble>,
 }
 
 /// What happened to a day so far.
@@ -352,6 +357,7 @@ impl<'a> Job<'a> {
             lists_are_new: false,
             cut_short: false,
             lost: BTreeMap::new(),
+            key_trouble: None,
         }
     }
 

@@ -189,6 +189,40 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     assert!(help.contains("a login of its own") && help.contains("KUMIKI_WEB_BROKER_PRICE_URL"));
 }
 
+/// K1 and K2 of the job's rules.
+#[test]
+fn a_key_that_is_refused_or_missing_is_an_error() {
+    let fixture = Fixture::new(Market { days: days([("20251215", 2)]), ..Market::default() });
+    let refused = |arguments: &str| {
+        let mut command = fixture.command(arguments);
+        fixture.run(command.env("KUMIKI_JQUANTS_API_KEY", "another"))
+    };
+    let missing = |arguments: &str| fixture.run(&mut without_vendor(&fixture, arguments));
+    let fails = |run: &Run, why: &str| {
+        assert_eq!((run.code, text(&run.report["ending"])), (1, "failed".to_owned()), "{run:?}");
+        assert!(text(&run.report["error"]).contains(why), "{run:?}");
+        assert!(run.told.contains("error: ") && run.told.contains(why), "{run:?}");
+    };
+    let wrong = "the vendor does not take the key, so its days are missing or of a lesser source: \
+                 the key or its plan was refused (HTTP 401)";
+    let none = "days are missing, and there is no key for the vendor: KUMIKI_JQUANTS_API_KEY";
+    fails(&refused("--as-of 2025-12-15 --days 1"), wrong);
+    fails(&missing("--as-of 2025-12-15 --days 1"), none);
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    // Nobody else has it either, on Tuesday as with a gap behind it.
+    fails(&missing("--as-of 2025-12-16"), none);
+    // What others have is published; a key that is wrong stays an error all the same.
+    fixture.change(|market| market.others = Some(others));
+    fails(&refused("--as-of 2025-12-16"), wrong);
+    assert_eq!(fixture.published(), ["15:2", "16:2"]);
+    let run = missing("--as-of 2025-12-17");
+    assert_eq!((run.code, &run.report["error"]), (0, &Value::Null), "{run:?}");
+    assert_eq!(fixture.published(), ["15:2", "16:2", "17:2"]);
+    let help = command(fixture.path(), &["update", "--help"]).output().unwrap().stdout;
+    let help = String::from_utf8(help).unwrap();
+    assert!(help.contains("1    an error; also where the vendor refuses the key"), "{help}");
+}
+
 /// On Tuesday every issue is split in two.
 pub(crate) fn split_on_tuesday(row: &mut Value) {
     if row["Date"] == "2025-12-16" {

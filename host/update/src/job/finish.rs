@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use super::report::{DayOutcome, DoubtKind, DoubtReport, Ending, PublishedReport, SplitReport};
+use super::slots::KeyTrouble;
 use super::{DayState, Job, Phase, UpdateError};
 use crate::store::StoreError;
 
@@ -25,7 +26,9 @@ impl Job<'_> {
             self.state.unpublished_from = None;
             self.save_state()?;
         }
-        self.report.ending = self.ending(is_due);
+        let ending = self.ending(is_due);
+        self.report.error = self.key_error(ending);
+        self.report.ending = if self.report.error.is_some() { Ending::Failed } else { ending };
         // Whatever became of the files: what is missing from the days is known.
         self.tell_readers()?;
         published?;
@@ -105,6 +108,19 @@ impl Job<'_> {
         self.report.split = Some(SplitReport { from, written, unchanged, removed });
         (self.state.split, self.state.unpublished_from) = (true, None);
         self.save_state()
+    }
+
+    /// What the user has to do for the vendor's key, where the run ends so (rules K1 and K2).
+    fn key_error(&self, ending: Ending) -> Option<String> {
+        match self.key_trouble.as_ref().filter(|_| ending != Ending::Interrupted)? {
+            KeyTrouble::Refused(why) => Some(format!(
+                "the vendor does not take the key, so its days are missing or of a lesser source: {why}; \
+                 see `kumiki key list` for where it comes from"
+            )),
+            KeyTrouble::Missing(why) => (ending != Ending::Done).then(|| {
+                format!("days are missing, and there is no key for the vendor: {why}")
+            }),
+        }
     }
 
     fn ending(&self, publication_was_due: bool) -> Ending {

@@ -55,7 +55,8 @@ pub enum Ending {
     Gap,
     /// The user ended it; what was stored stays, and the next run goes on from there.
     Interrupted,
-    /// The databases or files could not be written.
+    /// The databases or files could not be written, or the vendor's key is refused, or it is missing and
+    /// so are days; the error says which.
     Failed,
 }
 
