@@ -25,8 +25,8 @@ use crate::text::redacted;
 use answer::AsText;
 
 pub use answer::{
-    ANSWER_BYTES_MAX, AnswerSink, CELL_BYTES, Column, Cut, Given, Held, ROW_BYTES_MAX, ROWS_MAX,
-    Table,
+    ANSWER_BYTES_MAX, AnswerSink, CELL_BYTES, Column, Cut, Given, Held, ROW_BYTES_MAX, ROWS_HELD,
+    ROWS_MAX, Table,
 };
 pub use files::{FILES_MAX, FOLDERS};
 pub use stored::{FileForm, FileView, LabelledFile, RowsView, StoredView};
@@ -47,15 +47,16 @@ pub struct ConsoleOptions {
     pub threads: usize,
     /// Memory of the database engine, in bytes.
     pub memory_bytes: u64,
-    /// Rows of an answer; the rest is cut off and said so. At most [`ROWS_MAX`].
-    pub rows: usize,
+    /// Rows of an answer, at most [`ROWS_MAX`]; the rest is cut off and said so. None gives all of them to
+    /// whoever holds one at a time.
+    pub rows: Option<usize>,
     /// What statements may see beside the data directory.
     pub stored: Vec<StoredView>,
 }
 
 impl Default for ConsoleOptions {
     fn default() -> Self {
-        Self { threads: 2, memory_bytes: 1 << 30, rows: 10_000, stored: Vec::new() }
+        Self { threads: 2, memory_bytes: 1 << 30, rows: Some(ROWS_HELD), stored: Vec::new() }
     }
 }
 
@@ -116,7 +117,7 @@ pub struct Console {
     stored: Vec<StoredView>,
     /// The names of views that cannot be made, each with the reason.
     unreadable: Vec<(String, String)>,
-    rows: usize,
+    rows: Option<usize>,
     memory_bytes: u64,
 }
 
@@ -166,7 +167,7 @@ impl Console {
             }
             return Err(ConsoleError::NoData(data.path().display().to_string()));
         }
-        let (stored, rows) = (options.stored.clone(), options.rows.clamp(1, ROWS_MAX));
+        let (stored, rows) = (options.stored.clone(), options.rows.map(|rows| rows.clamp(1, ROWS_MAX)));
         let memory_bytes = options.memory_bytes;
         Ok(Self { connection, views, stored, unreadable, rows, memory_bytes })
     }
@@ -211,7 +212,7 @@ impl Console {
             let text = match explain {
                 Some(explain) => AsText::of_plan(&format!("{explain} {select}")),
                 // One more row than asked for tells whether there are more.
-                None => AsText::of(&self.connection, select, self.rows + 1)
+                None => AsText::of(&self.connection, select, self.rows.map(|rows| rows + 1))
                     .map_err(|error| wrong(select, &error))?,
             };
             self.run(&text, cancel, sink)
@@ -269,7 +270,7 @@ impl Console {
                 if cancel.is_cancelled() {
                     return Err(ConsoleError::Cancelled);
                 }
-                if rows == self.rows {
+                if self.rows == Some(rows) {
                     return Ok(Given { rows, cut: Some(Cut::Rows) });
                 }
                 let row = answer::row(&columns, index);
