@@ -55,6 +55,12 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError>;
 
+    /// The days from one on that have a row of the vendor or its files which tells no factor.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn silent_days(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError>;
+
     /// The exchange's calendar as far as it is stored.
     ///
     /// # Errors

@@ -110,8 +110,8 @@ impl Job<'_> {
     }
 
     /// Asks again for the complete days of the last weeks that a lesser source gave while the vendor was
-    /// down (rule B1), whose splits and raw prices are the vendor's only, and for those of which it gave an
-    /// odd row (B2). While it is down, they stay as they are.
+    /// down (rule B1), whose splits and raw prices are the vendor's only, for those of which it gave an odd
+    /// row (B2), and for those of which it told no factor (B3). While it is down, they stay as they are.
     fn fetch_better_rows(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
         let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
         let (Some(place), Some(from)) = (slots.with_days(), back.first().copied()) else {
@@ -122,9 +122,12 @@ impl Job<'_> {
         }
         let mut dates = self.store.days_of_lesser_sources(from)?;
         dates.extend(self.state.left_out.range(from..));
+        dates.retain(|date| !self.state.fetched.contains(date));
+        let silent = self.store.silent_days(from)?;
+        dates.extend(&silent);
         dates.retain(|date| {
-            let is_whole = self.state.complete.contains(date) && !self.state.fetched.contains(date);
-            is_whole && self.is_due(*date) && !self.days.contains_key(date)
+            let is_complete = self.state.complete.contains(date);
+            is_complete && self.is_due(*date) && !self.days.contains_key(date)
         });
         for date in dates {
             if self.cancel.is_cancelled() {
@@ -133,6 +136,10 @@ impl Job<'_> {
             // What the subscription covers may be known only now.
             if !self.is_due(date) {
                 continue;
+            }
+            // What was kept of it on this machine tells no more than what is stored.
+            if silent.contains(&date) && let Err(problem) = slots.forget_day(place, date) {
+                self.note(problem);
             }
             match self.whole_day(slots, place, date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => {}
@@ -151,6 +158,7 @@ impl Job<'_> {
                 Err(NoAnswer::Failed { reason, .. }) => {
                     let how = match self.state.left_out.contains(&date) {
                         true => "without the rows that were left out",
+                        false if silent.contains(&date) => "without the factors that were not told",
                         false => "as a lesser source gave it",
                     };
                     self.note(format!("{date} stays {how}: {}", reason.reason));

@@ -134,6 +134,14 @@ impl PriceStore for MemoryStore {
         Ok(rows.map(|row| row.date).collect())
     }
 
+    fn silent_days(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
+        let is_silent = |row: &&DailyRow| {
+            row.source.rank() == SourceKind::Vendor.rank() && row.adjustment_factor.is_none()
+        };
+        let rows = self.rows.values().filter(is_silent).filter(|row| row.date >= from);
+        Ok(rows.map(|row| row.date).collect())
+    }
+
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {
         Ok(self.open_days.clone())
     }
