@@ -6,6 +6,7 @@
 //! stored after every few days or issues, so that a run that ends early is gone on with by the next.
 
 mod days;
+mod doubts;
 mod files;
 mod finish;
 mod first_days;
@@ -50,6 +51,8 @@ mod report;
 /// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
+/// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run |
+/// | S2 | complete, of the last 20 weekdays, with over 1 % fewer rows than one of the five complete days before it, and not than those after it | told as a doubt; of days in a row the first |
 /// | K1 | asked of a vendor that refuses the key | the run fails, whatever other sources gave; what came is stored and published |
 /// | K2 | wanted without a key of the vendor | the run fails where it would not end well; else the vendor is left out |
 /// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |

@@ -265,6 +265,52 @@ fn the_first_days_of_a_first_run_wait_for_those_after_them() {
     assert_eq!(fixture.published(), ["15:100", "16:100", "17:100"]);
 }
 
+/// The doubts of a run, like `15 short`.
+fn doubts(run: &Run) -> Vec<String> {
+    let doubts = run.report["doubts"].as_array().unwrap().iter();
+    doubts.map(|doubt| format!("{} {}", &text(&doubt["date"])[8..], text(&doubt["kind"]))).collect()
+}
+
+#[test]
+fn a_short_day_that_is_published_is_told_by_each_run() {
+    let fixture = fixture(&[("20251215", 32, 0)]);
+    let run = fixture.update("--as-of 2025-12-15 --days 1");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "nothing tells yet");
+    // S1.
+    add(&fixture, &[("20251216", 120, 0)]);
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-12-16");
+        assert_eq!((run.code, doubts(&run)), (0, vec!["15 short".to_owned()]), "{run:?}");
+        let what = text(&run.report["doubts"][0]["what"]);
+        assert_eq!(what, "it is published with 32 rows, and complete days beside it have 120");
+    }
+    let vendor = format!("http://{}/v2", fixture.server.address);
+    let arguments = ["update", "--as-of", "2025-12-16", "--vendor-url", &vendor];
+    let (shown, _) = texts(&command(fixture.path(), &arguments).output().unwrap());
+    for words in ["days that need a look", "2025-12-15  it is published with 32 rows", "--refetch"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    add(&fixture, &[("20251215", 120, 0)]);
+    let run = fixture.update("--as-of 2025-12-16 --days 2 --refetch");
+    assert_eq!((run.code, doubts(&run)), (0, Vec::new()), "{run:?}");
+    assert_eq!(fixture.published(), ["15:120", "16:120"]);
+}
+
+#[test]
+fn days_that_shrink_with_their_lists_are_told() {
+    let fixture = fixture(&[("20251215", 120, 120), ("20251216", 110, 110)]);
+    // L3, S2.
+    let run = fixture.update("--as-of 2025-12-16 --days 2");
+    assert_eq!((run.code, doubts(&run)), (0, vec!["16 shrunk".to_owned()]), "{run:?}");
+    // The first day of a step alone, and for 20 weekdays.
+    add(&fixture, &[("20251217", 110, 110)]);
+    assert_eq!(doubts(&fixture.update("--as-of 2025-12-17")), ["16 shrunk"]);
+    assert_eq!(doubts(&fixture.update("--as-of 2026-01-14")), [""; 0]);
+    // S1, between longer ones.
+    add(&fixture, &[("20251218", 120, 120)]);
+    assert_eq!(doubts(&fixture.update("--as-of 2025-12-18")), ["16 short", "17 short"]);
+}
+
 #[test]
 fn without_complete_days_the_nearest_list_counts() {
     let fixture = fixture(&[("20251215", 32, 0), ("20251216", 20, 100)]);

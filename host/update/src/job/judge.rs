@@ -254,6 +254,7 @@ impl Job<'_> {
         self.state.left_out.retain(|date| stored.contains_key(date));
         self.report.left_out_days = self.state.left_out.iter().copied().collect();
         self.report.incomplete = self.short_days(&stored);
+        self.tell_short_days(&stored);
         if self.state == before { Ok(()) } else { self.save_state() }
     }
 

@@ -64,8 +64,8 @@ impl Job<'_> {
 
     /// Tells that an answer was refused, and notes it for the report.
     pub(super) fn refuse(&mut self, date: JstDate, why: &str) {
-        let what = format!("an answer for {date}, which is published, was refused: {why}");
-        self.note(what.clone());
+        self.note(format!("an answer for {date}, which is published, was refused: {why}"));
+        let what = format!("an answer was refused: {why}");
         let advice = ADVICE.to_owned();
         let doubt = DoubtReport { date, kind: DoubtKind::Refused, what, advice };
         self.report.doubts.push(doubt);

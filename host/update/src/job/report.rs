@@ -271,8 +271,13 @@ pub struct DoubtReport {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum DoubtKind {
-    /// An answer was refused that would have taken too much of a published day away.
+    /// An answer was refused that would have taken too much of a published day away; the run does not end
+    /// well.
     Refused,
+    /// It is complete and has over 1 % fewer rows than complete days on both sides, or is one of the first.
+    Short,
+    /// It is complete, of the last 20 weekdays, and has over 1 % fewer rows than complete days before it.
+    Shrunk,
 }
 
 /// A row that got other values, or was taken back.
