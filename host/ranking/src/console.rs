@@ -167,7 +167,8 @@ impl Console {
             }
             return Err(ConsoleError::NoData(data.path().display().to_string()));
         }
-        let (stored, rows) = (options.stored.clone(), options.rows.map(|rows| rows.clamp(1, ROWS_MAX)));
+        let (stored, rows) =
+            (options.stored.clone(), options.rows.map(|rows| rows.clamp(1, ROWS_MAX)));
         let memory_bytes = options.memory_bytes;
         Ok(Self { connection, views, stored, unreadable, rows, memory_bytes })
     }

@@ -89,9 +89,9 @@ use slots::{KeyTrouble, Slots};
 
 pub use plan::last_weekdays;
 pub use report::{
-    CorrectedValue, CorrectionReport, DayOutcome, DayReport, DoubtKind, DoubtReport, Ending, IssueReport, ListedReport,
-    OddRowReport, PublishedReport, Reason as FailureReason, Report, ShortDayReport, SourceReport,
-    SourceState, SplitReport, report_schema,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, DoubtKind, DoubtReport, Ending,
+    IssueReport, ListedReport, OddRowReport, PublishedReport, Reason as FailureReason, Report,
+    ShortDayReport, SourceReport, SourceState, SplitReport, report_schema,
 };
 pub use slots::SourceSlot;
 
@@ -376,9 +376,13 @@ impl<'a> Job<'a> {
         note.into_iter().for_each(|note| self.note(note));
         // What was fetched is there only as long as the store has it.
         let (stored, state) = (&self.known.dates, &mut self.state);
-        for days in
-            [&mut state.fetched, &mut state.left_out, &mut state.complete, &mut state.forced, &mut state.begins]
-        {
+        for days in [
+            &mut state.fetched,
+            &mut state.left_out,
+            &mut state.complete,
+            &mut state.forced,
+            &mut state.begins,
+        ] {
             days.retain(|date| stored.contains_key(date));
         }
         let is_standard =

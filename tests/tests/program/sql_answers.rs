@@ -182,7 +182,8 @@ fn every_row_is_written_to_programs() {
     let last = Some("{\"n\":1199999}");
     assert_eq!((json.out.lines().count(), json.out.lines().last()), (1_200_000, last));
     let table = said(&user, "", sql);
-    let note = "note: there are more than these 10000 rows; --rows N shows more, --format csv or jsonl";
+    let note =
+        "note: there are more than these 10000 rows; --rows N shows more, --format csv or jsonl";
     assert!(table.code == 0 && table.errors.contains(note), "{}", table.errors);
     assert_eq!(table.out.lines().count(), 10_002);
     // Who wants fewer says so.

@@ -265,7 +265,10 @@ fn a_row_that_the_vendor_takes_back_goes_and_is_named() {
     });
     // C12 of the job's rules.
     assert_eq!((run.code, fixture.published().join(" ")), (3, "15:100 16:100".to_owned()));
-    assert!(run.report["notes"].to_string().contains("was refused: it has 50 of the 100"), "{run:?}");
+    assert!(
+        run.report["notes"].to_string().contains("was refused: it has 50 of the 100"),
+        "{run:?}"
+    );
     // An answer for one issue is none for all.
     let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch --codes 1301");
     assert_eq!((run.code, fixture.published().join(" ")), (0, "15:100 16:100".to_owned()));

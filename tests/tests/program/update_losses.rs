@@ -69,7 +69,9 @@ fn an_answer_without_prices_takes_no_published_day_away() {
     let mut update = command(fixture.path(), &arguments);
     let update = update.args(["--vendor-rate", "60000", "--vendor-url", &vendor]);
     let (shown, _) = texts(&update.output().unwrap());
-    for words in ["days that need a look", "2025-12-16  an answer was refused: it would", "1 refused"] {
+    for words in
+        ["days that need a look", "2025-12-16  an answer was refused: it would", "1 refused"]
+    {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     // One or two may be right, three at once are not.
@@ -92,7 +94,11 @@ fn an_answer_with_few_rows_replaces_no_complete_day() {
         market.more = 4;
     });
     let run = fixture.update(REFETCH);
-    stays(&fixture, &run, "it has 98 of the 100 issues that are stored, and it has 98 rows, and 99 %");
+    stays(
+        &fixture,
+        &run,
+        "it has 98 of the 100 issues that are stored, and it has 98 rows, and 99 %",
+    );
     fixture.change(|market| _ = market.days.insert("20251216", 99));
     let run = fixture.update(REFETCH);
     assert_eq!((run.code, counts(&run, "vendor", ["changed"])), (0, [99]), "{run:?}");
@@ -102,8 +108,7 @@ fn an_answer_with_few_rows_replaces_no_complete_day() {
 /// C12, where nothing else is known than the day itself.
 #[test]
 fn the_only_day_is_held_against_itself() {
-    let fixture =
-        Fixture::new(Market { days: days([("20251216", 100)]), ..Market::default() });
+    let fixture = Fixture::new(Market { days: days([("20251216", 100)]), ..Market::default() });
     assert_eq!(fixture.update("--as-of 2025-12-16 --days 1").code, 0);
     fixture.change(|market| {
         market.days.insert("20251216", 1);

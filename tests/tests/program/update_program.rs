@@ -273,7 +273,8 @@ fn what_cannot_be_fetched_is_told_with_reasons() {
     for words in ["update 1 failed", "KUMIKI_JQUANTS_API_KEY is not set", "HTTP 500", "7203  "] {
         assert!(table.contains(words), "{words}: {table}");
     }
-    let words = "error: days are missing, and there is no key for the vendor: KUMIKI_JQUANTS_API_KEY";
+    let words =
+        "error: days are missing, and there is no key for the vendor: KUMIKI_JQUANTS_API_KEY";
     assert!(errors.contains(words), "{errors}");
     assert!(
         !table.contains(PUBLIC_KEY)

@@ -261,7 +261,8 @@ fn prices_that_a_source_has_adjusted_are_marked_and_take_no_factor() {
         rows(&fixture, &of("adjusted")),
         ["1300,15,57.5,false", "1300,16,116.0,false", "1399,15,,true", "1399,16,116.0,false"]
     );
-    let factors = "SELECT count(*) FILTER (factor <> 1), count(*) FILTER (factor IS NULL) FROM adjusted";
+    let factors =
+        "SELECT count(*) FILTER (factor <> 1), count(*) FILTER (factor IS NULL) FROM adjusted";
     assert_eq!(rows(&fixture, factors), ["99,1"]);
 }
 
@@ -305,7 +306,8 @@ fn a_day_of_an_outage_is_had_again_and_its_split_with_it() {
     assert_eq!(closes_before(&fixture, "2025-12-16", 1, &[]), three("115 null"));
     // A2: nor does the view know, up to the row that is the last.
     let view = |fixture: &Fixture| {
-        let days = "SELECT strftime(date, '%d'), count(*), count(close), count(factor), count(volume)
+        let days =
+            "SELECT strftime(date, '%d'), count(*), count(close), count(factor), count(volume)
             FROM adjusted GROUP BY 1 ORDER BY 1";
         rows(fixture, days)
     };

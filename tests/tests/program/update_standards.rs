@@ -177,10 +177,7 @@ fn a_published_day_that_gets_its_rows_later_blocks_none_of_those_after_it() {
     assert_eq!((run.code, run.incomplete()), (0, Vec::new()), "{run:?}");
     add(&fixture, &[("20251222", 118, 0)]);
     assert_eq!(fixture.update("--as-of 2025-12-22").code, 0);
-    assert_eq!(
-        fixture.published(),
-        ["15:120", "16:120", "17:118", "18:118", "19:118", "22:118"]
-    );
+    assert_eq!(fixture.published(), ["15:120", "16:120", "17:118", "18:118", "19:118", "22:118"]);
 }
 
 #[test]
@@ -287,7 +284,8 @@ fn a_short_day_that_is_published_is_told_by_each_run() {
     let vendor = format!("http://{}/v2", fixture.server.address);
     let arguments = ["update", "--as-of", "2025-12-16", "--vendor-url", &vendor];
     let (shown, _) = texts(&command(fixture.path(), &arguments).output().unwrap());
-    for words in ["days that need a look", "2025-12-15  it is published with 32 rows", "--refetch"] {
+    for words in ["days that need a look", "2025-12-15  it is published with 32 rows", "--refetch"]
+    {
         assert!(shown.contains(words), "{words}: {shown}");
     }
     add(&fixture, &[("20251215", 120, 0)]);

@@ -3,7 +3,8 @@
 use domain::JstDate;
 use pricestore::DataDir;
 use update::{
-    DayOutcome, DoubtReport, Ending, FailureReason, Report, ShortDayReport, SourceReport, SourceState,
+    DayOutcome, DoubtReport, Ending, FailureReason, Report, ShortDayReport, SourceReport,
+    SourceState,
 };
 
 use crate::terminal::{columns, grouped, pairs};

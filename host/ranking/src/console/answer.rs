@@ -119,7 +119,11 @@ pub(super) struct AsText {
 impl AsText {
     /// The first `rows` rows of a SELECT, or all. The engine itself makes the texts: it knows all its types, which
     /// what it hands over does not.
-    pub(super) fn of(connection: &Connection, select: &str, rows: Option<usize>) -> duckdb::Result<Self> {
+    pub(super) fn of(
+        connection: &Connection,
+        select: &str,
+        rows: Option<usize>,
+    ) -> duckdb::Result<Self> {
         let mut statement =
             connection.prepare(&format!("DESCRIBE SELECT * FROM (\n{select}\n)"))?;
         let columns = statement.query_map([], |row| {

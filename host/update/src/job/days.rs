@@ -138,7 +138,9 @@ impl Job<'_> {
                 continue;
             }
             // What was kept of it on this machine tells no more than what is stored.
-            if silent.contains(&date) && let Err(problem) = slots.forget_day(place, date) {
+            if silent.contains(&date)
+                && let Err(problem) = slots.forget_day(place, date)
+            {
                 self.note(problem);
             }
             match self.whole_day(slots, place, date)? {

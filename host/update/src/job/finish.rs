@@ -117,9 +117,8 @@ impl Job<'_> {
                 "the vendor does not take the key, so its days are missing or of a lesser source: {why}; \
                  see `kumiki key list` for where it comes from"
             )),
-            KeyTrouble::Missing(why) => (ending != Ending::Done).then(|| {
-                format!("days are missing, and there is no key for the vendor: {why}")
-            }),
+            KeyTrouble::Missing(why) => (ending != Ending::Done)
+                .then(|| format!("days are missing, and there is no key for the vendor: {why}")),
         }
     }
 

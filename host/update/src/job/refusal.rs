@@ -75,9 +75,8 @@ impl Job<'_> {
     /// Takes the rows out that would take too much of a published day away, however they came.
     pub(super) fn refuse_losses(&mut self, batch: &mut Batch) -> Result<(), UpdateError> {
         for rows in batch.rows.values_mut() {
-            let may_lose = |row: &&DailyRow| {
-                !row.is_full() && self.published_before(row.date).is_some()
-            };
+            let may_lose =
+                |row: &&DailyRow| !row.is_full() && self.published_before(row.date).is_some();
             let some: Vec<DailyRow> = rows.iter().filter(may_lose).copied().collect();
             let losing = self.store.losing(&some)?;
             let mut refused = BTreeSet::new();
@@ -107,9 +106,14 @@ mod tests {
 
     #[test]
     fn a_day_may_lose_one_in_a_hundred_or_two() {
-        for (lost, of, expected) in
-            [(2, 2, false), (3, 3, true), (3, 299, true), (3, 300, false), (44, 4_400, false), (45, 4_400, true)]
-        {
+        for (lost, of, expected) in [
+            (2, 2, false),
+            (3, 3, true),
+            (3, 299, true),
+            (3, 300, false),
+            (44, 4_400, false),
+            (45, 4_400, true),
+        ] {
             assert_eq!(is_too_much(lost, of), expected, "{lost} of {of}");
         }
     }

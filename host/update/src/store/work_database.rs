@@ -110,11 +110,7 @@ impl WorkDatabase {
     }
 
     /// The days from one on with a row that a condition of ours is true of.
-    fn days_where(
-        &self,
-        from: JstDate,
-        condition: &str,
-    ) -> Result<BTreeSet<JstDate>, StoreError> {
+    fn days_where(&self, from: JstDate, condition: &str) -> Result<BTreeSet<JstDate>, StoreError> {
         let failed = |error| StoreError::database("look for days that want better rows")(error);
         let days = format!(
             "SELECT DISTINCT date::VARCHAR FROM work.daily WHERE date >= DATE '{from}' AND {condition}"
