@@ -192,6 +192,24 @@ fn every_row_is_written_to_programs() {
     assert!(some.errors.contains("more than these 7 rows"), "{}", some.errors);
 }
 
+/// Answers with many columns are there as a whole.
+#[test]
+fn an_answer_may_have_thousands_of_columns() {
+    let user = user();
+    // A statement has at most 100,000 bytes.
+    let columns: Vec<String> = (0..8_000).map(|column| format!("{column} c{column}")).collect();
+    let sql = format!("SELECT {}", columns.join(", "));
+    let csv = said(&user, "--format csv", &sql);
+    assert_eq!(csv.code, 0, "{}", csv.errors);
+    for line in csv.out.lines() {
+        assert_eq!(line.split(',').count(), 8_000);
+        assert!(line.ends_with("7999"), "{}", csv.errors);
+    }
+    let table = said(&user, "", &sql);
+    let row = table.out.lines().nth(2).unwrap();
+    assert!(row.split_whitespace().map(str::to_owned).eq((0..8_000).map(|n: u32| n.to_string())));
+}
+
 /// Sends a signal to a statement that writes, to a reader that does not read, or that makes a table.
 #[cfg(unix)]
 #[test]

@@ -274,7 +274,7 @@ fn what_cannot_be_fetched_is_told_with_reasons() {
         assert!(table.contains(words), "{words}: {table}");
     }
     let words =
-        "error: days are missing, and there is no key for the vendor: KUMIKI_JQUANTS_API_KEY";
+        "error: days are missing, and the vendor cannot be asked: no key: KUMIKI_JQUANTS_API_KEY";
     assert!(errors.contains(words), "{errors}");
     assert!(
         !table.contains(PUBLIC_KEY)

@@ -205,7 +205,7 @@ fn a_key_that_is_refused_or_missing_is_an_error() {
     };
     let wrong = "the vendor does not take the key, so its days are missing or of a lesser source: \
                  the key or its plan was refused (HTTP 401)";
-    let none = "days are missing, and there is no key for the vendor: KUMIKI_JQUANTS_API_KEY";
+    let none = "days are missing, and the vendor cannot be asked: no key: KUMIKI_JQUANTS_API_KEY";
     fails(&refused("--as-of 2025-12-15 --days 1"), wrong);
     fails(&missing("--as-of 2025-12-15 --days 1"), none);
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);

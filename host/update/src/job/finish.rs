@@ -118,7 +118,7 @@ impl Job<'_> {
                  see `kumiki key list` for where it comes from"
             )),
             KeyTrouble::Missing(why) => (ending != Ending::Done)
-                .then(|| format!("days are missing, and there is no key for the vendor: {why}")),
+                .then(|| format!("days are missing, and the vendor cannot be asked: {why}")),
         }
     }
 

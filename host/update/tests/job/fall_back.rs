@@ -93,7 +93,7 @@ fn the_first_source_with_rows_is_used_for_an_issue_and_none_is_mixed() {
     // The first day has one of two rows, and the second one is published.
     assert_eq!((report.ending, &*report.gaps), (Ending::Failed, &[date("2026-01-08")][..]));
     let error = report.error.unwrap();
-    assert_eq!(error, "days are missing, and there is no key for the vendor: no key");
+    assert_eq!(error, "days are missing, and the vendor cannot be asked: no key");
     let states: Vec<_> = report.sources.iter().map(|part| (part.source, part.state)).collect();
     assert_eq!(
         states,
