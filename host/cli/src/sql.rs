@@ -15,9 +15,9 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use pricestore::DataDir;
 use ranking::CancelToken;
-use ranking::console::{Console, ConsoleError, ConsoleOptions, SQL_BYTES_MAX};
+use ranking::console::{Console, ConsoleError, ConsoleOptions, ROWS_HELD, SQL_BYTES_MAX};
 
-use crate::args::SqlArgs;
+use crate::args::{SqlArgs, SqlFormat};
 use crate::interrupt::Interrupt;
 use crate::rank::{cores, is_broken_pipe};
 use crate::{Ending, INTERRUPTED};
@@ -62,7 +62,7 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
     let options = ConsoleOptions {
         threads: args.threads.unwrap_or_else(cores),
         memory_bytes: args.memory.saturating_mul(1 << 20),
-        rows: usize::try_from(args.rows)?,
+        rows: rows(args)?,
         stored: stored?,
     };
     limit_memory(&options);
@@ -90,6 +90,15 @@ pub(crate) fn run(args: &SqlArgs) -> Result<Ending> {
         }
         Err(error) => Err(error),
     }
+}
+
+/// How many rows an answer may have: lines for programs are written as they come, and all of them.
+fn rows(args: &SqlArgs) -> Result<Option<usize>> {
+    Ok(match (args.rows, args.format) {
+        (Some(rows), _) => Some(usize::try_from(rows)?),
+        (None, SqlFormat::Table) => Some(ROWS_HELD),
+        (None, SqlFormat::Csv | SqlFormat::Jsonl) => None,
+    })
 }
 
 /// Whether a statement was ended by its user.

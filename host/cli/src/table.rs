@@ -104,9 +104,12 @@ impl Table {
         // The padding after the last column is trimmed.
         let whole = u16::try_from(width + 1).unwrap_or(u16::MAX);
         self.cells.set_content_arrangement(ContentArrangement::Dynamic).set_width(whole);
-        let needed = |shown: usize| narrowest[..shown].iter().sum::<usize>() + GAP * (shown - 1);
         let count = self.columns.len();
-        let shown = (1..=count).rev().find(|shown| needed(*shown) <= width).unwrap_or(1);
+        let ends = narrowest.iter().scan(0, |end, column| {
+            *end += column + GAP;
+            Some(*end - GAP)
+        });
+        let shown = ends.take_while(|end| *end <= width).count().max(1);
         let styles = self.cells.column_iter_mut().zip(&self.columns).enumerate();
         for (index, (style, column)) in styles {
             if index >= shown {

@@ -68,7 +68,12 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
         }
         JobEnding::Incomplete => Ending::Incomplete,
         JobEnding::Gap => Ending::Gap,
-        JobEnding::Failed => Ending::Problems,
+        JobEnding::Failed => {
+            if let Some(error) = &report.error {
+                eprintln!("error: {error}");
+            }
+            Ending::Problems
+        }
     })
 }
 

@@ -25,8 +25,8 @@ use crate::text::redacted;
 use answer::AsText;
 
 pub use answer::{
-    ANSWER_BYTES_MAX, AnswerSink, CELL_BYTES, Column, Cut, Given, Held, ROW_BYTES_MAX, ROWS_MAX,
-    Table,
+    ANSWER_BYTES_MAX, AnswerSink, CELL_BYTES, Column, Cut, Given, Held, ROW_BYTES_MAX, ROWS_HELD,
+    ROWS_MAX, Table,
 };
 pub use files::{FILES_MAX, FOLDERS};
 pub use stored::{FileForm, FileView, LabelledFile, RowsView, StoredView};
@@ -37,6 +37,9 @@ pub const SQL_BYTES_MAX: usize = 100_000;
 pub const MEMORY_BYTES_MIN: u64 = 16 << 20;
 /// What the engine says where memory is used up. What it advises then cannot be done here.
 const OUT_OF_MEMORY: &str = "Out of Memory Error";
+/// A step of the engine's optimizer which compares each column of an answer with each other one, and gains
+/// little: an answer of 8,000 columns took seconds.
+const SLOW_WITH_COLUMNS: &str = "projection_placement";
 /// How often a running statement looks whether it was cancelled.
 const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -47,15 +50,16 @@ pub struct ConsoleOptions {
     pub threads: usize,
     /// Memory of the database engine, in bytes.
     pub memory_bytes: u64,
-    /// Rows of an answer; the rest is cut off and said so. At most [`ROWS_MAX`].
-    pub rows: usize,
+    /// Rows of an answer, at most [`ROWS_MAX`]; the rest is cut off and said so. None gives all of them to
+    /// whoever holds one at a time.
+    pub rows: Option<usize>,
     /// What statements may see beside the data directory.
     pub stored: Vec<StoredView>,
 }
 
 impl Default for ConsoleOptions {
     fn default() -> Self {
-        Self { threads: 2, memory_bytes: 1 << 30, rows: 10_000, stored: Vec::new() }
+        Self { threads: 2, memory_bytes: 1 << 30, rows: Some(ROWS_HELD), stored: Vec::new() }
     }
 }
 
@@ -116,7 +120,7 @@ pub struct Console {
     stored: Vec<StoredView>,
     /// The names of views that cannot be made, each with the reason.
     unreadable: Vec<(String, String)>,
-    rows: usize,
+    rows: Option<usize>,
     memory_bytes: u64,
 }
 
@@ -130,7 +134,10 @@ impl Console {
             .threads(i64::try_from(options.threads.max(1)).unwrap_or(1))?
             .max_memory(&format!("{}B", options.memory_bytes))?;
         let connection = Connection::open_in_memory_with_flags(config)?;
-        connection.execute_batch("SET temp_directory = ''; SET enable_progress_bar = false")?;
+        connection.execute_batch(&format!(
+            "SET temp_directory = ''; SET enable_progress_bar = false; \
+             SET disabled_optimizers = '{SLOW_WITH_COLUMNS}'"
+        ))?;
         let mother = data.mother();
         if mother.is_file() {
             attach(&connection, "mother", &mother)?;
@@ -166,7 +173,8 @@ impl Console {
             }
             return Err(ConsoleError::NoData(data.path().display().to_string()));
         }
-        let (stored, rows) = (options.stored.clone(), options.rows.clamp(1, ROWS_MAX));
+        let (stored, rows) =
+            (options.stored.clone(), options.rows.map(|rows| rows.clamp(1, ROWS_MAX)));
         let memory_bytes = options.memory_bytes;
         Ok(Self { connection, views, stored, unreadable, rows, memory_bytes })
     }
@@ -211,7 +219,7 @@ impl Console {
             let text = match explain {
                 Some(explain) => AsText::of_plan(&format!("{explain} {select}")),
                 // One more row than asked for tells whether there are more.
-                None => AsText::of(&self.connection, select, self.rows + 1)
+                None => AsText::of(&self.connection, select, self.rows.map(|rows| rows + 1))
                     .map_err(|error| wrong(select, &error))?,
             };
             self.run(&text, cancel, sink)
@@ -269,7 +277,7 @@ impl Console {
                 if cancel.is_cancelled() {
                     return Err(ConsoleError::Cancelled);
                 }
-                if rows == self.rows {
+                if self.rows == Some(rows) {
                     return Ok(Given { rows, cut: Some(Cut::Rows) });
                 }
                 let row = answer::row(&columns, index);

@@ -22,6 +22,9 @@ pub struct FetchState {
     pub complete: BTreeSet<JstDate>,
     /// Days that are published though they are not complete, because the user said so.
     pub forced: BTreeSet<JstDate>,
+    /// Days where the standard of later ones begins anew, because the user has published them with few
+    /// rows less than they should have (rule C10 of the job); they stay so once they are complete.
+    pub begins: BTreeSet<JstDate>,
     /// Days that were due and are not complete, and how many rows each should have; 0 where that is
     /// not known.
     pub incomplete: BTreeMap<JstDate, u64>,

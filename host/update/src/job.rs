@@ -6,6 +6,7 @@
 //! stored after every few days or issues, so that a run that ends early is gone on with by the next.
 
 mod days;
+mod doubts;
 mod files;
 mod finish;
 mod first_days;
@@ -14,6 +15,7 @@ mod judge;
 mod listing;
 mod lists;
 mod plan;
+mod refusal;
 mod report;
 /// Which days must be there, when one is complete, and which are published. A row without prices is a
 /// row: the vendor tells so that nothing was traded.
@@ -31,13 +33,14 @@ mod report;
 /// | C2 | without such a list, with 99 % of the most rows of the last 20 complete days before it | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
 /// | C4 | fetched with `--codes` | complete only if it was before |
-/// | C5 | that was complete | complete |
+/// | C5 | that was complete | complete, whatever comes later |
 /// | C6 | without a list and a complete day before it, with 99 % of the most rows of the nearest five complete days after it, else of the issues of the nearest list; less by 1 % a month between; what is 300 days away tells nothing | complete |
 /// | C7 | as C3, but the list could not be had | not complete |
 /// | C8 | with rows, of which none has a price, and less than a week old | not complete |
 /// | C9 | one of the first five without a complete day before them but each other, by C2, C3 or C6 | complete once none of the five complete days after it has over 1 % more rows |
-/// | C10 | after one that is published though it is not complete | held against the rows of that one and of those after it; its list against that one too, where no believed list is later |
+/// | C10 | after one that is published though it is not complete | not held against that one. Only where that one has 90 % of what it should have, and a believed list of its date has not told so, days without a list are held against it and those after it, not those before; and the days after it alone once it is complete itself. With no complete day before it its list was never met: later lists are held against it too then |
 /// | C11 | published though it is not complete, of which five complete days after it have no more rows, to 1 % | complete |
+/// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
 /// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between | list believed |
 /// | L3 | whose list shrank by more | list believed if it has at most 10 % less and its own day's rows meet it to 99 % both ways, or once another run is given the list of a later date with as many, to 1 %; else told and not used, and the day is judged with it then |
@@ -48,11 +51,16 @@ mod report;
 /// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
+/// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run |
+/// | S2 | complete, of the last 20 weekdays, with over 1 % fewer rows than one of the five complete days before it, and not than those after it | told as a doubt; of days in a row the first |
+/// | K1 | asked of a vendor that refuses the key | the run fails, whatever other sources gave; what came is stored and published |
+/// | K2 | wanted without a key of the vendor | the run fails where it would not end well; else the vendor is left out |
 /// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
 /// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
 /// | W1 | any, in a published file with other bytes than the job wrote, by the digest that it noted then, or else that of the generation before | published again: the file is made again, and named in the report |
 /// | W2 | as W1, where the file holds something that the job does not have | left as it is: the run fails and names the file |
 /// | W3 | any, in a published file that only has another time | left as it is |
+/// | B3 | complete and due, of the last 20 weekdays, with a row of the vendor or its files that tells no factor | as B1, until all are told |
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
 /// | F2 | of a file of one day, whose month has a file with usable rows of it | taken from the month's; the other file is named |
 /// | F3 | of a file of one day, whose month has a file without | taken from the file of the day |
@@ -80,13 +88,13 @@ use crate::store::StoreError;
 
 use report::Reason;
 use silent::SilentRows;
-use slots::Slots;
+use slots::{KeyTrouble, Slots};
 
 pub use plan::last_weekdays;
 pub use report::{
-    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, IssueReport, ListedReport,
-    OddRowReport, PublishedReport, Reason as FailureReason, Report, ShortDayReport, SourceReport,
-    SourceState, SplitReport, report_schema,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, DoubtKind, DoubtReport, Ending,
+    IssueReport, ListedReport, OddRowReport, PublishedReport, Reason as FailureReason, Report,
+    ShortDayReport, SourceReport, SourceState, SplitReport, report_schema,
 };
 pub use slots::SourceSlot;
 
@@ -171,6 +179,7 @@ pub fn update_from_sources(
         });
         job.report.notes.extend(slots.take_notes());
         slots.report(&mut job.report);
+        job.key_trouble = slots.key_trouble();
         fetched
     })
 }
@@ -255,7 +264,8 @@ struct Job<'a> {
     calendar_is_new: bool,
     /// First and last date that the vendor says the subscription covers.
     covered: Option<(JstDate, JstDate)>,
-    /// The rows of each complete day, and of each that is published all the same.
+    /// The rows of each complete day, and of each that is published all the same where the standard begins
+    /// anew (rule C10).
     complete_rows: BTreeMap<JstDate, u64>,
     /// The issues that were listed on a date.
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
@@ -280,6 +290,10 @@ struct Job<'a> {
     lists_are_new: bool,
     /// The user's wish to end left something undone that no day tells.
     cut_short: bool,
+    /// The issues of each published day that have lost values in this run, or would have (rule R8).
+    lost: BTreeMap<JstDate, BTreeSet<IssueCode>>,
+    /// What is wrong with the vendor's key.
+    key_trouble: Option<KeyTrouble>,
 }
 
 /// What happened to a day so far.
@@ -349,6 +363,8 @@ impl<'a> Job<'a> {
             lists: ListedHistory::default(),
             lists_are_new: false,
             cut_short: false,
+            lost: BTreeMap::new(),
+            key_trouble: None,
         }
     }
 
@@ -363,12 +379,18 @@ impl<'a> Job<'a> {
         note.into_iter().for_each(|note| self.note(note));
         // What was fetched is there only as long as the store has it.
         let (stored, state) = (&self.known.dates, &mut self.state);
-        for days in
-            [&mut state.fetched, &mut state.left_out, &mut state.complete, &mut state.forced]
-        {
+        for days in [
+            &mut state.fetched,
+            &mut state.left_out,
+            &mut state.complete,
+            &mut state.forced,
+            &mut state.begins,
+        ] {
             days.retain(|date| stored.contains_key(date));
         }
-        let complete = stored.iter().filter(|(date, _)| state.is_publishable(**date));
+        let is_standard =
+            |date: &JstDate| state.complete.contains(date) || state.begins.contains(date);
+        let complete = stored.iter().filter(|(date, _)| is_standard(date));
         self.doubted_before = state.doubted.clone();
         self.complete_rows = complete.map(|(date, rows)| (*date, *rows)).collect();
         self.calendar = self.store.open_days()?;
@@ -420,10 +442,11 @@ impl<'a> Job<'a> {
     /// Stores what was collected and, in the same transaction, that it was.
     fn flush(&mut self) -> Result<(), UpdateError> {
         self.store_lists()?;
-        let batch = std::mem::take(&mut self.batch);
+        let mut batch = std::mem::take(&mut self.batch);
         if batch.rows.is_empty() && batch.days.is_empty() && batch.issues.is_empty() {
             return Ok(());
         }
+        self.refuse_losses(&mut batch)?;
         for (date, has_all) in batch.days {
             if let Some(known) = self.first_days.get_mut(&date) {
                 *known = Some(has_all);

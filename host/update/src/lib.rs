@@ -18,10 +18,10 @@ pub mod store;
 pub use cache::{Cached, DayCache};
 pub use fetch_state::{FetchState, IssuePass};
 pub use job::{
-    CorrectedValue, CorrectionReport, DayOutcome, DayReport, Ending, FailureReason, IssueReport,
-    JobOptions, JobWatch, ListedReport, OddRowReport, Phase, PublishedReport, Report,
-    ShortDayReport, SourceReport, SourceSlot, SourceState, SplitReport, UpdateError, last_weekdays,
-    report_schema, update_from_files, update_from_sources,
+    CorrectedValue, CorrectionReport, DayOutcome, DayReport, DoubtKind, DoubtReport, Ending,
+    FailureReason, IssueReport, JobOptions, JobWatch, ListedReport, OddRowReport, Phase,
+    PublishedReport, Report, ShortDayReport, SourceReport, SourceSlot, SourceState, SplitReport,
+    UpdateError, last_weekdays, report_schema, update_from_files, update_from_sources,
 };
 pub use key::{KEYS, PUBLIC_KEY, VENDOR_KEY, WEB_BROKER_PRICE_URL};
 pub use price_store::{

@@ -36,6 +36,9 @@ pub const DAYS_AFTER_COMPARED: usize = 5;
 pub const NEAR_DAYS_MAX: u64 = 300;
 /// First days of all that wait for those after them before they are complete.
 pub const FIRST_DAYS_MAX: usize = 5;
+/// Percent of the rows that it should have which a day must have so that the standard of later ones
+/// begins anew with it once the user has published it; a day with fewer is that of an outage.
+pub const BEGIN_PERCENT: u64 = 90;
 /// Percent of the issues by which a list may shrink at once and be believed by its own day's rows alone;
 /// with more it waits for a list of a later date. No exchange ever removed so many in a day.
 pub const LIST_SHRINK_PERCENT_MAX: u64 = 10;
@@ -45,6 +48,9 @@ pub const DOUBTED_LISTS_MAX: usize = 20;
 pub const ODD_PERCENT_MAX: usize = 1;
 /// Percent of the vendor's rows of a day that it may take back at once; more stay, which is told.
 pub const TAKEN_BACK_PERCENT_MAX: usize = 1;
+/// Issues of a published day that must lose values at once before its answer is refused, beside the percent
+/// above: a vendor may correct one or two of a small day.
+pub const LOST_ISSUES_MIN: usize = 3;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
 /// history, asks for the first of each month and the last, and holds the others against the day before.
 pub const MASTER_DAYS_MAX: usize = 60;

@@ -33,6 +33,16 @@ pub trait PriceStore {
     /// When the database cannot be read.
     fn vendor_codes_of(&mut self, date: JstDate) -> Result<BTreeSet<IssueCode>, StoreError>;
 
+    /// The issues of each date of which these rows would take a price, the volume or the turnover away that
+    /// is stored (rule R8 of [`crate::SourceKind`]).
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn losing(
+        &mut self,
+        rows: &[DailyRow],
+    ) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError>;
+
     /// Whether any row of a day has a price.
     ///
     /// # Errors
@@ -44,6 +54,12 @@ pub trait PriceStore {
     /// # Errors
     /// When the database cannot be read.
     fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError>;
+
+    /// The days from one on that have a row of the vendor or its files which tells no factor.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn silent_days(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError>;
 
     /// The exchange's calendar as far as it is stored.
     ///

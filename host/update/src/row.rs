@@ -56,14 +56,15 @@ impl fmt::Display for IssueCode {
 /// | Rule | What comes | What becomes of it |
 /// |---|---|---|
 /// | R1 | a row (code, date) that nobody has given | stored, whatever its source |
-/// | R2 | other values, from a source of the same or a higher [rank](Self::rank) | they replace the row as a whole; the report names both sources and each value, old and new |
+/// | R2 | other values, from a source of the same or a higher [rank](Self::rank) | they replace the row as a whole, within R8; the report names both sources and each value, old and new |
 /// | R3 | the same values, from a source of a higher rank | the row is of that source from now on |
 /// | R4 | other values, from a source of a lower rank | the row stays as it is; none of its columns is filled |
 /// | R5 | a row that tells no factor, from any source, where one is known | the factor stays; the other values go by R2 to R4, and the report counts rows that tell none |
 /// | R6 | a whole day of the vendor, no row of it odd, with 99 % of the issues that it lists for the date, without issues that have a row of the vendor or its files and are not listed, at most 1 % of these rows | it took those rows back: they are removed, and the report names their values |
 /// | R7 | as R6, but the issues are listed, or there is no list of the date, or they are more | it proves nothing: the rows stay, which is told |
+/// | R8 | of a published day, rows without a price, the volume or the turnover that is stored, of over 1 % of its issues and at least three in a run | they take nothing away: an answer of the whole day is refused, of what came otherwise these rows; the day stays as it was, which the report says as a doubt, and the run ends as incomplete |
 /// | A1 | a row of the public source, whose prices it has adjusted itself | published with `adjusted` true, all others with false |
-/// | A2 | such a row in the view `adjusted` | its prices stay as they are, and it gives no factor |
+/// | A2 | such a row in the view `adjusted` | it gives no factor, and nobody knows for which splits it was adjusted: where rows follow, its prices and all before it are null; where none does, it stays as it is |
 /// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK | of the day of a split its factor, pSPUO / pSPUC; where they are not set, 1 |
 /// | A4 | a row that tells no factor, which is not the same as 1, in the view `adjusted` | prices of the issue before it are null: nobody knows what compares |
 /// | Q1 | rows of a whole day that cannot be used, at most 1 % | left out and named in the report with source, values and reason; the other rows are used, and nothing is asked for issue by issue |
@@ -155,6 +156,17 @@ pub struct DailyRow {
 }
 
 impl DailyRow {
+    /// Whether it tells each price, the volume and the turnover.
+    #[must_use]
+    pub const fn is_full(&self) -> bool {
+        self.open.is_some()
+            && self.high.is_some()
+            && self.low.is_some()
+            && self.close.is_some()
+            && self.volume.is_some()
+            && self.turnover.is_some()
+    }
+
     /// A row that says nothing but its date and code.
     #[must_use]
     pub const fn bare(date: JstDate, code: IssueCode, source: SourceKind) -> Self {

@@ -43,6 +43,7 @@ mod update_doubts;
 mod update_foreign;
 mod update_kills;
 mod update_listed;
+mod update_losses;
 mod update_program;
 mod update_sources;
 mod update_standards;

@@ -169,6 +169,47 @@ fn answers_take_no_more_memory_than_they_may() {
     assert!(errors.contains("a table cannot hold them; --format csv"), "{errors}");
 }
 
+/// Lines for programs are all there; a table is cut, and says so.
+#[test]
+fn every_row_is_written_to_programs() {
+    let user = user();
+    let sql = "SELECT range AS n FROM range(1200000)";
+    let csv = said(&user, "--format csv", sql);
+    assert_eq!((csv.code, csv.errors.as_str()), (0, ""));
+    assert_eq!((csv.out.lines().count(), csv.out.lines().last()), (1_200_001, Some("1199999")));
+    let json = said(&user, "--format jsonl", sql);
+    assert_eq!((json.code, json.errors.as_str()), (0, ""));
+    let last = Some("{\"n\":1199999}");
+    assert_eq!((json.out.lines().count(), json.out.lines().last()), (1_200_000, last));
+    let table = said(&user, "", sql);
+    let note =
+        "note: there are more than these 10000 rows; --rows N shows more, --format csv or jsonl";
+    assert!(table.code == 0 && table.errors.contains(note), "{}", table.errors);
+    assert_eq!(table.out.lines().count(), 10_002);
+    // Who wants fewer says so.
+    let some = said(&user, "--format csv --rows 7", sql);
+    assert_eq!(some.out.lines().count(), 8);
+    assert!(some.errors.contains("more than these 7 rows"), "{}", some.errors);
+}
+
+/// Answers with many columns are there as a whole.
+#[test]
+fn an_answer_may_have_thousands_of_columns() {
+    let user = user();
+    // A statement has at most 100,000 bytes.
+    let columns: Vec<String> = (0..8_000).map(|column| format!("{column} c{column}")).collect();
+    let sql = format!("SELECT {}", columns.join(", "));
+    let csv = said(&user, "--format csv", &sql);
+    assert_eq!(csv.code, 0, "{}", csv.errors);
+    for line in csv.out.lines() {
+        assert_eq!(line.split(',').count(), 8_000);
+        assert!(line.ends_with("7999"), "{}", csv.errors);
+    }
+    let table = said(&user, "", &sql);
+    let row = table.out.lines().nth(2).unwrap();
+    assert!(row.split_whitespace().map(str::to_owned).eq((0..8_000).map(|n: u32| n.to_string())));
+}
+
 /// Sends a signal to a statement that writes, to a reader that does not read, or that makes a table.
 #[cfg(unix)]
 #[test]

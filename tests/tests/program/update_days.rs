@@ -323,10 +323,12 @@ fn with_a_list_of_issues_a_day_needs_rows_of_99_in_100() {
         (run.code, run.incomplete(), fixture.published()),
         (0, Vec::new(), ["15:100", "16:99"].map(str::to_owned).to_vec())
     );
-    // C5: it stays complete, whatever the vendor gives later.
+    // C5: it stays complete, whatever the vendor gives later, and C12 as it is.
     fixture.change(|market| _ = market.days.insert("20251216", 1));
     let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
-    assert_eq!((run.code, fixture.published().len()), (0, 2));
+    assert_eq!((run.code, fixture.published().join(" ")), (3, "15:100 16:99".to_owned()));
+    let why = text(&run.report["doubts"][0]["what"]);
+    assert!(why.contains("1 of the 100 issues that the vendor lists for this date"), "{why}");
 }
 
 #[test]

@@ -82,6 +82,37 @@ fn a_factor_that_the_vendor_does_not_tell_is_none_of_1() {
     }
 }
 
+/// B3 of the job's rules.
+#[test]
+fn a_factor_that_was_not_told_is_asked_for_again() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 20), ("20251216", 20), ("20251217", 20)]),
+        alter: Some(silent_split_on_tuesday),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-17 --days 3").code, 0);
+    let closes = || closes_before(&fixture, "2025-12-17", 2, &["--adjusted"]);
+    // What this machine has kept of the day is no answer, and the vendor knows no more yet.
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "16".to_owned()), "{run:?}");
+    assert_eq!(closes(), ["1300 57.5 true", "1301 null null", "1305 57.5 true"]);
+    fixture.change(|market| _ = market.down.insert("20251216"));
+    let run = fixture.update("--as-of 2025-12-17");
+    let words = "2025-12-16 stays without the factors that were not told";
+    assert!(run.code == 0 && run.told.contains(words), "{run:?}");
+    // After 20 weekdays it is too late.
+    let run = fixture.update("--as-of 2026-01-14");
+    assert!(!run.asked.contains(&"16".to_owned()), "{run:?}");
+    fixture.change(|market| {
+        market.down.clear();
+        market.alter = Some(split_on_tuesday);
+    });
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "16".to_owned()), "{run:?}");
+    assert_eq!((counts(&run, "vendor", ["changed"]), closes()), ([1], three("57.5 true")));
+    assert_eq!(fixture.update("--as-of 2025-12-17").asked, [""; 0], "it is told");
+}
+
 /// A file of daily bars of December 2025 with 20 issues on each of these days, split on the 16th, with
 /// the column of factors or without.
 fn bars(folder: &Path, name: &str, of_days: &[u32], has_factor: bool) {
@@ -232,8 +263,12 @@ fn a_row_that_the_vendor_takes_back_goes_and_is_named() {
         market.lists.insert("20251216", 99);
         market.days.insert("20251216", 50);
     });
-    assert_eq!((run.code, fixture.published().join(" ")), (0, "15:100 16:100".to_owned()));
-    assert!(run.report["notes"].to_string().contains("others are missing too"), "{run:?}");
+    // C12 of the job's rules.
+    assert_eq!((run.code, fixture.published().join(" ")), (3, "15:100 16:100".to_owned()));
+    assert!(
+        run.report["notes"].to_string().contains("was refused: it has 50 of the 100"),
+        "{run:?}"
+    );
     // An answer for one issue is none for all.
     let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch --codes 1301");
     assert_eq!((run.code, fixture.published().join(" ")), (0, "15:100 16:100".to_owned()));

@@ -268,11 +268,14 @@ fn what_cannot_be_fetched_is_told_with_reasons() {
     let mut command = update(folder.path(), &server, &["--codes", "7203"]);
     let output = command.env_remove("KUMIKI_JQUANTS_API_KEY").output().unwrap();
     let (table, errors) = texts(&output);
-    assert_eq!(output.status.code(), Some(3), "{table}{errors}");
-    for words in ["update 1 incomplete", "KUMIKI_JQUANTS_API_KEY is not set", "HTTP 500", "7203  "]
-    {
+    // K2.
+    assert_eq!(output.status.code(), Some(1), "{table}{errors}");
+    for words in ["update 1 failed", "KUMIKI_JQUANTS_API_KEY is not set", "HTTP 500", "7203  "] {
         assert!(table.contains(words), "{words}: {table}");
     }
+    let words =
+        "error: days are missing, and the vendor cannot be asked: no key: KUMIKI_JQUANTS_API_KEY";
+    assert!(errors.contains(words), "{errors}");
     assert!(
         !table.contains(PUBLIC_KEY)
             && !folder.path().join("jp").join("stocks_daily").join("7203.db").exists()

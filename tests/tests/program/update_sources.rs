@@ -189,6 +189,40 @@ fn the_web_broker_is_asked_where_it_is_configured_and_its_splits_are_read() {
     assert!(help.contains("a login of its own") && help.contains("KUMIKI_WEB_BROKER_PRICE_URL"));
 }
 
+/// K1 and K2 of the job's rules.
+#[test]
+fn a_key_that_is_refused_or_missing_is_an_error() {
+    let fixture = Fixture::new(Market { days: days([("20251215", 2)]), ..Market::default() });
+    let refused = |arguments: &str| {
+        let mut command = fixture.command(arguments);
+        fixture.run(command.env("KUMIKI_JQUANTS_API_KEY", "another"))
+    };
+    let missing = |arguments: &str| fixture.run(&mut without_vendor(&fixture, arguments));
+    let fails = |run: &Run, why: &str| {
+        assert_eq!((run.code, text(&run.report["ending"])), (1, "failed".to_owned()), "{run:?}");
+        assert!(text(&run.report["error"]).contains(why), "{run:?}");
+        assert!(run.told.contains("error: ") && run.told.contains(why), "{run:?}");
+    };
+    let wrong = "the vendor does not take the key, so its days are missing or of a lesser source: \
+                 the key or its plan was refused (HTTP 401)";
+    let none = "days are missing, and the vendor cannot be asked: no key: KUMIKI_JQUANTS_API_KEY";
+    fails(&refused("--as-of 2025-12-15 --days 1"), wrong);
+    fails(&missing("--as-of 2025-12-15 --days 1"), none);
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    // Nobody else has it either, on Tuesday as with a gap behind it.
+    fails(&missing("--as-of 2025-12-16"), none);
+    // What others have is published; a key that is wrong stays an error all the same.
+    fixture.change(|market| market.others = Some(others));
+    fails(&refused("--as-of 2025-12-16"), wrong);
+    assert_eq!(fixture.published(), ["15:2", "16:2"]);
+    let run = missing("--as-of 2025-12-17");
+    assert_eq!((run.code, &run.report["error"]), (0, &Value::Null), "{run:?}");
+    assert_eq!(fixture.published(), ["15:2", "16:2", "17:2"]);
+    let help = command(fixture.path(), &["update", "--help"]).output().unwrap().stdout;
+    let help = String::from_utf8(help).unwrap();
+    assert!(help.contains("1    an error; also where the vendor refuses the key"), "{help}");
+}
+
 /// On Tuesday every issue is split in two.
 pub(crate) fn split_on_tuesday(row: &mut Value) {
     if row["Date"] == "2025-12-16" {
@@ -225,9 +259,11 @@ fn prices_that_a_source_has_adjusted_are_marked_and_take_no_factor() {
     );
     assert_eq!(
         rows(&fixture, &of("adjusted")),
-        ["1300,15,57.5,false", "1300,16,116.0,false", "1399,15,999.0,true", "1399,16,116.0,false"]
+        ["1300,15,57.5,false", "1300,16,116.0,false", "1399,15,,true", "1399,16,116.0,false"]
     );
-    assert_eq!(rows(&fixture, "SELECT count(*) FROM adjusted WHERE factor <> 1"), ["99"]);
+    let factors =
+        "SELECT count(*) FILTER (factor <> 1), count(*) FILTER (factor IS NULL) FROM adjusted";
+    assert_eq!(rows(&fixture, factors), ["99,1"]);
 }
 
 /// `Close[-lag]` of three issues on a day, like `1300 57.5 true`, the last of which is the mark.
@@ -268,6 +304,14 @@ fn a_day_of_an_outage_is_had_again_and_its_split_with_it() {
     assert_eq!(rows(&fixture, tuesday), ["public,true"]);
     assert_eq!(closes_before(&fixture, "2025-12-16", 1, &["--adjusted"]), three("null null"));
     assert_eq!(closes_before(&fixture, "2025-12-16", 1, &[]), three("115 null"));
+    // A2: nor does the view know, up to the row that is the last.
+    let view = |fixture: &Fixture| {
+        let days =
+            "SELECT strftime(date, '%d'), count(*), count(close), count(factor), count(volume)
+            FROM adjusted GROUP BY 1 ORDER BY 1";
+        rows(fixture, days)
+    };
+    assert_eq!(view(&fixture), ["15,100,0,0,0", "16,100,100,100,100"]);
 
     // While it is down for that day, the day stays as it is, and the next one is had.
     fixture.change(|market| _ = market.days.insert("20251217", 100));
@@ -279,6 +323,7 @@ fn a_day_of_an_outage_is_had_again_and_its_split_with_it() {
         let found = closes_before(&fixture, "2025-12-17", lag, &["--adjusted"]);
         assert_eq!(found, three("null null"), "lag {lag}");
     }
+    assert_eq!(view(&fixture), ["15,100,0,0,0", "16,100,0,0,0", "17,100,100,100,100"]);
 
     // The next plain run after the outage has it from the vendor, and nothing else.
     fixture.change(|market| {
@@ -318,7 +363,8 @@ fn a_day_of_an_outage_is_asked_for_until_it_is_had() {
     });
     assert_eq!(
         (asked("--as-of 2025-12-16"), rows(&fixture, lesser)),
-        ("16".into(), vec!["50".into()])
+        ("16".into(), vec!["100".into()]),
+        "C12"
     );
     fixture.change(|market| _ = market.days.insert("20251216", 99));
     assert_eq!(

@@ -451,12 +451,13 @@ pub(crate) struct SqlArgs {
     #[arg(long, value_enum, default_value_t = SqlFormat::Table)]
     pub(crate) format: SqlFormat,
 
-    /// Most rows of an answer; what is more is left out, and told.
+    /// Most rows of an answer; what is more is left out, and told. Default: 10,000 of a table, all as
+    /// csv and jsonl.
     #[arg(
-        long, value_name = "N", default_value_t = 10_000,
+        long, value_name = "N",
         value_parser = clap::value_parser!(u64).range(1..=ranking::console::ROWS_MAX as u64)
     )]
-    pub(crate) rows: u64,
+    pub(crate) rows: Option<u64>,
 
     /// Memory of the database engine, in megabytes.
     #[arg(long, value_name = "MB", default_value_t = 1_024, value_parser = megabytes(MEMORY_BYTES_MIN >> 20))]

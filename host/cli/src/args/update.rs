@@ -31,7 +31,8 @@ and named; with more it is refused.
 
 Keys come from the environment, else from systemd's credentials, else from the system's key \
 store; `kumiki key list` shows them, `kumiki key set` keeps them:
-  jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; else left out
+  jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; else left out, which
+                        is an error where days are missing then
   web-broker-price-url  KUMIKI_WEB_BROKER_PRICE_URL: the virtual price address of today's login
   public-api-key        KUMIKI_PUBLIC_API_KEY: the public source, where it wants one
 
@@ -48,9 +49,10 @@ data folder.
 
 Exit codes:
   0    all days that are due are complete
-  3    some are not; run it again later
+  3    some are not, or an answer was refused that would take a published day away; see the
+       report, run it again later
   6    a business day is missing between published ones
-  1    an error
+  1    an error; also where the vendor refuses the key, or there is none and days are missing
   2    wrong arguments
   130  Ctrl-C";
 

@@ -43,7 +43,10 @@ pub(super) fn answer(
     let rows = given.rows;
     match given.cut {
         Some(Cut::Rows) => {
-            eprintln!("note: there are more than these {rows} rows; --rows N shows more");
+            eprintln!(
+                "note: there are more than these {rows} rows; --rows N shows more, --format csv or jsonl \
+                 writes all"
+            );
         }
         Some(Cut::Bytes) => eprintln!(
             "note: there are more than these {rows} rows, and a table cannot hold them; --format csv or \

@@ -3,7 +3,8 @@
 use domain::JstDate;
 use pricestore::DataDir;
 use update::{
-    DayOutcome, Ending, FailureReason, Report, ShortDayReport, SourceReport, SourceState,
+    DayOutcome, DoubtReport, Ending, FailureReason, Report, ShortDayReport, SourceReport,
+    SourceState,
 };
 
 use crate::terminal::{columns, grouped, pairs};
@@ -35,6 +36,7 @@ pub(super) fn report(report: &Report, data: &DataDir) {
     left_out_days(&report.left_out_days);
     corrections(report);
     short_days(&report.incomplete);
+    doubts(&report.doubts);
     gaps(&report.gaps);
     let issues = report.issues.iter();
     let issues = issues.map(|issue| (issue.code.to_string(), issue.reasons.as_slice()));
@@ -90,6 +92,7 @@ fn summary(report: &Report, data: &DataDir) -> Vec<(&'static str, String)> {
         (report.days_with(DayOutcome::Fetched), "fetched"),
         (report.days_with(DayOutcome::FetchedByIssue), "fetched issue by issue"),
         (report.days_with(DayOutcome::Incomplete), "not complete"),
+        (report.days_with(DayOutcome::Refused), "refused"),
         (report.days_with(DayOutcome::NoData), "without data"),
         (report.days_with(DayOutcome::NotDue), "not due"),
         (report.days_with(DayOutcome::Failed), "failed"),
@@ -146,6 +149,17 @@ fn short_days(days: &[ShortDayReport]) {
             told.push(&day.advice);
         }
     }
+}
+
+fn doubts(doubts: &[DoubtReport]) {
+    if doubts.is_empty() {
+        return;
+    }
+    println!("\ndays that need a look");
+    for doubt in doubts.iter().take(SHOWN_MAX) {
+        println!("  {}  {}; {}", doubt.date, doubt.what, doubt.advice);
+    }
+    more(doubts.len());
 }
 
 fn odd_rows(report: &Report) {

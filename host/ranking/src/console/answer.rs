@@ -3,7 +3,7 @@
 //!
 //! | what | at most | what happens with more |
 //! |---|---|---|
-//! | rows | `ConsoleOptions::rows`, up to [`ROWS_MAX`] | they are left out, which is told |
+//! | rows | `ConsoleOptions::rows`, up to [`ROWS_MAX`], where that is said | they are left out, which is told |
 //! | a row | [`ROW_BYTES_MAX`] | the statement fails, and says so |
 //! | rows that are collected | [`ANSWER_BYTES_MAX`] | they are left out, which is told |
 
@@ -15,7 +15,9 @@ use duckdb::arrow::array::{Array, RecordBatch, StringArray};
 
 use super::identifier;
 
-/// Most rows of one answer, whatever the options say.
+/// Rows of an answer that is held, where nobody says how many.
+pub const ROWS_HELD: usize = 10_000;
+/// Most rows of an answer that may be asked for by their number.
 pub const ROWS_MAX: usize = 1_000_000;
 /// Bytes of the values of one row.
 pub const ROW_BYTES_MAX: usize = 16 << 20;
@@ -115,9 +117,13 @@ pub(super) struct AsText {
 }
 
 impl AsText {
-    /// The first `rows` rows of a SELECT. The engine itself makes the texts: it knows all its types, which
+    /// The first `rows` rows of a SELECT, or all. The engine itself makes the texts: it knows all its types, which
     /// what it hands over does not.
-    pub(super) fn of(connection: &Connection, select: &str, rows: usize) -> duckdb::Result<Self> {
+    pub(super) fn of(
+        connection: &Connection,
+        select: &str,
+        rows: Option<usize>,
+    ) -> duckdb::Result<Self> {
         let mut statement =
             connection.prepare(&format!("DESCRIBE SELECT * FROM (\n{select}\n)"))?;
         let columns = statement.query_map([], |row| {
@@ -129,9 +135,10 @@ impl AsText {
             format!("CAST({name} AS VARCHAR) AS {}", identifier(&column.name))
         });
         let sql = format!(
-            "SELECT {} FROM (\n{select}\n) AS t({}) LIMIT {rows}",
+            "SELECT {} FROM (\n{select}\n) AS t({}){}",
             texts.collect::<Vec<_>>().join(", "),
-            names.join(", ")
+            names.join(", "),
+            rows.map_or(String::new(), |rows| format!(" LIMIT {rows}"))
         );
         Ok(Self { sql, columns })
     }

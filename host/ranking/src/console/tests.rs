@@ -24,7 +24,7 @@ fn data() -> tempfile::TempDir {
 }
 
 fn console(folder: &tempfile::TempDir) -> Console {
-    let options = ConsoleOptions { rows: 100, ..ConsoleOptions::default() };
+    let options = ConsoleOptions { rows: Some(100), ..ConsoleOptions::default() };
     Console::open(&DataDir::new(folder.path()), &options).unwrap()
 }
 

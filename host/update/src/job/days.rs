@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use chrono::Datelike;
 use domain::JstDate;
 
+use super::judge::Verdict;
 use super::plan::{last_weekdays, weekdays};
 use super::report::DayOutcome;
 use super::rules::NotDue;
@@ -109,8 +110,8 @@ impl Job<'_> {
     }
 
     /// Asks again for the complete days of the last weeks that a lesser source gave while the vendor was
-    /// down (rule B1), whose splits and raw prices are the vendor's only, and for those of which it gave an
-    /// odd row (B2). While it is down, they stay as they are.
+    /// down (rule B1), whose splits and raw prices are the vendor's only, for those of which it gave an odd
+    /// row (B2), and for those of which it told no factor (B3). While it is down, they stay as they are.
     fn fetch_better_rows(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
         let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
         let (Some(place), Some(from)) = (slots.with_days(), back.first().copied()) else {
@@ -121,9 +122,12 @@ impl Job<'_> {
         }
         let mut dates = self.store.days_of_lesser_sources(from)?;
         dates.extend(self.state.left_out.range(from..));
+        dates.retain(|date| !self.state.fetched.contains(date));
+        let silent = self.store.silent_days(from)?;
+        dates.extend(&silent);
         dates.retain(|date| {
-            let is_whole = self.state.complete.contains(date) && !self.state.fetched.contains(date);
-            is_whole && self.is_due(*date) && !self.days.contains_key(date)
+            let is_complete = self.state.complete.contains(date);
+            is_complete && self.is_due(*date) && !self.days.contains_key(date)
         });
         for date in dates {
             if self.cancel.is_cancelled() {
@@ -133,8 +137,15 @@ impl Job<'_> {
             if !self.is_due(date) {
                 continue;
             }
-            match self.whole_day(slots, place, date) {
+            // What was kept of it on this machine tells no more than what is stored.
+            if silent.contains(&date)
+                && let Err(problem) = slots.forget_day(place, date)
+            {
+                self.note(problem);
+            }
+            match self.whole_day(slots, place, date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => {}
+                Ok((_, Verdict::Refused(why))) => self.refuse(date, &why),
                 Ok((answer, _)) => {
                     let stored = self.known.dates.get(&date).copied().unwrap_or(0);
                     let is_all = answer.rows.len() as u64 * 100 >= stored * COMPLETE_PERCENT;
@@ -149,6 +160,7 @@ impl Job<'_> {
                 Err(NoAnswer::Failed { reason, .. }) => {
                     let how = match self.state.left_out.contains(&date) {
                         true => "without the rows that were left out",
+                        false if silent.contains(&date) => "without the factors that were not told",
                         false => "as a lesser source gave it",
                     };
                     self.note(format!("{date} stays {how}: {}", reason.reason));
@@ -187,9 +199,11 @@ impl Job<'_> {
                 }
                 continue;
             }
-            match self.whole_day(slots, place, *date) {
+            match self.whole_day(slots, place, *date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => _ = left.empty.insert(*date),
-                Ok((answer, is_complete)) => {
+                Ok((_, Verdict::Refused(why))) => self.refuse(*date, &why),
+                Ok((answer, verdict)) => {
+                    let is_complete = verdict == Verdict::Complete;
                     self.take_whole_day(slots, place, *date, answer, is_complete)?;
                 }
                 Err(NoAnswer::Stopped) => break,
@@ -220,25 +234,29 @@ impl Job<'_> {
         slots: &mut Slots,
         place: usize,
         date: JstDate,
-    ) -> Result<(Answer, bool), NoAnswer> {
-        // What was kept by an earlier run may have been short then.
-        for _ in 0..2 {
-            let answer = slots.day(place, date)?;
+    ) -> Result<Result<(Answer, Verdict), NoAnswer>, UpdateError> {
+        loop {
+            let answer = match slots.day(place, date) {
+                Ok(answer) => answer,
+                Err(none) => return Ok(Err(none)),
+            };
             if answer.rows.is_empty() || !self.options.codes.is_empty() {
-                return Ok((answer, false));
+                return Ok(Ok((answer, Verdict::Short)));
             }
-            if self.is_complete(Some(&mut *slots), date, &answer.rows) {
-                return Ok((answer, true));
+            let verdict = self.judge(Some(&mut *slots), date, &answer.rows)?;
+            if verdict == Verdict::Complete {
+                return Ok(Ok((answer, verdict)));
             }
-            if let Err(problem) = slots.forget_day(place, date) {
+            // What was kept by an earlier run may have been short then.
+            let forgotten = slots.forget_day(place, date);
+            let asks_again = answer.cached && forgotten.is_ok();
+            if let Err(problem) = forgotten {
                 self.note(problem);
-                return Ok((answer, false));
             }
-            if !answer.cached {
-                return Ok((answer, false));
+            if !asks_again {
+                return Ok(Ok((answer, verdict)));
             }
         }
-        slots.day(place, date).map(|answer| (answer, false))
     }
 
     /// Takes a day of the source that has whole ones, and what it takes back of it.

@@ -1,6 +1,6 @@
 //! Days from the vendor's files on disk.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -9,6 +9,7 @@ use domain::market::BarGranularity;
 use marketdata::calendar_file::read_rows;
 use marketdata::{BarFile, Period};
 
+use super::judge::Verdict;
 use super::report::{DayOutcome, Reason, SourceState};
 use super::rules::is_open;
 use super::{Job, Phase, UpdateError};
@@ -100,7 +101,7 @@ impl Job<'_> {
         match read {
             Ok(found) => {
                 dates.extend(&found.dates);
-                self.take_file(found);
+                self.take_file(found)?;
             }
             Err(what) => self.file_failed(file, beside, &what),
         }
@@ -113,7 +114,7 @@ impl Job<'_> {
         self.options.from.unwrap_or(JstDate::MIN)
     }
 
-    fn take_file(&mut self, found: FileRows) {
+    fn take_file(&mut self, found: FileRows) -> Result<(), UpdateError> {
         let FileRows { mut rows, mut dates, odd, refused } = found;
         self.leave_closed_out(&mut rows);
         dates.retain(|date| self.is_open(*date));
@@ -127,20 +128,33 @@ impl Job<'_> {
             self.state.fetched.remove(date);
         }
         // The rows are by date.
+        let mut refused_days = BTreeMap::new();
         for day in rows.chunk_by(|one, next| one.date == next.date) {
             let date = day[0].date;
-            if self.options.codes.is_empty() && self.is_complete(None, date, day) {
-                self.batch.days.push((date, !short.contains(&Some(date))));
+            if !self.options.codes.is_empty() {
+                continue;
+            }
+            match self.judge(None, date, day)? {
+                Verdict::Complete => {
+                    self.batch.days.push((date, !short.contains(&Some(date))));
+                }
+                Verdict::Short => {}
+                Verdict::Refused(why) => _ = refused_days.insert(date, why),
             }
         }
         for date in dates {
             self.day(date).outcome = Some(DayOutcome::Fetched);
         }
+        for (date, why) in &refused_days {
+            self.refuse(*date, why);
+        }
+        rows.retain(|row| !refused_days.contains_key(&row.date));
         self.report.left_out(SourceKind::Files, odd);
         for (date, what) in refused {
             self.failed(date, &what);
         }
         self.collect(SourceKind::Files, rows);
+        Ok(())
     }
 
     /// Leaves rows of closed days out (rule F1), by name.

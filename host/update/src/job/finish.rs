@@ -2,7 +2,8 @@
 
 use std::ops::ControlFlow;
 
-use super::report::{DayOutcome, Ending, PublishedReport, SplitReport};
+use super::report::{DayOutcome, DoubtKind, DoubtReport, Ending, PublishedReport, SplitReport};
+use super::slots::KeyTrouble;
 use super::{DayState, Job, Phase, UpdateError};
 use crate::limits::REPORT_FILES_MAX;
 use crate::store::StoreError;
@@ -27,7 +28,9 @@ impl Job<'_> {
             self.state.unpublished_from = None;
             self.save_state()?;
         }
-        self.report.ending = self.ending(is_due);
+        let ending = self.ending(is_due);
+        self.report.error = self.key_error(ending);
+        self.report.ending = if self.report.error.is_some() { Ending::Failed } else { ending };
         // Whatever became of the files: what is missing from the days is known.
         self.tell_readers()?;
         published?;
@@ -127,12 +130,26 @@ impl Job<'_> {
         self.save_state()
     }
 
+    /// What the user has to do for the vendor's key, where the run ends so (rules K1 and K2).
+    fn key_error(&self, ending: Ending) -> Option<String> {
+        match self.key_trouble.as_ref().filter(|_| ending != Ending::Interrupted)? {
+            KeyTrouble::Refused(why) => Some(format!(
+                "the vendor does not take the key, so its days are missing or of a lesser source: {why}; \
+                 see `kumiki key list` for where it comes from"
+            )),
+            KeyTrouble::Missing(why) => (ending != Ending::Done)
+                .then(|| format!("days are missing, and the vendor cannot be asked: {why}")),
+        }
+    }
+
     fn ending(&self, publication_was_due: bool) -> Ending {
         let is_open = |day: &DayState| day.outcome.is_none();
         let is_bad = |day: &DayState| {
             is_open(day) || matches!(day.outcome, Some(DayOutcome::Failed | DayOutcome::Incomplete))
         };
-        let is_short = self.state.incomplete.keys().any(|date| self.is_due(*date));
+        let is_refused = |doubt: &DoubtReport| doubt.kind == DoubtKind::Refused;
+        let has_refused = self.report.doubts.iter().any(is_refused);
+        let is_short = has_refused || self.state.incomplete.keys().any(|date| self.is_due(*date));
         let has_gap = self.report.gaps.iter().any(|date| self.is_due(*date));
         let is_published = self.report.split.is_some() || !publication_was_due;
         let is_undone = self.cut_short || !is_published || self.days.values().any(is_open);

@@ -30,6 +30,7 @@ impl Job<'_> {
         for (date, has_all) in std::mem::take(&mut self.first_days) {
             let Some(rows) = self.complete_rows.get(&date).copied() else { continue };
             let later = self.complete_rows.range(date..).filter(|(day, _)| **day != date);
+            let later = later.filter(|(day, _)| !self.is_forced(**day));
             let later = later.take(DAYS_AFTER_COMPARED).map(|(day, of)| (*day, *of));
             let later = later.map(|(day, of)| (of, days_between(date, day)));
             // A list that came after the day was looked at counts as well.

@@ -11,8 +11,19 @@ use super::rules::{DueDays, Standard, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError, own_folder};
 use crate::fetch_state::FetchState;
-use crate::limits::{DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS};
+use crate::limits::{BEGIN_PERCENT, DAYS_AFTER_COMPARED, EMPTY_FINAL_DAYS};
 use crate::row::{DailyRow, IssueCode};
+
+/// What an answer makes of its day.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// It is complete with it.
+    Complete,
+    /// It is not.
+    Short,
+    /// It stays as it was, and why (rules C12 and R8).
+    Refused(String),
+}
 
 /// Why a day with enough rows is not complete (rule C8).
 fn no_prices() -> String {
@@ -24,13 +35,14 @@ fn advice(rows: u64, published: bool) -> &'static str {
     match (rows, published) {
         (0, _) => "the next run asks for it again",
         (_, true) => {
-            "it is published as you said with --publish-incomplete; later days are held against it, and \
+            "it is published as you said with --publish-incomplete; later days without a list of issues \
+             are held against it only if it has 90 % of what it should have, and \
              it is asked for again until it is complete or five complete days after it have no more rows"
         }
         (_, false) => {
             "the next run asks for it again; only if the vendor has no more rows of it, as when many \
-             issues were delisted at once, publish it as it is with --publish-incomplete: later days are \
-             held against it then"
+             issues were delisted at once, publish it as it is with --publish-incomplete: later days \
+             without a list of issues are held against it then, if it has 90 % of what it should have"
         }
     }
 }
@@ -53,19 +65,19 @@ impl Job<'_> {
     }
 
     /// Whether a day that came in one piece is complete with these rows alone.
-    pub(super) fn is_complete(
+    pub(super) fn judge(
         &mut self,
-        slots: Option<&mut Slots>,
+        mut slots: Option<&mut Slots>,
         date: JstDate,
         rows: &[DailyRow],
-    ) -> bool {
-        let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        if self.state.complete.contains(&date) {
-            if let Some(slots) = slots.filter(|_| self.options.refetch) {
-                self.ask_for_list(slots, date, &codes);
-            }
-            return true;
+    ) -> Result<Verdict, UpdateError> {
+        if let Some(why) = self.refusal(slots.as_deref_mut(), date, rows)? {
+            return Ok(Verdict::Refused(why));
         }
+        if self.state.complete.contains(&date) {
+            return Ok(Verdict::Complete);
+        }
+        let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
         let standard = self.standard(slots, date, &codes);
         self.day(date).expected = standard.expected();
         let is_enough = standard.is_met(&codes, true);
@@ -79,7 +91,7 @@ impl Job<'_> {
         } else {
             self.day(date).why = Some(if is_enough { no_prices() } else { standard.words(&codes) });
         }
-        is_met
+        Ok(if is_met { Verdict::Complete } else { Verdict::Short })
     }
 
     /// Holds the other days that were looked at against the rules, by all rows that are stored.
@@ -125,6 +137,20 @@ impl Job<'_> {
     /// Whether a day is published though it is not complete.
     pub(super) fn is_forced(&self, date: JstDate) -> bool {
         self.state.forced.contains(&date) && !self.state.complete.contains(&date)
+    }
+
+    /// Whether the standard of later days begins anew with a day that the user publishes, which has so many
+    /// rows of those that it should have (rule C10).
+    fn begins_anew(&self, date: JstDate, rows: u64, expected: u64) -> bool {
+        let is_near = expected > 0 && rows * 100 >= expected * BEGIN_PERCENT;
+        let has_list =
+            self.lists.lists().contains_key(&date) && !self.state.doubted.contains_key(&date);
+        is_near && (!has_list || self.has_no_complete_day_before(date))
+    }
+
+    /// Whether nothing tells what a date should have but what the user published.
+    pub(super) fn has_no_complete_day_before(&self, date: JstDate) -> bool {
+        self.state.complete.range(..date).all(|day| self.state.begins.contains(day))
     }
 
     /// Whether the complete days after a day have no more rows than it, and are as many as it takes to
@@ -213,7 +239,10 @@ impl Job<'_> {
             for date in stored.keys().filter(|date| !before.is_publishable(**date)) {
                 if !self.state.complete.contains(date) && self.is_open(*date) {
                     self.state.forced.insert(*date);
-                    self.state.incomplete.entry(*date).or_insert(0);
+                    let expected = *self.state.incomplete.entry(*date).or_insert(0);
+                    if self.begins_anew(*date, stored[date], expected) {
+                        self.state.begins.insert(*date);
+                    }
                     self.release(*date);
                 }
             }
@@ -225,6 +254,7 @@ impl Job<'_> {
         self.state.left_out.retain(|date| stored.contains_key(date));
         self.report.left_out_days = self.state.left_out.iter().copied().collect();
         self.report.incomplete = self.short_days(&stored);
+        self.tell_short_days(&stored);
         if self.state == before { Ok(()) } else { self.save_state() }
     }
 

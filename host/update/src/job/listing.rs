@@ -137,13 +137,17 @@ impl Job<'_> {
     }
 
     /// The most rows of the last complete days before a date (rule C2). One day alone would let the
-    /// standard sink a little every day; what the user published all the same is where it begins anew
-    /// (rule C10).
+    /// standard sink a little every day; what the user published all the same with few rows less is where
+    /// it begins anew (rule C10).
     fn most_rows_before(&self, date: JstDate) -> Option<u64> {
         let mut most = None;
         for (day, rows) in self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED) {
-            most = most.max(Some(*rows));
-            if self.is_forced(*day) {
+            let begins_anew = self.state.begins.contains(day);
+            // What is after it tells more; complete, it may have as many rows as those before it.
+            if !begins_anew || most.is_none() {
+                most = most.max(Some(*rows));
+            }
+            if begins_anew {
                 break;
             }
         }
@@ -153,7 +157,8 @@ impl Job<'_> {
     /// Rows of the nearest complete days after a date, else issues of the nearest list, and how many days
     /// away they are (rule C6); nothing where that is too far to say anything.
     pub(super) fn nearest(&self, date: JstDate) -> Option<(u64, u64)> {
-        let mut after = self.complete_rows.range(date..).filter(|(day, _)| **day != date);
+        let after = self.complete_rows.range(date..).filter(|(day, _)| **day != date);
+        let mut after = after.filter(|(day, _)| !self.is_forced(**day));
         let first = after.next().map(|(day, rows)| (*day, *rows));
         let found = first.map(|(day, rows)| {
             let others = after.take(DAYS_AFTER_COMPARED - 1).map(|(_, rows)| *rows);

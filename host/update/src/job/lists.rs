@@ -60,11 +60,13 @@ impl Job<'_> {
         let last_list = lists.find(|(day, _)| !self.state.doubted.contains_key(day));
         let mut before = self.complete_rows.range(..date).rev();
         // The first days of all may be short themselves.
-        let last_day = before.clone().find(|(day, _)| !self.first_days.contains_key(day));
-        // Rule C10.
-        let forced = before.find(|(day, _)| self.is_forced(**day));
-        let forced = forced.filter(|(day, _)| last_list.is_none_or(|(list, _)| list <= *day));
-        let known = forced.or(last_list).or(last_day).map(|(day, issues)| (*day, *issues));
+        let is_told = |day| !self.first_days.contains_key(day) && !self.is_forced(*day);
+        let last_day = before.clone().find(|(day, _)| is_told(*day));
+        // Rule C10: a list that no complete day has met is less than the user's word.
+        let begin = before.find(|(day, _)| self.state.begins.contains(day));
+        let begin = begin.filter(|(day, _)| self.has_no_complete_day_before(**day));
+        let begin = begin.filter(|(day, _)| last_list.is_none_or(|(list, _)| list <= *day));
+        let known = begin.or(last_list).or(last_day).map(|(day, issues)| (*day, *issues));
         let issues = list.len() as u64;
         let later = self
             .lists

@@ -48,13 +48,15 @@ pub enum Ending {
     /// Everything that was asked for is stored and published.
     #[default]
     Done,
-    /// Some days or issues could not be fetched, or are not complete; the rest is stored and published.
+    /// Some days or issues could not be fetched, or are not complete, or an answer was refused that would
+    /// have taken a published day away; the rest is stored and published.
     Incomplete,
     /// A business day is missing between published ones, whatever else happened.
     Gap,
     /// The user ended it; what was stored stays, and the next run goes on from there.
     Interrupted,
-    /// The databases or files could not be written.
+    /// The databases or files could not be written, or the vendor's key is refused, or it is missing and
+    /// so are days; the error says which.
     Failed,
 }
 
@@ -94,6 +96,8 @@ pub struct Report {
     #[serde(serialize_with = "as_texts")]
     #[schemars(with = "Vec<String>")]
     pub gaps: Vec<JstDate>,
+    /// Published days that need a look, and answers that were refused.
+    pub doubts: Vec<DoubtReport>,
     /// Days of which odd rows were left out, in this run or an earlier one, ascending. The vendor is asked for
     /// the complete ones of the last 20 weekdays again by each run, until it has them without one.
     #[serde(serialize_with = "as_texts")]
@@ -217,6 +221,8 @@ pub enum DayOutcome {
     NoData,
     /// Rows came, or were due, but not enough to make it complete.
     Incomplete,
+    /// Its answer would have taken too much away that is published, so it stays as it was.
+    Refused,
     /// It need not be there yet: today before 16:30, or outside of the subscription.
     NotDue,
     /// It was not fetched, or not all of it.
@@ -243,6 +249,35 @@ pub struct ShortDayReport {
     pub why: String,
     /// What happens next, and what the user can do.
     pub advice: String,
+}
+
+/// What needs a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct DoubtReport {
+    /// Trading date (JST), as YYYY-MM-DD.
+    #[serde(serialize_with = "as_text")]
+    #[schemars(with = "String", extend("format" = "date"))]
+    pub date: JstDate,
+    /// What kind of doubt it is.
+    pub kind: DoubtKind,
+    /// What was found.
+    pub what: String,
+    /// What the user can do.
+    pub advice: String,
+}
+
+/// What kind of doubt there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum DoubtKind {
+    /// An answer was refused that would have taken too much of a published day away; the run does not end
+    /// well.
+    Refused,
+    /// It is complete and has over 1 % fewer rows than complete days on both sides, or is one of the first.
+    Short,
+    /// It is complete, of the last 20 weekdays, and has over 1 % fewer rows than complete days before it.
+    Shrunk,
 }
 
 /// A row that got other values, or was taken back.

@@ -148,7 +148,8 @@ pub(super) fn is_enough(found: u64, of: u64, days: u64) -> bool {
     found > 0 && found * 100 >= of * (100 - missing_percent(days))
 }
 
-fn common(one: &BTreeSet<IssueCode>, other: &BTreeSet<IssueCode>) -> u64 {
+/// How many issues two sets share.
+pub(super) fn common(one: &BTreeSet<IssueCode>, other: &BTreeSet<IssueCode>) -> u64 {
     one.intersection(other).count() as u64
 }
 

@@ -1,6 +1,7 @@
 //! The sources of a run: which can be asked, and which have shown to be of no use.
 
 use domain::JstDate;
+use http_client::HttpError;
 use marketdata::calendar_file::CalendarRows;
 
 use super::report::{Reason, Report, SourceState};
@@ -42,9 +43,20 @@ pub(super) enum NoAnswer {
     },
 }
 
+/// What is wrong with the vendor's key, in words.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum KeyTrouble {
+    /// There is none that can be used.
+    Missing(String),
+    /// The vendor does not take it.
+    Refused(String),
+}
+
 struct Slot {
     slot: SourceSlot,
     given_up: Option<String>,
+    /// It does not take the key.
+    refuses_key: bool,
     failures_in_a_row: u32,
     asked: u64,
     cached: u64,
@@ -60,6 +72,7 @@ impl Slots {
         let slot = |slot| Slot {
             slot,
             given_up: None,
+            refuses_key: false,
             failures_in_a_row: 0,
             asked: 0,
             cached: 0,
@@ -93,6 +106,16 @@ impl Slots {
             SourceSlot::Ready(_) => slot.given_up.as_ref(),
         };
         why.map(|why| Reason::new(slot.slot.kind(), why))
+    }
+
+    /// What is wrong with the vendor's key (rule K1 or K2 of the job).
+    pub(super) fn key_trouble(&self) -> Option<KeyTrouble> {
+        let vendor = self.0.iter().find(|slot| slot.slot.kind() == SourceKind::Vendor)?;
+        match (&vendor.slot, &vendor.given_up) {
+            (SourceSlot::NotConfigured(_, why), _) => Some(KeyTrouble::Missing(why.clone())),
+            (_, Some(why)) if vendor.refuses_key => Some(KeyTrouble::Refused(why.clone())),
+            _ => None,
+        }
     }
 
     /// A day that is kept on this machine.
@@ -189,6 +212,7 @@ impl Slots {
         }
         // What is outside of a subscription is no failure of the source.
         slot.failed += u64::from(!matches!(error, SourceError::NotCovered { .. }));
+        slot.refuses_key |= matches!(error, SourceError::Http(HttpError::Key { .. }));
         let text = error.to_string();
         tracing::info!(%error, ?reach, "a source gave nothing");
         match reach {

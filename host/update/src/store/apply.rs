@@ -1,6 +1,6 @@
 //! Rows into the job's own database.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use domain::JstDate;
 use duckdb::arrow::array::RecordBatch;
@@ -19,6 +19,8 @@ use crate::row::{DailyRow, IssueCode, SourceKind};
 
 /// Columns whose values are compared; where a row came from is none of them.
 const COMPARED: [&str; 7] = ["open", "high", "low", "close", "volume", "turnover", FACTOR];
+/// Those that a published day must not lose for many issues at once (R8).
+const HELD: [&str; 6] = ["open", "high", "low", "close", "volume", "turnover"];
 /// The column that a row may leave open (R5).
 const FACTOR: &str = "adjustment_factor";
 
@@ -169,6 +171,14 @@ fn stored_between(Extent { dates, codes }: &Extent) -> String {
     )
 }
 
+/// What was received, in `temp.incoming`.
+fn take_in(connection: &Connection, received: &[RecordBatch]) -> duckdb::Result<()> {
+    // A transaction may change one database and temporary tables.
+    let create = format!("CREATE OR REPLACE TEMP TABLE incoming ({})", definitions());
+    connection.execute_batch(&create)?;
+    bring_in(connection, "temp.incoming", received)
+}
+
 /// Compares what was received with stored rows; keeps those that are put in, and what each is, in
 /// `temp.judged`.
 fn compare(
@@ -176,10 +186,7 @@ fn compare(
     received: &[RecordBatch],
     old: &str,
 ) -> duckdb::Result<Applied> {
-    // A transaction may change one database and temporary tables.
-    let create = format!("CREATE OR REPLACE TEMP TABLE incoming ({})", definitions());
-    connection.execute_batch(&create)?;
-    bring_in(connection, "temp.incoming", received)?;
+    take_in(connection, received)?;
     let same = COMPARED.map(|name| match name {
         // Who tells no factor says nothing against one (R5).
         FACTOR => format!("coalesce(incoming.{name} = old.{name}, incoming.{name} IS NULL)"),
@@ -221,6 +228,51 @@ fn compare(
         let removed = 0;
         Ok(Applied { inserted, changed, confirmed, unchanged, kept, removed, corrections, dates })
     })
+}
+
+/// The issues of each date that would lose a value with these rows (R8).
+pub(super) fn losing(
+    connection: &Connection,
+    rows: &[DailyRow],
+) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError> {
+    // A row that tells all of its values takes none away.
+    let rows: Vec<DailyRow> = rows.iter().filter(|row| !row.is_full()).copied().collect();
+    let Some(extent) = look_at(&rows)? else { return Ok(BTreeMap::new()) };
+    let failed = |error| StoreError::database("look for values that would be lost")(error);
+    let received = receive(&rows).map_err(failed)?;
+    let lost = compare_values(connection, &received, &stored_between(&extent)).map_err(failed);
+    let dropped = connection.execute_batch("DROP TABLE IF EXISTS temp.incoming");
+    let lost = lost.and_then(|lost| dropped.map(|()| lost).map_err(failed))?;
+    let mut by_date: BTreeMap<JstDate, BTreeSet<IssueCode>> = BTreeMap::new();
+    for (date, code) in lost {
+        by_date.entry(date).or_default().insert(code);
+    }
+    Ok(by_date)
+}
+
+fn compare_values(
+    connection: &Connection,
+    received: &[RecordBatch],
+    old: &str,
+) -> duckdb::Result<Vec<(JstDate, IssueCode)>> {
+    take_in(connection, received)?;
+    let lost = HELD.map(|name| format!("(old.{name} IS NOT NULL AND incoming.{name} IS NULL)"));
+    // A row of a lesser source would replace nothing (R4).
+    let lost = format!(
+        "SELECT incoming.date::VARCHAR, incoming.code FROM temp.incoming JOIN ({old}) old
+           ON old.date = incoming.date AND old.code = incoming.code
+           WHERE {} >= {} AND ({})",
+        rank_of("incoming.source"),
+        rank_of("old.source"),
+        lost.join(" OR ")
+    );
+    let mut lost = connection.prepare(&lost)?;
+    let lost = lost.query_map([], |row| {
+        let (date, code): (String, String) = (row.get(0)?, row.get(1)?);
+        let date = date.parse().map_err(|_| duckdb::Error::InvalidQuery)?;
+        Ok((date, code.parse().map_err(|_| duckdb::Error::InvalidQuery)?))
+    })?;
+    lost.collect()
 }
 
 /// The rank of a source by its stored word. What does not tell where it came from counts as the

@@ -24,7 +24,7 @@ use super::written;
 use crate::price_store::StoreProgress;
 
 /// Form of the combined database: what a version with another one has published is published anew.
-const FORM: &str = "3";
+const FORM: &str = "4";
 /// Notes that what is published is not what it has to be. Generations count from 1.
 pub(super) const AGAIN: &str = "UPDATE work.state SET published = 0";
 /// Steps of a publication, for its progress.

@@ -61,12 +61,19 @@ pub(super) fn digest() -> String {
 /// once for each split and joined by the span of days.
 ///
 /// Rows that are marked `adjusted` were adjusted by their source, as of the day on which they were
-/// fetched: they stay as they are and give no factor (rule A2). Of days before a row that does not tell
-/// its factor nobody knows what compares: factor, prices and volume are null (rule A4).
+/// fetched: they give no factor, and between them and the rows beside them nobody knows what compares (rule
+/// A2). Nor does anybody of days before a row that does not tell its factor (rule A4). Factor, prices and
+/// volume are null there, as the adjusted values of rankings are: `known` has the first day of an issue from
+/// which on all is told.
 pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
     WITH silent AS (
-      SELECT code, max(date) AS last FROM daily
-        WHERE adjustment_factor IS NULL AND NOT daily.adjusted GROUP BY code),
+      SELECT code, max(date) FILTER (NOT daily.adjusted) AS untold,
+          max(date) FILTER (daily.adjusted) AS marked
+        FROM daily WHERE adjustment_factor IS NULL OR daily.adjusted GROUP BY code),
+    known AS (
+      SELECT code, greatest(coalesce(any_value(untold), '-infinity'::DATE),
+          coalesce(min(date) FILTER (date > marked), any_value(marked), '-infinity'::DATE)) AS since
+        FROM silent JOIN daily USING (code) GROUP BY code),
     span AS (
       SELECT code, date AS before,
           coalesce(lag(date) OVER (PARTITION BY code ORDER BY date), '-infinity'::DATE) AS since,
@@ -75,9 +82,9 @@ pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
         FROM daily WHERE adjustment_factor <> 1 AND NOT daily.adjusted),
     priced AS (
       SELECT daily.*,
-          CASE WHEN daily.adjusted THEN 1::DOUBLE WHEN daily.date < silent.last THEN NULL
+          CASE WHEN daily.date < known.since THEN NULL WHEN daily.adjusted THEN 1::DOUBLE
             ELSE coalesce(span.factor, 1) END AS factor
-        FROM daily LEFT JOIN silent ON silent.code = daily.code
+        FROM daily LEFT JOIN known ON known.code = daily.code
           LEFT JOIN span ON span.code = daily.code AND daily.date >= span.since
           AND daily.date < span.before)
     SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,

@@ -1,6 +1,6 @@
 //! The one writer of a data directory.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::fs;
 
@@ -110,6 +110,17 @@ impl WorkDatabase {
         codes.collect()
     }
 
+    /// The days from one on with a row that a condition of ours is true of.
+    fn days_where(&self, from: JstDate, condition: &str) -> Result<BTreeSet<JstDate>, StoreError> {
+        let failed = |error| StoreError::database("look for days that want better rows")(error);
+        let days = format!(
+            "SELECT DISTINCT date::VARCHAR FROM work.daily WHERE date >= DATE '{from}' AND {condition}"
+        );
+        let days: Vec<String> = column(&self.connection, &days).map_err(failed)?;
+        let days = days.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
+        days.collect::<Result<_, _>>().map_err(failed)
+    }
+
     /// Whether everything that is stored was published. A job that was killed after it stored rows
     /// leaves them unpublished; [`PriceStore::publish`] does nothing where this is so.
     ///
@@ -161,6 +172,13 @@ impl PriceStore for WorkDatabase {
         self.codes_where(&format!("date = DATE '{date}' AND source IN ({sources})"))
     }
 
+    fn losing(
+        &mut self,
+        rows: &[DailyRow],
+    ) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError> {
+        apply::losing(&self.connection, rows)
+    }
+
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
         let prices = format!(
             "SELECT count(*) > 0 FROM work.daily WHERE date = DATE '{date}' AND close IS NOT NULL"
@@ -170,18 +188,15 @@ impl PriceStore for WorkDatabase {
     }
 
     fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
-        let failed = |error| StoreError::database("look for days of lesser sources")(error);
         let lesser =
             SourceKind::ALL.into_iter().filter(|kind| kind.rank() < SourceKind::Vendor.rank());
         let lesser: Vec<String> = lesser.map(|kind| quoted(kind.as_str())).collect();
-        let days = format!(
-            "SELECT DISTINCT date::VARCHAR FROM work.daily
-               WHERE date >= DATE '{from}' AND source IN ({})",
-            lesser.join(", ")
-        );
-        let days: Vec<String> = column(&self.connection, &days).map_err(failed)?;
-        let days = days.iter().map(|date| date.parse().map_err(|_| duckdb::Error::InvalidQuery));
-        days.collect::<Result<_, _>>().map_err(failed)
+        self.days_where(from, &format!("source IN ({})", lesser.join(", ")))
+    }
+
+    fn silent_days(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
+        let sources = apply::vendor_sources();
+        self.days_where(from, &format!("adjustment_factor IS NULL AND source IN ({sources})"))
     }
 
     fn open_days(&mut self) -> Result<OpenDays, StoreError> {

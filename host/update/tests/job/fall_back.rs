@@ -91,7 +91,9 @@ fn the_first_source_with_rows_is_used_for_an_issue_and_none_is_mixed() {
         ["2026-01-08 7203 public", "2026-01-09 1301 web_broker", "2026-01-09 7203 public"]
     );
     // The first day has one of two rows, and the second one is published.
-    assert_eq!((report.ending, &*report.gaps), (Ending::Gap, &[date("2026-01-08")][..]));
+    assert_eq!((report.ending, &*report.gaps), (Ending::Failed, &[date("2026-01-08")][..]));
+    let error = report.error.unwrap();
+    assert_eq!(error, "days are missing, and the vendor cannot be asked: no key");
     let states: Vec<_> = report.sources.iter().map(|part| (part.source, part.state)).collect();
     assert_eq!(
         states,
@@ -174,7 +176,7 @@ fn a_source_that_refuses_the_key_is_asked_once() {
     assert_eq!(report.sources[0].state, SourceState::GivenUp);
     let reason = report.sources[0].reason.as_deref().unwrap();
     assert_eq!(reason, "the key or its plan was refused (HTTP 401): Unauthorized");
-    assert_eq!((report.ending, report.days_with(DayOutcome::Failed)), (Ending::Incomplete, 5));
+    assert_eq!((report.ending, report.days_with(DayOutcome::Failed)), (Ending::Failed, 5));
     let reasons: Vec<_> = report.days[4].reasons.iter().map(|reason| reason.source).collect();
     assert_eq!(reasons, [SourceKind::Vendor, SourceKind::Public]);
 }

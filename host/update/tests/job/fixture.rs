@@ -111,6 +111,19 @@ impl PriceStore for MemoryStore {
         Ok(of_day.map(|row| row.code).collect())
     }
 
+    fn losing(
+        &mut self,
+        rows: &[DailyRow],
+    ) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError> {
+        let mut losing: BTreeMap<JstDate, BTreeSet<IssueCode>> = BTreeMap::new();
+        for row in rows.iter().filter(|row| !row.is_full()) {
+            if self.rows.get(&(row.date, row.code)).is_some_and(DailyRow::is_full) {
+                losing.entry(row.date).or_default().insert(row.code);
+            }
+        }
+        Ok(losing)
+    }
+
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
         Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
     }
@@ -118,6 +131,14 @@ impl PriceStore for MemoryStore {
     fn days_of_lesser_sources(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
         let is_lesser = |row: &&DailyRow| row.source.rank() < SourceKind::Vendor.rank();
         let rows = self.rows.values().filter(is_lesser).filter(|row| row.date >= from);
+        Ok(rows.map(|row| row.date).collect())
+    }
+
+    fn silent_days(&mut self, from: JstDate) -> Result<BTreeSet<JstDate>, StoreError> {
+        let is_silent = |row: &&DailyRow| {
+            row.source.rank() == SourceKind::Vendor.rank() && row.adjustment_factor.is_none()
+        };
+        let rows = self.rows.values().filter(is_silent).filter(|row| row.date >= from);
         Ok(rows.map(|row| row.date).collect())
     }
 

@@ -1,0 +1,107 @@
+//! Days that are published and look short beside others: told with each run, because nobody asks for them
+//! again by itself (rules S1 and S2 of the job).
+
+use std::collections::BTreeMap;
+
+use domain::JstDate;
+
+use super::Job;
+use super::plan::last_weekdays;
+use super::report::{DoubtKind, DoubtReport};
+use super::rules::{days_between, is_enough};
+use crate::limits::{BETTER_DAYS_MAX, DAYS_AFTER_COMPARED, REPORT_ROWS_MAX};
+
+const SHORT: &str = "it may have come short; ask for it again with --days and --refetch";
+const SHRUNK: &str =
+    "where not so many issues were delisted then, ask for it again with --days and --refetch";
+
+/// A day that looks short: its rows, and those of the longest day that says so.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Short {
+    kind: DoubtKind,
+    rows: u64,
+    of: u64,
+}
+
+/// The complete days that look short, by the rows of all; those that shrank from a date on.
+fn short_days(complete: &[(JstDate, u64)], shrunk_from: JstDate) -> BTreeMap<JstDate, Short> {
+    let mut found = BTreeMap::new();
+    let (mut is_first, mut was_shorter) = (true, false);
+    for (place, (date, rows)) in complete.iter().copied().enumerate() {
+        let longest = |days: &[(JstDate, u64)]| {
+            let longer =
+                days.iter().filter(|(day, of)| !is_enough(rows, *of, days_between(date, *day)));
+            longer.map(|(_, of)| *of).max()
+        };
+        let before = longest(&complete[place.saturating_sub(DAYS_AFTER_COMPARED)..place]);
+        let last = complete.len().min(place + 1 + DAYS_AFTER_COMPARED);
+        let after = longest(&complete[place + 1..last]);
+        is_first &= after.is_some();
+        let (kind, of) = match (before, after) {
+            (_, Some(of)) if is_first => (DoubtKind::Short, of),
+            (Some(one), Some(other)) => (DoubtKind::Short, one.min(other)),
+            // Of days that stay so, the first is told.
+            (Some(of), None) if !was_shorter && date >= shrunk_from => (DoubtKind::Shrunk, of),
+            _ => {
+                was_shorter = before.is_some();
+                continue;
+            }
+        };
+        was_shorter = before.is_some();
+        found.insert(date, Short { kind, rows, of });
+    }
+    found
+}
+
+impl Job<'_> {
+    /// Notes the days that look short for the report.
+    pub(super) fn tell_short_days(&mut self, stored: &BTreeMap<JstDate, u64>) {
+        let complete = self.state.complete.iter();
+        let complete: Vec<(JstDate, u64)> =
+            complete.filter_map(|date| Some((*date, *stored.get(date)?))).collect();
+        let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
+        let shrunk_from = back.first().copied().unwrap_or(self.options.to);
+        let doubts = short_days(&complete, shrunk_from).into_iter().map(|(date, short)| {
+            let Short { kind, rows, of } = short;
+            let (beside, advice) = match kind {
+                DoubtKind::Shrunk => ("before it", SHRUNK),
+                DoubtKind::Short | DoubtKind::Refused => ("beside it", SHORT),
+            };
+            let what =
+                format!("it is published with {rows} rows, and complete days {beside} have {of}");
+            DoubtReport { date, kind, what, advice: advice.to_owned() }
+        });
+        let room = REPORT_ROWS_MAX.saturating_sub(self.report.doubts.len());
+        self.report.doubts.extend(doubts.take(room));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn days_are_short_beside_others() {
+        let first: JstDate = "2026-01-05".parse().unwrap();
+        let check = |rows: &[u64]| -> String {
+            let days: Vec<_> = first.iter_days().zip(rows.iter().copied()).collect();
+            let found = short_days(&days, first);
+            let found = days.iter().map(|(day, _)| match found.get(day).map(|short| short.kind) {
+                Some(DoubtKind::Short) => 's',
+                Some(_) => 'k',
+                None => '.',
+            });
+            found.collect()
+        };
+        // S1: first days, and a dip.
+        assert_eq!(check(&[32, 40, 100, 100]), "ss..");
+        assert_eq!(check(&[100, 99, 100, 98, 100]), "...s.");
+        assert_eq!(check(&[100, 90, 90, 90, 90, 90, 90, 100]), ".kssss..");
+        // S2: once.
+        assert_eq!(check(&[100, 95, 95, 95, 95]), ".k...");
+        assert_eq!(check(&[100, 99, 98, 97]), "..k.");
+        assert_eq!(check(&[100]), ".");
+        let days: Vec<_> = first.iter_days().zip([100, 95, 95]).collect();
+        assert!(short_days(&days, days[2].0).is_empty(), "an old step is told no more");
+    }
+}

@@ -1,0 +1,120 @@
+//! What a published day must not lose: an answer that would take too much of it away is refused, and the
+//! day stays as it was (rules C12 of the job and R8 of [`SourceKind`](crate::SourceKind)).
+
+use std::collections::BTreeSet;
+
+use domain::JstDate;
+
+use super::report::{DayOutcome, DoubtKind, DoubtReport};
+use super::rules::{Standard, common, is_enough};
+use super::slots::Slots;
+use super::{Batch, Job, UpdateError};
+use crate::limits::{LOST_ISSUES_MIN, TAKEN_BACK_PERCENT_MAX};
+use crate::row::{DailyRow, IssueCode};
+
+const ADVICE: &str = "the day stays as it was; look at what the vendor says of it, and ask again with \
+                      --refetch";
+
+/// Whether so many of a day's issues lose values at once (rule R8).
+fn is_too_much(lost: usize, of: u64) -> bool {
+    lost >= LOST_ISSUES_MIN && lost as u64 * 100 > of * TAKEN_BACK_PERCENT_MAX as u64
+}
+
+fn words(lost: usize, of: u64) -> String {
+    format!("it would take prices, volumes or turnovers of {lost} of {of} issues away")
+}
+
+impl Job<'_> {
+    /// Why the answer of a whole day is refused; none where it is taken.
+    pub(super) fn refusal(
+        &mut self,
+        slots: Option<&mut Slots>,
+        date: JstDate,
+        rows: &[DailyRow],
+    ) -> Result<Option<String>, UpdateError> {
+        let Some(stored) = self.published_before(date) else { return Ok(None) };
+        let lost = self.store.losing(rows)?.remove(&date).unwrap_or_default();
+        if is_too_much(lost.len(), stored) {
+            return Ok(Some(words(lost.len(), stored)));
+        }
+        if !self.state.complete.contains(&date) {
+            return Ok(None);
+        }
+        let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
+        let slots = slots.filter(|_| self.options.refetch);
+        let standard = match self.standard(slots, date, &codes) {
+            Standard::Nothing | Standard::Unknown => None,
+            known => Some(known),
+        };
+        if standard.as_ref().is_some_and(|known| known.is_met(&codes, true)) {
+            return Ok(None);
+        }
+        let known = self.store.codes_of(date)?;
+        let again = common(&codes, &known);
+        let why = standard.map_or(String::new(), |known| format!(", and {}", known.words(&codes)));
+        let why = format!("it has {again} of the {} issues that are stored{why}", known.len());
+        Ok((!is_enough(again, known.len() as u64, 0)).then_some(why))
+    }
+
+    /// Rows of a day that readers saw before this run.
+    fn published_before(&self, date: JstDate) -> Option<u64> {
+        let stored = self.known.dates.get(&date).copied();
+        stored.filter(|_| self.state.is_publishable(date))
+    }
+
+    /// Tells that an answer was refused, and notes it for the report.
+    pub(super) fn refuse(&mut self, date: JstDate, why: &str) {
+        self.note(format!("an answer for {date}, which is published, was refused: {why}"));
+        let what = format!("an answer was refused: {why}");
+        let advice = ADVICE.to_owned();
+        let doubt = DoubtReport { date, kind: DoubtKind::Refused, what, advice };
+        self.report.doubts.push(doubt);
+        self.day(date).outcome = Some(DayOutcome::Refused);
+    }
+
+    /// Takes the rows out that would take too much of a published day away, however they came.
+    pub(super) fn refuse_losses(&mut self, batch: &mut Batch) -> Result<(), UpdateError> {
+        for rows in batch.rows.values_mut() {
+            let may_lose =
+                |row: &&DailyRow| !row.is_full() && self.published_before(row.date).is_some();
+            let some: Vec<DailyRow> = rows.iter().filter(may_lose).copied().collect();
+            let losing = self.store.losing(&some)?;
+            let mut refused = BTreeSet::new();
+            for (date, codes) in losing {
+                let of = self.published_before(date).unwrap_or(0);
+                let lost = self.lost.entry(date).or_default();
+                let was_too_much = is_too_much(lost.len(), of);
+                lost.extend(&codes);
+                let lost = lost.len();
+                if !is_too_much(lost, of) {
+                    continue;
+                }
+                refused.extend(codes.into_iter().map(|code| (date, code)));
+                if !was_too_much {
+                    self.refuse(date, &words(lost, of));
+                }
+            }
+            rows.retain(|row| !refused.contains(&(row.date, row.code)));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_day_may_lose_one_in_a_hundred_or_two() {
+        for (lost, of, expected) in [
+            (2, 2, false),
+            (3, 3, true),
+            (3, 299, true),
+            (3, 300, false),
+            (44, 4_400, false),
+            (45, 4_400, true),
+        ] {
+            assert_eq!(is_too_much(lost, of), expected, "{lost} of {of}");
+        }
+    }
+}
