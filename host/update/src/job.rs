@@ -57,10 +57,10 @@ mod report;
 /// | K2 | wanted without a key of the vendor | the run fails where it would not end well; else the vendor is left out |
 /// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
 /// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
+/// | B3 | complete and due, of the last 20 weekdays, with a row of the vendor or its files that tells no factor | as B1, until all are told |
 /// | W1 | any, in a published file with other bytes than the job wrote, by the digest that it noted then, or else that of the generation before | published again: the file is made again, and named in the report |
 /// | W2 | as W1, where the file holds something that the job does not have | left as it is: the run fails and names the file |
 /// | W3 | any, in a published file that only has another time | left as it is |
-/// | B3 | complete and due, of the last 20 weekdays, with a row of the vendor or its files that tells no factor | as B1, until all are told |
 /// | F1 | of the vendor's files, closed (D2) | left out by name; the calendar is that of the files' folder |
 /// | F2 | of a file of one day, whose month has a file with usable rows of it | taken from the month's; the other file is named |
 /// | F3 | of a file of one day, whose month has a file without | taken from the file of the day |
