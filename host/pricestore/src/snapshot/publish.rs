@@ -46,7 +46,7 @@ pub struct Published {
     /// Why it was made whole though it should have gone on from the snapshot before: what is wrong with
     /// that one. None where nothing is.
     pub base_fault: Option<String>,
-    /// Its files as they were written.
+    /// Its files as they were written; none where nothing was written.
     pub files: Vec<PublishedFile>,
 }
 

@@ -153,30 +153,41 @@ pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
         return Found::NoDatabase;
     }
     // The name stays in use where this fails; the files after it count as others' then.
+    let found = found_in_attached(published);
+    let detached = published.execute_batch("DETACH foreign_file");
+    match found {
+        Ok(found) if detached.is_ok() => found,
+        // Also a database without such a table: it is somebody's.
+        _ => Found::More,
+    }
+}
+
+fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
+    let count = |sql: &str| published.query_row(sql, [], |row| row.get::<_, i64>(0));
     let own: Vec<String> = packed::names().into_iter().map(quoted).collect();
-    let own = own.join(", ");
-    let more = format!(
-        "SELECT (SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
-            FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date))
-        + (SELECT count(*) FROM duckdb_columns() AS old WHERE old.database_name = 'foreign_file'
+    let columns = format!(
+        "SELECT count(*) FROM duckdb_columns() AS old WHERE old.database_name = 'foreign_file'
             AND NOT old.internal AND NOT EXISTS (FROM duckdb_columns() AS new
                 WHERE new.database_name = 'published'
                     AND lower(new.table_name) = lower(old.table_name)
                     AND lower(new.column_name) = lower(old.column_name))
-            AND NOT (old.table_name = '{}' AND old.column_name IN ({own})))",
-        packed::TABLE
+            AND NOT (old.table_name = '{}' AND old.column_name IN ({}))",
+        packed::TABLE,
+        own.join(", ")
     );
-    let more = published.query_row(&more, [], |row| row.get::<_, i64>(0));
-    let has_rows = "SELECT count(*) = 2 FROM duckdb_columns() WHERE database_name = 'foreign_file'
+    if count(&columns)? > 0 {
+        return Ok(Found::More);
+    }
+    let rows = "SELECT count(*) FROM foreign_file.daily AS old WHERE NOT EXISTS (
+        FROM published.daily AS new WHERE new.code = old.code AND new.date = old.date)";
+    let own = "SELECT count(*) FROM duckdb_columns() WHERE database_name = 'foreign_file'
         AND table_name = 'daily' AND column_name IN ('date', 'code')";
-    let is_unreadable = more.is_err()
-        && published.query_row(has_rows, [], |row| row.get::<_, bool>(0)).unwrap_or_default();
-    let detached = published.execute_batch("DETACH foreign_file");
-    match more {
-        Ok(0) if detached.is_ok() => Found::NothingMore,
-        Err(_) if is_unreadable => Found::NoDatabase,
-        // Also a database without such a table: it is somebody's.
-        _ => Found::More,
+    match count(rows) {
+        Ok(0) => Ok(Found::NothingMore),
+        Ok(_) => Ok(Found::More),
+        // Nothing but our columns, and their blocks are damaged.
+        Err(_) if count(own)? == 2 => Ok(Found::NoDatabase),
+        Err(error) => Err(error),
     }
 }
 
