@@ -291,7 +291,7 @@ fn what_a_fall_back_does_not_have_is_no_proof_while_a_better_source_is_down() {
     let mut alone = fixture(2);
     let public = ScriptedSource::by_issue(SourceKind::Public, &alone.asked, nothing());
     let report = alone.run(vec![absent(SourceKind::Vendor), public.slot()]).unwrap();
-    assert_eq!((report.ending, report.issues_failed), (Ending::Incomplete, 0));
+    assert_eq!((report.ending, report.issues_failed), (Ending::Failed, 0), "there is no key");
     assert_eq!(report.days_with(DayOutcome::Failed), 0, "young days may still come");
 }
 

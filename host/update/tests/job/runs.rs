@@ -74,13 +74,15 @@ fn a_change_of_the_past_is_split_from_its_date() {
     fixture.options.refetch = true;
     let changed = ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing())
         .with_days(|day| {
-            let mut row = row(day, code("7203"), SourceKind::Vendor);
-            row.volume = Some(if day == date("2026-01-08") { 200 } else { 100 });
-            Ok(vec![row])
+            let rows =
+                ["1301", "130A", "7203"].map(|text| row(day, code(text), SourceKind::Vendor));
+            let mut rows = rows.to_vec();
+            rows[2].volume = Some(if day == date("2026-01-08") { 200 } else { 100 });
+            Ok(rows)
         });
     let report = fixture.run(vec![changed.slot()]).unwrap();
     let part = &report.sources[0];
-    assert_eq!((part.changed, part.unchanged, part.asked), (1, 2, 3));
+    assert_eq!((part.changed, part.unchanged, part.asked), (1, 8, 3));
     assert_eq!(fixture.store.splits, [None, Some(date("2026-01-08"))]);
 }
 
