@@ -348,8 +348,8 @@ impl OrderStatus {
     /// The next state. This is the only place that decides it, for live trading and for replay.
     ///
     /// Beyond the specification's table: a fill may cross a change or a cancel under way (the
-    /// state stays pending until nothing is left), and an order may expire or be rejected from
-    /// every state that is not final.
+    /// state stays pending until nothing is left), and an order may expire, be rejected or be
+    /// cancelled by the venue from every state that is not final.
     ///
     /// # Errors
     /// [`TransitionError`] when the state does not take the trigger; the order is unchanged.
@@ -369,7 +369,7 @@ impl OrderStatus {
                 Ok(if partly_filled { Self::PartiallyFilled } else { Self::Accepted })
             }
             T::SendCancel if working => Ok(Self::PendingCancel),
-            T::CancelDone if self == Self::PendingCancel => Ok(Self::Canceled),
+            T::CancelDone if working || pending || self == Self::Submitted => Ok(Self::Canceled),
             T::Expire if working || pending || self == Self::Submitted => Ok(Self::Expired),
             _ => Err(TransitionError { from: self, trigger }),
         }

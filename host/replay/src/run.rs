@@ -20,12 +20,14 @@ use domain::market::Bar;
 use domain::session::TradingHours;
 use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
 use domain::{
-    GuestLimit, Instrument, InstrumentIx, OrderEvent, OrderEventKind, Origin, Price, TsNanos,
+    GuestLimit, Instrument, InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, Origin, Price,
+    TsNanos,
 };
 use thiserror::Error;
 
 use crate::driver::{
-    COMMANDS_PER_POSITION_MAX, ROWS_BETWEEN_POLLS_MAX, RunCommand, RunDriver, RunPosition,
+    COMMANDS_PER_POSITION_MAX, PositionKey, ROWS_BETWEEN_POLLS_MAX, RunCommand, RunDriver,
+    RunPosition,
 };
 use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions, UnitChange};
@@ -33,7 +35,7 @@ use crate::rows::LastPrices;
 use crate::series::{MarketDay, TradingDay};
 use exchange::{Exchange, Warning};
 use results::recorder::{DaySlice, Recorder, RowTimes};
-use results::rows::BuyingPowerRow;
+use results::rows::{BuyingPowerRow, ClientCommand};
 use results::sink::{LiveRecords, Record, RunSink};
 use results::{RunStatus, RunTotals};
 use written::Written;
@@ -227,6 +229,10 @@ impl Run<'_> {
                 break;
             }
         }
+        if control == Control::Stop {
+            self.exchange.cancel_open(self.now);
+            self.deliver()?;
+        }
         self.exchange.end_of_data(self.now);
         self.deliver()?;
         let actions = self.strategy.stop(self.now)?;
@@ -305,8 +311,12 @@ impl Run<'_> {
         for _ in 0..COMMANDS_PER_POSITION_MAX {
             match self.driver.poll(position) {
                 None => break,
-                Some(RunCommand::Stop) => return Ok(Control::Stop),
+                Some(RunCommand::Stop) => {
+                    self.note_command(position, None);
+                    return Ok(Control::Stop);
+                }
                 Some(RunCommand::Order(command)) => {
+                    self.note_command(position, Some(&command));
                     self.last_prices.tell(&mut self.exchange);
                     self.exchange.execute(now, Origin::Client, command);
                     self.deliver()?;
@@ -319,6 +329,17 @@ impl Run<'_> {
         let rows = |_| self.driver.rows_until_poll(position).clamp(1, ROWS_BETWEEN_POLLS_MAX);
         self.rows_until_poll = next_row.map_or(0, rows);
         Ok(Control::Continue)
+    }
+
+    fn note_command(&mut self, position: RunPosition, command: Option<&OrderCommand>) {
+        let PositionKey { rows_done, is_before_row } = position.key();
+        let ts_event = position.now;
+        self.recorder.tell(Record::ClientCommand(&ClientCommand {
+            rows_done,
+            is_before_row,
+            ts_event,
+            command,
+        }));
     }
 
     /// Does what the strategy asked for, in order, at the present instant.
@@ -402,15 +423,16 @@ impl Run<'_> {
     /// Takes the exchange's events, which are `events` then, and its warnings into the record.
     fn note_events(&mut self) {
         self.exchange.swap_events(&mut self.events);
-        let mut filled = false;
-        for event in &self.events {
+        let events = std::mem::take(&mut self.events);
+        for event in &events {
             self.written.order_event(event);
             self.recorder.order_event(event);
-            filled |= matches!(event.kind, OrderEventKind::Filled(_));
+            if self.live.buying_power && matches!(event.kind, OrderEventKind::Filled(_)) {
+                self.report_account();
+                self.report_buying_power();
+            }
         }
-        if filled && self.live.buying_power {
-            self.report_buying_power();
-        }
+        self.events = events;
         let warnings = self.exchange.take_warnings();
         if !warnings.is_empty() {
             self.note_log();
@@ -526,6 +548,19 @@ impl Run<'_> {
         // Only cash is modelled.
         let row = BuyingPowerRow { ts_event: self.now, cash, buying_power: cash, equity };
         self.recorder.tell(Record::BuyingPower(&row));
+    }
+
+    /// Tells cash and positions, to those who want them.
+    fn report_account(&mut self) {
+        if self.live.buying_power {
+            let account = self.exchange.account();
+            self.recorder.tell(Record::Account {
+                ts_event: self.now,
+                cash: account.account().cash,
+                positions: account.positions(),
+                prices: &self.last_prices.or_zero(),
+            });
+        }
     }
 
     /// Renews what portfolio queries answer, for strategies that ask.

@@ -12,7 +12,8 @@ use domain::limits::WINDOW_ROWS_MAX;
 use domain::{GuestLimit, InstrumentId, Money};
 use exchange::ExecutionModel;
 use results::output::{
-    InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, REPORT_FILE, ReadError, read_json_text,
+    COMMANDS_FILE, InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, REPORT_FILE, ReadError,
+    commands, read_json_text,
 };
 use results::{RunFolder, RunStatus};
 use sandbox::{CallPath, Limits, StrategyModule};
@@ -22,7 +23,7 @@ use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::data_set::{DataRequest, DataSet, Granularity, settings};
-use crate::driver::Unpaced;
+use crate::driver::Scripted;
 use crate::error::RequestError;
 use crate::instruments::InstrumentChoices;
 use crate::observer::RunObserver;
@@ -225,7 +226,8 @@ impl VerifyRequest {
         for module in modules {
             let path = module.call_path().as_str();
             let out = self.strategies.cache.join(format!("again-{path}"));
-            let again = run_again(&request, &module, &data, &options, &out, observer)?;
+            let script = self.script(&request.data.instruments)?;
+            let again = run_again(&request, &module, &data, (&options, script), &out, observer)?;
             let changed =
                 files_changed(&self.folder, &out).map_err(|error| self.damaged(&error))?;
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
@@ -305,6 +307,16 @@ impl VerifyRequest {
         })
     }
 
+    /// What clients did to the run; nothing where its folder has no such file.
+    fn script(&self, instruments: &[InstrumentId]) -> Result<Scripted, VerifyError> {
+        let path = self.folder.join(COMMANDS_FILE);
+        if path.is_file() {
+            Ok(Scripted::from(commands::read(&path, instruments)?))
+        } else {
+            Ok(Scripted::new(Vec::new()))
+        }
+    }
+
     /// The name of a built-in strategy; a folder of somebody else names no file of this machine.
     fn built_in(&self, name: &str) -> Result<String, VerifyError> {
         let is_plain =
@@ -345,13 +357,13 @@ fn run_again(
     request: &RunRequest,
     module: &StrategyModule,
     data: &DataSet,
-    options: &ReplayOptions,
+    (options, mut script): (&ReplayOptions, Scripted),
     out: &Path,
     observer: &mut dyn RunObserver,
 ) -> Result<Manifest, VerifyError> {
     let mut folder =
         RunFolder::create(out, &request.data.instruments).map_err(RequestError::from)?;
-    let totals = request.replay(module, data, options, &mut folder, &mut Unpaced, observer)?;
+    let totals = request.replay(module, data, options, &mut folder, &mut script, observer)?;
     if totals.status == RunStatus::Interrupted {
         return Err(VerifyError::Stopped);
     }

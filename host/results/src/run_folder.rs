@@ -9,12 +9,14 @@ use domain::InstrumentId;
 use serde_json::Value;
 
 use crate::output::cells::{Names, TableFile};
+use crate::output::commands::CommandLog;
 use crate::output::convert::other_forms;
 use crate::output::events::{AuditLog, EventLog};
 use crate::output::removable;
 use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
 use crate::output::{
-    AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE, TABLES,
+    AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE,
+    TABLES,
 };
 use crate::report;
 use crate::sink::{Record, RunSink};
@@ -31,6 +33,7 @@ pub struct RunFolder {
     tables: StreamedTables,
     events: EventLog<BufWriter<File>>,
     audit: AuditLog<BufWriter<File>>,
+    commands: CommandLog,
 }
 
 impl RunFolder {
@@ -50,8 +53,22 @@ impl RunFolder {
             tables: StreamedTables::create(path)?,
             events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
             audit: AuditLog::new(begin_file(&path.join(AUDIT_FILE))?),
+            commands: CommandLog::new(path.join(COMMANDS_FILE)),
             aside,
         })
+    }
+
+    /// Removes the folder of a run, if it holds what a run writes and nothing else. Tells whether it
+    /// did.
+    ///
+    /// # Errors
+    /// What the system says; parts of the folder may be gone then.
+    pub fn remove(folder: &Path) -> io::Result<bool> {
+        let is_ours = folder.is_dir() && removable::check(folder)?.is_ok();
+        if is_ours {
+            std::fs::remove_dir_all(folder)?;
+        }
+        Ok(is_ours)
     }
 
     /// Completes the folder: summary, positions, manifest, the tables in their other forms and the
@@ -67,6 +84,7 @@ impl RunFolder {
         {
             lines.flush().map_err(FolderError::at(&path.join(name)))?;
         }
+        self.commands.finish().map_err(FolderError::at(&path.join(COMMANDS_FILE)))?;
         TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
         write_summary(path, &Summary::new(totals), &self.names)?;
         write_json(&path.join(MANIFEST_FILE), manifest)?;
@@ -85,6 +103,7 @@ impl RunFolder {
 impl RunSink for RunFolder {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
         self.events.take(record, &self.names)?;
+        self.commands.take(record, &self.names)?;
         if let Record::OrderEvent { event, sent } = record {
             self.audit.take(event, sent, &self.names)?;
         }

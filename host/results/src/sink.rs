@@ -3,11 +3,14 @@
 
 use std::io;
 
+use domain::account::Position;
 use domain::market::{Bar, Trade};
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
-use domain::{OrderEvent, OrderRecord, TsNanos};
+use domain::{Money, OrderEvent, OrderRecord, Price, TsNanos};
 
-use crate::rows::{BuyingPowerRow, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip};
+use crate::rows::{
+    BuyingPowerRow, ClientCommand, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip,
+};
 use crate::totals::{RunResult, RunTotals};
 
 /// One row, told once and in the order of the run; minutes, days and round trips at
@@ -50,6 +53,19 @@ pub enum Record<'a> {
         /// What it was and why it came to nothing.
         text: &'a str,
     },
+    /// Cash and positions after each fill and each split; only for sinks that want the buying power.
+    Account {
+        /// Virtual time.
+        ts_event: TsNanos,
+        /// Money in the account.
+        cash: Money,
+        /// One entry for each instrument, by its position in the run's list.
+        positions: &'a [Position],
+        /// The last price of each, in the same order; zero where none is known.
+        prices: &'a [Price],
+    },
+    /// What a client did to the run, before what came of it.
+    ClientCommand(&'a ClientCommand<'a>),
     /// A trade of the market; only for sinks that want them.
     Trade(&'a Trade),
     /// A bar of the market; only for sinks that want them.
@@ -145,6 +161,8 @@ impl RunSink for InMemory {
             Record::Narrative(ts_event, record) => self.narrative.push((ts_event, record.clone())),
             Record::Log(line) => self.log.push(line.clone()),
             Record::ClientWarning { .. }
+            | Record::ClientCommand(_)
+            | Record::Account { .. }
             | Record::Trade(_)
             | Record::Bar(_)
             | Record::BuyingPower(_) => {}

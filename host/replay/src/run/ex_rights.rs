@@ -39,6 +39,7 @@ impl Run<'_> {
             // Where nothing has traded nothing was ever held.
             let Some(price) = last_price else { continue };
             self.recorder.adjustment(self.now, ex_rights, price);
+            self.report_account();
             let message = format!(
                 "ex-rights: {adjustment} shares of {} from {} on; its last price becomes {price}",
                 self.listed[index].id, ex_rights.date

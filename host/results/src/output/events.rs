@@ -21,13 +21,17 @@ use crate::sink::Record;
 
 /// Writes JSON lines through one buffer.
 #[derive(Debug)]
-struct JsonLines<W> {
-    out: W,
+pub(super) struct JsonLines<W> {
+    pub(super) out: W,
     buffer: Vec<u8>,
 }
 
 impl<W: Write> JsonLines<W> {
-    fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
+    pub(super) const fn new(out: W) -> Self {
+        Self { out, buffer: Vec::new() }
+    }
+
+    pub(super) fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
         self.buffer.clear();
         serde_json::to_writer(&mut self.buffer, line)?;
         self.buffer.push(b'\n');
@@ -41,7 +45,7 @@ pub(crate) struct EventLog<W>(JsonLines<W>);
 
 impl<W: Write> EventLog<W> {
     pub(crate) const fn new(out: W) -> Self {
-        Self(JsonLines { out, buffer: Vec::new() })
+        Self(JsonLines::new(out))
     }
 
     /// Writes the line of a record, if it has one.
@@ -136,8 +140,7 @@ pub(crate) struct AuditLog<W> {
 
 impl<W: Write> AuditLog<W> {
     pub(crate) const fn new(out: W) -> Self {
-        let lines = JsonLines { out, buffer: Vec::new() };
-        Self { lines, requests: 0, in_flight: BTreeMap::new() }
+        Self { lines: JsonLines::new(out), requests: 0, in_flight: BTreeMap::new() }
     }
 
     /// Writes the line of an event, if it has one. Orders that were rejected before they were sent
