@@ -103,14 +103,14 @@ class Client:
 
     count = 0
 
-    def __init__(self, port, token, mode="replay", origin=None, greet=True):
+    def __init__(self, port, token, mode="replay", origin=None, greet=True, max_queue=None):
         Client.count += 1
         self.name = f"c{Client.count}"
         self.events = []
         self.requests = 0
         self.token, self.mode = token, mode
         self.socket = connect(
-            f"ws://127.0.0.1:{port}/", origin=origin, compression=None, proxy=None, max_size=None, max_queue=None,
+            f"ws://127.0.0.1:{port}/", origin=origin, compression=None, proxy=None, max_size=None, max_queue=max_queue,
             ping_interval=None, open_timeout=PATIENCE, close_timeout=PATIENCE, legacy=True,
         )
         self.challenge = self.ready = None

@@ -95,34 +95,6 @@ def test_a_whole_session(start, market):
         assert (conflict["event"], conflict["code"], conflict["venue_order_id"]) == (
             "Error", "conflict", answer["venue_order_id"])
 
-        # What a replay refuses, before anything is told of it.
-        for wrong, code, text in [
-            (order("lot", quantity="150"), "VALIDATION_ERROR", "QUANTITY: "),
-            (order("zero", quantity="0"), "VALIDATION_ERROR", "QUANTITY: "),
-            (order("x" * 37), "VALIDATION_ERROR", "CLIENT_ORDER_ID: "),
-            (order("bare", order_type="LIMIT"), "VALIDATION_ERROR", "PRICE: "),
-            (order("touched", order_type="MARKET_IF_TOUCHED"), "VENUE_UNSUPPORTED", ""),
-            (order("issue", instrument_id="9984.TSE"), "VALIDATION_ERROR", "INSTRUMENT_ID: "),
-            (order(" "), "VALIDATION_ERROR", "CLIENT_ORDER_ID: "),
-            (order("priced", order_type="MARKET", price="100"), "VALIDATION_ERROR", "PRICE: "),
-            (order("limit", price=str(int(price * 3))), "VENUE_REJECTED", "PRICE_LIMIT"),
-            (order("short", side="SELL", quantity="200"), "VENUE_REJECTED", "SHORT_SALE"),
-            (order("rich", quantity="1000000"), "INSUFFICIENT_FUNDS", ""),
-            (order("post", price=str(low), post_only=True), "VENUE_UNSUPPORTED", ""),
-            (order("gtc", time_in_force="GTC"), "VENUE_UNSUPPORTED", ""),
-            (order("margin", tags=["cash_margin=margin_credit_new"]), "VENUE_UNSUPPORTED", "MARGIN: "),
-        ]:
-            seen = len(client.events)
-            refused = client.refusal("SubmitOrder", venue="replay", order=wrong)
-            assert refused["event"] == "OrderRejected" and refused["reason_code"] == code, refused
-            assert refused["reason_text"].startswith(text), refused
-            assert not [event for event in client.since(seen, "OrderSubmitted")
-                        if event["request_id"] == refused["request_id"]], "it was told as submitted"
-        unknown = client.refusal("CancelOrder", venue="replay", client_order_id="nobody")
-        assert unknown["reason_code"] == "ORDER_STATUS_UNKNOWN"
-        nothing = client.refusal("ModifyOrder", venue="replay", client_order_id="now", change={})
-        assert nothing["reason_code"] == "VALIDATION_ERROR"
-
         # The list by its filters.
         assert [row["client_order_id"] for row in orders(client)] == ["rests", "now"]
         assert [row["client_order_id"] for row in orders(client, status="FILLED")] == ["now"]
@@ -275,6 +247,7 @@ def test_stopping_a_run_ends_its_orders_first(start, market):
         last_trade_price(client, place)
         submit(client, order("first", price=low))
         client.ask("StopEngine", "ReplayStopped", strategy_id="two")
+        client.wait("EngineStopped", since=place)
         check_run(client.since(place))
 
 

@@ -130,7 +130,7 @@ def test_fills_are_told_in_their_order(start, market, strategy, parameters):
         market.load(client, instruments=market.instruments)
         more = {"instruments": market.instruments, "strategy_init_kwargs": parameters, "initial_cash": RICH}
         market.run(client, strategy, multiplier=300, **more)
-        client.wait("OrderFilled", where=lambda _: len(client.since(0, "OrderFilled")) >= 200)
+        client.wait("OrderFilled", where=lambda _: len(client.since(0, "OrderFilled")) >= 100)
         client.ask("StopEngine", "ReplayStopped", strategy_id="one")
         client.wait("EngineStopped")
         run = check_run(client.events)

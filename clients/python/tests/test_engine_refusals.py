@@ -286,6 +286,26 @@ def sent_away(engine):
         return None
 
 
+def test_who_does_not_read_is_sent_away(engine, market):
+    """A client that is 65,536 frames behind is closed; the others and the run go on."""
+    with engine.client(max_queue=1) as slow, engine.client() as client:
+        market.load(client)
+        market.run(client)
+        answers = 0
+        for number in range(150_000):
+            name = f"{number:064}"
+            client.raw(f'{{"op":"SetReplaySpeed","request_id":"{name}","multiplier":1}}')
+            # It reads along, so that it is never behind itself.
+            while number - answers > 1_000:
+                answers += '"ReplaySpeedChanged"' in client.socket.recv(timeout=PATIENCE)
+        while answers < 150_000:
+            answers += '"ReplaySpeedChanged"' in client.socket.recv(timeout=PATIENCE)
+        assert client.is_alive()
+        assert slow.closed() in (1008, 1006), "what is behind is not waited for"
+        assert len(slow.since(0, "ReplaySpeedChanged")) < 150_000
+        assert client.ask("GetSession", "Session")["state"] == "Running"
+
+
 # --- Commands that do not fit.
 
 
