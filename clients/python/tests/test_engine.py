@@ -76,7 +76,7 @@ def test_a_whole_session(start, market):
         assert any((fill["last_price"], fill["ts_event_ns"]) == (trade[0], trade[2]) for trade in trades)
         sent = client.wait("OrderSubmitted", client_order_id="now")
         assert sent["ts_event_ms"] <= fill["ts_event_ms"]
-        assert client.since(seen, "PositionOpened")[0]["position_id"] == "7203.TSE-1"
+        assert client.wait("PositionOpened", since=seen)["position_id"] == "7203.TSE-1"
         power = client.ask("GetBuyingPower", "ReplayBuyingPower", venue="replay")
         cost = 100 * Decimal(fill["last_price"])
         assert Decimal(power["cash"]) == CASH - cost and power["strategy_id"] == "one"
