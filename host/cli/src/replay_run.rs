@@ -105,6 +105,7 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
         limits: args.limits.of_strategy()?,
         window: args.window.unwrap_or(window),
         out: args.out.clone(),
+        wall_clock: None,
     })
 }
 

@@ -268,12 +268,15 @@ impl OrderRequest {
         if self.quantity.is_zero() {
             return reject("QUANTITY: must be a positive number of shares");
         }
+        // Of the types that no venue takes nothing else is asked: they are refused as such.
+        let is_touched =
+            matches!(self.order_type, OrderType::MarketIfTouched | OrderType::LimitIfTouched);
         let wants_price = matches!(self.order_type, OrderType::Limit | OrderType::StopLimit);
-        if wants_price != self.price.is_some() {
+        if !is_touched && wants_price != self.price.is_some() {
             return reject("PRICE: is needed for LIMIT and STOP_LIMIT and for nothing else");
         }
         let wants_trigger = matches!(self.order_type, OrderType::StopMarket | OrderType::StopLimit);
-        if wants_trigger != self.trigger_price.is_some() {
+        if !is_touched && wants_trigger != self.trigger_price.is_some() {
             return reject("TRIGGER_PRICE: is needed for stop orders and for nothing else");
         }
         if [self.price, self.trigger_price].iter().flatten().any(|price| price.units() <= 0) {

@@ -37,7 +37,9 @@ fn why(error: &serde_json::Error) -> String {
         }
         _ => text,
     };
-    plain.chars().take(300).collect()
+    // The only value of which the parser knows more than the type (specification 4, P68).
+    let field = if plain.contains("or \"max\"") { "MULTIPLIER: " } else { "" };
+    field.chars().chain(plain.chars()).take(300).collect()
 }
 
 impl NoCommand {

@@ -30,8 +30,10 @@ impl Shared {
         };
         let request_id = command.request_id().map(|id| id.as_text().into_owned());
         let op = command.op();
-        let to = Refusing { client, op, request_id: request_id.as_deref(), now };
-        if let Some(venue) = command.venue()
+        let venue = command.venue().map(str::to_owned);
+        let (request_id_text, venue) = (request_id.as_deref(), venue.as_deref());
+        let to = Refusing { client, op, request_id: request_id_text, venue, now };
+        if let Some(venue) = venue
             && !self.is_here(&to, &command, venue)
         {
             return;
@@ -72,8 +74,9 @@ impl Shared {
             Command::GetOrderList(list) => self.lock().list(&to, &list),
             Command::GetBuyingPower(_) => {
                 let mut core = self.lock();
-                let Some(run) = core.live_run() else { return core.not_running(&to) };
-                run.refresh_equity();
+                if core.live_run().is_none() {
+                    return core.not_running(&to);
+                }
                 let Core { hub, run: Some(run), .. } = &*core else { return };
                 let event = Event::ReplayBuyingPower(run.buying_power(to.request_id));
                 hub.tell(client, &event);
@@ -121,7 +124,7 @@ impl Shared {
         if core.state() == SessionState::Idle || is_balance {
             core.not_in_replay(to, "this process replays past data; the only venue is `replay`");
         } else {
-            core.busy(to, Some(venue), "a replay session is open; its venue is `replay`");
+            core.busy(to, "a replay session is open; its venue is `replay`");
         }
         false
     }
@@ -176,7 +179,7 @@ impl Core {
             Some(UnderWay::Start) => "the run is only being started",
             _ => "no run is under way",
         };
-        self.busy(to, None, reason);
+        self.busy(to, reason);
     }
 
     fn stop(&mut self, to: &Refusing<'_>, asked: Asked, stop: &StopEngine) {

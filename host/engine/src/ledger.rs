@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use domain::account::Position;
+use domain::adjustment::Adjustment;
 use domain::{
     InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderSide, OrderStatus, Origin,
     Price, TsNanos,
@@ -115,13 +116,11 @@ impl Orders {
     }
 }
 
-/// One instrument: what is held of it, and the life of its present position.
+/// The life of the present position of an instrument, or of its last one.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Holding {
-    pub(crate) position: Position,
-    pub(crate) last_price: Option<Price>,
+pub(crate) struct PositionLife {
     /// Positions so far.
-    pub(crate) positions: u64,
+    pub(crate) number: u64,
     bought: Side,
     sold: Side,
 }
@@ -160,59 +159,54 @@ fn half_to_even(value: i128, by: i128) -> i64 {
     i64::try_from(quotient + up).unwrap_or(i64::MAX)
 }
 
-impl Holding {
-    /// Takes a fill; a position that begins with it is a new one.
-    pub(crate) fn fill(&mut self, fill: &FillRow) {
+impl PositionLife {
+    /// Takes a fill; one that opens a position begins another life.
+    pub(crate) fn fill(&mut self, fill: &FillRow, opens: bool) {
+        if opens {
+            *self = Self { number: self.number + 1, ..Self::default() };
+        }
         match fill.side {
             OrderSide::Buy => self.bought.add(fill),
             OrderSide::Sell => self.sold.add(fill),
         }
     }
 
-    /// A position begins with a fill.
-    pub(crate) fn open(&mut self, fill: &FillRow) {
-        self.positions += 1;
-        (self.bought, self.sold) = (Side::default(), Side::default());
-        self.fill(fill);
-    }
-
-    /// Shares were split: those held are another number, for the same money.
-    pub(crate) fn split(&mut self, to: Position) {
-        let before = self.position.quantity.unsigned_abs();
-        let (held, now) = (u128::from(before), u128::from(to.quantity.unsigned_abs()));
-        if held > 0 {
-            for side in [&mut self.bought, &mut self.sold] {
-                let shares = u128::from(side.shares) * now / held;
-                side.shares = u64::try_from(shares).unwrap_or(u64::MAX);
-            }
+    /// Shares were split: those of before are another number, for the same money.
+    pub(crate) fn split(&mut self, adjustment: Adjustment) {
+        for side in [&mut self.bought, &mut self.sold] {
+            let shares = i64::try_from(side.shares).unwrap_or(i64::MAX);
+            side.shares = adjustment.shares(shares).whole.unsigned_abs();
         }
-        self.position = to;
     }
 
-    /// Shares bought over the life of the position, and the average prices of what was bought and sold.
-    pub(crate) fn life(&self) -> (ShareCount, Decimal, Decimal) {
+    /// Shares bought, and the average prices of what was bought and sold.
+    pub(crate) fn told(&self) -> (ShareCount, Decimal, Decimal) {
         let shares = domain::Quantity::new(self.bought.shares);
         (shares.into(), self.bought.average(), self.sold.average())
     }
+}
 
-    /// What is held, for a list; none where nothing is.
-    pub(crate) fn row<'a>(&self, instrument_id: &'a str) -> Option<PositionRow<'a>> {
-        let Position { quantity, cost, .. } = self.position;
-        let shares = u64::try_from(quantity).ok().filter(|shares| *shares > 0)?;
-        let value = self.last_price.map(|price| Money::from_units(price.units() * quantity));
-        let average = half_to_even(i128::from(cost.units()), i128::from(quantity));
-        Some(PositionRow {
-            instrument_id: Text::Borrowed(instrument_id),
-            qty: domain::Quantity::new(shares).into(),
-            avg_open_price: Some(Decimal::from_units(average)),
-            market_value: value.map(Into::into),
-            unrealized_pnl: value.map(|value| (value - cost).into()),
-            side: OrderSide::Buy,
-            position_type: "cash".into(),
-            tategyoku_id: None,
-            venue: VENUE.into(),
-        })
-    }
+/// What is held of an instrument, for a list; none where nothing is.
+pub(crate) fn position_row<'a>(
+    instrument_id: &'a str,
+    position: &Position,
+    last_price: Option<Price>,
+) -> Option<PositionRow<'a>> {
+    let Position { quantity, cost, .. } = *position;
+    let shares = u64::try_from(quantity).ok().filter(|shares| *shares > 0)?;
+    let value = last_price.map(|price| Money::from_units(price.units() * quantity));
+    let average = half_to_even(i128::from(cost.units()), i128::from(quantity));
+    Some(PositionRow {
+        instrument_id: Text::Borrowed(instrument_id),
+        qty: domain::Quantity::new(shares).into(),
+        avg_open_price: Some(Decimal::from_units(average)),
+        market_value: value.map(Into::into),
+        unrealized_pnl: value.map(|value| (value - cost).into()),
+        side: OrderSide::Buy,
+        position_type: "cash".into(),
+        tategyoku_id: None,
+        venue: VENUE.into(),
+    })
 }
 
 /// Which orders a list is to hold.

@@ -36,6 +36,12 @@ pub fn random_token() -> String {
     handshake::random_hex()
 }
 
+/// A time as ISO 8601 in UTC, to the second.
+fn utc(time: domain::TsNanos) -> String {
+    let since_1970 = std::time::Duration::from_nanos(time.nanos());
+    humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + since_1970).to_string()
+}
+
 /// The venue of a replay.
 const VENUE: &str = "replay";
 /// The account of a replay.

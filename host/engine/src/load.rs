@@ -94,7 +94,7 @@ impl Shared {
             return core.error(to, error_code::VALUE_ERROR, text);
         }
         if let Some(reason) = core.not_free() {
-            return core.busy(to, None, reason);
+            return core.busy(to, reason);
         }
         let others = core.loaded.iter().filter(|loaded| !ids.contains(&loaded.id)).count();
         if others + ids.len() > INSTRUMENTS_MAX {
@@ -155,7 +155,8 @@ impl Shared {
         core.under_way = None;
         let now = self.started.elapsed();
         let request_id = Some(&*asked.request_id);
-        let to = Refusing { client: asked.client, op: "LoadReplayData", request_id, now };
+        let to =
+            Refusing { client: asked.client, op: "LoadReplayData", request_id, venue: None, now };
         let (new, days) = match loaded {
             Ok(loaded) => loaded,
             Err((code, why)) => return core.error(&to, code, &why),

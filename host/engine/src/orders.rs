@@ -94,7 +94,7 @@ impl Core {
             return None;
         }
         if self.run.as_ref().is_some_and(|run| run.waiting.len() >= COMMANDS_WAITING_MAX) {
-            self.busy(to, None, "too many commands wait for the run; wait for their answers");
+            self.busy(to, "too many commands wait for the run; wait for their answers");
             return None;
         }
         self.run.as_mut()

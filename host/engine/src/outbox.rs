@@ -20,9 +20,6 @@ const TRADE_BYTES: usize = 170;
 /// Messages that are written at once at most, and their bytes.
 const TAKEN_FRAMES_MAX: usize = 64;
 const TAKEN_BYTES_MAX: usize = 256 << 10;
-/// How many of the last waiting messages may be those of trades of other tickers.
-const LOOK_BACK: usize = 4;
-
 /// Events of which only the newest counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Newest {
@@ -229,24 +226,23 @@ impl Queue {
         }
     }
 
-    /// Adds a trade to a message that waits, where nothing but trades of other tickers is behind it.
+    /// Adds a trade to the last message, where that has trades of the same ticker: nothing is told
+    /// before what happened before it.
     fn join(&mut self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) -> bool {
         if self.closing.is_some() {
             return true;
         }
-        for waiting in self.waiting.iter_mut().rev().take(LOOK_BACK) {
-            let Some(Waiting::Trades { head: of, since, rows }) = waiting else { return false };
-            if Arc::ptr_eq(of, head) {
-                let has_room = rows.len() < TRADES_PER_FRAME_MAX
-                    && now.saturating_sub(*since) < TRADES_PER_FRAME_TIME;
-                if has_room {
-                    rows.push(row.clone());
-                    self.bytes += TRADE_BYTES;
-                }
-                return has_room;
-            }
+        let Some(Some(Waiting::Trades { head: of, since, rows })) = self.waiting.back_mut() else {
+            return false;
+        };
+        let has_room = Arc::ptr_eq(of, head)
+            && rows.len() < TRADES_PER_FRAME_MAX
+            && now.saturating_sub(*since) < TRADES_PER_FRAME_TIME;
+        if has_room {
+            rows.push(row.clone());
+            self.bytes += TRADE_BYTES;
         }
-        false
+        has_room
     }
 
     fn end(&mut self, closing: Closing) {
@@ -332,15 +328,16 @@ mod tests {
         assert_eq!(texts(&outbox)[0].matches("sequence_id").count(), 1);
         for number in 2..6 {
             outbox.push_trade(&toyota, &row(number), now(number));
-            outbox.push_trade(&softbank, &row(number), now(number));
         }
+        outbox.push_trade(&softbank, &row(1), now(5));
+        outbox.push_trade(&toyota, &row(6), now(5));
         outbox.push("fill".into(), None);
-        outbox.push_trade(&toyota, &row(6), now(6));
-        outbox.push_trade(&toyota, &row(7), now(80));
+        outbox.push_trade(&toyota, &row(7), now(6));
+        outbox.push_trade(&toyota, &row(8), now(80));
         let sent = texts(&outbox);
         let rows: Vec<usize> =
             sent.iter().map(|text| text.matches("sequence_id").count()).collect();
-        assert_eq!(rows, [4, 4, 0, 1, 1], "never over another event, never over 50 ms");
+        assert_eq!(rows, [4, 1, 1, 0, 1, 1], "never over another event, never over 50 ms");
         for number in 0..=TRADES_PER_FRAME_MAX as u64 {
             outbox.push_trade(&toyota, &row(number), now(100));
         }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
 
+use domain::account::Position;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    JstDate, OrderEvent, OrderEventKind, OrderStatus, Origin, ReasonCode, Rejection, TsNanos,
+    JstDate, Money, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, ReasonCode, Rejection,
+    TsNanos,
 };
+use exchange::{CashAccount, PositionChange};
 use ipc::{
     CancelAllResult, EngineStarted, Event, ExecutionConfig, ExecutionMarker, Kline, KlineInterval,
     KlineUpdate, Multiplier, OrderContext, OrderListUpdated, OrderRejected, PositionClosed,
@@ -17,13 +20,13 @@ use ipc::{
     SubmitOutcome, Text, TradeRow, TradeSide,
 };
 use replay::RunCommand;
-use results::rows::{BuyingPowerRow, FillRow, PositionEvent};
+use results::rows::{FillRow, PositionEvent};
 use results::sink::Record;
 
 use crate::hub::Hub;
 use crate::ids;
 use crate::klines::{GrowingBar, shares};
-use crate::ledger::{Asked, Holding, ListFilter, Orders};
+use crate::ledger::{Asked, ListFilter, Orders, PositionLife, position_row};
 use crate::limits::{SIGNAL_NOTE_CHARS_MAX, SIGNAL_TAG_CHARS_MAX, TELL_EVERY};
 use crate::outbox::{Newest, TradesHead};
 use crate::{ACCOUNT, VENUE};
@@ -35,6 +38,18 @@ pub(crate) enum OrderAsk {
     Modify,
     Cancel,
     CancelAll,
+}
+
+impl OrderAsk {
+    /// The command's name, as it was sent.
+    pub(crate) const fn op(&self) -> &'static str {
+        match self {
+            Self::Submit => "SubmitOrder",
+            Self::Modify => "ModifyOrder",
+            Self::Cancel => "CancelOrder",
+            Self::CancelAll => "CancelAllOrders",
+        }
+    }
 }
 
 /// A command that was handed to the run.
@@ -63,7 +78,7 @@ pub(crate) struct RunSetup {
     pub(crate) multiplier: Multiplier,
     pub(crate) instruments: Vec<String>,
     pub(crate) first: JstDate,
-    pub(crate) cash: domain::Money,
+    pub(crate) cash: Money,
     pub(crate) rows_total: u64,
     pub(crate) commands: Sender<RunCommand>,
 }
@@ -78,7 +93,7 @@ pub(crate) struct Run {
     pub(crate) stop: Option<Asked>,
     pub(crate) rows_done: u64,
     pub(crate) now: TsNanos,
-    pub(crate) money: BuyingPowerRow,
+    account: CashAccount,
     pub(crate) orders: Orders,
     /// The shape of each order that a client has sent, by its id.
     pub(crate) request_keys: BTreeMap<String, u64>,
@@ -88,17 +103,14 @@ pub(crate) struct Run {
     current: Option<WaitingCommand>,
     cancel_alls: Vec<CancelAll>,
     markets: Vec<Market>,
-    /// Whether a fill was told and the account not yet.
-    account_is_due: bool,
-    /// Whether that fill opened or closed a position.
-    position_was_told: bool,
 }
 
 /// One instrument of a run.
 #[derive(Debug)]
 struct Market {
     head: Arc<TradesHead>,
-    holding: Holding,
+    life: PositionLife,
+    last_price: Option<Price>,
     sequence: u64,
     bar: Option<GrowingBar>,
     bar_told: Duration,
@@ -126,7 +138,8 @@ impl Run {
                 instrument_id: id.clone(),
                 run_id: setup.run_id.clone(),
             }),
-            holding: Holding::default(),
+            life: PositionLife::default(),
+            last_price: None,
             sequence: 0,
             bar: None,
             bar_told: Duration::ZERO,
@@ -134,7 +147,6 @@ impl Run {
             last_trade: None,
         };
         let now = crate::ledger::midnight(setup.first);
-        let (cash, equity) = (setup.cash, setup.cash);
         Self {
             markets: setup.instruments.iter().map(market).collect(),
             execution: None,
@@ -142,14 +154,12 @@ impl Run {
             stop: None,
             rows_done: 0,
             now,
-            money: BuyingPowerRow { ts_event: now, cash, buying_power: cash, equity },
+            account: CashAccount::new(setup.cash, setup.instruments.len()),
             orders: Orders::default(),
             request_keys: BTreeMap::new(),
             waiting: VecDeque::new(),
             current: None,
             cancel_alls: Vec::new(),
-            account_is_due: false,
-            position_was_told: false,
             setup,
         }
     }
@@ -186,27 +196,16 @@ impl Run {
             Record::OrderEvent { event, .. } => self.order_event(hub, event),
             Record::Fill(fill) => self.fill(hub, fill),
             Record::Position(event) => self.position(hub, event),
-            Record::Account { cash, positions, prices, .. } => {
-                self.money.cash = cash;
-                for (index, market) in self.markets.iter_mut().enumerate() {
-                    let Some(position) = positions.get(index) else { continue };
-                    let known = prices.get(index).filter(|price| price.units() > 0);
-                    market.holding.last_price = known.copied().or(market.holding.last_price);
-                    if self.account_is_due {
-                        market.holding.position = *position;
-                    } else if market.holding.position != *position {
-                        market.holding.split(*position);
-                    }
-                }
-                let was_filled = std::mem::take(&mut self.account_is_due);
-                if was_filled && !std::mem::take(&mut self.position_was_told) {
-                    hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
+            Record::Split { ex_rights, price } => {
+                self.account.adjust(ex_rights.instrument, ex_rights.adjustment, price);
+                if let Some(market) = self.markets.get_mut(usize::from(ex_rights.instrument.0)) {
+                    market.life.split(ex_rights.adjustment);
+                    market.last_price = Some(price);
                 }
             }
             Record::BuyingPower(row) => {
-                self.money = *row;
-                let event = Event::ReplayBuyingPower(self.buying_power(None));
-                hub.tell_newest(&event, Some(Newest::BuyingPower));
+                debug_assert_eq!(row.cash, self.account.account().cash, "one account, two books");
+                self.tell_buying_power(hub);
             }
             Record::Signal(ts_event, signal) => self.signal(hub, ts_event, signal),
             Record::ClientWarning { client_order_id, text, .. } => {
@@ -221,7 +220,7 @@ impl Run {
         self.now = trade.ts_event;
         let Some(market) = self.markets.get_mut(usize::from(trade.instrument.0)) else { return };
         market.sequence += 1;
-        market.holding.last_price = Some(trade.price);
+        market.last_price = Some(trade.price);
         let row = TradeRow {
             price: trade.price.into(),
             qty: shares(trade.quantity.shares()),
@@ -258,7 +257,7 @@ impl Run {
         self.rows_done += 1;
         self.now = bar.ts_event;
         let Some(market) = self.markets.get_mut(usize::from(bar.instrument.0)) else { return };
-        market.holding.last_price = Some(bar.close);
+        market.last_price = Some(bar.close);
         let (interval, open) = match bar.granularity {
             BarGranularity::Minute => {
                 let open = bar.ts_event.nanos() - domain::time::NANOS_PER_MINUTE;
@@ -369,27 +368,29 @@ impl Run {
             qty: fill.quantity.into(),
             ts_event_ms: fill.ts_event.millis(),
         }));
-        self.account_is_due = true;
-        let Some(market) = self.markets.get_mut(usize::from(fill.instrument.0)) else { return };
-        let holding = &mut market.holding;
-        let signed = fill.quantity.shares() as i64 * fill.side.sign();
-        if holding.position.quantity == 0 && signed > 0 {
-            holding.open(fill);
-        } else {
-            holding.fill(fill);
+        let FillRow { instrument, side, price, quantity, commission, .. } = *fill;
+        let change = self.account.book(instrument, side, price, quantity, commission);
+        if let Some(market) = self.markets.get_mut(usize::from(instrument.0)) {
+            market.life.fill(fill, change == PositionChange::Opened);
         }
-        // What was paid is told with the account; the next fill of the same instant needs this.
-        holding.position.quantity += signed;
+        if change == PositionChange::Changed {
+            hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
+            self.tell_buying_power(hub);
+        }
+    }
+
+    fn tell_buying_power(&self, hub: &mut Hub) {
+        let event = Event::ReplayBuyingPower(self.buying_power(None));
+        hub.tell_newest(&event, Some(Newest::BuyingPower));
     }
 
     fn position(&mut self, hub: &mut Hub, event: &PositionEvent) {
-        self.position_was_told = true;
         let Some(market) = self.markets.get(usize::from(event.instrument.0)) else { return };
         let strategy_id = Text::Borrowed(&*self.setup.strategy_id);
         let instrument_id = Text::Borrowed(&*market.head.instrument_id);
         let position_id =
-            Text::Owned(format!("{}-{}", market.head.instrument_id, market.holding.positions));
-        let (opened_qty, avg_open_price, avg_close_price) = market.holding.life();
+            Text::Owned(format!("{}-{}", market.head.instrument_id, market.life.number));
+        let (opened_qty, avg_open_price, avg_close_price) = market.life.told();
         let (venue, side) = (VENUE.into(), event.entry_side);
         let ts_event_ms = event.ts_event.millis();
         let event = if event.opened {
@@ -418,6 +419,7 @@ impl Run {
             })
         };
         hub.tell_all(&event);
+        self.tell_buying_power(hub);
     }
 
     fn signal(&self, hub: &mut Hub, ts_event: TsNanos, signal: &Signal) {
@@ -568,30 +570,35 @@ impl Run {
             request_id: request_id.map(Text::Borrowed),
             strategy_id: Text::Borrowed(&self.setup.strategy_id),
             venue: VENUE.into(),
-            cash: self.money.cash.into(),
-            buying_power: self.money.cash.into(),
-            equity: self.money.equity.into(),
+            cash: self.cash().into(),
+            buying_power: self.cash().into(),
+            equity: self.equity().into(),
             ts_event_ms: self.now.millis(),
         }
     }
 
-    /// The account at the last prices.
-    pub(crate) fn refresh_equity(&mut self) {
-        let value = |market: &Market| {
-            let price = market.holding.last_price.unwrap_or_default();
-            domain::Money::from_units(price.units() * market.holding.position.quantity)
-        };
-        self.money.equity =
-            self.markets.iter().fold(self.money.cash, |sum, market| sum + value(market));
+    /// Money in the account.
+    pub(crate) fn cash(&self) -> Money {
+        self.account.account().cash
+    }
+
+    /// Money and what is held at the last prices.
+    pub(crate) fn equity(&self) -> Money {
+        let prices: Vec<Price> =
+            self.markets.iter().map(|market| market.last_price.unwrap_or_default()).collect();
+        self.account.equity(&prices)
     }
 
     /// What is held, as it is told.
     pub(crate) fn positions<'a>(&'a self, request_id: Option<&'a str>) -> PositionsUpdated<'a> {
-        let row = |market: &'a Market| market.holding.row(&market.head.instrument_id);
+        let held = self.markets.iter().zip(self.account.positions());
+        let row = |(market, position): (&'a Market, &Position)| {
+            position_row(&market.head.instrument_id, position, market.last_price)
+        };
         PositionsUpdated {
             request_id: request_id.map(Text::Borrowed),
             venue: VENUE.into(),
-            positions: self.markets.iter().filter_map(row).collect(),
+            positions: held.filter_map(row).collect(),
             ts_ms: self.now.millis(),
         }
     }

@@ -14,7 +14,7 @@ use ipc::{
     Capabilities, Challenge, Command, EngineError, EngineMode, Event, Hello, Ready, SCHEMA_MAJOR,
     SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, error_code,
 };
-use tokio::io::AsyncReadExt;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
@@ -302,6 +302,8 @@ async fn close(mut socket: Socket, code: u16, reason: &str) {
 /// never see why.
 async fn give_up_rest(socket: Socket) {
     let mut stream = socket.into_inner();
+    // The client sees the end at once, and closes its side.
+    let _ = stream.shutdown().await;
     let rest = async {
         let mut buffer = vec![0; 64 << 10];
         let mut read = 0;

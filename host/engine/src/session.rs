@@ -194,13 +194,13 @@ impl Core {
     }
 
     /// Refuses a command as one that does not fit the state.
-    pub(crate) fn busy(&mut self, to: &Refusing<'_>, venue: Option<&str>, reason: &str) {
+    pub(crate) fn busy(&mut self, to: &Refusing<'_>, reason: &str) {
         let event = Event::EngineBusy(EngineBusy {
             request_id: to.request_id.map(Text::Borrowed),
             current_state: self.state(),
             attempted_command: Text::Borrowed(to.op),
             reason: Text::Borrowed(reason),
-            venue: venue.map(Text::Borrowed),
+            venue: to.venue.map(Text::Borrowed),
         });
         self.hub.refuse(to.client, &event, to.now);
     }
@@ -259,9 +259,9 @@ impl Core {
             ts_event_ms: live.map(|run| run.now.millis()),
             rows_done: live.map_or(0, |run| run.rows_done),
             rows_total: live.map_or(0, |run| run.setup.rows_total),
-            cash: money(|run| run.money.cash),
-            buying_power: money(|run| run.money.cash),
-            equity: money(|run| run.money.equity),
+            cash: money(Run::cash),
+            buying_power: money(Run::cash),
+            equity: money(Run::equity),
             orders: orders.unwrap_or_default(),
             positions: live.map(|run| run.positions(None).positions).unwrap_or_default(),
             last_bars: live.map(Run::last_bars).unwrap_or_default(),
@@ -304,6 +304,8 @@ pub(crate) struct Refusing<'a> {
     pub(crate) client: ClientId,
     pub(crate) op: &'a str,
     pub(crate) request_id: Option<&'a str>,
+    /// The venue that it names.
+    pub(crate) venue: Option<&'a str>,
     /// Time since the engine's start.
     pub(crate) now: std::time::Duration,
 }

@@ -31,7 +31,7 @@ impl SessionFile {
             "pid": std::process::id(),
             "schema_major": SCHEMA_MAJOR,
             "schema_minor": SCHEMA_MINOR,
-            "started_at": clock::wall_now().to_string(),
+            "started_at": crate::utc(clock::wall_now()),
         }))?;
         bytes.push(b'\n');
         let path = folder.join(SESSION_FILE);

@@ -85,7 +85,7 @@ impl Shared {
             Err((code, why)) => return core.error(to, code, &why),
         };
         if let Some(reason) = core.not_free() {
-            return core.busy(to, None, reason);
+            return core.busy(to, reason);
         }
         if let Err((code, why)) = core.is_loaded(&wanted) {
             return core.error(to, code, &why);
@@ -163,6 +163,7 @@ impl Shared {
             limits: Limits::default(),
             window: WINDOW,
             out: Some(run_dir.clone()),
+            wall_clock: Some(domain::clock::wall_now),
         };
         let ids: Vec<String> = request.data.instruments.iter().map(ToString::to_string).collect();
         {
@@ -212,7 +213,7 @@ impl Shared {
         core.under_way = None;
         let now = self.started.elapsed();
         let request_id = Some(&*asked.request_id);
-        let to = Refusing { client: asked.client, op: "StartEngine", request_id, now };
+        let to = Refusing { client: asked.client, op: "StartEngine", request_id, venue: None, now };
         let has_started = core.run.as_ref().is_some_and(|run| run.has_started);
         let end = End::of(outcome);
         if let (false, End::Nothing { code, why }) = (has_started, &end) {
@@ -224,18 +225,18 @@ impl Shared {
         run.end_bars(hub);
         let (status, fault) = match &end {
             End::Run { finished, status, fault } => {
-                run.money.cash = finished.totals.cash_end;
-                run.money.equity = finished.totals.equity_end;
+                debug_assert_eq!(
+                    finished.totals.equity_end,
+                    run.equity(),
+                    "one account, two books"
+                );
                 (*status, fault.clone())
             }
-            End::Nothing { code, why } => {
-                run.refresh_equity();
-                (RunEnd::Fault, Some((*code, why.clone())))
-            }
+            End::Nothing { code, why } => (RunEnd::Fault, Some((*code, why.clone()))),
         };
         hub.tell_all(&Event::ReplayBuyingPower(run.buying_power(None)));
         let id = run.setup.strategy_id.clone();
-        let final_equity = run.money.equity;
+        let final_equity = run.equity();
         if let Some((code, message)) = &fault {
             let code =
                 if *code == error_code::RESULTS_FAILED { code } else { error_code::STRATEGY_FAULT };
@@ -253,8 +254,14 @@ impl Shared {
         core.loaded.clear();
         for waiting in left {
             let request_id = Some(&*waiting.asked.request_id);
-            let to = Refusing { client: waiting.asked.client, op: "order", request_id, now };
-            core.busy(&to, None, "the run has ended");
+            let to = Refusing {
+                client: waiting.asked.client,
+                op: waiting.ask.op(),
+                request_id,
+                venue: Some(crate::VENUE),
+                now,
+            };
+            core.busy(&to, "the run has ended");
         }
         if let Some(stop) = &stop {
             core.hub.tell_all(&Event::ReplayStopped(ReplayStopped {
@@ -494,16 +501,16 @@ impl RunSink for ClientSink<'_> {
     }
 
     fn live_records(&self) -> LiveRecords {
-        LiveRecords { market: true, buying_power: true }
+        // Cash after each fill is worked out here; the loop tells it once an instant.
+        LiveRecords { market: true, buying_power: false }
     }
 }
 
 /// A name for a run that sorts by its time: `20251123T094501Z-1f3a9c2b`.
 fn run_id(now: domain::TsNanos) -> String {
-    let is_kept = |letter: &char| letter.is_ascii_digit() || *letter == 'T';
-    let digits: String = now.to_string().chars().take(19).filter(is_kept).collect();
+    let digits = crate::utc(now).replace(['-', ':'], "");
     let unique = Uuid::new_v4().simple().to_string();
-    format!("{digits}Z-{}", &unique[..8])
+    format!("{digits}-{}", &unique[..8])
 }
 
 /// Whether a folder has the name of a run.

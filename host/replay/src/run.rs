@@ -423,16 +423,15 @@ impl Run<'_> {
     /// Takes the exchange's events, which are `events` then, and its warnings into the record.
     fn note_events(&mut self) {
         self.exchange.swap_events(&mut self.events);
-        let events = std::mem::take(&mut self.events);
-        for event in &events {
+        let mut filled = false;
+        for event in &self.events {
             self.written.order_event(event);
             self.recorder.order_event(event);
-            if self.live.buying_power && matches!(event.kind, OrderEventKind::Filled(_)) {
-                self.report_account();
-                self.report_buying_power();
-            }
+            filled |= matches!(event.kind, OrderEventKind::Filled(_));
         }
-        self.events = events;
+        if filled && self.live.buying_power {
+            self.report_buying_power();
+        }
         let warnings = self.exchange.take_warnings();
         if !warnings.is_empty() {
             self.note_log();
@@ -548,19 +547,6 @@ impl Run<'_> {
         // Only cash is modelled.
         let row = BuyingPowerRow { ts_event: self.now, cash, buying_power: cash, equity };
         self.recorder.tell(Record::BuyingPower(&row));
-    }
-
-    /// Tells cash and positions, to those who want them.
-    fn report_account(&mut self) {
-        if self.live.buying_power {
-            let account = self.exchange.account();
-            self.recorder.tell(Record::Account {
-                ts_event: self.now,
-                cash: account.account().cash,
-                positions: account.positions(),
-                prices: &self.last_prices.or_zero(),
-            });
-        }
     }
 
     /// Renews what portfolio queries answer, for strategies that ask.

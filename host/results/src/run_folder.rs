@@ -5,7 +5,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFolder;
-use domain::InstrumentId;
+use domain::{InstrumentId, OrderEventKind, Origin, TsNanos};
 use serde_json::Value;
 
 use crate::output::cells::{Names, TableFile};
@@ -34,7 +34,12 @@ pub struct RunFolder {
     events: EventLog<BufWriter<File>>,
     audit: AuditLog<BufWriter<File>>,
     commands: CommandLog,
+    /// The time of the outside, where people take part in the run.
+    wall_clock: Option<WallClock>,
 }
+
+/// Tells the time of the outside.
+pub type WallClock = fn() -> TsNanos;
 
 impl RunFolder {
     /// Begins the folder of a run that trades `instruments`. A folder that holds an earlier run will
@@ -54,8 +59,17 @@ impl RunFolder {
             events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
             audit: AuditLog::new(begin_file(&path.join(AUDIT_FILE))?),
             commands: CommandLog::new(path.join(COMMANDS_FILE)),
+            wall_clock: None,
             aside,
         })
+    }
+
+    /// A folder of a run in which people take part: the audit log says when things were done and whose
+    /// each order is, and an order of a person is on the disk before it counts as sent
+    /// (specification 4, P79).
+    #[must_use]
+    pub fn with_people(self, wall_clock: WallClock) -> Self {
+        Self { wall_clock: Some(wall_clock), ..self }
     }
 
     /// Removes the folder of a run, if it holds what a run writes and nothing else. Tells whether it
@@ -105,7 +119,14 @@ impl RunSink for RunFolder {
         self.events.take(record, &self.names)?;
         self.commands.take(record, &self.names)?;
         if let Record::OrderEvent { event, sent } = record {
-            self.audit.take(event, sent, &self.names)?;
+            self.audit.take(event, sent, &self.names, self.wall_clock)?;
+            let is_of_person = event.origin == Origin::Client;
+            if self.wall_clock.is_some()
+                && is_of_person
+                && matches!(event.kind, OrderEventKind::Submitted(_))
+            {
+                self.audit.sync()?;
+            }
         }
         self.tables.take(record, &self.names)
     }

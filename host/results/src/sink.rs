@@ -3,10 +3,10 @@
 
 use std::io;
 
-use domain::account::Position;
+use domain::adjustment::ExRights;
 use domain::market::{Bar, Trade};
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
-use domain::{Money, OrderEvent, OrderRecord, Price, TsNanos};
+use domain::{OrderEvent, OrderRecord, Price, TsNanos};
 
 use crate::rows::{
     BuyingPowerRow, ClientCommand, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip,
@@ -53,16 +53,12 @@ pub enum Record<'a> {
         /// What it was and why it came to nothing.
         text: &'a str,
     },
-    /// Cash and positions after each fill and each split; only for sinks that want the buying power.
-    Account {
-        /// Virtual time.
-        ts_event: TsNanos,
-        /// Money in the account.
-        cash: Money,
-        /// One entry for each instrument, by its position in the run's list.
-        positions: &'a [Position],
-        /// The last price of each, in the same order; zero where none is known.
-        prices: &'a [Price],
+    /// Shares of an instrument were split before a day's open.
+    Split {
+        /// The split.
+        ex_rights: &'a ExRights,
+        /// The instrument's last price, adjusted: what parts of shares were sold at.
+        price: Price,
     },
     /// What a client did to the run, before what came of it.
     ClientCommand(&'a ClientCommand<'a>),
@@ -162,7 +158,7 @@ impl RunSink for InMemory {
             Record::Log(line) => self.log.push(line.clone()),
             Record::ClientWarning { .. }
             | Record::ClientCommand(_)
-            | Record::Account { .. }
+            | Record::Split { .. }
             | Record::Trade(_)
             | Record::Bar(_)
             | Record::BuyingPower(_) => {}

@@ -2,7 +2,8 @@
 //! [`ipc::AuditLine`], in their order.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
 use domain::request_key::request_key;
@@ -17,6 +18,7 @@ use serde::Serialize;
 
 use super::cells::Names;
 use crate::rows::{FillRow, PositionEvent};
+use crate::run_folder::WallClock;
 use crate::sink::Record;
 
 /// Writes JSON lines through one buffer.
@@ -145,11 +147,22 @@ impl<W: Write> AuditLog<W> {
 
     /// Writes the line of an event, if it has one. Orders that were rejected before they were sent
     /// have none.
-    pub(crate) fn take(&mut self, event: &OrderEvent, sent: bool, names: &Names) -> io::Result<()> {
+    pub(crate) fn take(
+        &mut self,
+        event: &OrderEvent,
+        sent: bool,
+        names: &Names,
+        wall_clock: Option<WallClock>,
+    ) -> io::Result<()> {
         let id = &event.client_order_id;
         let client_order_id = Text::Borrowed(&**id);
         let ts = event.ts_event.millis();
-        let context = AuditContext { origin: told_origin(event.origin), ..AuditContext::default() };
+        let context = match wall_clock {
+            None => AuditContext { origin: told_origin(event.origin), wall_ms: None },
+            Some(clock) => {
+                AuditContext { origin: Some(event.origin), wall_ms: Some(clock().millis()) }
+            }
+        };
         let key = (event.origin, Arc::clone(id));
         let line = match &event.kind {
             OrderEventKind::Submitted(request) => {
@@ -209,5 +222,13 @@ impl<W: Write> AuditLog<W> {
 
     pub(crate) fn into_inner(self) -> W {
         self.lines.out
+    }
+}
+
+impl AuditLog<BufWriter<File>> {
+    /// Brings the lines so far to the disk.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.lines.out.flush()?;
+        self.lines.out.get_ref().sync_data()
     }
 }

@@ -236,7 +236,7 @@ macro_rules! streamed_tables {
                     | Record::Position(_)
                     | Record::ClientWarning { .. }
             | Record::ClientCommand(_)
-            | Record::Account { .. }
+            | Record::Split { .. }
                     | Record::Trade(_)
                     | Record::Bar(_)
                     | Record::BuyingPower(_) => Ok(()),
