@@ -41,7 +41,7 @@ def test_a_whole_session(start, market):
         # Starting: slow enough that orders can be sent in time, a row at most 0.2 s after the one before.
         started = market.run(client, last=2, multiplier=20)
         assert (started["account_id"], started["strategy_id"], started["multiplier"]) == ("REPLAY", "one", 20)
-        assert started["execution"]["model"] == "strict" and started["execution"]["commission"] == "none"
+        assert (started["execution"]["commission"], started["execution"]["latency_ns"]) == ("none", 0)
         price = last_trade_price(client)
 
         # A limit below the market rests, is changed, and cancelled.
@@ -339,12 +339,17 @@ def test_a_session_can_be_repeated_from_its_commands(start, market, desk, seed):
     work, call = desk
     for window in ("1", "64", "1024"):
         out = work / f"repeated-{seed}-{window}"
-        call(
+        arguments = [
             "replay", "run", component("trades-at-random"), "--data", str(market.folder), "--instrument", "7203.TSE",
             "--instrument", "9984.TSE", "--start", market.days[1], "--end", market.days[2], "--cash", RICH,
             *EXECUTION_FLAGS, *(f"--param={name}={value}" for name, value in parameters.items()), "--commands",
             str(folder / "commands.jsonl"), "--window", window, "--out", str(out), "--quiet",
-        )
+        ]
+        try:
+            call(*arguments)
+        except subprocess.CalledProcessError as error:
+            # A run that people ended says so as one that was interrupted.
+            assert ends_early and error.returncode == 130, error
         assert manifest(out)["event_log_digest"] == manifest(folder)["event_log_digest"], window
         for name in ("orders", "fills", "equity"):
             assert table(out, name) == table(folder, name), f"{name} with window {window}"
