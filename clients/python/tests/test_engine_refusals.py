@@ -448,7 +448,10 @@ def test_what_does_not_fit_the_state_is_told_as_busy(engine, market):
             busy("StopEngine", state, strategy_id="one")
             busy("SetReplaySpeed", state, multiplier=5)
             for op, fields in of_venues.items():
-                busy(op, state, venue="replay", **fields)
+                if op != "GetOrderList":
+                    busy(op, state, venue="replay", **fields)
+            # The list stays readable: that of the run before, until other data are loaded.
+            client.ask("GetOrderList", "OrderListUpdated", venue="replay", filter={})
             for op in queries:
                 busy(op, state, venue="replay")
             error("GetBuyingPower", "not_in_replay_mode", venue="web_broker")

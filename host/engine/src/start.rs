@@ -48,6 +48,7 @@ struct Wanted {
     parameters: std::collections::BTreeMap<String, serde_json::Value>,
     cash: Money,
     model: ExecutionModel,
+    model_name: Preset,
     multiplier: Multiplier,
 }
 
@@ -119,7 +120,7 @@ impl Shared {
         }
         let ids = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
         let dates = dates(start, end)?;
-        let (model, choices) = execution(config.execution.as_ref())?;
+        let (model_name, model, choices) = execution(config.execution.as_ref())?;
         Ok(Wanted {
             strategy_id: strategy_id.to_owned(),
             data: DataRequest {
@@ -142,6 +143,7 @@ impl Shared {
                 .collect(),
             cash,
             model,
+            model_name,
             multiplier: config.multiplier.unwrap_or(Multiplier::Times(1)),
         })
     }
@@ -185,7 +187,7 @@ impl Shared {
                 rows_total,
                 commands,
             });
-            run.execution = Some(values_of(&request.model, &choices));
+            run.execution = Some(values_of(wanted.model_name, &request.model, &choices));
             core.run = Some(run);
         }
         let mut clock = SystemClock::default();
@@ -377,9 +379,11 @@ impl Core {
 /// How orders are filled, and what is said of lots and price steps.
 fn execution(
     config: Option<&ExecutionConfig>,
-) -> Result<(ExecutionModel, InstrumentChoices), Refusal> {
+) -> Result<(Preset, ExecutionModel, InstrumentChoices), Refusal> {
     let mut choices = InstrumentChoices::default();
-    let Some(config) = config else { return Ok((Preset::Strict.model(), choices)) };
+    let Some(config) = config else {
+        return Ok((Preset::Strict, Preset::Strict.model(), choices));
+    };
     let wrong = |field: &str, why: &dyn std::fmt::Display| invalid(format!("{field}: {why}"));
     let preset: Preset = config.model.parse().map_err(|why| wrong("MODEL", &why))?;
     let mut model = preset.model();
@@ -414,13 +418,17 @@ fn execution(
         let ticks: TickChoice = ticks.parse().map_err(|why| wrong("TICKS", &why))?;
         choices.ticks = Choices::all(ticks);
     }
-    Ok((model, choices))
+    Ok((preset, model, choices))
 }
 
 /// The values that are used, as they are told.
-fn values_of(model: &ExecutionModel, choices: &InstrumentChoices) -> ExecutionConfig {
+fn values_of(
+    preset: Preset,
+    model: &ExecutionModel,
+    choices: &InstrumentChoices,
+) -> ExecutionConfig {
     ExecutionConfig {
-        model: model.preset().map_or("own", Preset::as_str).to_owned(),
+        model: preset.as_str().to_owned(),
         latency_ns: Some(model.latency_ns),
         slippage_ticks: Some(model.slippage_ticks),
         participation_percent: Some(model.participation_percent),
@@ -506,22 +514,23 @@ impl RunSink for ClientSink<'_> {
     }
 }
 
-/// A name for a run that sorts by its time: `20251123T094501Z-1f3a9c2b`.
+/// A name for a run that sorts by its time: `20251123T094501250Z-1f3a9c2b`.
 fn run_id(now: domain::TsNanos) -> String {
-    let digits = crate::utc(now).replace(['-', ':'], "");
+    let millis = now.millis() % 1_000;
+    let digits = crate::utc(now).replace(['-', ':', 'Z'], "");
     let unique = Uuid::new_v4().simple().to_string();
-    format!("{digits}-{}", &unique[..8])
+    format!("{digits}{millis:03}Z-{}", &unique[..8])
 }
 
 /// Whether a folder has the name of a run.
 fn is_run_id(name: &str) -> bool {
     let shape = |(index, letter): (usize, char)| match index {
         8 => letter == 'T',
-        15 => letter == 'Z',
-        16 => letter == '-',
+        18 => letter == 'Z',
+        19 => letter == '-',
         _ => letter.is_ascii_hexdigit(),
     };
-    name.len() == 25 && name.chars().enumerate().all(shape)
+    name.len() == 28 && name.chars().enumerate().all(shape)
 }
 
 /// Removes the oldest runs. Ours are folders with the name of a run that hold what a run writes and
@@ -553,12 +562,12 @@ mod tests {
             fs::write(run.join(file), text).unwrap();
         };
         let names: Vec<String> =
-            (1..=5).map(|day| format!("2025010{day}T090000Z-0123abcd")).collect();
+            (1..=5).map(|day| format!("2025010{day}T090000000Z-0123abcd")).collect();
         for name in &names {
             make(name, "manifest.json", r#"{"manifest_version":1,"event_log_digest":"00"}"#);
         }
         make(&names[0], "thesis.txt", "mine");
-        make("20240101T090000Z-nothexxx", "manifest.json", "{}");
+        make("20240101T090000000Z-nothexxx", "manifest.json", "{}");
         make("other", "file", "");
         keep_newest(folder.path(), 2).unwrap();
         let is_there = |name: &String| folder.path().join(name).exists();
