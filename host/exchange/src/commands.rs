@@ -261,6 +261,11 @@ impl Exchange {
     /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
         self.count_rejected(number, rejection.text.len());
+        let record = &self.orders[number].record;
+        if record.origin == Origin::Client && record.status == OrderStatus::Initialized {
+            // Nothing was sent, so a person may mend the order and send it (specification 4, P11).
+            self.orders.free_id(number);
+        }
         self.orders[number].record.rejection = Some(rejection.clone());
         self.transition(number, OrderTrigger::Reject, now, |_| OrderEventKind::Rejected(rejection));
         self.close(number);
