@@ -302,7 +302,7 @@ fn order_event(event: &OrderEvent) -> sdk::OrderEvent {
             reason_text: why.text.clone(),
         }),
         OrderEventKind::PendingUpdate(_) => Out::PendingUpdate,
-        OrderEventKind::Updated => Out::Updated,
+        OrderEventKind::Updated(_) => Out::Updated,
         OrderEventKind::PendingCancel => Out::PendingCancel,
         OrderEventKind::Canceled => Out::Canceled,
         OrderEventKind::Expired(why) => Out::Expired((*why).to_owned()),

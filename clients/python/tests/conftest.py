@@ -6,6 +6,9 @@ import subprocess
 
 import pytest
 
+# What these two assert is told as well as in the tests themselves.
+pytest.register_assert_rewrite("engine_process", "sessions")
+
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 
 
@@ -56,3 +59,35 @@ def sweep_folder(desk, run_folder):
             call("replay", "run", *common, "--param", f"fast={fast}", "--param", f"slow={slow}",
                  "--out", f"run-{fast}-{slow}")
     return folder
+
+
+@pytest.fixture(scope="session")
+def market(desk):
+    """Three days of trades and bars of two instruments, for the engine."""
+    for package in ("websockets", "jsonschema"):
+        pytest.importorskip(package)
+    import engine_process
+
+    folder, call = desk
+    instruments = ["7203.TSE", "9984.TSE"]
+    call("data", "sample", "--out", "market", "--instrument", instruments[0], "--instrument", instruments[1],
+         "--days", "3", "--trades-per-day", "1500", "--seed", "11", "--bars")
+    return engine_process.Market(folder / "market", instruments)
+
+
+@pytest.fixture
+def start(tmp_path, market):
+    """Starts engines over the market, each in a folder of its own, and ends them after the test."""
+    import engine_process
+
+    engines = []
+
+    def start(folder=None, data=market.folder, **how):
+        engine = engine_process.Engine(folder or tmp_path / f"engine-{len(engines)}", data, **how)
+        engines.append(engine)
+        return engine
+
+    yield start
+    for engine in engines:
+        engine.kill()
+        print(f"what {engine.folder.name} said:", engine.stderr.read_text(encoding="utf-8", errors="replace"))

@@ -5,6 +5,7 @@ mod database;
 #[cfg(not(feature = "database"))]
 #[path = "args/no_database.rs"]
 mod database;
+mod engine;
 #[cfg(feature = "database")]
 mod key;
 #[cfg(feature = "database")]
@@ -38,6 +39,7 @@ use crate::execution::ExecutionArgs;
 use crate::logging::{self, LogArgs};
 use crate::standard_error;
 
+pub(crate) use self::engine::{EngineArgs, EngineMode};
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
@@ -67,6 +69,7 @@ Exit codes:
   4    a verified run or its manifest is not what comes out again
   5    the data or the strategy of a verified run changed
   6    update: a business day is missing between published ones
+  10 to 14  serve: it did not start, see kumiki serve --help
   130  interrupted
 
 Each command has a help of its own, with examples: kumiki replay run --help.";
@@ -90,6 +93,9 @@ pub(crate) enum Command {
     /// Run strategies over past market data.
     #[command(subcommand)]
     Replay(ReplayCommand),
+    /// Serve a GUI or a script over a WebSocket: replays with people's orders in them.
+    #[command(after_help = engine::ENGINE_HELP)]
+    Serve(Box<EngineArgs>),
     /// Make and check market data files.
     #[command(subcommand)]
     Data(DataCommand),
@@ -210,6 +216,10 @@ pub(crate) struct RunArgs {
     /// none longer than 0.2 s. Without it the run is as fast as it can be. Results are the same.
     #[arg(long, value_name = "N")]
     pub(crate) speed: Option<Multiplier>,
+
+    /// Do again what clients did to a run of `kumiki serve`: the commands.jsonl of its folder.
+    #[arg(long, value_name = "FILE", conflicts_with = "speed")]
+    pub(crate) commands: Option<PathBuf>,
 
     /// Money in the account at the start, in yen.
     #[arg(long, value_name = "YEN", default_value = "10000000", allow_negative_numbers = true)]

@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed or daily prices are not
 //! complete, 4 a run did not come out the same with window 1, 5 what a run was made from has changed,
-//! 6 daily prices have a gap, 130 interrupted.
+//! 6 daily prices have a gap, 10 to 14 the engine did not start, 130 interrupted.
 
 #![allow(
     clippy::print_stdout,
@@ -34,6 +34,7 @@ mod database;
 #[cfg(not(feature = "database"))]
 #[path = "no_database.rs"]
 mod database;
+mod engine_serve;
 mod execution;
 #[cfg(feature = "database")]
 mod hidden;
@@ -151,6 +152,7 @@ fn is_wrong_arguments(error: &anyhow::Error) -> bool {
 fn default_log(command: &Command) -> LogDefault {
     match command {
         Command::Database(command) => database::default_log(command),
+        Command::Serve(_) => LogDefault::Service,
         _ => LogDefault::Command,
     }
 }
@@ -165,6 +167,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         }
         Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(sweep),
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
+        Command::Serve(serve) => engine_serve::run(serve),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),
         Command::Data(DataCommand::Convert(convert)) => data::convert(convert),
@@ -198,9 +201,10 @@ pub fn main() -> ExitCode {
         Err(error) if is_wrong_arguments(&error) => args::refuse(&told_once(&error)),
         Err(error) => {
             output::failure(&told_once(&error));
-            match is_strategys_own(&error) {
-                true => ExitCode::from(STRATEGY_FAILED),
-                false => ExitCode::FAILURE,
+            match error.downcast_ref::<engine::StartError>() {
+                Some(not_started) => ExitCode::from(not_started.exit_code()),
+                None if is_strategys_own(&error) => ExitCode::from(STRATEGY_FAILED),
+                None => ExitCode::FAILURE,
             }
         }
     }

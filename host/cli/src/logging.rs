@@ -24,10 +24,11 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use crate::standard_error::{self, StandardError, utc};
 
 /// The crates whose events are shown: all of host/, as targets name them.
-const OWN: [&str; 15] = [
+const OWN: [&str; 16] = [
     "atomic_file",
     "cli",
     "domain",
+    "engine",
     "exchange",
     "http_client",
     "ipc",

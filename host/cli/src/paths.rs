@@ -23,6 +23,11 @@ pub(crate) fn system_cache() -> Option<PathBuf> {
     dirs::cache_dir().map(|folder| folder.join("kumiki"))
 }
 
+/// Where the system keeps our settings; none where it names no place for settings.
+pub(crate) fn system_config() -> Option<PathBuf> {
+    dirs::config_dir().map(|folder| folder.join("kumiki"))
+}
+
 /// The folder with the built-in strategies: as asked for, else beside the program.
 pub(crate) fn strategies_folder(asked: Option<&Path>) -> Result<PathBuf> {
     if let Some(folder) = asked {

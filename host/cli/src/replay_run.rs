@@ -6,10 +6,10 @@ use std::sync::mpsc::channel;
 use anyhow::Result;
 use exchange::NOT_MODELLED;
 use replay::data_set::DataRequest;
-use replay::driver::{Paced, RunDriver, SystemClock, Unpaced};
+use replay::driver::{Paced, RunDriver, Scripted, SystemClock, Unpaced};
 use replay::request::{FinishedRun, RequestOutcome, RunRequest};
 use replay::{RequestError, RunCommand, RunObserver, RunPosition};
-use results::output::{Manifest, REPORT_FILE};
+use results::output::{Manifest, REPORT_FILE, commands};
 use results::{RunStatus, RunTotals, Summary};
 
 use crate::Ending;
@@ -38,9 +38,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     }
     let request = request(args, RUN_WINDOW)?;
     let mut clock = SystemClock::default();
-    let mut driver: Box<dyn RunDriver + '_> = match args.speed {
-        None => Box::new(Unpaced),
-        Some(multiplier) => Box::new(Paced::new(multiplier, commands, &mut clock)),
+    let mut driver: Box<dyn RunDriver + '_> = match (args.speed, &args.commands) {
+        (Some(multiplier), _) => Box::new(Paced::new(multiplier, commands, &mut clock)),
+        (None, Some(file)) => Box::new(Scripted::from(commands::read(file, &args.instruments)?)),
+        (None, None) => Box::new(Unpaced),
     };
     let mut screen = Screen::new(&interrupt, args.quiet);
     let finished = match request.run(driver.as_mut(), None, &mut screen) {
@@ -104,6 +105,7 @@ pub(crate) fn request(args: &RunArgs, window: u32) -> Result<RunRequest> {
         limits: args.limits.of_strategy()?,
         window: args.window.unwrap_or(window),
         out: args.out.clone(),
+        wall_clock: None,
     })
 }
 

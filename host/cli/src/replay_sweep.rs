@@ -40,6 +40,9 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     if args.run.speed.is_some() {
         refuse("--speed paces a single run; a sweep goes as fast as it can: leave it out");
     }
+    if args.run.commands.is_some() {
+        refuse("--commands are those of one run; a sweep makes many: leave it out");
+    }
     let grid = Grid::new(args.grid.clone(), strategy::parameters(&args.run.params))?;
     let interrupt = Interrupt::listen()?;
     let request = replay_run::request(&args.run, SWEEP_WINDOW)?;

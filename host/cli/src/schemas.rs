@@ -7,7 +7,9 @@ use anyhow::{Context, Result};
 use ipc::schema;
 use ranking::export;
 use results::Summary;
-use results::output::{AUDIT_FILE, Column, EVENTS_FILE, MANIFEST_VERSION, Manifest, TABLES};
+use results::output::{
+    AUDIT_FILE, COMMANDS_FILE, Column, EVENTS_FILE, MANIFEST_VERSION, Manifest, TABLES,
+};
 use results::summary::definitions_markdown;
 use serde_json::{Map, Value, json};
 use sweep::SweepManifest;
@@ -23,6 +25,9 @@ const RUN_EVENTS: &str = "run-events.schema.json";
 /// The schema of a line of an audit log.
 const RUN_AUDIT: &str = "audit-log.schema.json";
 
+/// The schema of a line of `commands.jsonl`.
+const RUN_COMMANDS: &str = "run-commands.schema.json";
+
 /// Tables whose JSON form is a type, from which its schema is made.
 const IS_A_TYPE: [&str; 2] = ["summary", "narrative"];
 
@@ -37,6 +42,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("listed-info.json", format!("{:#}\n", pricestore::listed::schema())),
         (RUN_EVENTS, format!("{:#}\n", schema::event_line())),
         (RUN_AUDIT, format!("{:#}\n", schema::audit_line())),
+        (RUN_COMMANDS, format!("{:#}\n", schema::command_line())),
         ("run-manifest.schema.json", format!("{:#}\n", schema::written::<Manifest>())),
         ("run-summary.schema.json", format!("{:#}\n", schema::written::<Summary>())),
         ("sweep-manifest.schema.json", format!("{:#}\n", schema::written::<SweepManifest>())),
@@ -102,6 +108,7 @@ fn replay_run_schema() -> Value {
         "lines": {
             EVENTS_FILE: RUN_EVENTS,
             AUDIT_FILE: RUN_AUDIT,
+            COMMANDS_FILE: RUN_COMMANDS,
         },
     })
 }

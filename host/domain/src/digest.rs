@@ -76,7 +76,7 @@ impl EventLogDigest {
             OrderEventKind::Accepted => tag::ACCEPTED,
             OrderEventKind::Rejected(_) => tag::REJECTED,
             OrderEventKind::PendingUpdate(_) => tag::PENDING_UPDATE,
-            OrderEventKind::Updated => tag::UPDATED,
+            OrderEventKind::Updated(_) => tag::UPDATED,
             OrderEventKind::PendingCancel => tag::PENDING_CANCEL,
             OrderEventKind::Canceled => tag::CANCELED,
             OrderEventKind::Expired(_) => tag::EXPIRED,
@@ -103,7 +103,7 @@ impl EventLogDigest {
             OrderEventKind::Expired(reason) => self.text(reason),
             OrderEventKind::Filled(fill) => self.fill(fill),
             OrderEventKind::Accepted
-            | OrderEventKind::Updated
+            | OrderEventKind::Updated(_)
             | OrderEventKind::PendingCancel
             | OrderEventKind::Canceled => {}
         }

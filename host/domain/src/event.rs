@@ -42,8 +42,8 @@ pub enum OrderEventKind {
     Rejected(Rejection),
     /// A change was sent.
     PendingUpdate(OrderModify),
-    /// The change is done.
-    Updated,
+    /// The change is done; carries the request as it is now.
+    Updated(Arc<OrderRequest>),
     /// A cancel was sent.
     PendingCancel,
     /// The venue has cancelled it.

@@ -268,12 +268,15 @@ impl OrderRequest {
         if self.quantity.is_zero() {
             return reject("QUANTITY: must be a positive number of shares");
         }
+        // Of the types that no venue takes nothing else is asked: they are refused as such.
+        let is_touched =
+            matches!(self.order_type, OrderType::MarketIfTouched | OrderType::LimitIfTouched);
         let wants_price = matches!(self.order_type, OrderType::Limit | OrderType::StopLimit);
-        if wants_price != self.price.is_some() {
+        if !is_touched && wants_price != self.price.is_some() {
             return reject("PRICE: is needed for LIMIT and STOP_LIMIT and for nothing else");
         }
         let wants_trigger = matches!(self.order_type, OrderType::StopMarket | OrderType::StopLimit);
-        if wants_trigger != self.trigger_price.is_some() {
+        if !is_touched && wants_trigger != self.trigger_price.is_some() {
             return reject("TRIGGER_PRICE: is needed for stop orders and for nothing else");
         }
         if [self.price, self.trigger_price].iter().flatten().any(|price| price.units() <= 0) {
@@ -348,8 +351,8 @@ impl OrderStatus {
     /// The next state. This is the only place that decides it, for live trading and for replay.
     ///
     /// Beyond the specification's table: a fill may cross a change or a cancel under way (the
-    /// state stays pending until nothing is left), and an order may expire or be rejected from
-    /// every state that is not final.
+    /// state stays pending until nothing is left), and an order may expire, be rejected or be
+    /// cancelled by the venue from every state that is not final.
     ///
     /// # Errors
     /// [`TransitionError`] when the state does not take the trigger; the order is unchanged.
@@ -369,7 +372,7 @@ impl OrderStatus {
                 Ok(if partly_filled { Self::PartiallyFilled } else { Self::Accepted })
             }
             T::SendCancel if working => Ok(Self::PendingCancel),
-            T::CancelDone if self == Self::PendingCancel => Ok(Self::Canceled),
+            T::CancelDone if working || pending || self == Self::Submitted => Ok(Self::Canceled),
             T::Expire if working || pending || self == Self::Submitted => Ok(Self::Expired),
             _ => Err(TransitionError { from: self, trigger }),
         }

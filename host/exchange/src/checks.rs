@@ -89,9 +89,10 @@ impl Exchange {
         Ok(())
     }
 
-    /// A GTD order ends on a business day that is not over yet and at most 10 business days ahead.
+    /// A GTD order ends on a business day that is not over yet and at most 10 business days ahead
+    /// (specification 4, P36).
     fn check_expiry(&self, end: TsNanos, now: TsNanos) -> Check {
-        let reject = |text: String| reject(ReasonCode::VenueRejected, text);
+        let reject = |text: String| reject(ReasonCode::ValidationError, text);
         let (today, last) = (now.jst_date(), end.jst_date());
         let is_over = self.hours.is_some_and(|hours| last == hours.date && now >= hours.close);
         if last < today || is_over {

@@ -72,16 +72,30 @@ impl Exchange {
         self.open.insert(number);
         *self.orders.open_mut(origin) += 1;
         self.reserve(number);
-        self.transition(number, OrderTrigger::Send, now, |record| {
-            OrderEventKind::Submitted(Arc::clone(&record.request))
-        });
-        if let Err(rejection) = self.venue_rejection_of(number) {
-            self.reject(number, now, rejection);
-        } else if let Err(rejection) = self.round_trip_rejection_of(number) {
-            self.round_trips_rejected += 1;
-            self.reject(number, now, rejection);
-        } else {
-            self.after_latency(now, Scheduled::Arrival(number));
+        let mut refused = self.venue_rejection_of(number).err();
+        if refused.is_none() {
+            refused = self.round_trip_rejection_of(number).err();
+            self.round_trips_rejected += u64::from(refused.is_some());
+        }
+        // A person is told before anything counts as sent (specification 4, P72).
+        if refused.is_none() || origin == Origin::Strategy {
+            self.transition(number, OrderTrigger::Send, now, |record| {
+                OrderEventKind::Submitted(Arc::clone(&record.request))
+            });
+        }
+        match refused {
+            Some(rejection) => self.reject(number, now, rejection),
+            None => self.after_latency(now, Scheduled::Arrival(number)),
+        }
+    }
+
+    /// Cancels every open order at once, whoever sent it and whatever is under way: the run is stopped
+    /// (specification 4, P67).
+    pub fn cancel_open(&mut self, now: TsNanos) {
+        let all: Vec<OrderIx> = self.open.iter().copied().collect();
+        for number in all {
+            self.transition(number, OrderTrigger::CancelDone, now, |_| OrderEventKind::Canceled);
+            self.close(number);
         }
     }
 
@@ -236,8 +250,8 @@ impl Exchange {
             order.queue_left = Quantity::new(queue);
         }
         self.reserve(number);
-        self.transition(number, OrderTrigger::ModifyDone { partly_filled }, now, |_| {
-            OrderEventKind::Updated
+        self.transition(number, OrderTrigger::ModifyDone { partly_filled }, now, |record| {
+            OrderEventKind::Updated(Arc::clone(&record.request))
         });
         if must_move {
             self.enter(number, now);
@@ -247,6 +261,11 @@ impl Exchange {
     /// Rejects an order that is not done.
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
         self.count_rejected(number, rejection.text.len());
+        let record = &self.orders[number].record;
+        if record.origin == Origin::Client && record.status == OrderStatus::Initialized {
+            // Nothing was sent, so a person may mend the order and send it (specification 4, P11).
+            self.orders.free_id(number);
+        }
         self.orders[number].record.rejection = Some(rejection.clone());
         self.transition(number, OrderTrigger::Reject, now, |_| OrderEventKind::Rejected(rejection));
         self.close(number);

@@ -126,6 +126,15 @@ impl Store {
         }
     }
 
+    /// Gives the id of an order free for another one.
+    fn free_id(&mut self, number: OrderIx) {
+        let Some(order) = self.get(number) else { return };
+        let id = IdHash::of(&order.record.request.client_order_id);
+        if self.ids.get(&id).is_some_and(|holder| holder.order == number) {
+            self.ids.remove(&id);
+        }
+    }
+
     /// An order that was not taken out.
     fn get(&self, number: OrderIx) -> Option<&Order> {
         let slot = number.checked_sub(self.first)?;
@@ -202,6 +211,11 @@ impl Orders {
     /// Adds an order. Tells its key, and whether its id is new in its origin.
     pub(crate) fn push(&mut self, order: Order) -> (OrderIx, bool) {
         self.of_mut(order.record.origin).push(order)
+    }
+
+    /// Gives the id of an order free for another one of its origin.
+    pub(crate) fn free_id(&mut self, number: OrderIx) {
+        self.of_mut(origin_of(number)).free_id(number);
     }
 
     /// What is known of an id of an origin.

@@ -14,9 +14,10 @@ use crate::{
 #[derive(Debug, Clone, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "op")]
 pub enum Command {
-    /// The first message of a connection.
-    #[serde(skip_serializing)]
+    /// The first message of a client.
     Hello(Hello),
+    /// Asks whether the engine is there.
+    Ping(Ping),
     /// Holds the second password.
     #[serde(skip_serializing)]
     SetSecondPassword(SetSecondPassword),
@@ -62,12 +63,82 @@ pub enum Command {
     Shutdown(Shutdown),
 }
 
+/// Asks whether the engine is there; answered by a [`crate::Pong`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Ping {
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
+    pub request_id: RequestId,
+}
+
 /// Ends the engine after its last events are sent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Shutdown {
     /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
     pub request_id: RequestId,
+}
+
+/// Writes what each command is called, and where its id and its venue are.
+macro_rules! command_fields {
+    ($($name:ident: $id:expr, $venue:expr;)*) => {
+        impl Command {
+            /// The command's name, as it is sent.
+            #[must_use]
+            pub const fn op(&self) -> &'static str {
+                match self {
+                    $(Self::$name(_) => stringify!($name),)*
+                }
+            }
+
+            /// The command's id; a [`Hello`] has none.
+            #[must_use]
+            pub fn request_id(&self) -> Option<&RequestId> {
+                match self {
+                    $(Self::$name(command) => field($id, command),)*
+                }
+            }
+
+            /// The venue that the command names, as it was sent.
+            #[must_use]
+            pub fn venue(&self) -> Option<&str> {
+                match self {
+                    $(Self::$name(command) => field($venue, command),)*
+                }
+            }
+        }
+    };
+}
+
+/// A field of a command, if it has it.
+fn field<'c, C, F: ?Sized>(of: fn(&'c C) -> Option<&'c F>, command: &'c C) -> Option<&'c F> {
+    of(command)
+}
+
+command_fields! {
+    Hello: |_| None, |_| None;
+    Ping: |command| Some(&command.request_id), |_| None;
+    SetSecondPassword: |command| Some(&command.request_id), |_| None;
+    ForgetSecondPassword: |command| command.request_id.as_ref(), |_| None;
+    SubmitOrder: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    ModifyOrder: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    CancelOrder: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    CancelAllOrders: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    GetOrderList: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    LoadReplayData: |command| Some(&command.request_id), |_| None;
+    StartEngine: |command| Some(&command.request_id), |_| None;
+    StopEngine: |command| Some(&command.request_id), |_| None;
+    SetReplaySpeed: |command| Some(&command.request_id), |_| None;
+    GetSession: |command| Some(&command.request_id), |_| None;
+    Subscribe: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    Unsubscribe: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    GetBoard: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    EvictLru: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    RequestVenueLogin: |command| command.request_id.as_ref(), |command| Some(command.venue.as_str());
+    GetVenueState: |command| Some(&command.request_id), |command| command.venue.as_deref();
+    GetBuyingPower: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    GetPositions: |command| Some(&command.request_id), |command| Some(command.venue.as_str());
+    Shutdown: |command| Some(&command.request_id), |_| None;
 }
 
 /// What can be told of a message that is no valid [`Command`], for the answer to it.

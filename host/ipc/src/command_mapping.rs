@@ -107,7 +107,7 @@ fn invalid(text: impl AsRef<str>) -> Rejection {
     Rejection::new(ReasonCode::ValidationError, text)
 }
 
-fn instrument(id: &str, names: &impl OrderNames) -> Result<InstrumentIx, Rejection> {
+pub(crate) fn instrument(id: &str, names: &impl OrderNames) -> Result<InstrumentIx, Rejection> {
     let unknown = || invalid(format!("INSTRUMENT_ID: `{id}` is not known here"));
     names.instrument(id).ok_or_else(unknown)
 }
@@ -136,7 +136,7 @@ fn optional<T>(
 }
 
 fn shares(field: &str, text: &str) -> Result<Quantity, Rejection> {
-    let is_plain = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    let is_plain = text.bytes().all(|byte| byte.is_ascii_digit()) && !text.starts_with('0');
     let count = text.parse().ok().filter(|_| is_plain);
     let wrong = || invalid(format!("{field}: `{text}` is no whole number of shares"));
     count.map(Quantity::new).ok_or_else(wrong)

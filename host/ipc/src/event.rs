@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    BuyingPowerUpdated, CancelAllResult, DepthSnapshot, EngineStarted, EngineStopped,
+    BuyingPowerUpdated, CancelAllResult, Challenge, DepthSnapshot, EngineStarted, EngineStopped,
     ExecutionMarker, KlineUpdate, OrderAccepted, OrderCanceled, OrderExpired, OrderFilled,
     OrderListUpdated, OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSubmitted,
     OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated, ProgressKind, Ready,
@@ -18,8 +18,12 @@ use crate::{
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event")]
 pub enum Event<'a> {
+    /// The first message of a connection.
+    Challenge(Challenge<'a>),
     /// The connection is taken.
     Ready(Ready<'a>),
+    /// Answers a [`crate::Ping`].
+    Pong(Pong<'a>),
     /// How many clients there are now.
     ClientConnected(ClientConnected),
     /// A command was refused.
@@ -118,6 +122,16 @@ pub struct ClientConnected {
     pub count: u32,
 }
 
+/// Answers a [`crate::Ping`].
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Pong<'a> {
+    /// The `request_id` of the command, 1 to 64 characters (specification 4, P9).
+    pub request_id: Text<'a>,
+    /// The engine's own time in milliseconds since 1970 UTC.
+    pub ts_ms: u64,
+}
+
 /// A command was refused, or its outcome is unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -204,10 +218,16 @@ pub mod error_code {
     pub const STRATEGY_LOAD_FAILED: &str = "strategy_load_failed";
     /// The strategy failed at its start.
     pub const STRATEGY_INIT_FAILED: &str = "strategy_init_failed";
+    /// The results of a run cannot be kept.
+    pub const RESULTS_FAILED: &str = "results_failed";
     /// The strategy failed.
     pub const STRATEGY_FAULT: &str = "strategy_fault";
     /// A venue is asked for that a replay has not.
     pub const NOT_IN_REPLAY_MODE: &str = "not_in_replay_mode";
+    /// The venue is not there.
+    pub const VENUE_NOT_AVAILABLE: &str = "venue_not_available";
+    /// The vendor's files cannot be used.
+    pub const DATA_UNREADABLE: &str = "data_unreadable";
     /// The register set is full.
     pub const REGISTER_FULL: &str = "register_full";
     /// The venue takes no more requests for now.
@@ -220,6 +240,8 @@ pub mod error_code {
     pub const LOGIN_FAILED: &str = "login_failed";
     /// The client showed no right token.
     pub const AUTH_FAILED: &str = "auth_failed";
+    /// The client wants another mode than that of the process.
+    pub const MODE_MISMATCH: &str = "mode_mismatch";
     /// The client's messages have another major version.
     pub const SCHEMA_MISMATCH: &str = "schema_mismatch";
 }

@@ -1,11 +1,12 @@
-//! The first messages of a connection (specification 1, "Capabilities entry"; pins P44, P69).
+//! The first messages of a connection: both sides show that they have the token, and neither tells it
+//! (specification 1, "Capabilities entry"; pins P44, P69).
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Secret, SessionState, Text};
+use crate::{SessionState, Text};
 
 /// Whether the engine trades or replays; decided when the process starts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -17,8 +18,31 @@ pub enum EngineMode {
     Replay,
 }
 
-/// The first message of a client. It can be read but not written: see [`Secret`].
-#[derive(Debug, Clone, Deserialize, JsonSchema)]
+impl EngineMode {
+    /// The name in messages and proofs.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Live => "live",
+            Self::Replay => "replay",
+        }
+    }
+}
+
+/// The first message of a connection, sent by the engine: what the proofs of both sides are made over.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Challenge<'a> {
+    /// 32 random bytes of the engine as lowercase hexadecimal digits, new for each connection.
+    pub server_nonce: Text<'a>,
+    /// Version of the engine's messages.
+    pub schema_major: u32,
+    /// See `schema_major`.
+    pub schema_minor: u32,
+}
+
+/// The first message of a client, within 10 seconds.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Hello {
     /// Version of the client's messages.
@@ -27,10 +51,13 @@ pub struct Hello {
     pub schema_minor: u32,
     /// Version of the client's program.
     pub client_version: String,
-    /// What shows that the client may connect.
-    pub token: Secret,
-    /// The mode that the client expects.
-    pub mode: EngineMode,
+    /// The mode that the client expects, `live` or `replay`; part of what the proof is made over.
+    pub mode: String,
+    /// 32 random bytes of the client as lowercase hexadecimal digits, new for each connection.
+    pub client_nonce: String,
+    /// That the client has the token: HMAC-SHA256 with the token as key over
+    /// `client:<server_nonce>:<client_nonce>:<mode>`, as lowercase hexadecimal digits.
+    pub proof: String,
 }
 
 /// The answer to a [`Hello`] that is taken.
@@ -52,6 +79,9 @@ pub struct Ready<'a> {
     pub venue_capabilities: BTreeMap<String, VenueCapabilities>,
     /// Where the session stands.
     pub session_state: SessionState,
+    /// That the engine has the token: HMAC-SHA256 with the token as key over
+    /// `server:<client_nonce>:<server_nonce>:<mode>`, as lowercase hexadecimal digits.
+    pub proof: Text<'a>,
 }
 
 /// What the engine can do.

@@ -9,6 +9,7 @@
 mod account;
 mod audit;
 mod command;
+mod command_line;
 mod command_mapping;
 mod decimal;
 mod event;
@@ -34,14 +35,18 @@ pub use account::{
 pub use audit::{
     AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSessionExpired, AuditSubmit,
 };
-pub use command::{Command, CommandHead, Shutdown};
+pub use command::{Command, CommandHead, Ping, Shutdown};
+pub use command_line::{CommandLine, CommandPosition, LoggedCommand};
 pub use command_mapping::OrderNames;
 pub use decimal::{Decimal, ShareCount};
 pub use domain::Origin;
-pub use event::{ClientConnected, EngineBusy, EngineError, Error, Event, Progress, error_code};
+pub use event::{
+    ClientConnected, EngineBusy, EngineError, Error, Event, Pong, Progress, error_code,
+};
 pub use event_log::{EventLine, ExecutionMarkerLine, PositionClosedLine, PositionOpenedLine};
 pub use handshake::{
-    Capabilities, EngineMode, Hello, Ready, StrategyEngineCapabilities, VenueCapabilities,
+    Capabilities, Challenge, EngineMode, Hello, Ready, StrategyEngineCapabilities,
+    VenueCapabilities,
 };
 pub use market::{
     BookLevel, DepthSnapshot, EvictLru, GetBoard, Kline, KlineInterval, KlineUpdate, SideRule,

@@ -19,15 +19,11 @@ impl<'a> EventLine<'a> {
 }
 
 impl<'a> Event<'a> {
-    /// The message of an order's event in a replay. `order` is the order after it, whose numbers a
-    /// change that was taken tells.
+    /// The message of an order's event in a replay.
     #[must_use]
-    pub fn of_order(
-        event: &'a OrderEvent,
-        order: &OrderRequest,
-        context: OrderContext<'a>,
-    ) -> Self {
-        told(event, context, Some(event.ts_event.nanos())).unwrap_or_else(|context| {
+    pub fn of_order(event: &'a OrderEvent, context: OrderContext<'a>) -> Self {
+        let nanos = Some(event.ts_event.nanos());
+        told(event, context, nanos).unwrap_or_else(|(order, context)| {
             Self::OrderUpdated(OrderUpdated {
                 client_order_id: Some(Text::Borrowed(&*event.client_order_id)),
                 venue_order_id: event.venue_order_id.as_deref().map(Text::Borrowed),
@@ -76,12 +72,12 @@ from_order_events!(
     OrderFilled
 );
 
-/// What is told of an event; gives the context back for a change that was taken.
+/// What is told of an event; of a change that was taken, the order as it is now and the context.
 fn told<'a, T: FromOrderEvents<'a>>(
     event: &'a OrderEvent,
     context: OrderContext<'a>,
     ts_event_ns: Option<u64>,
-) -> Result<T, OrderContext<'a>> {
+) -> Result<T, (&'a OrderRequest, OrderContext<'a>)> {
     let client_order_id = Some(Text::Borrowed(&*event.client_order_id));
     let venue_order_id = event.venue_order_id.as_deref().map(Text::Borrowed);
     let ts_event_ms = event.ts_event.millis();
@@ -103,7 +99,7 @@ fn told<'a, T: FromOrderEvents<'a>>(
         OrderEventKind::PendingUpdate(_) => {
             OrderPendingUpdate { client_order_id, ts_event_ms, context }.into()
         }
-        OrderEventKind::Updated => return Err(context),
+        OrderEventKind::Updated(order) => return Err((order, context)),
         OrderEventKind::PendingCancel => {
             OrderPendingCancel { client_order_id, ts_event_ms, context }.into()
         }
@@ -210,7 +206,7 @@ mod tests {
         let context = || OrderContext { venue: Some("replay".into()), ..OrderContext::default() };
         let line = EventLine::of_order(&event, context());
         let line = line.map(|line| serde_json::to_value(line).unwrap());
-        let message = Event::of_order(&event, &request(), context());
+        let message = Event::of_order(&event, context());
         (line, serde_json::to_value(message).unwrap())
     }
 
@@ -270,7 +266,7 @@ mod tests {
 
     #[test]
     fn a_change_that_was_taken_tells_the_order_to_clients_only() {
-        let (line, message) = both(OrderEventKind::Updated);
+        let (line, message) = both(OrderEventKind::Updated(Arc::new(request())));
         assert_eq!(line, None);
         let expected = json!({
             "event": "OrderUpdated", "client_order_id": "O-1", "venue_order_id": "V-1",

@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
-use crate::{AuditLine, Command, Event, EventLine, NarrativeRow};
+use crate::{AuditLine, Command, CommandLine, Event, EventLine, NarrativeRow};
 
 /// What a client sends over a connection, one object a frame.
 #[must_use]
@@ -29,6 +29,12 @@ pub fn event_line() -> Value {
 #[must_use]
 pub fn audit_line() -> Value {
     written::<AuditLine<'_>>()
+}
+
+/// One line of `commands.jsonl`.
+#[must_use]
+pub fn command_line() -> Value {
+    written::<CommandLine>()
 }
 
 /// `narrative.json`.

@@ -10,6 +10,7 @@ mod paced;
 use std::collections::VecDeque;
 
 use domain::{OrderCommand, TsNanos};
+use results::output::commands::RecordedCommand;
 
 pub use multiplier::Multiplier;
 pub use paced::{BUYING_POWER_EVERY, CATCH_UP_MAX, Paced, SHORTEST_SLEEP, SLEEP_CAP};
@@ -163,6 +164,18 @@ impl Scripted {
     pub fn new(mut commands: Vec<(PositionKey, RunCommand)>) -> Self {
         commands.sort_by_key(|(position, _)| *position);
         Self(commands.into())
+    }
+}
+
+/// What clients did to a run, as its folder keeps it.
+impl From<Vec<RecordedCommand>> for Scripted {
+    fn from(commands: Vec<RecordedCommand>) -> Self {
+        let of = |recorded: RecordedCommand| {
+            let RecordedCommand { rows_done, is_before_row, command } = recorded;
+            let command = command.map_or(RunCommand::Stop, RunCommand::Order);
+            (PositionKey { rows_done, is_before_row }, command)
+        };
+        Self::new(commands.into_iter().map(of).collect())
     }
 }
 

@@ -2,16 +2,16 @@
 //! and the engine both do it through here.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use domain::Money;
 use domain::clock::Stopwatch;
 use domain::fault::{Fault, FaultKind};
 use exchange::ExecutionModel;
-use results::output::{ComponentIdentity, Manifest};
+use results::output::{ComponentIdentity, FolderError, Manifest};
 use results::sink::{RunSink, Tee, TotalsOnly};
-use results::{RunFolder, RunStatus, RunTotals};
+use results::{RunFolder, RunStatus, RunTotals, WallClock};
 use sandbox::{CallPath, Limits, SandboxError, StrategyModule};
 use serde_json::Value;
 
@@ -45,6 +45,8 @@ pub struct RunRequest {
     pub window: u32,
     /// The folder of the results; none to keep no rows.
     pub out: Option<PathBuf>,
+    /// The time of the outside for the audit log, where people take part in the run.
+    pub wall_clock: Option<WallClock>,
 }
 
 /// A run that began, whatever its end; its folder is complete.
@@ -91,7 +93,7 @@ impl RunRequest {
         let loading = watch.elapsed();
         let options = self.options(&data);
         let mut folder = match &self.out {
-            Some(out) => Some(RunFolder::create(out, &self.data.instruments)?),
+            Some(out) => Some(self.folder(out)?),
             None => None,
         };
         let watch = Stopwatch::start();
@@ -120,6 +122,14 @@ impl RunRequest {
             folder.finish(&manifest, &totals)?;
         }
         Ok(RequestOutcome::Finished(Box::new(FinishedRun { manifest, totals, loading, running })))
+    }
+
+    pub(crate) fn folder(&self, out: &Path) -> Result<RunFolder, FolderError> {
+        let folder = RunFolder::create(out, &self.data.instruments)?;
+        Ok(match self.wall_clock {
+            Some(clock) => folder.with_people(clock),
+            None => folder,
+        })
     }
 
     /// The strategy, ready to run, unless `stopped` says yes while it is compiled; the path none takes

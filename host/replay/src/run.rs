@@ -20,12 +20,14 @@ use domain::market::Bar;
 use domain::session::TradingHours;
 use domain::strategy::{Action, LogLevel, LogLine, StrategyRuntime};
 use domain::{
-    GuestLimit, Instrument, InstrumentIx, OrderEvent, OrderEventKind, Origin, Price, TsNanos,
+    GuestLimit, Instrument, InstrumentIx, OrderCommand, OrderEvent, OrderEventKind, Origin, Price,
+    TsNanos,
 };
 use thiserror::Error;
 
 use crate::driver::{
-    COMMANDS_PER_POSITION_MAX, ROWS_BETWEEN_POLLS_MAX, RunCommand, RunDriver, RunPosition,
+    COMMANDS_PER_POSITION_MAX, PositionKey, ROWS_BETWEEN_POLLS_MAX, RunCommand, RunDriver,
+    RunPosition,
 };
 use crate::merge::{Merge, seen_of_each};
 use crate::options::{OptionsError, ReplayOptions, UnitChange};
@@ -33,7 +35,7 @@ use crate::rows::LastPrices;
 use crate::series::{MarketDay, TradingDay};
 use exchange::{Exchange, Warning};
 use results::recorder::{DaySlice, Recorder, RowTimes};
-use results::rows::BuyingPowerRow;
+use results::rows::{BuyingPowerRow, ClientCommand};
 use results::sink::{LiveRecords, Record, RunSink};
 use results::{RunStatus, RunTotals};
 use written::Written;
@@ -227,6 +229,10 @@ impl Run<'_> {
                 break;
             }
         }
+        if control == Control::Stop {
+            self.exchange.cancel_open(self.now);
+            self.deliver()?;
+        }
         self.exchange.end_of_data(self.now);
         self.deliver()?;
         let actions = self.strategy.stop(self.now)?;
@@ -305,8 +311,12 @@ impl Run<'_> {
         for _ in 0..COMMANDS_PER_POSITION_MAX {
             match self.driver.poll(position) {
                 None => break,
-                Some(RunCommand::Stop) => return Ok(Control::Stop),
+                Some(RunCommand::Stop) => {
+                    self.note_command(position, None);
+                    return Ok(Control::Stop);
+                }
                 Some(RunCommand::Order(command)) => {
+                    self.note_command(position, Some(&command));
                     self.last_prices.tell(&mut self.exchange);
                     self.exchange.execute(now, Origin::Client, command);
                     self.deliver()?;
@@ -319,6 +329,17 @@ impl Run<'_> {
         let rows = |_| self.driver.rows_until_poll(position).clamp(1, ROWS_BETWEEN_POLLS_MAX);
         self.rows_until_poll = next_row.map_or(0, rows);
         Ok(Control::Continue)
+    }
+
+    fn note_command(&mut self, position: RunPosition, command: Option<&OrderCommand>) {
+        let PositionKey { rows_done, is_before_row } = position.key();
+        let ts_event = position.now;
+        self.recorder.tell(Record::ClientCommand(&ClientCommand {
+            rows_done,
+            is_before_row,
+            ts_event,
+            command,
+        }));
     }
 
     /// Does what the strategy asked for, in order, at the present instant.

@@ -9,12 +9,13 @@ use std::path::{Path, PathBuf};
 
 use domain::guest_limit::LimitChange;
 use domain::limits::WINDOW_ROWS_MAX;
-use domain::{GuestLimit, InstrumentId, Money};
+use domain::{GuestLimit, InstrumentId, Money, TsNanos};
 use exchange::ExecutionModel;
 use results::output::{
-    InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, REPORT_FILE, ReadError, read_json_text,
+    AUDIT_FILE, COMMANDS_FILE, InputFile, MANIFEST_FILE, MANIFEST_VERSION, Manifest, REPORT_FILE,
+    ReadError, commands, read_json_text,
 };
-use results::{RunFolder, RunStatus};
+use results::{RunStatus, WallClock};
 use sandbox::{CallPath, Limits, StrategyModule};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -22,7 +23,7 @@ use thiserror::Error;
 use xxhash_rust::xxh3::xxh3_64;
 
 use crate::data_set::{DataRequest, DataSet, Granularity, settings};
-use crate::driver::Unpaced;
+use crate::driver::Scripted;
 use crate::error::RequestError;
 use crate::instruments::InstrumentChoices;
 use crate::observer::RunObserver;
@@ -225,7 +226,8 @@ impl VerifyRequest {
         for module in modules {
             let path = module.call_path().as_str();
             let out = self.strategies.cache.join(format!("again-{path}"));
-            let again = run_again(&request, &module, &data, &options, &out, observer)?;
+            let script = self.script(&request.data.instruments)?;
+            let again = run_again(&request, &module, &data, (&options, script), &out, observer)?;
             let changed =
                 files_changed(&self.folder, &out).map_err(|error| self.damaged(&error))?;
             let now = serde_json::to_value(&again).map_err(|error| self.damaged(&error))?;
@@ -302,7 +304,27 @@ impl VerifyRequest {
             limits: self.limits(&recorded.limits)?,
             window: WINDOW,
             out: None,
+            wall_clock: self.wall_clock(),
         })
+    }
+
+    /// A clock for the audit log where that of the run tells the time of the outside. Which time it
+    /// was is not compared.
+    fn wall_clock(&self) -> Option<WallClock> {
+        let audit = std::fs::read(self.folder.join(AUDIT_FILE)).unwrap_or_default();
+        let first = audit.split(|byte| *byte == b'\n').next().unwrap_or_default();
+        let tells = first.windows(WALL_TIME.len()).any(|part| part == WALL_TIME);
+        tells.then_some(TsNanos::default as WallClock)
+    }
+
+    /// What clients did to the run; nothing where its folder has no such file.
+    fn script(&self, instruments: &[InstrumentId]) -> Result<Scripted, VerifyError> {
+        let path = self.folder.join(COMMANDS_FILE);
+        if path.is_file() {
+            Ok(Scripted::from(commands::read(&path, instruments)?))
+        } else {
+            Ok(Scripted::new(Vec::new()))
+        }
     }
 
     /// The name of a built-in strategy; a folder of somebody else names no file of this machine.
@@ -345,19 +367,34 @@ fn run_again(
     request: &RunRequest,
     module: &StrategyModule,
     data: &DataSet,
-    options: &ReplayOptions,
+    (options, mut script): (&ReplayOptions, Scripted),
     out: &Path,
     observer: &mut dyn RunObserver,
 ) -> Result<Manifest, VerifyError> {
-    let mut folder =
-        RunFolder::create(out, &request.data.instruments).map_err(RequestError::from)?;
-    let totals = request.replay(module, data, options, &mut folder, &mut Unpaced, observer)?;
+    let mut folder = request.folder(out).map_err(RequestError::from)?;
+    let totals = request.replay(module, data, options, &mut folder, &mut script, observer)?;
     if totals.status == RunStatus::Interrupted {
         return Err(VerifyError::Stopped);
     }
     let manifest = request.manifest(options, &totals, module, data);
     folder.finish(&manifest, &totals).map_err(RequestError::from)?;
     Ok(manifest)
+}
+
+/// How the audit log tells the time of the outside.
+const WALL_TIME: &[u8] = b"\"wall_ms\":";
+
+/// An audit log without the times of the outside.
+fn without_wall_time(log: &[u8]) -> Vec<u8> {
+    let mut left = Vec::with_capacity(log.len());
+    let mut rest = log;
+    while let Some(at) = rest.windows(WALL_TIME.len()).position(|part| part == WALL_TIME) {
+        left.extend_from_slice(&rest[..at]);
+        let digits = rest[at + WALL_TIME.len()..].iter().take_while(|byte| byte.is_ascii_digit());
+        rest = &rest[at + WALL_TIME.len() + digits.count()..];
+    }
+    left.extend_from_slice(rest);
+    left
 }
 
 /// The files of the run made again that are not in the folder as they are, byte for byte. Manifest and
@@ -378,6 +415,10 @@ fn files_changed(folder: &Path, again: &Path) -> std::io::Result<Vec<Difference>
             Err(error) => return Err(error),
         };
         let is = std::fs::read(again.join(&name))?;
+        let (was, is) = match name == AUDIT_FILE {
+            true => (was.as_deref().map(without_wall_time), without_wall_time(&is)),
+            false => (was, is),
+        };
         if was.as_ref() != Some(&is) {
             let told = |bytes: Option<&[u8]>| {
                 bytes.map_or_else(String::new, |bytes| format!("xxh3_64 {:016x}", xxh3_64(bytes)))

@@ -20,6 +20,6 @@ pub mod statistics;
 pub mod summary;
 pub mod totals;
 
-pub use run_folder::RunFolder;
+pub use run_folder::{RunFolder, WallClock};
 pub use summary::Summary;
 pub use totals::{RunResult, RunStatus, RunTotals};

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use domain::{InstrumentIx, Money, OrderSide, Origin, Price, Quantity, TsNanos};
+use domain::{InstrumentIx, Money, OrderCommand, OrderSide, Origin, Price, Quantity, TsNanos};
 
 /// One fill.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -62,6 +62,19 @@ pub struct BuyingPowerRow {
     pub buying_power: Money,
     /// Cash and the value of what is held at the last prices.
     pub equity: Money,
+}
+
+/// What a client did to a run, and where the run was then: enough to do the same again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ClientCommand<'a> {
+    /// Rows (trades or bars) that the strategy had seen.
+    pub rows_done: u64,
+    /// Whether a row came next; else it was the end of a day.
+    pub is_before_row: bool,
+    /// Virtual time.
+    pub ts_event: TsNanos,
+    /// What was done to the client's orders; none when the client ended the run.
+    pub command: Option<&'a OrderCommand>,
 }
 
 /// One instrument at the end of a minute in which it had trades.

@@ -5,16 +5,18 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
 use atomic_file::AtomicFolder;
-use domain::InstrumentId;
+use domain::{InstrumentId, OrderEventKind, Origin, TsNanos};
 use serde_json::Value;
 
 use crate::output::cells::{Names, TableFile};
+use crate::output::commands::CommandLog;
 use crate::output::convert::other_forms;
 use crate::output::events::{AuditLog, EventLog};
 use crate::output::removable;
 use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
 use crate::output::{
-    AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE, TABLES,
+    AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE,
+    TABLES,
 };
 use crate::report;
 use crate::sink::{Record, RunSink};
@@ -31,7 +33,13 @@ pub struct RunFolder {
     tables: StreamedTables,
     events: EventLog<BufWriter<File>>,
     audit: AuditLog<BufWriter<File>>,
+    commands: CommandLog,
+    /// The time of the outside, where people take part in the run.
+    wall_clock: Option<WallClock>,
 }
+
+/// Tells the time of the outside.
+pub type WallClock = fn() -> TsNanos;
 
 impl RunFolder {
     /// Begins the folder of a run that trades `instruments`. A folder that holds an earlier run will
@@ -50,8 +58,31 @@ impl RunFolder {
             tables: StreamedTables::create(path)?,
             events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
             audit: AuditLog::new(begin_file(&path.join(AUDIT_FILE))?),
+            commands: CommandLog::new(path.join(COMMANDS_FILE)),
+            wall_clock: None,
             aside,
         })
+    }
+
+    /// A folder of a run in which people take part: the audit log says when things were done and whose
+    /// each order is, and an order of a person is on the disk before it counts as sent
+    /// (specification 4, P79).
+    #[must_use]
+    pub fn with_people(self, wall_clock: WallClock) -> Self {
+        Self { wall_clock: Some(wall_clock), ..self }
+    }
+
+    /// Removes the folder of a run, if it holds what a run writes and nothing else. Tells whether it
+    /// did.
+    ///
+    /// # Errors
+    /// What the system says; parts of the folder may be gone then.
+    pub fn remove(folder: &Path) -> io::Result<bool> {
+        let is_ours = folder.is_dir() && removable::check(folder)?.is_ok();
+        if is_ours {
+            std::fs::remove_dir_all(folder)?;
+        }
+        Ok(is_ours)
     }
 
     /// Completes the folder: summary, positions, manifest, the tables in their other forms and the
@@ -67,6 +98,7 @@ impl RunFolder {
         {
             lines.flush().map_err(FolderError::at(&path.join(name)))?;
         }
+        self.commands.finish().map_err(FolderError::at(&path.join(COMMANDS_FILE)))?;
         TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
         write_summary(path, &Summary::new(totals), &self.names)?;
         write_json(&path.join(MANIFEST_FILE), manifest)?;
@@ -85,8 +117,16 @@ impl RunFolder {
 impl RunSink for RunFolder {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
         self.events.take(record, &self.names)?;
+        self.commands.take(record, &self.names)?;
         if let Record::OrderEvent { event, sent } = record {
-            self.audit.take(event, sent, &self.names)?;
+            self.audit.take(event, sent, &self.names, self.wall_clock)?;
+            let is_of_person = event.origin == Origin::Client;
+            if self.wall_clock.is_some()
+                && is_of_person
+                && matches!(event.kind, OrderEventKind::Submitted(_))
+            {
+                self.audit.sync()?;
+            }
         }
         self.tables.take(record, &self.names)
     }

@@ -3,11 +3,14 @@
 
 use std::io;
 
+use domain::adjustment::ExRights;
 use domain::market::{Bar, Trade};
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
-use domain::{OrderEvent, OrderRecord, TsNanos};
+use domain::{OrderEvent, OrderRecord, Price, TsNanos};
 
-use crate::rows::{BuyingPowerRow, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip};
+use crate::rows::{
+    BuyingPowerRow, ClientCommand, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip,
+};
 use crate::totals::{RunResult, RunTotals};
 
 /// One row, told once and in the order of the run; minutes, days and round trips at
@@ -50,6 +53,15 @@ pub enum Record<'a> {
         /// What it was and why it came to nothing.
         text: &'a str,
     },
+    /// Shares of an instrument were split before a day's open.
+    Split {
+        /// The split.
+        ex_rights: &'a ExRights,
+        /// The instrument's last price, adjusted: what parts of shares were sold at.
+        price: Price,
+    },
+    /// What a client did to the run, before what came of it.
+    ClientCommand(&'a ClientCommand<'a>),
     /// A trade of the market; only for sinks that want them.
     Trade(&'a Trade),
     /// A bar of the market; only for sinks that want them.
@@ -145,6 +157,8 @@ impl RunSink for InMemory {
             Record::Narrative(ts_event, record) => self.narrative.push((ts_event, record.clone())),
             Record::Log(line) => self.log.push(line.clone()),
             Record::ClientWarning { .. }
+            | Record::ClientCommand(_)
+            | Record::Split { .. }
             | Record::Trade(_)
             | Record::Bar(_)
             | Record::BuyingPower(_) => {}

@@ -4,6 +4,7 @@ use domain::fault::Fault;
 use domain::session::TradingHours;
 use domain::strategy::{LogLevel, LogLine};
 use domain::{AccountEvent, AccountEventKind, InstrumentIx, JstDate, Split, TsNanos};
+use results::sink::Record;
 
 use super::Run;
 use crate::options::{ReplayOptions, UnitChange};
@@ -39,6 +40,7 @@ impl Run<'_> {
             // Where nothing has traded nothing was ever held.
             let Some(price) = last_price else { continue };
             self.recorder.adjustment(self.now, ex_rights, price);
+            self.recorder.tell(Record::Split { ex_rights, price });
             let message = format!(
                 "ex-rights: {adjustment} shares of {} from {} on; its last price becomes {price}",
                 self.listed[index].id, ex_rights.date

@@ -62,7 +62,7 @@ impl Written {
             OrderEventKind::PendingUpdate(_) | OrderEventKind::PendingCancel => (COMMAND_COST, 1),
             OrderEventKind::Accepted
             | OrderEventKind::Rejected(_)
-            | OrderEventKind::Updated
+            | OrderEventKind::Updated(_)
             | OrderEventKind::Canceled
             | OrderEventKind::Expired(_) => return,
         };

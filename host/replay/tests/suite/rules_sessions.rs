@@ -190,7 +190,7 @@ fn f6_gtd_reaches_ten_business_days() {
     let refusal = |day| {
         let action = until(day, limit("O-1", Buy, 100, "900"));
         let told = after_two(action);
-        told[0].strip_prefix("O-1 REJECTED VENUE_REJECTED: EXPIRE_TIME_NS: ").map(str::to_owned)
+        told[0].strip_prefix("O-1 REJECTED VALIDATION_ERROR: EXPIRE_TIME_NS: ").map(str::to_owned)
     };
     assert_eq!(refusal(6), None);
     // The 13th is a holiday.

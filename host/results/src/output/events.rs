@@ -2,7 +2,8 @@
 //! [`ipc::AuditLine`], in their order.
 
 use std::collections::BTreeMap;
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
 use std::sync::Arc;
 
 use domain::request_key::request_key;
@@ -17,17 +18,22 @@ use serde::Serialize;
 
 use super::cells::Names;
 use crate::rows::{FillRow, PositionEvent};
+use crate::run_folder::WallClock;
 use crate::sink::Record;
 
 /// Writes JSON lines through one buffer.
 #[derive(Debug)]
-struct JsonLines<W> {
-    out: W,
+pub(super) struct JsonLines<W> {
+    pub(super) out: W,
     buffer: Vec<u8>,
 }
 
 impl<W: Write> JsonLines<W> {
-    fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
+    pub(super) const fn new(out: W) -> Self {
+        Self { out, buffer: Vec::new() }
+    }
+
+    pub(super) fn write(&mut self, line: &impl Serialize) -> io::Result<()> {
         self.buffer.clear();
         serde_json::to_writer(&mut self.buffer, line)?;
         self.buffer.push(b'\n');
@@ -41,7 +47,7 @@ pub(crate) struct EventLog<W>(JsonLines<W>);
 
 impl<W: Write> EventLog<W> {
     pub(crate) const fn new(out: W) -> Self {
-        Self(JsonLines { out, buffer: Vec::new() })
+        Self(JsonLines::new(out))
     }
 
     /// Writes the line of a record, if it has one.
@@ -136,17 +142,27 @@ pub(crate) struct AuditLog<W> {
 
 impl<W: Write> AuditLog<W> {
     pub(crate) const fn new(out: W) -> Self {
-        let lines = JsonLines { out, buffer: Vec::new() };
-        Self { lines, requests: 0, in_flight: BTreeMap::new() }
+        Self { lines: JsonLines::new(out), requests: 0, in_flight: BTreeMap::new() }
     }
 
     /// Writes the line of an event, if it has one. Orders that were rejected before they were sent
     /// have none.
-    pub(crate) fn take(&mut self, event: &OrderEvent, sent: bool, names: &Names) -> io::Result<()> {
+    pub(crate) fn take(
+        &mut self,
+        event: &OrderEvent,
+        sent: bool,
+        names: &Names,
+        wall_clock: Option<WallClock>,
+    ) -> io::Result<()> {
         let id = &event.client_order_id;
         let client_order_id = Text::Borrowed(&**id);
         let ts = event.ts_event.millis();
-        let context = AuditContext { origin: told_origin(event.origin), ..AuditContext::default() };
+        let context = match wall_clock {
+            None => AuditContext { origin: told_origin(event.origin), wall_ms: None },
+            Some(clock) => {
+                AuditContext { origin: Some(event.origin), wall_ms: Some(clock().millis()) }
+            }
+        };
         let key = (event.origin, Arc::clone(id));
         let line = match &event.kind {
             OrderEventKind::Submitted(request) => {
@@ -206,5 +222,13 @@ impl<W: Write> AuditLog<W> {
 
     pub(crate) fn into_inner(self) -> W {
         self.lines.out
+    }
+}
+
+impl AuditLog<BufWriter<File>> {
+    /// Brings the lines so far to the disk.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        self.lines.out.flush()?;
+        self.lines.out.get_ref().sync_data()
     }
 }

@@ -11,6 +11,8 @@ pub const MANIFEST_FILE: &str = "manifest.json";
 pub const EVENTS_FILE: &str = "events.jsonl";
 /// The audit log of a replay (specification 2).
 pub const AUDIT_FILE: &str = "web_broker_orders_replay.jsonl";
+/// What clients did to the run, one JSON object a line; only where they did something.
+pub const COMMANDS_FILE: &str = "commands.jsonl";
 /// The page.
 pub const REPORT_FILE: &str = "report.html";
 

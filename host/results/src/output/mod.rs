@@ -5,6 +5,7 @@
 
 pub(crate) mod cells;
 mod column;
+pub mod commands;
 pub(crate) mod convert;
 pub(crate) mod events;
 mod files;
@@ -16,7 +17,8 @@ pub(crate) mod tables;
 
 pub use column::{Column, Kind, Table};
 pub use files::{
-    AUDIT_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, NotOurs, REPORT_FILE, ReadError,
+    AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, NotOurs, REPORT_FILE,
+    ReadError,
 };
 pub use manifest::{ComponentIdentity, InputFile, MANIFEST_VERSION, Manifest, SettingsFile};
 pub use read::{read_json, read_json_text};

@@ -14,7 +14,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::files::{AUDIT_FILE, EVENTS_FILE, MANIFEST_FILE, NotOurs, REPORT_FILE};
+use super::files::{AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, MANIFEST_FILE, NotOurs, REPORT_FILE};
 use super::tables::TABLES;
 
 /// What every manifest of a run has had since the first version.
@@ -66,7 +66,7 @@ fn is_file_of_run(name: &str) -> bool {
     let is_table = |(stem, form): (&str, &str)| {
         TABLES.iter().any(|table| table.name == stem) && ["csv", "json", "parquet"].contains(&form)
     };
-    [MANIFEST_FILE, EVENTS_FILE, AUDIT_FILE, REPORT_FILE].contains(&name)
+    [MANIFEST_FILE, EVENTS_FILE, AUDIT_FILE, COMMANDS_FILE, REPORT_FILE].contains(&name)
         || name.split_once('.').is_some_and(is_table)
 }
 

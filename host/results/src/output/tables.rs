@@ -235,6 +235,8 @@ macro_rules! streamed_tables {
                     Record::OrderEvent { .. }
                     | Record::Position(_)
                     | Record::ClientWarning { .. }
+            | Record::ClientCommand(_)
+            | Record::Split { .. }
                     | Record::Trade(_)
                     | Record::Bar(_)
                     | Record::BuyingPower(_) => Ok(()),

@@ -32,7 +32,7 @@ impl WorkingOrders {
         match &event.kind {
             OrderEventKind::Accepted => working.accepted = true,
             OrderEventKind::PendingUpdate(change) => working.wanted = change.price,
-            OrderEventKind::Updated => {
+            OrderEventKind::Updated(_) => {
                 working.limit = working.wanted.take().or(working.limit);
             }
             OrderEventKind::Rejected(rejection) => {

@@ -145,7 +145,7 @@ fn order_events_are_written_as_the_contract_says() {
             "rejected({reason-code: 'VENUE_REJECTED', reason-text: 'X: y'})",
         ),
         (OrderEventKind::PendingUpdate(OrderModify::default()), "pending-update()"),
-        (OrderEventKind::Updated, "updated()"),
+        (OrderEventKind::Updated(Arc::new(request())), "updated()"),
         (OrderEventKind::PendingCancel, "pending-cancel()"),
         (OrderEventKind::Canceled, "canceled()"),
         (OrderEventKind::Expired("DAY"), "expired('DAY')"),
@@ -157,7 +157,7 @@ fn order_events_are_written_as_the_contract_says() {
     ] {
         assert_eq!(shown(kind), format!("{start}{words}}}"));
     }
-    let without = OrderEvent { venue_order_id: None, ..event(OrderEventKind::Updated) };
+    let without = OrderEvent { venue_order_id: None, ..event(OrderEventKind::PendingCancel) };
     let shown = lowered("order-event", |to| to_guest::order_event(to, &without).unwrap());
     assert!(shown.contains("venue-order-id: none, instrument: 2"), "{shown}");
 }

@@ -138,7 +138,7 @@ pub(super) fn order_event(lower: &mut Lower<'_>, event: &OrderEvent) -> Result<(
         OrderEventKind::Accepted => 1,
         OrderEventKind::Rejected(_) => 2,
         OrderEventKind::PendingUpdate(_) => 3,
-        OrderEventKind::Updated => 4,
+        OrderEventKind::Updated(_) => 4,
         OrderEventKind::PendingCancel => 5,
         OrderEventKind::Canceled => 6,
         OrderEventKind::Expired(_) => 7,

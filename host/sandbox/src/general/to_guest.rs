@@ -93,7 +93,7 @@ pub(super) fn order_event(event: &OrderEvent) -> wit::OrderEvent<'_> {
                 reason_text: &why.text,
             }),
             OrderEventKind::PendingUpdate(_) => wit::OrderEventKind::PendingUpdate,
-            OrderEventKind::Updated => wit::OrderEventKind::Updated,
+            OrderEventKind::Updated(_) => wit::OrderEventKind::Updated,
             OrderEventKind::PendingCancel => wit::OrderEventKind::PendingCancel,
             OrderEventKind::Canceled => wit::OrderEventKind::Canceled,
             OrderEventKind::Expired(why) => wit::OrderEventKind::Expired(why),

@@ -173,7 +173,7 @@ pub(crate) fn words(event: &OrderEvent) -> String {
         OrderEventKind::Filled(fill) => format!("{}@{}", fill.last_quantity, fill.last_price),
         OrderEventKind::Rejected(why) => why.to_string(),
         OrderEventKind::Expired(why) => (*why).to_owned(),
-        OrderEventKind::Updated => "updated".to_owned(),
+        OrderEventKind::Updated(_) => "updated".to_owned(),
         _ => String::new(),
     };
     let text = format!("{} {} {what}", event.client_order_id, event.status);

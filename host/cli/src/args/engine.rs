@@ -1,0 +1,79 @@
+//! The arguments of `kumiki serve`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use engine::limits::RUNS_KEPT;
+
+pub(crate) const ENGINE_HELP: &str = "\
+Examples:
+  kumiki data sample --out data --instrument 7203.TSE
+  kumiki serve --mode replay --data data --standalone
+      makes a token and prints where it is; clients find it in engine-session.json
+  echo '{\"port\":0,\"token\":\"0123456789abcdef0123456789abcdef\",\"config_dir\":\"c\",\"cache_dir\":\"d\"}' \\
+      | kumiki serve --mode replay --data data
+      as a program starts it: one line of JSON on standard input, which stays open; when it closes, the
+      engine ends
+
+When clients can connect, one line is printed: {\"listening\": PORT}. The messages are described in
+schemas/ipc.md and schemas/ipc-*.schema.json. Only this machine can connect.
+
+Exit codes:
+  0   it was told to end: by Shutdown, SIGTERM, Ctrl-C, or the end of standard input
+  1   an error
+  2   wrong arguments
+  10  no line on standard input within 10 s
+  11  the line is no JSON with port, token, config_dir and cache_dir
+  12  the port is in use
+  13  the config or the cache folder cannot be written
+  14  there is no data folder";
+
+/// What the engine does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum EngineMode {
+    /// Trade at venues.
+    Live,
+    /// Replay past data.
+    Replay,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EngineArgs {
+    /// Whether it trades or replays; it does not change while the engine runs.
+    #[arg(long, value_enum)]
+    pub(crate) mode: EngineMode,
+
+    /// Folder with the vendor's files; needed to replay.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_DATA")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Start without another program: make a token, read nothing from standard input, and go on with a
+    /// run when all clients have left.
+    #[arg(long)]
+    pub(crate) standalone: bool,
+
+    /// The port on this machine, 0 for any; in place of that of the line. Default: 19876.
+    #[arg(long, value_name = "PORT")]
+    pub(crate) port: Option<u16>,
+
+    /// Where engine-session.json goes. Default: where the system keeps settings.
+    #[arg(long, value_name = "DIR", requires = "standalone")]
+    pub(crate) config_dir: Option<PathBuf>,
+
+    /// Where runs, decoded data and compiled strategies go. Default: where the system keeps caches.
+    #[arg(long, value_name = "DIR", requires = "standalone")]
+    pub(crate) cache_dir: Option<PathBuf>,
+
+    /// Let pages of this origin connect from a browser, like http://localhost:5173; may be given many
+    /// times. Default: none.
+    #[arg(long = "allow-origin", value_name = "ORIGIN")]
+    pub(crate) allow_origins: Vec<String>,
+
+    /// Folders of runs that are kept; older ones are removed.
+    #[arg(long, value_name = "N", default_value_t = RUNS_KEPT)]
+    pub(crate) runs_kept: usize,
+
+    /// Where the built-in strategies are.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_STRATEGIES")]
+    pub(crate) strategies: Option<PathBuf>,
+}

@@ -1,0 +1,141 @@
+//! From the text of a message to a command, or to what its sender is told (specification 4, P15, P62).
+
+use domain::{ReasonCode, Rejection};
+use ipc::{Command, CommandHead, Error, Event, OrderContext, OrderRejected, Text, error_code};
+
+use crate::limits::JSON_DEPTH_MAX;
+
+/// Commands about one order: what is wrong with them is told as a rejection of the order.
+const ORDER_COMMANDS: [&str; 3] = ["SubmitOrder", "ModifyOrder", "CancelOrder"];
+
+/// Why a message is no command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct NoCommand {
+    head: CommandHead,
+    why: String,
+}
+
+/// Reads a command.
+pub(crate) fn decode(text: &str) -> Result<Command, NoCommand> {
+    if is_deeper_than(text, JSON_DEPTH_MAX) {
+        let why = format!("the JSON is nested deeper than {JSON_DEPTH_MAX}");
+        return Err(NoCommand { head: CommandHead::default(), why });
+    }
+    serde_json::from_str(text).map_err(|error| {
+        let head = serde_json::from_str(text).unwrap_or_default();
+        NoCommand { head, why: why(&error) }
+    })
+}
+
+/// The parser's words. A value that it found is not repeated: it may be a password.
+fn why(error: &serde_json::Error) -> String {
+    let text = error.to_string();
+    let value = text.find("invalid type: ").or_else(|| text.find("invalid value: "));
+    let plain = match (value, text.find(", expected ")) {
+        (Some(from), Some(to)) if from < to => {
+            format!("{}wrong type or value{}", &text[..from], &text[to..])
+        }
+        _ => text,
+    };
+    // The only value of which the parser knows more than the type (specification 4, P68).
+    let field = if plain.contains("or \"max\"") { "MULTIPLIER: " } else { "" };
+    field.chars().chain(plain.chars()).take(300).collect()
+}
+
+impl NoCommand {
+    /// What the sender is told.
+    pub(crate) fn event(&self) -> Event<'_> {
+        let request_id = self.head.request_id.as_deref().map(Text::Borrowed);
+        let is_of_order = self.head.op.as_deref().is_some_and(|op| ORDER_COMMANDS.contains(&op));
+        if let (true, Some(id)) = (is_of_order, self.head.order_id()) {
+            let text = format!("{}: {}", self.field(), self.why);
+            let rejection = Rejection::new(ReasonCode::ValidationError, text);
+            return Event::OrderRejected(OrderRejected {
+                client_order_id: Some(Text::Borrowed(id)),
+                reason_code: rejection.code,
+                reason_text: Text::Owned(rejection.text),
+                ts_event_ms: domain::clock::wall_now().millis(),
+                context: OrderContext { request_id, ..OrderContext::default() },
+            });
+        }
+        Event::Error(Error {
+            request_id,
+            code: error_code::VALIDATION_ERROR.into(),
+            message: Text::Borrowed(&self.why),
+            venue_order_id: None,
+        })
+    }
+
+    /// The field that is wrong, in capitals; the whole order where the parser names none.
+    fn field(&self) -> String {
+        let named = ["unknown field `", "missing field `", "duplicate field `"]
+            .iter()
+            .find_map(|start| self.why.split_once(start)?.1.split_once('`'));
+        let name = named.map_or("ORDER", |(name, _)| name);
+        let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
+        if is_plain { name.to_ascii_uppercase() } else { "ORDER".to_owned() }
+    }
+}
+
+/// Whether objects and arrays of a JSON text are nested deeper than `most`.
+fn is_deeper_than(text: &str, most: usize) -> bool {
+    let (mut depth, mut in_text, mut escaped) = (0_usize, false, false);
+    for byte in text.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if in_text => escaped = true,
+            b'"' => in_text = !in_text,
+            b'{' | b'[' if !in_text => {
+                depth += 1;
+                if depth > most {
+                    return true;
+                }
+            }
+            b'}' | b']' if !in_text => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+    }
+    false
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told(text: &str) -> serde_json::Value {
+        serde_json::to_value(decode(text).unwrap_err().event()).unwrap()
+    }
+
+    #[test]
+    fn deep_is_what_is_nested_not_what_is_text() {
+        let nested = |depth: usize| format!("{}{}", "[".repeat(depth), "]".repeat(depth));
+        assert!(!is_deeper_than(&nested(32), 32));
+        assert!(is_deeper_than(&nested(33), 32));
+        assert!(!is_deeper_than(&format!("\"{}\\\"{}\"", nested(40), "[".repeat(40)), 32));
+        let ping = |value: &str| format!(r#"{{"op":"Ping","request_id":{value}}}"#);
+        assert!(told(&ping(&nested(40)))["message"].as_str().unwrap().contains("deeper than 32"));
+    }
+
+    #[test]
+    fn wrong_orders_are_rejected_and_other_commands_are_errors() {
+        let wrong = r#"{"op":"SubmitOrder","request_id":"r","venue":"replay",
+            "order":{"client_order_id":"c","quantity":"1","speed":2}}"#;
+        let rejected = told(wrong);
+        assert_eq!(rejected["event"], "OrderRejected");
+        assert_eq!(rejected["client_order_id"], "c");
+        assert_eq!(rejected["request_id"], "r");
+        assert!(rejected["reason_text"].as_str().unwrap().starts_with("SPEED: unknown field"));
+        let error = told(r#"{"op":"GetSession","request_id":"r","more":1}"#);
+        assert_eq!(
+            (&error["event"], &error["code"]),
+            (&"Error".into(), &"validation_error".into())
+        );
+        assert_eq!(error["request_id"], "r");
+        assert_eq!(told("hello")["event"], "Error");
+        let secret = r#"{"op":"SetSecondPassword","request_id":"r","value":1234}"#;
+        assert!(!told(secret).to_string().contains("1234"));
+        let number = r#"{"op":"StopEngine","request_id":"r","strategy_id":1234}"#;
+        let told = told(number).to_string();
+        assert!(told.contains("wrong type or value") && !told.contains("1234"), "{told}");
+    }
+}

@@ -1,0 +1,244 @@
+//! Answers the commands of clients.
+
+use std::sync::Arc;
+
+use domain::InstrumentId;
+use ipc::{
+    Command, EngineMode, Event, GetOrderList, Multiplier, OrderListUpdated, Pong,
+    ReplaySpeedChanged, SessionState, StopEngine, Subscribed, Text, TickerInfo, Unsubscribed,
+    error_code,
+};
+use replay::RunCommand;
+
+use crate::VENUE;
+use crate::decode::decode;
+use crate::hub::ClientId;
+use crate::ledger::{Asked, ListFilter};
+use crate::limits::LIST_ROWS_MAX;
+use crate::session::{Core, Refusing, Shared, UnderWay};
+
+/// Venues that live trading knows.
+const BROKERS: [&str; 2] = ["web_broker", "local_broker"];
+
+impl Shared {
+    /// Answers one message of a client.
+    pub(crate) fn handle(self: &Arc<Self>, client: ClientId, text: &str) {
+        let now = self.started.elapsed();
+        let command = match decode(text) {
+            Ok(command) => command,
+            Err(wrong) => return self.lock().hub.refuse(client, &wrong.event(), now),
+        };
+        let request_id = command.request_id().map(|id| id.as_text().into_owned());
+        let op = command.op();
+        let venue = command.venue().map(str::to_owned);
+        let (request_id_text, venue) = (request_id.as_deref(), venue.as_deref());
+        let to = Refusing { client, op, request_id: request_id_text, venue, now };
+        if let Some(venue) = venue
+            && !self.is_here(&to, &command, venue)
+        {
+            return;
+        }
+        let asked = Asked { client, request_id: request_id.clone().unwrap_or_default() };
+        match command {
+            Command::Hello(_) => {
+                self.lock().error(
+                    &to,
+                    error_code::VALIDATION_ERROR,
+                    "this connection is taken already",
+                );
+            }
+            Command::Ping(ping) => {
+                let ts_ms = domain::clock::wall_now().millis();
+                let pong = Pong { request_id: ping.request_id.as_text(), ts_ms };
+                self.lock().hub.tell(client, &Event::Pong(pong));
+            }
+            Command::Shutdown(_) => {
+                tracing::info!("a client ends the engine");
+                self.shutdown.cancel();
+            }
+            Command::GetSession(_) => {
+                let core = self.lock();
+                let session = core.session(&asked.request_id);
+                core.hub.tell(client, &Event::Session(session));
+            }
+            Command::LoadReplayData(load) => self.load(&to, asked, &load),
+            Command::StartEngine(start) => self.start(&to, asked, &start),
+            Command::StopEngine(stop) => self.lock().stop(&to, asked, &stop),
+            Command::SetReplaySpeed(speed) => self.lock().set_speed(&to, speed.multiplier),
+            Command::Subscribe(subscribe) => self.subscribe(&to, &subscribe.ticker, true),
+            Command::Unsubscribe(unsubscribe) => self.subscribe(&to, &unsubscribe.ticker, false),
+            Command::SubmitOrder(submit) => self.lock().submit(&to, asked, submit),
+            order @ (Command::ModifyOrder(_)
+            | Command::CancelOrder(_)
+            | Command::CancelAllOrders(_)) => self.lock().change(&to, asked, &order),
+            Command::GetOrderList(list) => self.lock().list(&to, &list),
+            Command::GetBuyingPower(_) => {
+                let mut core = self.lock();
+                if core.live_run().is_none() {
+                    return core.not_running(&to);
+                }
+                let Core { hub, run: Some(run), .. } = &*core else { return };
+                let event = Event::ReplayBuyingPower(run.buying_power(to.request_id));
+                hub.tell(client, &event);
+            }
+            Command::GetPositions(_) => {
+                let mut core = self.lock();
+                if core.live_run().is_none() {
+                    return core.not_running(&to);
+                }
+                let Core { hub, run: Some(run), .. } = &*core else { return };
+                hub.tell(client, &Event::PositionsUpdated(run.positions(to.request_id)));
+            }
+            Command::SetSecondPassword(_) | Command::ForgetSecondPassword(_) => {
+                self.lock().not_in_replay(&to, "a replay asks for no second password");
+            }
+            Command::GetBoard(_) => {
+                self.lock().not_in_replay(&to, "past data have no order book");
+            }
+            Command::EvictLru(_) | Command::RequestVenueLogin(_) | Command::GetVenueState(_) => {
+                self.lock().not_in_replay(&to, "a replay has no venue to log in at");
+            }
+        }
+    }
+
+    /// Whether a command names a venue that this process has (specification 4, P73); refuses it else.
+    fn is_here(&self, to: &Refusing<'_>, command: &Command, venue: &str) -> bool {
+        if venue == VENUE && self.config.mode == EngineMode::Replay {
+            return true;
+        }
+        let mut core = self.lock();
+        if venue != VENUE && !BROKERS.contains(&venue) {
+            let known = format!("VENUE: `{venue}` is none of replay, web_broker, local_broker");
+            core.error(to, error_code::VALIDATION_ERROR, &known);
+            return false;
+        }
+        if self.config.mode == EngineMode::Live {
+            core.error(
+                to,
+                error_code::VENUE_NOT_AVAILABLE,
+                "this engine has no venue to trade at yet",
+            );
+            return false;
+        }
+        let is_balance = matches!(command, Command::GetBuyingPower(_) | Command::GetPositions(_));
+        if core.state() == SessionState::Idle || is_balance {
+            core.not_in_replay(to, "this process replays past data; the only venue is `replay`");
+        } else {
+            core.busy(to, "a replay session is open; its venue is `replay`");
+        }
+        false
+    }
+
+    fn subscribe(&self, to: &Refusing<'_>, given: &str, wanted: bool) {
+        let full = if given.contains('.') { given.to_owned() } else { format!("{given}.TSE") };
+        let mut core = self.lock();
+        let Ok(id) = full.parse::<InstrumentId>() else {
+            let text = format!("TICKER: `{given}` is no symbol like 7203 or 7203.TSE");
+            return core.error(to, error_code::VALIDATION_ERROR, &text);
+        };
+        let full = id.to_string();
+        let ticker = crate::ticker(&full);
+        let Some(tickers) = core.hub.tickers(to.client) else { return };
+        if wanted && tickers.len() >= crate::limits::SUBSCRIPTIONS_MAX && !tickers.contains(ticker)
+        {
+            let most = crate::limits::SUBSCRIPTIONS_MAX;
+            let text =
+                format!("TICKER: a connection takes {most} tickers; unsubscribe another one");
+            return core.error(to, error_code::VALIDATION_ERROR, &text);
+        }
+        if wanted {
+            tickers.insert(ticker.to_owned());
+        } else {
+            tickers.remove(ticker);
+        }
+        let request_id = to.request_id.unwrap_or_default().into();
+        let (venue, ticker) = (VENUE.into(), Text::Borrowed(ticker));
+        let event = if wanted {
+            let ticker_info = TickerInfo {
+                symbol: ticker.clone(),
+                exchange: "TSE".into(),
+                market_kind: "Stock".into(),
+                display_name_ja: None,
+            };
+            Event::Subscribed(Subscribed { request_id, venue, ticker, ticker_info })
+        } else {
+            Event::Unsubscribed(Unsubscribed { request_id, venue, ticker })
+        };
+        core.hub.tell(to.client, &event);
+    }
+}
+
+impl Core {
+    pub(crate) fn not_in_replay(&mut self, to: &Refusing<'_>, why: &str) {
+        self.error(to, error_code::NOT_IN_REPLAY_MODE, why);
+    }
+
+    /// Refuses a command that only a run takes.
+    pub(crate) fn not_running(&mut self, to: &Refusing<'_>) {
+        let reason = match self.under_way {
+            Some(UnderWay::Start) => "the run is only being started",
+            _ => "no run is under way",
+        };
+        self.busy(to, reason);
+    }
+
+    fn stop(&mut self, to: &Refusing<'_>, asked: Asked, stop: &StopEngine) {
+        let Some(run) = self.run.as_ref().filter(|_| self.state() == SessionState::Running) else {
+            return self.not_running(to);
+        };
+        if run.setup.strategy_id != stop.strategy_id {
+            let text = format!(
+                "STRATEGY_ID: `{}` does not run; `{}` does",
+                stop.strategy_id, run.setup.strategy_id
+            );
+            return self.error(to, error_code::VALIDATION_ERROR, &text);
+        }
+        self.stop_run(Some(asked));
+    }
+
+    fn set_speed(&mut self, to: &Refusing<'_>, multiplier: Multiplier) {
+        if self.state() != SessionState::Running {
+            return self.not_running(to);
+        }
+        let Core { hub, run: Some(run), .. } = self else { return };
+        run.setup.multiplier = multiplier;
+        // A run that is over takes no more.
+        let _ = run.setup.commands.send(RunCommand::SetSpeed(crate::multiplier(multiplier)));
+        let request_id = to.request_id.unwrap_or_default().into();
+        hub.tell_all(&Event::ReplaySpeedChanged(ReplaySpeedChanged { request_id, multiplier }));
+    }
+
+    /// The orders of the run, also of one that has ended, in messages of limited size.
+    fn list(&mut self, to: &Refusing<'_>, list: &GetOrderList) {
+        let filter = match ListFilter::read(&list.filter) {
+            Ok(filter) => filter,
+            Err(rejection) => {
+                let event = self.order_rejected(to, None, &rejection);
+                return self.hub.refuse(to.client, &event, to.now);
+            }
+        };
+        let mut rows = Vec::new();
+        if let Some(run) = &self.run {
+            rows.extend(run.orders.numbered().filter_map(|record| {
+                filter.row(record, run.instrument(record.request.instrument))
+            }));
+        }
+        let request_id = Text::Borrowed(to.request_id.unwrap_or_default());
+        let mut sent = 0;
+        loop {
+            let part: Vec<_> = rows.drain(..rows.len().min(LIST_ROWS_MAX)).collect();
+            sent += part.len() as u64;
+            let more = !rows.is_empty();
+            let event = Event::OrderListUpdated(OrderListUpdated {
+                request_id: request_id.clone(),
+                orders: part,
+                more: Some(more),
+                next: more.then_some(sent),
+            });
+            self.hub.tell(to.client, &event);
+            if !more {
+                return;
+            }
+        }
+    }
+}

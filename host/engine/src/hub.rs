@@ -1,0 +1,143 @@
+//! The clients, and what is told to them.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::time::Duration;
+
+use ipc::{Event, TradeRow};
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use crate::limits::{ERRORS_MAX, ERRORS_WITHIN};
+use crate::outbox::{Closing, Newest, Outbox, TradesHead};
+
+/// A client, counted since the engine's start.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ClientId(u64);
+
+/// An event as it is sent.
+pub(crate) fn text(event: &Event<'_>) -> Utf8Bytes {
+    // Every event is an object with texts as keys, which is all that can fail.
+    serde_json::to_string(event).unwrap_or_default().into()
+}
+
+#[derive(Debug)]
+struct Client {
+    outbox: Arc<Outbox>,
+    /// Tickers that it wants, like `7203`.
+    tickers: BTreeSet<String>,
+    /// When its last refusals were.
+    errors: VecDeque<Duration>,
+}
+
+/// All clients.
+#[derive(Debug, Default)]
+pub(crate) struct Hub {
+    clients: BTreeMap<ClientId, Client>,
+    joined: u64,
+    /// Events that were told to all.
+    sequence: u64,
+}
+
+impl Hub {
+    pub(crate) fn join(&mut self, outbox: Arc<Outbox>) -> ClientId {
+        self.joined += 1;
+        let id = ClientId(self.joined);
+        let (tickers, errors) = (BTreeSet::new(), VecDeque::new());
+        self.clients.insert(id, Client { outbox, tickers, errors });
+        id
+    }
+
+    /// Tells whether it was here.
+    pub(crate) fn leave(&mut self, id: ClientId) -> bool {
+        self.clients.remove(&id).is_some()
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Clients that have joined so far.
+    pub(crate) const fn joined(&self) -> u64 {
+        self.joined
+    }
+
+    pub(crate) const fn sequence(&self) -> u64 {
+        self.sequence
+    }
+
+    /// Tells every client.
+    pub(crate) fn tell_all(&mut self, event: &Event<'_>) {
+        self.tell_newest(event, None);
+    }
+
+    /// Tells every client; one for whom another event of this kind waits, gets this one only.
+    pub(crate) fn tell_newest(&mut self, event: &Event<'_>, newest: Option<Newest>) {
+        self.sequence += 1;
+        if self.clients.is_empty() {
+            return;
+        }
+        let text = text(event);
+        for client in self.clients.values() {
+            client.outbox.push(text.clone(), newest);
+        }
+    }
+
+    /// Tells one client, if it is still here.
+    pub(crate) fn tell(&self, id: ClientId, event: &Event<'_>) {
+        if let Some(client) = self.clients.get(&id) {
+            client.outbox.push(text(event), None);
+        }
+    }
+
+    /// Tells one client that its command is refused; after too many refusals it has to go.
+    pub(crate) fn refuse(&mut self, id: ClientId, event: &Event<'_>, now: Duration) {
+        let Some(client) = self.clients.get_mut(&id) else { return };
+        client.outbox.push(text(event), None);
+        client.errors.push_back(now);
+        while client.errors.front().is_some_and(|first| now.saturating_sub(*first) > ERRORS_WITHIN)
+        {
+            client.errors.pop_front();
+        }
+        if client.errors.len() >= ERRORS_MAX {
+            let reason = "too_many_errors".to_owned();
+            client.outbox.close(Closing { code: 1008, reason, at_once: false });
+        }
+    }
+
+    /// The tickers that a client wants.
+    pub(crate) fn tickers(&mut self, id: ClientId) -> Option<&mut BTreeSet<String>> {
+        self.clients.get_mut(&id).map(|client| &mut client.tickers)
+    }
+
+    /// Whether any client wants a ticker.
+    pub(crate) fn is_wanted(&self, ticker: &str) -> bool {
+        self.clients.values().any(|client| client.tickers.contains(ticker))
+    }
+
+    /// Tells a trade to those who want it.
+    pub(crate) fn tell_trade(&mut self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) {
+        self.sequence += 1;
+        for client in self.clients.values() {
+            if client.tickers.contains(&head.ticker) {
+                client.outbox.push_trade(head, row, now);
+            }
+        }
+    }
+
+    /// Tells an event of a ticker to those who want it.
+    pub(crate) fn tell_ticker(&mut self, ticker: &str, event: &Event<'_>, newest: Option<Newest>) {
+        self.sequence += 1;
+        let mut written = None;
+        for client in self.clients.values().filter(|client| client.tickers.contains(ticker)) {
+            let text = written.get_or_insert_with(|| text(event));
+            client.outbox.push(text.clone(), newest);
+        }
+    }
+
+    /// Ends all connections, after what waits for them.
+    pub(crate) fn close_all(&self, code: u16, reason: &str) {
+        for client in self.clients.values() {
+            client.outbox.close(Closing { code, reason: reason.to_owned(), at_once: false });
+        }
+    }
+}

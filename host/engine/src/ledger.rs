@@ -1,0 +1,252 @@
+//! The orders and positions of a run as clients see them: what lists and sessions are made from, and
+//! which command an event answers.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use domain::account::Position;
+use domain::adjustment::Adjustment;
+use domain::{
+    InstrumentIx, Money, OrderEvent, OrderEventKind, OrderRecord, OrderSide, OrderStatus, Origin,
+    Price, TsNanos,
+};
+use ipc::{Decimal, OrderRecordWire, PositionRow, ShareCount, Text};
+use results::rows::FillRow;
+
+use crate::VENUE;
+use crate::hub::ClientId;
+
+/// A command and who gave it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Asked {
+    pub(crate) client: ClientId,
+    pub(crate) request_id: String,
+}
+
+/// One order and the commands about it.
+#[derive(Debug)]
+pub(crate) struct LedgerOrder {
+    pub(crate) record: OrderRecord,
+    pub(crate) submit: Option<Asked>,
+    pub(crate) modify: Option<Asked>,
+    pub(crate) cancel: Option<Asked>,
+    /// What was odd about it, as a code and in words.
+    pub(crate) warning: Option<(&'static str, String)>,
+}
+
+/// The orders of a run.
+#[derive(Debug, Default)]
+pub(crate) struct Orders {
+    all: Vec<LedgerOrder>,
+    ids: BTreeMap<(Origin, Arc<str>), usize>,
+    /// Orders with a number of the venue, as they got it.
+    numbered: Vec<usize>,
+}
+
+impl Orders {
+    /// Takes an event, with the numbers that clients see. Gives the order that it is of; none for one
+    /// that was rejected before anything of it was told.
+    pub(crate) fn take(&mut self, event: &OrderEvent) -> Option<&mut LedgerOrder> {
+        let key = (event.origin, Arc::clone(&event.client_order_id));
+        if let OrderEventKind::Submitted(request) = &event.kind {
+            let number = u32::try_from(self.all.len()).unwrap_or(u32::MAX);
+            let mut record =
+                OrderRecord::new(event.origin, number, (**request).clone(), event.ts_event);
+            record.request = Arc::clone(request);
+            self.ids.insert(key.clone(), self.all.len());
+            let (submit, modify, cancel, warning) = (None, None, None, None);
+            self.all.push(LedgerOrder { record, submit, modify, cancel, warning });
+        }
+        let index = *self.ids.get(&key)?;
+        let order = self.all.get_mut(index)?;
+        let record = &mut order.record;
+        record.status = event.status;
+        record.ts_last = event.ts_event;
+        match &event.kind {
+            OrderEventKind::Accepted => {
+                record.venue_order_id = event.venue_order_id.clone();
+                self.numbered.push(index);
+            }
+            OrderEventKind::Updated(request) => record.request = Arc::clone(request),
+            OrderEventKind::Filled(fill) => record.filled = fill.cumulative_quantity,
+            OrderEventKind::Rejected(rejection) => record.rejection = Some(rejection.clone()),
+            _ => {}
+        }
+        Some(order)
+    }
+
+    /// An order of an origin by its id.
+    pub(crate) fn get_mut(&mut self, origin: Origin, id: &str) -> Option<&mut LedgerOrder> {
+        let index = *self.ids.get(&(origin, Arc::from(id)))?;
+        self.all.get_mut(index)
+    }
+
+    /// The same to look at.
+    pub(crate) fn get(&self, origin: Origin, id: &str) -> Option<&LedgerOrder> {
+        self.all.get(*self.ids.get(&(origin, Arc::from(id)))?)
+    }
+
+    /// An order by the number that clients see.
+    pub(crate) fn by_number(&self, number: &str) -> Option<&OrderRecord> {
+        // Numbers are given in turn, so `R12` is the twelfth order that has one.
+        let place: usize = number.strip_prefix('R')?.parse().ok()?;
+        let record = &self.all.get(*self.numbered.get(place.checked_sub(1)?)?)?.record;
+        (record.venue_order_id.as_deref() == Some(number)).then_some(record)
+    }
+
+    /// Orders with a number, as they got it.
+    pub(crate) fn numbered(&self) -> impl DoubleEndedIterator<Item = &OrderRecord> {
+        self.numbered.iter().filter_map(|index| self.all.get(*index)).map(|order| &order.record)
+    }
+
+    /// Orders of clients that are not done and that a cancel of many means, by their ids.
+    pub(crate) fn open_of_clients(
+        &self,
+        instrument: Option<InstrumentIx>,
+        side: Option<OrderSide>,
+    ) -> Vec<Arc<str>> {
+        self.all
+            .iter()
+            .map(|order| &order.record)
+            .filter(|record| record.origin == Origin::Client && !record.status.is_final())
+            .filter(|record| instrument.is_none_or(|only| record.request.instrument == only))
+            .filter(|record| side.is_none_or(|only| record.request.side == only))
+            .map(|record| Arc::clone(&record.request.client_order_id))
+            .collect()
+    }
+}
+
+/// The life of the present position of an instrument, or of its last one.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct PositionLife {
+    /// Positions so far.
+    pub(crate) number: u64,
+    bought: Side,
+    sold: Side,
+}
+
+/// Shares and their value over the life of a position.
+#[derive(Debug, Clone, Copy, Default)]
+struct Side {
+    shares: u64,
+    /// In 1/10,000 yen.
+    value: i128,
+}
+
+impl Side {
+    fn add(&mut self, fill: &FillRow) {
+        self.shares += fill.quantity.shares();
+        self.value += i128::from(fill.price.units()) * i128::from(fill.quantity.shares());
+    }
+
+    /// The average price, rounded half to even at 4 decimals.
+    fn average(self) -> Decimal {
+        Decimal::from_units(half_to_even(self.value, i128::from(self.shares)))
+    }
+}
+
+/// A quotient, rounded half to even; 0 where nothing is divided.
+fn half_to_even(value: i128, by: i128) -> i64 {
+    if by == 0 {
+        return 0;
+    }
+    let (quotient, rest) = (value.div_euclid(by), value.rem_euclid(by));
+    let up = match (rest * 2).cmp(&by) {
+        std::cmp::Ordering::Less => 0,
+        std::cmp::Ordering::Equal => quotient & 1,
+        std::cmp::Ordering::Greater => 1,
+    };
+    i64::try_from(quotient + up).unwrap_or(i64::MAX)
+}
+
+impl PositionLife {
+    /// Takes a fill; one that opens a position begins another life.
+    pub(crate) fn fill(&mut self, fill: &FillRow, opens: bool) {
+        if opens {
+            *self = Self { number: self.number + 1, ..Self::default() };
+        }
+        match fill.side {
+            OrderSide::Buy => self.bought.add(fill),
+            OrderSide::Sell => self.sold.add(fill),
+        }
+    }
+
+    /// Shares were split: those of before are another number, for the same money.
+    pub(crate) fn split(&mut self, adjustment: Adjustment) {
+        for side in [&mut self.bought, &mut self.sold] {
+            let shares = i64::try_from(side.shares).unwrap_or(i64::MAX);
+            side.shares = adjustment.shares(shares).whole.unsigned_abs();
+        }
+    }
+
+    /// Shares bought, and the average prices of what was bought and sold.
+    pub(crate) fn told(&self) -> (ShareCount, Decimal, Decimal) {
+        let shares = domain::Quantity::new(self.bought.shares);
+        (shares.into(), self.bought.average(), self.sold.average())
+    }
+}
+
+/// What is held of an instrument, for a list; none where nothing is.
+pub(crate) fn position_row<'a>(
+    instrument_id: &'a str,
+    position: &Position,
+    last_price: Option<Price>,
+) -> Option<PositionRow<'a>> {
+    let Position { quantity, cost, .. } = *position;
+    let shares = u64::try_from(quantity).ok().filter(|shares| *shares > 0)?;
+    let value = last_price.map(|price| Money::from_units(price.units() * quantity));
+    let average = half_to_even(i128::from(cost.units()), i128::from(quantity));
+    Some(PositionRow {
+        instrument_id: Text::Borrowed(instrument_id),
+        qty: domain::Quantity::new(shares).into(),
+        avg_open_price: Some(Decimal::from_units(average)),
+        market_value: value.map(Into::into),
+        unrealized_pnl: value.map(|value| (value - cost).into()),
+        side: OrderSide::Buy,
+        position_type: "cash".into(),
+        tategyoku_id: None,
+        venue: VENUE.into(),
+    })
+}
+
+/// Which orders a list is to hold.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ListFilter {
+    pub(crate) status: Option<OrderStatus>,
+    pub(crate) instrument_id: Option<String>,
+    pub(crate) date: Option<domain::JstDate>,
+}
+
+impl ListFilter {
+    /// The row of an order, if the list holds it.
+    pub(crate) fn row<'a>(
+        &self,
+        record: &'a OrderRecord,
+        instrument_id: &'a str,
+    ) -> Option<OrderRecordWire<'a>> {
+        let row = OrderRecordWire::of_record(record, instrument_id)?;
+        let fits = self.status.is_none_or(|status| row.status == status)
+            && self.instrument_id.as_deref().is_none_or(|only| only == instrument_id)
+            && self.date.is_none_or(|date| record.ts_submitted.jst_date() == date);
+        fits.then_some(row)
+    }
+}
+
+/// The time of something that has not begun: midnight in Japan of its first day.
+pub(crate) fn midnight(date: domain::JstDate) -> TsNanos {
+    TsNanos::from_jst(date, 0).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn averages_are_rounded_half_to_even() {
+        for (value, by, expected) in
+            [(10, 4, 2), (14, 4, 4), (11, 4, 3), (9, 4, 2), (-10, 4, -2), (5, 0, 0), (7, 7, 1)]
+        {
+            assert_eq!(half_to_even(value, by), expected, "{value} / {by}");
+        }
+    }
+}

@@ -1,0 +1,64 @@
+//! The engine process: a GUI or a script drives it over a WebSocket on this machine (specification 2,
+//! "Endpoints", "Authentication", "Events"; specification 4, pins P61 to P80).
+//!
+//! - [`startup`]: what the process is told when it starts; [`session_file`]: where helpers find it.
+//! - `server`: connections and their limits; `handshake`: who may connect; `outbox`: what waits for a
+//!   client; `hub`: all of them.
+//! - `session`: where the session stands, behind one lock; `dispatch`: the answer to each command.
+//! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
+//!   `orders`: what people want with their orders; `ledger`, `klines`, `ids`: how it is told.
+
+mod decode;
+mod dispatch;
+mod handshake;
+mod hub;
+mod ids;
+mod klines;
+mod ledger;
+pub mod limits;
+mod load;
+mod orders;
+mod outbox;
+mod run;
+mod server;
+mod session;
+pub mod session_file;
+mod start;
+pub mod startup;
+
+pub use server::{Listening, serve};
+pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
+pub use tokio_util::sync::CancellationToken;
+
+/// A token for an engine that is started by nobody else: 32 random bytes in hexadecimal digits.
+#[must_use]
+pub fn random_token() -> String {
+    handshake::random_hex()
+}
+
+/// A time as ISO 8601 in UTC, to the second.
+fn utc(time: domain::TsNanos) -> String {
+    let since_1970 = std::time::Duration::from_nanos(time.nanos());
+    humantime::format_rfc3339_seconds(std::time::UNIX_EPOCH + since_1970).to_string()
+}
+
+/// The venue of a replay.
+const VENUE: &str = "replay";
+/// The account of a replay.
+const ACCOUNT: &str = "REPLAY";
+
+/// The symbol of an instrument, like `7203` of `7203.TSE`.
+fn ticker(instrument_id: &str) -> &str {
+    instrument_id.split('.').next().unwrap_or(instrument_id)
+}
+
+/// A speed as the replay knows it.
+fn multiplier(wire: ipc::Multiplier) -> replay::Multiplier {
+    match wire {
+        ipc::Multiplier::Max => replay::Multiplier::MAX,
+        ipc::Multiplier::Times(times) => {
+            let thousandths = u64::from(times) * 1_000;
+            replay::Multiplier::from_thousandths(thousandths).unwrap_or(replay::Multiplier::MAX)
+        }
+    }
+}

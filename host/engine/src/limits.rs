@@ -1,0 +1,58 @@
+//! What the engine takes of its clients and of its starter.
+
+use std::time::Duration;
+
+/// The port where no other is asked for.
+pub const DEFAULT_PORT: u16 = 19_876;
+/// Bytes of the line on standard input that starts the engine.
+pub const START_LINE_BYTES_MAX: u64 = 65_536;
+/// How long the engine waits for that line.
+pub const START_LINE_TIME: Duration = Duration::from_secs(10);
+/// Characters of a token.
+pub const TOKEN_CHARS: std::ops::RangeInclusive<usize> = 16..=1_024;
+/// Clients that are connected at the same time.
+pub const CLIENTS_MAX: usize = 8;
+/// Connections that have not shown yet that they may connect; more are dropped unheard.
+pub const HANDSHAKES_MAX: usize = 64;
+/// How long a client may take to show that it may connect.
+pub const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// Bytes of a message of a client (specification 4, P62).
+pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
+/// How deep the JSON of a message may be nested (P62).
+pub const JSON_DEPTH_MAX: usize = 32;
+/// Refused commands of one client within [`ERRORS_WITHIN`]: the last of them ends the connection (P62).
+pub const ERRORS_MAX: usize = 100;
+/// See [`ERRORS_MAX`].
+pub const ERRORS_WITHIN: Duration = Duration::from_secs(10);
+/// Bytes that wait for one client; with more it is too slow (P62).
+pub const OUTBOX_BYTES_MAX: usize = 64 << 20;
+/// Messages that wait for one client; with more it is too slow (P62).
+pub const OUTBOX_FRAMES_MAX: usize = 65_536;
+/// From so many waiting messages on a client is behind, and gets the newest buying power only.
+pub const BEHIND_FRAMES: usize = 256;
+/// Trades of one message, for a client that is behind.
+pub const TRADES_PER_FRAME_MAX: usize = 4_096;
+/// Wall time that the trades of one message span at most.
+pub const TRADES_PER_FRAME_TIME: Duration = Duration::from_millis(50);
+/// How often a growing bar and the progress of a request are told at most.
+pub const TELL_EVERY: Duration = Duration::from_millis(100);
+/// Orders of one message of a list, and of a session (P74).
+pub const LIST_ROWS_MAX: usize = 10_000;
+/// Commands of clients that wait for the run.
+pub const COMMANDS_WAITING_MAX: usize = 8_192;
+/// How long a run goes on after the last client has left, other than with `--standalone` (P69).
+pub const ABANDONED_AFTER: Duration = Duration::from_secs(10);
+/// Folders of runs that are kept where no other number is asked for (P79).
+pub const RUNS_KEPT: usize = 20;
+/// How long the end waits for a run to end; all of it takes at most 5 seconds (P80).
+pub const RUN_END_TIME: Duration = Duration::from_millis(3_500);
+/// How long a client may take to read what is left for it when its connection ends.
+pub const CLOSE_TIME: Duration = Duration::from_secs(1);
+/// Characters of a strategy's name (P65).
+pub const STRATEGY_ID_CHARS_MAX: usize = 64;
+/// Characters of a signal's tag and note on the wire (P78).
+pub const SIGNAL_TAG_CHARS_MAX: usize = 64;
+/// See [`SIGNAL_TAG_CHARS_MAX`].
+pub const SIGNAL_NOTE_CHARS_MAX: usize = 512;
+/// Tickers that one connection subscribes.
+pub const SUBSCRIPTIONS_MAX: usize = 256;

@@ -1,0 +1,321 @@
+//! Loads data for a replay, on a thread of its own (specification 2, `LoadReplayData`; pins P63, P64).
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::thread;
+
+use domain::clock::Stopwatch;
+use domain::limits::INSTRUMENTS_MAX;
+use domain::{InstrumentId, JstDate};
+use ipc::{
+    EngineMode, Event, Granularity, LoadReplayData, Progress, ProgressKind, ReplayDataLoaded,
+    SessionState, Text, error_code,
+};
+use marketdata::DataError;
+use replay::data_set::{self, DataRequest, DataSet};
+use replay::instruments::InstrumentChoices;
+use replay::{MarketDay, RequestError, RunObserver};
+
+use crate::ledger::Asked;
+use crate::limits::TELL_EVERY;
+use crate::session::{Core, Loaded, Refusing, Shared, UnderWay};
+
+/// Why data are not loaded, as a code and in words.
+pub(crate) type Refusal = (&'static str, String);
+
+fn invalid(text: String) -> Refusal {
+    (error_code::VALIDATION_ERROR, text)
+}
+
+/// The instruments that a command names: `first` and, where there is one, the list that it begins.
+pub(crate) fn instruments(
+    first: &str,
+    list: Option<&[String]>,
+) -> Result<Vec<InstrumentId>, Refusal> {
+    let given: Vec<&str> = match list {
+        None => vec![first],
+        Some(list) => list.iter().map(String::as_str).collect(),
+    };
+    if given.first() != Some(&first) {
+        let text = format!("INSTRUMENT_IDS: its first entry must be instrument_id, `{first}`");
+        return Err(invalid(text));
+    }
+    if given.len() > INSTRUMENTS_MAX {
+        let text = format!("{} instruments; a replay takes {INSTRUMENTS_MAX}", given.len());
+        return Err((error_code::TOO_MANY_INSTRUMENTS, text));
+    }
+    let mut ids = Vec::new();
+    for text in given {
+        let id: InstrumentId = text
+            .parse()
+            .map_err(|why| invalid(format!("INSTRUMENT_ID: `{text}` is none: {why}")))?;
+        if ids.contains(&id) {
+            return Err(invalid(format!("INSTRUMENT_IDS: `{text}` stands there twice")));
+        }
+        ids.push(id);
+    }
+    Ok(ids)
+}
+
+/// A range of dates.
+pub(crate) fn dates(start: &str, end: &str) -> Result<(JstDate, JstDate), Refusal> {
+    let date = |field: &str, text: &str| {
+        let read = text.parse::<JstDate>();
+        read.map_err(|_| invalid(format!("{field}: `{text}` is no date; write YYYY-MM-DD")))
+    };
+    let (first, last) = (date("START_DATE", start)?, date("END_DATE", end)?);
+    if first > last {
+        return Err(invalid(format!("START_DATE: {first} is after end_date, {last}")));
+    }
+    Ok((first, last))
+}
+
+/// What a granularity is called where data are read.
+pub(crate) const fn granularity(wire: Granularity) -> data_set::Granularity {
+    match wire {
+        Granularity::Trade => data_set::Granularity::Trade,
+        Granularity::Minute => data_set::Granularity::Minute,
+        Granularity::Daily => data_set::Granularity::Day,
+    }
+}
+
+impl Shared {
+    /// Begins to load data.
+    pub(crate) fn load(self: &Arc<Self>, to: &Refusing<'_>, asked: Asked, load: &LoadReplayData) {
+        let mut core = self.lock();
+        let checked = instruments(&load.instrument_id, load.instrument_ids.as_deref())
+            .and_then(|ids| Ok((ids, dates(&load.start_date, &load.end_date)?)));
+        let (ids, (start, end)) = match checked {
+            Ok(checked) => checked,
+            Err((code, why)) => return core.error(to, code, &why),
+        };
+        if self.config.mode == EngineMode::Live {
+            let text = "this engine trades; replays need one that was started with --mode replay";
+            return core.error(to, error_code::VALUE_ERROR, text);
+        }
+        if let Some(reason) = core.not_free() {
+            return core.busy(to, reason);
+        }
+        let others = core.loaded.iter().filter(|loaded| !ids.contains(&loaded.id)).count();
+        if others + ids.len() > INSTRUMENTS_MAX {
+            let text = format!(
+                "{others} instruments are loaded and {} more were asked for; a replay takes \
+                 {INSTRUMENTS_MAX}",
+                ids.len()
+            );
+            return core.error(to, error_code::TOO_MANY_INSTRUMENTS, &text);
+        }
+        core.under_way = Some(UnderWay::Load);
+        drop(core);
+        let (shared, granularity) = (Arc::clone(self), load.granularity);
+        thread::spawn(move || {
+            let loaded = shared.load_all(&asked, &ids, (start, end), granularity);
+            shared.loaded(&asked, loaded);
+        });
+    }
+
+    /// Loads instruments one by one.
+    fn load_all(
+        self: &Arc<Self>,
+        asked: &Asked,
+        ids: &[InstrumentId],
+        (start, end): (JstDate, JstDate),
+        wire: Granularity,
+    ) -> Result<(Vec<Loaded>, Days), Refusal> {
+        let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
+        let mut days = Days::default();
+        let mut all = Vec::new();
+        for id in ids {
+            let request = DataRequest {
+                folder: self.config.data.clone().unwrap_or_default(),
+                cache: self.config.strategies.cache.clone(),
+                instruments: vec![id.clone()],
+                start: Some(start),
+                end: Some(end),
+                granularity: granularity(wire),
+                choices: InstrumentChoices::default(),
+            };
+            let data = request.load(&mut observer).map_err(refusal)?;
+            days.add(&data, start, end);
+            all.push(Loaded {
+                id: id.clone(),
+                name: id.to_string(),
+                start,
+                end,
+                granularity: wire,
+                rows: rows_by_day(&data),
+            });
+        }
+        Ok((all, days))
+    }
+
+    /// Ends a load.
+    fn loaded(&self, asked: &Asked, loaded: Result<(Vec<Loaded>, Days), Refusal>) {
+        let mut core = self.lock();
+        core.under_way = None;
+        let now = self.started.elapsed();
+        let request_id = Some(&*asked.request_id);
+        let to =
+            Refusing { client: asked.client, op: "LoadReplayData", request_id, venue: None, now };
+        let (new, days) = match loaded {
+            Ok(loaded) => loaded,
+            Err((code, why)) => return core.error(&to, code, &why),
+        };
+        let core = &mut *core;
+        for loaded in new.iter().cloned() {
+            match core.loaded.iter_mut().find(|old| old.id == loaded.id) {
+                Some(old) => *old = loaded,
+                None => core.loaded.push(loaded),
+            }
+        }
+        core.state = SessionState::Loaded;
+        core.epoch += 1;
+        core.run = None;
+        let Some(first) = new.first() else { return };
+        let counts = new.iter().map(Loaded::counts);
+        let (trades_loaded, bars_loaded) =
+            counts.fold((0, 0), |(trades, bars), (more, other)| (trades + more, bars + other));
+        tracing::info!(instruments = core.loaded.len(), trades_loaded, bars_loaded, "loaded");
+        let event = Event::ReplayDataLoaded(ReplayDataLoaded {
+            request_id: Text::Borrowed(&asked.request_id),
+            instrument_id: Text::Borrowed(&first.name),
+            instrument_ids: core.loaded.iter().map(|one| Text::Borrowed(&*one.name)).collect(),
+            granularity: first.granularity,
+            start_date: Text::Owned(first.start.to_string()),
+            end_date: Text::Owned(first.end.to_string()),
+            trades_loaded,
+            bars_loaded,
+            days: days.with_rows.len() as u64,
+            days_missing: days.business.difference(&days.with_rows).count() as u64,
+            session_epoch: core.epoch,
+            ts_event_ms: crate::ledger::midnight(first.start).millis(),
+        });
+        core.hub.tell_all(&event);
+    }
+}
+
+impl Core {
+    /// Why no data can be loaded and no run started now, if that is so.
+    pub(crate) fn not_free(&self) -> Option<&'static str> {
+        match (self.state(), self.under_way) {
+            (SessionState::Running, _) => Some("a run is under way; stop it first"),
+            (SessionState::Stopping, _) => Some("a run is being ended"),
+            (_, Some(UnderWay::Load)) => Some("data are being loaded"),
+            (_, Some(UnderWay::Start)) => Some("a run is being started"),
+            (SessionState::Idle | SessionState::Loaded, None) => None,
+        }
+    }
+}
+
+/// The dates of a load.
+#[derive(Debug, Default)]
+struct Days {
+    with_rows: BTreeSet<JstDate>,
+    business: BTreeSet<JstDate>,
+}
+
+impl Days {
+    fn add(&mut self, data: &DataSet, start: JstDate, end: JstDate) {
+        self.with_rows.extend(data.series.calendar().days());
+        let all = start.iter_days().take_while(|day| *day <= end);
+        self.business.extend(all.filter(|day| data.calendar.is_business_day(*day)));
+    }
+}
+
+/// Trades or bars of each date.
+fn rows_by_day(data: &DataSet) -> Vec<(JstDate, u64)> {
+    let dates = data.series.calendar();
+    let rows = data.series.days().map(|day| match &day {
+        MarketDay::Trades(parts) => parts.iter().map(|part| part.len() as u64).sum(),
+        MarketDay::Bars(bars) => bars.len() as u64,
+    });
+    dates.days().iter().copied().zip(rows).collect()
+}
+
+fn refusal(error: RequestError) -> Refusal {
+    let code = match &error {
+        RequestError::NoData(_) | RequestError::Data(DataError::NoTradeFiles { .. }) => {
+            error_code::DATA_NOT_FOUND
+        }
+        RequestError::Instrument(_) => error_code::VALIDATION_ERROR,
+        _ => error_code::DATA_UNREADABLE,
+    };
+    (code, told(&error))
+}
+
+/// An error with its causes.
+pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        let cause_text = cause.to_string();
+        if !text.contains(&cause_text) {
+            text = format!("{text}: {cause_text}");
+        }
+        source = cause.source();
+    }
+    text
+}
+
+/// Tells clients how far a request is, and passes the engine's end on.
+pub(crate) struct Telling {
+    shared: Arc<Shared>,
+    request_id: String,
+    since: Option<Stopwatch>,
+    /// Bytes of the files before, and of the present one.
+    before: u64,
+    file: u64,
+    /// What a run counts: rows or days, and how many there are.
+    run: (&'static str, u64),
+}
+
+impl Telling {
+    pub(crate) const fn new(shared: Arc<Shared>, request_id: String) -> Self {
+        Self { shared, request_id, since: None, before: 0, file: 0, run: ("rows", 0) }
+    }
+
+    fn tell(&mut self, kind: ProgressKind, done: u64, total: u64, unit: &str) {
+        if self.since.is_some_and(|since| since.elapsed() < TELL_EVERY) {
+            return;
+        }
+        self.since = Some(Stopwatch::start());
+        let event = Event::Progress(Progress {
+            request_id: Text::Borrowed(&self.request_id),
+            kind,
+            done: done.min(total),
+            total,
+            unit: unit.into(),
+        });
+        let newest = Some(crate::outbox::Newest::Progress);
+        self.shared.lock().hub.tell_newest(&event, newest);
+    }
+}
+
+impl RunObserver for Telling {
+    fn file_begins(&mut self, _: &str, bytes: u64) {
+        self.file = bytes;
+    }
+
+    fn file_read(&mut self, bytes: u64, _: u64) {
+        let (done, total) = (self.before + bytes, self.before + self.file);
+        self.tell(ProgressKind::Load, done, total, "bytes");
+    }
+
+    fn file_ends(&mut self) {
+        self.before += self.file;
+    }
+
+    fn run_begins(&mut self, total: u64, counts_days: bool) {
+        self.run = (if counts_days { "days" } else { "rows" }, total);
+    }
+
+    fn run_goes_on(&mut self, position: replay::RunPosition) {
+        let (unit, total) = self.run;
+        let done = if unit == "days" { position.days_done } else { position.rows_done };
+        self.tell(ProgressKind::Run, done, total, unit);
+    }
+
+    fn is_cancelled(&self) -> bool {
+        self.shared.shutdown.is_cancelled()
+    }
+}

@@ -1,0 +1,225 @@
+//! Orders of clients in a replay: what is checked before the run hears of them (specification 4, P10,
+//! P11, P30 to P32, P71, P72).
+
+use std::sync::Arc;
+
+use domain::{InstrumentIx, OrderCommand, Origin, ReasonCode, Rejection};
+use ipc::{
+    Command, Error, Event, OrderContext, OrderListFilter, OrderNames, OrderRejected, SubmitOrder,
+    SubmitOrderResult, SubmitOutcome, Text, error_code,
+};
+use replay::RunCommand;
+
+use crate::VENUE;
+use crate::ledger::{Asked, ListFilter};
+use crate::limits::COMMANDS_WAITING_MAX;
+use crate::run::{OrderAsk, Run, WaitingCommand};
+use crate::session::{Core, Refusing};
+
+fn invalid(text: String) -> Rejection {
+    Rejection::new(ReasonCode::ValidationError, text)
+}
+
+impl OrderNames for Run {
+    fn instrument(&self, instrument_id: &str) -> Option<InstrumentIx> {
+        let index = self.setup.instruments.iter().position(|known| known == instrument_id)?;
+        // A run has at most 4 instruments.
+        Some(InstrumentIx(index as u16))
+    }
+
+    fn client_order_id(&self, venue_order_id: &str) -> Result<Arc<str>, Rejection> {
+        match self.orders.by_number(venue_order_id) {
+            Some(record) if record.origin == Origin::Client => {
+                Ok(Arc::clone(&record.request.client_order_id))
+            }
+            Some(_) => {
+                let text =
+                    format!("VENUE_ORDER_ID: `{venue_order_id}` is an order of the strategy");
+                Err(invalid(text))
+            }
+            None => {
+                let text = format!("VENUE_ORDER_ID: `{venue_order_id}` is no order of this run");
+                Err(Rejection::new(ReasonCode::OrderStatusUnknown, text))
+            }
+        }
+    }
+}
+
+/// What of an order can be judged by its texts alone.
+fn check_texts(submit: &SubmitOrder) -> Result<(), Rejection> {
+    let order = &submit.order;
+    if order.client_order_id.trim().is_empty() {
+        return Err(invalid(
+            "CLIENT_ORDER_ID: it needs 1 to 36 characters, not only spaces".into(),
+        ));
+    }
+    let symbol = order.instrument_id.split('.').next().unwrap_or_default();
+    if symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit()) {
+        let text = format!("FUTURES: `{}` is no stock", order.instrument_id);
+        return Err(Rejection::new(ReasonCode::UnsupportedInstrument, text));
+    }
+    Ok(())
+}
+
+impl Core {
+    /// A rejection that answers a command, with the time of the session.
+    pub(crate) fn order_rejected<'a>(
+        &self,
+        to: &Refusing<'a>,
+        client_order_id: Option<&'a str>,
+        rejection: &'a Rejection,
+    ) -> Event<'a> {
+        Event::OrderRejected(OrderRejected {
+            client_order_id: client_order_id.map(Text::Borrowed),
+            reason_code: rejection.code,
+            reason_text: Text::Borrowed(&rejection.text),
+            ts_event_ms: self.now().millis(),
+            context: OrderContext {
+                request_id: to.request_id.map(Text::Borrowed),
+                venue: Some(VENUE.into()),
+                ..OrderContext::default()
+            },
+        })
+    }
+
+    fn reject(&mut self, to: &Refusing<'_>, id: Option<&str>, rejection: &Rejection) {
+        let event = self.order_rejected(to, id, rejection);
+        self.hub.refuse(to.client, &event, to.now);
+    }
+
+    /// The run, if it takes orders; refuses the command else.
+    fn run_for_orders(&mut self, to: &Refusing<'_>) -> Option<&mut Run> {
+        if self.state() != ipc::SessionState::Running {
+            self.not_running(to);
+            return None;
+        }
+        if self.run.as_ref().is_some_and(|run| run.waiting.len() >= COMMANDS_WAITING_MAX) {
+            self.busy(to, "too many commands wait for the run; wait for their answers");
+            return None;
+        }
+        self.run.as_mut()
+    }
+
+    /// A new order.
+    pub(crate) fn submit(&mut self, to: &Refusing<'_>, asked: Asked, submit: SubmitOrder) {
+        let Some(run) = self.run_for_orders(to) else { return };
+        let id = submit.order.client_order_id.clone();
+        let request_key = submit.order.request_key();
+        let checked = check_texts(&submit).and_then(|()| {
+            let command = Command::SubmitOrder(submit);
+            command.order_command(run).unwrap_or_else(|| Err(invalid("ORDER: none".into())))
+        });
+        let checked = checked.and_then(|command| match &command {
+            OrderCommand::Submit(request) => request.validate_shape().map(|()| command),
+            _ => Ok(command),
+        });
+        let command = match checked {
+            Ok(command) => command,
+            Err(rejection) => return self.reject(to, Some(&id), &rejection),
+        };
+        match run.request_keys.get(&id) {
+            None => {
+                run.request_keys.insert(id, request_key);
+                run.hand_over(asked, OrderAsk::Submit, command);
+            }
+            Some(known) => {
+                let is_same = *known == request_key;
+                self.known_id(to, &id, is_same);
+            }
+        }
+    }
+
+    /// An id that an order has already.
+    fn known_id(&mut self, to: &Refusing<'_>, id: &str, is_same: bool) {
+        let order = self.run.as_ref().and_then(|run| run.orders.get(Origin::Client, id));
+        let record = order.map(|order| &order.record);
+        let number = record.and_then(|record| record.venue_order_id.clone());
+        let venue_order_id = number.as_deref().map(|number| Text::Owned(number.to_owned()));
+        let request_id = to.request_id.unwrap_or_default();
+        if is_same {
+            let is_unknown = number.is_none();
+            let text = "sent before, and the venue has not answered; read the order list";
+            let result = SubmitOrderResult {
+                request_id: request_id.into(),
+                client_order_id: id.into(),
+                outcome: SubmitOutcome::IdempotentReplay,
+                status: record.map_or(domain::OrderStatus::Submitted, |record| record.status),
+                venue_order_id,
+                warning_code: is_unknown.then(|| "order_status_unknown".into()),
+                warning_text: is_unknown.then(|| text.into()),
+            };
+            return self.hub.tell(to.client, &Event::SubmitOrderResult(result));
+        }
+        let message = format!("CLIENT_ORDER_ID: `{id}` is another order already");
+        let event = Event::Error(Error {
+            request_id: Some(request_id.into()),
+            code: error_code::CONFLICT.into(),
+            message: message.into(),
+            venue_order_id,
+        });
+        self.hub.refuse(to.client, &event, to.now);
+    }
+
+    /// A change, a cancel, or a cancel of many.
+    pub(crate) fn change(&mut self, to: &Refusing<'_>, asked: Asked, command: &Command) {
+        let Some(run) = self.run_for_orders(to) else { return };
+        let (ask, id) = match command {
+            Command::ModifyOrder(modify) => (OrderAsk::Modify, modify.client_order_id.clone()),
+            Command::CancelOrder(cancel) => (OrderAsk::Cancel, cancel.client_order_id.clone()),
+            _ => (OrderAsk::CancelAll, None),
+        };
+        let mapped =
+            command.order_command(run).unwrap_or_else(|| Err(invalid("ORDER: none".into())));
+        let known = mapped.and_then(|command| match command_id(&command) {
+            Some(id) if !run.request_keys.contains_key(id) => {
+                let text = format!("CLIENT_ORDER_ID: `{id}` is no order of yours in this run");
+                Err(Rejection::new(ReasonCode::OrderStatusUnknown, text))
+            }
+            _ => Ok(command),
+        });
+        match known {
+            Ok(command) => run.hand_over(asked, ask, command),
+            Err(rejection) => self.reject(to, id.as_deref(), &rejection),
+        }
+    }
+}
+
+/// The order that a command is about.
+fn command_id(command: &OrderCommand) -> Option<&str> {
+    match command {
+        OrderCommand::Modify { client_order_id, .. } | OrderCommand::Cancel { client_order_id } => {
+            Some(client_order_id)
+        }
+        OrderCommand::Submit(_) | OrderCommand::CancelAll { .. } => None,
+    }
+}
+
+impl Run {
+    /// Gives a command to the run, which takes commands in the order in which they came.
+    fn hand_over(&mut self, asked: Asked, ask: OrderAsk, command: OrderCommand) {
+        // A run that is over takes no more; what it has not taken is answered at its end.
+        let _ = self.setup.commands.send(RunCommand::Order(command));
+        self.waiting.push_back(WaitingCommand { asked, ask });
+    }
+}
+
+impl ListFilter {
+    /// What a client asks for.
+    pub(crate) fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
+        let status = filter.status.as_deref().map(|text| {
+            let known = domain::OrderStatus::ALL.iter().find(|status| status.as_str() == text);
+            known.copied().ok_or_else(|| invalid(format!("STATUS: `{text}` is no order status")))
+        });
+        let date = filter.date.as_deref().map(|text| {
+            let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
+            let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
+            let date = dashed.and_then(|text| text.parse().ok());
+            date.ok_or_else(|| invalid(format!("DATE: `{text}` is no date; write YYYYMMDD")))
+        });
+        Ok(Self {
+            status: status.transpose()?,
+            instrument_id: filter.instrument_id.clone(),
+            date: date.transpose()?,
+        })
+    }
+}

@@ -1,0 +1,378 @@
+//! What waits for one client, in order. A client that keeps up gets every event in a message of its
+//! own; of one that is behind, trades are joined and what only tells the present state is told once.
+//! Orders, fills, trades and final bars are never left out: a client for which too much waits is too
+//! slow, and its connection ends.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use ipc::{Event, Text, TradeRow, Trades};
+use tokio::sync::Notify;
+use tokio_tungstenite::tungstenite::Utf8Bytes;
+
+use crate::limits::{
+    BEHIND_FRAMES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME,
+};
+
+/// What a trade takes in a message, about.
+const TRADE_BYTES: usize = 170;
+/// Messages that are written at once at most, and their bytes.
+const TAKEN_FRAMES_MAX: usize = 64;
+const TAKEN_BYTES_MAX: usize = 256 << 10;
+/// Events of which only the newest counts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Newest {
+    /// The account, of a client that is behind.
+    BuyingPower,
+    /// How far something is.
+    Progress,
+    /// The growing bar of an instrument, by its position in the run's list.
+    GrowingBar(usize),
+}
+
+/// What the trades of one message have in common.
+#[derive(Debug)]
+pub(crate) struct TradesHead {
+    pub(crate) ticker: String,
+    pub(crate) instrument_id: String,
+    pub(crate) run_id: String,
+}
+
+impl TradesHead {
+    /// Trades with it.
+    pub(crate) fn trades(&self, trades: Vec<TradeRow>) -> Trades<'_> {
+        Trades {
+            venue: crate::VENUE.into(),
+            exchange: "TSE".into(),
+            ticker: Text::Borrowed(&self.ticker),
+            instrument_id: Some(Text::Borrowed(&self.instrument_id)),
+            stream_session_id: Text::Borrowed(&self.run_id),
+            trades,
+        }
+    }
+}
+
+/// One message that waits.
+#[derive(Debug)]
+pub(crate) enum Waiting {
+    /// A message as it is sent.
+    Frame(Utf8Bytes),
+    /// Trades of one ticker, and when the first of them was told.
+    Trades { head: Arc<TradesHead>, since: Duration, rows: Vec<TradeRow> },
+}
+
+impl Waiting {
+    fn bytes(&self) -> usize {
+        match self {
+            Self::Frame(text) => text.len(),
+            Self::Trades { rows, .. } => rows.len() * TRADE_BYTES,
+        }
+    }
+
+    /// The message as it is sent.
+    pub(crate) fn into_text(self) -> Utf8Bytes {
+        match self {
+            Self::Frame(text) => text,
+            Self::Trades { head, rows, .. } => crate::hub::text(&Event::Trades(head.trades(rows))),
+        }
+    }
+}
+
+/// Why a connection ends, as a close code and its reason.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Closing {
+    pub(crate) code: u16,
+    pub(crate) reason: String,
+    /// Whether what waits is given up.
+    pub(crate) at_once: bool,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<Option<Waiting>>,
+    /// Number of the first of them, counted since the connection began.
+    first: u64,
+    frames: usize,
+    bytes: usize,
+    newest: BTreeMap<Newest, u64>,
+    closing: Option<Closing>,
+}
+
+/// The queue of one client. The engine puts messages in, the connection's writer takes them out.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    queue: Mutex<Queue>,
+    /// There is something to write.
+    pub(crate) wake: Notify,
+    /// The connection is to end without waiting for the client.
+    pub(crate) hurry: Notify,
+}
+
+/// What a writer has to do next.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// Write these.
+    Messages(Vec<Waiting>),
+    /// Nothing waits, and nothing will come.
+    Close(Closing),
+    /// Nothing waits.
+    Nothing,
+}
+
+impl Outbox {
+    fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Puts a message behind the others; of `newest` one that waits already is left out.
+    pub(crate) fn push(&self, text: Utf8Bytes, newest: Option<Newest>) {
+        let mut queue = self.queue();
+        if let Some(kind) = newest
+            && (kind != Newest::BuyingPower || queue.frames >= BEHIND_FRAMES)
+        {
+            queue.leave_out(kind);
+        }
+        let number = queue.first + queue.waiting.len() as u64;
+        if let Some(kind) = newest {
+            queue.newest.insert(kind, number);
+        }
+        queue.put(Waiting::Frame(text));
+        self.after(queue);
+    }
+
+    /// Puts a trade behind the others, into a message of the same ticker where one still waits. `now`
+    /// is the time since the engine's start.
+    pub(crate) fn push_trade(&self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) {
+        let mut queue = self.queue();
+        if !queue.join(head, row, now) {
+            let (head, rows) = (Arc::clone(head), vec![row.clone()]);
+            queue.put(Waiting::Trades { head, since: now, rows });
+        }
+        self.after(queue);
+    }
+
+    fn after(&self, mut queue: std::sync::MutexGuard<'_, Queue>) {
+        let too_much = queue.frames > OUTBOX_FRAMES_MAX || queue.bytes > OUTBOX_BYTES_MAX;
+        if too_much && queue.closing.as_ref().is_none_or(|closing| !closing.at_once) {
+            let reason = "too_slow".to_owned();
+            queue.end(Closing { code: 1008, reason, at_once: true });
+            self.hurry.notify_one();
+        }
+        drop(queue);
+        self.wake.notify_one();
+    }
+
+    /// Ends the connection. The first reason counts; one that gives up what waits counts more.
+    pub(crate) fn close(&self, closing: Closing) {
+        let mut queue = self.queue();
+        let hurry = closing.at_once;
+        if queue.closing.is_none() || hurry {
+            queue.end(closing);
+        }
+        drop(queue);
+        if hurry {
+            self.hurry.notify_one();
+        }
+        self.wake.notify_one();
+    }
+
+    /// Whether the connection is to end.
+    pub(crate) fn is_closing(&self) -> bool {
+        self.queue().closing.is_some()
+    }
+
+    /// The next messages to write.
+    pub(crate) fn take(&self) -> Taken {
+        let mut queue = self.queue();
+        let mut taken = Vec::new();
+        let mut bytes = 0;
+        while taken.len() < TAKEN_FRAMES_MAX && bytes < TAKEN_BYTES_MAX {
+            let Some(waiting) = queue.waiting.pop_front() else { break };
+            queue.first += 1;
+            if let Some(waiting) = waiting {
+                queue.frames -= 1;
+                queue.bytes -= waiting.bytes();
+                bytes += waiting.bytes();
+                taken.push(waiting);
+            }
+        }
+        let first = queue.first;
+        queue.newest.retain(|_, number| *number >= first);
+        match (&queue.closing, taken.is_empty()) {
+            (_, false) => Taken::Messages(taken),
+            (Some(closing), true) => Taken::Close(closing.clone()),
+            (None, true) => Taken::Nothing,
+        }
+    }
+}
+
+impl Queue {
+    fn put(&mut self, waiting: Waiting) {
+        if self.closing.is_some() {
+            return;
+        }
+        self.frames += 1;
+        self.bytes += waiting.bytes();
+        self.waiting.push_back(Some(waiting));
+    }
+
+    fn leave_out(&mut self, kind: Newest) {
+        let Some(number) = self.newest.remove(&kind) else { return };
+        let slot = number.checked_sub(self.first).and_then(|slot| usize::try_from(slot).ok());
+        if let Some(old) = slot.and_then(|slot| self.waiting.get_mut(slot)).and_then(Option::take) {
+            self.frames -= 1;
+            self.bytes -= old.bytes();
+        }
+    }
+
+    /// Adds a trade to the last message, where that has trades of the same ticker: nothing is told
+    /// before what happened before it.
+    fn join(&mut self, head: &Arc<TradesHead>, row: &TradeRow, now: Duration) -> bool {
+        if self.closing.is_some() {
+            return true;
+        }
+        let Some(Some(Waiting::Trades { head: of, since, rows })) = self.waiting.back_mut() else {
+            return false;
+        };
+        let has_room = Arc::ptr_eq(of, head)
+            && rows.len() < TRADES_PER_FRAME_MAX
+            && now.saturating_sub(*since) < TRADES_PER_FRAME_TIME;
+        if has_room {
+            rows.push(row.clone());
+            self.bytes += TRADE_BYTES;
+        }
+        has_room
+    }
+
+    fn end(&mut self, closing: Closing) {
+        if closing.at_once {
+            *self = Self::default();
+        }
+        self.closing = Some(closing);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use ipc::{Decimal, TradeSide};
+
+    use super::*;
+
+    fn texts(outbox: &Outbox) -> Vec<String> {
+        match outbox.take() {
+            Taken::Messages(messages) => {
+                messages.into_iter().map(|waiting| waiting.into_text().to_string()).collect()
+            }
+            other => vec![format!("{other:?}")],
+        }
+    }
+
+    fn head(ticker: &str) -> Arc<TradesHead> {
+        Arc::new(TradesHead {
+            ticker: ticker.to_owned(),
+            instrument_id: format!("{ticker}.TSE"),
+            run_id: "r".to_owned(),
+        })
+    }
+
+    fn row(sequence_id: u64) -> TradeRow {
+        TradeRow {
+            price: Decimal::from_units(10_000),
+            qty: Decimal::from_units(1_000_000),
+            side: TradeSide::Unknown,
+            side_rule: None,
+            ts_ms: 1,
+            ts_ns: Some(1_000_000),
+            sequence_id,
+            received_ms: None,
+            after_gap: None,
+        }
+    }
+
+    #[test]
+    fn only_the_newest_of_what_tells_a_state_waits() {
+        let outbox = Outbox::default();
+        for (text, kind) in [
+            ("bar 1", Some(Newest::GrowingBar(0))),
+            ("other bar 1", Some(Newest::GrowingBar(1))),
+            ("fill", None),
+            ("bar 2", Some(Newest::GrowingBar(0))),
+            ("cash 1", Some(Newest::BuyingPower)),
+            ("cash 2", Some(Newest::BuyingPower)),
+        ] {
+            outbox.push(text.into(), kind);
+        }
+        assert_eq!(texts(&outbox), ["other bar 1", "fill", "bar 2", "cash 1", "cash 2"]);
+        outbox.push("bar 3".into(), Some(Newest::GrowingBar(0)));
+        assert_eq!(texts(&outbox), ["bar 3"], "what is sent is not left out any more");
+        for number in 0..BEHIND_FRAMES {
+            outbox.push(format!("event {number}").into(), None);
+        }
+        outbox.push("cash 3".into(), Some(Newest::BuyingPower));
+        outbox.push("cash 4".into(), Some(Newest::BuyingPower));
+        let mut all = Vec::new();
+        while all.len() <= BEHIND_FRAMES {
+            all.extend(texts(&outbox));
+        }
+        assert_eq!(all.last().unwrap(), "cash 4");
+        assert_eq!(all.len(), BEHIND_FRAMES + 1);
+    }
+
+    #[test]
+    fn trades_are_joined_only_while_they_wait() {
+        let outbox = Outbox::default();
+        let (toyota, softbank) = (head("7203"), head("9984"));
+        let now = Duration::from_millis;
+        outbox.push_trade(&toyota, &row(1), now(0));
+        assert_eq!(texts(&outbox)[0].matches("sequence_id").count(), 1);
+        for number in 2..6 {
+            outbox.push_trade(&toyota, &row(number), now(number));
+        }
+        outbox.push_trade(&softbank, &row(1), now(5));
+        outbox.push_trade(&toyota, &row(6), now(5));
+        outbox.push("fill".into(), None);
+        outbox.push_trade(&toyota, &row(7), now(6));
+        outbox.push_trade(&toyota, &row(8), now(80));
+        let sent = texts(&outbox);
+        let rows: Vec<usize> =
+            sent.iter().map(|text| text.matches("sequence_id").count()).collect();
+        assert_eq!(rows, [4, 1, 1, 0, 1, 1], "never over another event, never over 50 ms");
+        for number in 0..=TRADES_PER_FRAME_MAX as u64 {
+            outbox.push_trade(&toyota, &row(number), now(100));
+        }
+        let sent = texts(&outbox);
+        assert_eq!(sent.len(), 2);
+        assert_eq!(sent[0].matches("sequence_id").count(), TRADES_PER_FRAME_MAX);
+    }
+
+    #[test]
+    fn a_client_for_which_too_much_waits_is_too_slow() {
+        let outbox = Outbox::default();
+        for _ in 0..OUTBOX_FRAMES_MAX {
+            outbox.push("x".into(), None);
+        }
+        assert!(!outbox.is_closing());
+        outbox.push("x".into(), None);
+        let Taken::Close(closing) = outbox.take() else { panic!("nothing else is left") };
+        assert_eq!((closing.code, closing.reason.as_str()), (1008, "too_slow"));
+        let outbox = Outbox::default();
+        let text = Utf8Bytes::from("x".repeat(1 << 20));
+        for _ in 0..=OUTBOX_BYTES_MAX >> 20 {
+            outbox.push(text.clone(), None);
+        }
+        assert!(matches!(outbox.take(), Taken::Close(_)));
+    }
+
+    #[test]
+    fn what_waits_is_written_before_an_ordinary_end() {
+        let outbox = Outbox::default();
+        outbox.push("last".into(), None);
+        let end = |code, at_once| Closing { code, reason: String::new(), at_once };
+        outbox.close(end(1001, false));
+        outbox.close(end(1000, false));
+        outbox.push("after".into(), None);
+        assert_eq!(texts(&outbox), ["last"]);
+        assert!(matches!(outbox.take(), Taken::Close(closing) if closing.code == 1001));
+    }
+}

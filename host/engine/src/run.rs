@@ -1,0 +1,634 @@
+//! The present run: what clients are told of it while it goes on, and what they can ask for.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
+use std::sync::mpsc::Sender;
+use std::time::Duration;
+
+use domain::account::Position;
+use domain::market::{Bar, BarGranularity, Trade};
+use domain::strategy::Signal;
+use domain::{
+    JstDate, Money, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, ReasonCode, Rejection,
+    TsNanos,
+};
+use exchange::{CashAccount, PositionChange};
+use ipc::{
+    CancelAllResult, EngineStarted, Event, ExecutionConfig, ExecutionMarker, Kline, KlineInterval,
+    KlineUpdate, Multiplier, OrderContext, OrderListUpdated, OrderRejected, PositionClosed,
+    PositionOpened, PositionsUpdated, ReplayBuyingPower, StrategySignal, SubmitOrderResult,
+    SubmitOutcome, Text, TradeRow, TradeSide,
+};
+use replay::RunCommand;
+use results::rows::{FillRow, PositionEvent};
+use results::sink::Record;
+
+use crate::hub::Hub;
+use crate::ids;
+use crate::klines::{GrowingBar, shares};
+use crate::ledger::{Asked, ListFilter, Orders, PositionLife, position_row};
+use crate::limits::{SIGNAL_NOTE_CHARS_MAX, SIGNAL_TAG_CHARS_MAX, TELL_EVERY};
+use crate::outbox::{Newest, TradesHead};
+use crate::{ACCOUNT, VENUE};
+
+/// What a client wants done with its orders.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum OrderAsk {
+    Submit,
+    Modify,
+    Cancel,
+    CancelAll,
+}
+
+impl OrderAsk {
+    /// The command's name, as it was sent.
+    pub(crate) const fn op(&self) -> &'static str {
+        match self {
+            Self::Submit => "SubmitOrder",
+            Self::Modify => "ModifyOrder",
+            Self::Cancel => "CancelOrder",
+            Self::CancelAll => "CancelAllOrders",
+        }
+    }
+}
+
+/// A command that was handed to the run.
+#[derive(Debug, Clone)]
+pub(crate) struct WaitingCommand {
+    pub(crate) asked: Asked,
+    pub(crate) ask: OrderAsk,
+}
+
+/// A cancel of many that is not over.
+#[derive(Debug)]
+struct CancelAll {
+    asked: Asked,
+    waiting: BTreeSet<Arc<str>>,
+    all: BTreeSet<Arc<str>>,
+    canceled: u64,
+    failed: u64,
+}
+
+/// What a run is made of.
+#[derive(Debug)]
+pub(crate) struct RunSetup {
+    pub(crate) run_id: String,
+    pub(crate) strategy_id: String,
+    pub(crate) asked: Asked,
+    pub(crate) multiplier: Multiplier,
+    pub(crate) instruments: Vec<String>,
+    pub(crate) first: JstDate,
+    pub(crate) cash: Money,
+    pub(crate) rows_total: u64,
+    pub(crate) commands: Sender<RunCommand>,
+}
+
+/// One run, also after its end, until other data are loaded.
+#[derive(Debug)]
+pub(crate) struct Run {
+    pub(crate) setup: RunSetup,
+    /// How orders are filled; known once the data are there.
+    pub(crate) execution: Option<ExecutionConfig>,
+    pub(crate) has_started: bool,
+    pub(crate) stop: Option<Asked>,
+    pub(crate) rows_done: u64,
+    pub(crate) now: TsNanos,
+    account: CashAccount,
+    pub(crate) orders: Orders,
+    /// The shape of each order that a client has sent, by its id.
+    pub(crate) request_keys: BTreeMap<String, u64>,
+    /// Commands that the run has not taken yet.
+    pub(crate) waiting: VecDeque<WaitingCommand>,
+    /// The command that the run has taken last.
+    current: Option<WaitingCommand>,
+    cancel_alls: Vec<CancelAll>,
+    markets: Vec<Market>,
+}
+
+/// One instrument of a run.
+#[derive(Debug)]
+struct Market {
+    head: Arc<TradesHead>,
+    life: PositionLife,
+    last_price: Option<Price>,
+    sequence: u64,
+    bar: Option<GrowingBar>,
+    bar_told: Duration,
+    last_bar: Option<(KlineInterval, Kline)>,
+    last_trade: Option<TradeRow>,
+}
+
+impl Market {
+    fn kline(&self, interval: KlineInterval, kline: Kline) -> KlineUpdate<'_> {
+        KlineUpdate {
+            venue: VENUE.into(),
+            ticker: Text::Borrowed(&self.head.ticker),
+            instrument_id: Text::Borrowed(&self.head.instrument_id),
+            interval,
+            klines: vec![kline],
+        }
+    }
+}
+
+impl Run {
+    pub(crate) fn new(setup: RunSetup) -> Self {
+        let market = |id: &String| Market {
+            head: Arc::new(TradesHead {
+                ticker: crate::ticker(id).to_owned(),
+                instrument_id: id.clone(),
+                run_id: setup.run_id.clone(),
+            }),
+            life: PositionLife::default(),
+            last_price: None,
+            sequence: 0,
+            bar: None,
+            bar_told: Duration::ZERO,
+            last_bar: None,
+            last_trade: None,
+        };
+        let now = crate::ledger::midnight(setup.first);
+        Self {
+            markets: setup.instruments.iter().map(market).collect(),
+            execution: None,
+            has_started: false,
+            stop: None,
+            rows_done: 0,
+            now,
+            account: CashAccount::new(setup.cash, setup.instruments.len()),
+            orders: Orders::default(),
+            request_keys: BTreeMap::new(),
+            waiting: VecDeque::new(),
+            current: None,
+            cancel_alls: Vec::new(),
+            setup,
+        }
+    }
+
+    /// The id of an instrument, as it is in the run's list.
+    pub(crate) fn instrument(&self, instrument: domain::InstrumentIx) -> &str {
+        let id = self.setup.instruments.get(usize::from(instrument.0));
+        id.map_or("unknown", String::as_str)
+    }
+
+    /// Tells once that the run has begun.
+    pub(crate) fn start(&mut self, hub: &mut Hub) {
+        if self.has_started {
+            return;
+        }
+        self.has_started = true;
+        let Some(execution) = self.execution.clone() else { return };
+        hub.tell_all(&Event::EngineStarted(EngineStarted {
+            request_id: Some(Text::Borrowed(&self.setup.asked.request_id)),
+            strategy_id: Text::Borrowed(&self.setup.strategy_id),
+            account_id: ACCOUNT.into(),
+            run_id: Text::Borrowed(&self.setup.run_id),
+            multiplier: self.setup.multiplier,
+            execution,
+            ts_event_ms: self.now.millis(),
+        }));
+    }
+
+    /// Tells clients a record of the run. `wall` is the time since the engine's start.
+    pub(crate) fn take(&mut self, hub: &mut Hub, record: Record<'_>, wall: Duration) {
+        match record {
+            Record::Trade(trade) => self.trade(hub, trade, wall),
+            Record::Bar(bar) => self.bar(hub, bar),
+            Record::OrderEvent { event, .. } => self.order_event(hub, event),
+            Record::Fill(fill) => self.fill(hub, fill),
+            Record::Position(event) => self.position(hub, event),
+            Record::Split { ex_rights, price } => {
+                self.account.adjust(ex_rights.instrument, ex_rights.adjustment, price);
+                if let Some(market) = self.markets.get_mut(usize::from(ex_rights.instrument.0)) {
+                    market.life.split(ex_rights.adjustment);
+                    market.last_price = Some(price);
+                }
+            }
+            Record::BuyingPower(row) => {
+                debug_assert_eq!(row.cash, self.account.account().cash, "one account, two books");
+                self.tell_buying_power(hub);
+            }
+            Record::Signal(ts_event, signal) => self.signal(hub, ts_event, signal),
+            Record::ClientWarning { client_order_id, text, .. } => {
+                self.client_warning(hub, client_order_id, text);
+            }
+            _ => {}
+        }
+    }
+
+    fn trade(&mut self, hub: &mut Hub, trade: &Trade, wall: Duration) {
+        self.rows_done += 1;
+        self.now = trade.ts_event;
+        let Some(market) = self.markets.get_mut(usize::from(trade.instrument.0)) else { return };
+        market.sequence += 1;
+        market.last_price = Some(trade.price);
+        let row = TradeRow {
+            price: trade.price.into(),
+            qty: shares(trade.quantity.shares()),
+            side: TradeSide::Unknown,
+            side_rule: None,
+            ts_ms: trade.ts_event.millis(),
+            ts_ns: Some(trade.ts_event.nanos()),
+            sequence_id: market.sequence,
+            received_ms: None,
+            after_gap: None,
+        };
+        let is_wanted = hub.is_wanted(&market.head.ticker);
+        let ended = GrowingBar::take(&mut market.bar, trade);
+        if is_wanted {
+            if let Some(ended) = ended {
+                let update = market.kline(KlineInterval::Minute, ended.kline(true));
+                hub.tell_ticker(&market.head.ticker, &Event::KlineUpdate(update), None);
+            }
+            hub.tell_trade(&market.head, &row, wall);
+            if let Some(bar) = market.bar
+                && (ended.is_some() || wall.saturating_sub(market.bar_told) >= TELL_EVERY)
+            {
+                market.bar_told = wall;
+                let index = usize::from(trade.instrument.0);
+                let update = market.kline(KlineInterval::Minute, bar.kline(false));
+                let newest = Some(Newest::GrowingBar(index));
+                hub.tell_ticker(&market.head.ticker, &Event::KlineUpdate(update), newest);
+            }
+        }
+        market.last_trade = Some(row);
+    }
+
+    fn bar(&mut self, hub: &mut Hub, bar: &Bar) {
+        self.rows_done += 1;
+        self.now = bar.ts_event;
+        let Some(market) = self.markets.get_mut(usize::from(bar.instrument.0)) else { return };
+        market.last_price = Some(bar.close);
+        let (interval, open) = match bar.granularity {
+            BarGranularity::Minute => {
+                let open = bar.ts_event.nanos() - domain::time::NANOS_PER_MINUTE;
+                (KlineInterval::Minute, TsNanos::from_nanos(open))
+            }
+            BarGranularity::Day => {
+                (KlineInterval::Day, crate::ledger::midnight(bar.ts_event.jst_date()))
+            }
+        };
+        let kline = Kline {
+            open_time_ms: open.millis(),
+            close_time_ms: bar.ts_event.millis(),
+            open: bar.open.into(),
+            high: bar.high.into(),
+            low: bar.low.into(),
+            close: bar.close.into(),
+            volume: shares(bar.volume.shares()),
+            turnover: None,
+            is_final: true,
+        };
+        market.last_bar = Some((interval, kline.clone()));
+        let update = Event::KlineUpdate(market.kline(interval, kline));
+        hub.tell_ticker(&market.head.ticker, &update, None);
+    }
+
+    fn order_event(&mut self, hub: &mut Hub, event: &OrderEvent) {
+        let event = ids::for_clients(event);
+        let is_of_client = event.origin == Origin::Client;
+        let asked_now = self.current.clone().filter(|_| is_of_client);
+        let order = self.orders.take(&event);
+        let mut request = None;
+        if let Some(order) = order {
+            if let Some(WaitingCommand { asked, ask }) = asked_now {
+                match (&event.kind, ask) {
+                    (OrderEventKind::Submitted(_), OrderAsk::Submit) => order.submit = Some(asked),
+                    (OrderEventKind::PendingUpdate(_), OrderAsk::Modify) => {
+                        order.modify = Some(asked);
+                    }
+                    (OrderEventKind::PendingCancel, _) => order.cancel = Some(asked),
+                    _ => {}
+                }
+            }
+            request = match &event.kind {
+                OrderEventKind::Submitted(_) | OrderEventKind::Accepted => order.submit.clone(),
+                OrderEventKind::PendingUpdate(_) | OrderEventKind::Updated(_) => {
+                    order.modify.clone()
+                }
+                OrderEventKind::PendingCancel | OrderEventKind::Canceled => order.cancel.clone(),
+                OrderEventKind::Rejected(_) if order.record.venue_order_id.is_some() => {
+                    order.modify.clone()
+                }
+                OrderEventKind::Rejected(_) => order.submit.clone(),
+                OrderEventKind::Expired(_) | OrderEventKind::Filled(_) => None,
+            };
+        } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit }) = asked_now {
+            // Rejected before anything of it was told.
+            request = Some(asked);
+        }
+        let is_strategys = event.origin == Origin::Strategy;
+        let instrument_id = self.instrument(event.instrument).to_owned();
+        let order = self.orders.get(event.origin, &event.client_order_id);
+        let context = OrderContext {
+            request_id: request.as_ref().map(|asked| Text::Borrowed(&*asked.request_id)),
+            venue: Some(VENUE.into()),
+            origin: Some(event.origin),
+            strategy_id: is_strategys.then(|| Text::Borrowed(&*self.setup.strategy_id)),
+            instrument_id: Some(Text::Borrowed(&instrument_id)),
+            order_side: order.map(|order| order.record.request.side),
+        };
+        hub.tell_all(&Event::of_order(&event, context));
+        if let (true, OrderEventKind::Accepted, Some(asked)) = (is_of_client, &event.kind, &request)
+            && let Some(order) = order
+        {
+            let warning = order.warning.as_ref();
+            let result = SubmitOrderResult {
+                request_id: Text::Borrowed(&asked.request_id),
+                client_order_id: Text::Borrowed(&event.client_order_id),
+                outcome: SubmitOutcome::Created,
+                status: event.status,
+                venue_order_id: event.venue_order_id.as_deref().map(Text::Borrowed),
+                warning_code: warning.map(|(code, _)| Text::Borrowed(*code)),
+                warning_text: warning.map(|(_, text)| Text::Borrowed(text)),
+            };
+            hub.tell(asked.client, &Event::SubmitOrderResult(result));
+        }
+        if is_of_client {
+            let never_accepted = event.venue_order_id.is_none();
+            if event.status == OrderStatus::Rejected && never_accepted {
+                // The id may be sent again (specification 2, "Audit log", rule 5).
+                self.request_keys.remove(&*event.client_order_id);
+            }
+            if event.status.is_final() {
+                self.cancel_ended(hub, &event.client_order_id, event.status);
+            }
+        }
+    }
+
+    fn fill(&mut self, hub: &mut Hub, fill: &FillRow) {
+        let instrument_id = self.instrument(fill.instrument).to_owned();
+        hub.tell_all(&Event::ExecutionMarker(ExecutionMarker {
+            strategy_id: Text::Borrowed(&self.setup.strategy_id),
+            origin: fill.origin,
+            client_order_id: Text::Borrowed(&fill.client_order_id),
+            trade_id: Text::Borrowed(ids::trade_id(&fill.trade_id)),
+            instrument_id: Text::Owned(instrument_id),
+            side: fill.side,
+            price: fill.price.into(),
+            qty: fill.quantity.into(),
+            ts_event_ms: fill.ts_event.millis(),
+        }));
+        let FillRow { instrument, side, price, quantity, commission, .. } = *fill;
+        let change = self.account.book(instrument, side, price, quantity, commission);
+        if let Some(market) = self.markets.get_mut(usize::from(instrument.0)) {
+            market.life.fill(fill, change == PositionChange::Opened);
+        }
+        if change == PositionChange::Changed {
+            hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
+            self.tell_buying_power(hub);
+        }
+    }
+
+    fn tell_buying_power(&self, hub: &mut Hub) {
+        let event = Event::ReplayBuyingPower(self.buying_power(None));
+        hub.tell_newest(&event, Some(Newest::BuyingPower));
+    }
+
+    fn position(&mut self, hub: &mut Hub, event: &PositionEvent) {
+        let Some(market) = self.markets.get(usize::from(event.instrument.0)) else { return };
+        let strategy_id = Text::Borrowed(&*self.setup.strategy_id);
+        let instrument_id = Text::Borrowed(&*market.head.instrument_id);
+        let position_id =
+            Text::Owned(format!("{}-{}", market.head.instrument_id, market.life.number));
+        let (opened_qty, avg_open_price, avg_close_price) = market.life.told();
+        let (venue, side) = (VENUE.into(), event.entry_side);
+        let ts_event_ms = event.ts_event.millis();
+        let event = if event.opened {
+            Event::PositionOpened(PositionOpened {
+                strategy_id,
+                venue,
+                instrument_id,
+                position_id,
+                side,
+                opened_qty,
+                avg_open_price,
+                ts_event_ms,
+            })
+        } else {
+            Event::PositionClosed(PositionClosed {
+                strategy_id,
+                venue,
+                instrument_id,
+                position_id,
+                side,
+                opened_qty,
+                avg_open_price,
+                avg_close_price,
+                realized_pnl: event.realised_pnl.unwrap_or_default().into(),
+                ts_event_ms,
+            })
+        };
+        hub.tell_all(&event);
+        self.tell_buying_power(hub);
+    }
+
+    fn signal(&self, hub: &mut Hub, ts_event: TsNanos, signal: &Signal) {
+        let cut = |text: &Option<String>, most: usize| {
+            text.as_ref().map(|text| Text::Owned(text.chars().take(most).collect()))
+        };
+        hub.tell_all(&Event::StrategySignal(StrategySignal {
+            strategy_id: Some(Text::Borrowed(&self.setup.strategy_id)),
+            instrument_id: Text::Borrowed(self.instrument(signal.instrument)),
+            signal_kind: signal.kind,
+            side: signal.side,
+            price: signal.price.map(Into::into),
+            tag: cut(&signal.tag, SIGNAL_TAG_CHARS_MAX),
+            note: cut(&signal.note, SIGNAL_NOTE_CHARS_MAX),
+            ts_event_ms: ts_event.millis(),
+        }));
+    }
+
+    /// A command of a client came to nothing, or a tag of its order means nothing.
+    fn client_warning(&mut self, hub: &mut Hub, client_order_id: &str, text: &str) {
+        let Some(WaitingCommand { asked, ask }) = self.current.clone() else { return };
+        if ask == OrderAsk::Submit {
+            // It is told with what becomes of the order, which may not be put down yet.
+            self.warned(client_order_id, text);
+            return;
+        }
+        let text = match text.split_once(": ") {
+            Some(("ORDER_STATUS_UNKNOWN", rest)) => rest,
+            _ => text,
+        };
+        let known = self.orders.get(Origin::Client, client_order_id).is_some();
+        let rejection = if known {
+            Rejection::new(ReasonCode::VenueRejected, format!("TOO_LATE: {text}"))
+        } else {
+            Rejection::new(ReasonCode::OrderStatusUnknown, format!("CLIENT_ORDER_ID: {text}"))
+        };
+        hub.tell_all(&Event::OrderRejected(self.rejected(
+            Some(client_order_id),
+            &rejection,
+            Some(&asked.request_id),
+        )));
+        if ask == OrderAsk::CancelAll {
+            self.cancel_ended(hub, client_order_id, OrderStatus::Rejected);
+        }
+    }
+
+    fn warned(&mut self, client_order_id: &str, text: &str) {
+        if let Some(order) = self.orders.get_mut(Origin::Client, client_order_id) {
+            order.warning = Some(("unknown_tag", text.to_owned()));
+        }
+    }
+
+    /// A rejection of an order, a change or a cancel of a client.
+    pub(crate) fn rejected<'a>(
+        &self,
+        client_order_id: Option<&'a str>,
+        rejection: &'a Rejection,
+        request_id: Option<&'a str>,
+    ) -> OrderRejected<'a> {
+        OrderRejected {
+            client_order_id: client_order_id.map(Text::Borrowed),
+            reason_code: rejection.code,
+            reason_text: Text::Borrowed(&rejection.text),
+            ts_event_ms: self.now.millis(),
+            context: OrderContext {
+                request_id: request_id.map(Text::Borrowed),
+                venue: Some(VENUE.into()),
+                origin: Some(Origin::Client),
+                ..OrderContext::default()
+            },
+        }
+    }
+
+    /// The run takes a client's command. Tells whether the exchange is to hear of it.
+    pub(crate) fn begin(&mut self, hub: &mut Hub, command: &domain::OrderCommand) -> bool {
+        use domain::OrderCommand;
+        self.current = self.waiting.pop_front();
+        let Some(WaitingCommand { asked, .. }) = self.current.clone() else { return true };
+        match command {
+            OrderCommand::Modify { client_order_id, change } => {
+                let order = self.orders.get(Origin::Client, client_order_id);
+                let filled = order.map(|order| order.record.filled).unwrap_or_default();
+                let is_open = order.is_some_and(|order| !order.record.status.is_final());
+                if is_open && change.quantity.is_some_and(|quantity| quantity <= filled) {
+                    let text = format!("NEW_QUANTITY: {filled} shares are filled already");
+                    let rejection = Rejection::new(ReasonCode::ValidationError, text);
+                    let (id, request) = (Some(&**client_order_id), Some(&*asked.request_id));
+                    hub.tell_all(&Event::OrderRejected(self.rejected(id, &rejection, request)));
+                    return false;
+                }
+            }
+            OrderCommand::CancelAll { instrument, side } => {
+                let all: BTreeSet<Arc<str>> =
+                    self.orders.open_of_clients(*instrument, *side).into_iter().collect();
+                let waiting = all.clone();
+                let (canceled, failed) = (0, 0);
+                self.cancel_alls.push(CancelAll { asked, waiting, all, canceled, failed });
+                self.end_cancel_alls(hub);
+            }
+            OrderCommand::Submit(_) | OrderCommand::Cancel { .. } => {}
+        }
+        true
+    }
+
+    /// An order that a cancel of many meant has ended, or cannot be cancelled.
+    fn cancel_ended(&mut self, hub: &mut Hub, client_order_id: &str, status: OrderStatus) {
+        for all in &mut self.cancel_alls {
+            if all.waiting.remove(client_order_id) {
+                let counted = match status {
+                    OrderStatus::Canceled => &mut all.canceled,
+                    _ => &mut all.failed,
+                };
+                *counted += 1;
+            }
+        }
+        self.end_cancel_alls(hub);
+    }
+
+    fn end_cancel_alls(&mut self, hub: &mut Hub) {
+        let (ended, waiting): (Vec<_>, Vec<_>) =
+            self.cancel_alls.drain(..).partition(|all| all.waiting.is_empty());
+        self.cancel_alls = waiting;
+        for CancelAll { asked, all, canceled, failed, .. } in ended {
+            let records = all.iter().filter_map(|id| self.orders.get(Origin::Client, id));
+            let filter = ListFilter::default();
+            let rows = records
+                .filter_map(|order| {
+                    let record = &order.record;
+                    filter.row(record, self.instrument(record.request.instrument))
+                })
+                .take(crate::limits::LIST_ROWS_MAX);
+            let request_id = Text::Borrowed(&*asked.request_id);
+            if !all.is_empty() {
+                let orders = rows.collect();
+                let (request_id, more, next) = (request_id.clone(), None, None);
+                let list = OrderListUpdated { request_id, orders, more, next };
+                hub.tell(asked.client, &Event::OrderListUpdated(list));
+            }
+            let (canceled_count, failed_count) = (canceled, failed);
+            let result = CancelAllResult { request_id, canceled_count, failed_count };
+            hub.tell(asked.client, &Event::CancelAllResult(result));
+        }
+    }
+
+    /// The account, as it is told.
+    pub(crate) fn buying_power<'a>(&'a self, request_id: Option<&'a str>) -> ReplayBuyingPower<'a> {
+        ReplayBuyingPower {
+            request_id: request_id.map(Text::Borrowed),
+            strategy_id: Text::Borrowed(&self.setup.strategy_id),
+            venue: VENUE.into(),
+            cash: self.cash().into(),
+            buying_power: self.cash().into(),
+            equity: self.equity().into(),
+            ts_event_ms: self.now.millis(),
+        }
+    }
+
+    /// Money in the account.
+    pub(crate) fn cash(&self) -> Money {
+        self.account.account().cash
+    }
+
+    /// Money and what is held at the last prices.
+    pub(crate) fn equity(&self) -> Money {
+        let prices: Vec<Price> =
+            self.markets.iter().map(|market| market.last_price.unwrap_or_default()).collect();
+        self.account.equity(&prices)
+    }
+
+    /// What is held, as it is told.
+    pub(crate) fn positions<'a>(&'a self, request_id: Option<&'a str>) -> PositionsUpdated<'a> {
+        let held = self.markets.iter().zip(self.account.positions());
+        let row = |(market, position): (&'a Market, &Position)| {
+            position_row(&market.head.instrument_id, position, market.last_price)
+        };
+        PositionsUpdated {
+            request_id: request_id.map(Text::Borrowed),
+            venue: VENUE.into(),
+            positions: held.filter_map(row).collect(),
+            ts_ms: self.now.millis(),
+        }
+    }
+
+    /// The last bar of each instrument.
+    pub(crate) fn last_bars(&self) -> Vec<KlineUpdate<'_>> {
+        let last = |market: &Market| {
+            let growing = market.bar.map(|bar| (KlineInterval::Minute, bar.kline(false)));
+            growing.or_else(|| market.last_bar.clone())
+        };
+        let told = |market| last(market).map(|(interval, kline)| market.kline(interval, kline));
+        self.markets.iter().filter_map(told).collect()
+    }
+
+    /// The last trade of each instrument.
+    pub(crate) fn last_trades(&self) -> Vec<ipc::Trades<'_>> {
+        let markets = self.markets.iter();
+        let last = markets.filter_map(|market| Some((market, market.last_trade.clone()?)));
+        last.map(|(market, row)| market.head.trades(vec![row])).collect()
+    }
+
+    /// Tells the bars that grow as final: nothing comes after them.
+    pub(crate) fn end_bars(&mut self, hub: &mut Hub) {
+        for market in &mut self.markets {
+            if let Some(bar) = market.bar.take() {
+                let kline = bar.kline(true);
+                market.last_bar = Some((KlineInterval::Minute, kline.clone()));
+                let update = Event::KlineUpdate(market.kline(KlineInterval::Minute, kline));
+                hub.tell_ticker(&market.head.ticker, &update, None);
+            }
+        }
+    }
+}

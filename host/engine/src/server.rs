@@ -1,0 +1,401 @@
+//! Connections: who may connect, what a message may be, and how a connection ends (specification 4,
+//! P62; specification 2, "Authentication").
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use std::sync::Arc;
+
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use ipc::{
+    Capabilities, Challenge, Command, EngineError, EngineMode, Event, Hello, Ready, SCHEMA_MAJOR,
+    SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, error_code,
+};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::timeout;
+use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
+use tokio_tungstenite::tungstenite::http::StatusCode;
+use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
+use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
+use tokio_util::sync::CancellationToken;
+
+use crate::handshake::{Side, is_proof, proof, random_hex};
+use crate::hub::ClientId;
+use crate::limits::{CLOSE_TIME, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX, RUN_END_TIME};
+use crate::outbox::{Closing, Outbox, Taken};
+use crate::session::Shared;
+use crate::session_file::SessionFile;
+use crate::startup::{EngineConfig, StartError};
+
+type Socket = WebSocketStream<TcpStream>;
+
+/// Bytes that are read and given up of a client that goes on sending when its connection ends.
+const GIVEN_UP_BYTES_MAX: usize = 64 << 20;
+
+/// The engine listens: what its starter is told.
+#[derive(Debug, Clone, Copy)]
+pub struct Listening {
+    /// The port on 127.0.0.1.
+    pub port: u16,
+}
+
+/// Serves clients until `shutdown`, a client's `Shutdown`, or an error. A run that is under way then is
+/// ended and its results are kept; all of it takes at most 5 seconds.
+///
+/// # Errors
+/// [`StartError`]; nothing was served.
+pub fn serve(
+    config: EngineConfig,
+    shutdown: CancellationToken,
+    listening: impl FnOnce(Listening),
+) -> Result<(), StartError> {
+    if config.mode == EngineMode::Replay && !config.data.as_ref().is_some_and(|data| data.is_dir())
+    {
+        return Err(StartError::NoData(config.data));
+    }
+    for (what, folder) in [("config", &config.config_dir), ("cache", &config.cache_dir)] {
+        check_writable(folder).map_err(|source| StartError::Folder {
+            what,
+            folder: folder.clone(),
+            source,
+        })?;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let served = runtime.block_on(async {
+        let port = config.port;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+            .await
+            .map_err(|source| StartError::Port { port, source })?;
+        let port = listener.local_addr()?.port();
+        let folder = config.config_dir.clone();
+        let session_file = SessionFile::write(&folder, port, &config.token)
+            .map_err(|source| StartError::Folder { what: "config", folder, source })?;
+        let shared = Arc::new(Shared::new(config, shutdown));
+        listening(Listening { port });
+        tracing::info!(port, "listening");
+        accept(&listener, &shared).await;
+        drop(listener);
+        end(&shared).await;
+        drop(session_file);
+        Ok(())
+    });
+    // A thread that does not come back, as one that reads a disk, does not hold the end up.
+    runtime.shutdown_background();
+    served
+}
+
+/// Whether files can be made in a folder, which is made where it is missing.
+fn check_writable(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    atomic_file::AtomicFile::create_private_in(folder).map(drop)
+}
+
+/// Takes connections until the end.
+async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
+    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    loop {
+        let accepted = tokio::select! {
+            accepted = listener.accept() => accepted,
+            () = shared.shutdown.cancelled() => return,
+        };
+        let stream = match accepted {
+            Ok((stream, _)) => stream,
+            Err(error) => {
+                // Out of file handles, for one; others may be given back meanwhile.
+                tracing::warn!(error = %error, "a connection was not taken");
+                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                continue;
+            }
+        };
+        let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else {
+            tracing::warn!("too many connections at once; one was dropped");
+            continue;
+        };
+        tokio::spawn(connection(stream, Arc::clone(shared), permit));
+    }
+}
+
+/// Ends the run, tells the clients, and waits for them, as long as there is time.
+async fn end(shared: &Arc<Shared>) {
+    shared.lock().stop_run(None);
+    let ended = async {
+        while !shared.lock().is_quiet() {
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+    };
+    if timeout(RUN_END_TIME, ended).await.is_err() {
+        tracing::warn!("the run did not end in time; its results are lost");
+    }
+    shared.lock().hub.close_all(1001, "the engine ends");
+    let left = async {
+        while shared.lock().hub.count() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+        }
+    };
+    let _ = timeout(CLOSE_TIME, left).await;
+}
+
+/// One connection from its begin to its end.
+async fn connection(stream: TcpStream, shared: Arc<Shared>, permit: OwnedSemaphorePermit) {
+    let _ = stream.set_nodelay(true);
+    let Ok(Some((socket, hello))) = timeout(HANDSHAKE_TIME, greet(stream, &shared)).await else {
+        return;
+    };
+    drop(permit);
+    let outbox = Arc::new(Outbox::default());
+    let joined = shared.join(&outbox, |state| ready(&shared, &hello, state));
+    let Some(client) = joined else {
+        return close(socket, 1008, "too_many_clients").await;
+    };
+    tracing::info!(version = %hello.client_version.escape_debug(), "a client has connected");
+    let done = CancellationToken::new();
+    let (sink, source) = socket.split();
+    let mut writer = tokio::spawn(write(sink, Arc::clone(&outbox), done.clone()));
+    let source = read(source, &shared, client, &outbox, &done).await;
+    // What waits is written, as long as the client takes it.
+    outbox.close(Closing { code: 1000, reason: String::new(), at_once: false });
+    let written = match timeout(CLOSE_TIME, &mut writer).await {
+        Ok(written) => written,
+        Err(_) => {
+            outbox.close(Closing { code: 1008, reason: "too_slow".to_owned(), at_once: true });
+            writer.await
+        }
+    };
+    if let Ok(sink) = written
+        && let Ok(socket) = source.reunite(sink)
+    {
+        give_up_rest(socket).await;
+    }
+    shared.leave(client);
+    tracing::info!("a client has left");
+}
+
+/// The client's first message, checked; none where it may not connect, which it is told.
+async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
+    let origins = &shared.config.allowed_origins;
+    let config = WebSocketConfig::default()
+        .max_message_size(Some(MESSAGE_BYTES_MAX))
+        .max_frame_size(Some(MESSAGE_BYTES_MAX));
+    #[expect(clippy::result_large_err, reason = "the library's own type")]
+    let check = |request: &Request, response: Response| match request.headers().get("origin") {
+        Some(origin) if !origins.iter().any(|allowed| allowed.as_bytes() == origin.as_bytes()) => {
+            let text = "pages of this origin may not connect; see --allow-origin";
+            let mut refused = ErrorResponse::new(Some(text.to_owned()));
+            *refused.status_mut() = StatusCode::FORBIDDEN;
+            Err(refused)
+        }
+        _ => Ok(response),
+    };
+    let mut socket = accept_hdr_async_with_config(stream, check, Some(config)).await.ok()?;
+    let server_nonce = random_hex();
+    let challenge = Event::Challenge(Challenge {
+        server_nonce: Text::Borrowed(&server_nonce),
+        schema_major: SCHEMA_MAJOR,
+        schema_minor: SCHEMA_MINOR,
+    });
+    socket.send(Message::Text(crate::hub::text(&challenge))).await.ok()?;
+    let text = loop {
+        match socket.next().await {
+            Some(Ok(Message::Text(text))) => break text,
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Close(_))) | None => return None,
+            Some(other) => {
+                let (code, reason) = wrong_message(&other);
+                close(socket, code, reason).await;
+                return None;
+            }
+        }
+    };
+    let hello = match crate::decode::decode(&text) {
+        Ok(Command::Hello(hello)) => hello,
+        Ok(_) => {
+            let text = "the first message must be Hello";
+            refuse(socket, error_code::AUTH_FAILED, text).await;
+            return None;
+        }
+        Err(wrong) => {
+            let text = crate::hub::text(&wrong.event());
+            let _ = socket.send(Message::Text(text)).await;
+            close(socket, 1008, error_code::VALIDATION_ERROR).await;
+            return None;
+        }
+    };
+    let mode = shared.config.mode.as_str();
+    let token = &shared.config.token;
+    let Hello { client_nonce, proof: sent, .. } = &hello;
+    // Whoever has no token is told nothing else.
+    if !is_proof(token, Side::Client, &server_nonce, client_nonce, &hello.mode, sent) {
+        let text = "the proof is wrong: another token, nonce or mode";
+        refuse(socket, error_code::AUTH_FAILED, text).await;
+        return None;
+    }
+    if hello.schema_major != SCHEMA_MAJOR {
+        let text = format!(
+            "the client's messages have major version {}, the engine's {SCHEMA_MAJOR}",
+            hello.schema_major
+        );
+        refuse(socket, error_code::SCHEMA_MISMATCH, &text).await;
+        return None;
+    }
+    if hello.mode != mode {
+        let text = format!("the client wants mode `{}`, the engine has `{mode}`", hello.mode);
+        refuse(socket, error_code::MODE_MISMATCH, &text).await;
+        return None;
+    }
+    let hello = Hello { proof: own_proof(shared, &server_nonce, &hello), ..hello };
+    Some((socket, hello))
+}
+
+/// The engine's answer to a client's proof.
+fn own_proof(shared: &Shared, server_nonce: &str, hello: &Hello) -> String {
+    let (token, mode) = (&shared.config.token, &hello.mode);
+    proof(token, Side::Server, server_nonce, &hello.client_nonce, mode)
+}
+
+/// What a client is told that may connect. `hello` has the engine's proof in place of the client's.
+fn ready(shared: &Shared, hello: &Hello, session_state: SessionState) -> Event<'static> {
+    let replay = shared.config.mode == EngineMode::Replay;
+    Event::Ready(Ready {
+        schema_major: SCHEMA_MAJOR,
+        schema_minor: SCHEMA_MINOR,
+        engine_version: env!("CARGO_PKG_VERSION").into(),
+        engine_session_id: shared.engine_session_id.clone().into(),
+        capabilities: Capabilities {
+            strategy_engine: StrategyEngineCapabilities { live: false, replay },
+        },
+        venue_capabilities: BTreeMap::new(),
+        session_state,
+        proof: hello.proof.clone().into(),
+    })
+}
+
+/// Tells a client why it may not connect.
+async fn refuse(mut socket: Socket, code: &str, message: &str) {
+    tracing::warn!(code, "a client was refused");
+    let event = Event::EngineError(EngineError {
+        request_id: None,
+        code: Text::Borrowed(code),
+        message: Text::Borrowed(message),
+        strategy_id: None,
+    });
+    let _ = socket.send(Message::Text(crate::hub::text(&event))).await;
+    close(socket, 1008, code).await;
+}
+
+fn close_frame(code: u16, reason: &str) -> Message {
+    Message::Close(Some(CloseFrame { code: code.into(), reason: reason.into() }))
+}
+
+/// Ends a connection of which nothing else is running.
+async fn close(mut socket: Socket, code: u16, reason: &str) {
+    let _ = timeout(CLOSE_TIME, socket.send(close_frame(code, reason))).await;
+    give_up_rest(socket).await;
+}
+
+/// Reads what a client still sends. A connection that is dropped before is reset, and the client may
+/// never see why.
+async fn give_up_rest(socket: Socket) {
+    let mut stream = socket.into_inner();
+    // The client sees the end at once, and closes its side.
+    let _ = stream.shutdown().await;
+    let rest = async {
+        let mut buffer = vec![0; 64 << 10];
+        let mut read = 0;
+        while read < GIVEN_UP_BYTES_MAX {
+            match stream.read(&mut buffer).await {
+                Ok(0) | Err(_) => return,
+                Ok(bytes) => read += bytes,
+            }
+        }
+    };
+    let _ = timeout(CLOSE_TIME, rest).await;
+}
+
+/// The close code of what is no text, with a reason.
+fn wrong_message(message: &Result<Message, WsError>) -> (u16, &'static str) {
+    match message {
+        Ok(_) => (1003, "only_text"),
+        Err(WsError::Utf8(_)) => (1007, "no_utf8"),
+        Err(WsError::Capacity(_)) => (1009, "too_long"),
+        Err(_) => (1002, "protocol_error"),
+    }
+}
+
+/// Reads a client's messages until it goes or has to go.
+async fn read(
+    mut source: SplitStream<Socket>,
+    shared: &Arc<Shared>,
+    client: ClientId,
+    outbox: &Outbox,
+    done: &CancellationToken,
+) -> SplitStream<Socket> {
+    loop {
+        let message = tokio::select! {
+            message = source.next() => message,
+            () = done.cancelled() => return source,
+        };
+        match message {
+            Some(Ok(Message::Text(text))) => {
+                shared.handle(client, &text);
+                if outbox.is_closing() {
+                    return source;
+                }
+            }
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Close(_)) | Err(WsError::ConnectionClosed | WsError::Io(_)))
+            | None => {
+                outbox.close(Closing { code: 1000, reason: String::new(), at_once: true });
+                return source;
+            }
+            Some(other) => {
+                let (code, reason) = wrong_message(&other);
+                let reason = reason.to_owned();
+                outbox.close(Closing { code, reason, at_once: false });
+                return source;
+            }
+        }
+    }
+}
+
+/// Writes what waits for a client, until its connection ends.
+async fn write(
+    mut sink: SplitSink<Socket, Message>,
+    outbox: Arc<Outbox>,
+    done: CancellationToken,
+) -> SplitSink<Socket, Message> {
+    loop {
+        match outbox.take() {
+            Taken::Nothing => outbox.wake.notified().await,
+            Taken::Close(Closing { code, reason, .. }) => {
+                let _ = timeout(CLOSE_TIME, sink.send(close_frame(code, &reason))).await;
+                break;
+            }
+            Taken::Messages(messages) => {
+                let written = async {
+                    for waiting in messages {
+                        sink.feed(Message::Text(waiting.into_text())).await?;
+                    }
+                    sink.flush().await
+                };
+                let went_well = tokio::select! {
+                    written = written => written.is_ok(),
+                    () = outbox.hurry.notified() => {
+                        // What is half written stays so; only a client that reads sees why.
+                        true
+                    }
+                };
+                if !went_well {
+                    break;
+                }
+            }
+        }
+    }
+    done.cancel();
+    sink
+}

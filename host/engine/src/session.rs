@@ -1,0 +1,311 @@
+//! The session: where it stands, what is loaded, and the present run. Everything that clients are told
+//! goes out under one lock, in the order in which it happened.
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use domain::clock::Stopwatch;
+use domain::{InstrumentId, JstDate, Money, TsNanos};
+use ipc::{
+    ClientConnected, EngineBusy, EngineError, Error, Event, Granularity, LastRun, LoadedInstrument,
+    RunEnd, Session, SessionState, Text,
+};
+use replay::RunCommand;
+use tokio_util::sync::CancellationToken;
+use uuid::Uuid;
+
+use crate::ACCOUNT;
+use crate::hub::{ClientId, Hub};
+use crate::ledger::{Asked, ListFilter};
+use crate::limits::{ABANDONED_AFTER, LIST_ROWS_MAX};
+use crate::outbox::Outbox;
+use crate::run::Run;
+use crate::startup::EngineConfig;
+
+/// What the threads of the engine share.
+#[derive(Debug)]
+pub(crate) struct Shared {
+    pub(crate) config: EngineConfig,
+    /// Name of this process.
+    pub(crate) engine_session_id: String,
+    pub(crate) started: Stopwatch,
+    /// The engine is to end.
+    pub(crate) shutdown: CancellationToken,
+    core: Mutex<Core>,
+}
+
+/// What is under way beside the state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UnderWay {
+    /// Data are being read.
+    Load,
+    /// A strategy is being compiled and started.
+    Start,
+}
+
+/// What is loaded of one instrument.
+#[derive(Debug, Clone)]
+pub(crate) struct Loaded {
+    pub(crate) id: InstrumentId,
+    pub(crate) name: String,
+    pub(crate) start: JstDate,
+    pub(crate) end: JstDate,
+    pub(crate) granularity: Granularity,
+    /// Trades or bars of each date that has any.
+    pub(crate) rows: Vec<(JstDate, u64)>,
+}
+
+impl Loaded {
+    /// Trades or bars between two dates.
+    pub(crate) fn rows_between(&self, first: JstDate, last: JstDate) -> u64 {
+        let inside = self.rows.iter().filter(|(date, _)| (first..=last).contains(date));
+        inside.map(|(_, rows)| rows).sum()
+    }
+
+    /// Trades and bars.
+    pub(crate) fn counts(&self) -> (u64, u64) {
+        let rows = self.rows_between(self.start, self.end);
+        if self.granularity == Granularity::Trade { (rows, 0) } else { (0, rows) }
+    }
+}
+
+/// A run that is over.
+#[derive(Debug, Clone)]
+pub(crate) struct EndedRun {
+    pub(crate) run_id: String,
+    pub(crate) run_dir: PathBuf,
+    pub(crate) final_equity: Money,
+    pub(crate) status: RunEnd,
+}
+
+/// What is behind the lock.
+#[derive(Debug)]
+pub(crate) struct Core {
+    pub(crate) hub: Hub,
+    pub(crate) state: SessionState,
+    pub(crate) under_way: Option<UnderWay>,
+    pub(crate) loaded: Vec<Loaded>,
+    /// Loads so far.
+    pub(crate) epoch: u64,
+    /// The present run, or the one that ended last until other data are loaded.
+    pub(crate) run: Option<Run>,
+    /// What the present run takes commands from.
+    pub(crate) last_run: Option<EndedRun>,
+}
+
+impl Shared {
+    pub(crate) fn new(config: EngineConfig, shutdown: CancellationToken) -> Self {
+        let core = Core {
+            hub: Hub::default(),
+            state: SessionState::Idle,
+            under_way: None,
+            loaded: Vec::new(),
+            epoch: 0,
+            run: None,
+            last_run: None,
+        };
+        Self {
+            config,
+            engine_session_id: Uuid::new_v4().to_string(),
+            started: Stopwatch::start(),
+            shutdown,
+            core: Mutex::new(core),
+        }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A client has shown that it may connect; `welcome` makes the first message for it.
+    pub(crate) fn join(
+        &self,
+        outbox: &Arc<Outbox>,
+        welcome: impl FnOnce(SessionState) -> Event<'static>,
+    ) -> Option<ClientId> {
+        let mut core = self.lock();
+        if core.hub.count() >= crate::limits::CLIENTS_MAX {
+            return None;
+        }
+        let id = core.hub.join(Arc::clone(outbox));
+        let ready = welcome(core.state);
+        core.hub.tell(id, &ready);
+        core.tell_count();
+        Some(id)
+    }
+
+    /// A client is gone.
+    pub(crate) fn leave(self: &Arc<Self>, id: ClientId) {
+        let mut core = self.lock();
+        if !core.hub.leave(id) {
+            return;
+        }
+        core.tell_count();
+        if core.hub.count() > 0 || self.config.standalone {
+            return;
+        }
+        let joined = core.hub.joined();
+        drop(core);
+        let shared = Arc::clone(self);
+        tokio::spawn(async move {
+            tokio::time::sleep(ABANDONED_AFTER).await;
+            let mut core = shared.lock();
+            if core.hub.count() == 0 && core.hub.joined() == joined {
+                core.stop_run(None);
+            }
+        });
+    }
+}
+
+impl Core {
+    fn tell_count(&mut self) {
+        let count = u32::try_from(self.hub.count()).unwrap_or(u32::MAX);
+        self.hub.tell_all(&Event::ClientConnected(ClientConnected { count }));
+    }
+
+    /// The session's state as clients see it.
+    pub(crate) const fn state(&self) -> SessionState {
+        self.state
+    }
+
+    /// The run, while it runs or is being ended.
+    pub(crate) fn live_run(&mut self) -> Option<&mut Run> {
+        let is_live = matches!(self.state, SessionState::Running | SessionState::Stopping);
+        self.run.as_mut().filter(|_| is_live)
+    }
+
+    /// Ends the run, if one runs. Tells whether one did.
+    pub(crate) fn stop_run(&mut self, asked: Option<Asked>) -> bool {
+        if self.state != SessionState::Running {
+            return false;
+        }
+        let Some(run) = &mut self.run else { return false };
+        run.stop = asked;
+        // A run that is over takes no more.
+        let _ = run.setup.commands.send(RunCommand::Stop);
+        self.state = SessionState::Stopping;
+        true
+    }
+
+    /// Whether nothing runs or is being read.
+    pub(crate) fn is_quiet(&self) -> bool {
+        let is_at_rest = matches!(self.state, SessionState::Idle | SessionState::Loaded);
+        is_at_rest && self.under_way.is_none()
+    }
+
+    /// Refuses a command as one that does not fit the state.
+    pub(crate) fn busy(&mut self, to: &Refusing<'_>, reason: &str) {
+        let event = Event::EngineBusy(EngineBusy {
+            request_id: to.request_id.map(Text::Borrowed),
+            current_state: self.state(),
+            attempted_command: Text::Borrowed(to.op),
+            reason: Text::Borrowed(reason),
+            venue: to.venue.map(Text::Borrowed),
+        });
+        self.hub.refuse(to.client, &event, to.now);
+    }
+
+    /// Refuses a command with a code.
+    pub(crate) fn error(&mut self, to: &Refusing<'_>, code: &str, message: &str) {
+        let event = Event::Error(Error {
+            request_id: to.request_id.map(Text::Borrowed),
+            code: Text::Borrowed(code),
+            message: Text::Borrowed(message),
+            venue_order_id: None,
+        });
+        self.hub.refuse(to.client, &event, to.now);
+    }
+
+    /// The same for what is the engine's or the strategy's.
+    pub(crate) fn engine_error(
+        &mut self,
+        to: &Refusing<'_>,
+        code: &str,
+        message: &str,
+        strategy_id: Option<&str>,
+    ) {
+        let event = Event::EngineError(EngineError {
+            request_id: to.request_id.map(Text::Borrowed),
+            code: Text::Borrowed(code),
+            message: Text::Borrowed(message),
+            strategy_id: strategy_id.map(Text::Borrowed),
+        });
+        self.hub.refuse(to.client, &event, to.now);
+    }
+
+    /// Everything that a client has to know.
+    pub(crate) fn session<'a>(&'a self, request_id: &'a str) -> Session<'a> {
+        let is_live = matches!(self.state, SessionState::Running | SessionState::Stopping);
+        let live = self.run.as_ref().filter(|_| is_live);
+        let text = |text: fn(&Run) -> &str| live.map(|run| Text::Borrowed(text(run)));
+        let money = |amount: fn(&Run) -> Money| live.map(|run| amount(run).into());
+        let orders = self.run.as_ref().map(|run| {
+            let filter = ListFilter::default();
+            let newest = run.orders.numbered().rev().take(LIST_ROWS_MAX);
+            let mut rows: Vec<_> = newest
+                .filter_map(|record| filter.row(record, run.instrument(record.request.instrument)))
+                .collect();
+            rows.reverse();
+            rows
+        });
+        Session {
+            request_id: Text::Borrowed(request_id),
+            state: self.state(),
+            run_id: text(|run| &run.setup.run_id),
+            strategy_id: text(|run| &run.setup.strategy_id),
+            account_id: live.map(|_| ACCOUNT.into()),
+            instruments: self.loaded.iter().map(Loaded::told).collect(),
+            multiplier: live.map(|run| run.setup.multiplier),
+            ts_event_ms: live.map(|run| run.now.millis()),
+            rows_done: live.map_or(0, |run| run.rows_done),
+            rows_total: live.map_or(0, |run| run.setup.rows_total),
+            cash: money(Run::cash),
+            buying_power: money(Run::cash),
+            equity: money(Run::equity),
+            orders: orders.unwrap_or_default(),
+            positions: live.map(|run| run.positions(None).positions).unwrap_or_default(),
+            last_bars: live.map(Run::last_bars).unwrap_or_default(),
+            last_trades: live.map(Run::last_trades).unwrap_or_default(),
+            last_run: self.last_run.as_ref().map(|run| LastRun {
+                run_id: Text::Borrowed(&run.run_id),
+                run_dir: run.run_dir.to_string_lossy(),
+                final_equity: run.final_equity.into(),
+                status: run.status,
+            }),
+            sequence: self.hub.sequence(),
+        }
+    }
+
+    /// The virtual time: that of the run, or of the first day that is loaded; zero before that.
+    pub(crate) fn now(&self) -> TsNanos {
+        let first = self.loaded.iter().map(|loaded| loaded.start).min();
+        let loaded = first.map(crate::ledger::midnight).unwrap_or_default();
+        self.run.as_ref().map_or(loaded, |run| run.now)
+    }
+}
+
+impl Loaded {
+    fn told(&self) -> LoadedInstrument<'_> {
+        let (trades_loaded, bars_loaded) = self.counts();
+        LoadedInstrument {
+            instrument_id: Text::Borrowed(&self.name),
+            start_date: Text::Owned(self.start.to_string()),
+            end_date: Text::Owned(self.end.to_string()),
+            granularity: self.granularity,
+            trades_loaded,
+            bars_loaded,
+        }
+    }
+}
+
+/// The command that is being answered.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Refusing<'a> {
+    pub(crate) client: ClientId,
+    pub(crate) op: &'a str,
+    pub(crate) request_id: Option<&'a str>,
+    /// The venue that it names.
+    pub(crate) venue: Option<&'a str>,
+    /// Time since the engine's start.
+    pub(crate) now: std::time::Duration,
+}

@@ -1,0 +1,579 @@
+//! Starts a run, drives it on a thread of its own, and ends it (specification 2, `StartEngine`; pins
+//! P65 to P67).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::{fs, io, thread};
+
+use domain::fault::FaultKind;
+use domain::{JstDate, Money, Quantity};
+use exchange::{Commission, ExecutionModel, Preset, SameDayRoundTrips};
+use ipc::{
+    EngineKind, EngineMode, EngineStartConfig, EngineStopped, Event, ExecutionConfig, Multiplier,
+    ReplayStopped, RunEnd, RunFault, SessionState, StartEngine, Text, error_code,
+};
+use replay::data_set::DataRequest;
+use replay::driver::{Paced, SystemClock};
+use replay::instruments::{Choices, InstrumentChoices, TickChoice};
+use replay::request::{FinishedRun, RequestOutcome, RunRequest};
+use replay::{RequestError, RunCommand, RunDriver, RunPosition};
+use results::sink::{LiveRecords, Record, RunSink};
+use results::{RunFolder, RunStatus};
+use sandbox::Limits;
+use uuid::Uuid;
+
+use crate::ledger::Asked;
+use crate::limits::STRATEGY_ID_CHARS_MAX;
+use crate::load::{Refusal, Telling, dates, granularity, instruments, told};
+use crate::run::{Run, RunSetup};
+use crate::session::{Core, EndedRun, Refusing, Shared, UnderWay};
+
+/// Trades handed to the strategy at once: one, so that a command of a person acts before the next.
+const WINDOW: u32 = 1;
+/// The folder of the runs inside the cache folder.
+const RUNS: &str = "runs";
+
+fn invalid(text: impl Into<String>) -> Refusal {
+    (error_code::VALIDATION_ERROR, text.into())
+}
+
+/// What a run is asked to be, read from a command.
+struct Wanted {
+    strategy_id: String,
+    data: DataRequest,
+    wire: ipc::Granularity,
+    dates: (JstDate, JstDate),
+    strategy: String,
+    parameters: std::collections::BTreeMap<String, serde_json::Value>,
+    cash: Money,
+    model: ExecutionModel,
+    model_name: Preset,
+    multiplier: Multiplier,
+}
+
+impl Shared {
+    /// Starts a run. What is checked first is told first (specification 4, P65).
+    pub(crate) fn start(self: &Arc<Self>, to: &Refusing<'_>, asked: Asked, start: &StartEngine) {
+        let mut core = self.lock();
+        let (id, config) = (&start.strategy_id, &start.config);
+        let is_name =
+            |id: &str| !id.trim().is_empty() && id.chars().nth(STRATEGY_ID_CHARS_MAX).is_none();
+        if !is_name(id) || config.strategy_id.as_ref().is_some_and(|other| other != id) {
+            let text = format!(
+                "STRATEGY_ID: 1 to {STRATEGY_ID_CHARS_MAX} characters, the same in the config"
+            );
+            return core.error(to, error_code::VALIDATION_ERROR, &text);
+        }
+        match (start.engine, self.config.mode) {
+            (EngineKind::Backtest, EngineMode::Replay) => {}
+            (EngineKind::Live, EngineMode::Live) => {
+                let text = "this engine trades without strategies";
+                return core.engine_error(to, error_code::LIVE_ENGINE_UNAVAILABLE, text, Some(id));
+            }
+            (EngineKind::Live, EngineMode::Replay) => {
+                let text = "engine Live was asked for; this process was started with --mode replay";
+                return core.engine_error(to, error_code::VALUE_ERROR, text, Some(id));
+            }
+            (EngineKind::Backtest, EngineMode::Live) => {
+                let text =
+                    "engine Backtest was asked for; this process was started with --mode live";
+                return core.engine_error(to, error_code::VALUE_ERROR, text, Some(id));
+            }
+        }
+        let wanted = match self.wanted(id, config) {
+            Ok(wanted) => wanted,
+            Err((code, why)) => return core.error(to, code, &why),
+        };
+        if let Some(reason) = core.not_free() {
+            return core.busy(to, reason);
+        }
+        if let Err((code, why)) = core.is_loaded(&wanted) {
+            return core.error(to, code, &why);
+        }
+        if let Err(error) = self.config.strategies.find(&wanted.strategy) {
+            let (code, why) = (error_code::STRATEGY_LOAD_FAILED, told(&error));
+            return core.engine_error(to, code, &why, Some(id));
+        }
+        core.under_way = Some(UnderWay::Start);
+        drop(core);
+        let shared = Arc::clone(self);
+        thread::spawn(move || shared.run(asked, wanted));
+    }
+
+    /// Reads what a run is asked to be.
+    fn wanted(&self, strategy_id: &str, config: &EngineStartConfig) -> Result<Wanted, Refusal> {
+        if config.max_qty.is_some() || config.max_notional_jpy.is_some() {
+            let field = if config.max_qty.is_some() { "MAX_QTY" } else { "MAX_NOTIONAL_JPY" };
+            return Err(invalid(format!("{field}: a limit of live trading; leave it out")));
+        }
+        let missing = |field: &str| invalid(format!("{field}: a replay needs it"));
+        let start = config.start_date.as_deref().ok_or_else(|| missing("START_DATE"))?;
+        let end = config.end_date.as_deref().ok_or_else(|| missing("END_DATE"))?;
+        let wire = config.granularity.ok_or_else(|| missing("GRANULARITY"))?;
+        let cash = config.initial_cash.ok_or_else(|| missing("INITIAL_CASH"))?;
+        let given = config.strategy_file.as_deref().filter(|file| !file.trim().is_empty());
+        let strategy = given.ok_or_else(|| missing("STRATEGY_FILE"))?.to_owned();
+        let cash = Money::from(cash);
+        if cash <= Money::ZERO {
+            return Err(invalid(format!("INITIAL_CASH: {cash} yen; it must be more than 0")));
+        }
+        let ids = instruments(&config.instrument_id, config.instrument_ids.as_deref())?;
+        let dates = dates(start, end)?;
+        let (model_name, model, choices) = execution(config.execution.as_ref())?;
+        Ok(Wanted {
+            strategy_id: strategy_id.to_owned(),
+            data: DataRequest {
+                folder: self.config.data.clone().unwrap_or_default(),
+                cache: self.config.strategies.cache.clone(),
+                instruments: ids,
+                start: Some(dates.0),
+                end: Some(dates.1),
+                granularity: granularity(wire),
+                choices,
+            },
+            wire,
+            dates,
+            strategy,
+            parameters: config
+                .strategy_init_kwargs
+                .clone()
+                .unwrap_or_default()
+                .into_iter()
+                .collect(),
+            cash,
+            model,
+            model_name,
+            multiplier: config.multiplier.unwrap_or(Multiplier::Times(1)),
+        })
+    }
+
+    /// The run from its begin to its end.
+    fn run(self: Arc<Self>, asked: Asked, wanted: Wanted) {
+        let now = domain::clock::wall_now();
+        let run_id = run_id(now);
+        let run_dir = self.config.cache_dir.join(RUNS).join(&run_id);
+        let (commands, receiver) = channel();
+        let choices = wanted.data.choices.clone();
+        let request = RunRequest {
+            data: wanted.data,
+            strategy: wanted.strategy,
+            strategies: self.config.strategies.clone(),
+            parameters: wanted.parameters,
+            cash: wanted.cash,
+            model: wanted.model,
+            limits: Limits::default(),
+            window: WINDOW,
+            out: Some(run_dir.clone()),
+            wall_clock: Some(domain::clock::wall_now),
+        };
+        let ids: Vec<String> = request.data.instruments.iter().map(ToString::to_string).collect();
+        {
+            let mut core = self.lock();
+            let rows_total = core
+                .loaded
+                .iter()
+                .filter(|loaded| request.data.instruments.contains(&loaded.id))
+                .map(|loaded| loaded.rows_between(wanted.dates.0, wanted.dates.1))
+                .sum();
+            let mut run = Run::new(RunSetup {
+                run_id: run_id.clone(),
+                strategy_id: wanted.strategy_id,
+                asked: asked.clone(),
+                multiplier: wanted.multiplier,
+                instruments: ids,
+                first: wanted.dates.0,
+                cash: wanted.cash,
+                rows_total,
+                commands,
+            });
+            run.execution = Some(values_of(wanted.model_name, &request.model, &choices));
+            core.run = Some(run);
+        }
+        let mut clock = SystemClock::default();
+        let paced = Paced::new(crate::multiplier(wanted.multiplier), receiver, &mut clock);
+        let mut driver = ClientDriver { shared: &self, paced, has_begun: false };
+        let mut sink = ClientSink { shared: &self };
+        let mut observer = Telling::new(Arc::clone(&self), asked.request_id.clone());
+        let outcome = request.run(&mut driver, Some(&mut sink), &mut observer);
+        let kept = keep_newest(&self.config.cache_dir.join(RUNS), self.config.runs_kept);
+        if let Err(error) = kept {
+            tracing::warn!(error = %error, "older runs stay");
+        }
+        self.ended(&asked, outcome, (run_id, run_dir));
+    }
+
+    /// Tells the end of a run.
+    fn ended(
+        &self,
+        asked: &Asked,
+        outcome: Result<RequestOutcome, RequestError>,
+        (run_id, run_dir): (String, PathBuf),
+    ) {
+        let mut guard = self.lock();
+        let core = &mut *guard;
+        core.under_way = None;
+        let now = self.started.elapsed();
+        let request_id = Some(&*asked.request_id);
+        let to = Refusing { client: asked.client, op: "StartEngine", request_id, venue: None, now };
+        let has_started = core.run.as_ref().is_some_and(|run| run.has_started);
+        let end = End::of(outcome);
+        if let (false, End::Nothing { code, why }) = (has_started, &end) {
+            let id = core.run.take().map(|run| run.setup.strategy_id);
+            return core.engine_error(&to, code, why, id.as_deref());
+        }
+        let Core { hub, run: Some(run), .. } = core else { return };
+        run.start(hub);
+        run.end_bars(hub);
+        let (status, fault) = match &end {
+            End::Run { finished, status, fault } => {
+                debug_assert_eq!(
+                    finished.totals.equity_end,
+                    run.equity(),
+                    "one account, two books"
+                );
+                (*status, fault.clone())
+            }
+            End::Nothing { code, why } => (RunEnd::Fault, Some((*code, why.clone()))),
+        };
+        hub.tell_all(&Event::ReplayBuyingPower(run.buying_power(None)));
+        let id = run.setup.strategy_id.clone();
+        let final_equity = run.equity();
+        if let Some((code, message)) = &fault {
+            let code =
+                if *code == error_code::RESULTS_FAILED { code } else { error_code::STRATEGY_FAULT };
+            hub.tell_all(&Event::EngineError(ipc::EngineError {
+                request_id: None,
+                code: code.into(),
+                message: Text::Borrowed(message),
+                strategy_id: Some(Text::Borrowed(&id)),
+            }));
+        }
+        let left: Vec<_> = run.waiting.drain(..).collect();
+        let stop = run.stop.take();
+        let (rows_done, ts_event_ms) = (run.rows_done, run.now.millis());
+        core.state = SessionState::Idle;
+        core.loaded.clear();
+        for waiting in left {
+            let request_id = Some(&*waiting.asked.request_id);
+            let to = Refusing {
+                client: waiting.asked.client,
+                op: waiting.ask.op(),
+                request_id,
+                venue: Some(crate::VENUE),
+                now,
+            };
+            core.busy(&to, "the run has ended");
+        }
+        if let Some(stop) = &stop {
+            core.hub.tell_all(&Event::ReplayStopped(ReplayStopped {
+                request_id: Text::Borrowed(&stop.request_id),
+                run_id: Text::Borrowed(&run_id),
+                final_equity: final_equity.into(),
+            }));
+        }
+        tracing::info!(run_id, status = ?status, rows_done, "a run has ended");
+        core.hub.tell_all(&Event::EngineStopped(EngineStopped {
+            strategy_id: Text::Borrowed(&id),
+            run_id: Text::Borrowed(&run_id),
+            final_equity: final_equity.into(),
+            status,
+            fault: fault.as_ref().map(|(code, message)| RunFault {
+                code: Text::Borrowed(code),
+                message: Text::Borrowed(message),
+            }),
+            run_dir: run_dir.to_string_lossy(),
+            rows_done,
+            ts_event_ms,
+        }));
+        core.last_run = Some(EndedRun { run_id, run_dir, final_equity, status });
+    }
+}
+
+/// How a run ended.
+enum End {
+    /// It did not begin, or has no results.
+    Nothing { code: &'static str, why: String },
+    /// There are results.
+    Run { finished: Box<FinishedRun>, status: RunEnd, fault: Option<(&'static str, String)> },
+}
+
+impl End {
+    fn of(outcome: Result<RequestOutcome, RequestError>) -> Self {
+        let nothing = |code, why| Self::Nothing { code, why };
+        match outcome {
+            Ok(RequestOutcome::Finished(finished)) => {
+                let (status, fault) = match &finished.totals.status {
+                    RunStatus::Completed => (RunEnd::Completed, None),
+                    RunStatus::Interrupted => (RunEnd::Stopped, None),
+                    RunStatus::Failed(fault) if fault.export == "init" => {
+                        return nothing(error_code::STRATEGY_INIT_FAILED, fault.to_string());
+                    }
+                    RunStatus::Failed(fault) => {
+                        (RunEnd::Fault, Some((fault_code(&fault.kind), fault.to_string())))
+                    }
+                };
+                Self::Run { finished, status, fault }
+            }
+            Ok(RequestOutcome::Refused(fault)) => {
+                nothing(error_code::STRATEGY_INIT_FAILED, fault.to_string())
+            }
+            Ok(RequestOutcome::Interrupted) => nothing(
+                error_code::STRATEGY_LOAD_FAILED,
+                "the run was ended before its first row".into(),
+            ),
+            Err(error @ (RequestError::Replay(_) | RequestError::Folder(_))) => {
+                nothing(error_code::RESULTS_FAILED, told(&error))
+            }
+            Err(
+                error @ (RequestError::Strategy(_)
+                | RequestError::Sandbox(_)
+                | RequestError::Stopped),
+            ) => nothing(error_code::STRATEGY_LOAD_FAILED, told(&error)),
+            Err(error) => nothing(error_code::DATA_UNREADABLE, told(&error)),
+        }
+    }
+}
+
+/// What went wrong in a strategy, as a word.
+const fn fault_code(kind: &FaultKind) -> &'static str {
+    match kind {
+        FaultKind::Panic(_) => "panic",
+        FaultKind::Trap(_) => "trap",
+        FaultKind::Fuel { .. } => "fuel",
+        FaultKind::Memory { .. } => "memory",
+        FaultKind::Stack { .. } => "stack",
+        _ => "limit",
+    }
+}
+
+impl Core {
+    /// Whether a run's range is loaded.
+    fn is_loaded(&self, wanted: &Wanted) -> Result<(), Refusal> {
+        let (first, last) = wanted.dates;
+        for id in &wanted.data.instruments {
+            let loaded = self.loaded.iter().find(|loaded| loaded.id == *id);
+            let fits = loaded.is_some_and(|loaded| {
+                loaded.granularity == wanted.wire && loaded.start <= first && last <= loaded.end
+            });
+            if !fits {
+                let what = match loaded {
+                    None => "nothing of it is".to_owned(),
+                    Some(loaded) => format!(
+                        "{:?} from {} to {} is",
+                        loaded.granularity, loaded.start, loaded.end
+                    ),
+                };
+                let text = format!(
+                    "{id} from {first} to {last} at granularity {:?} is not loaded, {what}; send \
+                     LoadReplayData first",
+                    wanted.wire
+                );
+                return Err((error_code::NOT_LOADED, text));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// How orders are filled, and what is said of lots and price steps.
+fn execution(
+    config: Option<&ExecutionConfig>,
+) -> Result<(Preset, ExecutionModel, InstrumentChoices), Refusal> {
+    let mut choices = InstrumentChoices::default();
+    let Some(config) = config else {
+        return Ok((Preset::Strict, Preset::Strict.model(), choices));
+    };
+    let wrong = |field: &str, why: &dyn std::fmt::Display| invalid(format!("{field}: {why}"));
+    let preset: Preset = config.model.parse().map_err(|why| wrong("MODEL", &why))?;
+    let mut model = preset.model();
+    if let Some(latency) = config.latency_ns {
+        model.latency_ns = latency;
+    }
+    if let Some(ticks) = config.slippage_ticks {
+        model.slippage_ticks = ticks;
+    }
+    if let Some(percent) = config.participation_percent {
+        model.participation_percent = percent;
+    }
+    if let Some(shares) = config.queue_ahead {
+        model.queue_ahead = Some(shares);
+    }
+    if let Some(fees) = &config.commission {
+        model.commission = fees.parse::<Commission>().map_err(|why| wrong("COMMISSION", &why))?;
+    }
+    if let Some(allowed) = config.same_day_round_trips {
+        model.same_day_round_trips =
+            if allowed { SameDayRoundTrips::Allow } else { SameDayRoundTrips::Refuse };
+    }
+    model.check().map_err(|why| wrong("EXECUTION", &why))?;
+    if let Some(lot) = config.lot {
+        if !(1..=domain::limits::LOT_MAX).contains(&lot) {
+            let text = format!("LOT: {lot} shares; write 1 to {}", domain::limits::LOT_MAX);
+            return Err(invalid(text));
+        }
+        choices.lots = Choices::all(Quantity::new(lot));
+    }
+    if let Some(ticks) = &config.ticks {
+        let ticks: TickChoice = ticks.parse().map_err(|why| wrong("TICKS", &why))?;
+        choices.ticks = Choices::all(ticks);
+    }
+    Ok((preset, model, choices))
+}
+
+/// The values that are used, as they are told.
+fn values_of(
+    preset: Preset,
+    model: &ExecutionModel,
+    choices: &InstrumentChoices,
+) -> ExecutionConfig {
+    ExecutionConfig {
+        model: preset.as_str().to_owned(),
+        latency_ns: Some(model.latency_ns),
+        slippage_ticks: Some(model.slippage_ticks),
+        participation_percent: Some(model.participation_percent),
+        queue_ahead: model.queue_ahead,
+        commission: Some(model.commission.to_string()),
+        lot: choices.lots.to_string().parse().ok(),
+        ticks: Some(choices.ticks.to_string()).filter(|text| !text.is_empty()),
+        same_day_round_trips: Some(model.same_day_round_trips == SameDayRoundTrips::Allow),
+    }
+}
+
+/// Drives a run by the wall clock and the commands of clients.
+struct ClientDriver<'a, 'c> {
+    shared: &'a Arc<Shared>,
+    paced: Paced<'c>,
+    has_begun: bool,
+}
+
+impl RunDriver for ClientDriver<'_, '_> {
+    fn poll(&mut self, at: RunPosition) -> Option<RunCommand> {
+        if !self.has_begun {
+            self.has_begun = true;
+            self.shared.begin_run();
+        }
+        loop {
+            let command = self.paced.poll(at)?;
+            let RunCommand::Order(order) = &command else { return Some(command) };
+            let mut core = self.shared.lock();
+            let Core { hub, run: Some(run), .. } = &mut *core else { return Some(command) };
+            if run.begin(hub, order) {
+                return Some(command);
+            }
+        }
+    }
+
+    fn rows_until_poll(&self, at: RunPosition) -> u64 {
+        self.paced.rows_until_poll(at)
+    }
+}
+
+impl Shared {
+    /// The strategy has started: the run is told, once.
+    fn begin_run(&self) {
+        let mut core = self.lock();
+        if core.under_way == Some(UnderWay::Start) {
+            core.under_way = None;
+            core.state = SessionState::Running;
+            if self.shutdown.is_cancelled() {
+                core.stop_run(None);
+            }
+        }
+        let Core { hub, run: Some(run), .. } = &mut *core else { return };
+        run.start(hub);
+    }
+}
+
+/// Tells clients the records of a run.
+struct ClientSink<'a> {
+    shared: &'a Arc<Shared>,
+}
+
+impl RunSink for ClientSink<'_> {
+    fn take(&mut self, record: Record<'_>) -> io::Result<()> {
+        if matches!(record, Record::Log(_) | Record::Narrative(..) | Record::Order(_)) {
+            return Ok(());
+        }
+        let mut core = self.shared.lock();
+        if core.under_way == Some(UnderWay::Start) {
+            drop(core);
+            self.shared.begin_run();
+            core = self.shared.lock();
+        }
+        let wall = self.shared.started.elapsed();
+        if let Core { hub, run: Some(run), .. } = &mut *core {
+            run.take(hub, record, wall);
+        }
+        Ok(())
+    }
+
+    fn live_records(&self) -> LiveRecords {
+        // Cash after each fill is worked out here; the loop tells it once an instant.
+        LiveRecords { market: true, buying_power: false }
+    }
+}
+
+/// A name for a run that sorts by its time: `20251123T094501250Z-1f3a9c2b`.
+fn run_id(now: domain::TsNanos) -> String {
+    let millis = now.millis() % 1_000;
+    let digits = crate::utc(now).replace(['-', ':', 'Z'], "");
+    let unique = Uuid::new_v4().simple().to_string();
+    format!("{digits}{millis:03}Z-{}", &unique[..8])
+}
+
+/// Whether a folder has the name of a run.
+fn is_run_id(name: &str) -> bool {
+    let shape = |(index, letter): (usize, char)| match index {
+        8 => letter == 'T',
+        18 => letter == 'Z',
+        19 => letter == '-',
+        _ => letter.is_ascii_hexdigit(),
+    };
+    name.len() == 28 && name.chars().enumerate().all(shape)
+}
+
+/// Removes the oldest runs. Ours are folders with the name of a run that hold what a run writes and
+/// nothing else.
+fn keep_newest(runs: &Path, kept: usize) -> io::Result<()> {
+    let mut names = Vec::new();
+    for entry in fs::read_dir(runs)? {
+        let name = entry?.file_name();
+        names.extend(name.to_str().filter(|name| is_run_id(name)).map(str::to_owned));
+    }
+    names.sort();
+    let old = names.len().saturating_sub(kept.max(1));
+    for name in &names[..old] {
+        RunFolder::remove(&runs.join(name))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_oldest_runs_are_removed_and_only_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let make = |name: &str, file: &str, text: &str| {
+            let run = folder.path().join(name);
+            fs::create_dir_all(&run).unwrap();
+            fs::write(run.join(file), text).unwrap();
+        };
+        let names: Vec<String> =
+            (1..=5).map(|day| format!("2025010{day}T090000000Z-0123abcd")).collect();
+        for name in &names {
+            make(name, "manifest.json", r#"{"manifest_version":1,"event_log_digest":"00"}"#);
+        }
+        make(&names[0], "thesis.txt", "mine");
+        make("20240101T090000000Z-nothexxx", "manifest.json", "{}");
+        make("other", "file", "");
+        keep_newest(folder.path(), 2).unwrap();
+        let is_there = |name: &String| folder.path().join(name).exists();
+        let left: Vec<bool> = names.iter().map(is_there).collect();
+        assert_eq!(left, [true, false, false, true, true]);
+        assert!(folder.path().join("other").exists());
+        assert!(is_run_id(&run_id(domain::TsNanos::from_nanos(1_736_121_600_123_456_000))));
+    }
+}

@@ -1,0 +1,214 @@
+//! How the engine is started: what it is told, and why it does not start.
+
+use std::io::{self, BufRead, Read};
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+
+use ipc::{EngineMode, Secret};
+use replay::strategies::Strategies;
+use serde::Deserialize;
+use thiserror::Error;
+
+use crate::limits::{DEFAULT_PORT, START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
+
+/// What a program that starts the engine writes on its standard input: one line of JSON.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct StartLine {
+    /// The port, 0 for any that is free.
+    #[serde(default = "default_port")]
+    pub port: u16,
+    /// What both sides of a connection have to know, 16 to 1,024 characters.
+    pub token: Secret,
+    /// Where `engine-session.json` goes; made when it is missing.
+    pub config_dir: PathBuf,
+    /// Where runs, decoded data and compiled strategies go; made when it is missing.
+    pub cache_dir: PathBuf,
+    /// Whether a login without a window is allowed; for venues.
+    #[serde(default)]
+    pub dev_login_allowed: bool,
+}
+
+const fn default_port() -> u16 {
+    DEFAULT_PORT
+}
+
+/// Why the engine does not start. Each has an exit code of its own.
+#[derive(Debug, Error)]
+pub enum StartError {
+    /// Nobody wrote the line.
+    #[error(
+        "no line on standard input within {} s; write one line of JSON with port, token, config_dir \
+         and cache_dir, or start with --standalone",
+        START_LINE_TIME.as_secs()
+    )]
+    NoLine,
+    /// The line is something else.
+    #[error(
+        "the line on standard input is not what starts the engine: {0}; write one line of JSON like \
+         {{\"port\":19876,\"token\":\"...\",\"config_dir\":\"...\",\"cache_dir\":\"...\"}}"
+    )]
+    BadLine(String),
+    /// The port is somebody's.
+    #[error("cannot listen on 127.0.0.1:{port}: {source}; ask for another port, or 0 for any")]
+    Port {
+        /// The port.
+        port: u16,
+        /// What the system said of it.
+        source: io::Error,
+    },
+    /// A folder cannot be written.
+    #[error("cannot write the {what} folder {folder}: {source}; name another one")]
+    Folder {
+        /// `config` or `cache`.
+        what: &'static str,
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said of it.
+        source: io::Error,
+    },
+    /// There are no data.
+    #[error(
+        "there is no data folder{}; name the folder of the vendor's files with --data DIR or \
+         KUMIKI_DATA",
+        .0.as_ref().map_or(String::new(), |folder| format!(" {}", folder.display()))
+    )]
+    NoData(Option<PathBuf>),
+    /// The system cannot do it.
+    #[error("the engine cannot run: {0}")]
+    System(#[from] io::Error),
+}
+
+impl StartError {
+    /// The exit code of the program.
+    #[must_use]
+    pub const fn exit_code(&self) -> u8 {
+        match self {
+            Self::NoLine => 10,
+            Self::BadLine(_) => 11,
+            Self::Port { .. } => 12,
+            Self::Folder { .. } => 13,
+            Self::NoData(_) => 14,
+            Self::System(_) => 1,
+        }
+    }
+}
+
+/// Everything that the engine is started with.
+#[derive(Debug, Clone)]
+pub struct EngineConfig {
+    /// Whether it trades or replays.
+    pub mode: EngineMode,
+    /// The port, 0 for any that is free.
+    pub port: u16,
+    /// What both sides of a connection have to know.
+    pub token: Secret,
+    /// Where `engine-session.json` goes.
+    pub config_dir: PathBuf,
+    /// Where runs go, in `runs/`.
+    pub cache_dir: PathBuf,
+    /// The folder with the vendor's files; needed for replays.
+    pub data: Option<PathBuf>,
+    /// Where strategies are, and where decoded data and compiled ones are kept.
+    pub strategies: Strategies,
+    /// Whether runs go on when all clients have left.
+    pub standalone: bool,
+    /// Pages in browsers that may connect, by their `Origin`.
+    pub allowed_origins: Vec<String>,
+    /// Folders of runs that are kept.
+    pub runs_kept: usize,
+}
+
+/// Reads the line that starts the engine. When the input ends after it, `ended` is called: whoever
+/// started the engine is gone.
+///
+/// # Errors
+/// [`StartError::NoLine`] when none comes in time, [`StartError::BadLine`].
+pub fn read_start_line(
+    input: impl Read + Send + 'static,
+    ended: impl FnOnce() + Send + 'static,
+) -> Result<StartLine, StartError> {
+    let (sender, lines) = mpsc::sync_channel(1);
+    thread::spawn(move || {
+        let mut input = io::BufReader::new(input);
+        let mut line = Vec::new();
+        let read = input.by_ref().take(START_LINE_BYTES_MAX + 1).read_until(b'\n', &mut line);
+        let was_taken = sender.send(read.map(|_| line)).is_ok();
+        // What follows has no meaning; its end has.
+        if was_taken && io::copy(&mut input, &mut io::sink()).is_ok() {
+            ended();
+        }
+    });
+    let line = lines.recv_timeout(START_LINE_TIME).map_err(|_| StartError::NoLine)??;
+    if line.is_empty() {
+        return Err(StartError::NoLine);
+    }
+    if line.len() as u64 > START_LINE_BYTES_MAX {
+        let text = format!("it is longer than {START_LINE_BYTES_MAX} bytes");
+        return Err(StartError::BadLine(text));
+    }
+    // The parser's own words may repeat a value, and one of them is the token.
+    let start: StartLine = serde_json::from_slice(&line).map_err(|error| {
+        let kind = if error.is_data() { "a field is missing, unknown or wrong" } else { "no JSON" };
+        StartError::BadLine(format!("{kind} (column {})", error.column()))
+    })?;
+    if !TOKEN_CHARS.contains(&start.token.expose().chars().count()) {
+        let (low, high) = (TOKEN_CHARS.start(), TOKEN_CHARS.end());
+        return Err(StartError::BadLine(format!("the token must have {low} to {high} characters")));
+    }
+    Ok(start)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    const LINE: &str = r#"{"port":0,"token":"0123456789abcdef","config_dir":"c","cache_dir":"d"}"#;
+
+    fn refused(line: &str) -> String {
+        read_start_line(Cursor::new(line.to_owned()), || {}).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_line_is_read_and_the_end_is_heard() {
+        let (sender, ended) = channel();
+        let line = format!("{LINE}\nmore\n");
+        let start = read_start_line(Cursor::new(line), move || sender.send(()).unwrap()).unwrap();
+        assert_eq!((start.port, start.dev_login_allowed), (0, false));
+        assert_eq!(start.token.expose(), "0123456789abcdef");
+        ended.recv().unwrap();
+        assert!(!format!("{start:?}").contains("0123456789abcdef"));
+    }
+
+    #[test]
+    fn what_starts_nothing_is_told_without_the_token() {
+        assert!(refused("").contains("no line"));
+        assert!(refused("hello\n").contains("no JSON"));
+        for wrong in [LINE.replace("port", "prot"), LINE.replace("0,", "\"0\","), "{}".to_owned()] {
+            let told = refused(&wrong);
+            assert!(told.contains("a field is missing, unknown or wrong"), "{told}");
+            assert!(!told.contains("0123456789abcdef"), "{told}");
+        }
+        assert!(refused(&LINE.replace("0123456789abcdef", "short")).contains("16 to 1024"));
+        assert!(refused(&format!("{}{LINE}", " ".repeat(70_000))).contains("longer than 65536"));
+    }
+
+    #[test]
+    fn each_failure_has_a_code() {
+        let io = || io::Error::other("no");
+        let folder = PathBuf::from("f");
+        let codes = [
+            StartError::NoLine,
+            StartError::BadLine(String::new()),
+            StartError::Port { port: 1, source: io() },
+            StartError::Folder { what: "cache", folder, source: io() },
+            StartError::NoData(None),
+        ]
+        .map(|error| error.exit_code());
+        assert_eq!(codes, [10, 11, 12, 13, 14]);
+    }
+}
