@@ -99,7 +99,8 @@ impl<'a> Expected<'a> {
         let found = PublishedFile::read(&on_disk, name).map_err(told)?;
         match known.or_else(|| self.before.and_then(|before| before.file(&path))) {
             Some(expected) if !expected.has_bytes_of(&found) => {
-                Err(GenerationError::Differs { expected: expected.clone(), found })
+                let (expected, found) = (Box::new(expected.clone()), Box::new(found));
+                Err(GenerationError::Differs { expected, found })
             }
             _ => Ok(found),
         }

@@ -38,9 +38,9 @@ pub enum GenerationError {
     )]
     Differs {
         /// The file as it was written.
-        expected: PublishedFile,
+        expected: Box<PublishedFile>,
         /// The file as it is.
-        found: PublishedFile,
+        found: Box<PublishedFile>,
     },
     /// A file cannot be read or written.
     #[error("the generation was not published")]
