@@ -1,6 +1,7 @@
 //! Loads data for a replay, on a thread of its own (specification 2, `LoadReplayData`; pins P63, P64).
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::thread;
 
@@ -109,7 +110,9 @@ impl Shared {
         drop(core);
         let (shared, granularity) = (Arc::clone(self), load.granularity);
         thread::spawn(move || {
-            let loaded = shared.load_all(&asked, &ids, (start, end), granularity);
+            let load =
+                AssertUnwindSafe(|| shared.load_all(&asked, &ids, (start, end), granularity));
+            let loaded = catch_unwind(load).unwrap_or_else(|_| Err(internal()));
             shared.loaded(&asked, loaded);
         });
     }
@@ -243,6 +246,11 @@ fn refusal(error: RequestError) -> Refusal {
     (code, told(&error))
 }
 
+/// A fault of the engine itself, which is in its log.
+pub(crate) fn internal() -> Refusal {
+    (error_code::INTERNAL_ERROR, "the engine failed; its log on standard error says how".to_owned())
+}
+
 /// An error with its causes.
 pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
     let mut text = error.to_string();
@@ -312,6 +320,8 @@ impl RunObserver for Telling {
     fn run_goes_on(&mut self, position: replay::RunPosition) {
         let (unit, total) = self.run;
         let done = if unit == "days" { position.days_done } else { position.rows_done };
+        // Nothing of a run is told before its begin.
+        self.shared.begin_run();
         self.tell(ProgressKind::Run, done, total, unit);
     }
 

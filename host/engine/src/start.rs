@@ -1,6 +1,7 @@
 //! Starts a run, drives it on a thread of its own, and ends it (specification 2, `StartEngine`; pins
 //! P65 to P67).
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::mpsc::channel;
@@ -25,7 +26,7 @@ use uuid::Uuid;
 
 use crate::ledger::Asked;
 use crate::limits::STRATEGY_ID_CHARS_MAX;
-use crate::load::{Refusal, Telling, dates, granularity, instruments, told};
+use crate::load::{Refusal, Telling, dates, granularity, instruments, internal, told};
 use crate::run::{Run, RunSetup};
 use crate::session::{Core, EndedRun, Refusing, Shared, UnderWay};
 
@@ -98,7 +99,16 @@ impl Shared {
         core.under_way = Some(UnderWay::Start);
         drop(core);
         let shared = Arc::clone(self);
-        thread::spawn(move || shared.run(asked, wanted));
+        let run_id = run_id(domain::clock::wall_now());
+        let run_dir = self.config.cache_dir.join(RUNS).join(&run_id);
+        thread::spawn(move || {
+            let run = AssertUnwindSafe(|| shared.run(&asked, wanted, (&run_id, &run_dir)));
+            let end = catch_unwind(run).unwrap_or_else(|_| {
+                let (code, why) = internal();
+                End::Nothing { code, why }
+            });
+            shared.ended(&asked, &end, (run_id, run_dir));
+        });
     }
 
     /// Reads what a run is asked to be.
@@ -149,10 +159,12 @@ impl Shared {
     }
 
     /// The run from its begin to its end.
-    fn run(self: Arc<Self>, asked: Asked, wanted: Wanted) {
-        let now = domain::clock::wall_now();
-        let run_id = run_id(now);
-        let run_dir = self.config.cache_dir.join(RUNS).join(&run_id);
+    fn run(
+        self: &Arc<Self>,
+        asked: &Asked,
+        wanted: Wanted,
+        (run_id, run_dir): (&str, &Path),
+    ) -> End {
         let (commands, receiver) = channel();
         let choices = wanted.data.choices.clone();
         let request = RunRequest {
@@ -164,7 +176,7 @@ impl Shared {
             model: wanted.model,
             limits: Limits::default(),
             window: WINDOW,
-            out: Some(run_dir.clone()),
+            out: Some(run_dir.to_owned()),
             wall_clock: Some(domain::clock::wall_now),
         };
         let ids: Vec<String> = request.data.instruments.iter().map(ToString::to_string).collect();
@@ -177,7 +189,7 @@ impl Shared {
                 .map(|loaded| loaded.rows_between(wanted.dates.0, wanted.dates.1))
                 .sum();
             let mut run = Run::new(RunSetup {
-                run_id: run_id.clone(),
+                run_id: run_id.to_owned(),
                 strategy_id: wanted.strategy_id,
                 asked: asked.clone(),
                 multiplier: wanted.multiplier,
@@ -192,24 +204,19 @@ impl Shared {
         }
         let mut clock = SystemClock::default();
         let paced = Paced::new(crate::multiplier(wanted.multiplier), receiver, &mut clock);
-        let mut driver = ClientDriver { shared: &self, paced, has_begun: false };
-        let mut sink = ClientSink { shared: &self };
-        let mut observer = Telling::new(Arc::clone(&self), asked.request_id.clone());
+        let mut driver = ClientDriver { shared: self, paced, has_begun: false };
+        let mut sink = ClientSink { shared: self };
+        let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
         let outcome = request.run(&mut driver, Some(&mut sink), &mut observer);
         let kept = keep_newest(&self.config.cache_dir.join(RUNS), self.config.runs_kept);
         if let Err(error) = kept {
             tracing::warn!(error = %error, "older runs stay");
         }
-        self.ended(&asked, outcome, (run_id, run_dir));
+        End::of(outcome)
     }
 
     /// Tells the end of a run.
-    fn ended(
-        &self,
-        asked: &Asked,
-        outcome: Result<RequestOutcome, RequestError>,
-        (run_id, run_dir): (String, PathBuf),
-    ) {
+    fn ended(&self, asked: &Asked, end: &End, (run_id, run_dir): (String, PathBuf)) {
         let mut guard = self.lock();
         let core = &mut *guard;
         core.under_way = None;
@@ -217,15 +224,14 @@ impl Shared {
         let request_id = Some(&*asked.request_id);
         let to = Refusing { client: asked.client, op: "StartEngine", request_id, venue: None, now };
         let has_started = core.run.as_ref().is_some_and(|run| run.has_started);
-        let end = End::of(outcome);
-        if let (false, End::Nothing { code, why }) = (has_started, &end) {
+        if let (false, End::Nothing { code, why }) = (has_started, end) {
             let id = core.run.take().map(|run| run.setup.strategy_id);
             return core.engine_error(&to, code, why, id.as_deref());
         }
         let Core { hub, run: Some(run), .. } = core else { return };
         run.start(hub);
         run.end_bars(hub);
-        let (status, fault) = match &end {
+        let (status, fault) = match end {
             End::Run { finished, status, fault } => {
                 debug_assert_eq!(
                     finished.totals.equity_end,
@@ -471,7 +477,7 @@ impl RunDriver for ClientDriver<'_, '_> {
 
 impl Shared {
     /// The strategy has started: the run is told, once.
-    fn begin_run(&self) {
+    pub(crate) fn begin_run(&self) {
         let mut core = self.lock();
         if core.under_way == Some(UnderWay::Start) {
             core.under_way = None;

@@ -218,6 +218,8 @@ pub mod error_code {
     pub const STRATEGY_LOAD_FAILED: &str = "strategy_load_failed";
     /// The strategy failed at its start.
     pub const STRATEGY_INIT_FAILED: &str = "strategy_init_failed";
+    /// The engine itself failed.
+    pub const INTERNAL_ERROR: &str = "internal_error";
     /// The results of a run cannot be kept.
     pub const RESULTS_FAILED: &str = "results_failed";
     /// The strategy failed.

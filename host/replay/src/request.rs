@@ -114,7 +114,9 @@ impl RunRequest {
         {
             return Ok(RequestOutcome::Refused(fault.clone()));
         }
-        if totals.status == RunStatus::Interrupted && totals.span.is_none() {
+        // What a person has begun and ended is kept, however short it was.
+        let is_nothing = totals.status == RunStatus::Interrupted && totals.span.is_none();
+        if is_nothing && self.wall_clock.is_none() {
             return Ok(RequestOutcome::Interrupted);
         }
         let manifest = self.manifest(&options, &totals, &module, &data);
