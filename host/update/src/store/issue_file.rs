@@ -18,7 +18,7 @@ use super::error::StoreError;
 use super::opening::connect;
 use super::packed;
 use super::paths::{StorePaths, unfinished};
-use super::schema::ADJUSTED;
+use super::schema::ADJUSTED_ISSUE;
 use super::written;
 
 /// What the files are written with: the smallest blocks, because each file has about 30 KB of
@@ -70,7 +70,7 @@ impl EmptyFile {
         let sources: Vec<String> = column(published, sources).map_err(failed)?;
         let make = format!(
             "SET threads = 1; {ONE_STEP} ATTACH {} AS empty ({OPTIONS}); USE empty;
-             CREATE TABLE {} ({}); {}; {ADJUSTED}; USE memory; DETACH empty",
+             CREATE TABLE {} ({}); {}; {ADJUSTED_ISSUE}; USE memory; DETACH empty",
             quoted_path(&path),
             packed::TABLE,
             packed::definitions(&sources),

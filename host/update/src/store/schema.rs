@@ -63,17 +63,13 @@ pub(super) fn digest() -> String {
 /// Rows that are marked `adjusted` were adjusted by their source, as of the day on which they were
 /// fetched: they give no factor, and between them and the rows beside them nobody knows what compares (rule
 /// A2). Nor does anybody of days before a row that does not tell its factor (rule A4). Factor, prices and
-/// volume are null there, as the adjusted values of rankings are: `known` has the first day of an issue from
-/// which on all is told.
+/// volume are null there, as the adjusted values of rankings are: of an issue `known` has the last day of such
+/// a row, and its last day.
 pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
-    WITH silent AS (
-      SELECT code, max(date) FILTER (NOT daily.adjusted) AS untold,
-          max(date) FILTER (daily.adjusted) AS marked
-        FROM daily WHERE adjustment_factor IS NULL OR daily.adjusted GROUP BY code),
-    known AS (
-      SELECT code, greatest(coalesce(any_value(untold), '-infinity'::DATE),
-          coalesce(min(date) FILTER (date > marked), any_value(marked), '-infinity'::DATE)) AS since
-        FROM silent JOIN daily USING (code) GROUP BY code),
+    WITH known AS (
+      SELECT code, max(date) AS last,
+          max(date) FILTER (adjustment_factor IS NULL OR daily.adjusted) AS since
+        FROM daily GROUP BY code),
     span AS (
       SELECT code, date AS before,
           coalesce(lag(date) OVER (PARTITION BY code ORDER BY date), '-infinity'::DATE) AS since,
@@ -82,15 +78,31 @@ pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
         FROM daily WHERE adjustment_factor <> 1 AND NOT daily.adjusted),
     priced AS (
       SELECT daily.*,
-          CASE WHEN daily.date < known.since THEN NULL WHEN daily.adjusted THEN 1::DOUBLE
+          CASE WHEN daily.date < known.since OR daily.adjusted AND daily.date < last THEN NULL
             ELSE coalesce(span.factor, 1) END AS factor
-        FROM daily LEFT JOIN known ON known.code = daily.code
+        FROM daily JOIN known ON known.code = daily.code
           LEFT JOIN span ON span.code = daily.code AND daily.date >= span.since
           AND daily.date < span.before)
     SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
         close * factor AS close, volume / factor AS volume, turnover, factor, source,
         priced.adjusted
       FROM priced";
+
+/// The same of a database of one issue, which is shorter: it stands in each of thousands of files.
+pub(super) const ADJUSTED_ISSUE: &str = "CREATE VIEW adjusted AS
+    WITH span AS (
+      SELECT date AS before, coalesce(lag(date) OVER (ORDER BY date), '-infinity'::DATE) AS since,
+          list_aggregate(list(adjustment_factor) OVER (ORDER BY date DESC), 'product') AS factor
+        FROM daily WHERE adjustment_factor <> 1 AND NOT adjusted),
+    priced AS (
+      SELECT daily.*, CASE WHEN date < known OR adjusted AND date < last THEN NULL
+          ELSE coalesce(factor, 1) END AS factor
+        FROM daily CROSS JOIN (SELECT max(date) AS last,
+            max(date) FILTER (adjustment_factor IS NULL OR adjusted) AS known FROM daily)
+          LEFT JOIN span ON date >= since AND date < before)
+    SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
+        close * factor AS close, volume / factor AS volume, turnover, factor, source, adjusted
+      FROM priced ORDER BY date";
 
 /// What the job knows beside the rows: `state` has one row. A generation is a state of the rows;
 /// the one that was published last is noted with the file that holds it. `issue_file` says what
