@@ -4,13 +4,14 @@ use std::io;
 use std::path::PathBuf;
 
 use anyhow::{Context, Result};
-use engine::limits::DEFAULT_PORT;
+use engine::limits::{DEFAULT_PORT, RUNS_KEPT};
 use engine::{CancellationToken, EngineConfig, StartLine, read_start_line};
 use ipc::Secret;
 use replay::strategies::Strategies;
 
 use crate::Ending;
 use crate::args::{EngineArgs, EngineMode};
+use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
 use crate::paths;
 
@@ -19,8 +20,9 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();
     let _interrupt = Interrupt::listen_and(move || stop.cancel())?;
+    let file = Configuration::read(args.config.as_deref())?;
     let start = if args.standalone {
-        standalone(args)?
+        standalone(args, &file)?
     } else {
         let gone = shutdown.clone();
         read_start_line(io::stdin(), move || {
@@ -28,22 +30,26 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
             gone.cancel();
         })?
     };
-    let strategies = paths::strategies_folder(args.strategies.as_deref())?;
-    let shipped = args.strategies.is_none().then(|| paths::compiled_folder(&strategies));
+    let asked = args.strategies.as_ref().or(file.strategies.as_ref());
+    let strategies = paths::strategies_folder(asked.map(PathBuf::as_path))?;
+    let shipped = asked.is_none().then(|| paths::compiled_folder(&strategies));
     let config = EngineConfig {
         mode: match args.mode {
             EngineMode::Live => ipc::EngineMode::Live,
             EngineMode::Replay => ipc::EngineMode::Replay,
         },
-        port: args.port.unwrap_or(start.port),
+        port: args.port.or(start.port).or(file.port).unwrap_or(DEFAULT_PORT),
         token: start.token,
         config_dir: start.config_dir,
         strategies: Strategies { folder: strategies, cache: start.cache_dir.clone(), shipped },
         cache_dir: start.cache_dir,
-        data: args.data.clone(),
+        data: args.data.clone().or(file.data),
         standalone: args.standalone,
-        allowed_origins: args.allow_origins.clone(),
-        runs_kept: args.runs_kept,
+        allowed_origins: match args.allow_origins.as_slice() {
+            [] => file.allow_origins.unwrap_or_default(),
+            given => given.to_vec(),
+        },
+        runs_kept: args.runs_kept.or(file.runs_kept).unwrap_or(RUNS_KEPT),
     };
     if args.standalone {
         let file = config.config_dir.join(engine::session_file::SESSION_FILE);
@@ -55,18 +61,26 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
 }
 
 /// What a program would have written on standard input.
-fn standalone(args: &EngineArgs) -> Result<StartLine> {
-    let or_systems = |asked: &Option<PathBuf>, system: Option<PathBuf>, flag: &str| {
-        let folder = asked.clone().or(system);
+fn standalone(args: &EngineArgs, file: &Configuration) -> Result<StartLine> {
+    let or_systems = |asked: Option<&PathBuf>, system: Option<PathBuf>, flag: &str| {
+        let folder = asked.cloned().or(system);
         folder
             .with_context(|| format!("this system names no folder for that; give one with {flag}"))
     };
     let config = paths::system_config();
     Ok(StartLine {
-        port: DEFAULT_PORT,
+        port: None,
         token: Secret::from(engine::random_token()),
-        config_dir: or_systems(&args.config_dir, config, "--config-dir DIR")?,
-        cache_dir: or_systems(&args.cache_dir, paths::system_cache(), "--cache-dir DIR")?,
+        config_dir: or_systems(
+            args.config_dir.as_ref().or(file.config_dir.as_ref()),
+            config,
+            "--config-dir DIR",
+        )?,
+        cache_dir: or_systems(
+            args.cache_dir.as_ref().or(file.cache_dir.as_ref()),
+            paths::system_cache(),
+            "--cache-dir DIR",
+        )?,
         dev_login_allowed: false,
     })
 }

@@ -22,6 +22,7 @@
 mod output;
 
 mod args;
+mod configuration;
 mod data;
 mod data_check;
 mod data_info;

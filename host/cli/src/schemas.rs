@@ -37,6 +37,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("replay-run.json", format!("{:#}\n", replay_run_schema())),
         ("replay-sweep.json", format!("{:#}\n", replay_sweep_schema())),
         ("statistics.md", definitions_markdown() + &sweep::luck::definitions_markdown()),
+        ("configuration.md", crate::configuration::markdown()),
         ("ranking.graphql", crate::rank::service_sdl()),
         ("update-report.json", format!("{:#}\n", update::report_schema())),
         ("listed-info.json", format!("{:#}\n", pricestore::listed::schema())),

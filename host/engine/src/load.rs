@@ -140,6 +140,7 @@ impl Shared {
             };
             let data = request.load(&mut observer).map_err(refusal)?;
             days.add(&data, start, end);
+            observer.end_load();
             all.push(Loaded {
                 id: id.clone(),
                 name: id.to_string(),
@@ -296,6 +297,15 @@ impl Telling {
         });
         let newest = Some(crate::outbox::Newest::Progress);
         self.shared.lock().hub.tell_newest(&event, newest);
+    }
+}
+
+impl Telling {
+    /// Tells that what was read is all of it, also of files that took no time.
+    fn end_load(&mut self) {
+        self.since = None;
+        let all = self.before.max(1);
+        self.tell(ProgressKind::Load, all, all, "bytes");
     }
 }
 

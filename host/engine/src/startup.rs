@@ -10,15 +10,15 @@ use replay::strategies::Strategies;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::limits::{DEFAULT_PORT, START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
+use crate::limits::{START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
 
 /// What a program that starts the engine writes on its standard input: one line of JSON.
 #[derive(Debug, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct StartLine {
     /// The port, 0 for any that is free.
-    #[serde(default = "default_port")]
-    pub port: u16,
+    #[serde(default)]
+    pub port: Option<u16>,
     /// What both sides of a connection have to know, 16 to 1,024 characters.
     pub token: Secret,
     /// Where `engine-session.json` goes; made when it is missing.
@@ -28,10 +28,6 @@ pub struct StartLine {
     /// Whether a login without a window is allowed; for venues.
     #[serde(default)]
     pub dev_login_allowed: bool,
-}
-
-const fn default_port() -> u16 {
-    DEFAULT_PORT
 }
 
 /// Why the engine does not start. Each has an exit code of its own.
@@ -178,7 +174,7 @@ mod tests {
         let (sender, ended) = channel();
         let line = format!("{LINE}\nmore\n");
         let start = read_start_line(Cursor::new(line), move || sender.send(()).unwrap()).unwrap();
-        assert_eq!((start.port, start.dev_login_allowed), (0, false));
+        assert_eq!((start.port, start.dev_login_allowed), (Some(0), false));
         assert_eq!(start.token.expose(), "0123456789abcdef");
         ended.recv().unwrap();
         assert!(!format!("{start:?}").contains("0123456789abcdef"));

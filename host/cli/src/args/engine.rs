@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use engine::limits::RUNS_KEPT;
 
 pub(crate) const ENGINE_HELP: &str = "\
 Examples:
@@ -39,6 +38,11 @@ pub(crate) enum EngineMode {
 
 #[derive(Debug, Args)]
 pub(crate) struct EngineArgs {
+    /// Read settings from this file, which schemas/configuration.md describes; flags and the environment
+    /// come before it.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) config: Option<PathBuf>,
+
     /// Whether it trades or replays; it does not change while the engine runs.
     #[arg(long, value_enum)]
     pub(crate) mode: EngineMode,
@@ -70,8 +74,9 @@ pub(crate) struct EngineArgs {
     pub(crate) allow_origins: Vec<String>,
 
     /// Folders of runs that are kept; older ones are removed.
-    #[arg(long, value_name = "N", default_value_t = RUNS_KEPT)]
-    pub(crate) runs_kept: usize,
+    /// Default: 20.
+    #[arg(long, value_name = "N")]
+    pub(crate) runs_kept: Option<usize>,
 
     /// Where the built-in strategies are.
     #[arg(long, value_name = "DIR", env = "KUMIKI_STRATEGIES")]

@@ -1,0 +1,216 @@
+//! `--config kumiki.toml`: settings of `kumiki serve` in a file. The environment comes before the file,
+//! and flags before both.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use toml::{Table, Value};
+
+use crate::wrong_arguments;
+
+/// Bytes of a file of settings.
+const BYTES_MAX: u64 = 1 << 20;
+
+/// A setting.
+struct Key {
+    name: &'static str,
+    kind: &'static str,
+    default: &'static str,
+    flag: &'static str,
+    meaning: &'static str,
+}
+
+/// Every setting, in the order of the table.
+const KEYS: [Key; 7] = [
+    Key {
+        name: "engine.port",
+        kind: "whole number",
+        default: "19876",
+        flag: "--port",
+        meaning: "the port on this machine, 0 for any; a port in the line on standard input comes before it",
+    },
+    Key {
+        name: "engine.config_dir",
+        kind: "path",
+        default: "where the system keeps settings",
+        flag: "--config-dir",
+        meaning: "where engine-session.json goes; with --standalone",
+    },
+    Key {
+        name: "engine.cache_dir",
+        kind: "path",
+        default: "where the system keeps caches",
+        flag: "--cache-dir",
+        meaning: "where runs, decoded data and compiled strategies go; with --standalone",
+    },
+    Key {
+        name: "engine.allow_origins",
+        kind: "list of texts",
+        default: "[]",
+        flag: "--allow-origin",
+        meaning: "pages in browsers that may connect, by their origin",
+    },
+    Key {
+        name: "engine.runs_kept",
+        kind: "whole number",
+        default: "20",
+        flag: "--runs-kept",
+        meaning: "folders of runs that are kept",
+    },
+    Key {
+        name: "engine.strategies",
+        kind: "path",
+        default: "beside the program",
+        flag: "--strategies, KUMIKI_STRATEGIES",
+        meaning: "where the built-in strategies are",
+    },
+    Key {
+        name: "replay.data",
+        kind: "path",
+        default: "none",
+        flag: "--data, KUMIKI_DATA",
+        meaning: "folder with the vendor's files",
+    },
+];
+
+/// The table of all settings, for people.
+pub(crate) fn markdown() -> String {
+    let mut text = String::from(
+        "# Settings of `kumiki serve`\n\nGenerated from `host/cli/src/configuration.rs` by `cargo xtask schemas`. \
+         `kumiki serve --config kumiki.toml` reads them; paths are relative to that file. The environment comes \
+         before the file, flags before both. A key that is not listed here is an error.\n\n\
+         | key | value | default | before it | meaning |\n|---|---|---|---|---|\n",
+    );
+    for Key { name, kind, default, flag, meaning } in &KEYS {
+        text.push_str(&format!("| `{name}` | {kind} | {default} | `{flag}` | {meaning} |\n"));
+    }
+    text
+}
+
+/// What a file says; nothing where it says nothing.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Configuration {
+    pub(crate) port: Option<u16>,
+    pub(crate) config_dir: Option<PathBuf>,
+    pub(crate) cache_dir: Option<PathBuf>,
+    pub(crate) allow_origins: Option<Vec<String>>,
+    pub(crate) runs_kept: Option<usize>,
+    pub(crate) strategies: Option<PathBuf>,
+    pub(crate) data: Option<PathBuf>,
+}
+
+impl Configuration {
+    /// Reads a file; no file says nothing.
+    ///
+    /// # Errors
+    /// A file that cannot be read, a key that is none, or a value of another kind: wrong arguments.
+    pub(crate) fn read(path: Option<&Path>) -> Result<Self> {
+        let Some(path) = path else { return Ok(Self::default()) };
+        let shown = path.display();
+        let bytes = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
+        if bytes > BYTES_MAX {
+            return Err(wrong_arguments(format!(
+                "{shown} has {bytes} bytes; settings have at most {BYTES_MAX}"
+            )));
+        }
+        let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+        let folder = path.parent().unwrap_or(Path::new(""));
+        Self::parse(&text, folder).map_err(|why| wrong_arguments(format!("{shown}: {why}")))
+    }
+
+    fn parse(text: &str, folder: &Path) -> Result<Self, String> {
+        let table: Table = text.parse().map_err(|error: toml::de::Error| error.to_string())?;
+        let mut found = Self::default();
+        for (section, values) in &table {
+            let Value::Table(values) = values else { return Err(no_key(section)) };
+            if values.is_empty()
+                && !KEYS.iter().any(|key| key.name.starts_with(&format!("{section}.")))
+            {
+                return Err(no_key(section));
+            }
+            for (name, value) in values {
+                found.take(&format!("{section}.{name}"), value, folder)?;
+            }
+        }
+        Ok(found)
+    }
+
+    fn take(&mut self, name: &str, value: &Value, folder: &Path) -> Result<(), String> {
+        let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(no_key(name)) };
+        let wrong = || format!("{name} is {value}; it takes a {}", key.kind);
+        let number = || value.as_integer().ok_or_else(wrong);
+        let path = || value.as_str().map(|path| folder.join(path)).ok_or_else(wrong);
+        match name {
+            "engine.port" => self.port = Some(number()?.try_into().map_err(|_| wrong())?),
+            "engine.config_dir" => self.config_dir = Some(path()?),
+            "engine.cache_dir" => self.cache_dir = Some(path()?),
+            "engine.allow_origins" => {
+                let texts = value.as_array().ok_or_else(wrong)?.iter();
+                let texts = texts.map(|text| text.as_str().map(str::to_owned));
+                self.allow_origins = Some(texts.collect::<Option<_>>().ok_or_else(wrong)?);
+            }
+            "engine.runs_kept" => self.runs_kept = Some(number()?.try_into().map_err(|_| wrong())?),
+            "engine.strategies" => self.strategies = Some(path()?),
+            "replay.data" => self.data = Some(path()?),
+            other => return Err(no_key(other)),
+        }
+        Ok(())
+    }
+}
+
+/// A key that is none, with the one that is most like it.
+fn no_key(name: &str) -> String {
+    let likeness = |key: &&Key| (strsim::jaro_winkler(name, key.name) * 1e9) as u64;
+    let nearest = KEYS.iter().max_by_key(likeness).map_or("", |key| key.name);
+    format!(
+        "there is no setting `{name}`; did you mean `{nearest}`? schemas/configuration.md lists them"
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Configuration, String> {
+        Configuration::parse(text, Path::new("/home/me"))
+    }
+
+    #[test]
+    fn every_key_is_read() {
+        let text = "[engine]\nport = 0\nconfig_dir = \"c\"\ncache_dir = \"/d\"\nruns_kept = 5\n\
+                    allow_origins = [\"http://localhost:5173\"]\nstrategies = \"s\"\n[replay]\ndata = \"../data\"\n";
+        let path = |text: &str| Some(PathBuf::from(text));
+        let expected = Configuration {
+            port: Some(0),
+            config_dir: path("/home/me/c"),
+            cache_dir: path("/d"),
+            allow_origins: Some(vec!["http://localhost:5173".to_owned()]),
+            runs_kept: Some(5),
+            strategies: path("/home/me/s"),
+            data: path("/home/me/../data"),
+        };
+        assert_eq!(parse(text), Ok(expected));
+        assert_eq!(parse(""), Ok(Configuration::default()));
+        assert_eq!(text.matches(" = ").count(), KEYS.len(), "the text above has every key");
+        assert!(KEYS.iter().all(|key| markdown().contains(key.name)));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_what_is_right() {
+        for (text, why) in [
+            ("[engine]\nprot = 1", "no setting `engine.prot`; did you mean `engine.port`?"),
+            ("[replays]\ndata = \"d\"", "no setting `replays.data`; did you mean `replay.data`?"),
+            ("port = 1", "no setting `port`"),
+            ("[nothing]", "no setting `nothing`"),
+            ("[engine]\nport = \"1\"", "engine.port is \"1\"; it takes a whole number"),
+            ("[engine]\nport = 65536", "engine.port is 65536"),
+            ("[engine]\nruns_kept = -1", "engine.runs_kept is -1"),
+            ("[engine]\nallow_origins = [1]", "it takes a list of texts"),
+            ("[engine", "TOML"),
+        ] {
+            let told = parse(text).unwrap_err();
+            assert!(told.contains(why), "{told}");
+        }
+    }
+}
