@@ -38,6 +38,9 @@ type Socket = WebSocketStream<TcpStream>;
 /// Bytes that are read and given up of a client that goes on sending when its connection ends.
 const GIVEN_UP_BYTES_MAX: usize = 64 << 20;
 
+/// Characters of a client's version that the log tells.
+const CLIENT_VERSION_SHOWN: usize = 64;
+
 /// The engine listens: what its starter is told.
 #[derive(Debug, Clone, Copy)]
 pub struct Listening {
@@ -153,7 +156,8 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, permit: OwnedSemapho
     let Some(client) = joined else {
         return close(socket, 1008, "too_many_clients").await;
     };
-    tracing::info!(version = %hello.client_version.escape_debug(), "a client has connected");
+    let version: String = hello.client_version.chars().take(CLIENT_VERSION_SHOWN).collect();
+    tracing::info!(version = %version.escape_debug(), "a client has connected");
     let done = CancellationToken::new();
     let (sink, source) = socket.split();
     let mut writer = tokio::spawn(write(sink, Arc::clone(&outbox), done.clone()));
