@@ -31,25 +31,24 @@ class Run:
     """A run that goes on by itself."""
 
     def __init__(self, session: ReplaySession, started: Event) -> None:
-        self._session = session
         self._task: asyncio.Task[None] | None = None
         self.run_id: str = started["run_id"]
+        self._end = session._end_of(self.run_id)
         self.strategy_id: str = started["strategy_id"]
         #: How orders are filled: the values that are used.
         self.execution: dict[str, Any] = started["execution"]
 
     def done(self) -> bool:
         """Whether it is over."""
-        return self._session._end_of(self.run_id).done()
+        return self._end.done()
 
     async def result(self) -> RunResult:
         """Waits for its end. Raises StrategyError where the strategy failed, and what `on_event` raised."""
         if self._task is not None:
             await asyncio.wait({self._task})
             self._task.result()
-        end = self._session._end_of(self.run_id)
-        await asyncio.wait({end})
-        return results.of_event(end.result())
+        await asyncio.wait({self._end})
+        return results.of_event(self._end.result())
 
 
 class ReplaySession:
