@@ -22,7 +22,8 @@ SCHEMA_MAJOR, SCHEMA_MINOR = 1, 3
 _MESSAGE_BYTES_MAX = 64 << 20
 #: Seconds between two pings that show that the engine still answers.
 _PING_EVERY = 10.0
-_CLOSE_TIME = 3.0
+#: Seconds for the end of a connection; what is not over then is dropped.
+_CLOSE_TIME = 0.5
 
 
 class Listener(Protocol):
