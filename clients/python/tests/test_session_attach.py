@@ -111,8 +111,8 @@ def test_two_sessions_of_one_engine(standalone, market):
         wait_until(lambda: other.status == "running" and other.session().rows_done, "and of the run")
         sent = []
         threads = [
-            threading.Thread(target=lambda who=who, name=name: sent.append(who.submit_order(
-                instrument_id="7203.TSE", side="BUY", quantity=100, client_order_id=f"{name}{number}")))
+            threading.Thread(target=lambda who=who, name=f"{name}{number}": sent.append(who.submit_order(
+                instrument_id="7203.TSE", side="BUY", quantity=100, client_order_id=name)))
             for name, who in (("a", one), ("b", other)) for number in range(5)
         ]
         for thread in threads:

@@ -36,19 +36,12 @@ class Door:
 def system_folder(kind: str) -> pathlib.Path:
     """Where the system keeps the "config" or the "cache" of kumiki: the same folders as the program's."""
     home = pathlib.Path.home()
-    if sys.platform == "win32":
-        variable, default = {
-            "config": ("APPDATA", home / "AppData/Roaming"), "cache": ("LOCALAPPDATA", home / "AppData/Local"),
-        }[kind]
-    elif sys.platform == "darwin":
-        folder = {"config": home / "Library/Application Support", "cache": home / "Library/Caches"}[kind]
-        return folder / "kumiki"
-    else:
-        variable, default = {
-            "config": ("XDG_CONFIG_HOME", home / ".config"), "cache": ("XDG_CACHE_HOME", home / ".cache"),
-        }[kind]
-    told = os.environ.get(variable, "")
-    return (pathlib.Path(told) if os.path.isabs(told) else default) / "kumiki"
+    variable, default = {
+        "win32": {"config": ("APPDATA", "AppData/Roaming"), "cache": ("LOCALAPPDATA", "AppData/Local")},
+        "darwin": {"config": ("", "Library/Application Support"), "cache": ("", "Library/Caches")},
+    }.get(sys.platform, {"config": ("XDG_CONFIG_HOME", ".config"), "cache": ("XDG_CACHE_HOME", ".cache")})[kind]
+    told = os.environ.get(variable, "") if variable else ""
+    return (pathlib.Path(told) if os.path.isabs(told) else home / default) / "kumiki"
 
 
 def running(config_dir: Place) -> Door | None:
