@@ -103,6 +103,17 @@ def test_events_have_exact_numbers():
             decode(wrong)
 
 
+def test_market_data_are_read_when_somebody_looks():
+    """A client that reads them all at once cannot follow a replay at full speed."""
+    late = decode('{"event":"Trades","trades":[{"price":"1.5","qty":"100"}],"wrong":}')
+    assert late.name == "Trades"
+    with pytest.raises(kumiki.SchemaError):
+        late["trades"]
+    event = decode('{"event":"Trades","ticker":"7203","trades":[{"price":"1.5","qty":"100"}]}')
+    copy = pickle.loads(pickle.dumps(event))
+    assert event.trades == [{"price": Decimal("1.5"), "qty": 100}] and copy == event and len(event) == 3
+
+
 @pytest.mark.parametrize("record, schema", [
     ("LoadedData", "ReplayDataLoaded"), ("SubmitOrderResult", "SubmitOrderResult"), ("ModifyOrderResult", "OrderUpdated"),
     ("CancelOrderResult", "OrderCanceled"), ("CancelAllResult", "CancelAllResult"), ("Order", "OrderRecordWire"),

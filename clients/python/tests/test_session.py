@@ -284,7 +284,7 @@ def test_events_come_one_after_another(session, market):
 
 
 def test_events_that_nobody_takes_are_not_kept_forever(session, market, monkeypatch):
-    monkeypatch.setattr("kumiki._streams.EVENTS_WAITING_MAX", 10)
+    monkeypatch.setattr("kumiki._streams.WAITING_BYTES_MAX", 10_000)
     one = session()
     load(one, market)
     stream = one.events()

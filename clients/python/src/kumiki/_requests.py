@@ -20,6 +20,7 @@ ANSWERS = {
     "Subscribe": "Subscribed", "Unsubscribe": "Unsubscribed",
 }
 _REFUSALS = frozenset(("Error", "EngineError", "EngineBusy", "OrderRejected"))
+_OF_MARKET = frozenset(("Trades", "KlineUpdate"))
 #: Commands that only a run answers.
 _OF_RUNS = frozenset(("SubmitOrder", "ModifyOrder", "CancelOrder", "CancelAllOrders"))
 
@@ -105,6 +106,8 @@ class Requests:
 
     def take(self, event: Event, now: float) -> None:
         """Gives an event to the command that it answers."""
+        if not self._waiting or event.name in _OF_MARKET:
+            return
         asked = self._waiting.get(event.get("request_id") or "")
         for request in list(self._waiting.values()):
             if request is asked:

@@ -12,8 +12,9 @@ from typing import Callable, Optional, Union
 from kumiki.errors import EngineTimeoutError, KumikiError, TooSlowError
 from kumiki.events import Event
 
-#: Events that wait for who takes them. With more something is too slow to ever keep up.
-EVENTS_WAITING_MAX = 200_000
+#: Bytes of events that wait for who takes them: with more something is too slow to ever keep up. A replay at full
+#: speed sends some hundred bytes for each trade that is subscribed.
+WAITING_BYTES_MAX = 1 << 30
 
 
 class _End:
@@ -32,6 +33,8 @@ class _Stream:
     def __init__(self, names: tuple[str, ...]) -> None:
         self._names = frozenset(names)
         self._over = False
+        # Bytes put in and taken out; each is counted on a thread of its own.
+        self._bytes_in = self._bytes_out = 0
         #: Gives the events up; set by who registers the stream.
         self.leave: Callable[[], object] = lambda: None
 
@@ -39,9 +42,10 @@ class _Stream:
         """Takes an event."""
         if self._over or (self._names and event.name not in self._names):
             return
-        if self._waiting() < EVENTS_WAITING_MAX:
+        self._bytes_in += event.size
+        if self._bytes_in - self._bytes_out <= WAITING_BYTES_MAX:
             return self._push(event)
-        text = f"{EVENTS_WAITING_MAX:,} events were waiting; take them faster, or subscribe less"
+        text = f"{WAITING_BYTES_MAX >> 20:,} MiB of events were waiting; take them faster, or subscribe less"
         return self.end(TooSlowError(text))
 
     def end(self, error: KumikiError | None) -> None:
@@ -49,9 +53,6 @@ class _Stream:
         if not self._over:
             self._over = True
             self._push(_End(error))
-
-    def _waiting(self) -> int:
-        raise NotImplementedError
 
     def _push(self, item: _Item) -> None:
         raise NotImplementedError
@@ -63,16 +64,13 @@ def _late(timeout: float) -> EngineTimeoutError:
 
 class AsyncEventStream(_Stream):
     """Events in their order, for `async for`. It ends with the session; a lost connection raises
-    ConnectionLostError. More than 200,000 events that nobody takes raise TooSlowError."""
+    ConnectionLostError, and more than 1 GiB of events that nobody takes TooSlowError."""
 
     def __init__(self, names: tuple[str, ...] = (), timeout: float | None = None) -> None:
         super().__init__(names)
         self._timeout = timeout
         self._items: collections.deque[_Item] = collections.deque()
         self._wake: Optional[asyncio.Future[None]] = None
-
-    def _waiting(self) -> int:
-        return len(self._items)
 
     def _push(self, item: _Item) -> None:
         self._items.append(item)
@@ -90,6 +88,7 @@ class AsyncEventStream(_Stream):
                 raise _late(self._timeout or 0)
         item = self._items.popleft()
         if isinstance(item, Event):
+            self._bytes_out += item.size
             return item
         self._items.append(item)
         if item.error is not None:
@@ -112,16 +111,13 @@ class AsyncEventStream(_Stream):
 
 class EventStream(_Stream):
     """Events in their order, for `for`. It ends with the session; a lost connection raises
-    ConnectionLostError. More than 200,000 events that nobody takes raise TooSlowError."""
+    ConnectionLostError, and more than 1 GiB of events that nobody takes TooSlowError."""
 
     def __init__(self, names: tuple[str, ...] = (), timeout: float | None = None) -> None:
         super().__init__(names)
         self._timeout = timeout
         self._items: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._last: _End | None = None
-
-    def _waiting(self) -> int:
-        return self._items.qsize()
 
     def _push(self, item: _Item) -> None:
         self._items.put(item)
@@ -132,6 +128,7 @@ class EventStream(_Stream):
     def __next__(self) -> Event:
         item = self._last or self._take()
         if isinstance(item, Event):
+            self._bytes_out += item.size
             return item
         self._last = item
         if item.error is not None:

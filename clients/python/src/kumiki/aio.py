@@ -219,8 +219,8 @@ class ReplaySession:
         try:
             has_begun = False
             async for event in stream:
-                is_edge = event.get("run_id") == run_id
-                has_begun = has_begun or (is_edge and event.name == "EngineStarted")
+                is_edge = event.name in ("EngineStarted", "EngineStopped") and event["run_id"] == run_id
+                has_begun = has_begun or is_edge
                 if has_begun:
                     answer = on_event(event)
                     if inspect.isawaitable(answer):

@@ -32,12 +32,23 @@ class Event(Mapping[str, Any]):
     since 1970 UTC, in a replay the virtual ones; `ts_ns` and `time` are the same in one unit each.
     """
 
-    __slots__ = ("_fields", "name")
+    __slots__ = ("_known", "_text", "name")
 
-    def __init__(self, fields: Mapping[str, Any]) -> None:
-        self._fields = fields
+    def __init__(self, fields: Mapping[str, Any] | None, name: str = "", text: str = "") -> None:
+        self._known, self._text = fields, text
         #: Which event, as `OrderFilled`.
-        self.name: str = fields["event"]
+        self.name: str = name if fields is None else fields["event"]
+
+    @property
+    def size(self) -> int:
+        """About how many bytes it takes while it waits."""
+        return len(self._text) + 1_000
+
+    @property
+    def _fields(self) -> Mapping[str, Any]:
+        if self._known is None:
+            self._known = _read(self._text)
+        return self._known
 
     def __getitem__(self, field: str) -> Any:
         return self._fields[field]
@@ -76,11 +87,23 @@ class Event(Mapping[str, Any]):
 
 
 def decode(text: str | bytes) -> Event:
-    """Reads a message. Raises SchemaError where it is none."""
+    """Reads a message. Raises SchemaError where it is none.
+
+    Market data are read when somebody looks at them: a replay at full speed sends them faster than Python reads
+    them, and the engine ends the connection of a client for which too much waits.
+    """
+    if isinstance(text, str):
+        for name in ("Trades", "KlineUpdate"):
+            if text.startswith(f'{{"event":"{name}",'):
+                return Event(None, name, text)
+    return Event(_read(text))
+
+
+def _read(text: str | bytes) -> dict[str, Any]:
     try:
         fields = json.loads(text, parse_float=Decimal)
         if isinstance(text, str) and isinstance(fields, dict) and isinstance(fields.get("event"), str):
-            return Event(_exact(fields))
+            return _exact(fields)
     except (ValueError, ArithmeticError) as error:
         raise SchemaError(f"the engine sent what is no event: {error}", code="schema_mismatch") from None
     raise SchemaError("the engine sent what is no event", code="schema_mismatch")
