@@ -250,12 +250,14 @@ def test_an_engine_that_is_killed_is_a_lost_connection(start, market):
 @pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="this system cannot halt a process")
 def test_an_engine_that_says_nothing_is_not_waited_for(start, market):
     engine = start(standalone=True)
-    with kumiki.ReplaySession(attach=engine.session_file, timeout=1) as one:
+    with kumiki.ReplaySession(attach=engine.session_file) as one:
+        patience, one._core._timeout = one._core._timeout, 0.5
         engine.signal("SIGSTOP")
         with pytest.raises(TimeoutError) as late:
             one.session()
         assert late.value.code == "timeout"
         engine.signal("SIGCONT")
+        one._core._timeout = patience
         # The answer that came too late is nobody's.
         assert one.session().state == "Idle"
 
@@ -302,6 +304,29 @@ def test_two_sessions_at_once(session, market):
     assert (runs[0].result().status, runs[1].done()) == ("completed", False)
     assert second.stop().status == "stopped"
     assert runs[0].result().run_dir != runs[1].result().run_dir
+
+
+def test_who_waits_is_told_that_the_session_was_closed(session, market):
+    one = session()
+    run = begin(one, market, on_event=lambda _: None)
+    ends = []
+
+    def wait(what):
+        try:
+            what()
+        except kumiki.KumikiError as error:
+            ends.append(error.code)
+
+    threads = [threading.Thread(target=wait, args=(what,)) for what in (run.result, lambda: one._result(run._run, None))]
+    for thread in threads:
+        thread.start()
+    time.sleep(0.1)
+    one.close()
+    one.close()
+    for thread in threads:
+        thread.join(60)
+    # The engine ends the run before it goes, and may be heard.
+    assert not any(thread.is_alive() for thread in threads) and set(ends) <= {"closed", "connection_lost"}
 
 
 def test_a_session_also_works_inside_of_an_event_loop(session, market):

@@ -13,6 +13,15 @@ T = TypeVar("T")
 P = TypeVar("P")
 
 
+async def _end_all() -> None:
+    tasks = asyncio.all_tasks() - {asyncio.current_task()}
+    if tasks:
+        _, late = await asyncio.wait(tasks, timeout=1)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+
 class LoopThread:
     """The loop of one session."""
 
@@ -25,6 +34,8 @@ class LoopThread:
         asyncio.set_event_loop(self._loop)
         try:
             self._loop.run_forever()
+            # Who still waits for something is told that the session was closed.
+            self._loop.run_until_complete(_end_all())
         finally:
             self._loop.close()
 
