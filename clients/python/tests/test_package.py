@@ -115,7 +115,8 @@ def test_market_data_are_read_when_somebody_looks():
 
 
 @pytest.mark.parametrize("record, schema", [
-    ("LoadedData", "ReplayDataLoaded"), ("SubmitOrderResult", "SubmitOrderResult"), ("ModifyOrderResult", "OrderUpdated"),
+    ("LoadedData", "ReplayDataLoaded"), ("SubmitOrderResult", "SubmitOrderResult"),
+    ("ModifyOrderResult", "OrderUpdated"),
     ("CancelOrderResult", "OrderCanceled"), ("CancelAllResult", "CancelAllResult"), ("Order", "OrderRecordWire"),
     ("BuyingPower", "ReplayBuyingPower"), ("Position", "PositionRow"), ("SessionInfo", "Session"),
     ("LoadedInstrument", "LoadedInstrument"), ("Progress", "Progress"),

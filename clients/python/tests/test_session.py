@@ -317,7 +317,8 @@ def test_who_waits_is_told_that_the_session_was_closed(session, market):
         except kumiki.KumikiError as error:
             ends.append(error.code)
 
-    threads = [threading.Thread(target=wait, args=(what,)) for what in (run.result, lambda: one._result(run._run, None))]
+    waits = (run.result, lambda: one._result(run._run, None))
+    threads = [threading.Thread(target=wait, args=(what,)) for what in waits]
     for thread in threads:
         thread.start()
     time.sleep(0.1)

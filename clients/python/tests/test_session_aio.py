@@ -63,8 +63,8 @@ def test_much_at_the_same_time(session, market):
             runs = await asyncio.gather(*(begun(each, market, multiplier=20) for each in (one, other)))
             trade = await one.events("Trades", timeout=60).__anext__()
             low = trade.trades[0]["price"] // 100 * 95
-            orders = [one.submit_order(instrument_id="7203.TSE", side="BUY", quantity=100, order_type="LIMIT", price=low)
-                      for _ in range(20)]
+            wanted = {"instrument_id": "7203.TSE", "side": "BUY", "quantity": 100, "order_type": "LIMIT", "price": low}
+            orders = [one.submit_order(**wanted) for _ in range(20)]
             sent = await asyncio.gather(*orders)
             assert len({answer.venue_order_id for answer in sent}) == 20
             power, held, listed = await asyncio.gather(one.buying_power(), one.positions(), one.order_list())

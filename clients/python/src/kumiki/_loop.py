@@ -52,7 +52,9 @@ class LoopThread:
             future.cancel()
             raise
 
-    def call_with(self, make: Callable[[Callable[[P], None]], Coroutine[Any, Any, T]], tell: Callable[[P], object]) -> T:
+    def call_with(
+        self, make: Callable[[Callable[[P], None]], Coroutine[Any, Any, T]], tell: Callable[[P], object]
+    ) -> T:
         """The same for work that tells something meanwhile: `tell` is called on the caller's thread, where it may
         use the session."""
         told: queue.SimpleQueue[tuple[P] | None] = queue.SimpleQueue()
