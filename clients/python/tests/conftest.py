@@ -3,6 +3,7 @@
 import os
 import pathlib
 import subprocess
+import sys
 
 import pytest
 
@@ -10,6 +11,9 @@ import pytest
 pytest.register_assert_rewrite("engine_process", "sessions")
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
+# The package as it is in the source tree; the wheel is tried by `cargo xtask dist`.
+SOURCE = ROOT / "clients" / "python" / "src"
+sys.path.insert(0, str(SOURCE))
 
 
 def program():
@@ -91,3 +95,20 @@ def start(tmp_path, market):
     for engine in engines:
         engine.kill()
         print(f"what {engine.folder.name} said:", engine.stderr.read_text(encoding="utf-8", errors="replace"))
+
+
+@pytest.fixture
+def session(tmp_path, market):
+    """Makes sessions with engines of their own; they are closed after the test."""
+    import kumiki
+
+    sessions = []
+
+    def session(**how):
+        how = {"data": market.folder, "attach": None, "cache_dir": tmp_path / "cache", "program": program(), **how}
+        sessions.append(kumiki.ReplaySession(**how))
+        return sessions[-1].open()
+
+    yield session
+    for one in sessions:
+        one.close()

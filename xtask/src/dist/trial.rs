@@ -203,6 +203,8 @@ pub(super) fn wheel_here(
     let python = format!("{bin}/python{}", std::env::consts::EXE_SUFFIX);
     let mut install = Command::new(folder.path(&python));
     install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
+    // The program needs no other package; what sessions need comes from the network.
+    install.arg("--no-deps");
     told("the wheel cannot be installed", install.arg(wheel)).map_err(anyhow::Error::msg)?;
     let program = format!("{bin}/kumiki{}", std::env::consts::EXE_SUFFIX);
     used(&folder, &program, &contents.version)?;
@@ -240,7 +242,7 @@ pub(super) fn wheel(root: &Root, contents: &Contents, wheel: &Path) -> Result<()
     fs::copy(wheel, root.path("tmp").join(name))?;
     root.run(&["python3", "-m", "venv", "/opt/venv"])?;
     let inside = format!("/tmp/{name}");
-    root.run(&["/opt/venv/bin/pip", "install", "--quiet", "--no-index", &inside])?;
+    root.run(&["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps", &inside])?;
     used(root, "/opt/venv/bin/kumiki", &contents.version)?;
     knows_strategies(root, "/opt/venv/bin/python")
 }

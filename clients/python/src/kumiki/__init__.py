@@ -1,30 +1,63 @@
-"""Finds the `kumiki` program that this package brought along.
+"""Kumiki from Python: sessions with the engine (`kumiki serve`), and the program that this package brought along.
 
-    import subprocess, kumiki
+    import kumiki
+
+    with kumiki.ReplaySession(data="data") as session:
+        session.load("7203.TSE", "2025-01-06", "2025-01-31")
+        result = session.run("sma-cross", multiplier="max")
+        print(result.final_equity, result.fills())
+
     subprocess.run([kumiki.program(), "strategy", "list"], check=True)
+
+`kumiki.aio` has the same sessions for asyncio. Money is `decimal.Decimal` yen, shares are `int`, and times
+nanoseconds since 1970 UTC (`to_datetime` and `to_ns` turn them into times in Japan and back).
 """
 
-import os
-import sys
-import sysconfig
+from __future__ import annotations
 
-__all__ = ["program"]
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from kumiki._program import program
+from kumiki.errors import (
+    AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError, EngineStartError,
+    EngineTimeoutError, KumikiError, MissingPackageError, ModeError, NotLoadedError, OrderRejectedError,
+    ProgramNotFoundError, ResultsError, SchemaError, StrategyError, TooSlowError, ValidationError,
+)
+from kumiki.times import JST, to_datetime, to_ns
+
+if TYPE_CHECKING:
+    from kumiki import aio
+    from kumiki.events import Event
+    from kumiki.records import (
+        BuyingPower, CancelAllResult, CancelOrderResult, LoadedData, LoadedInstrument, ModifyOrderResult, Order,
+        Position, Progress, SessionInfo, SubmitOrderResult,
+    )
+    from kumiki.results import RunResult
+    from kumiki.session import EventStream, ReplaySession, Run
+
+__all__ = [
+    "JST", "AuthError", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
+    "ConnectionLostError", "DataNotFoundError", "DataUnreadableError", "EngineStartError", "EngineTimeoutError",
+    "Event", "EventStream", "KumikiError", "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError",
+    "ModifyOrderResult", "NotLoadedError", "Order", "OrderRejectedError", "Position", "ProgramNotFoundError",
+    "Progress", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError", "SessionInfo", "StrategyError",
+    "SubmitOrderResult", "TooSlowError", "ValidationError", "aio", "program", "to_datetime", "to_ns",
+]
+
+#: Looked up when they are asked for: `python -m kumiki` needs none of them.
+_LATER = {
+    "Event": "events", "RunResult": "results", "EventStream": "session", "ReplaySession": "session", "Run": "session",
+}
 
 
-def program() -> str:
-    """The program's path.
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module 'kumiki' has no attribute {name!r}")
+    if name == "aio":
+        return importlib.import_module("kumiki.aio")
+    return getattr(importlib.import_module("kumiki." + _LATER.get(name, "records")), name)
 
-    Raises FileNotFoundError where the installation has none.
-    """
-    name = "kumiki.exe" if sys.platform == "win32" else "kumiki"
-    user = sysconfig.get_preferred_scheme("user") if sys.version_info >= (3, 10) else None
-    folders = [sysconfig.get_path("scripts")]
-    if user is not None:
-        folders.append(sysconfig.get_path("scripts", scheme=user))
-    # Beside the interpreter, as in an environment that was moved.
-    folders.append(os.path.dirname(sys.executable))
-    for folder in folders:
-        path = os.path.join(folder, name)
-        if os.path.isfile(path):
-            return path
-    raise FileNotFoundError(f"there is no {name} in " + ", ".join(folders))
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,0 +1,122 @@
+"""Which event answers which command."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Callable, Optional
+
+from kumiki.errors import BusyError, KumikiError, OrderRejectedError, of_event
+from kumiki.events import Event
+from kumiki.records import Progress
+
+#: The event that answers a command in full.
+ANSWERS = {
+    "Ping": "Pong", "GetSession": "Session", "LoadReplayData": "ReplayDataLoaded", "StartEngine": "EngineStarted",
+    "SetReplaySpeed": "ReplaySpeedChanged", "StopEngine": "ReplayStopped", "SubmitOrder": "SubmitOrderResult",
+    "ModifyOrder": "OrderUpdated", "CancelOrder": "OrderCanceled", "CancelAllOrders": "CancelAllResult",
+    "GetOrderList": "OrderListUpdated", "GetBuyingPower": "ReplayBuyingPower", "GetPositions": "PositionsUpdated",
+    "Subscribe": "Subscribed", "Unsubscribe": "Unsubscribed",
+}
+_REFUSALS = frozenset(("Error", "EngineError", "EngineBusy", "OrderRejected"))
+_OF_MARKET = frozenset(("Trades", "KlineUpdate"))
+#: Commands that only a run answers.
+_OF_RUNS = frozenset(("SubmitOrder", "ModifyOrder", "CancelOrder", "CancelAllOrders"))
+
+OnProgress = Optional[Callable[[Progress], object]]
+
+
+@dataclass(eq=False)
+class Request:
+    """A command that is not answered yet."""
+
+    fields: Mapping[str, Any]
+    #: The events that answer it: one, or the frames of a list.
+    done: asyncio.Future[list[Event]]
+    #: When the engine last said something of it, by the loop's clock.
+    heard: float
+    on_progress: OnProgress = None
+    answers: list[Event] = field(default_factory=list)
+
+    @property
+    def op(self) -> str:
+        """Which command."""
+        return str(self.fields["op"])
+
+    def end(self, error: KumikiError | None = None) -> None:
+        """Gives the answers, or the error."""
+        if self.done.done():
+            return
+        if error is None:
+            self.done.set_result(self.answers)
+        else:
+            self.done.set_exception(error)
+
+    def take(self, event: Event) -> None:
+        """Takes an event with the id of this command."""
+        if event.name == ANSWERS[self.op]:
+            self.answers.append(event)
+            if not event.get("more"):
+                self.end()
+        elif event.name in _REFUSALS:
+            # Of a cancel of many it may be about one of the orders.
+            is_part = self.op == "CancelAllOrders" and event.get("client_order_id") is not None
+            if not is_part:
+                self.end(of_event(event))
+        elif event.name == "Progress" and self.on_progress is not None:
+            self.on_progress(Progress.of(event))
+
+    def hear(self, event: Event) -> None:
+        """Takes an event of another command, or of none, that may leave this one without an answer."""
+        if event.name == "EngineStopped" and self.op in _OF_RUNS:
+            text = f"{self.op} while Idle: the run has ended"
+            self.end(BusyError(text, current_state="Idle", attempted_command=self.op))
+        elif self.op in ("ModifyOrder", "CancelOrder") and self._is_about(event):
+            if event.name == "OrderCanceled" and self.op == "CancelOrder":
+                # Of two cancels of one order the engine names one.
+                self.answers.append(event)
+                self.end()
+            elif event.name in ("OrderCanceled", "OrderExpired") or (
+                event.name == "OrderFilled" and event["leaves_qty"] == 0
+            ):
+                text = "TOO_LATE: the order is done"
+                error = OrderRejectedError(
+                    reason_code="VENUE_REJECTED", reason_text=text, client_order_id=event["client_order_id"]
+                )
+                self.end(error)
+
+    def _is_about(self, event: Event) -> bool:
+        if event.get("origin") != "person":
+            return False
+        names = ("client_order_id", "venue_order_id")
+        return any(self.fields.get(name) is not None and self.fields[name] == event.get(name) for name in names)
+
+
+class Requests:
+    """The commands of a connection that are not answered yet."""
+
+    def __init__(self) -> None:
+        self._waiting: dict[str, Request] = {}
+
+    def add(self, request: Request) -> None:
+        """Waits for the answer of a command from now on."""
+        self._waiting[request.fields["request_id"]] = request
+        request.done.add_done_callback(lambda _: self._waiting.pop(request.fields["request_id"], None))
+
+    def take(self, event: Event, now: float) -> None:
+        """Gives an event to the command that it answers."""
+        if not self._waiting or event.name in _OF_MARKET:
+            return
+        asked = self._waiting.get(event.get("request_id") or "")
+        for request in list(self._waiting.values()):
+            if request is asked:
+                request.heard = now
+                request.take(event)
+            else:
+                request.hear(event)
+
+    def fail(self, error: KumikiError) -> None:
+        """No command is answered any more."""
+        for request in list(self._waiting.values()):
+            request.end(error)

@@ -1,0 +1,236 @@
+"""Answers of the engine as records. Yen are `decimal.Decimal`, shares `int`, and times (`_ns`) nanoseconds since
+1970 UTC, in a replay the virtual ones; `kumiki.to_datetime` makes times in Japan of them."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any, TypeVar, Union
+
+R = TypeVar("R", bound="Record")
+
+
+@dataclass(frozen=True)
+class Record:
+    """What all records have."""
+
+    @classmethod
+    def of(cls: type[R], fields: Mapping[str, Any]) -> R:
+        """The record of a message's fields; what is not in the message is None."""
+        values = {}
+        for field in dataclasses.fields(cls):
+            value = fields.get(field.name)
+            if value is None and field.name.endswith("_ns"):
+                millis = fields.get(field.name[:-3] + "_ms")
+                value = None if millis is None else millis * 1_000_000
+            values[field.name] = value
+        return cls(**values)
+
+
+@dataclass(frozen=True)
+class Progress(Record):
+    """How far a load or a run is: `done` of `total`, in `unit`."""
+
+    #: load or run.
+    kind: str
+    done: int
+    total: int
+    #: bytes, rows or days.
+    unit: str
+
+
+@dataclass(frozen=True)
+class LoadedData(Record):
+    """What a load has loaded."""
+
+    #: The first instrument of the load.
+    instrument_id: str
+    #: All that are loaded now, also by loads before.
+    instrument_ids: list[str]
+    granularity: str
+    #: First and last date in Japan, `YYYY-MM-DD`.
+    start_date: str
+    end_date: str
+    trades_loaded: int
+    bars_loaded: int
+    #: Dates with data, and business days without.
+    days: int
+    days_missing: int
+    #: How many loads the engine has done.
+    session_epoch: int
+    #: The begin of the first date in Japan.
+    ts_event_ns: int
+
+
+@dataclass(frozen=True)
+class LoadedInstrument(Record):
+    """What is loaded of one instrument."""
+
+    instrument_id: str
+    start_date: str
+    end_date: str
+    granularity: str
+    trades_loaded: int
+    bars_loaded: int
+
+
+@dataclass(frozen=True)
+class SubmitOrderResult(Record):
+    """An order was taken."""
+
+    client_order_id: str
+    #: Created, or IdempotentReplay where the same order had been sent before and was not sent again.
+    outcome: str
+    #: ACCEPTED, FILLED, ...
+    status: str
+    #: The exchange's number; None where it is not known yet.
+    venue_order_id: str | None
+    #: What was odd, as a code and in words.
+    warning_code: str | None
+    warning_text: str | None
+
+
+@dataclass(frozen=True)
+class ModifyOrderResult(Record):
+    """An order was changed; this is what it is now."""
+
+    client_order_id: str
+    venue_order_id: str
+    #: Shares in all.
+    quantity: int
+    #: Limit and trigger price in yen.
+    price: Decimal | None
+    trigger_price: Decimal | None
+    expire_time_ns: int | None
+    ts_event_ns: int
+
+
+@dataclass(frozen=True)
+class CancelOrderResult(Record):
+    """An order was cancelled."""
+
+    client_order_id: str
+    venue_order_id: str
+    ts_event_ns: int
+
+
+@dataclass(frozen=True)
+class CancelAllResult(Record):
+    """What became of a cancel of many orders."""
+
+    canceled_count: int
+    failed_count: int
+
+
+@dataclass(frozen=True)
+class Order(Record):
+    """An order of the run."""
+
+    client_order_id: str
+    venue_order_id: str
+    instrument_id: str
+    #: BUY or SELL.
+    order_side: str
+    #: MARKET, LIMIT, STOP_MARKET or STOP_LIMIT.
+    order_type: str
+    #: Shares in all, done, and left.
+    quantity: int
+    filled_qty: int
+    leaves_qty: int
+    #: Limit and trigger price in yen.
+    price: Decimal | None
+    trigger_price: Decimal | None
+    time_in_force: str
+    expire_time_ns: int | None
+    #: ACCEPTED (also when partly filled), FILLED, CANCELED, EXPIRED, ...
+    status: str
+    #: When something last happened to it.
+    ts_event_ns: int
+    #: person or strategy.
+    origin: str
+
+
+@dataclass(frozen=True)
+class BuyingPower(Record):
+    """The account of a run, in yen."""
+
+    strategy_id: str
+    #: Settled cash; nothing is deducted for open orders.
+    cash: Decimal
+    buying_power: Decimal
+    #: Cash and positions at the last trade.
+    equity: Decimal
+    ts_event_ns: int
+
+
+@dataclass(frozen=True)
+class Position(Record):
+    """Shares that are held."""
+
+    instrument_id: str
+    qty: int
+    #: Yen per share.
+    avg_open_price: Decimal | None
+    #: Yen, at the last price.
+    market_value: Decimal | None
+    unrealized_pnl: Decimal | None
+    side: str
+    position_type: str
+    venue: str
+
+
+@dataclass(frozen=True)
+class LastRun(Record):
+    """The run that ended last."""
+
+    run_id: str
+    run_dir: str
+    final_equity: Decimal
+    #: completed, stopped or fault.
+    status: str
+
+
+@dataclass(frozen=True)
+class SessionInfo(Record):
+    """Where the engine's session stands. What belongs to a run is None where none is under way."""
+
+    #: Idle, Loaded, Running or Stopping.
+    state: str
+    run_id: str | None
+    strategy_id: str | None
+    account_id: str | None
+    instruments: list[LoadedInstrument]
+    #: Times real time, or "max".
+    multiplier: Union[int, str, None]
+    #: The virtual time.
+    ts_event_ns: int | None
+    #: Trades or bars that were replayed, and how many there are.
+    rows_done: int
+    rows_total: int
+    #: Yen.
+    cash: Decimal | None
+    buying_power: Decimal | None
+    equity: Decimal | None
+    #: The newest 10,000; also of the run that ended last, until other data are loaded.
+    orders: list[Order]
+    positions: list[Position]
+    #: The last bar and trade of each instrument, as in KlineUpdate and Trades.
+    last_bars: list[dict[str, Any]]
+    last_trades: list[dict[str, Any]]
+    last_run: LastRun | None
+    #: Number of the engine's last event.
+    sequence: int
+
+    @classmethod
+    def of(cls, fields: Mapping[str, Any]) -> SessionInfo:
+        """The record of a Session event."""
+        last_run = fields.get("last_run")
+        return super().of({
+            **fields,
+            "instruments": [LoadedInstrument.of(one) for one in fields["instruments"]],
+            "orders": [Order.of(one) for one in fields["orders"]],
+            "positions": [Position.of(one) for one in fields["positions"]],
+            "last_run": None if last_run is None else LastRun.of(last_run),
+        })

@@ -1,0 +1,122 @@
+"""What a run leaves: its end, and the tables of its folder as data frames."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import pathlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from kumiki.errors import MissingPackageError, ResultsError, StrategyError
+from kumiki.times import to_datetime
+
+__all__ = ["RunResult"]
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """A run that is over.
+
+    The frames are read from the Parquet files of `run_dir`; every column is described in
+    schemas/replay-run.json. They need pandas with pyarrow, or polars.
+    """
+
+    run_id: str
+    strategy_id: str
+    #: completed (at the end of its data), stopped (by a command) or fault (the strategy failed).
+    status: str
+    #: Cash and positions at the last price, in yen.
+    final_equity: Decimal
+    #: The folder of the results. The engine keeps the last 20 runs; copy what is to stay.
+    run_dir: pathlib.Path
+    #: Trades or bars that were replayed.
+    rows_done: int
+    #: The virtual time of the end: nanoseconds since 1970 UTC.
+    ts_event_ns: int
+    #: Why the strategy failed, as a code and in words.
+    fault_code: str | None = None
+    fault_message: str | None = None
+
+    def __str__(self) -> str:
+        end = to_datetime(self.ts_event_ns)
+        return f"run {self.run_id}: {self.status} at {end:%Y-%m-%d %H:%M}, equity {self.final_equity:,} yen"
+
+    def orders(self, *, backend: str = "pandas", exact: bool = True) -> Any:
+        """The orders, one a row, told when they were done."""
+        return self.table("orders", backend=backend, exact=exact)
+
+    def fills(self, *, backend: str = "pandas", exact: bool = True) -> Any:
+        """The fills, one a row."""
+        return self.table("fills", backend=backend, exact=exact)
+
+    def equity(self, *, backend: str = "pandas", exact: bool = True) -> Any:
+        """Cash and equity in yen, a row for each minute with trades."""
+        return self.table("equity", backend=backend, exact=exact)
+
+    def table(self, name: str, *, backend: str = "pandas", exact: bool = True) -> Any:
+        """A table of the run as a data frame: orders, fills, round_trips, positions, equity, marks, days, signals,
+        narrative or log.
+
+        `backend` is "pandas" or "polars". Yen are exact decimal numbers; with `exact=False` they are floats, which
+        plots and statistics want. Times are UTC. Raises MissingPackageError where a package is not installed, and
+        FileNotFoundError where the folder is not there any more.
+        """
+        if backend not in ("pandas", "polars"):
+            raise ValueError(f"backend: {backend!r} is neither pandas nor polars")
+        path = self.run_dir / f"{name}.parquet"
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no {path}; only the last runs are kept")
+        if backend == "polars":
+            polars = _package("polars", "polars")
+            frame = polars.read_parquet(path)
+            return frame if exact else frame.with_columns(polars.selectors.decimal().cast(polars.Float64))
+        _package("pandas", "pandas pyarrow")
+        arrow, parquet = _package("pyarrow", "pandas pyarrow"), _package("pyarrow.parquet", "pandas pyarrow")
+        rows = parquet.read_table(path)
+        if not exact:
+            for place, field in enumerate(rows.schema):
+                if arrow.types.is_decimal(field.type):
+                    column = rows.column(place).cast(arrow.float64())
+                    rows = rows.set_column(place, field.name, column)
+        return rows.to_pandas()
+
+    def summary(self) -> dict[str, Any]:
+        """The numbers of the run, as schemas/statistics.md defines them; money in yen as text."""
+        return self._json("summary.json")
+
+    def manifest(self) -> dict[str, Any]:
+        """What the run was made from: strategy, parameters, data, execution."""
+        return self._json("manifest.json")
+
+    def _json(self, name: str) -> dict[str, Any]:
+        fields: dict[str, Any] = json.loads((self.run_dir / name).read_text(encoding="utf-8"))
+        return fields
+
+
+def of_event(event: Mapping[str, Any]) -> RunResult:
+    """The result that an EngineStopped tells.
+
+    Raises StrategyError where the strategy failed, and ResultsError where there are no results.
+    """
+    fault = event.get("fault") or {}
+    result = RunResult(
+        run_id=event["run_id"], strategy_id=event["strategy_id"], status=event["status"],
+        final_equity=event["final_equity"], run_dir=pathlib.Path(event["run_dir"]), rows_done=event["rows_done"],
+        ts_event_ns=event["ts_event_ms"] * 1_000_000, fault_code=fault.get("code"), fault_message=fault.get("message"),
+    )
+    if result.status != "fault":
+        return result
+    message = result.fault_message or "the strategy failed"
+    if result.fault_code == "results_failed":
+        raise ResultsError(message, code="results_failed", result=result)
+    raise StrategyError(message, result=result)
+
+
+def _package(name: str, packages: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise MissingPackageError(f"{error}; frames need it: pip install {packages}") from None

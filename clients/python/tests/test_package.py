@@ -1,0 +1,153 @@
+"""The Python package by itself: its types, its numbers and times, and what it needs."""
+
+import datetime
+import importlib.util
+import json
+import os
+import pathlib
+import pickle
+import subprocess
+import sys
+from decimal import Decimal
+
+import pytest
+
+import kumiki
+from conftest import ROOT, SOURCE
+from kumiki.events import Event, amount_text, decode
+
+SCHEMA = json.loads((ROOT / "schemas" / "ipc-events.schema.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("platform", ["linux", "win32", "darwin"])
+def test_the_types_are_right(tmp_path, platform):
+    if importlib.util.find_spec("mypy") is None:
+        pytest.skip("mypy is not installed")
+    pytest.importorskip("websockets")
+    command = [sys.executable, "-m", "mypy", "--strict", "--cache-dir", str(tmp_path), "--platform", platform]
+    checked = subprocess.run([*command, str(SOURCE / "kumiki")], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+
+
+def test_no_file_is_long_and_the_types_are_shipped():
+    assert (SOURCE / "kumiki" / "py.typed").is_file()
+    lines = {path.name: path.read_text(encoding="utf-8").count("\n") for path in (SOURCE / "kumiki").glob("*.py")}
+    assert len(lines) > 10 and max(lines.values()) <= 360, lines
+
+
+def test_everything_that_is_promised_is_there():
+    for name in kumiki.__all__:
+        assert getattr(kumiki, name) is not None, name
+    assert set(kumiki.__all__) == set(dir(kumiki))
+    with pytest.raises(AttributeError):
+        kumiki.LiveSession
+    errors = [one for one in vars(kumiki.errors).values() if isinstance(one, type) and issubclass(one, Exception)]
+    assert len(errors) > 15 and all(issubclass(one, kumiki.KumikiError) for one in errors)
+    for one in errors:
+        copy = pickle.loads(pickle.dumps(one("words")))
+        assert type(copy) is one and "words" in str(copy) and copy.code == one("words").code
+
+
+def test_the_program_needs_no_other_package():
+    """As in an environment where only the wheel was installed, without what it depends on."""
+    script = """
+import sys
+sys.modules["websockets"] = None
+import kumiki, kumiki.__main__
+assert callable(kumiki.program) and "asyncio" not in sys.modules
+kumiki.ReplaySession
+try:
+    kumiki.ReplaySession(attach=1, token="x" * 16).open()
+except kumiki.MissingPackageError as error:
+    assert "pip install 'websockets>=15'" in str(error), error
+else:
+    raise AssertionError("it connected")
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=SOURCE)
+
+
+def test_amounts_are_exact_and_short():
+    for given, text in ((100, "100"), ("2650.50", "2650.5"), (Decimal("1E+6"), "1000000"), ("-0.0", "0"), (10, "10"),
+                        (Decimal("0.0001"), "0.0001"), ("123456789012345678901234567890.5000",
+                                                        "123456789012345678901234567890.5")):
+        assert amount_text("price", given) == text
+    for wrong in (1.5, True, None, float("nan")):
+        with pytest.raises(TypeError, match="^price: "):
+            amount_text("price", wrong)
+    for wrong in ("high", "", "nan", "Infinity"):
+        with pytest.raises(ValueError, match="^price: "):
+            amount_text("price", wrong)
+
+
+def test_times_are_of_japan():
+    nanos = 1_736_121_600_123_456_789
+    time = kumiki.to_datetime(nanos)
+    assert time.isoformat() == "2025-01-06T09:00:00.123456+09:00"
+    assert kumiki.to_ns(time) == nanos // 1000 * 1000 and kumiki.to_ns(nanos) == nanos
+    with pytest.raises(ValueError, match="time zone"):
+        kumiki.to_ns(datetime.datetime(2025, 1, 6))
+
+
+def test_events_have_exact_numbers():
+    event = decode('{"event":"OrderFilled","last_price":"2650.5","last_qty":"100","ts_event_ms":1736121600000,'
+                   '"ts_event_ns":1736121600000000123,"order":{"price":"1","qty":"2"},"rows":[{"volume":"3"}]}')
+    assert (event.last_price, event["last_qty"], event.order, event.rows) == (
+        Decimal("2650.5"), 100, {"price": Decimal(1), "qty": 2}, [{"volume": 3}])
+    assert (event.ts_ns, event.time.isoformat()) == (1736121600000000123, "2025-01-06T09:00:00+09:00")
+    assert "last_price" in event and event.get("nothing") is None and pickle.loads(pickle.dumps(event)) == event
+    assert Event({"event": "Pong", "ts_ms": 5}).ts_ns == 5_000_000 and Event({"event": "X"}).time is None
+    with pytest.raises(AttributeError, match="OrderFilled has no field price"):
+        event.price
+    for wrong in ("", "{", "[]", '{"op":"x"}', '{"event":1}', '{"event":"x","cash":"much"}', b"{}"):
+        with pytest.raises(kumiki.SchemaError):
+            decode(wrong)
+
+
+def test_market_data_are_read_when_somebody_looks():
+    """A client that reads them all at once cannot follow a replay at full speed."""
+    late = decode('{"event":"Trades","trades":[{"price":"1.5","qty":"100"}],"wrong":}')
+    assert late.name == "Trades"
+    with pytest.raises(kumiki.SchemaError):
+        late["trades"]
+    event = decode('{"event":"Trades","ticker":"7203","trades":[{"price":"1.5","qty":"100"}]}')
+    copy = pickle.loads(pickle.dumps(event))
+    assert event.trades == [{"price": Decimal("1.5"), "qty": 100}] and copy == event and len(event) == 3
+
+
+@pytest.mark.parametrize("record, schema", [
+    ("LoadedData", "ReplayDataLoaded"), ("SubmitOrderResult", "SubmitOrderResult"),
+    ("ModifyOrderResult", "OrderUpdated"),
+    ("CancelOrderResult", "OrderCanceled"), ("CancelAllResult", "CancelAllResult"), ("Order", "OrderRecordWire"),
+    ("BuyingPower", "ReplayBuyingPower"), ("Position", "PositionRow"), ("SessionInfo", "Session"),
+    ("LoadedInstrument", "LoadedInstrument"), ("Progress", "Progress"),
+])
+def test_records_have_the_fields_of_the_schema(record, schema):
+    kinds = {kind["properties"]["event"]["const"]: kind for kind in SCHEMA["oneOf"]}
+    fields = (kinds.get(schema) or SCHEMA["$defs"][schema])["properties"]
+    for name in getattr(kumiki.records, record).__dataclass_fields__:
+        assert name in fields or name.replace("_ns", "_ms") in fields, f"{record}.{name}"
+
+
+def test_the_notebook_runs(desk, market, monkeypatch, tmp_path):
+    """Its cells one after another, as a kernel does it; the data are those of the other tests."""
+    for package in ("matplotlib", "pandas", "pyarrow", "websockets"):
+        pytest.importorskip(package)
+    path = ROOT / "examples" / "python" / "replay.ipynb"
+    notebook = json.loads(path.read_text(encoding="utf-8"))
+    assert all(not cell.get("outputs") for cell in notebook["cells"]), "it is kept without outputs"
+    cells = ["".join(cell["source"]) for cell in notebook["cells"] if cell["cell_type"] == "code"]
+    script = tmp_path / "cells.py"
+    script.write_text("\n".join(cells), encoding="utf-8")
+    folder, _ = desk
+    from conftest import program
+    from engine_process import component
+
+    environment = {
+        "PYTHONPATH": str(SOURCE), "MPLBACKEND": "Agg", "MPLCONFIGDIR": str(tmp_path), "HOME": str(tmp_path),
+        "KUMIKI_DATA": str(market.folder), "KUMIKI_PROGRAM": str(program()), "KUMIKI_CACHE": str(folder / "cache"),
+        "KUMIKI_STRATEGIES": str(pathlib.Path(component("sma-cross")).parent),
+    }
+    monkeypatch.delenv("KUMIKI_ENGINE_TOKEN", raising=False)
+    ran = subprocess.run([sys.executable, script], capture_output=True, text=True, cwd=tmp_path,
+                         env={**os.environ, **environment})
+    assert ran.returncode == 0, ran.stderr
