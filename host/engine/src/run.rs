@@ -305,7 +305,12 @@ impl Run {
                 OrderEventKind::PendingUpdate(_) | OrderEventKind::Updated(_) => {
                     order.modify.clone()
                 }
-                OrderEventKind::PendingCancel | OrderEventKind::Canceled => order.cancel.clone(),
+                OrderEventKind::PendingCancel => order.cancel.clone(),
+                // Of an order that never came to the venue it is the only answer.
+                OrderEventKind::Canceled if order.record.venue_order_id.is_none() => {
+                    order.submit.clone()
+                }
+                OrderEventKind::Canceled => order.cancel.clone(),
                 OrderEventKind::Rejected(_) if order.record.venue_order_id.is_some() => {
                     order.modify.clone()
                 }
@@ -446,6 +451,13 @@ impl Run {
             self.warned(client_order_id, text);
             return;
         }
+        let status = self.orders.get(Origin::Client, client_order_id);
+        let is_being_cancelled =
+            status.is_some_and(|order| order.record.status == OrderStatus::PendingCancel);
+        if ask == OrderAsk::CancelAll && is_being_cancelled {
+            // It ends as was asked for; the end is counted.
+            return;
+        }
         let text = match text.split_once(": ") {
             Some(("ORDER_STATUS_UNKNOWN", rest)) => rest,
             _ => text,
@@ -462,7 +474,13 @@ impl Run {
             Some(&asked.request_id),
         )));
         if ask == OrderAsk::CancelAll {
-            self.cancel_ended(hub, client_order_id, OrderStatus::Rejected);
+            // Only the present one has failed at it; others may have it under way.
+            if let Some(all) = self.cancel_alls.last_mut()
+                && all.waiting.remove(client_order_id)
+            {
+                all.failed += 1;
+            }
+            self.end_cancel_alls(hub);
         }
     }
 

@@ -89,9 +89,10 @@ impl Exchange {
         }
     }
 
-    /// Cancels every open order at once, whoever sent it and whatever is under way: the run is stopped
-    /// (specification 4, P67).
+    /// The run is stopped: every open order is cancelled at once, whoever sent it and whatever is under
+    /// way (specification 4, P67), and no order is taken any more.
     pub fn cancel_open(&mut self, now: TsNanos) {
+        self.closed = true;
         let all: Vec<OrderIx> = self.open.iter().copied().collect();
         for number in all {
             self.transition(number, OrderTrigger::CancelDone, now, |_| OrderEventKind::Canceled);

@@ -9,8 +9,8 @@ Examples:
   kumiki data sample --out data --instrument 7203.TSE
   kumiki serve --mode replay --data data --standalone
       makes a token and prints where it is; clients find it in engine-session.json
-  echo '{\"port\":0,\"token\":\"0123456789abcdef0123456789abcdef\",\"config_dir\":\"c\",\"cache_dir\":\"d\"}' \\
-      | kumiki serve --mode replay --data data
+  echo '{\"token\":\"0123456789abcdef\",\"config_dir\":\"c\",\"cache_dir\":\"d\"}' | \\
+      kumiki serve --mode replay --data data
       as a program starts it: one line of JSON on standard input, which stays open; when it closes, the
       engine ends
 

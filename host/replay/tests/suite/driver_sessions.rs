@@ -306,7 +306,9 @@ impl Live {
         for order in &self.result.orders {
             let Cancels { ids, all } = &cancels[usize::from(order.origin == Origin::Client)];
             let id = &*order.request.client_order_id;
-            let may_be = *all || ids.contains(id);
+            // Who ends a run ends all orders.
+            let was_ended = self.result.totals.status == RunStatus::Interrupted;
+            let may_be = was_ended || *all || ids.contains(id);
             let is = order.status == OrderStatus::Canceled;
             assert!(may_be || !is, "seed {}: {} {id}", session.seed, order.origin);
         }
