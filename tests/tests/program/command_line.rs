@@ -545,8 +545,18 @@ fn an_interrupted_run_keeps_what_it_has() {
     // Most of its orders are rejected, which would end it first.
     command.args(["--limit", "rejected=1GiB,folder=1GiB"]);
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-    // Give it time to get past the loading; how far it is does not matter.
-    std::thread::sleep(std::time::Duration::from_millis(2_500));
+    // Once the folder of the run is begun the data are loaded; how far it is does not matter.
+    let is_begun = || {
+        let names =
+            std::fs::read_dir(user.path(".")).unwrap().map(|entry| entry.unwrap().file_name());
+        names.into_iter().any(|name| name.to_string_lossy().starts_with(".kumiki-"))
+    };
+    while !is_begun() {
+        assert_eq!(child.try_wait().unwrap(), None, "it ended before it began");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    // The first row is not far away then.
+    std::thread::sleep(std::time::Duration::from_millis(300));
     let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
     assert!(killed.success());
     let status = child.wait().unwrap();
