@@ -547,8 +547,7 @@ fn an_interrupted_run_keeps_what_it_has() {
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
     // Once the folder of the run is begun the data are loaded; how far it is does not matter.
     let is_begun = || {
-        let names =
-            std::fs::read_dir(user.path(".")).unwrap().map(|entry| entry.unwrap().file_name());
+        let names = fs::read_dir(user.path(".")).unwrap().map(|entry| entry.unwrap().file_name());
         names.into_iter().any(|name| name.to_string_lossy().starts_with(".kumiki-"))
     };
     while !is_begun() {
