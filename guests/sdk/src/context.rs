@@ -20,7 +20,7 @@ pub struct Context {
     working: Vec<(String, InstrumentIx)>,
     /// How many of them each instrument has.
     working_count: Vec<u32>,
-    /// Answers of the host; they hold until the next event of an order or of the account.
+    /// Answers of the host; they hold until it hands over again.
     positions: Vec<Option<Position>>,
     account: Option<Account>,
 }
@@ -185,7 +185,8 @@ impl Context {
 
     /// Takes notice of an event before the strategy sees it.
     pub(crate) fn take_notice(&mut self, event: &OrderEvent) {
-        self.forget(event.ts_event, event.instrument);
+        self.set_now(event.ts_event);
+        self.forget();
         if event.status.is_final()
             && let Ok(place) = self.find_working(&event.client_order_id)
         {
@@ -196,16 +197,16 @@ impl Context {
 
     /// The same of an event of the account.
     pub(crate) fn take_account_notice(&mut self, event: &AccountEvent) {
-        self.forget(event.ts_event, event.instrument);
+        self.set_now(event.ts_event);
+        self.forget();
     }
 
-    /// The host's answers of an instrument and of the account do not hold any more.
-    fn forget(&mut self, now: Timestamp, instrument: InstrumentIx) {
-        self.set_now(now);
+    /// The host's answers do not hold any more: people trade in the same account, and nobody tells the
+    /// strategy of their orders.
+    #[inline]
+    pub(crate) fn forget(&mut self) {
         self.account = None;
-        if let Some(position) = self.positions.get_mut(usize::from(instrument.0)) {
-            *position = None;
-        }
+        self.positions.fill(None);
     }
 }
 

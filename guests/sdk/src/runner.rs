@@ -110,6 +110,7 @@ impl<S: Strategy> Runner<S> {
     /// One trade.
     #[inline]
     pub fn one_trade(&mut self, trade: &Trade) {
+        self.context.forget();
         self.context.set_now(trade.ts_event);
         self.strategy.on_trade_tick(&mut self.context, trade);
     }
@@ -117,6 +118,7 @@ impl<S: Strategy> Runner<S> {
     /// One bar.
     #[inline]
     pub fn one_bar(&mut self, bar: &Bar) {
+        self.context.forget();
         self.context.set_now(bar.ts_event);
         self.strategy.on_bar(&mut self.context, bar);
     }
@@ -127,6 +129,7 @@ impl<S: Strategy> Runner<S> {
     /// # Panics
     /// When the strategy is offered trades and takes none.
     pub fn trades(&mut self, rows: TradeSlices<'_>, from: u32, limit: u32) -> u32 {
+        self.context.forget();
         let mut trades = Trades::new(rows, from, limit);
         while trades.row() < limit && !self.has_actions() {
             let before = trades.row();

@@ -16,7 +16,7 @@ use std::path::Path;
 use tempfile::{Builder, NamedTempFile, PathPersistError};
 
 pub use folder::{folder_of, remove_if_there, sync_file, sync_folder};
-pub use whole_folder::AtomicFolder;
+pub use whole_folder::{AtomicFolder, remove_all_leftovers};
 
 /// Start of the names under which files are written; one that is left was written by a process that
 /// was killed, and nobody reads it.

@@ -97,6 +97,26 @@ impl AtomicFolder {
     }
 }
 
+/// Removes what killed processes have left aside in a folder, whatever name it was for; the table at
+/// [`AtomicFolder`] says what of it is ours.
+///
+/// # Errors
+/// What the system says when the folder cannot be read.
+pub fn remove_all_leftovers(around: &Path) -> io::Result<()> {
+    for entry in fs::read_dir(around)? {
+        let aside = entry?.path();
+        let name = aside.file_name().unwrap_or_default().as_encoded_bytes();
+        if name.starts_with(UNFINISHED_PREFIX.as_bytes())
+            && let Ok(owner) = fs::read_to_string(aside.join(OWNER))
+            && Path::new(&owner).file_name() == Some(OsStr::new(&owner))
+        {
+            // What cannot be read or removed is left: it is in nobody's way.
+            let _ = remove_leftover(&aside, &around.join(owner));
+        }
+    }
+    Ok(())
+}
+
 /// Renames a folder to `path`; what has this name makes room first.
 fn replace_folder(
     complete: &Path,

@@ -56,3 +56,11 @@ pub const SIGNAL_TAG_CHARS_MAX: usize = 64;
 pub const SIGNAL_NOTE_CHARS_MAX: usize = 512;
 /// Tickers that one connection subscribes.
 pub const SUBSCRIPTIONS_MAX: usize = 256;
+/// Tags of an order, each of [`TAG_CHARS_MAX`] characters at most: a line of the run's journal holds them.
+pub const TAGS_MAX: usize = 64;
+/// See [`TAGS_MAX`].
+pub const TAG_CHARS_MAX: usize = 128;
+/// Pings of a client within [`ERRORS_WITHIN`]: each is answered, and answers that nobody reads take memory.
+pub const PINGS_MAX: u32 = 1_000;
+/// Pings before the client's `Hello`.
+pub const EARLY_PINGS_MAX: u32 = 16;

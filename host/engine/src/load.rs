@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::thread;
 
 use domain::clock::Stopwatch;
@@ -61,7 +62,9 @@ pub(crate) fn instruments(
 /// A range of dates.
 pub(crate) fn dates(start: &str, end: &str) -> Result<(JstDate, JstDate), Refusal> {
     let date = |field: &str, text: &str| {
-        let read = text.parse::<JstDate>();
+        // Also what else would be read as a date, like 2025-1-6, is none.
+        let read = text.parse::<JstDate>().map_err(drop);
+        let read = read.and_then(|date| if date.to_string() == text { Ok(date) } else { Err(()) });
         read.map_err(|_| invalid(format!("{field}: `{text}` is no date; write YYYY-MM-DD")))
     };
     let (first, last) = (date("START_DATE", start)?, date("END_DATE", end)?);
@@ -276,11 +279,14 @@ pub(crate) struct Telling {
     file: u64,
     /// What a run counts: rows or days, and how many there are.
     run: (&'static str, u64),
+    /// Whether a run that is being ended ends what is told, before the commands that still wait.
+    pub(crate) ends_with_run: bool,
 }
 
 impl Telling {
     pub(crate) const fn new(shared: Arc<Shared>, request_id: String) -> Self {
-        Self { shared, request_id, since: None, before: 0, file: 0, run: ("rows", 0) }
+        let (since, run, ends_with_run) = (None, ("rows", 0), false);
+        Self { shared, request_id, since, before: 0, file: 0, run, ends_with_run }
     }
 
     fn tell(&mut self, kind: ProgressKind, done: u64, total: u64, unit: &str) {
@@ -337,5 +343,6 @@ impl RunObserver for Telling {
 
     fn is_cancelled(&self) -> bool {
         self.shared.shutdown.is_cancelled()
+            || (self.ends_with_run && self.shared.is_stopping.load(Ordering::Relaxed))
     }
 }

@@ -12,7 +12,7 @@ use replay::RunCommand;
 
 use crate::VENUE;
 use crate::ledger::{Asked, ListFilter};
-use crate::limits::COMMANDS_WAITING_MAX;
+use crate::limits::{COMMANDS_WAITING_MAX, TAG_CHARS_MAX, TAGS_MAX};
 use crate::run::{OrderAsk, Run, WaitingCommand};
 use crate::session::{Core, Refusing};
 
@@ -52,6 +52,11 @@ fn check_texts(submit: &SubmitOrder) -> Result<(), Rejection> {
         return Err(invalid(
             "CLIENT_ORDER_ID: it needs 1 to 36 characters, not only spaces".into(),
         ));
+    }
+    let tags = order.tags.as_deref().unwrap_or_default();
+    if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.chars().nth(TAG_CHARS_MAX).is_some()) {
+        let text = format!("TAGS: an order takes {TAGS_MAX} tags of {TAG_CHARS_MAX} characters");
+        return Err(invalid(text));
     }
     let symbol = order.instrument_id.split('.').next().unwrap_or_default();
     if symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit()) {

@@ -177,6 +177,11 @@ impl Outbox {
         self.wake.notify_one();
     }
 
+    /// Why the connection ends, if it does.
+    pub(crate) fn closing(&self) -> Option<Closing> {
+        self.queue().closing.clone()
+    }
+
     /// Whether the connection is to end.
     pub(crate) fn is_closing(&self) -> bool {
         self.queue().closing.is_some()

@@ -102,6 +102,9 @@ pub(crate) struct Run {
     /// The command that the run has taken last.
     current: Option<WaitingCommand>,
     cancel_alls: Vec<CancelAll>,
+    /// The order of the fill that is being told, and how it ended, if it did: what hangs on its end is
+    /// told after what belongs to the fill.
+    ended_by_fill: Option<Arc<str>>,
     markets: Vec<Market>,
 }
 
@@ -160,6 +163,7 @@ impl Run {
             waiting: VecDeque::new(),
             current: None,
             cancel_alls: Vec::new(),
+            ended_by_fill: None,
             setup,
         }
     }
@@ -208,6 +212,11 @@ impl Run {
                 self.tell_buying_power(hub);
             }
             Record::Signal(ts_event, signal) => self.signal(hub, ts_event, signal),
+            Record::ClientRejection { client_order_id, rejection, .. } => {
+                let Some(WaitingCommand { asked, .. }) = self.current.clone() else { return };
+                let (id, request) = (Some(client_order_id), Some(&*asked.request_id));
+                hub.tell_all(&Event::OrderRejected(self.rejected(id, rejection, request)));
+            }
             Record::ClientWarning { client_order_id, text, .. } => {
                 self.client_warning(hub, client_order_id, text);
             }
@@ -285,6 +294,7 @@ impl Run {
 
     fn order_event(&mut self, hub: &mut Hub, event: &OrderEvent) {
         let event = ids::for_clients(event);
+        self.now = self.now.max(event.ts_event);
         let is_of_client = event.origin == Origin::Client;
         let asked_now = self.current.clone().filter(|_| is_of_client);
         let order = self.orders.take(&event);
@@ -302,9 +312,8 @@ impl Run {
             }
             request = match &event.kind {
                 OrderEventKind::Submitted(_) | OrderEventKind::Accepted => order.submit.clone(),
-                OrderEventKind::PendingUpdate(_) | OrderEventKind::Updated(_) => {
-                    order.modify.clone()
-                }
+                OrderEventKind::PendingUpdate(_) => order.modify.clone(),
+                OrderEventKind::Updated(_) => order.modify.take(),
                 OrderEventKind::PendingCancel => order.cancel.clone(),
                 // Of an order that never came to the venue it is the only answer.
                 OrderEventKind::Canceled if order.record.venue_order_id.is_none() => {
@@ -355,9 +364,34 @@ impl Run {
                 self.request_keys.remove(&*event.client_order_id);
             }
             if event.status.is_final() {
-                self.cancel_ended(hub, &event.client_order_id, event.status);
+                if matches!(event.kind, OrderEventKind::Filled(_)) {
+                    self.ended_by_fill = Some(Arc::clone(&event.client_order_id));
+                } else {
+                    self.answer_late(hub, &event.client_order_id, event.status);
+                }
             }
         }
+    }
+
+    /// An order of a client has ended: a cancel of many counts it, and a change or a cancel that came too
+    /// late for it is answered.
+    fn answer_late(&mut self, hub: &mut Hub, client_order_id: &str, status: OrderStatus) {
+        let late = self.orders.get_mut(Origin::Client, client_order_id).and_then(|order| {
+            let is_done = |asked: &mut Option<Asked>| asked.take();
+            match status {
+                OrderStatus::Canceled | OrderStatus::Rejected => None,
+                _ => is_done(&mut order.cancel).or_else(|| is_done(&mut order.modify)),
+            }
+        });
+        if let Some(asked) = late
+            && !self.cancel_alls.iter().any(|all| all.waiting.contains(client_order_id))
+        {
+            let text = format!("TOO_LATE: `{client_order_id}` came first: it is {status}");
+            let rejection = Rejection::new(ReasonCode::VenueRejected, text);
+            let (id, request) = (Some(client_order_id), Some(&*asked.request_id));
+            hub.tell_all(&Event::OrderRejected(self.rejected(id, &rejection, request)));
+        }
+        self.cancel_ended(hub, client_order_id, status);
     }
 
     fn fill(&mut self, hub: &mut Hub, fill: &FillRow) {
@@ -380,7 +414,15 @@ impl Run {
         }
         if change == PositionChange::Changed {
             hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
-            self.tell_buying_power(hub);
+            self.end_fill(hub);
+        }
+    }
+
+    /// The last of what belongs to a fill, and then what hangs on it.
+    fn end_fill(&mut self, hub: &mut Hub) {
+        self.tell_buying_power(hub);
+        if let Some(id) = self.ended_by_fill.take() {
+            self.answer_late(hub, &id, OrderStatus::Filled);
         }
     }
 
@@ -424,7 +466,7 @@ impl Run {
             })
         };
         hub.tell_all(&event);
-        self.tell_buying_power(hub);
+        self.end_fill(hub);
     }
 
     fn signal(&self, hub: &mut Hub, ts_event: TsNanos, signal: &Signal) {
@@ -462,8 +504,9 @@ impl Run {
             Some(("ORDER_STATUS_UNKNOWN", rest)) => rest,
             _ => text,
         };
-        let known = self.orders.get(Origin::Client, client_order_id).is_some();
-        let rejection = if known {
+        let status = status.map(|order| order.record.status);
+        let is_numbered = status.is_some_and(|status| status != OrderStatus::Submitted);
+        let rejection = if is_numbered {
             Rejection::new(ReasonCode::VenueRejected, format!("TOO_LATE: {text}"))
         } else {
             Rejection::new(ReasonCode::OrderStatusUnknown, format!("CLIENT_ORDER_ID: {text}"))

@@ -27,7 +27,10 @@ use tokio_util::sync::CancellationToken;
 
 use crate::handshake::{Side, is_proof, proof, random_hex};
 use crate::hub::ClientId;
-use crate::limits::{CLOSE_TIME, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX, RUN_END_TIME};
+use crate::limits::{
+    CLOSE_TIME, EARLY_PINGS_MAX, ERRORS_WITHIN, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX,
+    PINGS_MAX, RUN_END_TIME,
+};
 use crate::outbox::{Closing, Outbox, Taken};
 use crate::session::Shared;
 use crate::session_file::SessionFile;
@@ -69,9 +72,14 @@ pub fn serve(
             source,
         })?;
     }
+    // What engines have left that were killed in a run; where there are no runs yet there is nothing.
+    let _ = atomic_file::remove_all_leftovers(&config.cache_dir.join(crate::start::RUNS));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {
         let port = config.port;
+        if let Some(port) = SessionFile::is_of_live_engine(&config.config_dir) {
+            return Err(StartError::Running { port, folder: config.config_dir });
+        }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .await
             .map_err(|source| StartError::Port { port, source })?;
@@ -177,7 +185,12 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, permit: OwnedSemapho
         give_up_rest(socket).await;
     }
     shared.leave(client);
-    tracing::info!("a client has left");
+    match outbox.closing() {
+        Some(Closing { code, reason, .. }) if code != 1000 => {
+            tracing::warn!(code, reason, "a client was sent away");
+        }
+        _ => tracing::info!("a client has left"),
+    }
 }
 
 /// The client's first message, checked; none where it may not connect, which it is told.
@@ -204,10 +217,12 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
         schema_minor: SCHEMA_MINOR,
     });
     socket.send(Message::Text(crate::hub::text(&challenge))).await.ok()?;
+    let mut pings = 0;
     let text = loop {
         match socket.next().await {
             Some(Ok(Message::Text(text))) => break text,
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) if pings < EARLY_PINGS_MAX => pings += 1,
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => return None,
             Some(Ok(Message::Close(_))) | None => return None,
             Some(other) => {
                 let (code, reason) = wrong_message(&other);
@@ -339,6 +354,7 @@ async fn read(
     outbox: &Outbox,
     done: &CancellationToken,
 ) -> SplitStream<Socket> {
+    let (mut pings, mut since) = (0_u32, shared.started.elapsed());
     loop {
         let message = tokio::select! {
             message = source.next() => message,
@@ -351,7 +367,18 @@ async fn read(
                     return source;
                 }
             }
-            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {}
+            Some(Ok(Message::Ping(_) | Message::Pong(_))) => {
+                let now = shared.started.elapsed();
+                if now.saturating_sub(since) > ERRORS_WITHIN {
+                    (pings, since) = (0, now);
+                }
+                pings += 1;
+                if pings > PINGS_MAX {
+                    let reason = "too_many_pings".to_owned();
+                    outbox.close(Closing { code: 1008, reason, at_once: true });
+                    return source;
+                }
+            }
             Some(Ok(Message::Close(_)) | Err(WsError::ConnectionClosed | WsError::Io(_)))
             | None => {
                 outbox.close(Closing { code: 1000, reason: String::new(), at_once: true });

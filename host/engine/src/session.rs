@@ -2,6 +2,7 @@
 //! goes out under one lock, in the order in which it happened.
 
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::clock::Stopwatch;
@@ -31,6 +32,8 @@ pub(crate) struct Shared {
     pub(crate) started: Stopwatch,
     /// The engine is to end.
     pub(crate) shutdown: CancellationToken,
+    /// The present run is being ended: heard before every row, whatever else waits for the run.
+    pub(crate) is_stopping: Arc<AtomicBool>,
     core: Mutex<Core>,
 }
 
@@ -81,6 +84,7 @@ pub(crate) struct EndedRun {
 /// What is behind the lock.
 #[derive(Debug)]
 pub(crate) struct Core {
+    is_stopping: Arc<AtomicBool>,
     pub(crate) hub: Hub,
     pub(crate) state: SessionState,
     pub(crate) under_way: Option<UnderWay>,
@@ -95,7 +99,9 @@ pub(crate) struct Core {
 
 impl Shared {
     pub(crate) fn new(config: EngineConfig, shutdown: CancellationToken) -> Self {
+        let is_stopping = Arc::new(AtomicBool::new(false));
         let core = Core {
+            is_stopping: Arc::clone(&is_stopping),
             hub: Hub::default(),
             state: SessionState::Idle,
             under_way: None,
@@ -109,6 +115,7 @@ impl Shared {
             engine_session_id: Uuid::new_v4().to_string(),
             started: Stopwatch::start(),
             shutdown,
+            is_stopping,
             core: Mutex::new(core),
         }
     }
@@ -184,6 +191,7 @@ impl Core {
         // A run that is over takes no more.
         let _ = run.setup.commands.send(RunCommand::Stop);
         self.state = SessionState::Stopping;
+        self.is_stopping.store(true, Ordering::Relaxed);
         true
     }
 

@@ -2,8 +2,10 @@
 //! "Authentication").
 
 use std::fs;
-use std::io::{self, Write};
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use atomic_file::AtomicFile;
 use domain::clock;
@@ -12,6 +14,13 @@ use serde_json::json;
 
 /// The file's name in the config folder.
 pub const SESSION_FILE: &str = "engine-session.json";
+
+/// How long another engine may take to answer.
+const ANSWER_TIME: Duration = Duration::from_millis(500);
+/// The beginning of a WebSocket, which every engine answers.
+const UPGRADE: &[u8] =
+    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
+    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
 
 /// The file while the engine runs; removed when this is dropped, unless another engine has written
 /// its own meanwhile.
@@ -22,8 +31,22 @@ pub(crate) struct SessionFile {
 }
 
 impl SessionFile {
-    /// Writes the file. What is there is of an engine that was killed, or of an older one: the newest
-    /// is the one to attach to.
+    /// The port of an engine whose file is there and that still answers: one that was killed does not.
+    pub(crate) fn is_of_live_engine(folder: &Path) -> Option<u16> {
+        let bytes = fs::read(folder.join(SESSION_FILE)).ok()?;
+        let found: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+        let port = u16::try_from(found.get("port")?.as_u64()?).ok()?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+        let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIME).ok()?;
+        // Something else may have the port by now; an engine answers the beginning of a WebSocket.
+        stream.set_read_timeout(Some(ANSWER_TIME)).ok()?;
+        stream.write_all(UPGRADE).ok()?;
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).ok()?;
+        (&answer == b"HTTP/1.1 101").then_some(port)
+    }
+
+    /// Writes the file. What is there is of an engine that was killed.
     pub(crate) fn write(folder: &Path, port: u16, token: &Secret) -> io::Result<Self> {
         let mut bytes = serde_json::to_vec(&json!({
             "port": port,

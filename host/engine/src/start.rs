@@ -4,6 +4,7 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
 use std::{fs, io, thread};
 
@@ -33,7 +34,7 @@ use crate::session::{Core, EndedRun, Refusing, Shared, UnderWay};
 /// Trades handed to the strategy at once: one, so that a command of a person acts before the next.
 const WINDOW: u32 = 1;
 /// The folder of the runs inside the cache folder.
-const RUNS: &str = "runs";
+pub(crate) const RUNS: &str = "runs";
 
 fn invalid(text: impl Into<String>) -> Refusal {
     (error_code::VALIDATION_ERROR, text.into())
@@ -207,8 +208,10 @@ impl Shared {
         let mut driver = ClientDriver { shared: self, paced, has_begun: false };
         let mut sink = ClientSink { shared: self };
         let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
+        observer.ends_with_run = true;
         let outcome = request.run(&mut driver, Some(&mut sink), &mut observer);
-        let kept = keep_newest(&self.config.cache_dir.join(RUNS), self.config.runs_kept);
+        let runs = self.config.cache_dir.join(RUNS);
+        let kept = keep_newest(&runs, self.config.runs_kept, run_id);
         if let Err(error) = kept {
             tracing::warn!(error = %error, "older runs stay");
         }
@@ -259,6 +262,7 @@ impl Shared {
         let stop = run.stop.take();
         let (rows_done, ts_event_ms) = (run.rows_done, run.now.millis());
         core.state = SessionState::Idle;
+        self.is_stopping.store(false, Ordering::Relaxed);
         core.loaded.clear();
         for waiting in left {
             let request_id = Some(&*waiting.asked.request_id);
@@ -539,16 +543,17 @@ fn is_run_id(name: &str) -> bool {
     name.len() == 28 && name.chars().enumerate().all(shape)
 }
 
-/// Removes the oldest runs. Ours are folders with the name of a run that hold what a run writes and
-/// nothing else.
-fn keep_newest(runs: &Path, kept: usize) -> io::Result<()> {
+/// Removes the oldest runs, never the `present` one. Ours are folders with the name of a run that hold
+/// what a run writes and nothing else.
+fn keep_newest(runs: &Path, kept: usize, present: &str) -> io::Result<()> {
     let mut names = Vec::new();
     for entry in fs::read_dir(runs)? {
         let name = entry?.file_name();
-        names.extend(name.to_str().filter(|name| is_run_id(name)).map(str::to_owned));
+        let others = name.to_str().filter(|name| is_run_id(name) && *name != present);
+        names.extend(others.map(str::to_owned));
     }
     names.sort();
-    let old = names.len().saturating_sub(kept.max(1));
+    let old = names.len().saturating_sub(kept.saturating_sub(1));
     for name in &names[..old] {
         RunFolder::remove(&runs.join(name))?;
     }
@@ -569,17 +574,19 @@ mod tests {
         };
         let names: Vec<String> =
             (1..=5).map(|day| format!("2025010{day}T090000000Z-0123abcd")).collect();
+        fs::create_dir(folder.path().join("20240101T090000000Z-0123abcd")).unwrap();
         for name in &names {
             make(name, "manifest.json", r#"{"manifest_version":1,"event_log_digest":"00"}"#);
         }
         make(&names[0], "thesis.txt", "mine");
         make("20240101T090000000Z-nothexxx", "manifest.json", "{}");
         make("other", "file", "");
-        keep_newest(folder.path(), 2).unwrap();
+        keep_newest(folder.path(), 2, &names[2]).unwrap();
         let is_there = |name: &String| folder.path().join(name).exists();
         let left: Vec<bool> = names.iter().map(is_there).collect();
-        assert_eq!(left, [true, false, false, true, true]);
+        assert_eq!(left, [true, false, true, false, true]);
         assert!(folder.path().join("other").exists());
+        assert!(folder.path().join("20240101T090000000Z-0123abcd").exists(), "no run made it");
         assert!(is_run_id(&run_id(domain::TsNanos::from_nanos(1_736_121_600_123_456_000))));
     }
 }

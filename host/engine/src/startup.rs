@@ -71,6 +71,17 @@ pub enum StartError {
         .0.as_ref().map_or(String::new(), |folder| format!(" {}", folder.display()))
     )]
     NoData(Option<PathBuf>),
+    /// Another engine has its session file there.
+    #[error(
+        "an engine with this config folder, {folder}, listens on port {port}; end it, or name another \
+         config folder"
+    )]
+    Running {
+        /// Its port.
+        port: u16,
+        /// The config folder.
+        folder: PathBuf,
+    },
     /// The system cannot do it.
     #[error("the engine cannot run: {0}")]
     System(#[from] io::Error),
@@ -86,6 +97,7 @@ impl StartError {
             Self::Port { .. } => 12,
             Self::Folder { .. } => 13,
             Self::NoData(_) => 14,
+            Self::Running { .. } => 15,
             Self::System(_) => 1,
         }
     }
@@ -203,8 +215,9 @@ mod tests {
             StartError::Port { port: 1, source: io() },
             StartError::Folder { what: "cache", folder, source: io() },
             StartError::NoData(None),
+            StartError::Running { port: 1, folder: PathBuf::from("f") },
         ]
         .map(|error| error.exit_code());
-        assert_eq!(codes, [10, 11, 12, 13, 14]);
+        assert_eq!(codes, [10, 11, 12, 13, 14, 15]);
     }
 }

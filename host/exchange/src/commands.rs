@@ -156,6 +156,26 @@ impl Exchange {
         }
     }
 
+    /// Whether a change of a person's working order could be, as the exchange stands now: what is refused
+    /// here was never sent, and the order stays as it is (specification 4, P72).
+    ///
+    /// # Errors
+    /// The [`Rejection`] that the person is told.
+    pub fn check_change(
+        &self,
+        now: TsNanos,
+        client_order_id: &str,
+        change: OrderModify,
+    ) -> Result<(), Rejection> {
+        let IdState::Held(number) = self.orders.find(Origin::Client, client_order_id) else {
+            return Ok(());
+        };
+        if self.orders[number].record.status.next(OrderTrigger::SendModify).is_err() {
+            return Ok(());
+        }
+        self.changed_request(number, now, change).map(drop)
+    }
+
     /// Does what is due first, and all else that is due at the same instant.
     pub fn run_due(&mut self) {
         let Some(now) = self.next_due() else { return };

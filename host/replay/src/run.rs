@@ -318,8 +318,10 @@ impl Run<'_> {
                 Some(RunCommand::Order(command)) => {
                     self.note_command(position, Some(&command));
                     self.last_prices.tell(&mut self.exchange);
-                    self.exchange.execute(now, Origin::Client, command);
-                    self.deliver()?;
+                    if self.is_possible(&command) {
+                        self.exchange.execute(now, Origin::Client, command);
+                        self.deliver()?;
+                    }
                 }
                 Some(RunCommand::SetSpeed(_)) => {}
                 Some(RunCommand::ReportBuyingPower) => self.report_buying_power(),
@@ -329,6 +331,20 @@ impl Run<'_> {
         let rows = |_| self.driver.rows_until_poll(position).clamp(1, ROWS_BETWEEN_POLLS_MAX);
         self.rows_until_poll = next_row.map_or(0, rows);
         Ok(Control::Continue)
+    }
+
+    /// Whether a client's command can be sent; a change that cannot is told to the client.
+    fn is_possible(&mut self, command: &OrderCommand) -> bool {
+        let OrderCommand::Modify { client_order_id, change } = command else { return true };
+        let checked = self.exchange.check_change(self.now, client_order_id, *change);
+        let Err(rejection) = checked else { return true };
+        let ts_event = self.now;
+        self.recorder.tell(Record::ClientRejection {
+            ts_event,
+            client_order_id,
+            rejection: &rejection,
+        });
+        false
     }
 
     fn note_command(&mut self, position: RunPosition, command: Option<&OrderCommand>) {

@@ -69,7 +69,7 @@ impl RunFolder {
     /// (specification 4, P79).
     #[must_use]
     pub fn with_people(self, wall_clock: WallClock) -> Self {
-        Self { wall_clock: Some(wall_clock), ..self }
+        Self { wall_clock: Some(wall_clock), commands: self.commands.begin(), ..self }
     }
 
     /// Removes the folder of a run, if it holds what a run writes and nothing else. Tells whether it
@@ -78,7 +78,8 @@ impl RunFolder {
     /// # Errors
     /// What the system says; parts of the folder may be gone then.
     pub fn remove(folder: &Path) -> io::Result<bool> {
-        let is_ours = folder.is_dir() && removable::check(folder)?.is_ok();
+        let is_run = folder.join(MANIFEST_FILE).is_file();
+        let is_ours = is_run && removable::check(folder)?.is_ok();
         if is_ours {
             std::fs::remove_dir_all(folder)?;
         }

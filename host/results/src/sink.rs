@@ -6,7 +6,7 @@ use std::io;
 use domain::adjustment::ExRights;
 use domain::market::{Bar, Trade};
 use domain::strategy::{LogLine, NarrativeRecord, Signal};
-use domain::{OrderEvent, OrderRecord, Price, TsNanos};
+use domain::{OrderEvent, OrderRecord, Price, Rejection, TsNanos};
 
 use crate::rows::{
     BuyingPowerRow, ClientCommand, EquityRow, FillRow, MarkRow, PositionEvent, RoundTrip,
@@ -59,6 +59,15 @@ pub enum Record<'a> {
         ex_rights: &'a ExRights,
         /// The instrument's last price, adjusted: what parts of shares were sold at.
         price: Price,
+    },
+    /// A client's change of an order was refused before it was sent; the order stays as it is.
+    ClientRejection {
+        /// Virtual time of the command.
+        ts_event: TsNanos,
+        /// The order.
+        client_order_id: &'a str,
+        /// Why.
+        rejection: &'a Rejection,
     },
     /// What a client did to the run, before what came of it.
     ClientCommand(&'a ClientCommand<'a>),
@@ -158,6 +167,7 @@ impl RunSink for InMemory {
             Record::Log(line) => self.log.push(line.clone()),
             Record::ClientWarning { .. }
             | Record::ClientCommand(_)
+            | Record::ClientRejection { .. }
             | Record::Split { .. }
             | Record::Trade(_)
             | Record::Bar(_)

@@ -25,7 +25,8 @@ Exit codes:
   11  the line is no JSON with port, token, config_dir and cache_dir
   12  the port is in use
   13  the config or the cache folder cannot be written
-  14  there is no data folder";
+  14  there is no data folder
+  15  another engine runs with this config folder";
 
 /// What the engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

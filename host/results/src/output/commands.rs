@@ -30,6 +30,13 @@ impl CommandLog {
         Self { path, lines: None }
     }
 
+    /// The same for a run in which people can do something: its file is there also when they do not.
+    pub(crate) fn begin(self) -> Self {
+        let lines = File::create(&self.path).map(|file| JsonLines::new(BufWriter::new(file)));
+        // Where it cannot be made, the first command tells why.
+        Self { lines: lines.ok(), ..self }
+    }
+
     /// Writes the line of a record, if it has one.
     pub(crate) fn take(&mut self, record: Record<'_>, names: &Names) -> io::Result<()> {
         let Record::ClientCommand(command) = record else { return Ok(()) };

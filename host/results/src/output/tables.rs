@@ -236,6 +236,7 @@ macro_rules! streamed_tables {
                     | Record::Position(_)
                     | Record::ClientWarning { .. }
             | Record::ClientCommand(_)
+                    | Record::ClientRejection { .. }
             | Record::Split { .. }
                     | Record::Trade(_)
                     | Record::Bar(_)
