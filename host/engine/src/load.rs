@@ -150,6 +150,7 @@ impl Shared {
                 start,
                 end,
                 granularity: wire,
+                lot: data.instruments.first().map(|instrument| instrument.lot).unwrap_or_default(),
                 rows: rows_by_day(&data),
             });
         }

@@ -3,7 +3,8 @@
 
 use std::sync::Arc;
 
-use domain::{InstrumentIx, OrderCommand, Origin, ReasonCode, Rejection};
+use domain::{InstrumentIx, OrderCommand, Origin, Quantity, ReasonCode, Rejection};
+use exchange::check_order;
 use ipc::{
     Command, Error, Event, OrderContext, OrderListFilter, OrderNames, OrderRejected, SubmitOrder,
     SubmitOrderResult, SubmitOutcome, Text, error_code,
@@ -129,7 +130,18 @@ impl Core {
             }
             Some(known) => {
                 let is_same = *known == request_key;
-                self.known_id(to, &id, is_same);
+                // What cannot be is told before it is told from the order that has the id (P11).
+                let checked = match &command {
+                    OrderCommand::Submit(request) if !is_same => {
+                        let lot = run.setup.lots.get(usize::from(request.instrument.0));
+                        check_order(request, lot.copied().unwrap_or(Quantity::new(1)))
+                    }
+                    _ => Ok(()),
+                };
+                match checked {
+                    Ok(()) => self.known_id(to, &id, is_same),
+                    Err(rejection) => self.reject(to, Some(&id), &rejection),
+                }
             }
         }
     }

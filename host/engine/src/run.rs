@@ -9,8 +9,8 @@ use domain::account::Position;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    JstDate, Money, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, ReasonCode, Rejection,
-    TsNanos,
+    JstDate, Money, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, Quantity, ReasonCode,
+    Rejection, TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{
@@ -79,6 +79,8 @@ pub(crate) struct RunSetup {
     pub(crate) instruments: Vec<String>,
     pub(crate) first: JstDate,
     pub(crate) cash: Money,
+    /// Shares in a trading unit of each instrument.
+    pub(crate) lots: Vec<Quantity>,
     pub(crate) rows_total: u64,
     pub(crate) commands: Sender<RunCommand>,
 }

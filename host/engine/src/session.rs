@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::clock::Stopwatch;
-use domain::{InstrumentId, JstDate, Money, TsNanos};
+use domain::{InstrumentId, JstDate, Money, Quantity, TsNanos};
 use ipc::{
     ClientConnected, EngineBusy, EngineError, Error, Event, Granularity, LastRun, LoadedInstrument,
     RunEnd, Session, SessionState, Text,
@@ -54,6 +54,8 @@ pub(crate) struct Loaded {
     pub(crate) start: JstDate,
     pub(crate) end: JstDate,
     pub(crate) granularity: Granularity,
+    /// Shares in a trading unit on the first day.
+    pub(crate) lot: Quantity,
     /// Trades or bars of each date that has any.
     pub(crate) rows: Vec<(JstDate, u64)>,
 }
@@ -203,14 +205,19 @@ impl Core {
 
     /// Refuses a command as one that does not fit the state.
     pub(crate) fn busy(&mut self, to: &Refusing<'_>, reason: &str) {
-        let event = Event::EngineBusy(EngineBusy {
+        let event = self.busy_event(to, reason);
+        self.hub.refuse(to.client, &event, to.now);
+    }
+
+    /// The same as an event.
+    pub(crate) fn busy_event<'a>(&self, to: &Refusing<'a>, reason: &'a str) -> Event<'a> {
+        Event::EngineBusy(EngineBusy {
             request_id: to.request_id.map(Text::Borrowed),
             current_state: self.state(),
             attempted_command: Text::Borrowed(to.op),
             reason: Text::Borrowed(reason),
             venue: to.venue.map(Text::Borrowed),
-        });
-        self.hub.refuse(to.client, &event, to.now);
+        })
     }
 
     /// Refuses a command with a code.

@@ -9,7 +9,7 @@ use std::sync::mpsc::channel;
 use std::{fs, io, thread};
 
 use domain::fault::FaultKind;
-use domain::{JstDate, Money, Quantity};
+use domain::{InstrumentId, JstDate, Money, Quantity};
 use exchange::{Commission, ExecutionModel, Preset, SameDayRoundTrips};
 use ipc::{
     EngineKind, EngineMode, EngineStartConfig, EngineStopped, Event, ExecutionConfig, Multiplier,
@@ -189,7 +189,14 @@ impl Shared {
                 .filter(|loaded| request.data.instruments.contains(&loaded.id))
                 .map(|loaded| loaded.rows_between(wanted.dates.0, wanted.dates.1))
                 .sum();
+            let lot_of = |id: &InstrumentId| {
+                let of_data = core.loaded.iter().find(|loaded| loaded.id == *id);
+                let asked = choices.lots.to_string().parse().ok().map(Quantity::new);
+                asked.or(of_data.map(|loaded| loaded.lot)).unwrap_or(Quantity::new(1))
+            };
+            let lots = request.data.instruments.iter().map(lot_of).collect();
             let mut run = Run::new(RunSetup {
+                lots,
                 run_id: run_id.to_owned(),
                 strategy_id: wanted.strategy_id,
                 asked: asked.clone(),
@@ -273,7 +280,8 @@ impl Shared {
                 venue: Some(crate::VENUE),
                 now,
             };
-            core.busy(&to, "the run has ended");
+            // It was right when it was sent, so it is no error of the client.
+            core.hub.tell(to.client, &core.busy_event(&to, "the run has ended"));
         }
         if let Some(stop) = &stop {
             core.hub.tell_all(&Event::ReplayStopped(ReplayStopped {

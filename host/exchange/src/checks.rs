@@ -229,6 +229,15 @@ impl Exchange {
     }
 }
 
+/// What of an order can be judged without the market: what this exchange does not model, and the lot.
+///
+/// # Errors
+/// The [`Rejection`] that its sender is told.
+pub fn check_order(request: &OrderRequest, lot: Quantity) -> Result<(), Rejection> {
+    supported(request)?;
+    check_lot(request.quantity, lot)
+}
+
 /// An order that asks for what this exchange does not model is rejected by name.
 fn supported(request: &OrderRequest) -> Check {
     let unsupported = |text: String| reject(ReasonCode::VenueUnsupported, text);

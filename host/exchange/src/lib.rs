@@ -36,6 +36,7 @@ use domain::{
 };
 
 pub use account::{CashAccount, PositionChange};
+pub use checks::check_order;
 pub use commands::Warning;
 pub use commission::{Commission, CommissionError, Tier, TierTable};
 pub use model::{ExecutionModel, ModelError, Preset, SameDayRoundTrips};

@@ -1,0 +1,171 @@
+"""What an attack on the engine has found, kept: each of these did harm once."""
+
+import json
+import subprocess
+from decimal import Decimal
+
+import pytest
+
+pytest.importorskip("websockets")
+pytest.importorskip("jsonschema")
+
+from conftest import program  # noqa: E402
+from websockets.exceptions import ConnectionClosed  # noqa: E402
+from engine_process import component  # noqa: E402
+from sessions import last_trade_price, manifest, order, orders, submit  # noqa: E402
+
+
+@pytest.fixture
+def client(start):
+    with start().client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        yield client
+
+
+def test_a_change_that_cannot_be_leaves_the_order_as_it_is(client, market):
+    market.load(client)
+    market.run(client, multiplier=20)
+    price = last_trade_price(client)
+    low = str(int(price * Decimal("0.98")))
+    submit(client, order("rests", price=low, quantity="300"))
+    before, = orders(client)
+    for change, code in [
+        ({"new_quantity": "150"}, "VALIDATION_ERROR"),
+        ({"new_price": "0"}, "VALIDATION_ERROR"),
+        ({"new_trigger_price": low}, "VALIDATION_ERROR"),
+        ({"new_expire_time_ns": 1}, "VALIDATION_ERROR"),
+        ({"new_price": str(int(price * 3))}, "VENUE_REJECTED"),
+        ({"new_quantity": "100000000"}, "INSUFFICIENT_FUNDS"),
+    ]:
+        refused = client.refusal("ModifyOrder", venue="replay", client_order_id="rests", change=change)
+        assert (refused["event"], refused["reason_code"]) == ("OrderRejected", code), (change, refused)
+        after, = orders(client)
+        assert after == before, change
+    changed = client.ask("ModifyOrder", "OrderUpdated", venue="replay", client_order_id="rests",
+                         change={"new_quantity": "200"})
+    assert changed["quantity"] == "200"
+
+
+def test_a_command_that_comes_too_late_for_its_order_is_answered(client, market):
+    market.load(client)
+    execution = {"model": "strict", "latency_ns": 500_000_000}
+    market.run(client, multiplier=5, execution=execution)
+    last_trade_price(client)
+    submit(client, order("now"))
+    asked = client.send("CancelOrder", venue="replay", client_order_id="now")
+    answer = client.wait("OrderCanceled", "OrderRejected", request_id=asked)
+    assert answer["event"] == "OrderCanceled" or answer["reason_text"].startswith("TOO_LATE: "), answer
+
+
+def test_tags_that_no_journal_holds_are_refused(client, market):
+    market.load(client)
+    market.run(client, multiplier=20)
+    price = last_trade_price(client)
+    low = str(int(price * Decimal("0.98")))
+    for tags in (["note=" + "x" * 70_000], [f"note{number}=x" for number in range(65)]):
+        refused = client.refusal("SubmitOrder", venue="replay", order=order("long", price=low, tags=tags))
+        assert (refused["reason_code"], refused["reason_text"][:6]) == ("VALIDATION_ERROR", "TAGS: "), refused
+    submit(client, order("long", price=low, tags=["note=" + "x" * 123]))
+
+
+def test_pings_that_nobody_waits_for_end_the_connection(start):
+    engine = start()
+    with engine.client() as other, engine.client() as client:
+        try:
+            for _ in range(1_100):
+                client.socket.ping()
+        except ConnectionClosed:
+            pass
+        assert (client.closed(), client.socket.close_reason) == (1008, "too_many_pings")
+        assert other.is_alive()
+
+
+def test_a_second_engine_does_not_take_the_place_of_the_first(start, tmp_path, market):
+    engine = start()
+    before = engine.session_file.read_bytes()
+    second = subprocess.run(
+        [str(program()), "serve", "--mode", "replay", "--standalone", "--port", "0", "--data", str(market.folder),
+         "--config-dir", str(engine.session_file.parent), "--cache-dir", str(tmp_path / "other")],
+        capture_output=True, timeout=60)
+    assert second.returncode == 15, second
+    assert str(engine.port) in second.stderr.decode("utf-8")
+    assert engine.session_file.read_bytes() == before
+    with engine.client() as client:
+        assert client.is_alive()
+
+
+def test_the_run_that_has_just_ended_is_kept_whatever_its_name(start, market):
+    engine = start(more=("--runs-kept", "1"))
+    with engine.client() as client:
+        for _ in range(2):
+            market.load(client)
+            place = len(client.events)
+            market.run(client, multiplier="max")
+            ended = client.wait("EngineStopped", since=place)
+            future = engine.folder / "cache" / "runs" / "20990101T000000000Z-0123abcd"
+            future.mkdir(parents=True, exist_ok=True)
+            (future / "mine.txt").write_text("mine", encoding="utf-8")
+        assert manifest_of(ended)["event_log_digest"]
+        assert (future / "mine.txt").is_file(), "what no run has made is nobody's to remove"
+
+
+def manifest_of(ended):
+    import pathlib
+
+    return manifest(pathlib.Path(ended["run_dir"]))
+
+
+def test_a_strategy_sees_what_people_trade(desk, market, tmp_path):
+    """It buys once when it holds nothing: a person who was first leaves it nothing to do, in every window."""
+    folder, call = desk
+    bought = {"rows_done": 1, "at": "row", "ts_event_ms": 0, "command": {"op": "SubmitOrder", "order": order("x")}}
+    commands = tmp_path / "commands.jsonl"
+    commands.write_text(json.dumps(bought) + "\n", encoding="utf-8")
+    digests = set()
+    for window in (1, 2, 64, 1024):
+        out = tmp_path / f"out-{window}"
+        call("replay", "run", component("sma-cross"), "--data", str(market.folder), "--instrument", "7203.TSE",
+             "--param", "fast=5", "--param", "slow=20", "--commands", str(commands), "--window", str(window),
+             "--out", str(out), "--quiet")
+        digests.add(manifest(out)["event_log_digest"])
+    assert len(digests) == 1, digests
+
+
+def test_a_run_ends_before_the_commands_that_wait_for_it(start, market):
+    engine = start()
+    with engine.client() as client, engine.client() as other:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client)
+        market.run(client, multiplier=20)
+        low = str(int(last_trade_price(client) * Decimal("0.98")))
+        sent = [client.send("SubmitOrder", venue="replay", order=order(f"o{number}", price=low))
+                for number in range(2_000)]
+        other.send("StopEngine", strategy_id="one")
+        other.wait("EngineStopped")
+        client.wait("EngineStopped")
+        answers = ("SubmitOrderResult", "OrderRejected", "EngineBusy")
+        answered = [event["request_id"] for event in client.since(0, *answers)]
+        assert sorted(answered) == sorted(sent), "each is answered once"
+        assert client.is_alive(), "what could not be done any more is no error of the client"
+
+
+def test_dates_have_one_form(client):
+    for wrong in ("2025-1-6", "-2025-01-01", "2025-01-06 "):
+        refused = client.refusal("LoadReplayData", instrument_id="7203.TSE", start_date=wrong, end_date="2025-01-31",
+                                 granularity="Trade")
+        assert (refused["code"], refused["message"][:12]) == ("validation_error", "START_DATE: "), refused
+
+
+def test_leftovers_of_engines_that_were_killed_are_removed(start, market, tmp_path):
+    place = tmp_path / "killed"
+    engine = start(folder=place)
+    with engine.client() as client:
+        market.load(client)
+        market.run(client, multiplier=1)
+        engine.kill()
+    runs = place / "cache" / "runs"
+    assert [path for path in runs.iterdir() if path.name.startswith(".kumiki-")]
+    again = start(folder=place)
+    with again.client() as client:
+        assert client.is_alive()
+    assert not [path for path in runs.iterdir() if path.name.startswith(".kumiki-")]
