@@ -11,10 +11,10 @@ Examples:
       makes a token and prints where it is; clients find it in engine-session.json
   echo '{\"token\":\"0123456789abcdef\",\"config_dir\":\"c\",\"cache_dir\":\"d\"}' | \\
       kumiki serve --mode replay --data data
-      as a program starts it: one line of JSON on standard input, which stays open; when it closes, the
-      engine ends
+      as a program starts it: one line of JSON on standard input, which stays open; when it
+      closes, the engine ends
 
-When clients can connect, one line is printed: {\"listening\": PORT}. The messages are described in
+When clients can connect, one line is printed: {\"listening\": PORT}. The messages are described in \
 schemas/ipc.md and schemas/ipc-*.schema.json. Only this machine can connect.
 
 Exit codes:
