@@ -64,7 +64,9 @@ pub(crate) fn dates(start: &str, end: &str) -> Result<(JstDate, JstDate), Refusa
     let date = |field: &str, text: &str| {
         // Also what else would be read as a date, like 2025-1-6, is none.
         let read = text.parse::<JstDate>().map_err(drop);
-        let read = read.and_then(|date| if date.to_string() == text { Ok(date) } else { Err(()) });
+        let read = read.and_then(|date| {
+            if date.to_string() == text && text.len() == 10 { Ok(date) } else { Err(()) }
+        });
         read.map_err(|_| invalid(format!("{field}: `{text}` is no date; write YYYY-MM-DD")))
     };
     let (first, last) = (date("START_DATE", start)?, date("END_DATE", end)?);
