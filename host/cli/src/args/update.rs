@@ -31,8 +31,8 @@ and named; with more it is refused.
 
 Keys come from the environment, else from systemd's credentials, else from the system's key \
 store; `kumiki key list` shows them, `kumiki key set` keeps them:
-  jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; else left out, which
-                        is an error where days are missing then
+  jquants-api-key       KUMIKI_JQUANTS_API_KEY or JQUANTS_API_KEY: the vendor; else it is left
+                        out, which is an error where days are missing then
   web-broker-price-url  KUMIKI_WEB_BROKER_PRICE_URL: the virtual price address of today's login
   public-api-key        KUMIKI_PUBLIC_API_KEY: the public source, where it wants one
 
