@@ -41,6 +41,8 @@ type Socket = WebSocketStream<TcpStream>;
 /// Bytes that are read and given up of a client that goes on sending when its connection ends.
 const GIVEN_UP_BYTES_MAX: usize = 64 << 20;
 
+/// Why a client has to go for which there is no room.
+pub(crate) const TOO_MANY_CLIENTS: &str = "too_many_clients";
 /// Characters of a client's version that the log tells.
 const CLIENT_VERSION_SHOWN: usize = 64;
 
@@ -162,7 +164,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, permit: OwnedSemapho
     let outbox = Arc::new(Outbox::default());
     let joined = shared.join(&outbox, |state| ready(&shared, &hello, state));
     let Some(client) = joined else {
-        return close(socket, 1008, "too_many_clients").await;
+        return close(socket, 1008, TOO_MANY_CLIENTS).await;
     };
     let version: String = hello.client_version.chars().take(CLIENT_VERSION_SHOWN).collect();
     tracing::info!(version = %version.escape_debug(), "a client has connected");

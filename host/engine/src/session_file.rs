@@ -2,25 +2,94 @@
 //! "Authentication").
 
 use std::fs;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use atomic_file::AtomicFile;
 use domain::clock;
-use ipc::{SCHEMA_MAJOR, SCHEMA_MINOR, Secret};
+use ipc::{Command, EngineMode, Event, Hello, SCHEMA_MAJOR, SCHEMA_MINOR, Secret, error_code};
+#[cfg(unix)]
+use rustix::process::{Pid, test_kill_process};
+use serde::Deserialize;
 use serde_json::json;
+use tokio_tungstenite::tungstenite::{Message, client};
+
+use crate::handshake::{Side, proof, random_hex};
+use crate::server::TOO_MANY_CLIENTS;
 
 /// The file's name in the config folder.
 pub const SESSION_FILE: &str = "engine-session.json";
 
 /// How long another engine may take to answer.
 const ANSWER_TIME: Duration = Duration::from_millis(500);
-/// The beginning of a WebSocket, which every engine answers.
-const UPGRADE: &[u8] =
-    b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\
-    Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n";
+/// What of a file is needed to find its engine.
+#[derive(Deserialize)]
+struct Found {
+    port: u16,
+    token: Secret,
+    pid: u32,
+}
+
+impl Found {
+    /// Whether an engine with the token is at the port.
+    fn answers(&self) -> bool {
+        let mode = EngineMode::Replay.as_str();
+        let said = || -> Option<Message> {
+            let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+            let stream = TcpStream::connect_timeout(&address, ANSWER_TIME).ok()?;
+            stream.set_read_timeout(Some(ANSWER_TIME)).ok()?;
+            stream.set_write_timeout(Some(ANSWER_TIME)).ok()?;
+            let (mut socket, _) = client(format!("ws://{address}/"), stream).ok()?;
+            let challenge = socket.read().ok()?.into_text().ok()?;
+            let Ok(Event::Challenge(challenge)) = serde_json::from_str(&challenge) else {
+                return None;
+            };
+            let client_nonce = random_hex();
+            let hello = Command::Hello(Hello {
+                schema_major: SCHEMA_MAJOR,
+                schema_minor: SCHEMA_MINOR,
+                client_version: "session file".to_owned(),
+                mode: mode.to_owned(),
+                proof: proof(
+                    &self.token,
+                    Side::Client,
+                    &challenge.server_nonce,
+                    &client_nonce,
+                    mode,
+                ),
+                client_nonce,
+            });
+            socket.send(Message::text(serde_json::to_string(&hello).ok()?)).ok()?;
+            socket.read().ok()
+        };
+        match said() {
+            // An engine that trades says that the mode is another one, after it has taken the proof.
+            Some(Message::Text(text)) => match serde_json::from_str(&text) {
+                Ok(Event::Ready(_)) => true,
+                Ok(Event::EngineError(error)) => error.code != error_code::AUTH_FAILED,
+                _ => false,
+            },
+            // So does one that has no room for more clients.
+            Some(Message::Close(Some(frame))) => frame.reason.as_str() == TOO_MANY_CLIENTS,
+            _ => false,
+        }
+    }
+}
+
+/// Whether a process lives, where the system can be asked.
+#[cfg(unix)]
+fn is_alive(pid: u32) -> bool {
+    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    // One of another user lives too.
+    pid.is_some_and(|pid| test_kill_process(pid) != Err(rustix::io::Errno::SRCH))
+}
+
+#[cfg(not(unix))]
+const fn is_alive(_: u32) -> bool {
+    true
+}
 
 /// The file while the engine runs; removed when this is dropped, unless another engine has written
 /// its own meanwhile.
@@ -31,19 +100,12 @@ pub(crate) struct SessionFile {
 }
 
 impl SessionFile {
-    /// The port of an engine whose file is there and that still answers: one that was killed does not.
+    /// The port of an engine whose file is there and that answers: its process lives, and it knows the
+    /// token of the file. One that was killed does not, nor does another program at its port.
     pub(crate) fn is_of_live_engine(folder: &Path) -> Option<u16> {
         let bytes = fs::read(folder.join(SESSION_FILE)).ok()?;
-        let found: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
-        let port = u16::try_from(found.get("port")?.as_u64()?).ok()?;
-        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut stream = TcpStream::connect_timeout(&address, ANSWER_TIME).ok()?;
-        // Something else may have the port by now; an engine answers the beginning of a WebSocket.
-        stream.set_read_timeout(Some(ANSWER_TIME)).ok()?;
-        stream.write_all(UPGRADE).ok()?;
-        let mut answer = [0; 12];
-        stream.read_exact(&mut answer).ok()?;
-        (&answer == b"HTTP/1.1 101").then_some(port)
+        let found: Found = serde_json::from_slice(&bytes).ok()?;
+        (is_alive(found.pid) && found.answers()).then_some(found.port)
     }
 
     /// Writes the file. What is there is of an engine that was killed.
