@@ -188,7 +188,8 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, permit: OwnedSemapho
     }
     shared.leave(client);
     match outbox.closing() {
-        Some(Closing { code, reason, .. }) if code != 1000 => {
+        // Neither who leaves nor who sees the engine end was sent away.
+        Some(Closing { code, reason, .. }) if ![1000, 1001].contains(&code) => {
             tracing::warn!(code, reason, "a client was sent away");
         }
         _ => tracing::info!("a client has left"),
