@@ -54,7 +54,7 @@ impl AtomicFolder {
         // Without what may follow the name, as in `a/.`.
         let path = around.join(name);
         fs::create_dir_all(around)?;
-        remove_leftovers(around, name)?;
+        remove_leftovers(around, Some(name))?;
         let aside = Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(around)?;
         let mut owner = File::create_new(aside.path().join(OWNER))?;
         // It is empty until it is locked. Where the system has no locks it stays so, and is nobody's.
@@ -103,18 +103,7 @@ impl AtomicFolder {
 /// # Errors
 /// What the system says when the folder cannot be read.
 pub fn remove_all_leftovers(around: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(around)? {
-        let aside = entry?.path();
-        let name = aside.file_name().unwrap_or_default().as_encoded_bytes();
-        if name.starts_with(UNFINISHED_PREFIX.as_bytes())
-            && let Ok(owner) = fs::read_to_string(aside.join(OWNER))
-            && Path::new(&owner).file_name() == Some(OsStr::new(&owner))
-        {
-            // What cannot be read or removed is left: it is in nobody's way.
-            let _ = remove_leftover(&aside, &around.join(owner));
-        }
-    }
-    Ok(())
+    remove_leftovers(around, None)
 }
 
 /// Renames a folder to `path`; what has this name makes room first.
@@ -136,38 +125,50 @@ fn replace_folder(
     Ok(())
 }
 
-/// Removes what killed processes have left beside the name; see [`AtomicFolder`].
-fn remove_leftovers(around: &Path, name: &OsStr) -> io::Result<()> {
+/// Removes what killed processes have left aside, of one name or of all; see [`AtomicFolder`].
+fn remove_leftovers(around: &Path, only: Option<&OsStr>) -> io::Result<()> {
     for entry in fs::read_dir(around)? {
         let entry = entry?;
         let begin = entry.file_name();
         let is_aside = begin.as_encoded_bytes().starts_with(UNFINISHED_PREFIX.as_bytes());
         if is_aside && entry.file_type()?.is_dir() {
             // What cannot be read or removed is left: it is in nobody's way.
-            let _ = remove_leftover(&entry.path(), &around.join(name));
+            let _ = remove_leftover(&entry.path(), around, only);
         }
     }
     Ok(())
 }
 
-fn remove_leftover(aside: &Path, path: &Path) -> io::Result<()> {
+fn remove_leftover(aside: &Path, around: &Path, only: Option<&OsStr>) -> io::Result<()> {
     let owner = aside.join(OWNER);
     if !fs::symlink_metadata(&owner)?.is_file() {
         return Ok(());
     }
     let lock = File::options().read(true).write(true).open(&owner)?;
-    let name = path.file_name().unwrap_or_default();
-    if lock.try_lock().is_err() || fs::read(&owner)? != name.as_encoded_bytes() {
+    if lock.try_lock().is_err() {
         return Ok(());
     }
+    let found = fs::read(&owner)?;
+    let path = match only {
+        Some(name) if found == name.as_encoded_bytes() => around.join(name),
+        Some(_) => return Ok(()),
+        None => {
+            let name = String::from_utf8(found).map_err(io::Error::other)?;
+            // A name and no path: nothing outside of the folder is touched.
+            if Path::new(&name).file_name() != Some(OsStr::new(&name)) {
+                return Ok(());
+            }
+            around.join(name)
+        }
+    };
     for entry in fs::read_dir(aside)? {
         if ![OWNER, NEW, OLD].map(OsStr::new).contains(&entry?.file_name().as_os_str()) {
             return Ok(());
         }
     }
     let old = aside.join(OLD);
-    if fs::symlink_metadata(path).is_err() && old.is_dir() {
-        fs::rename(&old, path)?;
+    if fs::symlink_metadata(&path).is_err() && old.is_dir() {
+        fs::rename(&old, &path)?;
     }
     for part in [NEW, OLD].map(|part| aside.join(part)) {
         if fs::symlink_metadata(&part).is_ok() {
