@@ -112,3 +112,11 @@ def session(tmp_path, market):
     yield session
     for one in sessions:
         one.close()
+
+
+@pytest.fixture
+def client(start):
+    """A connection to an engine of its own, which is told the trades of 7203."""
+    with start().client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        yield client

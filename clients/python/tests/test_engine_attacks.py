@@ -1,6 +1,7 @@
 """What an attack on the engine has found, kept: each of these did harm once."""
 
 import json
+import pathlib
 import subprocess
 from decimal import Decimal
 
@@ -13,13 +14,6 @@ from conftest import program  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 from engine_process import component  # noqa: E402
 from sessions import last_trade_price, manifest, order, orders, submit  # noqa: E402
-
-
-@pytest.fixture
-def client(start):
-    with start().client() as client:
-        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
-        yield client
 
 
 def test_a_change_that_cannot_be_leaves_the_order_as_it_is(client, market):
@@ -105,14 +99,8 @@ def test_the_run_that_has_just_ended_is_kept_whatever_its_name(start, market):
             future = engine.folder / "cache" / "runs" / "20990101T000000000Z-0123abcd"
             future.mkdir(parents=True, exist_ok=True)
             (future / "mine.txt").write_text("mine", encoding="utf-8")
-        assert manifest_of(ended)["event_log_digest"]
+        assert manifest(pathlib.Path(ended["run_dir"]))["event_log_digest"]
         assert (future / "mine.txt").is_file(), "what no run has made is nobody's to remove"
-
-
-def manifest_of(ended):
-    import pathlib
-
-    return manifest(pathlib.Path(ended["run_dir"]))
 
 
 def test_a_strategy_sees_what_people_trade(desk, market, tmp_path):

@@ -19,13 +19,6 @@ def at(date, clock):
     return int(datetime.datetime.fromisoformat(f"{date}T{clock}").replace(tzinfo=JAPAN).timestamp()) * 10**9
 
 
-@pytest.fixture
-def client(start):
-    with start().client() as client:
-        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
-        yield client
-
-
 def test_what_cannot_be_is_refused_before_it_is_told(client, market):
     market.load(client, 1, 2)
     market.run(client, last=2, multiplier=20)

@@ -105,13 +105,7 @@ enum Ending {
 
 /// An error with its causes, leaving out a cause that the text before it tells already.
 fn told_once(error: &anyhow::Error) -> String {
-    let mut text = error.to_string();
-    for cause in error.chain().skip(1).map(ToString::to_string) {
-        if !text.contains(&cause) {
-            text = format!("{text}: {cause}");
-        }
-    }
-    text
+    domain::text::with_causes(error.as_ref())
 }
 
 /// Whether an error is a fault of the strategy itself: one that could not be compiled within its limits.

@@ -8,7 +8,9 @@
 //! | JSON, Parquet, Arrow | as it is | as it is | as it is |
 
 use std::borrow::Cow;
+use std::error::Error;
 use std::fmt::Write as _;
+use std::iter;
 
 /// How far the later lines of a guest's text stand to the right.
 const INDENT: &str = "\n    ";
@@ -61,6 +63,15 @@ fn spelled(text: &str, is_spelled: impl Fn(char) -> bool) -> Cow<'_, str> {
         }
     }
     Cow::Owned(out)
+}
+
+/// An error with its causes, leaving out a cause that the text before it tells already.
+#[must_use]
+pub fn with_causes(error: &(dyn Error + 'static)) -> String {
+    let causes = iter::successors(error.source(), |&cause| cause.source());
+    causes.map(ToString::to_string).fold(error.to_string(), |text, cause| {
+        if text.contains(&cause) { text } else { format!("{text}: {cause}") }
+    })
 }
 
 #[cfg(test)]

@@ -74,7 +74,7 @@ impl Shared {
             Command::GetOrderList(list) => self.lock().list(&to, &list),
             Command::GetBuyingPower(_) => {
                 let mut core = self.lock();
-                if core.live_run().is_none() {
+                if !core.is_live() {
                     return core.not_running(&to);
                 }
                 let Core { hub, run: Some(run), .. } = &*core else { return };
@@ -83,7 +83,7 @@ impl Shared {
             }
             Command::GetPositions(_) => {
                 let mut core = self.lock();
-                if core.live_run().is_none() {
+                if !core.is_live() {
                     return core.not_running(&to);
                 }
                 let Core { hub, run: Some(run), .. } = &*core else { return };

@@ -8,6 +8,7 @@ use std::thread;
 
 use domain::clock::Stopwatch;
 use domain::limits::INSTRUMENTS_MAX;
+use domain::text::with_causes;
 use domain::{InstrumentId, JstDate};
 use ipc::{
     EngineMode, Event, Granularity, LoadReplayData, Progress, ProgressKind, ReplayDataLoaded,
@@ -250,26 +251,12 @@ fn refusal(error: RequestError) -> Refusal {
         RequestError::Instrument(_) => error_code::VALIDATION_ERROR,
         _ => error_code::DATA_UNREADABLE,
     };
-    (code, told(&error))
+    (code, with_causes(&error))
 }
 
 /// A fault of the engine itself, which is in its log.
 pub(crate) fn internal() -> Refusal {
     (error_code::INTERNAL_ERROR, "the engine failed; its log on standard error says how".to_owned())
-}
-
-/// An error with its causes.
-pub(crate) fn told(error: &(dyn std::error::Error + 'static)) -> String {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        let cause_text = cause.to_string();
-        if !text.contains(&cause_text) {
-            text = format!("{text}: {cause_text}");
-        }
-        source = cause.source();
-    }
-    text
 }
 
 /// Tells clients how far a request is, and passes the engine's end on.

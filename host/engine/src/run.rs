@@ -216,8 +216,7 @@ impl Run {
             Record::Signal(ts_event, signal) => self.signal(hub, ts_event, signal),
             Record::ClientRejection { client_order_id, rejection, .. } => {
                 let Some(WaitingCommand { asked, .. }) = self.current.clone() else { return };
-                let (id, request) = (Some(client_order_id), Some(&*asked.request_id));
-                hub.tell_all(&Event::OrderRejected(self.rejected(id, rejection, request)));
+                self.reject(hub, client_order_id, rejection, &asked);
             }
             Record::ClientWarning { client_order_id, text, .. } => {
                 self.client_warning(hub, client_order_id, text);
@@ -378,20 +377,17 @@ impl Run {
     /// An order of a client has ended: a cancel of many counts it, and a change or a cancel that came too
     /// late for it is answered.
     fn answer_late(&mut self, hub: &mut Hub, client_order_id: &str, status: OrderStatus) {
-        let late = self.orders.get_mut(Origin::Client, client_order_id).and_then(|order| {
-            let is_done = |asked: &mut Option<Asked>| asked.take();
-            match status {
-                OrderStatus::Canceled | OrderStatus::Rejected => None,
-                _ => is_done(&mut order.cancel).or_else(|| is_done(&mut order.modify)),
-            }
+        let order = self.orders.get_mut(Origin::Client, client_order_id);
+        let late = order.and_then(|order| match status {
+            OrderStatus::Canceled | OrderStatus::Rejected => None,
+            _ => order.cancel.take().or_else(|| order.modify.take()),
         });
         if let Some(asked) = late
             && !self.cancel_alls.iter().any(|all| all.waiting.contains(client_order_id))
         {
             let text = format!("TOO_LATE: `{client_order_id}` came first: it is {status}");
             let rejection = Rejection::new(ReasonCode::VenueRejected, text);
-            let (id, request) = (Some(client_order_id), Some(&*asked.request_id));
-            hub.tell_all(&Event::OrderRejected(self.rejected(id, &rejection, request)));
+            self.reject(hub, client_order_id, &rejection, &asked);
         }
         self.cancel_ended(hub, client_order_id, status);
     }
@@ -513,11 +509,7 @@ impl Run {
         } else {
             Rejection::new(ReasonCode::OrderStatusUnknown, format!("CLIENT_ORDER_ID: {text}"))
         };
-        hub.tell_all(&Event::OrderRejected(self.rejected(
-            Some(client_order_id),
-            &rejection,
-            Some(&asked.request_id),
-        )));
+        self.reject(hub, client_order_id, &rejection, &asked);
         if ask == OrderAsk::CancelAll {
             // Only the present one has failed at it; others may have it under way.
             if let Some(all) = self.cancel_alls.last_mut()
@@ -535,25 +527,20 @@ impl Run {
         }
     }
 
-    /// A rejection of an order, a change or a cancel of a client.
-    pub(crate) fn rejected<'a>(
-        &self,
-        client_order_id: Option<&'a str>,
-        rejection: &'a Rejection,
-        request_id: Option<&'a str>,
-    ) -> OrderRejected<'a> {
-        OrderRejected {
-            client_order_id: client_order_id.map(Text::Borrowed),
+    /// Tells that a change or a cancel of a client is rejected.
+    fn reject(&self, hub: &mut Hub, client_order_id: &str, rejection: &Rejection, asked: &Asked) {
+        hub.tell_all(&Event::OrderRejected(OrderRejected {
+            client_order_id: Some(Text::Borrowed(client_order_id)),
             reason_code: rejection.code,
             reason_text: Text::Borrowed(&rejection.text),
             ts_event_ms: self.now.millis(),
             context: OrderContext {
-                request_id: request_id.map(Text::Borrowed),
+                request_id: Some(Text::Borrowed(&asked.request_id)),
                 venue: Some(VENUE.into()),
                 origin: Some(Origin::Client),
                 ..OrderContext::default()
             },
-        }
+        }));
     }
 
     /// The run takes a client's command. Tells whether the exchange is to hear of it.
@@ -569,8 +556,7 @@ impl Run {
                 if is_open && change.quantity.is_some_and(|quantity| quantity <= filled) {
                     let text = format!("NEW_QUANTITY: {filled} shares are filled already");
                     let rejection = Rejection::new(ReasonCode::ValidationError, text);
-                    let (id, request) = (Some(&**client_order_id), Some(&*asked.request_id));
-                    hub.tell_all(&Event::OrderRejected(self.rejected(id, &rejection, request)));
+                    self.reject(hub, client_order_id, &rejection, &asked);
                     return false;
                 }
             }

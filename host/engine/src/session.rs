@@ -177,10 +177,9 @@ impl Core {
         self.state
     }
 
-    /// The run, while it runs or is being ended.
-    pub(crate) fn live_run(&mut self) -> Option<&mut Run> {
-        let is_live = matches!(self.state, SessionState::Running | SessionState::Stopping);
-        self.run.as_mut().filter(|_| is_live)
+    /// Whether a run is under way, be it that it is being ended.
+    pub(crate) const fn is_live(&self) -> bool {
+        matches!(self.state, SessionState::Running | SessionState::Stopping)
     }
 
     /// Ends the run, if one runs. Tells whether one did.
@@ -199,8 +198,7 @@ impl Core {
 
     /// Whether nothing runs or is being read.
     pub(crate) fn is_quiet(&self) -> bool {
-        let is_at_rest = matches!(self.state, SessionState::Idle | SessionState::Loaded);
-        is_at_rest && self.under_way.is_none()
+        !self.is_live() && self.under_way.is_none()
     }
 
     /// Refuses a command as one that does not fit the state.
@@ -250,8 +248,7 @@ impl Core {
 
     /// Everything that a client has to know.
     pub(crate) fn session<'a>(&'a self, request_id: &'a str) -> Session<'a> {
-        let is_live = matches!(self.state, SessionState::Running | SessionState::Stopping);
-        let live = self.run.as_ref().filter(|_| is_live);
+        let live = self.run.as_ref().filter(|_| self.is_live());
         let text = |text: fn(&Run) -> &str| live.map(|run| Text::Borrowed(text(run)));
         let money = |amount: fn(&Run) -> Money| live.map(|run| amount(run).into());
         let orders = self.run.as_ref().map(|run| {

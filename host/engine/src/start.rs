@@ -9,6 +9,7 @@ use std::sync::mpsc::channel;
 use std::{fs, io, thread};
 
 use domain::fault::FaultKind;
+use domain::text::with_causes;
 use domain::{InstrumentId, JstDate, Money, Quantity};
 use exchange::{Commission, ExecutionModel, Preset, SameDayRoundTrips};
 use ipc::{
@@ -27,7 +28,7 @@ use uuid::Uuid;
 
 use crate::ledger::Asked;
 use crate::limits::STRATEGY_ID_CHARS_MAX;
-use crate::load::{Refusal, Telling, dates, granularity, instruments, internal, told};
+use crate::load::{Refusal, Telling, dates, granularity, instruments, internal};
 use crate::run::{Run, RunSetup};
 use crate::session::{Core, EndedRun, Refusing, Shared, UnderWay};
 
@@ -94,7 +95,7 @@ impl Shared {
             return core.error(to, code, &why);
         }
         if let Err(error) = self.config.strategies.find(&wanted.strategy) {
-            let (code, why) = (error_code::STRATEGY_LOAD_FAILED, told(&error));
+            let (code, why) = (error_code::STRATEGY_LOAD_FAILED, with_causes(&error));
             return core.engine_error(to, code, &why, Some(id));
         }
         core.under_way = Some(UnderWay::Start);
@@ -191,8 +192,7 @@ impl Shared {
                 .sum();
             let lot_of = |id: &InstrumentId| {
                 let of_data = core.loaded.iter().find(|loaded| loaded.id == *id);
-                let asked = choices.lots.to_string().parse().ok().map(Quantity::new);
-                asked.or(of_data.map(|loaded| loaded.lot)).unwrap_or(Quantity::new(1))
+                choices.lots.of(id).or(of_data.map(|loaded| loaded.lot)).unwrap_or(Quantity::new(1))
             };
             let lots = request.data.instruments.iter().map(lot_of).collect();
             let mut run = Run::new(RunSetup {
@@ -341,14 +341,14 @@ impl End {
                 "the run was ended before its first row".into(),
             ),
             Err(error @ (RequestError::Replay(_) | RequestError::Folder(_))) => {
-                nothing(error_code::RESULTS_FAILED, told(&error))
+                nothing(error_code::RESULTS_FAILED, with_causes(&error))
             }
             Err(
                 error @ (RequestError::Strategy(_)
                 | RequestError::Sandbox(_)
                 | RequestError::Stopped),
-            ) => nothing(error_code::STRATEGY_LOAD_FAILED, told(&error)),
-            Err(error) => nothing(error_code::DATA_UNREADABLE, told(&error)),
+            ) => nothing(error_code::STRATEGY_LOAD_FAILED, with_causes(&error)),
+            Err(error) => nothing(error_code::DATA_UNREADABLE, with_causes(&error)),
         }
     }
 }
