@@ -1,8 +1,11 @@
 """What an attack on the engine has found, kept: each of these did harm once."""
 
+import contextlib
 import json
 import pathlib
+import socket
 import subprocess
+import time
 from decimal import Decimal
 
 import pytest
@@ -13,7 +16,9 @@ pytest.importorskip("jsonschema")
 from conftest import program  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 from engine_process import component  # noqa: E402
-from sessions import last_trade_price, manifest, order, orders, submit  # noqa: E402
+from sessions import (  # noqa: E402
+    RICH, check_money, check_run, last_trade_price, manifest, order, orders, submit,
+)
 
 
 def test_a_change_that_cannot_be_leaves_the_order_as_it_is(client, market):
@@ -60,6 +65,61 @@ def test_tags_that_no_journal_holds_are_refused(client, market):
         refused = client.refusal("SubmitOrder", venue="replay", order=order("long", price=low, tags=tags))
         assert (refused["reason_code"], refused["reason_text"][:6]) == ("VALIDATION_ERROR", "TAGS: "), refused
     submit(client, order("long", price=low, tags=["note=" + "x" * 123]))
+
+
+def test_nothing_comes_between_a_fill_and_what_belongs_to_it(start, market):
+    """While a strategy trades, somebody asks for the account all the time: each answer knows all of a fill or
+    nothing of it."""
+    with start().client() as client:
+        market.load(client, 1, 2, instruments=market.instruments)
+        config = {"strategy_init_kwargs": {"seed": 1, "every": 3}, "instruments": market.instruments}
+        market.run(client, "trades-at-random", last=2, multiplier=2000, initial_cash=RICH, **config)
+        asked = 0
+        while not client.since(0, "EngineStopped"):
+            for _ in range(20):
+                client.send("GetBuyingPower", venue="replay")
+                asked += 1
+            client.next(90)
+            if asked == 4_000:
+                client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier="max")
+                client.wait("EngineStopped")
+        run = check_run(client.events)
+        fills = [event for event in run if event["event"] == "OrderFilled"]
+        answers = [event for event in run if event["event"] == "ReplayBuyingPower" and event.get("request_id")]
+        assert len(fills) > 200 and len(answers) > 1_000
+        check_money(run, RICH, each=False)
+
+
+def test_connections_that_say_nothing_keep_nobody_out(start):
+    engine = start()
+    with engine.client() as other, contextlib.ExitStack() as held:
+        for number in range(1_000):
+            silent = held.enter_context(socket.create_connection(("127.0.0.1", engine.port), timeout=30))
+            if number % 3 == 0:
+                silent.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
+            if number % 250 == 0:
+                assert other.is_alive()
+        with engine.client() as late:
+            assert late.ask("GetSession", "Session")["state"] == "Idle"
+        assert other.is_alive()
+
+
+def test_a_greeting_byte_by_byte_has_ten_seconds(start):
+    engine = start()
+    with engine.client() as other:
+        with socket.create_connection(("127.0.0.1", engine.port), timeout=60) as slow:
+            slow.settimeout(0.2)
+            begin, ended = time.monotonic(), False
+            while not ended and time.monotonic() - begin < 60:
+                try:
+                    slow.sendall(b"G")
+                    ended = slow.recv(100) == b""
+                except TimeoutError:
+                    pass
+                except OSError:
+                    ended = True
+        assert ended, "it is not waited for without end"
+        assert other.is_alive()
 
 
 def test_pings_that_nobody_waits_for_end_the_connection(start):

@@ -39,7 +39,12 @@ def test_what_cannot_be_is_refused_before_it_is_told(client, market):
         (order("bare", order_type="LIMIT"), "VALIDATION_ERROR", "PRICE: "),
         (order("priced", order_type="MARKET", price="100"), "VALIDATION_ERROR", "PRICE: "),
         (order("word", price="high"), "VALIDATION_ERROR", "PRICE: "),
+        (order("zeros", price="0" + low), "VALIDATION_ERROR", "PRICE: "),
+        (order("plus", price="+5"), "VALIDATION_ERROR", "PRICE: "),
+        (order("point", price=".5"), "VALIDATION_ERROR", "PRICE: "),
         (order("triggered", price=low, trigger_price=low), "VALIDATION_ERROR", "TRIGGER_PRICE: "),
+        (order("bid", order_type="STOP_MARKET", trigger_price=low, trigger_type="BID"),
+         "VENUE_UNSUPPORTED", "TRIGGER_TYPE: "),
         (order("stop", order_type="STOP_MARKET"), "VALIDATION_ERROR", "TRIGGER_PRICE: "),
         (order("day", price=low, expire_time_ns=soon), "VALIDATION_ERROR", "EXPIRE_TIME_NS: "),
         (order("gtd", price=low, time_in_force="GTD"), "VALIDATION_ERROR", "EXPIRE_TIME_NS: "),
@@ -67,6 +72,9 @@ def test_what_cannot_be_is_refused_before_it_is_told(client, market):
         text_told = refused["reason_text"]
         assert text_told.startswith(text) and len(text_told) <= 512 and "\n" not in text_told, told
         assert refused["client_order_id"] == wrong["client_order_id"], told
+        assert (refused["venue"], refused["origin"], refused["order_side"]) == (
+            "replay", "person", wrong["order_side"]), told
+        assert refused.get("instrument_id") == ("7203.TSE" if wrong["instrument_id"] == "7203.TSE" else None), told
         ids = [event.get("request_id") for event in client.since(seen, "OrderSubmitted")]
         assert refused["request_id"] not in ids, "it was told as submitted"
     assert orders(client) == []
@@ -78,12 +86,15 @@ def test_what_cannot_be_is_refused_before_it_is_told(client, market):
     ]:
         refused = client.refusal(op, venue="replay", **fields)
         assert (refused["event"], refused["reason_code"]) == ("OrderRejected", code), refused
-    # An id whose order was refused is free.
-    submit(client, order("lot", price=low))
+    # An id whose order was refused is free. A tag that is given twice counts once.
+    submit(client, order("lot", price=low, tags=["account_type=specific", "account_type=specific"]))
     refused = client.refusal("SubmitOrder", venue="replay", order=order("lot", quantity="150"))
     assert refused["reason_code"] == "VALIDATION_ERROR"
     row, = orders(client)
     assert (row["status"], row["quantity"]) == ("ACCEPTED", "100"), "the refusal left the order alone"
+    # What is refused of an order that is there says what it is about.
+    refused = client.refusal("ModifyOrder", venue="replay", client_order_id="lot", change={"new_price": "+5"})
+    assert (refused["instrument_id"], refused["order_side"]) == ("7203.TSE", "BUY"), refused
 
 
 def test_prices_are_rounded_away_from_the_market(client, market):

@@ -63,11 +63,15 @@ impl OrderTags {
     ///
     /// # Errors
     /// `VENUE_UNSUPPORTED` with a text that starts with `CONFLICTING_TAGS` when two tags of one
-    /// kind are given, or `close_strategy=funari` without `AT_THE_CLOSE`.
+    /// kind are given, or `close_strategy=funari` without `AT_THE_CLOSE`. The same text twice counts
+    /// once (specification 4, P39).
     pub fn parse(tags: &[String], time_in_force: TimeInForce) -> Result<Self, Rejection> {
         let mut found = Self::default();
         let mut kinds: Vec<&str> = Vec::new();
-        for tag in tags {
+        for (index, tag) in tags.iter().enumerate() {
+            if tags[..index].contains(tag) {
+                continue;
+            }
             let (key, value) = tag.split_once('=').unwrap_or((tag, ""));
             if !found.take(key, value) {
                 found.unknown.push(tag.clone());
@@ -172,7 +176,7 @@ mod tests {
             "VENUE_UNSUPPORTED: CONFLICTING_TAGS: `cash_margin` is given twice; give it once"
         );
         assert_eq!(
-            rejection(&["account_type=specific", "account_type=specific"]),
+            rejection(&["account_type=specific", "account_type=general"]),
             "VENUE_UNSUPPORTED: CONFLICTING_TAGS: `account_type` is given twice; give it once"
         );
         assert_eq!(
@@ -180,7 +184,10 @@ mod tests {
             "VENUE_UNSUPPORTED: CONFLICTING_TAGS: `close_strategy=funari` needs AT_THE_CLOSE, not \
              DAY"
         );
-        let two = parse(&["tategyoku=1", "tategyoku=2"], TimeInForce::Day).unwrap();
+        let twice = ["account_type=specific", "a", "account_type=specific", "a"];
+        let once = parse(&twice, TimeInForce::Day).unwrap();
+        assert_eq!((once.account_type, once.unknown.len()), (Some(AccountType::Specific), 1));
+        let two = parse(&["tategyoku=1", "tategyoku=2", "tategyoku=1"], TimeInForce::Day).unwrap();
         assert_eq!(two.positions, ["1", "2"]);
         assert!(two.is_margin());
     }

@@ -1,6 +1,6 @@
 //! From the text of a message to a command, or to what its sender is told (specification 4, P15, P62).
 
-use domain::{ReasonCode, Rejection};
+use domain::{Origin, ReasonCode, Rejection, TsNanos};
 use ipc::{Command, CommandHead, Error, Event, OrderContext, OrderRejected, Text, error_code};
 
 use crate::limits::JSON_DEPTH_MAX;
@@ -43,8 +43,8 @@ fn why(error: &serde_json::Error) -> String {
 }
 
 impl NoCommand {
-    /// What the sender is told.
-    pub(crate) fn event(&self) -> Event<'_> {
+    /// What the sender is told, at a time of the session.
+    pub(crate) fn event(&self, now: TsNanos) -> Event<'_> {
         let request_id = self.head.request_id.as_deref().map(Text::Borrowed);
         let is_of_order = self.head.op.as_deref().is_some_and(|op| ORDER_COMMANDS.contains(&op));
         if let (true, Some(id)) = (is_of_order, self.head.order_id()) {
@@ -54,8 +54,12 @@ impl NoCommand {
                 client_order_id: Some(Text::Borrowed(id)),
                 reason_code: rejection.code,
                 reason_text: Text::Owned(rejection.text),
-                ts_event_ms: domain::clock::wall_now().millis(),
-                context: OrderContext { request_id, ..OrderContext::default() },
+                ts_event_ms: now.millis(),
+                context: OrderContext {
+                    request_id,
+                    origin: Some(Origin::Client),
+                    ..OrderContext::default()
+                },
             });
         }
         Event::Error(Error {
@@ -103,7 +107,8 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> serde_json::Value {
-        serde_json::to_value(decode(text).unwrap_err().event()).unwrap()
+        serde_json::to_value(decode(text).unwrap_err().event(TsNanos::from_nanos(7_000_000)))
+            .unwrap()
     }
 
     #[test]
@@ -124,6 +129,7 @@ mod tests {
         assert_eq!(rejected["event"], "OrderRejected");
         assert_eq!(rejected["client_order_id"], "c");
         assert_eq!(rejected["request_id"], "r");
+        assert_eq!((&rejected["ts_event_ms"], &rejected["origin"]), (&7.into(), &"person".into()));
         assert!(rejected["reason_text"].as_str().unwrap().starts_with("SPEED: unknown field"));
         let error = told(r#"{"op":"GetSession","request_id":"r","more":1}"#);
         assert_eq!(

@@ -26,7 +26,11 @@ impl Shared {
         let now = self.started.elapsed();
         let command = match decode(text) {
             Ok(command) => command,
-            Err(wrong) => return self.lock().hub.refuse(client, &wrong.event(), now),
+            Err(wrong) => {
+                let mut core = self.lock();
+                let event = wrong.event(core.now());
+                return core.hub.refuse(client, &event, now);
+            }
         };
         let request_id = command.request_id().map(|id| id.as_text().into_owned());
         let op = command.op();
@@ -213,8 +217,8 @@ impl Core {
         let filter = match ListFilter::read(&list.filter) {
             Ok(filter) => filter,
             Err(rejection) => {
-                let event = self.order_rejected(to, None, &rejection);
-                return self.hub.refuse(to.client, &event, to.now);
+                let text = crate::hub::text(&self.order_rejected(to, None, &rejection, None));
+                return self.hub.refuse_text(to.client, text, to.now);
             }
         };
         let mut rows = Vec::new();

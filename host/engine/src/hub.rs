@@ -91,8 +91,13 @@ impl Hub {
 
     /// Tells one client that its command is refused; after too many refusals it has to go.
     pub(crate) fn refuse(&mut self, id: ClientId, event: &Event<'_>, now: Duration) {
+        self.refuse_text(id, text(event), now);
+    }
+
+    /// The same with the event as it is sent.
+    pub(crate) fn refuse_text(&mut self, id: ClientId, event: Utf8Bytes, now: Duration) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        client.outbox.push(text(event), None);
+        client.outbox.push(event, None);
         client.errors.push_back(now);
         while client.errors.front().is_some_and(|first| now.saturating_sub(*first) > ERRORS_WITHIN)
         {

@@ -12,7 +12,7 @@ pub const START_LINE_TIME: Duration = Duration::from_secs(10);
 pub const TOKEN_CHARS: std::ops::RangeInclusive<usize> = 16..=1_024;
 /// Clients that are connected at the same time.
 pub const CLIENTS_MAX: usize = 8;
-/// Connections that have not shown yet that they may connect; more are dropped unheard.
+/// Connections that have not shown yet that they may connect; one more takes the place of the oldest.
 pub const HANDSHAKES_MAX: usize = 64;
 /// How long a client may take to show that it may connect.
 pub const HANDSHAKE_TIME: Duration = Duration::from_secs(10);

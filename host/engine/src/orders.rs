@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use domain::{InstrumentIx, OrderCommand, Origin, Quantity, ReasonCode, Rejection};
+use domain::{InstrumentIx, OrderCommand, OrderSide, Origin, Quantity, ReasonCode, Rejection};
 use exchange::check_order;
 use ipc::{
     Command, Error, Event, OrderContext, OrderListFilter, OrderNames, OrderRejected, SubmitOrder,
@@ -67,30 +67,61 @@ fn check_texts(submit: &SubmitOrder) -> Result<(), Rejection> {
     Ok(())
 }
 
+/// What a new order is about.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    instrument_id: String,
+    side: OrderSide,
+}
+
 impl Core {
-    /// A rejection that answers a command, with the time of the session.
+    /// A rejection that answers a command, with the time of the session. `wanted` is the order that a
+    /// client wants to place; another one is told from its id.
     pub(crate) fn order_rejected<'a>(
-        &self,
+        &'a self,
         to: &Refusing<'a>,
         client_order_id: Option<&'a str>,
         rejection: &'a Rejection,
+        wanted: Option<&Wanted>,
     ) -> Event<'a> {
+        let run = self.run.as_ref();
+        let mut context = OrderContext {
+            venue: Some(VENUE.into()),
+            origin: Some(Origin::Client),
+            ..OrderContext::default()
+        };
+        match (run, wanted) {
+            (Some(run), Some(Wanted { instrument_id, side })) => {
+                // A name that the run does not have may be as long as a message.
+                let known = OrderNames::instrument(run, instrument_id);
+                let known = known.map(|instrument| run.instrument(instrument));
+                context.instrument_id = known.map(Text::Borrowed);
+                context.order_side = Some(*side);
+            }
+            (Some(run), None) => {
+                let order = client_order_id.and_then(|id| run.orders.get(Origin::Client, id));
+                context = run.context(order.map(|order| &order.record));
+            }
+            (None, _) => {}
+        }
         Event::OrderRejected(OrderRejected {
             client_order_id: client_order_id.map(Text::Borrowed),
             reason_code: rejection.code,
             reason_text: Text::Borrowed(&rejection.text),
             ts_event_ms: self.now().millis(),
-            context: OrderContext {
-                request_id: to.request_id.map(Text::Borrowed),
-                venue: Some(VENUE.into()),
-                ..OrderContext::default()
-            },
+            context: OrderContext { request_id: to.request_id.map(Text::Borrowed), ..context },
         })
     }
 
-    fn reject(&mut self, to: &Refusing<'_>, id: Option<&str>, rejection: &Rejection) {
-        let event = self.order_rejected(to, id, rejection);
-        self.hub.refuse(to.client, &event, to.now);
+    fn reject(
+        &mut self,
+        to: &Refusing<'_>,
+        id: Option<&str>,
+        rejection: &Rejection,
+        wanted: Option<&Wanted>,
+    ) {
+        let text = crate::hub::text(&self.order_rejected(to, id, rejection, wanted));
+        self.hub.refuse_text(to.client, text, to.now);
     }
 
     /// The run, if it takes orders; refuses the command else.
@@ -110,6 +141,8 @@ impl Core {
     pub(crate) fn submit(&mut self, to: &Refusing<'_>, asked: Asked, submit: SubmitOrder) {
         let Some(run) = self.run_for_orders(to) else { return };
         let id = submit.order.client_order_id.clone();
+        let instrument_id = submit.order.instrument_id.clone();
+        let wanted = Wanted { instrument_id, side: submit.order.order_side };
         let request_key = submit.order.request_key();
         let checked = check_texts(&submit).and_then(|()| {
             let command = Command::SubmitOrder(submit);
@@ -121,7 +154,7 @@ impl Core {
         });
         let command = match checked {
             Ok(command) => command,
-            Err(rejection) => return self.reject(to, Some(&id), &rejection),
+            Err(rejection) => return self.reject(to, Some(&id), &rejection, Some(&wanted)),
         };
         match run.request_keys.get(&id) {
             None => {
@@ -140,7 +173,7 @@ impl Core {
                 };
                 match checked {
                     Ok(()) => self.known_id(to, &id, is_same),
-                    Err(rejection) => self.reject(to, Some(&id), &rejection),
+                    Err(rejection) => self.reject(to, Some(&id), &rejection, Some(&wanted)),
                 }
             }
         }
@@ -196,7 +229,7 @@ impl Core {
         });
         match known {
             Ok(command) => run.hand_over(asked, ask, command),
-            Err(rejection) => self.reject(to, id.as_deref(), &rejection),
+            Err(rejection) => self.reject(to, id.as_deref(), &rejection, None),
         }
     }
 }
@@ -214,9 +247,13 @@ fn command_id(command: &OrderCommand) -> Option<&str> {
 impl Run {
     /// Gives a command to the run, which takes commands in the order in which they came.
     fn hand_over(&mut self, asked: Asked, ask: OrderAsk, command: OrderCommand) {
+        let side = match &command {
+            OrderCommand::Submit(request) => Some(request.side),
+            _ => None,
+        };
         // A run that is over takes no more; what it has not taken is answered at its end.
         let _ = self.setup.commands.send(RunCommand::Order(command));
-        self.waiting.push_back(WaitingCommand { asked, ask });
+        self.waiting.push_back(WaitingCommand { asked, ask, side });
     }
 }
 

@@ -9,8 +9,8 @@ use domain::account::Position;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    JstDate, Money, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, Quantity, ReasonCode,
-    Rejection, TsNanos,
+    JstDate, Money, OrderEvent, OrderEventKind, OrderSide, OrderStatus, Origin, Price, Quantity,
+    ReasonCode, Rejection, TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{
@@ -57,6 +57,8 @@ impl OrderAsk {
 pub(crate) struct WaitingCommand {
     pub(crate) asked: Asked,
     pub(crate) ask: OrderAsk,
+    /// Side of a new order.
+    pub(crate) side: Option<OrderSide>,
 }
 
 /// A cancel of many that is not over.
@@ -104,10 +106,21 @@ pub(crate) struct Run {
     /// The command that the run has taken last.
     current: Option<WaitingCommand>,
     cancel_alls: Vec<CancelAll>,
+    /// The fill of which the run has not said everything yet.
+    filled: Option<Filled>,
     /// The order of the fill that is being told, and how it ended, if it did: what hangs on its end is
     /// told after what belongs to the fill.
     ended_by_fill: Option<Arc<str>>,
     markets: Vec<Market>,
+}
+
+/// A fill that clients do not know yet. The run tells it in several records; clients are told the
+/// order's event, the marker, the position and the account as one, so that neither an answer to another
+/// command comes between nor one that knows a half of it (specification 4, P78).
+#[derive(Debug)]
+struct Filled {
+    event: OrderEvent,
+    row: Option<FillRow>,
 }
 
 /// One instrument of a run.
@@ -165,6 +178,7 @@ impl Run {
             waiting: VecDeque::new(),
             current: None,
             cancel_alls: Vec::new(),
+            filled: None,
             ended_by_fill: None,
             setup,
         }
@@ -199,9 +213,23 @@ impl Run {
         match record {
             Record::Trade(trade) => self.trade(hub, trade, wall),
             Record::Bar(bar) => self.bar(hub, bar),
+            Record::OrderEvent { event, .. } if matches!(event.kind, OrderEventKind::Filled(_)) => {
+                self.filled = Some(Filled { event: event.clone(), row: None });
+            }
             Record::OrderEvent { event, .. } => self.order_event(hub, event),
-            Record::Fill(fill) => self.fill(hub, fill),
-            Record::Position(event) => self.position(hub, event),
+            Record::Fill(fill) => {
+                let change = self.account.change(fill.instrument, fill.side, fill.quantity);
+                if let Some(filled) = &mut self.filled {
+                    filled.row = Some(fill.clone());
+                }
+                if change == PositionChange::Changed {
+                    self.tell_filled(hub);
+                }
+            }
+            Record::Position(event) => {
+                self.tell_filled(hub);
+                self.position(hub, event);
+            }
             Record::Split { ex_rights, price } => {
                 self.account.adjust(ex_rights.instrument, ex_rights.adjustment, price);
                 if let Some(market) = self.markets.get_mut(usize::from(ex_rights.instrument.0)) {
@@ -299,9 +327,9 @@ impl Run {
         let is_of_client = event.origin == Origin::Client;
         let asked_now = self.current.clone().filter(|_| is_of_client);
         let order = self.orders.take(&event);
-        let mut request = None;
+        let (mut request, mut never_told) = (None, None);
         if let Some(order) = order {
-            if let Some(WaitingCommand { asked, ask }) = asked_now {
+            if let Some(WaitingCommand { asked, ask, .. }) = asked_now {
                 match (&event.kind, ask) {
                     (OrderEventKind::Submitted(_), OrderAsk::Submit) => order.submit = Some(asked),
                     (OrderEventKind::PendingUpdate(_), OrderAsk::Modify) => {
@@ -327,9 +355,9 @@ impl Run {
                 OrderEventKind::Rejected(_) => order.submit.clone(),
                 OrderEventKind::Expired(_) | OrderEventKind::Filled(_) => None,
             };
-        } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit }) = asked_now {
+        } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit, side }) = asked_now {
             // Rejected before anything of it was told.
-            request = Some(asked);
+            (request, never_told) = (Some(asked), side);
         }
         let is_strategys = event.origin == Origin::Strategy;
         let instrument_id = self.instrument(event.instrument).to_owned();
@@ -340,7 +368,7 @@ impl Run {
             origin: Some(event.origin),
             strategy_id: is_strategys.then(|| Text::Borrowed(&*self.setup.strategy_id)),
             instrument_id: Some(Text::Borrowed(&instrument_id)),
-            order_side: order.map(|order| order.record.request.side),
+            order_side: order.map(|order| order.record.request.side).or(never_told),
         };
         hub.tell_all(&Event::of_order(&event, context));
         if let (true, OrderEventKind::Accepted, Some(asked)) = (is_of_client, &event.kind, &request)
@@ -390,6 +418,16 @@ impl Run {
             self.reject(hub, client_order_id, &rejection, &asked);
         }
         self.cancel_ended(hub, client_order_id, status);
+    }
+
+    /// Tells the fill that waits: all of it, but for a position that it opens or closes; what there is of
+    /// it, where the run failed in the middle of it.
+    pub(crate) fn tell_filled(&mut self, hub: &mut Hub) {
+        let Some(Filled { event, row }) = self.filled.take() else { return };
+        self.order_event(hub, &event);
+        if let Some(row) = &row {
+            self.fill(hub, row);
+        }
     }
 
     fn fill(&mut self, hub: &mut Hub, fill: &FillRow) {
@@ -485,7 +523,7 @@ impl Run {
 
     /// A command of a client came to nothing, or a tag of its order means nothing.
     fn client_warning(&mut self, hub: &mut Hub, client_order_id: &str, text: &str) {
-        let Some(WaitingCommand { asked, ask }) = self.current.clone() else { return };
+        let Some(WaitingCommand { asked, ask, .. }) = self.current.clone() else { return };
         if ask == OrderAsk::Submit {
             // It is told with what becomes of the order, which may not be put down yet.
             self.warned(client_order_id, text);
@@ -529,6 +567,7 @@ impl Run {
 
     /// Tells that a change or a cancel of a client is rejected.
     fn reject(&self, hub: &mut Hub, client_order_id: &str, rejection: &Rejection, asked: &Asked) {
+        let order = self.orders.get(Origin::Client, client_order_id);
         hub.tell_all(&Event::OrderRejected(OrderRejected {
             client_order_id: Some(Text::Borrowed(client_order_id)),
             reason_code: rejection.code,
@@ -536,11 +575,21 @@ impl Run {
             ts_event_ms: self.now.millis(),
             context: OrderContext {
                 request_id: Some(Text::Borrowed(&asked.request_id)),
-                venue: Some(VENUE.into()),
-                origin: Some(Origin::Client),
-                ..OrderContext::default()
+                ..self.context(order.map(|order| &order.record))
             },
         }));
+    }
+
+    /// Where an order of a client stands, for what is told of it.
+    pub(crate) fn context(&self, order: Option<&domain::OrderRecord>) -> OrderContext<'_> {
+        let instrument = order.map(|order| self.instrument(order.request.instrument));
+        OrderContext {
+            venue: Some(VENUE.into()),
+            origin: Some(Origin::Client),
+            instrument_id: instrument.map(Text::Borrowed),
+            order_side: order.map(|order| order.request.side),
+            ..OrderContext::default()
+        }
     }
 
     /// The run takes a client's command. Tells whether the exchange is to hear of it.

@@ -6,8 +6,9 @@ use std::fs;
 use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use domain::TsNanos;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use ipc::{
@@ -16,7 +17,6 @@ use ipc::{
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::StatusCode;
@@ -111,7 +111,7 @@ fn check_writable(folder: &Path) -> io::Result<()> {
 
 /// Takes connections until the end.
 async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
-    let handshakes = Arc::new(Semaphore::new(HANDSHAKES_MAX));
+    let greetings = Arc::new(Greetings::default());
     loop {
         let accepted = tokio::select! {
             accepted = listener.accept() => accepted,
@@ -126,11 +126,51 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
                 continue;
             }
         };
-        let Ok(permit) = Arc::clone(&handshakes).try_acquire_owned() else {
-            tracing::warn!("too many connections at once; one was dropped");
-            continue;
-        };
-        tokio::spawn(connection(stream, Arc::clone(shared), permit));
+        tokio::spawn(connection(stream, Arc::clone(shared), greetings.begin()));
+    }
+}
+
+/// Connections that have not shown yet that they may connect. Where there are too many, the oldest gives way
+/// to the newest: connections that say nothing keep nobody out.
+#[derive(Debug, Default)]
+struct Greetings(Mutex<BTreeMap<u64, CancellationToken>>);
+
+/// One of them, until it is dropped.
+#[derive(Debug)]
+struct Greeting {
+    all: Arc<Greetings>,
+    number: u64,
+    /// Another one has taken its place.
+    given_way: CancellationToken,
+}
+
+impl Greetings {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<u64, CancellationToken>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(self: &Arc<Self>) -> Greeting {
+        let mut all = self.all();
+        if all.len() >= HANDSHAKES_MAX
+            && let Some((_, oldest)) = all.pop_first()
+        {
+            oldest.cancel();
+            tracing::warn!("too many connections that say nothing; the oldest was dropped");
+        }
+        let number = all.last_key_value().map_or(0, |(last, _)| last + 1);
+        let given_way = CancellationToken::new();
+        all.insert(number, given_way.clone());
+        Greeting { all: Arc::clone(self), number, given_way }
+    }
+}
+
+impl Drop for Greeting {
+    fn drop(&mut self) {
+        let mut all = self.all.all();
+        // One that has given way is gone already.
+        if !self.given_way.is_cancelled() {
+            all.remove(&self.number);
+        }
     }
 }
 
@@ -155,12 +195,14 @@ async fn end(shared: &Arc<Shared>) {
 }
 
 /// One connection from its begin to its end.
-async fn connection(stream: TcpStream, shared: Arc<Shared>, permit: OwnedSemaphorePermit) {
+async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) {
     let _ = stream.set_nodelay(true);
-    let Ok(Some((socket, hello))) = timeout(HANDSHAKE_TIME, greet(stream, &shared)).await else {
-        return;
+    let greeted = tokio::select! {
+        greeted = timeout(HANDSHAKE_TIME, greet(stream, &shared)) => greeted,
+        () = greeting.given_way.cancelled() => return,
     };
-    drop(permit);
+    let Ok(Some((socket, hello))) = greeted else { return };
+    drop(greeting);
     let outbox = Arc::new(Outbox::default());
     let joined = shared.join(&outbox, |state| ready(&shared, &hello, state));
     let Some(client) = joined else {
@@ -242,7 +284,7 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
             return None;
         }
         Err(wrong) => {
-            let text = crate::hub::text(&wrong.event());
+            let text = crate::hub::text(&wrong.event(TsNanos::default()));
             let _ = socket.send(Message::Text(text)).await;
             close(socket, 1008, error_code::VALIDATION_ERROR).await;
             return None;

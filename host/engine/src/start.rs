@@ -240,6 +240,7 @@ impl Shared {
         }
         let Core { hub, run: Some(run), .. } = core else { return };
         run.start(hub);
+        run.tell_filled(hub);
         run.end_bars(hub);
         let (status, fault) = match end {
             End::Run { finished, status, fault } => {

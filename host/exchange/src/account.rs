@@ -22,6 +22,17 @@ pub enum PositionChange {
     Closed,
 }
 
+impl PositionChange {
+    /// What became of a position that had `before` shares and has `after`.
+    const fn between(before: i64, after: i64) -> Self {
+        match (before, after) {
+            (0, _) => Self::Opened,
+            (_, 0) => Self::Closed,
+            _ => Self::Changed,
+        }
+    }
+}
+
 impl CashAccount {
     /// An account with `cash` and nothing else, for `instruments` instruments.
     #[must_use]
@@ -110,11 +121,19 @@ impl CashAccount {
         }
         self.account.cash -= commission;
         self.account.commission += commission;
-        match (before, position.quantity) {
-            (0, _) => PositionChange::Opened,
-            (_, 0) => PositionChange::Closed,
-            _ => PositionChange::Changed,
-        }
+        PositionChange::between(before, position.quantity)
+    }
+
+    /// What a fill would do to the position of an instrument.
+    #[must_use]
+    pub fn change(
+        &self,
+        instrument: InstrumentIx,
+        side: OrderSide,
+        quantity: Quantity,
+    ) -> PositionChange {
+        let before = self.positions[usize::from(instrument.0)].quantity;
+        PositionChange::between(before, before + quantity.shares().cast_signed() * side.sign())
     }
 
     /// Adjusts a position for a split (F12). What is no whole share is sold at `price`, the adjusted

@@ -129,7 +129,7 @@ impl SubmitOrderRequest {
             quantity: request.quantity.to_string(),
             price: request.price.map(|price| price.to_string()),
             trigger_price: request.trigger_price.map(|price| price.to_string()),
-            trigger_type: request.trigger_type,
+            trigger_type: request.trigger_type.map(|trigger| trigger.as_str().to_owned()),
             time_in_force: request.time_in_force,
             expire_time_ns: request.expire_time.map(TsNanos::nanos),
             post_only: request.post_only,

@@ -7,10 +7,13 @@ use std::sync::Arc;
 
 use domain::{
     InstrumentIx, OrderCommand, OrderModify, OrderRequest, Price, Quantity, ReasonCode, Rejection,
-    TsNanos,
+    TriggerType, TsNanos,
 };
 
 use crate::{Command, OrderModifyChange, SubmitOrderRequest};
+
+/// Characters of a wrong text that a rejection repeats.
+const NAME_CHARS_SHOWN: usize = 32;
 
 /// What the names in a command stand for in the session that takes it.
 pub trait OrderNames {
@@ -73,7 +76,7 @@ impl SubmitOrderRequest {
             quantity: shares("QUANTITY", &self.quantity)?,
             price: optional("PRICE", self.price.as_deref(), yen)?,
             trigger_price: optional("TRIGGER_PRICE", self.trigger_price.as_deref(), yen)?,
-            trigger_type: self.trigger_type,
+            trigger_type: self.trigger_type.as_deref().map(trigger_type).transpose()?,
             time_in_force: self.time_in_force,
             expire_time: self.expire_time_ns.map(TsNanos::from_nanos),
             post_only: self.post_only,
@@ -142,7 +145,26 @@ fn shares(field: &str, text: &str) -> Result<Quantity, Rejection> {
     count.map(Quantity::new).ok_or_else(wrong)
 }
 
+/// The only trigger that venues here have; any other name is of one that they have not (specification 2,
+/// "Resources and their fields").
+fn trigger_type(text: &str) -> Result<TriggerType, Rejection> {
+    let known = TriggerType::ALL.iter().copied().find(|known| known.as_str() == text);
+    known.ok_or_else(|| {
+        let shown: String = text.chars().take(NAME_CHARS_SHOWN).collect();
+        let why = format!("TRIGGER_TYPE: `{shown}` is not offered; write LAST or null");
+        Rejection::new(ReasonCode::VenueUnsupported, why)
+    })
+}
+
 fn yen(field: &str, text: &str) -> Result<Price, Rejection> {
+    let whole = text.split('.').next().unwrap_or_default();
+    let digits = whole.strip_prefix('-').unwrap_or(whole);
+    if digits.is_empty() || digits.starts_with('+') || (digits.len() > 1 && digits.starts_with('0'))
+    {
+        let shown: String = text.chars().take(NAME_CHARS_SHOWN).collect();
+        let why = format!("{field}: `{shown}` is no plain decimal; write it like 2440 or 141.5");
+        return Err(invalid(why));
+    }
     Price::from_str(text).map_err(|error| invalid(format!("{field}: {error}")))
 }
 

@@ -1,7 +1,7 @@
 //! Commands about orders and the second password (specification 2, "Endpoints").
 
 use domain::request_key::RequestShape;
-use domain::{OrderSide, OrderType, TimeInForce, TriggerType};
+use domain::{OrderSide, OrderType, TimeInForce};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -59,9 +59,10 @@ pub struct SubmitOrderRequest {
     /// Trigger price in yen, for `STOP_MARKET` and `STOP_LIMIT`.
     #[serde(default)]
     pub trigger_price: Option<String>,
-    /// Price that triggers a stop: `LAST`, or null (specification 2, "Resources and their fields").
+    /// Price that triggers a stop: `LAST`, or null (specification 2, "Resources and their fields"). A text,
+    /// because another one is refused as what the venue does not offer, not as a malformed order.
     #[serde(default)]
-    pub trigger_type: Option<TriggerType>,
+    pub trigger_type: Option<String>,
     /// `DAY`, `GTD`, `AT_THE_OPEN` and so on (specification 2, "Time in force mapping").
     pub time_in_force: TimeInForce,
     /// End of life in nanoseconds UTC, for `GTD`.
@@ -88,7 +89,7 @@ impl SubmitOrderRequest {
             quantity: &self.quantity,
             price: self.price.as_deref(),
             trigger_price: self.trigger_price.as_deref(),
-            trigger_type: self.trigger_type.map(TriggerType::as_str),
+            trigger_type: self.trigger_type.as_deref(),
             time_in_force: self.time_in_force.as_str(),
             expire_time_ns: expire_time_ns.as_deref(),
             post_only: self.post_only,

@@ -160,8 +160,11 @@ fn ask_until(address: SocketAddr, client: usize, seen: &Seen, over: &AtomicBool)
                 seen.bytes.fetch_add(reply.body.len() as u64, Ordering::Relaxed);
                 seen.times.lock().unwrap_or_else(PoisonError::into_inner).push(taken);
             }
-            _ => {
-                seen.errors.fetch_add(1, Ordering::Relaxed);
+            other => {
+                if seen.errors.fetch_add(1, Ordering::Relaxed) == 0 {
+                    let said = other.map(|reply| format!("{}: {}", reply.status, reply.text()));
+                    eprintln!("the first request that failed: {said:?} to {body}");
+                }
                 connection = open(address);
             }
         }

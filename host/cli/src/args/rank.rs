@@ -353,7 +353,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = humantime::parse_duration)]
     pub(crate) timeout: Duration,
 
-    /// Requests that are worked on at the same time; the rest waits in turn.
+    /// Large requests that are worked on at the same time, and as many small ones; the rest
+    /// waits in turn. Those that need at most a 64th of --answer-memory are small.
     #[arg(long, value_name = "N", default_value_t = 4)]
     pub(crate) concurrent: usize,
 

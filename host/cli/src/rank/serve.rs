@@ -150,8 +150,8 @@ fn engine_options(args: &ServeArgs) -> EngineOptions {
         threads: args.threads.unwrap_or_else(super::cores),
         memory_bytes: args.memory.saturating_mul(MEGABYTE),
         cache_bytes: args.cache_memory.saturating_mul(MEGABYTE),
-        // The service hands over no more than it works on; the rest waits there.
-        concurrent_queries: args.concurrent.saturating_mul(args.max_aliases).max(1),
+        // The service hands over no more than it works on, large and small; the rest waits there.
+        concurrent_queries: args.concurrent.saturating_mul(2 * args.max_aliases).max(1),
         timeout: args.timeout,
         wait_for_data: true,
         is_replica: args.follow.is_some(),

@@ -79,12 +79,17 @@ impl AnswerBudget {
         }
     }
 
+    /// Whether an answer of so many bytes is a small one, which waits for no large one.
+    pub(super) const fn is_small(&self, bytes: u64) -> bool {
+        bytes <= self.small_bytes_max
+    }
+
     /// Waits for so many bytes.
     ///
     /// # Errors
     /// When there will never be so many.
     pub(super) async fn reserve(&self, bytes: u64) -> Result<Reservation, Failure> {
-        let lane = if bytes <= self.small_bytes_max { &self.small } else { &self.large };
+        let lane = if self.is_small(bytes) { &self.small } else { &self.large };
         let wanted = units(bytes).filter(|units| *units <= lane.units).ok_or_else(|| {
             let (asked, most) = (megabytes(bytes), megabytes(u64::from(lane.units) * UNIT_BYTES));
             Failure::new(

@@ -31,8 +31,10 @@ use crate::text::redacted;
 pub(super) struct Endpoint {
     pub(super) context: Arc<QueryContext>,
     schema: RankingSchema,
-    /// A permit for each answer that may be worked on; acquired in the order asked for.
+    /// A permit for each large answer that may be worked on; acquired in the order asked for.
     execution_permits: Arc<Semaphore>,
+    /// The same for small answers, which wait for no large one.
+    small_execution_permits: Arc<Semaphore>,
     /// A permit for each request that may wait or be worked on.
     admission_permits: Arc<Semaphore>,
 }
@@ -85,6 +87,7 @@ impl Endpoint {
         Self {
             schema: schema::build(Arc::clone(&context)),
             execution_permits: Arc::new(Semaphore::new(cap(answers))),
+            small_execution_permits: Arc::new(Semaphore::new(cap(answers))),
             admission_permits: Arc::new(Semaphore::new(cap(answers.saturating_add(queue)))),
             context,
         }
@@ -250,7 +253,11 @@ impl Endpoint {
         })?;
         let _waiting = GaugeGuard::new(&self.context.metrics.waiting);
         let memory = self.context.budget.reserve(bytes).await?;
-        let execution = Arc::clone(&self.execution_permits)
+        let lane = match self.context.budget.is_small(bytes) {
+            true => &self.small_execution_permits,
+            false => &self.execution_permits,
+        };
+        let execution = Arc::clone(lane)
             .acquire_owned()
             .await
             .map_err(|_| Failure::new("BUSY", "the service ends"))?;

@@ -26,9 +26,11 @@ pub struct ServiceLimits {
     pub body_bytes: usize,
     /// Most rows of one ranking: ten years of the highest limit and a little more.
     pub answer_rows: usize,
-    /// Rankings that are worked on at the same time; the rest wait in a fair queue.
+    /// Large answers that are worked on at the same time, and as many small ones beside them: an answer
+    /// that takes at most a 64th of `answer_memory` is small, and waits for no large one. The rest wait
+    /// in two fair queues.
     pub concurrent_answers: usize,
-    /// Requests that may wait for their turn. One more is told BUSY.
+    /// Requests that may wait for their turn beside so many that are worked on. One more is told BUSY.
     pub queue: usize,
     /// Open connections. One more waits to be accepted.
     pub connections: usize,

@@ -145,8 +145,9 @@ impl Service {
     /// When the system has no threads left.
     pub fn run(self) -> Result<(), ServiceError> {
         let limits = self.state.endpoint.context.limits.clone();
-        // Each answer has a thread for each of its rankings, and one to write it.
-        let blocking = limits.concurrent_answers.saturating_mul(limits.aliases.max(1) + 1).max(2);
+        // Each answer, large or small, has a thread for each of its rankings, and one to write it.
+        let answers = limits.concurrent_answers.saturating_mul(2);
+        let blocking = answers.saturating_mul(limits.aliases.max(1) + 1).max(2);
         let blocking = blocking.saturating_add(files::READING_THREADS);
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(SOCKET_THREADS)
