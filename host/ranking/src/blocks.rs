@@ -65,7 +65,7 @@ impl Blocks {
     }
 
     /// Closes a block that may be far from full, and gives back what it does not need.
-    fn close_short(&mut self) {
+    pub(crate) fn close_short(&mut self) {
         self.open.shrink_to_fit();
         self.close();
     }
@@ -118,6 +118,10 @@ mod tests {
             }
         }
         assert_eq!(blocks.len(), expected.len());
+        let mut small = Blocks::default();
+        small.write_all(b"{}").unwrap();
+        small.close_short();
+        assert_eq!(small.held(), 2, "a small answer holds what it has");
         assert!(blocks.held() < expected.len() + 2 * BLOCK_BYTES, "{} bytes", blocks.held());
         let mut first = Blocks::from(b"[".to_vec());
         first.append(blocks);

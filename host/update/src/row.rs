@@ -68,8 +68,8 @@ impl fmt::Display for IssueCode {
 /// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK | of the day of a split its factor, pSPUO / pSPUC; where they are not set, 1 |
 /// | A4 | a row that tells no factor, which is not the same as 1, in the view `adjusted` | prices of the issue before it are null: nobody knows what compares |
 /// | Q1 | rows of a whole day that cannot be used, at most 1 % | left out and named in the report with source, values and reason; the other rows are used, and nothing is asked for issue by issue |
-/// | Q2 | more of them | the day is refused: over the network it comes issue by issue, of files it is named as failed |
-/// | Q3 | such a row in the history of one issue | the answer is refused, and the next source asked |
+/// | Q2 | more of them | the day is refused and named as failed with the first of them: the source is none that is down, and the day is not asked for issue by issue but as a whole again |
+/// | Q3 | such rows in the history of one issue, how many there are | left out and named like those of Q1; where nothing else came, the next source is asked |
 /// | H1 | the server says that requests are too many (HTTP 429) | the time between two requests doubles, up to a minute |
 /// | H2 | 20 answers in a row after that | it gets 10 % shorter, down to what was set |
 /// | W1 | no price address of the web broker | it is not asked |

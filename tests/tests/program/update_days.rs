@@ -434,7 +434,7 @@ fn readers_are_told_what_is_missing() {
     };
     let day = json!({ "date": "2025-12-17", "rows": 40, "expected": 100, "published": false });
     let found = health();
-    assert_eq!((&found["status"], &found["incomplete"]), (&json!("ok"), &json!([day])));
+    assert_eq!((&found["status"], &found["incomplete"]), (&json!("incomplete"), &json!([day])));
     assert_eq!(found["snapshot_last_date"], "2025-12-16");
     let dataset = "{ dataset { lastDate incompleteDates missingDates
         sources { name rows firstDate lastDate } } }";

@@ -468,7 +468,7 @@ fn one_odd_row_is_left_out_and_more_than_one_in_100_refuse_the_day() {
     assert_eq!((run.code, counts(&run, "vendor", ["inserted", "unchanged"])), (0, [2, 198]));
     assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").asked, [""; 0], "it is whole");
 
-    // Q2, and Q3 for the three issues alone.
+    // Q2: a day is refused as a whole, and asked for as a whole again.
     fixture.change(|market| {
         market.alter = Some(odd::<3>);
         market.days.insert("20251216", 200);
@@ -478,17 +478,48 @@ fn one_odd_row_is_left_out_and_more_than_one_in_100_refuse_the_day() {
     let part =
         "3 of 200 rows are odd, more than 1 %; the first: row of 13000 on 2025-12-16 (row 1)";
     assert!(reasons.contains(part), "{reasons}");
-    assert_eq!((run.code, run.asked.len(), &run.report["odd_rows"]), (3, 201, &json!(0)));
     assert_eq!(
-        (run.incomplete(), fixture.published()),
-        (vec!["16 197 of 200".to_owned()], vec!["15:200".to_owned()])
+        (run.code, run.asked.join(" "), &run.report["odd_rows"]),
+        (3, "16".to_owned(), &json!(0))
     );
-    let failed = &run.report["issues"][0];
-    assert!(failed.to_string().contains("not all inside low to high"), "{failed}");
     assert_eq!(
-        (&run.report["issues_failed"], text(&failed["code"])),
-        (&json!(3), "1300".to_owned())
+        (fixture.published(), &run.report["issues_failed"]),
+        (vec!["15:200".to_owned()], &json!(0))
     );
+    assert_eq!(text(&run.report["days"][0]["outcome"]), "failed");
+    let again = fixture.update("--as-of 2025-12-16");
+    assert_eq!((again.code, again.asked.join(" ")), (3, "16".to_owned()));
+    // Q3: of an issue alone, the odd row is left out and named.
+    let alone = fixture.update("--as-of 2025-12-16 --codes 1300 --days 2 --refetch");
+    assert_eq!((alone.asked.len(), &alone.report["odd_rows"]), (1, &json!(2)), "{}", alone.report);
+}
+
+fn odd_before_wednesday(row: &mut Value) {
+    if row["Date"].as_str().unwrap() < "2025-12-24" {
+        odd::<3>(row);
+    }
+}
+
+/// Days that are refused say nothing of the days after them: the vendor answers, and is not given up.
+#[test]
+fn refused_days_do_not_make_a_source_that_is_down() {
+    let dates = [
+        "20251215", "20251216", "20251217", "20251218", "20251219", "20251222", "20251223",
+        "20251224",
+    ];
+    let fixture = Fixture::new(Market {
+        days: dates.into_iter().map(|date| (date, 200)).collect(),
+        listed: Some(200),
+        alter: Some(odd_before_wednesday),
+        ..Market::default()
+    });
+    let run = fixture.update("--as-of 2025-12-24 --days 8");
+    assert_eq!(run.asked.len(), 8, "each day once, and nothing issue by issue: {:?}", run.asked);
+    assert_eq!(fixture.published(), ["24:200"], "{}", run.report);
+    assert_ne!(run.code, 0);
+    fixture.change(|market| market.alter = None);
+    let run = fixture.update("--as-of 2025-12-24 --days 8");
+    assert_eq!((run.code, fixture.published().len()), (0, 8), "{}", run.report);
 }
 
 /// Q1 and Q2, of the vendor's files.

@@ -50,7 +50,7 @@ impl Packager {
     pub(super) fn make(&self, contents: &Contents, work: &Path, folder: &Path) -> Result<PathBuf> {
         let out = folder.join(format!("kumiki_{}-1_{}.deb", contents.version, self.architecture));
         let _ = fs::remove_dir_all(work);
-        let tree = tree(contents);
+        let tree = tree(contents)?;
         let size: u64 = tree
             .items()
             .map(|(_, item)| item.bytes().map(|all| all.len() as u64))
@@ -90,15 +90,21 @@ impl Packager {
     }
 }
 
+/// Where the examples have the program, and where the package puts it.
+const BY_HAND: &str = "/usr/local/bin/kumiki";
+const INSTALLED: &str = "/usr/bin/kumiki";
+
 /// The files that it installs.
-pub(super) fn tree(contents: &Contents) -> Tree {
+pub(super) fn tree(contents: &Contents) -> Result<Tree> {
     let mut tree = contents.components.below("usr/lib/kumiki");
     tree.add_program("usr/bin/kumiki", &contents.program);
     let mut texts = contents.texts.clone();
-    texts.extend(contents.examples.below("examples"));
+    // They start what people have put there by hand.
+    let examples = contents.examples.clone().replacing(BY_HAND, INSTALLED)?;
+    texts.extend(examples.below("examples"));
     texts.add_text("copyright", copyright());
     tree.extend(texts.below("usr/share/doc/kumiki"));
-    tree
+    Ok(tree)
 }
 
 fn copyright() -> String {

@@ -73,7 +73,16 @@ impl<'a> Inspection<'a> {
         }
         ensure!(about.contains("Depends: libc6 ("), "it does not say what it needs: {about}");
         told(Command::new("dpkg-deb").arg("--extract").arg(path).arg(&self.folder))?;
-        self.holds(&debian::tree(self.contents), &[])
+        // What the units and tables start is what the package has.
+        for example in ["systemd/kumiki-update.service", "cron/crontab"] {
+            let place = format!("usr/share/doc/kumiki/examples/{example}");
+            let text = fs::read_to_string(self.folder.join(&place))?;
+            let started: Vec<&str> =
+                text.split([' ', '=']).filter(|word| word.ends_with("bin/kumiki")).collect();
+            let is_there = |path: &&str| self.folder.join(path.trim_start_matches('/')).is_file();
+            ensure!(!started.is_empty() && started.iter().all(is_there), "{place}: {started:?}");
+        }
+        self.holds(&debian::tree(self.contents)?, &[])
     }
 
     pub(super) fn wheel(&self, path: &Path, python: &OsStr) -> Result<()> {

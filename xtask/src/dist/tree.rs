@@ -111,6 +111,17 @@ impl Tree {
         Self(moved.collect())
     }
 
+    /// Everything with another text in place of one, in files that have it.
+    pub(super) fn replacing(mut self, old: &str, new: &str) -> Result<Self> {
+        for item in self.0.values_mut() {
+            let text = String::from_utf8(item.bytes()?).context("a file is not text")?;
+            if text.contains(old) {
+                item.content = Content::Text(text.replace(old, new));
+            }
+        }
+        Ok(self)
+    }
+
     /// Takes another tree's files too.
     pub(super) fn extend(&mut self, other: Self) {
         self.0.extend(other.0);

@@ -300,7 +300,7 @@ pub(crate) struct ServeArgs {
     pub(crate) answer_timeout: Duration,
 
     /// Memory for all answers of GraphQL that are made or sent, in megabytes. The rankings of one
-    /// request may take three quarters of it.
+    /// request may take three quarters of it, an eighth is for small ones alone.
     #[arg(long, value_name = "MB", default_value_t = 512, value_parser = megabytes(1))]
     pub(crate) answer_memory: u64,
 

@@ -1,8 +1,9 @@
 //! The memory of all answers in flight: reserved before an answer is made, held until its client has
 //! taken it, and never more than the operator allows.
 //!
-//! A quarter is kept for small answers, so that large ones that nobody takes are in nobody's way.
-//! Where one has to wait for memory, an answer whose client takes nothing is given up.
+//! An eighth is kept for small answers and another one for those in between, so that large ones that
+//! nobody takes are in nobody's way. Where one has to wait for memory, an answer whose client takes
+//! nothing is given up.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -19,18 +20,22 @@ use super::metrics::Metrics;
 
 /// Bytes that are counted as one.
 const UNIT_BYTES: u64 = 1_024;
-/// Which part of all memory is for small answers only.
-const SMALL_SHARE: u64 = 4;
+/// Which part of all memory is for small answers only, and which for those in between.
+const LANE_SHARE: u64 = 8;
 /// Which part of all memory a small answer takes at most.
 const SMALL_ANSWER_SHARE: u64 = 64;
+/// Which part of all memory an answer in between takes at most, as ten years of the first 20 of each day.
+const MIDDLE_ANSWER_SHARE: u64 = 16;
 /// Pause between two looks for answers that nobody takes.
 const LOOK_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Hands out the memory for answers.
 pub(super) struct AnswerBudget {
     small: Lane,
+    middle: Lane,
     large: Lane,
     small_bytes_max: u64,
+    middle_bytes_max: u64,
     stalled_after: Duration,
     sending: Mutex<SendingList>,
     held: IntGauge,
@@ -69,9 +74,11 @@ impl AnswerBudget {
             Lane { permits: Arc::new(Semaphore::new(units as usize)), units }
         };
         Self {
-            small: lane(all - large),
+            small: lane(all / LANE_SHARE),
+            middle: lane(all / LANE_SHARE),
             large: lane(large),
             small_bytes_max: all / SMALL_ANSWER_SHARE,
+            middle_bytes_max: all / MIDDLE_ANSWER_SHARE,
             stalled_after: limits.stalled_after,
             sending: Mutex::default(),
             held: metrics.answer_bytes.clone(),
@@ -89,7 +96,11 @@ impl AnswerBudget {
     /// # Errors
     /// When there will never be so many.
     pub(super) async fn reserve(&self, bytes: u64) -> Result<Reservation, Failure> {
-        let lane = if self.is_small(bytes) { &self.small } else { &self.large };
+        let lane = match bytes {
+            _ if self.is_small(bytes) => &self.small,
+            _ if bytes <= self.middle_bytes_max => &self.middle,
+            _ => &self.large,
+        };
         let wanted = units(bytes).filter(|units| *units <= lane.units).ok_or_else(|| {
             let (asked, most) = (megabytes(bytes), megabytes(u64::from(lane.units) * UNIT_BYTES));
             Failure::new(
@@ -197,7 +208,7 @@ impl Drop for Reservation {
 
 /// Most bytes that one request may reserve.
 pub(super) fn request_bytes_max(limits: &ServiceLimits) -> u64 {
-    limits.answer_memory - limits.answer_memory / SMALL_SHARE
+    limits.answer_memory - 2 * (limits.answer_memory / LANE_SHARE)
 }
 
 fn units(bytes: u64) -> Option<u32> {
@@ -250,8 +261,11 @@ mod tests {
     fn small_answers_have_their_own() {
         let (budget, _) = budget(64 << 20);
         let _large = now(budget.reserve(48 << 20)).unwrap().unwrap();
-        let small: Vec<_> = (0..16).map(|_| now(budget.reserve(1 << 20)).unwrap()).collect();
+        let small: Vec<_> = (0..8).map(|_| now(budget.reserve(1 << 20)).unwrap()).collect();
         assert!(small.iter().all(Result::is_ok));
-        assert!(now(budget.reserve(1)).is_none(), "16 MB are for small answers");
+        assert!(now(budget.reserve(1)).is_none(), "8 MB are for small answers");
+        let middle: Vec<_> = (0..2).map(|_| now(budget.reserve(4 << 20)).unwrap()).collect();
+        assert!(middle.iter().all(Result::is_ok), "and as many for those in between");
+        assert!(now(budget.reserve(4 << 20)).is_none());
     }
 }

@@ -171,7 +171,9 @@ impl Endpoint {
             let _permits = permits;
             let blocks = body::blocks(response, &keys, &written)?;
             let encoding = encoding.for_size(blocks.len());
-            let blocks = encoding.compress(blocks)?;
+            let mut blocks = encoding.compress(blocks)?;
+            // A small answer may have been given less than a block.
+            blocks.close_short();
             if !memory.resize(blocks.held() as u64) {
                 return Ok(None);
             }

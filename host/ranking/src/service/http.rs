@@ -310,12 +310,14 @@ async fn health(State(state): Shared) -> Response {
     let ready = snapshot.days > 0;
     let dataset = state.endpoint.context.backend.dataset();
     let has_gap = dataset.as_ref().is_some_and(|dataset| !dataset.gaps.is_empty());
+    let is_short = dataset.as_ref().is_some_and(|dataset| !dataset.incomplete.is_empty());
     let trouble = state.replica.as_ref().and_then(ReplicaStatus::trouble);
     let word = match (&snapshot.refused, ready, &trouble, has_gap) {
         (Some(_), ..) => "refused",
         (None, false, ..) => "no data",
         (None, true, Some(trouble), _) => trouble.status,
         (None, true, None, true) => "gap",
+        (None, true, None, false) if is_short => "incomplete",
         (None, true, None, false) => "ok",
     };
     let incomplete = dataset.as_ref().map(|dataset| &dataset.incomplete);

@@ -43,7 +43,8 @@ pub struct ServiceLimits {
     /// Time for a client to take a whole answer of GraphQL.
     pub answer_timeout: Duration,
     /// Bytes for all answers of GraphQL together, from before one is made until its client has it.
-    /// A quarter is for small answers only; the rankings of one request may take the rest.
+    /// An eighth is for small answers only, another one for those in between (at most a 16th); the
+    /// rankings of one request may take the rest.
     pub answer_memory: u64,
     /// Time after which an answer of which its client takes nothing is given up, when another one
     /// waits for memory.

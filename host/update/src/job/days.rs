@@ -157,14 +157,16 @@ impl Job<'_> {
                 Err(NoAnswer::Failed { covered: Some((first, last)), .. }) => {
                     self.cover(first, last)
                 }
-                Err(NoAnswer::Failed { reason, .. }) => {
+                Err(NoAnswer::Failed { reason, is_odd, .. }) => {
                     let how = match self.state.left_out.contains(&date) {
                         true => "without the rows that were left out",
                         false if silent.contains(&date) => "without the factors that were not told",
                         false => "as a lesser source gave it",
                     };
                     self.note(format!("{date} stays {how}: {}", reason.reason));
-                    break;
+                    if !is_odd {
+                        break;
+                    }
                 }
                 Err(NoAnswer::Stopped) => break,
             }
@@ -212,6 +214,11 @@ impl Job<'_> {
                 {
                     self.cover(first, last);
                     self.day(*date).outcome = Some(DayOutcome::NotDue);
+                }
+                Err(NoAnswer::Failed { reason, is_odd: true, .. }) => {
+                    let day = self.day(*date);
+                    day.outcome = Some(DayOutcome::Failed);
+                    day.reasons.push(reason);
                 }
                 Err(NoAnswer::Failed { reason, dates_are_hopeless, .. }) => {
                     self.day(*date).reasons.push(reason);

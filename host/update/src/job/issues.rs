@@ -10,6 +10,7 @@ use super::slots::{NoAnswer, Slots};
 use super::{Job, Phase, UpdateError};
 use crate::fetch_state::IssuePass;
 use crate::row::IssueCode;
+use crate::source::Answer;
 
 /// How fetching an issue ended.
 enum Issue {
@@ -166,7 +167,12 @@ impl Job<'_> {
         for place in indices {
             match slots.issue(*place, code, from, to) {
                 Ok(answer) => {
-                    let mut rows = answer.rows;
+                    let Answer { mut rows, odd, .. } = answer;
+                    let is_odd = !odd.is_empty();
+                    if let Some(first) = odd.first().filter(|_| rows.is_empty()) {
+                        reasons.push(Reason::new(slots.kind(*place), &first.to_string()));
+                    }
+                    self.report.left_out(slots.kind(*place), odd);
                     // Days in between came whole, from a source that goes before this one.
                     rows.retain(|row| dates.contains(&row.date));
                     if !rows.is_empty() {
@@ -175,7 +181,7 @@ impl Job<'_> {
                     }
                     // A source that answers with nothing knows that there is nothing, as for an issue
                     // that is no longer listed; but not better than one before it that is down.
-                    answered |= !is_down;
+                    answered |= !is_down && !is_odd;
                 }
                 Err(NoAnswer::Stopped) => return Issue::Stopped,
                 Err(NoAnswer::Failed { covered: Some((first, last)), .. })

@@ -38,6 +38,8 @@ pub(super) enum NoAnswer {
         dates_are_hopeless: bool,
         /// It may have something, but does not answer now.
         is_outage: bool,
+        /// It answered with what cannot be used (rule Q2).
+        is_odd: bool,
         /// The first and last date that its subscription covers, where it said so.
         covered: Option<(JstDate, JstDate)>,
     },
@@ -190,8 +192,14 @@ impl Slots {
     ) -> Result<Answer, NoAnswer> {
         if let Some(reason) = self.out(index) {
             let is_outage = matches!(self.0[index].slot, SourceSlot::Ready(_));
-            let covered = None;
-            return Err(NoAnswer::Failed { reason, dates_are_hopeless: false, is_outage, covered });
+            let (dates_are_hopeless, is_odd, covered) = (false, false, None);
+            return Err(NoAnswer::Failed {
+                reason,
+                dates_are_hopeless,
+                is_outage,
+                is_odd,
+                covered,
+            });
         }
         let slot = &mut self.0[index];
         let SourceSlot::Ready(source) = &mut slot.slot else { return Err(NoAnswer::Stopped) };
@@ -220,6 +228,11 @@ impl Slots {
             Reach::Request => slot.failures_in_a_row += 1,
             Reach::Dates | Reach::Run => {}
         }
+        let is_odd = matches!(error, SourceError::Odd(_));
+        if is_odd {
+            // A source that answers is not down.
+            slot.failures_in_a_row = 0;
+        }
         if slot.failures_in_a_row >= FAILURES_IN_A_ROW_MAX {
             slot.given_up =
                 Some(format!("{} failures in a row; last: {text}", slot.failures_in_a_row));
@@ -235,7 +248,7 @@ impl Slots {
             _ => None,
         };
         let is_outage = !dates_are_hopeless;
-        Err(NoAnswer::Failed { reason, dates_are_hopeless, is_outage, covered })
+        Err(NoAnswer::Failed { reason, dates_are_hopeless, is_outage, is_odd, covered })
     }
 
     /// What the sources want to be known.

@@ -43,6 +43,9 @@ pub enum SourceError {
     /// The answer is not what the source documents.
     #[error("the answer cannot be used: {0}")]
     Malformed(String),
+    /// It came, but more of its rows than a few cannot be used (rule Q2).
+    #[error("the answer is refused: {0}")]
+    Odd(String),
     /// The answer exceeds a limit.
     #[error("the answer has more than {limit} {what}")]
     TooLarge {
@@ -64,7 +67,9 @@ impl SourceError {
             Self::Http(HttpError::Key { .. } | HttpError::TooManyRequests(_)) | Self::Closed(_) => {
                 Reach::Source
             }
-            Self::Http(HttpError::Refused { .. }) | Self::NotCovered { .. } => Reach::Dates,
+            Self::Http(HttpError::Refused { .. }) | Self::NotCovered { .. } | Self::Odd(_) => {
+                Reach::Dates
+            }
             Self::Http(HttpError::Stopped) => Reach::Run,
             Self::Http(_)
             | Self::Busy { .. }
@@ -80,6 +85,7 @@ impl SourceError {
             Self::Closed(text) => Self::Closed(client.redacted(&text)),
             Self::Busy { what } => Self::Busy { what: client.redacted(&what) },
             Self::Malformed(text) => Self::Malformed(client.redacted(&text)),
+            Self::Odd(text) => Self::Odd(client.redacted(&text)),
             // What the client gives is free of them already.
             other => other,
         }

@@ -78,15 +78,8 @@ impl VendorSource {
         let texts: Vec<Value> = self.pages("equities/bars/daily", query).map_err(uncovered)?;
         let told = |place: usize, reason| odd_row(&texts[place], place, reason, &self.client);
         let read = texts.iter().map(RowText::read);
-        let answer = if asked.code.is_none() {
-            // One odd row of a day does not make single requests for all issues.
-            asked.accept_day(read.collect(), told)
-        } else {
-            let rows = read.enumerate().map(|(place, row)| {
-                row.map_err(|why| SourceError::Malformed(told(place, why).to_string()))
-            });
-            rows.collect::<Result<Vec<_>, _>>().and_then(|rows| asked.accept(rows))
-        };
+        // One odd row of a day does not make single requests for all issues.
+        let answer = asked.accept_day(read.collect(), told);
         answer.map_err(|error| error.redacted(&self.client))
     }
 

@@ -17,6 +17,8 @@ const SPARK_DAYS = 60;
 // How often a service without data is asked again.
 const AGAIN_MS = 5000;
 let days = [], places = new Map(), asked = null, running = null, checking = 0, modules = [];
+// Days that are named at most where some are missing.
+const NAMED_DAYS = 3;
 let dataset = null, schema = { item: new Set(), adjusted: false };
 // What the page says, made anew when the language changes.
 let statusText = null, datasetText = null, checkText = null;
@@ -216,7 +218,8 @@ function show() {
     put("", "text code mono").append(issueButton(item, focused === item.code));
     if (named) put("", "text name").append(aloneText(nameOf(item)), placeOf(item));
     const value = put(valueText(item.sortValue), "value");
-    if (item.spansSplit) value.prepend(splitMark(asked.adjusted));
+    if (item.spansSplit) value.prepend(splitMark("split", asked.adjusted ? "splitAdjusted" : "splitTitle"));
+    if (item.spansSplit === null) value.prepend(splitMark("splitUnknown", "splitUnknownTitle"));
     put(decimalNumber(item.close, closes));
     put(item.volume === null ? "–" : wholeNumber(item.volume), "wide");
     if (span > 1) put("", "spark").append(spark(item.code, at, span));
@@ -249,12 +252,20 @@ function placeOf(item) {
   small.textContent = marketAndSector(item).join(" ");
   return small;
 }
-function splitMark(isAdjusted) {
+function splitMark(text, title) {
   const mark = document.createElement("span");
   mark.className = "split";
-  mark.textContent = t("split");
-  mark.title = t(isAdjusted ? "splitAdjusted" : "splitTitle");
+  mark.textContent = t(text);
+  mark.title = t(title);
   return mark;
+}
+
+// What rankings lack: business days that are not there, and days that are not complete yet.
+function lacks() {
+  const named = dates => dates.slice(0, NAMED_DAYS).map(dayText).join(", ");
+  const told = (key, dates) => dates?.length ? " · " + t(key, { count: wholeNumber(dates.length), dates: named(dates),
+    more: dates.length > NAMED_DAYS ? " …" : "" }) : "";
+  return told("missingDays", dataset.missingDates) + told("incompleteDays", dataset.incompleteDates);
 }
 
 // Digits after the point that all of them need, at most 4, so that points stand below each other.
@@ -386,7 +397,7 @@ function retell() {
   retellChart();
 }
 
-const ABOUT = `{dataset{days codes firstDate lastDate}
+const ABOUT = `{dataset{days codes firstDate lastDate missingDates incompleteDates}
   formulas{name description refused parameters{name default minimum maximum}}
   item:__type(name:"DailyRankingItem"){fields{name}}
   query:__type(name:"Query"){fields{name args{name}}}}`;
@@ -421,7 +432,7 @@ async function load() {
     return;
   }
   sayDataset(() => t("dataset", { codes: wholeNumber(dataset.codes), days: wholeNumber(dataset.days),
-    first: dayText(dataset.firstDate), last: dayText(dataset.lastDate) }));
+    first: dayText(dataset.firstDate), last: dayText(dataset.lastDate) }) + lacks());
   $("to").value ||= dataset.lastDate;
   $("from").value ||= $("to").value;
   check();
