@@ -57,17 +57,33 @@ impl FolderLock {
             let path = path.to_owned();
             move |source| LockFault::Io(path, source)
         };
-        let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-        let file = file.map_err(failed(&path))?;
+        let file = open_own(&path).map_err(failed(&path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LockFault::Held(read(&holder))),
             Err(TryLockError::Error(source)) => return Err(failed(&path)(source)),
         }
         let text = format!("{}\n{}\n", std::process::id(), domain::clock::wall_now());
-        fs::write(&holder, text).map_err(failed(&holder))?;
+        // A link of this name is replaced, and what it leads to left alone.
+        atomic_file::write(&holder, text.as_bytes()).map_err(failed(&holder))?;
         Ok(Self { _file: file, holder })
     }
+}
+
+/// Opens the file that is locked, which is made where there is none: a file of this folder, never what a
+/// link leads to.
+///
+/// # Errors
+/// What the system says, or that the name is taken by something else.
+pub fn open_own(path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let what = "it is no file of its own but a link or something else; remove it";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        }
+        _ => {}
+    }
+    OpenOptions::new().create(true).truncate(false).write(true).open(path)
 }
 
 impl Drop for FolderLock {
@@ -99,6 +115,28 @@ mod tests {
         fs::write(&path, long).unwrap();
         assert_eq!(read(&path), None);
         assert_eq!(holder_text(None), "it does not say which process");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_links_lead_to_is_left_alone() {
+        let folder = tempfile::tempdir().unwrap();
+        let theirs = folder.path().join("theirs");
+        fs::write(&theirs, "theirs").unwrap();
+        let held = folder.path().join("held");
+        fs::create_dir(&held).unwrap();
+        std::os::unix::fs::symlink(&theirs, held.join("HOLDER")).unwrap();
+        let lock = FolderLock::take(&held).unwrap();
+        assert_eq!(read(&held.join("HOLDER")).unwrap().process, std::process::id());
+        drop(lock);
+        fs::remove_file(held.join("LOCK")).unwrap();
+        for target in [theirs.clone(), folder.path().join("nothing")] {
+            std::os::unix::fs::symlink(&target, held.join("LOCK")).unwrap();
+            assert!(matches!(FolderLock::take(&held), Err(LockFault::Io(..))));
+            fs::remove_file(held.join("LOCK")).unwrap();
+        }
+        assert_eq!(fs::read(&theirs).unwrap(), b"theirs");
+        assert!(!folder.path().join("nothing").exists());
     }
 
     #[test]

@@ -10,7 +10,7 @@
 mod calendar_table;
 mod data_dir;
 mod dataset;
-mod folder_lock;
+pub mod folder_lock;
 pub mod generation;
 pub mod grid;
 pub mod limits;

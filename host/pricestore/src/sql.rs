@@ -29,6 +29,18 @@ pub fn quoted_path(path: &Path) -> String {
     }
 }
 
+/// A view in place of the tables `daily` and `calendar` of an attached database, where there is one. A view
+/// of somebody else's may read any file of this machine.
+///
+/// # Errors
+/// What DuckDB says.
+pub fn view_among(connection: &Connection, database: &str) -> Result<Option<String>> {
+    let views = "SELECT view_name FROM duckdb_views() WHERE database_name = ? AND NOT internal
+        AND lower(view_name) IN ('daily', 'calendar') ORDER BY 1 LIMIT 1";
+    let mut views = connection.prepare(views)?;
+    views.query_map([database], |row| row.get(0))?.next().transpose()
+}
+
 /// The first column of what a statement finds.
 ///
 /// # Errors

@@ -30,7 +30,7 @@ mod report;
 /// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
 /// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
-/// | C2 | without such a list, with 99 % of the most rows of the last 20 complete days before it | complete |
+/// | C2 | without such a list, with 99 % of the most rows of the last 20 complete days before it; a single one of which no other has 99 % is left out of account | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
 /// | C4 | fetched with `--codes` | complete only if it was before |
 /// | C5 | that was complete | complete, whatever comes later |

@@ -54,9 +54,11 @@ pub const LOST_ISSUES_MIN: usize = 3;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
 /// history, asks for the first of each month and the last, and holds the others against the day before.
 pub const MASTER_DAYS_MAX: usize = 60;
-/// Rows of each kind that a report names, those that were left out and those that got other values;
-/// all are counted.
+/// Rows that were left out, and doubts, that a report names; all are counted.
 pub const REPORT_ROWS_MAX: usize = 100;
+/// Rows that got other values, or were taken back, that a report names with old and new values: two days of
+/// the whole market. More are counted.
+pub const REPORT_CORRECTIONS_MAX: usize = 10_000;
 /// Published files that a report names because they were damaged; more are counted.
 pub const REPORT_FILES_MAX: usize = 10;
 /// Bytes of the text of a row that was left out, in a report; a row of the vendor has about 300.

@@ -207,7 +207,7 @@ pub struct Applied {
     pub kept: u64,
     /// Rows that were there and are removed, because the vendor took them back (R6).
     pub removed: u64,
-    /// The first rows that were changed or removed, up to [`crate::limits::REPORT_ROWS_MAX`] of each.
+    /// The first rows that were changed or removed, up to [`crate::limits::REPORT_CORRECTIONS_MAX`] of each.
     pub corrections: Vec<Correction>,
     /// The dates of rows that were inserted, changed, confirmed or removed.
     pub dates: BTreeSet<JstDate>,

@@ -86,6 +86,22 @@ fn an_answer_without_prices_takes_no_published_day_away() {
     assert_eq!(tuesday(&fixture), ["100,100,11600.0"]);
 }
 
+fn without_volume(row: &mut Value) {
+    for name in ["Vo", "Va"] {
+        row[name] = json!(0);
+    }
+}
+
+/// R8: a volume of 0 is none.
+#[test]
+fn zeros_take_no_published_day_away() {
+    let fixture = then(|market| market.alter = Some(without_volume));
+    let run = fixture.update(REFETCH);
+    stays(&fixture, &run, "would take prices, volumes or turnovers of 100 of 100 issues away");
+    fixture.change(|market| market.alter = None);
+    assert_eq!(fixture.update(REFETCH).code, 0);
+}
+
 /// C12.
 #[test]
 fn an_answer_with_few_rows_replaces_no_complete_day() {

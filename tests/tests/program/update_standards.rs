@@ -340,3 +340,26 @@ fn people_are_told_why_a_day_waits_and_what_they_can_do() {
         assert!(report.contains(words), "{report}");
     }
 }
+
+/// C2: one evening with rows that do not belong there is no standard that no later day meets.
+#[test]
+fn a_single_day_with_too_many_rows_is_no_standard() {
+    let fixture = Fixture::new(Market {
+        days: days([
+            ("20251208", 200),
+            ("20251209", 200),
+            ("20251210", 200),
+            ("20251211", 200),
+            ("20251212", 200),
+            ("20251215", 230),
+            ("20251216", 200),
+            ("20251217", 200),
+        ]),
+        ..Market::default()
+    });
+    for (day, published) in [(12, 5), (15, 6), (16, 7), (17, 8)] {
+        let run = fixture.update(&format!("--as-of 2025-12-{day} --days 5"));
+        assert_eq!((run.code, fixture.published().len()), (0, published), "{}", run.report);
+    }
+    assert_eq!(fixture.published()[5..], ["15:230", "16:200", "17:200"]);
+}

@@ -22,7 +22,7 @@ use crate::grid::{GridWriter, Splits};
 use crate::limits::{
     SNAPSHOT_BLOCK_CELLS, SNAPSHOT_CELLS_MAX, SNAPSHOT_CODES_MAX, SNAPSHOT_DAYS_MAX,
 };
-use crate::sql::{insert, prepare_inserts, quoted_path};
+use crate::sql::{insert, prepare_inserts, quoted_path, view_among};
 
 /// Batches of rows that wait for the table: those of a block, so that the next one is read while
 /// they are appended.
@@ -142,6 +142,10 @@ fn open_source(data: &DataDir) -> Result<Connection, PublishError> {
         quoted_path(&data.rank_folder().join(SPILL)),
         quoted_path(&data.mother()),
     ))?;
+    if let Some(view) = view_among(&connection, "mother")? {
+        let what = format!("`{view}` must be a table; it is a view, which may read anything");
+        return Err(PublishError::Source(what));
+    }
     let dates = dates_of(&connection)?;
     check_source(&connection)?;
     connection.execute_batch(&sides(dates))?;

@@ -136,22 +136,25 @@ impl Job<'_> {
         }
     }
 
-    /// The most rows of the last complete days before a date (rule C2). One day alone would let the
-    /// standard sink a little every day; what the user published all the same with few rows less is where
-    /// it begins anew (rule C10).
+    /// The most rows of the last complete days before a date (rule C2), without those of a single day that
+    /// no other one nearly has: an evening with rows that do not belong there must not be a standard that no
+    /// later day meets. The day before alone would let the standard sink a little every day; what the user
+    /// published all the same with few rows less is where it begins anew (rule C10).
     fn most_rows_before(&self, date: JstDate) -> Option<u64> {
-        let mut most = None;
+        let (mut most, mut second) = (None, None);
         for (day, rows) in self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED) {
             let begins_anew = self.state.begins.contains(day);
             // What is after it tells more; complete, it may have as many rows as those before it.
             if !begins_anew || most.is_none() {
+                second = second.max(most.min(Some(*rows)));
                 most = most.max(Some(*rows));
             }
             if begins_anew {
                 break;
             }
         }
-        most
+        let (most, second) = (most?, second.or(most)?);
+        Some(if is_enough(second, most, 0) { most } else { second })
     }
 
     /// Rows of the nearest complete days after a date, else issues of the nearest list, and how many days

@@ -12,7 +12,8 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::limits::{
-    ODD_ROW_BYTES_MAX, REASON_CHARS_MAX, REPORT_ISSUES_MAX, REPORT_ROWS_MAX, REPORTS_KEPT,
+    ODD_ROW_BYTES_MAX, REASON_CHARS_MAX, REPORT_CORRECTIONS_MAX, REPORT_ISSUES_MAX,
+    REPORT_ROWS_MAX, REPORTS_KEPT,
 };
 use crate::price_store::{Applied, Correction};
 use crate::row::{IssueCode, SourceKind};
@@ -411,7 +412,7 @@ impl Report {
 
     /// Names rows that got other values or were taken back, as far as there is room.
     pub(super) fn corrected(&mut self, source: SourceKind, corrections: Vec<Correction>) {
-        let room = REPORT_ROWS_MAX - self.corrections.len().min(REPORT_ROWS_MAX);
+        let room = REPORT_CORRECTIONS_MAX.saturating_sub(self.corrections.len());
         let value = |(column, old, new): (&str, _, _)| CorrectedValue {
             column: column.to_owned(),
             old,
@@ -588,12 +589,12 @@ mod tests {
         };
         for count in [REPORT_ROWS_MAX - 1, 2, 1] {
             report.left_out(SourceKind::Vendor, vec![odd.clone(); count]);
-            report.corrected(SourceKind::Files, vec![correction.clone(); count]);
+            report.corrected(SourceKind::Files, vec![correction.clone(); count * 100]);
         }
         assert_eq!(report.odd_rows, REPORT_ROWS_MAX as u64 + 2);
         assert_eq!(
             (report.odd.len(), report.corrections.len()),
-            (REPORT_ROWS_MAX, REPORT_ROWS_MAX)
+            (REPORT_ROWS_MAX, REPORT_CORRECTIONS_MAX)
         );
         let named = &report.odd[0];
         // Three bytes each, and none is cut.

@@ -69,7 +69,7 @@ impl DueDays<'_> {
 pub(super) enum Standard {
     /// C1: the issues that were listed on its date.
     Listed(BTreeSet<IssueCode>),
-    /// C2: the most rows of the last complete days before it.
+    /// C2: the most rows of the last complete days before it, without a single day that stands out.
     Before(u64),
     /// C6: rows or issues of what is nearest to it where nothing is before it, so many days away.
     Near { rows: u64, days: u64 },

@@ -13,7 +13,7 @@ use super::fetch_tables;
 use super::limits::{LOAD_ROWS_MIN, LOAD_THREADS, ROWS_AT_ONCE_MAX};
 use super::schema::{definitions, names};
 use crate::fetch_state::FetchState;
-use crate::limits::REPORT_ROWS_MAX;
+use crate::limits::REPORT_CORRECTIONS_MAX;
 use crate::price_store::{Applied, Correction, Part};
 use crate::row::{DailyRow, IssueCode, SourceKind};
 
@@ -256,7 +256,8 @@ fn compare_values(
     old: &str,
 ) -> duckdb::Result<Vec<(JstDate, IssueCode)>> {
     take_in(connection, received)?;
-    let lost = HELD.map(|name| format!("(old.{name} IS NOT NULL AND incoming.{name} IS NULL)"));
+    let lost = HELD
+        .map(|name| format!("(coalesce(old.{name}, 0) <> 0 AND coalesce(incoming.{name}, 0) = 0)"));
     // A row of a lesser source would replace nothing (R4).
     let lost = format!(
         "SELECT incoming.date::VARCHAR, incoming.code FROM temp.incoming JOIN ({old}) old
@@ -290,7 +291,7 @@ fn corrections(connection: &Connection) -> duckdb::Result<Vec<Correction>> {
     let values = COMPARED.map(|column| format!("old_{column}, {column}")).join(", ");
     let rows = format!(
         "SELECT date::VARCHAR, code, old_source, {values} FROM temp.judged WHERE verdict = 'changed'
-           ORDER BY date, code LIMIT {REPORT_ROWS_MAX}"
+           ORDER BY date, code LIMIT {REPORT_CORRECTIONS_MAX}"
     );
     connection.prepare(&rows)?.query_map([], |row| correction(row, false))?.collect()
 }
@@ -336,7 +337,7 @@ fn take_back(
     let values = COMPARED.map(|column| format!("{column}, NULL::DOUBLE")).join(", ");
     let told = format!(
         "SELECT date::VARCHAR, code, source, {values} {taken} ORDER BY date, code
-           LIMIT {REPORT_ROWS_MAX}"
+           LIMIT {REPORT_CORRECTIONS_MAX}"
     );
     let mut told = connection.prepare(&told)?;
     let told = told.query_map([], |row| correction(row, true))?;

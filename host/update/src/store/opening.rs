@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use duckdb::{Config, Connection};
 use pricestore::generation::{Generation, GenerationFileName, PublishedFile};
-use pricestore::sql::{column, prepare_inserts, quoted_path};
+use pricestore::sql::{column, prepare_inserts, quoted_path, view_among};
 use pricestore::{DataDir, has_calendar};
 
 use super::durable::{clear, put_in_place, remove, sync_folder};
@@ -216,6 +216,10 @@ fn copy_published(connection: &Connection, data: &DataDir) -> Result<bool, Store
     };
     let attach = format!("ATTACH {} AS published (READ_ONLY)", quoted_path(mother));
     connection.execute_batch(&attach).map_err(failed)?;
+    if let Some(view) = view_among(connection, "published").map_err(failed)? {
+        let what = format!("its `{view}` is a view, which may read anything; it must be a table");
+        return Err(unusable(what));
+    }
     let found = columns_of(connection, "published")
         .map_err(|error| unusable(format!("it has no table daily ({error})")))?;
     let has = |(name, kind): (&str, &str)| found.iter().any(|one| one.0 == name && one.1 == kind);

@@ -13,7 +13,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use domain::JstDate;
 use duckdb::{Connection, params};
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{quoted, quoted_path};
+use pricestore::sql::{quoted, quoted_path, view_among};
 
 use super::durable::{give_name, remove, sync_folder};
 use super::error::StoreError;
@@ -163,6 +163,13 @@ pub(super) fn found_in(published: &Connection, file: &Path) -> Found {
 }
 
 fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
+    // The job writes `daily` of an issue as a view of its own columns; another one may read anything.
+    let own_file = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'foreign_file'
+        AND table_name = ?";
+    let has_own = published.query_row(own_file, [packed::TABLE], |row| row.get::<_, i64>(0))? == 1;
+    if !has_own && view_among(published, "foreign_file")?.is_some() {
+        return Ok(Found::More);
+    }
     let count = |sql: &str| published.query_row(sql, [], |row| row.get::<_, i64>(0));
     let own: Vec<String> = packed::names().into_iter().map(quoted).collect();
     let columns = format!(
