@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Plan;
 use crate::score::{Score, Statistic};
 
 /// A finished run.
@@ -47,6 +48,12 @@ impl Results {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         !self.is_unverified && self.rows.iter().all(Option::is_some)
+    }
+
+    /// Whether all runs of a fold are done from which one is chosen.
+    #[must_use]
+    pub fn is_fold_whole(&self, plan: &Plan, fold: usize) -> bool {
+        self.rows[plan.train_rows(fold)].iter().all(Option::is_some)
     }
 
     /// Runs that are done.

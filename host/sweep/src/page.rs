@@ -177,6 +177,7 @@ mod tests {
     use super::*;
     use crate::finished::Finished;
     use crate::grid::Grid;
+    use crate::manifest::Asked;
     use crate::plan::Choice;
     use crate::score::scored;
     use domain::JstDate;
@@ -202,7 +203,13 @@ mod tests {
         let results = results(&plan);
         let manifest = {
             let rules = BTreeMap::from([("NOT MODELLED".to_owned(), "<b>dividends".to_owned())]);
-            SweepManifest::new(&plan, &results, by, rules, json!({ "strategy": {} }))
+            SweepManifest::new(
+                &plan,
+                &results,
+                Asked { rank_by: by, verify: 10 },
+                rules,
+                json!({ "strategy": {} }),
+            )
         };
         let page = render_up_to(&plan, &results, by, &manifest, rows_max);
         let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();

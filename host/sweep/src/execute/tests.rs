@@ -95,7 +95,10 @@ fn sweep(
     let (mut journal, kept) = Journal::open(folder, &json!({ "plan": plan.described() })).unwrap();
     let stop = AtomicBool::new(false);
     let rank_by = Statistic::Sharpe;
-    let sweep = Sweep { plan, rank_by, runner, verify: 3, jobs, stop: &stop };
+    let rows = 0..plan.rows();
+    let leaves_verifying = false;
+    let sweep =
+        Sweep { plan, rank_by, runner, rows, verify: 3, leaves_verifying, jobs, stop: &stop };
     sweep.run(&mut journal, kept, &mut |_| {})
 }
 
@@ -193,7 +196,16 @@ fn progress_counts_and_names_the_best() {
     let (mut journal, _) = Journal::open(folder.path(), &json!({})).unwrap();
     let (runner, stop) = (Distance::default(), AtomicBool::new(false));
     let rank_by = Statistic::Sharpe;
-    let sweep = Sweep { plan: &plan, rank_by, runner: &runner, verify: 2, jobs: 1, stop: &stop };
+    let sweep = Sweep {
+        plan: &plan,
+        rank_by,
+        runner: &runner,
+        rows: 0..plan.rows(),
+        verify: 2,
+        leaves_verifying: false,
+        jobs: 1,
+        stop: &stop,
+    };
     let mut last = None;
     sweep.run(&mut journal, Kept::default(), &mut |progress| last = Some(progress)).unwrap();
     let last = last.unwrap();
