@@ -395,3 +395,82 @@ fn plan(
     }
     Ok(plan)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::finished::Finished;
+    use crate::score::scored;
+
+    /// A part of six runs as a program leaves it.
+    fn part(folder: &Path, name: &str, rows: &[usize], sharpe: f64) -> PartFolder {
+        let axes = vec!["a=0:5:1".parse().unwrap()];
+        let days: Vec<JstDate> =
+            JstDate::from_ymd_opt(2025, 1, 6).unwrap().iter_days().take(3).collect();
+        let grid = Grid::new(axes, BTreeMap::new()).unwrap();
+        let plan = Plan::new(grid, Choice::All, None, days).unwrap();
+        let header = json!({ "strategy": { "name": "x" }, "plan": plan.described() });
+        let folder = SweepFolder::prepare(folder.join(name)).unwrap();
+        let (mut journal, _) = Journal::open(folder.path(), &header).unwrap();
+        let mut results = Results { rows: vec![None; 6], ..Results::default() };
+        for row in rows {
+            let score = Some(scored(Some(sharpe + *row as f64), 0.1));
+            let run = Finished { row: *row, combination: Some(*row as u64), score, error: None };
+            journal.add(&run).unwrap();
+            results.rows[*row] = Some(run);
+        }
+        let asked = Asked { rank_by: Statistic::Sharpe, verify: 0 };
+        let manifest = SweepManifest::new(&plan, &results, asked, BTreeMap::new(), header);
+        folder.write(&plan, &results, asked.rank_by, &manifest).unwrap();
+        PartFolder(folder.path().to_owned())
+    }
+
+    #[test]
+    fn parts_that_agree_are_joined_and_others_are_named() {
+        let folder = tempfile::tempdir().unwrap();
+        let made = |name: &str, rows: &[usize], sharpe| part(folder.path(), name, rows, sharpe);
+        let (a, b) = (made("a", &[0, 1, 2], 1.0), made("b", &[2, 3], 1.0));
+        let merged = Merged::read(&[b.clone(), a.clone(), a.clone()], None).unwrap();
+        assert_eq!(RowRange::in_words(&merged.missing()), "4..6");
+        assert_eq!(merged.results.done(), 4);
+        let other = made("c", &[2, 4, 5], 1.5);
+        let error = Merged::read(&[a.clone(), other], None).unwrap_err().to_string();
+        assert!(error.contains("both have row 2, and not the same: score.sharpe is"), "{error}");
+        let rest = made("d", &[4, 5], 1.0);
+        let merged = Merged::read(&[a.clone(), b.clone(), rest.clone()], None).unwrap();
+        assert!(merged.missing().is_empty() && merged.results.is_complete());
+        // What is written is a sweep that can be merged again, and no row in it is lost.
+        let out = SweepFolder::prepare(folder.path().join("out")).unwrap();
+        merged.write(&out).unwrap();
+        let again = PartFolder(out.path().to_owned());
+        assert_eq!(Merged::read(&[again], None).unwrap().results.rows, merged.results.rows);
+        let error = Merged::read(&[a, b], None).unwrap().write(&out).unwrap_err().to_string();
+        assert!(error.contains("has rows that no part has (4..6)"), "{error}");
+    }
+
+    #[test]
+    fn a_part_has_a_journal_and_the_manifest_of_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let a = part(folder.path(), "a", &[0], 1.0);
+        let refused = |part: &PartFolder| {
+            Merged::read(std::slice::from_ref(part), None).unwrap_err().to_string()
+        };
+        let manifest = a.0.join("sweep.partial.json");
+        let text = std::fs::read_to_string(&manifest).unwrap();
+        std::fs::write(&manifest, text.replace("\"name\": \"x\"", "\"name\": \"y\"")).unwrap();
+        assert!(refused(&a).contains("its manifest is not of its journal"));
+        std::fs::write(&manifest, "{}").unwrap();
+        assert!(refused(&a).contains("sweep.partial.json cannot be understood"));
+        std::fs::remove_file(&manifest).unwrap();
+        assert!(refused(&a).contains("killed before it wrote its manifest; run it again"));
+        std::fs::remove_file(a.0.join(JOURNAL_FILE)).unwrap();
+        assert!(refused(&a).contains("it has no journal.jsonl"));
+    }
+
+    #[test]
+    fn the_number_of_parts_is_limited() {
+        let many = (0..=SWEEP_PARTS_MAX).map(|part| PartFolder(part.to_string().into()));
+        let error = Merged::read(&many.collect::<Vec<_>>(), None).unwrap_err().to_string();
+        assert!(error.starts_with("100001 parts, at most 100000 can be merged at once"), "{error}");
+    }
+}
