@@ -22,7 +22,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::guest_limit::{LimitChange, LimitError};
 use domain::limits::SWEEP_JOBS_MAX;
 use domain::{InstrumentId, JstDate, Money, Quantity, VendorCode};
@@ -125,12 +125,9 @@ pub(crate) enum ReplayCommand {
         after_help = SWEEP_EXAMPLES,
         mut_arg("out", |out| out.help(
             "The sweep's folder; a sweep that was interrupted goes on there"
-        )),
-        args_conflicts_with_subcommands = true,
-        subcommand_negates_reqs = true,
-        subcommand_value_name = "merge"
+        ))
     )]
-    Sweep(Box<SweepCommandLine>),
+    Sweep(SweepCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -326,20 +323,43 @@ Rows are counted from 0, in the order of the table. A part makes its own best ru
 (--verify), and those of the walk-forward windows whose rows it has as a whole.";
 
 /// `kumiki replay sweep`: a sweep or a part of one, or parts put together.
-#[derive(Debug, Args)]
-pub(crate) struct SweepCommandLine {
-    #[command(subcommand)]
-    pub(crate) command: Option<SweepCommand>,
-
-    #[command(flatten)]
-    pub(crate) args: Option<SweepArgs>,
+#[derive(Debug)]
+pub(crate) enum SweepCommand {
+    Make(Box<SweepArgs>),
+    Merge(SweepMergeArgs),
 }
 
-#[derive(Debug, Subcommand)]
-pub(crate) enum SweepCommand {
-    /// Put parts of a sweep together, as if one machine had made it.
-    #[command(after_help = MERGE_HELP)]
-    Merge(SweepMergeArgs),
+/// The name of the command below `sweep`, whose own arguments stand where it may stand.
+const MERGE: &str = "merge";
+
+impl FromArgMatches for SweepCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        match matches.subcommand() {
+            Some((MERGE, merge)) => Ok(Self::Merge(SweepMergeArgs::from_arg_matches(merge)?)),
+            _ => Ok(Self::Make(Box::new(SweepArgs::from_arg_matches(matches)?))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        Self::from_arg_matches(matches).map(|read| *self = read)
+    }
+}
+
+impl Args for SweepCommand {
+    fn augment_args(sweep: clap::Command) -> clap::Command {
+        let merge = SweepMergeArgs::augment_args(clap::Command::new(MERGE))
+            .about("Put parts of a sweep together, as if one machine had made it")
+            .after_help(MERGE_HELP);
+        SweepArgs::augment_args(sweep)
+            .args_conflicts_with_subcommands(true)
+            .subcommand_negates_reqs(true)
+            .subcommand_value_name(MERGE)
+            .subcommand(merge)
+    }
+
+    fn augment_args_for_update(sweep: clap::Command) -> clap::Command {
+        Self::augment_args(sweep)
+    }
 }
 
 const MERGE_HELP: &str = "\
@@ -385,7 +405,6 @@ pub(crate) struct SweepMergeArgs {
 }
 
 #[derive(Debug, Args)]
-#[group(id = "sweep")]
 pub(crate) struct SweepArgs {
     #[command(flatten)]
     pub(crate) run: RunArgs,

@@ -19,7 +19,7 @@ use sweep::{
 };
 
 use crate::Ending;
-use crate::args::{SweepArgs, SweepCommand, SweepCommandLine, refuse};
+use crate::args::{SweepArgs, SweepCommand, refuse};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::replay_run::{self, Screen};
@@ -32,11 +32,10 @@ use crate::sweep_report::{Report, parameters};
 const SWEEP_WINDOW: u32 = 1_024;
 
 /// Runs the command.
-pub(crate) fn run(line: &SweepCommandLine) -> Result<Ending> {
-    match (&line.command, &line.args) {
-        (Some(SweepCommand::Merge(merge)), _) => replay_sweep_merge::run(merge),
-        (None, Some(args)) => made(args),
-        (None, None) => refuse("name the strategy and what is swept; see --help"),
+pub(crate) fn run(command: &SweepCommand) -> Result<Ending> {
+    match command {
+        SweepCommand::Make(args) => made(args),
+        SweepCommand::Merge(args) => replay_sweep_merge::run(args),
     }
 }
 
