@@ -1,6 +1,7 @@
 """Sweeps on a Ray cluster of two nodes on this machine: what comes out is what one machine writes, byte for byte."""
 
 import concurrent.futures
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -20,7 +21,7 @@ from kumiki import _ray_driver, _ray_node
 FILES = ("sweep.csv", "sweep.parquet", "sweep.json", "sweep.html")
 GRID = {"fast": "5:30:5", "slow": [40, 60, 80, 100]}
 COMMON = ("sma-cross", "--data", "ray-data", "--instrument", "7203.TSE", "--quiet")
-#: Stands before the program on the nodes: notes what is begun, and holds the second node at its second part.
+#: Stands before the program on the nodes: notes what is begun, and holds a node (named in `hold`) at its second part.
 WRAPPER = """#!/bin/sh
 rows=rest
 last=
@@ -30,13 +31,14 @@ for word in "$@"; do
 done
 if [ "$2" = sweep ] && [ "$3" != merge ]; then
   echo "$KUMIKI_TEST_NODE $rows" >> "$KUMIKI_TEST_FOLDER/begun"
-  if [ "$KUMIKI_TEST_NODE" = second ] && [ -e "$KUMIKI_TEST_FOLDER/hold" ] && [ "$rows" != 0..0 ]; then
-    if [ -e "$KUMIKI_TEST_FOLDER/second-made-one" ]; then
+  held=$(cat "$KUMIKI_TEST_FOLDER/hold" 2> /dev/null)
+  if [ "$KUMIKI_TEST_NODE" = "$held" ] && [ "$rows" != 0..0 ]; then
+    if [ -e "$KUMIKI_TEST_FOLDER/$held-made-one" ]; then
       echo "$rows" > "$KUMIKI_TEST_FOLDER/held.new" && mv "$KUMIKI_TEST_FOLDER/held.new" "$KUMIKI_TEST_FOLDER/held"
       while [ -e "$KUMIKI_TEST_FOLDER/hold" ]; do sleep 0.1; done
       exit 1
     fi
-    touch "$KUMIKI_TEST_FOLDER/second-made-one"
+    touch "$KUMIKI_TEST_FOLDER/$held-made-one"
   fi
 fi
 exec "$KUMIKI_TEST_PROGRAM" "$@"
@@ -54,15 +56,43 @@ class Nodes:
         self.wrapper = folder / "wrapper"
         self.wrapper.write_text(WRAPPER)
         self.wrapper.chmod(self.wrapper.stat().st_mode | stat.S_IXUSR)
-        small = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
+        self.small = small = {"num_cpus": 1, "object_store_memory": 80 << 20, "include_dashboard": False}
         # A node that is gone is noticed within seconds.
-        health = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 500, "health_check_failure_threshold": 4}
+        health = {"initial_delay_ms": 0, "period_ms": 500, "failure_threshold": 4}
+        health = {f"health_check_{name}": value for name, value in health.items()}
         os.environ["KUMIKI_TEST_NODE"] = "first"
         self.cluster = Cluster(initialize_head=True, head_node_args={**small, "_system_config": health})
-        os.environ["KUMIKI_TEST_NODE"] = "second"
-        self.second = self.cluster.add_node(**small)
-        self.cluster.wait_for_nodes()
+        self.second = self.add("second")
         ray.init(address=self.cluster.address, log_to_driver=False)
+
+    def add(self, name):
+        """One more node; what runs there knows its name."""
+        os.environ["KUMIKI_TEST_NODE"] = name
+        node = self.cluster.add_node(**self.small)
+        self.cluster.wait_for_nodes()
+        return node
+
+    @contextlib.contextmanager
+    def loss(self, name, node):
+        """Kills a node while it is within its second part. Gives the rows of that part, and how much had begun."""
+        (self.folder / "held").unlink(missing_ok=True)
+        (self.folder / "hold").write_text(name)
+        held, lost = self.folder / "held", {}
+
+        def kill():
+            until = time.monotonic() + 120
+            while not held.exists() and time.monotonic() < until:
+                time.sleep(0.05)
+            lost.update(rows=held.read_text().strip(), begun=len(self.begun()))
+            self.cluster.remove_node(node, allow_graceful=False)
+
+        killer = threading.Thread(target=kill)
+        killer.start()
+        try:
+            yield lost
+        finally:
+            killer.join()
+            (self.folder / "hold").unlink()
 
     def begun(self):
         """Which node has begun which rows, in this order."""
@@ -183,37 +213,38 @@ def test_what_goes_wrong_on_a_node_is_told(nodes):
             nodes.sweep("wrong", **how)
 
 
+def test_nodes_that_are_lost_too_often_are_told_and_the_same_call_goes_on(nodes, whole):
+    third = nodes.add("third")
+    nodes.forget()
+    with nodes.loss("third", third) as lost, pytest.raises(kumiki.KumikiError) as told:
+        nodes.sweep("lost", grid=GRID, retries=0)
+    assert told.value.code == "node_lost" and str(told.value).startswith(f"rows {lost['rows']}: ")
+    assert not (nodes.folder / "lost").exists()
+    kept = {path.name for path in (nodes.folder / "lost.parts").glob("rows-*")}
+    assert kept, "what came back is kept"
+    nodes.forget()
+    result = nodes.sweep("lost", grid=GRID)
+    assert nodes.same("lost", whole) and sum(result.nodes.values()) == 24 - 2 * len(kept)
+    again = {"rows-" + rows.replace("..", "-") for _, rows in nodes.begun()}
+    assert "rows-" + lost["rows"].replace("..", "-") in again and not again & kept
+
+
 def test_a_sweep_survives_the_loss_of_a_node_in_its_middle(nodes, whole):
     """The second node makes one part, and is killed within its next: that part is made again by the first one."""
     import ray
 
     nodes.forget()
-    (nodes.folder / "hold").touch()
-    held, lost = nodes.folder / "held", []
-
-    def kill():
-        until = time.monotonic() + 120
-        while not held.exists() and time.monotonic() < until:
-            time.sleep(0.05)
-        lost.append(len(nodes.begun()))
-        nodes.cluster.remove_node(nodes.second, allow_graceful=False)
-
-    killer = threading.Thread(target=kill)
-    killer.start()
     told = []
-    try:
+    with nodes.loss("second", nodes.second) as lost:
         result = nodes.sweep("ray", grid=GRID, on_progress=told.append)
-    finally:
-        killer.join()
-        (nodes.folder / "hold").unlink()
     assert nodes.same("ray", whole)
     assert (result.runs, told[-1].done, told[-1].total) == (24, 24, 24)
 
     begun = [(node, rows) for node, rows in nodes.begun() if rows not in ("0..0", "rest")]
-    rows = held.read_text().strip()
+    rows = lost["rows"]
     # In the middle: the lost node had made a part and was within another one, and rows were left.
     assert [node for node, begun_rows in begun if begun_rows == rows] == ["second", "first"]
-    assert lost[0] < len(nodes.begun())
+    assert lost["begun"] < len(nodes.begun())
     of_second = [one for node, one in begun if node == "second"]
     assert len(of_second) == 2 and of_second[1] == rows
     # Twelve parts of two rows, of which only the held one was begun twice; each row counts for who made it.

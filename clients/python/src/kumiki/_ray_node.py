@@ -80,8 +80,8 @@ def packed(folder: pathlib.Path) -> bytes:
     files = sorted(path for path in folder.iterdir() if path.is_file())
     total = sum(path.stat().st_size for path in files)
     if total > SHIPPED_BYTES_MAX:
-        text = f"data: {folder} has {total} bytes, at most {SHIPPED_BYTES_MAX} are shipped; put it where every node sees"
-        raise KumikiError(f"{text} it and say shared=True", code="validation_error")
+        text = f"data: {folder} has {total} bytes, at most {SHIPPED_BYTES_MAX} are shipped"
+        raise KumikiError(f"{text}; put it where every node sees it and say shared=True", code="validation_error")
     archive = io.BytesIO()
     with tarfile.open(fileobj=archive, mode="w") as tar:
         for path in files:
@@ -189,7 +189,8 @@ def _root(node_dir: str | None) -> pathlib.Path:
     root = pathlib.Path(node_dir or os.path.join(tempfile.gettempdir(), f"kumiki-ray-{getpass.getuser()}"))
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if sys.platform != "win32" and root.stat().st_uid != os.getuid():
-        raise KumikiError(f"node_dir: {root} belongs to another user; name a folder of your own", code="validation_error")
+        text = f"node_dir: {root} belongs to another user; name a folder of your own"
+        raise KumikiError(text, code="validation_error")
     return root
 
 
