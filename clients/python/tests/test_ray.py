@@ -21,24 +21,28 @@ from kumiki import _ray_driver, _ray_node
 FILES = ("sweep.csv", "sweep.parquet", "sweep.json", "sweep.html")
 GRID = {"fast": "5:30:5", "slow": [40, 60, 80, 100]}
 COMMON = ("sma-cross", "--data", "ray-data", "--instrument", "7203.TSE", "--quiet")
-#: Stands before the program on the nodes: notes what is begun, and holds a node (named in `hold`) at its second part.
+#: Stands before the program on the nodes, and notes what is begun. Where `hold` names a node, each node makes one part;
+#: then the named one is held within its next (which it tells in `held`), and the others wait until it is.
 WRAPPER = """#!/bin/sh
+[ "$3" = merge ] && exec "$KUMIKI_TEST_PROGRAM" "$@"
+cd "$KUMIKI_TEST_FOLDER" || exit 1
+node=$KUMIKI_TEST_NODE
 rows=rest
 last=
 for word in "$@"; do
   [ "$last" = --rows ] && rows=$word
   last=$word
 done
-if [ "$2" = sweep ] && [ "$3" != merge ]; then
-  echo "$KUMIKI_TEST_NODE $rows" >> "$KUMIKI_TEST_FOLDER/begun"
-  held=$(cat "$KUMIKI_TEST_FOLDER/hold" 2> /dev/null)
-  if [ "$KUMIKI_TEST_NODE" = "$held" ] && [ "$rows" != 0..0 ]; then
-    if [ -e "$KUMIKI_TEST_FOLDER/$held-made-one" ]; then
-      echo "$rows" > "$KUMIKI_TEST_FOLDER/held.new" && mv "$KUMIKI_TEST_FOLDER/held.new" "$KUMIKI_TEST_FOLDER/held"
-      while [ -e "$KUMIKI_TEST_FOLDER/hold" ]; do sleep 0.1; done
-      exit 1
-    fi
-    touch "$KUMIKI_TEST_FOLDER/$held-made-one"
+echo "$node $rows" >> begun
+if [ -e hold ] && [ "$rows" != 0..0 ]; then
+  if [ ! -e "$node-made-one" ]; then
+    touch "$node-made-one"
+  elif [ "$node" = "$(cat hold)" ]; then
+    echo "$rows" > held.new && mv held.new held
+    while [ -e hold ]; do sleep 0.1; done
+    exit 1
+  else
+    while [ -e hold ] && [ ! -e held ]; do sleep 0.1; done
   fi
 fi
 exec "$KUMIKI_TEST_PROGRAM" "$@"
@@ -75,14 +79,19 @@ class Nodes:
     @contextlib.contextmanager
     def loss(self, name, node):
         """Kills a node while it is within its second part. Gives the rows of that part, and how much had begun."""
-        (self.folder / "held").unlink(missing_ok=True)
-        (self.folder / "hold").write_text(name)
-        held, lost = self.folder / "held", {}
+        hold, held, lost = self.folder / "hold", self.folder / "held", {}
+        for old in (held, *self.folder.glob("*-made-one")):
+            old.unlink(missing_ok=True)
+        hold.write_text(name)
 
         def kill():
             until = time.monotonic() + 120
             while not held.exists() and time.monotonic() < until:
                 time.sleep(0.05)
+            if not held.exists():
+                # The test fails, and nobody waits for ever.
+                hold.unlink()
+                return
             lost.update(rows=held.read_text().strip(), begun=len(self.begun()))
             self.cluster.remove_node(node, allow_graceful=False)
 
@@ -92,7 +101,7 @@ class Nodes:
             yield lost
         finally:
             killer.join()
-            (self.folder / "hold").unlink()
+            hold.unlink(missing_ok=True)
 
     def begun(self):
         """Which node has begun which rows, in this order."""
@@ -314,6 +323,21 @@ def test_rows_are_divided_around_those_that_are_there(tmp_path):
     for first, end in ((2, 4), (6, 7)):
         (parts.folder / f"rows-{first}-{end}").mkdir()
     assert parts.missing(7, 3) == [(0, 2), (4, 6)] and parts.names() == ["rows-2-4", "rows-6-7"]
+
+
+def test_what_comes_back_of_another_sweep_is_refused(tmp_path):
+    def files(sha256):
+        line = f'{{"sweep_version":4,"strategy":{{"sha256":"{sha256}"}},"checksum":"{sha256}"}}\n'
+        return {"journal.jsonl": line.encode() + b"{}\n", "sweep.partial.json": b'{"runs_total": 7}'}
+
+    parts = _ray_driver.Parts(tmp_path / "out")
+    assert parts.count(files("ab")) == 7
+    parts.keep(0, 3, files("ab"))
+    with pytest.raises(kumiki.KumikiError, match="^rows 3..6 came back .*; the nodes differ in strategy$") as told:
+        parts.keep(3, 6, files("cd"))
+    assert told.value.code == "nodes_differ" and parts.names() == ["rows-0-3"]
+    with pytest.raises(kumiki.KumikiError, match="has parts of another sweep"):
+        _ray_driver.Parts(tmp_path / "out").count(files("cd"))
 
 
 def test_parameters_are_written_as_the_program_reads_them():

@@ -71,6 +71,7 @@ fn made(args: &SweepArgs) -> Result<Ending> {
     }
     let plan = plan(args, grid, &loaded)?;
     let header = sweep_header(args, &request, &module, &loaded, &options, &plan);
+    let rows = plan.rows_of(args.rows)?;
     let folder = SweepFolder::prepare(out)?;
     let (mut journal, kept) = Journal::open(folder.path(), &header)?;
     if let Some(warning) = &kept.warning {
@@ -93,7 +94,7 @@ fn made(args: &SweepArgs) -> Result<Ending> {
         plan: &plan,
         rank_by: args.rank_by,
         runner: &runner,
-        rows: plan.rows_of(args.rows)?,
+        rows,
         verify: verify(args),
         leaves_verifying: args.unverified,
         jobs: args.jobs.unwrap_or_else(cores),

@@ -142,7 +142,7 @@ impl Sweep<'_> {
         let mut results = Results { rows: vec![None; self.plan.rows()], ..Results::default() };
         for run in kept.runs {
             let row = run.row;
-            *results.rows.get_mut(row).ok_or(SweepError::UnknownRow(row))? = Some(run);
+            *results.rows.get_mut(row).ok_or(SweepError::UnknownRow(row))? = Some(Box::new(run));
         }
         for run in kept.verified {
             if run.verified_row >= results.rows.len() {
@@ -312,7 +312,7 @@ impl Keeper<'_, '_> {
         let row = run.row;
         self.failed += usize::from(run.score.is_none());
         self.done += 1;
-        self.results.rows[row] = Some(run);
+        self.results.rows[row] = Some(Box::new(run));
         if self.sweep.plan.run(row).combination.is_some() {
             self.best = self.results.best(self.best.into_iter().chain([row]), self.sweep.rank_by);
         }

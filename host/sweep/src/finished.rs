@@ -33,8 +33,8 @@ pub struct Verified {
 /// What a sweep has, row by row.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// The runs in the order of the table; none where one was not run.
-    pub rows: Vec<Option<Finished>>,
+    /// The runs in the order of the table; none where one was not run. A part of a large sweep has few.
+    pub rows: Vec<Option<Box<Finished>>>,
     /// Runs that were kept from before.
     pub kept: usize,
     /// What runs gave that were made again with window 1, by their rows.

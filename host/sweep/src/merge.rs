@@ -176,7 +176,7 @@ impl Merged {
     /// the same bytes, whatever was there of the same sweep before.
     ///
     /// # Errors
-    /// [`MergeError`] or [`SweepFolderError`]; each file is as it was, or complete.
+    /// [`MergeWriteError`]; each file is as it was, or complete.
     pub fn write(&self, folder: &SweepFolder) -> Result<Vec<PathBuf>, MergeWriteError> {
         let (journal, there) = Journal::open(folder.path(), &self.header)?;
         let has = |row: usize| self.results.rows.get(row).is_some_and(Option::is_some);
@@ -189,7 +189,8 @@ impl Merged {
         // Of a sweep that misses rows nobody knows which are the best: whoever goes on looks again.
         let is_whole = self.results.rows.iter().all(Option::is_some);
         let verified = self.results.verified.values().filter(|_| is_whole);
-        journal.replace(&self.header, self.results.rows.iter().flatten(), verified)?;
+        let runs = self.results.rows.iter().flatten().map(Box::as_ref);
+        journal.replace(&self.header, runs, verified)?;
         Ok(folder.write(&self.plan, &self.results, self.asked.rank_by, &self.manifest)?)
     }
 }
@@ -275,8 +276,9 @@ impl Gathered {
             let place = results.rows.get_mut(row).ok_or_else(|| {
                 no_part(first, format!("part {part} has a row {row}, the sweep has fewer"))
             })?;
-            *place = Some(run);
+            *place = Some(Box::new(run));
         }
+        results.kept = results.done();
         let known: Vec<Verified> = self.verified.into_values().map(|(run, _)| run).collect();
         if results.rows.iter().all(Option::is_some) {
             results.settle(&plan, asked, &known);
@@ -417,7 +419,7 @@ mod tests {
             let score = Some(scored(Some(sharpe + *row as f64), 0.1));
             let run = Finished { row: *row, combination: Some(*row as u64), score, error: None };
             journal.add(&run).unwrap();
-            results.rows[*row] = Some(run);
+            results.rows[*row] = Some(Box::new(run));
         }
         let asked = Asked { rank_by: Statistic::Sharpe, verify: 0 };
         let manifest = SweepManifest::new(&plan, &results, asked, BTreeMap::new(), header);

@@ -130,7 +130,7 @@ fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
     let verdict =
         |run: &&Finished| results.verdict(run.row).map(|verdict| verdict == Verdict::Same);
     let (mut errors, mut known) = (Vec::new(), BTreeMap::new());
-    let runs: Vec<_> = rows.iter().filter_map(|row| results.rows[*row].as_ref()).collect();
+    let runs: Vec<_> = rows.iter().filter_map(|row| results.rows[*row].as_deref()).collect();
     for run in &runs {
         let planned = plan.run(run.row);
         folds.push(planned.fold);
@@ -193,7 +193,7 @@ mod tests {
         let run = |row: usize| {
             let score = (row != 3).then(|| scored(Some(row as f64), 0.1));
             let error = (row == 3).then(|| "<!-- </script> oh".to_owned());
-            Some(Finished { row, combination: Some(row as u64), score, error })
+            Some(Box::new(Finished { row, combination: Some(row as u64), score, error }))
         };
         Results { rows: (0..plan.rows()).map(run).collect(), ..Results::default() }
     }

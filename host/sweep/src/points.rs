@@ -375,6 +375,14 @@ mod tests {
     }
 
     #[test]
+    fn there_is_a_limit_of_bytes() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(SWEEP_POINTS_BYTES_MAX + 1).unwrap();
+        let error = Points::read(file.path()).unwrap_err().to_string();
+        assert!(error.contains("has more than 268435456 bytes; divide it"), "{error}");
+    }
+
+    #[test]
     fn there_is_a_limit_of_points() {
         let rows = 0..=SWEEP_RUNS_MAX;
         let text: String =

@@ -75,7 +75,7 @@ impl Sweep<'_> {
     }
 
     fn job_again(&self, results: &Results, row: usize) -> Option<Job> {
-        let Finished { combination, .. } = results.rows.get(row)?.as_ref()?;
+        let Finished { combination, .. } = results.rows.get(row)?.as_deref()?;
         Some(Job { row, combination: (*combination)?, days: self.plan.run(row).days, again: true })
     }
 

@@ -176,7 +176,7 @@ fn mistakes_with_parts_get_an_answer_that_helps() {
         ("--grid fast=5,6 --rows 1 --out out", 2, "write FIRST..END, like 0..100"),
         ("--grid fast=5,6 --unverified --out out", 2, "--rows"),
         ("--grid fast=5,6 --points wrong.csv --out out", 2, "cannot be used with"),
-        ("--out out", 2, "--points"),
+        ("--out out", 2, "--grid"),
         ("--points wrong.csv --out out", 1, "wrong.csv, line 3: 1 values, the first line names 2"),
         ("--points empty.csv --out out", 1, "empty.csv has no points; write CSV with"),
         ("--points none.csv --out out", 1, "cannot read none.csv"),

@@ -75,6 +75,14 @@ def strategy_of(strategy: Place) -> tuple[str, bytes | None]:
     return path.name, _file("strategy", path, _COMPONENT_BYTES_MAX)
 
 
+def on_nodes(program: Place | None) -> str | None:
+    """How nodes find a program that is named: a path is the same everywhere, a name is looked up there."""
+    if program is None:
+        return None
+    name = os.fspath(program)
+    return os.path.abspath(name) if os.path.dirname(name) else name
+
+
 def _file(what: str, path: pathlib.Path, bytes_max: int) -> bytes:
     try:
         size = path.stat().st_size

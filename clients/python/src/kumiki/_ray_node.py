@@ -186,7 +186,8 @@ def unpacked(root: pathlib.Path, digest: str, fetch: Callable[[], bytes]) -> pat
 
 def _root(node_dir: str | None) -> pathlib.Path:
     """The folder of this user on this node."""
-    root = pathlib.Path(node_dir or os.path.join(tempfile.gettempdir(), f"kumiki-ray-{getpass.getuser()}"))
+    user = getpass.getuser() if sys.platform == "win32" else str(os.getuid())
+    root = pathlib.Path(node_dir or os.path.join(tempfile.gettempdir(), f"kumiki-ray-{user}"))
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
     if sys.platform != "win32" and root.stat().st_uid != os.getuid():
         text = f"node_dir: {root} belongs to another user; name a folder of your own"

@@ -14,21 +14,23 @@ one that `ray.init` joined before; else Ray starts or finds one as it always doe
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib
 import json
 import logging
 import math
+import os
 import pathlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
 from kumiki import _program, _ray_node
 from kumiki._program import Place
 from kumiki._ray_driver import (
-    ROWS_PER_TASK_MAX, TASKS_MAX, TASKS_PER_PLACE, Parts, Value, Values, grid_flags, others, points_bytes, strategy_of,
-    text,
+    ROWS_PER_TASK_MAX, TASKS_MAX, TASKS_PER_PLACE, Parts, Value, Values, grid_flags, on_nodes, others, points_bytes,
+    strategy_of, text,
 )
 from kumiki._ray_node import Made, Task
 from kumiki.errors import KumikiError, MissingPackageError, ValidationError
@@ -153,8 +155,8 @@ def sweep(
     archive = b"" if shared else _archive(folder)
     task = Task(
         arguments=tuple(flags), strategy=component_name, component=component, points=points_bytes(points),
-        data=str(folder) if shared else hashlib.sha256(archive).hexdigest(), is_shipped=not shared,
-        program=None if program is None else str(program), node_dir=None if node_dir is None else str(node_dir),
+        data=str(folder.absolute()) if shared else hashlib.sha256(archive).hexdigest(), is_shipped=not shared,
+        program=on_nodes(program), node_dir=None if node_dir is None else os.path.abspath(node_dir),
         jobs=cpus_per_task,
     )
     spread = _Spread(ray, task, archive, cpus_per_task, retries)
@@ -167,13 +169,15 @@ def sweep(
     nodes: dict[str, int] = {}
     progress = SweepProgress(kept, total, kept, nodes)
     LOG.info("%d of %d rows to be made, %d in each task, %d tasks at a time", total - kept, total, each, places)
-    for (first, last), made in spread.all(parts.missing(total, each)):
-        parts.keep(first, last, made.files)
-        nodes[made.node] = nodes.get(made.node, 0) + last - first
-        progress = SweepProgress(progress.done + last - first, total, kept, dict(nodes))
-        LOG.info("rows %d..%d are done on node %s; %d of %d", first, last, made.node, progress.done, total)
-        if on_progress is not None:
-            on_progress(progress)
+    # Closed at once where `on_progress` or Ctrl-C ends it: tasks that run are cancelled then.
+    with contextlib.closing(spread.all(parts.missing(total, each))) as all_made:
+        for (first, last), made in all_made:
+            parts.keep(first, last, made.files)
+            nodes[made.node] = nodes.get(made.node, 0) + last - first
+            progress = SweepProgress(progress.done + last - first, total, kept, dict(nodes))
+            LOG.info("rows %d..%d are done on node %s; %d of %d", first, last, made.node, progress.done, total)
+            if on_progress is not None:
+                on_progress(progress)
     found = parts.merge(here, task.points, parts.names(), parts.folder / "merged")
     name = "merged"
     if found["status"] != "complete":
@@ -231,7 +235,7 @@ class _Spread:
         """One task, to its end."""
         return self._got(self._remote.remote(self._task, rows, journal, self._archive), rows or "the rest")
 
-    def all(self, ranges: Sequence[tuple[int, int]]) -> Iterable[tuple[tuple[int, int], Made]]:
+    def all(self, ranges: Sequence[tuple[int, int]]) -> Generator[tuple[tuple[int, int], Made], None, None]:
         """A task for each of these ranges of rows, as they are done."""
         waiting: dict[Any, tuple[int, int]] = {}
         left = list(reversed(ranges))
@@ -245,8 +249,8 @@ class _Spread:
                 yield rows, self._got(done, "{}..{}".format(*rows))
         finally:
             for reference in waiting:
-                # What still runs is of no use any more.
-                self._ray.cancel(reference, force=True)
+                # What still runs is of no use any more; it ends its program and tidies up.
+                self._ray.cancel(reference)
 
     def _got(self, reference: Any, rows: str) -> Made:
         try:

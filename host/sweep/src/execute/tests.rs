@@ -302,7 +302,7 @@ fn together(plan: &Plan, parts: Vec<Kept>) -> Results {
     for part in parts {
         for run in part.runs {
             let row = run.row;
-            results.rows[row] = Some(run);
+            results.rows[row] = Some(Box::new(run));
         }
         known.extend(part.verified.into_iter().map(|run| (run.verified_row, run)));
     }
