@@ -213,6 +213,7 @@ def test_what_goes_wrong_on_a_node_is_told(nodes):
     ):
         with pytest.raises(kumiki.KumikiError, match=words):
             nodes.sweep("wrong", **how)
+    assert not list(nodes.folder.glob("wrong*")), "nothing is left where nothing was made"
     for how, words in (
         ({}, "^grid: "), ({"grid": {"a": [1]}, "points": []}, "^grid: "), ({"points": "none.csv"}, "^points: "),
         ({"grid": {"a": [1]}, "arguments": ["--out=x"]}, "^arguments: --out is said otherwise"),
@@ -321,7 +322,7 @@ def test_rows_are_divided_around_those_that_are_there(tmp_path):
     parts = _ray_driver.Parts(tmp_path / "out")
     assert parts.missing(7, 3) == [(0, 3), (3, 6), (6, 7)] and parts.missing(0, 3) == []
     for first, end in ((2, 4), (6, 7)):
-        (parts.folder / f"rows-{first}-{end}").mkdir()
+        (parts.folder / f"rows-{first}-{end}").mkdir(parents=True)
     assert parts.missing(7, 3) == [(0, 2), (4, 6)] and parts.names() == ["rows-2-4", "rows-6-7"]
 
 

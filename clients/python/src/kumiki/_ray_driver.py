@@ -109,13 +109,13 @@ class Parts:
     """
 
     def __init__(self, out: pathlib.Path) -> None:
-        self._out = out
         self.folder = out.with_name(out.name + ".parts")
-        self.folder.mkdir(parents=True, exist_ok=True)
         self._pinned: bytes | None = None
 
     def ranges(self) -> list[tuple[int, int]]:
         """The rows that are there, each range from the first to one before the end, in rising order."""
+        if not self.folder.is_dir():
+            return []
         found = (_ROWS.fullmatch(path.name) for path in self.folder.iterdir())
         return sorted((int(one[1]), int(one[2])) for one in found if one)
 
@@ -132,6 +132,7 @@ class Parts:
                 if lines.readline() != self._pinned:
                     text = f"out: {self.folder} has parts of another sweep; remove it, or choose another folder"
                     raise KumikiError(text, code="validation_error")
+        self.folder.mkdir(parents=True, exist_ok=True)
         return int(json.loads(manifest)["runs_total"])
 
     def missing(self, rows: int, each: int) -> list[tuple[int, int]]:

@@ -160,7 +160,7 @@ def sweep(
         jobs=cpus_per_task,
     )
     spread = _Spread(ray, task, archive, cpus_per_task, retries)
-    parts = Parts(pathlib.Path(out))
+    parts = Parts(pathlib.Path(out).absolute())
     total = parts.count(spread.one("0..0", None).files)
     kept = sum(end - first for first, end in parts.ranges())
     places = max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus_per_task)
