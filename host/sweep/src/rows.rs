@@ -94,7 +94,7 @@ impl JsonSchema for RowRange {
     }
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({ "type": "string", "pattern": r"^\d+\.\.\d+$" })
+        schemars::json_schema!({ "type": "string", "pattern": r"^[0-9]+\.\.[0-9]+$" })
     }
 }
 
