@@ -3,7 +3,7 @@
 //! A file that begins with `{` holds JSON lines, an object for each point; every other one is CSV with
 //! the names of the parameters in its first line. Both forms of the same points are the same sweep.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -129,11 +129,11 @@ type Wrong = (u64, String);
 struct Table {
     names: Vec<String>,
     /// Of each parameter, its values and where they were first seen.
-    values: Vec<(Vec<String>, HashMap<String, u32>)>,
+    values: Vec<(Vec<String>, BTreeMap<String, u32>)>,
     places: Vec<u32>,
     /// The line of each point.
     lines: Vec<u64>,
-    seen: HashMap<Vec<u32>, u64>,
+    seen: BTreeMap<Vec<u32>, u64>,
 }
 
 impl Table {
