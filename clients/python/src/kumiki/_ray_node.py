@@ -186,12 +186,16 @@ def unpacked(root: pathlib.Path, digest: str, fetch: Callable[[], bytes]) -> pat
 
 def _root(node_dir: str | None) -> pathlib.Path:
     """The folder of this user on this node."""
-    user = getpass.getuser() if sys.platform == "win32" else str(os.getuid())
+    if sys.platform == "win32":
+        user = getpass.getuser()
+    else:
+        user = str(os.getuid())
     root = pathlib.Path(node_dir or os.path.join(tempfile.gettempdir(), f"kumiki-ray-{user}"))
     root.mkdir(mode=0o700, parents=True, exist_ok=True)
-    if sys.platform != "win32" and root.stat().st_uid != os.getuid():
-        text = f"node_dir: {root} belongs to another user; name a folder of your own"
-        raise KumikiError(text, code="validation_error")
+    if sys.platform != "win32":
+        if root.stat().st_uid != os.getuid():
+            text = f"node_dir: {root} belongs to another user; name a folder of your own"
+            raise KumikiError(text, code="validation_error")
     return root
 
 
