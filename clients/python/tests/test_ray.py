@@ -203,6 +203,10 @@ def test_a_component_and_a_walk_forward_travel(nodes, desk):
     result = nodes.sweep("walk", strategy=path, grid={"fast": [5, 10], "slow": [20, 40]}, walk_forward="2d/1d",
                          arguments=["--slippage-ticks", "0"])
     assert nodes.same("walk", "walk-whole") and result.runs == 10
+    # What was shipped was unpacked once, and no task leaves anything else.
+    (shipped,) = [path for path in (nodes.folder / "node").iterdir() if path.name != "lock"]
+    names = {path.name: path.read_bytes() for path in nodes.data.iterdir()}
+    assert {path.name: path.read_bytes() for path in shipped.iterdir()} == names
 
 
 def test_what_goes_wrong_on_a_node_is_told(nodes):
