@@ -192,6 +192,17 @@ def test_points_from_shared_storage_go_on_after_the_driver_ended(nodes, desk):
     assert not list((nodes.folder / "empty").glob("data-*")), "nothing was shipped"
     assert nodes.same("points", "points-whole")
     assert (result.runs, result.failed) == (6, 0) and result.best_parameters["quantity"] == 200
+    # Nothing is left to do; and another sweep into the folder is refused before anything is done.
+    before = len(nodes.begun())
+    done = nodes.sweep("points", **how, on_progress=told.append)
+    assert (done.runs, done.best_run, dict(done.nodes)) == (result.runs, result.best_run, {})
+    for other, words in (({"cash": 1_000_000}, "has another sweep; remove it"), ({"verify": 3}, "verify=2, not 3")):
+        with pytest.raises(kumiki.KumikiError, match=words):
+            nodes.sweep("points", **{**how, **other})
+    with pytest.raises(kumiki.KumikiError, match="is not empty and holds no sweep"):
+        nodes.sweep("ray-data", **how)
+    assert [rows for _, rows in nodes.begun()[before:]] == ["0..0"] * 4
+    assert nodes.same("points", "points-whole") and not list(nodes.folder.glob("*.parts"))
 
 
 def test_a_component_and_a_walk_forward_travel(nodes, desk):
@@ -333,7 +344,8 @@ def test_rows_are_divided_around_those_that_are_there(tmp_path):
 def test_what_comes_back_of_another_sweep_is_refused(tmp_path):
     def files(sha256):
         line = f'{{"sweep_version":4,"strategy":{{"sha256":"{sha256}"}},"checksum":"{sha256}"}}\n'
-        return {"journal.jsonl": line.encode() + b"{}\n", "sweep.partial.json": b'{"runs_total": 7}'}
+        manifest = b'{"runs_total": 7, "rank_by": "sharpe", "verify": 10}'
+        return {"journal.jsonl": line.encode() + b"{}\n", "sweep.partial.json": manifest}
 
     parts = _ray_driver.Parts(tmp_path / "out")
     assert parts.count(files("ab")) == 7

@@ -109,8 +109,11 @@ class Parts:
     """
 
     def __init__(self, out: pathlib.Path) -> None:
+        self._out = out
         self.folder = out.with_name(out.name + ".parts")
         self._pinned: bytes | None = None
+        #: The manifest of the sweep where it is complete already; known once the rows are counted.
+        self.done: dict[str, Any] | None = None
 
     def ranges(self) -> list[tuple[int, int]]:
         """The rows that are there, each range from the first to one before the end, in rising order."""
@@ -124,8 +127,10 @@ class Parts:
 
         Raises KumikiError.
         """
-        (manifest,) = (content for name, content in files.items() if name.endswith(".json"))
+        (content,) = (content for name, content in files.items() if name.endswith(".json"))
+        manifest = json.loads(content)
         self._pinned = _first_line(files)
+        self.done = self._done(manifest)
         for first, end in self.ranges():
             journal = self._place(first, end) / "journal.jsonl"
             with journal.open("rb") as lines:
@@ -133,7 +138,27 @@ class Parts:
                     text = f"out: {self.folder} has parts of another sweep; remove it, or choose another folder"
                     raise KumikiError(text, code="validation_error")
         self.folder.mkdir(parents=True, exist_ok=True)
-        return int(json.loads(manifest)["runs_total"])
+        return int(manifest["runs_total"])
+
+    def _done(self, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The manifest of the same sweep, where it is complete. What else is in the way is told before the work."""
+        journal, manifest = self._out / "journal.jsonl", self._out / "sweep.json"
+        if journal.is_file():
+            with journal.open("rb") as lines:
+                if lines.readline() != self._pinned:
+                    text = f"out: {self._out} has another sweep; remove it, or choose another folder"
+                    raise KumikiError(text, code="validation_error")
+        elif self._out.exists() and any(self._out.iterdir()):
+            text = f"out: {self._out} is not empty and holds no sweep; choose another folder"
+            raise KumikiError(text, code="validation_error")
+        if not manifest.is_file():
+            return None
+        there: dict[str, Any] = json.loads(manifest.read_text(encoding="utf-8"))
+        for name in ("rank_by", "verify"):
+            if there.get(name) != asked[name]:
+                text = f"out: {self._out} has this sweep with {name}={there.get(name)!r}, not {asked[name]!r}"
+                raise KumikiError(f"{text}; remove it, or choose another folder", code="validation_error")
+        return there
 
     def missing(self, rows: int, each: int) -> list[tuple[int, int]]:
         """The ranges that are to be made, none longer than `each`."""

@@ -125,7 +125,8 @@ def sweep(
 
     A task whose node is lost is made again elsewhere, `retries` times; -1 is for ever. `on_progress` is called on this
     thread with a `SweepProgress` whenever a task is done. What has come back is kept beside `out`, in `OUT.parts`,
-    until all has: after an error, Ctrl-C or the end of this process the same call goes on from there. At the end one
+    until all has: after an error, Ctrl-C or the end of this process the same call goes on from there, and has nothing
+    to do where the sweep is complete. At the end one
     task makes the best runs again with window 1, and the test runs of a walk forward, which need all others.
 
     Raises MissingPackageError without Ray, ValidationError, ProgramNotFoundError, or KumikiError: what the program
@@ -162,6 +163,9 @@ def sweep(
     spread = _Spread(ray, task, archive, cpus_per_task, retries)
     parts = Parts(pathlib.Path(out).absolute())
     total = parts.count(spread.one("0..0", None).files)
+    if parts.done is not None:
+        parts.remove()
+        return _result(pathlib.Path(out), parts.done, {})
     kept = sum(end - first for first, end in parts.ranges())
     places = max(1, int(ray.cluster_resources().get("CPU", 1)) // cpus_per_task)
     each = rows_per_task or min(ROWS_PER_TASK_MAX, math.ceil(total / places / TASKS_PER_PLACE))
@@ -188,9 +192,13 @@ def sweep(
     if found["status"] != "complete":
         raise KumikiError(f"out: {out} is not complete after all; what came back is in {parts.folder}")
     parts.remove()
+    return _result(pathlib.Path(out), found, nodes)
+
+
+def _result(folder: pathlib.Path, manifest: Mapping[str, Any], nodes: Mapping[str, int]) -> SweepResult:
     return SweepResult(
-        folder=pathlib.Path(out), runs=found["runs_total"], failed=found["runs_failed"], best_run=found["best_run"],
-        best_parameters=found["best_parameters"], nodes=nodes,
+        folder=folder, runs=manifest["runs_total"], failed=manifest["runs_failed"], best_run=manifest["best_run"],
+        best_parameters=manifest["best_parameters"], nodes=nodes,
     )
 
 
