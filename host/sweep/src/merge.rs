@@ -279,7 +279,8 @@ impl Gathered {
             *place = Some(Box::new(run));
         }
         results.kept = results.done();
-        let known: Vec<Verified> = self.verified.into_values().map(|(run, _)| run).collect();
+        let known: BTreeMap<usize, Verified> =
+            self.verified.into_iter().map(|(row, (run, _))| (row, run)).collect();
         if results.rows.iter().all(Option::is_some) {
             results.settle(&plan, asked, &known);
         }

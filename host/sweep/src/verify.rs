@@ -4,6 +4,8 @@
 //! reads rows which it was not told to handle yet sees the future that way. With window 1 there is
 //! nothing to read, and its event log is another one.
 
+use std::collections::BTreeMap;
+
 use crate::execute::{Job, Keeper, Sweep, SweepError};
 use crate::finished::{Finished, Results, Verified};
 use crate::manifest::Asked;
@@ -123,7 +125,7 @@ impl Results {
     /// Takes of `known` what one machine would have made again, in the same turns, and says whether
     /// something is missing. Each part has made its own best again, and every one of the best of all
     /// is among the best of its part: so parts that did this miss nothing.
-    pub(crate) fn settle(&mut self, plan: &Plan, asked: Asked, known: &[Verified]) {
+    pub(crate) fn settle(&mut self, plan: &Plan, asked: Asked, known: &BTreeMap<usize, Verified>) {
         self.verified.clear();
         self.is_unverified = false;
         if asked.verify == 0 {
@@ -132,10 +134,7 @@ impl Results {
         for pick in [best_of_folds, named_runs] {
             loop {
                 let rows = self.unverified(pick(plan, asked, self));
-                let found: Vec<&Verified> = known
-                    .iter()
-                    .filter(|one| rows.binary_search(&one.verified_row).is_ok())
-                    .collect();
+                let found: Vec<&Verified> = rows.iter().filter_map(|row| known.get(row)).collect();
                 self.is_unverified |= found.len() < rows.len();
                 if found.is_empty() {
                     break;

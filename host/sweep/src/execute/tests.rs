@@ -306,7 +306,6 @@ fn together(plan: &Plan, parts: Vec<Kept>) -> Results {
         }
         known.extend(part.verified.into_iter().map(|run| (run.verified_row, run)));
     }
-    let known: Vec<Verified> = known.into_values().collect();
     let asked = Asked { rank_by: Statistic::Sharpe, verify: 3 };
     results.settle(plan, asked, &known);
     results
