@@ -5,9 +5,11 @@ import contextlib
 import hashlib
 import os
 import pathlib
+import shutil
 import stat
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 
@@ -134,10 +136,12 @@ def nodes(desk):
     folder, call = desk
     call("data", "sample", "--out", "ray-data", "--instrument", "7203.TSE", "--days", "4",
          "--trades-per-day", "1000", "--seed", "3")
+    # A short path: those of Ray's sockets have a limit.
+    ray_folder = tempfile.mkdtemp(prefix="kumiki-ray-test-")
     own = {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])),
         "KUMIKI_TEST_FOLDER": str(folder), "KUMIKI_TEST_PROGRAM": str(program()), "KUMIKI_TEST_NODE": "",
-        "KUMIKI_CACHE": str(folder / "cache"), "RAY_USAGE_STATS_ENABLED": "0",
+        "KUMIKI_CACHE": str(folder / "cache"), "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": ray_folder,
     }
     with pytest.MonkeyPatch.context() as patch:
         for name, value in own.items():
@@ -149,6 +153,7 @@ def nodes(desk):
             (folder / "hold").unlink(missing_ok=True)
             ray.shutdown()
             nodes.cluster.shutdown()
+            shutil.rmtree(ray_folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="module")
