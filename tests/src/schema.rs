@@ -122,7 +122,7 @@ fn check(root: &Value, schema: &Value, value: &Value, at: &str, found: &mut Vec<
     }
 }
 
-/// Whether a text fits a pattern: those of numbers and of dates, which are all that there are.
+/// Whether a text fits a pattern: those of numbers, of dates and of ranges of rows, which are all that there are.
 fn fits(pattern: &Value, text: &str) -> bool {
     let digits = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
     let unsigned = text.strip_prefix('-').unwrap_or(text);
@@ -136,6 +136,9 @@ fn fits(pattern: &Value, text: &str) -> bool {
         Some("^[0-9]{4}-[0-9]{2}-[0-9]{2}$") => {
             let lengths = text.split('-').map(|part| if digits(part) { part.len() } else { 0 });
             lengths.eq([4, 2, 2])
+        }
+        Some(r"^[0-9]+\.\.[0-9]+$") => {
+            text.split_once("..").is_some_and(|(first, end)| digits(first) && digits(end))
         }
         _ => panic!("the pattern {pattern} is not known"),
     }

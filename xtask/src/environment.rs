@@ -2,7 +2,7 @@
 
 use std::ffi::OsString;
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::process;
@@ -18,6 +18,8 @@ pub(crate) struct Environment {
     pub(crate) folder: &'static str,
     pub(crate) requirements: &'static str,
     pub(crate) probe: &'static str,
+    /// A list of more packages, without which it is usable too: what needs them is skipped.
+    pub(crate) optional: Option<&'static str>,
 }
 
 /// Names under which systems have Python.
@@ -42,6 +44,7 @@ impl Environment {
         let is_there = fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted)
             && process::ask(Command::new(&python).args(["-c", self.probe])).ok;
         if is_there {
+            self.install_optional(project, &python);
             return Ok(python.into_os_string());
         }
         let usable =
@@ -57,7 +60,29 @@ impl Environment {
         let mut probe = Command::new(&python);
         told("what was installed is not usable", probe.args(["-c", self.probe]))?;
         fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))?;
+        self.install_optional(project, &python);
         Ok(python.into_os_string())
+    }
+
+    /// Installs the packages that are not needed by all, and says why where it cannot.
+    fn install_optional(&self, project: &Project, python: &Path) {
+        let Some(requirements) = self.optional else { return };
+        let list = project.root.join(requirements);
+        let stamp = project.target.join(self.folder).join("installed-optional.txt");
+        let wanted = fs::read_to_string(&list).unwrap_or_default();
+        if fs::read_to_string(&stamp).is_ok_and(|installed| installed == wanted) {
+            return;
+        }
+        eprintln!("installing {requirements}");
+        let mut install = Command::new(python);
+        install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check"]);
+        let installed = told("they could not be installed", install.arg("--requirement").arg(list));
+        let installed = installed.and_then(|()| {
+            fs::write(&stamp, wanted).map_err(|error| format!("{}: {error}", stamp.display()))
+        });
+        if let Err(reason) = installed {
+            eprintln!("{requirements}: {reason}; what needs these packages is skipped");
+        }
     }
 }
 

@@ -21,6 +21,7 @@ const TOOLS: Environment = Environment {
     folder: "languages/python-tools",
     requirements: "guests/languages/requirements.txt",
     probe: "import componentize_py, ziglang",
+    optional: None,
 };
 /// The contract.
 const CONTRACT: &str = "wit/strategy";

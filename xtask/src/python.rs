@@ -28,6 +28,7 @@ const ENVIRONMENT: Environment = Environment {
     folder: "python-tests",
     requirements: "clients/python/requirements.txt",
     probe: PROBE,
+    optional: Some("clients/python/requirements-ray.txt"),
 };
 
 /// Runs the tests; says why where it cannot. The program must have been built.

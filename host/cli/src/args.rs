@@ -22,7 +22,7 @@ use std::fmt::Display;
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
-use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use clap::{ArgMatches, Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use domain::guest_limit::{LimitChange, LimitError};
 use domain::limits::SWEEP_JOBS_MAX;
 use domain::{InstrumentId, JstDate, Money, Quantity, VendorCode};
@@ -32,7 +32,7 @@ use replay::instruments::{
 };
 use results::report::RUNS_COMPARED_MAX;
 use sandbox::Limits;
-use sweep::{Axis, Statistic, WalkForward};
+use sweep::{Axis, RowRange, Statistic, WalkForward};
 use tracing::Level;
 
 use crate::execution::ExecutionArgs;
@@ -127,7 +127,7 @@ pub(crate) enum ReplayCommand {
             "The sweep's folder; a sweep that was interrupted goes on there"
         ))
     )]
-    Sweep(Box<SweepArgs>),
+    Sweep(SweepCommand),
 }
 
 #[derive(Debug, Subcommand)]
@@ -305,7 +305,104 @@ Examples:
 The folder holds sweep.csv and sweep.parquet (one row for each run, in grid order), sweep.html \
 with a heat map, sweep.json, and journal.jsonl. The same command into the same folder goes on \
 after a crash or Ctrl-C; another sweep into it is refused. A run whose strategy fails is a row \
-with its error.";
+with its error.
+
+On several machines, each with the same data, or in Python with kumiki.ray.sweep:
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --points points.csv \\
+      --rows 0..500 --out parts/a
+  kumiki replay sweep sma-cross --data data --instrument 7203.TSE --points points.csv \\
+      --rows 500..1000 --out parts/b
+  kumiki replay sweep merge parts/a parts/b --points points.csv --out sweeps/all
+
+points.csv names the parameters in its first line and has a value for each in every other one:
+  fast,slow
+  5,50
+  7,90
+
+Rows are counted from 0, in the order of the table. A part makes its own best runs again \
+(--verify), and those of the walk-forward windows whose rows it has as a whole.";
+
+/// `kumiki replay sweep`: a sweep or a part of one, or parts put together.
+#[derive(Debug)]
+pub(crate) enum SweepCommand {
+    Make(Box<SweepArgs>),
+    Merge(SweepMergeArgs),
+}
+
+/// The name of the command below `sweep`, whose own arguments stand where it may stand.
+const MERGE: &str = "merge";
+
+impl FromArgMatches for SweepCommand {
+    fn from_arg_matches(matches: &ArgMatches) -> Result<Self, clap::Error> {
+        match matches.subcommand() {
+            Some((MERGE, merge)) => Ok(Self::Merge(SweepMergeArgs::from_arg_matches(merge)?)),
+            _ => Ok(Self::Make(Box::new(SweepArgs::from_arg_matches(matches)?))),
+        }
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &ArgMatches) -> Result<(), clap::Error> {
+        Self::from_arg_matches(matches).map(|read| *self = read)
+    }
+}
+
+impl Args for SweepCommand {
+    fn augment_args(sweep: clap::Command) -> clap::Command {
+        let merge = SweepMergeArgs::augment_args(clap::Command::new(MERGE))
+            .about("Put parts of a sweep together, as if one machine had made it")
+            .after_help(MERGE_HELP);
+        SweepArgs::augment_args(sweep)
+            .args_conflicts_with_subcommands(true)
+            .subcommand_negates_reqs(true)
+            .subcommand_value_name(MERGE)
+            .subcommand(merge)
+    }
+
+    fn augment_args_for_update(sweep: clap::Command) -> clap::Command {
+        Self::augment_args(sweep)
+    }
+}
+
+const MERGE_HELP: &str = "\
+Examples:
+  kumiki replay sweep merge parts/a parts/b --out sweeps/all
+  kumiki replay sweep merge parts/* --points points.csv --out sweeps/all
+
+Parts are folders that `kumiki replay sweep` wrote: with --rows, or interrupted. It needs neither \
+data nor strategy. Parts of different sweeps (version, strategy, data, parameters, options, \
+--rank-by, --verify) are refused with what is different, and so are parts that have a row in \
+common and not the same. The table, the manifest and the page are byte for byte those of one \
+machine. What is already in the folder of --out of the same sweep counts as a part, so merging \
+again changes nothing.
+
+Exit codes:
+  0  all rows are there
+  3  rows are missing, or the best were not made again (--unverified): they are named, and
+     nothing was written unless --partial said so; or all runs failed
+  others as of the sweep";
+
+#[derive(Debug, Args)]
+pub(crate) struct SweepMergeArgs {
+    /// Folders of the parts.
+    #[arg(value_name = "DIR", required = true)]
+    pub(crate) parts: Vec<PathBuf>,
+
+    /// The merged sweep's folder.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: PathBuf,
+
+    /// The file that the parts were made from, if they had --points.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) points: Option<PathBuf>,
+
+    /// Write the folder though rows are missing. The sweep's own command, without --rows, goes on
+    /// there and makes them, and makes the best runs again.
+    #[arg(long)]
+    pub(crate) partial: bool,
+
+    /// How the result is printed.
+    #[arg(long, value_enum, default_value_t = Format::Table)]
+    pub(crate) format: Format,
+}
 
 #[derive(Debug, Args)]
 pub(crate) struct SweepArgs {
@@ -314,8 +411,19 @@ pub(crate) struct SweepArgs {
 
     /// A parameter and its values: a range start:end:step with its end, or a list. May be given
     /// many times; the last one changes fastest.
-    #[arg(long = "grid", value_name = "NAME=VALUES", required = true)]
+    #[arg(long = "grid", value_name = "NAME=VALUES", required_unless_present = "points")]
     pub(crate) grid: Vec<Axis>,
+
+    /// Run the sets of parameters of this file instead of a grid, one run for each row: CSV with the
+    /// names in its first line, or JSON lines like {"fast": 5, "slow": 50}. Each row has a value for
+    /// every name. At most 1000000 rows, 256 MB and 16 names.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["grid", "random"])]
+    pub(crate) points: Option<PathBuf>,
+
+    /// Make only these rows of the table, counted from 0, from the first to one before the end: the
+    /// folder is a part, for `kumiki replay sweep merge`. 0..0 makes none and tells how many there are.
+    #[arg(long, value_name = "FIRST..END")]
+    pub(crate) rows: Option<RowRange>,
 
     /// Draw so many of the combinations instead of running all.
     #[arg(long, value_name = "N", requires = "seed")]
@@ -348,6 +456,11 @@ pub(crate) struct SweepArgs {
     /// and is not ranked. 0 for none.
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(crate) verify: usize,
+
+    /// Leave that, and the test runs of a walk forward, to whoever goes on with the merged parts: for
+    /// parts of few rows.
+    #[arg(long, requires = "rows")]
+    pub(crate) unverified: bool,
 }
 
 const VERIFY_HELP: &str = "\

@@ -50,6 +50,7 @@ mod rank;
 mod replay_results;
 mod replay_run;
 mod replay_sweep;
+mod replay_sweep_merge;
 mod replay_verify;
 #[cfg(feature = "database")]
 mod schemas;
@@ -59,6 +60,7 @@ mod standard_error;
 mod strategy;
 mod strategy_compile;
 mod strategy_cost;
+mod sweep_report;
 mod table;
 mod terminal;
 #[cfg(feature = "database")]

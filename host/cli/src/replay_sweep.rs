@@ -2,13 +2,11 @@
 
 use std::io::IsTerminal;
 use std::num::NonZero;
-use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use domain::JstDate;
 use domain::clock::Stopwatch;
 use domain::strategy::StrategyRuntime;
-use domain::{JstDate, Money};
-use exchange::NOT_MODELLED;
 use replay::ReplayOptions;
 use replay::data_set::DataSet;
 use replay::limit_values;
@@ -16,24 +14,32 @@ use replay::request::{RunRequest, component_identity};
 use sandbox::StrategyModule;
 use serde_json::{Value, json};
 use sweep::{
-    Choice, Grid, Journal, Kept, Phase, Plan, ReplayRunner, Results, Score, Statistic, Sweep,
-    SweepFolder, SweepManifest, SweepProgress, header, verify::Verdict,
+    Asked, Choice, Grid, Journal, Kept, Plan, Points, ReplayRunner, Results, Statistic, Sweep,
+    SweepFolder, SweepManifest, SweepProgress, header,
 };
 
 use crate::Ending;
-use crate::args::{Format, SweepArgs, refuse};
+use crate::args::{SweepArgs, SweepCommand, refuse};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 use crate::replay_run::{self, Screen};
+use crate::replay_sweep_merge;
 use crate::strategy;
-use crate::terminal::{columns, grouped, not_modelled, pairs, percent};
+use crate::sweep_report::{Report, parameters};
 
 /// Trades handed to the strategy at once unless the user says otherwise; several times faster than
 /// one, with the same results.
 const SWEEP_WINDOW: u32 = 1_024;
 
 /// Runs the command.
-pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
+pub(crate) fn run(command: &SweepCommand) -> Result<Ending> {
+    match command {
+        SweepCommand::Make(args) => made(args),
+        SweepCommand::Merge(args) => replay_sweep_merge::run(args),
+    }
+}
+
+fn made(args: &SweepArgs) -> Result<Ending> {
     let Some(out) = &args.run.out else {
         refuse("a sweep needs a folder for its results; give one with --out DIR");
     };
@@ -43,7 +49,11 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     if args.run.commands.is_some() {
         refuse("--commands are those of one run; a sweep makes many: leave it out");
     }
-    let grid = Grid::new(args.grid.clone(), strategy::parameters(&args.run.params))?;
+    let fixed = strategy::parameters(&args.run.params);
+    let grid = match &args.points {
+        Some(file) => Grid::of_points(Points::read(file)?, fixed)?,
+        None => Grid::new(args.grid.clone(), fixed)?,
+    };
     let interrupt = Interrupt::listen()?;
     let request = replay_run::request(&args.run, SWEEP_WINDOW)?;
     let module = match request.load_strategy(None, &|| interrupt.is_wanted()) {
@@ -61,6 +71,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
     }
     let plan = plan(args, grid, &loaded)?;
     let header = sweep_header(args, &request, &module, &loaded, &options, &plan);
+    let rows = plan.rows_of(args.rows)?;
     let folder = SweepFolder::prepare(out)?;
     let (mut journal, kept) = Journal::open(folder.path(), &header)?;
     if let Some(warning) = &kept.warning {
@@ -70,27 +81,72 @@ pub(crate) fn run(args: &SweepArgs) -> Result<Ending> {
         let (kept, all) = (kept.runs.len(), plan.rows());
         eprintln!("going on in {}: {kept} of {all} runs are kept", folder.path().display());
     }
+    let limits = args.run.limits.of_strategy()?;
+    let instantiate = || -> Result<Box<dyn StrategyRuntime>, String> {
+        match module.instantiate(limits) {
+            Ok(instance) => Ok(Box::new(instance)),
+            Err(error) => Err(error.to_string()),
+        }
+    };
+    let runner = ReplayRunner::new(loaded.series.days(), &options, &instantiate);
+    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
+    let sweep = Sweep {
+        plan: &plan,
+        rank_by: args.rank_by,
+        runner: &runner,
+        rows,
+        verify: verify(args),
+        leaves_verifying: args.unverified,
+        jobs: args.jobs.unwrap_or_else(cores),
+        stop: interrupt.flag(),
+    };
     let watch = Stopwatch::start();
-    let results = sweep(args, &module, &loaded, &options, &plan, &mut journal, kept, &interrupt)?;
+    let results = swept(args, &sweep, &mut journal, kept)?;
     let running_s = watch.elapsed().as_secs_f64();
     let rules = options.model.rules().into_iter().map(|(name, text)| (name.into(), text)).collect();
-    let manifest = SweepManifest::new(&plan, &results, args.rank_by, rules, header);
+    let asked = Asked { rank_by: args.rank_by, verify: verify(args) };
+    let manifest = SweepManifest::new(&plan, &results, asked, rules, header);
     let files = folder.write(&plan, &results, args.rank_by, &manifest)?;
-    let report = Report { args, plan: &plan, results: &results, manifest, files, running_s };
+    let report = Report {
+        format: args.run.format,
+        plan: &plan,
+        results: &results,
+        rank_by: args.rank_by,
+        top: args.top,
+        manifest,
+        files,
+        running_s,
+    };
     report.print();
-    Ok(if results.is_complete() {
-        match &report.manifest {
-            manifest if manifest.runs_failed == plan.rows() => Ending::StrategyFailed,
-            SweepManifest { best_run: None, runs_saw_the_future: 1.., .. } => Ending::Different,
-            _ => Ending::Done,
-        }
+    let (done, all) = (results.done(), plan.rows());
+    if results.is_complete() {
+        Ok(complete(&report.manifest))
+    } else if sweep.is_done(&results) {
+        eprintln!(
+            "a part: {done} of {all} runs are done; put the parts together with \
+             `kumiki replay sweep merge`"
+        );
+        Ok(Ending::Done)
     } else {
-        let (done, all) = (results.done(), plan.rows());
         eprintln!(
             "interrupted: {done} of {all} runs are done; the same command goes on from there"
         );
-        Ending::Interrupted
-    })
+        Ok(Ending::Interrupted)
+    }
+}
+
+/// How a sweep that has all its runs ended.
+pub(crate) fn complete(manifest: &SweepManifest) -> Ending {
+    match manifest {
+        manifest if manifest.runs_failed == manifest.runs_total => Ending::StrategyFailed,
+        SweepManifest { best_run: None, runs_saw_the_future: 1.., .. } => Ending::Different,
+        _ => Ending::Done,
+    }
+}
+
+/// How many of the best runs are made again: every run that is printed as one of them was.
+fn verify(args: &SweepArgs) -> usize {
+    if args.verify == 0 { 0 } else { args.verify.max(args.top) }
 }
 
 fn plan(args: &SweepArgs, grid: Grid, loaded: &DataSet) -> Result<Plan> {
@@ -130,38 +186,15 @@ fn sweep_header(
     header(&strategy, sandbox::ENGINE, loaded, options, &shown, plan, rank)
 }
 
-#[expect(clippy::too_many_arguments, reason = "everything that one sweep needs, named once")]
-fn sweep(
+fn swept(
     args: &SweepArgs,
-    module: &StrategyModule,
-    loaded: &DataSet,
-    options: &ReplayOptions,
-    plan: &Plan,
+    sweep: &Sweep<'_>,
     journal: &mut Journal,
     kept: Kept,
-    interrupt: &Interrupt,
 ) -> Result<Results> {
-    let limits = args.run.limits.of_strategy()?;
-    let instantiate = || -> Result<Box<dyn StrategyRuntime>, String> {
-        match module.instantiate(limits) {
-            Ok(instance) => Ok(Box::new(instance)),
-            Err(error) => Err(error.to_string()),
-        }
-    };
-    let cores = || std::thread::available_parallelism().map_or(1, NonZero::get);
-    let runner = ReplayRunner::new(loaded.series.days(), options, &instantiate);
-    let sweep = Sweep {
-        plan,
-        rank_by: args.rank_by,
-        runner: &runner,
-        // Every run that is printed as one of the best was made again.
-        verify: if args.verify == 0 { 0 } else { args.verify.max(args.top) },
-        jobs: args.jobs.unwrap_or_else(cores),
-        stop: interrupt.flag(),
-    };
-    let mut line = ProgressLine::start("sweeping", plan.rows() as u64, false, args.run.quiet);
+    let mut line = ProgressLine::start("sweeping", sweep.rows.len() as u64, false, args.run.quiet);
     let results = sweep.run(journal, kept, &mut |progress| {
-        line.update(progress.done as u64, || so_far(args.rank_by, plan, progress));
+        line.update(progress.done as u64, || so_far(args.rank_by, sweep.plan, progress));
     });
     line.finish();
     Ok(results?)
@@ -179,220 +212,4 @@ fn so_far(rank_by: Statistic, plan: &Plan, progress: SweepProgress) -> String {
     let parts = [plain, best, failed, verified].into_iter().flatten();
     let parts: Vec<String> = parts.collect();
     parts.join(", ")
-}
-
-/// `fast=5 slow=50`.
-fn parameters(plan: &Plan, combination: u64) -> String {
-    let axes = plan.grid().axes().iter();
-    let pairs = axes.zip(plan.grid().values(combination));
-    let pairs: Vec<String> = pairs.map(|(axis, value)| format!("{}={value}", axis.name)).collect();
-    pairs.join(" ")
-}
-
-/// What is printed at the end.
-struct Report<'a> {
-    args: &'a SweepArgs,
-    plan: &'a Plan,
-    results: &'a Results,
-    manifest: SweepManifest,
-    files: Vec<PathBuf>,
-    running_s: f64,
-}
-
-impl Report<'_> {
-    fn print(&self) {
-        match self.args.run.format {
-            Format::Table => self.table(),
-            Format::Json => self.json(),
-        }
-    }
-
-    /// The best runs, out-of-sample ones left out.
-    fn top(&self) -> Vec<usize> {
-        let chosen = (0..self.plan.rows()).filter(|row| self.plan.run(*row).phase != Phase::Test);
-        let mut ranked = self.results.ranked(chosen, self.args.rank_by);
-        ranked.truncate(self.args.top);
-        ranked
-    }
-
-    fn table(&self) {
-        let manifest = &self.manifest;
-        let made = self.results.done() - self.results.kept;
-        println!(
-            "{} of {} runs done, {} failed, {} kept from before; {} in {:.1} s ({:.1} runs/s)",
-            manifest.runs_done,
-            manifest.runs_total,
-            manifest.runs_failed,
-            self.results.kept,
-            made,
-            self.running_s,
-            rate(made, self.running_s)
-        );
-        let top = self.top();
-        if !top.is_empty() {
-            println!("\nbest by {}:\n", self.args.rank_by);
-            print!("{}", columns(&self.rows(&top)));
-        }
-        if !self.plan.folds().is_empty() {
-            println!("\nout of sample:\n");
-            print!("{}", columns(&self.test_rows()));
-            if let Some(all) = manifest.out_of_sample_return {
-                println!("\nreturn of the test windows one after the other: {}", percent(all));
-            }
-        }
-        print!("\n{}", pairs(&self.luck()));
-        if let Some(error) = self.first_error() {
-            println!("\nfirst failed run: {error}");
-        }
-        if let Some(warning) = self.manifest.made_from["options"]["warning"].as_str() {
-            println!("\n{warning}");
-        }
-        println!("\n{}", not_modelled(NOT_MODELLED));
-        let page = self.files.iter().find(|path| path.extension().is_some_and(|end| end == "html"));
-        if let Some(page) = page {
-            println!("\npage: {}", page.display());
-        }
-    }
-
-    /// What the best run may owe to luck, and which runs saw the future.
-    fn luck(&self) -> Vec<(&'static str, String)> {
-        let (manifest, luck) = (&self.manifest, &self.manifest.luck);
-        let or_why = |share: Option<f64>, why: &Option<String>| match share {
-            Some(share) => percent(share),
-            None => format!("- ({})", why.as_deref().unwrap_or("unknown")),
-        };
-        let deflated = match (luck.deflated_sharpe, luck.expected_max_sharpe) {
-            (Some(share), Some(chance)) => format!(
-                "{} (luck alone shows a Sharpe ratio of {chance:.3} in {} trials)",
-                percent(share),
-                luck.trials
-            ),
-            (share, _) => or_why(share, &luck.deflated_sharpe_missing),
-        };
-        let overfitting = or_why(luck.overfitting_probability, &luck.overfitting_missing);
-        let verified = match (manifest.runs_verified, manifest.runs_saw_the_future) {
-            (0, _) => "none".to_owned(),
-            (runs, 0) => format!("{runs} runs came out the same with window 1"),
-            (runs, seen) => format!("{seen} of {runs} runs SAW THE FUTURE and are not ranked"),
-        };
-        vec![
-            ("deflated Sharpe ratio", deflated),
-            ("probability of overfitting", overfitting),
-            ("verified", verified),
-        ]
-    }
-
-    fn rows(&self, rows: &[usize]) -> Vec<Vec<String>> {
-        let axes = self.plan.grid().axes().iter().map(|axis| axis.name.clone());
-        let has_folds = !self.plan.folds().is_empty();
-        let mut head = vec!["run".to_owned()];
-        head.extend(has_folds.then(|| "days".to_owned()));
-        head.extend(axes);
-        head.extend(NUMBERS.map(str::to_owned));
-        head.push("verified".to_owned());
-        let mut table = vec![head];
-        for row in rows {
-            let Some(run) = self.results.rows.get(*row).and_then(Option::as_ref) else { continue };
-            let mut line = vec![row.to_string()];
-            line.extend(has_folds.then(|| self.days(*row)));
-            line.extend(self.values(run.combination));
-            if let Some(score) = &run.score {
-                line.extend(numbers(score));
-                line.push(self.results.verdict(*row).map_or("-", Verdict::as_str).to_owned());
-            }
-            table.push(line);
-        }
-        table
-    }
-
-    fn test_rows(&self) -> Vec<Vec<String>> {
-        let folds = 0..self.plan.folds().len();
-        self.rows(&folds.map(|fold| self.plan.test_row(fold)).collect::<Vec<_>>())
-    }
-
-    fn values(&self, combination: Option<u64>) -> Vec<String> {
-        match combination {
-            Some(number) => {
-                self.plan.grid().values(number).into_iter().map(str::to_owned).collect()
-            }
-            None => self.plan.grid().axes().iter().map(|_| "-".to_owned()).collect(),
-        }
-    }
-
-    fn days(&self, row: usize) -> String {
-        let period = self.plan.period(&self.plan.run(row).days);
-        period.map_or("-".to_owned(), |(first, last)| format!("{first}..{last}"))
-    }
-
-    fn first_error(&self) -> Option<String> {
-        self.results.rows.iter().flatten().find_map(|run| {
-            let error = run.error.as_ref()?.lines().next().unwrap_or_default().to_owned();
-            let values = run.combination.map(|number| parameters(self.plan, number));
-            Some(format!("{} ({}): {error}", run.row, values.unwrap_or_default()))
-        })
-    }
-
-    fn json(&self) {
-        let run = |row: &usize| {
-            let run = self.results.rows[*row].as_ref();
-            let combination = run.and_then(|run| run.combination);
-            let config = combination.map(|number| self.plan.grid().config_json(number));
-            json!({
-                "run": row,
-                "days": self.days(*row),
-                "parameters": config.and_then(|text| serde_json::from_str::<Value>(&text).ok()),
-                "numbers": run.and_then(|run| run.score.as_ref()).map(json_numbers),
-                "error": run.and_then(|run| run.error.as_ref()),
-                "verified": self.results.verdict(*row).map(Verdict::as_str),
-            })
-        };
-        let tests = (0..self.plan.folds().len()).map(|fold| self.plan.test_row(fold));
-        let files: Vec<String> = self.files.iter().map(|path| name(path)).collect();
-        let whole = json!({
-            "sweep": self.manifest,
-            "kept": self.results.kept,
-            "top": self.top().iter().map(run).collect::<Vec<_>>(),
-            "out_of_sample": tests.map(|row| run(&row)).collect::<Vec<_>>(),
-            "files": files,
-            "timing": { "running_s": self.running_s },
-        });
-        println!("{whole:#}");
-    }
-}
-
-fn name(path: &Path) -> String {
-    path.display().to_string()
-}
-
-const NUMBERS: [&str; 7] =
-    ["sharpe", "return", "max drawdown", "equity at end", "trips", "fills", "commission"];
-
-fn numbers(score: &Score) -> Vec<String> {
-    let ratio = |ratio: Option<f64>| ratio.map_or("-".to_owned(), percent);
-    let money = |money: Money| grouped(&money.to_string());
-    vec![
-        score.sharpe.map_or("-".to_owned(), |sharpe| format!("{sharpe:.3}")),
-        ratio(score.return_ratio),
-        ratio(score.max_drawdown_ratio),
-        money(score.equity_end),
-        grouped(&score.round_trips.to_string()),
-        grouped(&score.fills.to_string()),
-        money(score.commission),
-    ]
-}
-
-fn json_numbers(score: &Score) -> Value {
-    let pair = |one: Statistic| (one.name().to_owned(), json!(one.of(score)));
-    let mut all: serde_json::Map<String, Value> = Statistic::ALL.into_iter().map(pair).collect();
-    all.insert("equity_end".to_owned(), json!(score.equity_end.to_string()));
-    all.insert("turnover".to_owned(), json!(score.turnover.to_string()));
-    all.insert("commission".to_owned(), json!(score.commission.to_string()));
-    all.insert("orders".to_owned(), json!(score.orders));
-    all.insert("digest".to_owned(), json!(score.digest));
-    Value::Object(all)
-}
-
-#[expect(clippy::cast_precision_loss, reason = "a rate for people")]
-fn rate(runs: usize, seconds: f64) -> f64 {
-    runs as f64 / seconds.max(1e-9)
 }

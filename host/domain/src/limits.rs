@@ -30,6 +30,10 @@ pub const INIT_CONFIG_BYTES_MAX: usize = 1 << 20;
 pub const WATCHDOG_MS: u64 = 1_000;
 /// Runs of one sweep; each keeps a few hundred bytes until the table is written.
 pub const SWEEP_RUNS_MAX: u64 = 1_000_000;
+/// Bytes of a file of points: a million points of sixteen numbers.
+pub const SWEEP_POINTS_BYTES_MAX: u64 = 256 << 20;
+/// Parts that are merged at once; they are read one after the other.
+pub const SWEEP_PARTS_MAX: usize = 100_000;
 /// Parameters that one sweep varies.
 pub const SWEEP_AXES_MAX: usize = 16;
 /// Runs of a sweep at the same time; each has its strategy's memory.

@@ -14,7 +14,7 @@ use thiserror::Error;
 use crate::finished::{Finished, Results, Verified};
 use crate::journal::{Journal, JournalError, Kept};
 use crate::luck;
-use crate::plan::Plan;
+use crate::plan::{Plan, PlannedRun};
 use crate::runner::{Outcome, Runner};
 use crate::score::Statistic;
 
@@ -52,7 +52,7 @@ pub enum SweepError {
 pub struct SweepProgress {
     /// Runs that are done, kept ones included.
     pub done: usize,
-    /// Runs in all.
+    /// Runs in all, of those that are asked for; so is `done`.
     pub total: usize,
     /// Runs that were kept from before.
     pub kept: usize,
@@ -72,8 +72,13 @@ pub struct Sweep<'a> {
     pub rank_by: Statistic,
     /// Who runs it.
     pub runner: &'a dyn Runner,
+    /// The rows that are made: all of them, or a part.
+    pub rows: Range<usize>,
     /// How many of the best runs are made again with window 1; none at all for 0.
     pub verify: usize,
+    /// Whether that, and the test runs whose choice depends on it, is left for later: to whoever goes
+    /// on with the parts once they are merged.
+    pub leaves_verifying: bool,
     /// Runs at the same time.
     pub jobs: usize,
     /// Set from outside to end early.
@@ -117,13 +122,13 @@ impl Sweep<'_> {
         keeper.count_kept();
         let chosen = |run: usize| self.plan.run(run).combination.is_some();
         self.make(
-            self.jobs_for((0..self.plan.rows()).filter(|row| chosen(*row)), &keeper),
+            self.jobs_for(self.rows.clone().filter(|row| chosen(*row)), &keeper),
             &mut keeper,
         )?;
         if !self.plan.folds().is_empty() && !self.is_stopped() {
             // A run that saw the future must not be chosen.
             self.verify(Self::best_of_folds, &mut keeper)?;
-            if !self.is_stopped() {
+            if !self.is_stopped() && !keeper.results.is_unverified {
                 let tests = keeper.choose()?;
                 self.make(self.jobs_for(tests.into_iter(), &keeper), &mut keeper)?;
             }
@@ -137,7 +142,7 @@ impl Sweep<'_> {
         let mut results = Results { rows: vec![None; self.plan.rows()], ..Results::default() };
         for run in kept.runs {
             let row = run.row;
-            *results.rows.get_mut(row).ok_or(SweepError::UnknownRow(row))? = Some(run);
+            *results.rows.get_mut(row).ok_or(SweepError::UnknownRow(row))? = Some(Box::new(run));
         }
         for run in kept.verified {
             if run.verified_row >= results.rows.len() {
@@ -147,6 +152,23 @@ impl Sweep<'_> {
         }
         results.kept = results.done();
         Ok(results)
+    }
+
+    /// Whether all is done that was asked for. A part has no test run of a fold whose runs to choose
+    /// from are not all there.
+    #[must_use]
+    pub fn is_done(&self, results: &Results) -> bool {
+        let waits = |row: usize| match self.plan.run(row) {
+            PlannedRun { combination: None, fold: Some(fold), .. } => {
+                self.leaves_verifying && self.verify > 0 || !results.is_fold_whole(self.plan, fold)
+            }
+            _ => false,
+        };
+        let is_made = |row: usize| results.rows[row].is_some() || waits(row);
+        let is_part = self.leaves_verifying || self.rows != (0..self.plan.rows());
+        self.rows.clone().all(is_made)
+            && (self.leaves_verifying || !results.is_unverified)
+            && (is_part || results.is_complete())
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -274,7 +296,7 @@ pub(crate) struct Keeper<'a, 's> {
 impl Keeper<'_, '_> {
     fn count_kept(&mut self) {
         self.failed = self.results.failed();
-        self.done = self.results.kept;
+        self.done = self.results.rows[self.sweep.rows.clone()].iter().flatten().count();
         self.find_best();
     }
 
@@ -290,7 +312,7 @@ impl Keeper<'_, '_> {
         let row = run.row;
         self.failed += usize::from(run.score.is_none());
         self.done += 1;
-        self.results.rows[row] = Some(run);
+        self.results.rows[row] = Some(Box::new(run));
         if self.sweep.plan.run(row).combination.is_some() {
             self.best = self.results.best(self.best.into_iter().chain([row]), self.sweep.rank_by);
         }
@@ -309,7 +331,7 @@ impl Keeper<'_, '_> {
         let number = |row: usize| Some((row, self.sweep.rank_by.of(self.results.score(row)?)?));
         let progress = SweepProgress {
             done: self.done,
-            total: self.results.rows.len(),
+            total: self.sweep.rows.len(),
             kept: self.results.kept,
             failed: self.failed,
             verified: self.results.verified.len(),
@@ -327,9 +349,13 @@ impl Keeper<'_, '_> {
     /// The rows of the test runs. A fold without a run to choose gets its row with the reason.
     fn choose(&mut self) -> Result<Vec<usize>, SweepError> {
         let plan = self.sweep.plan;
-        let folds = 0..plan.folds().len();
-        let rows: Vec<usize> = folds.clone().map(|fold| plan.test_row(fold)).collect();
-        for (fold, row) in folds.zip(rows.iter().copied()) {
+        let is_asked_for = |fold: &usize| {
+            self.sweep.rows.contains(&plan.test_row(*fold))
+                && self.results.is_fold_whole(plan, *fold)
+        };
+        let folds: Vec<usize> = (0..plan.folds().len()).filter(is_asked_for).collect();
+        let rows: Vec<usize> = folds.iter().map(|fold| plan.test_row(*fold)).collect();
+        for (fold, row) in folds.into_iter().zip(rows.iter().copied()) {
             if self.results.rows[row].is_none() && self.best_of_fold(fold).is_none() {
                 let mut trained = plan.train_rows(fold);
                 let error = match trained.any(|row| self.results.saw_the_future(row)) {

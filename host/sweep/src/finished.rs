@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::plan::Plan;
 use crate::score::{Score, Statistic};
 
 /// A finished run.
@@ -32,8 +33,8 @@ pub struct Verified {
 /// What a sweep has, row by row.
 #[derive(Debug, Default)]
 pub struct Results {
-    /// The runs in the order of the table; none where one was not run.
-    pub rows: Vec<Option<Finished>>,
+    /// The runs in the order of the table; none where one was not run. A part of a large sweep has few.
+    pub rows: Vec<Option<Box<Finished>>>,
     /// Runs that were kept from before.
     pub kept: usize,
     /// What runs gave that were made again with window 1, by their rows.
@@ -47,6 +48,12 @@ impl Results {
     #[must_use]
     pub fn is_complete(&self) -> bool {
         !self.is_unverified && self.rows.iter().all(Option::is_some)
+    }
+
+    /// Whether all runs of a fold are done from which one is chosen.
+    #[must_use]
+    pub fn is_fold_whole(&self, plan: &Plan, fold: usize) -> bool {
+        self.rows[plan.train_rows(fold)].iter().all(Option::is_some)
     }
 
     /// Runs that are done.

@@ -20,6 +20,9 @@ const COMPLETE: &str = "sweep";
 /// The same of a sweep that is not.
 const PARTIAL: &str = "sweep.partial";
 
+/// The names that its manifest has.
+pub(crate) const MANIFEST_FILES: [&str; 2] = ["sweep.json", "sweep.partial.json"];
+
 /// Why a sweep's folder cannot be written.
 #[derive(Debug, Error)]
 pub enum SweepFolderError {
@@ -65,6 +68,12 @@ impl SweepFolder {
             Ok(()) => Ok(Self { path }),
             Err(source) => Err(SweepFolderError::Write { path, source }),
         }
+    }
+
+    /// Whether a sweep was ended or interrupted there.
+    #[must_use]
+    pub fn has_manifest(path: &Path) -> bool {
+        MANIFEST_FILES.iter().any(|name| path.join(name).is_file())
     }
 
     /// The folder.

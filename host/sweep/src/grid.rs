@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use thiserror::Error;
 
+use crate::points::Points;
+use crate::rows::RowRange;
+
 /// Digits of a number in a range, before and after the point together.
 const DIGITS_MAX: usize = 18;
 
@@ -38,13 +41,13 @@ pub enum GridError {
     #[error("`{0}={1}` has more than {SWEEP_RUNS_MAX} values; take a larger step")]
     TooManyValues(String, String),
     /// No parameter is swept.
-    #[error("a sweep needs at least one --grid, like --grid fast=5:50:5")]
+    #[error("a sweep needs at least one --grid, like --grid fast=5:50:5, or --points FILE")]
     NoAxes,
     /// More parameters than can be swept.
     #[error("{0} parameters are swept, at most {SWEEP_AXES_MAX} can be")]
     TooManyAxes(usize),
     /// A parameter is given twice.
-    #[error("the parameter `{0}` is given twice; give it once, with --grid or with --param")]
+    #[error("the parameter `{0}` is given twice; give it once: swept, or with --param")]
     ParameterTwice(String),
     /// More combinations than can be numbered.
     #[error("the grid has more than 10^18 combinations; take fewer values")]
@@ -55,6 +58,9 @@ pub enum GridError {
          the combinations with --random N --seed S"
     )]
     TooManyRuns(u64),
+    /// Rows that the sweep does not have.
+    #[error("--rows {0}: the sweep has {1} rows, from 0; ask for 0..{1} at most")]
+    NoSuchRows(RowRange, usize),
     /// No run at all.
     #[error("--random 0 asks for no run; ask for at least 1")]
     NoRuns,
@@ -184,12 +190,14 @@ pub fn param_value(text: &str) -> Value {
     }
 }
 
-/// All combinations of the values of some parameters. The last parameter changes fastest.
+/// All combinations of the values of some parameters, of which the last changes fastest; or those
+/// that a file of points has, in its order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Grid {
     axes: Vec<Axis>,
     fixed: BTreeMap<String, Value>,
     combinations: u64,
+    points: Option<Points>,
 }
 
 impl Grid {
@@ -204,18 +212,29 @@ impl Grid {
         if axes.len() > SWEEP_AXES_MAX {
             return Err(GridError::TooManyAxes(axes.len()));
         }
-        let mut names: BTreeSet<&str> = fixed.keys().map(String::as_str).collect();
-        for axis in &axes {
-            if !names.insert(&axis.name) {
-                return Err(GridError::ParameterTwice(axis.name.clone()));
-            }
-        }
+        all_named_once(&axes, &fixed)?;
         const COMBINATIONS_MAX: u64 = 1_000_000_000_000_000_000;
         let combinations = axes.iter().try_fold(1_u64, |product, axis| {
             product.checked_mul(axis.values.len() as u64).filter(|all| *all <= COMBINATIONS_MAX)
         });
         let combinations = combinations.ok_or(GridError::TooManyCombinations)?;
-        Ok(Self { axes, fixed, combinations })
+        Ok(Self { axes, fixed, combinations, points: None })
+    }
+
+    /// The points of a file as combinations; every run also gets the parameters in `fixed`.
+    ///
+    /// # Errors
+    /// [`GridError`] when a parameter is given twice.
+    pub fn of_points(points: Points, fixed: BTreeMap<String, Value>) -> Result<Self, GridError> {
+        let axes = points.axes().to_vec();
+        all_named_once(&axes, &fixed)?;
+        Ok(Self { axes, fixed, combinations: points.count(), points: Some(points) })
+    }
+
+    /// The points that the combinations are; none where they are all of a grid.
+    #[must_use]
+    pub fn points(&self) -> Option<&Points> {
+        self.points.as_ref()
     }
 
     /// The parameters that are swept.
@@ -239,6 +258,9 @@ impl Grid {
     /// For each axis, the index of its value in the combination with this number (from 0).
     #[must_use]
     pub fn value_indexes(&self, mut combination: u64) -> Vec<usize> {
+        if let Some(points) = &self.points {
+            return points.indexes(combination);
+        }
         let mut indexes = vec![0; self.axes.len()];
         for (index, axis) in indexes.iter_mut().zip(&self.axes).rev() {
             let values = axis.values.len() as u64;
@@ -266,6 +288,14 @@ impl Grid {
             all.insert(axis.name.clone(), param_value(value));
         }
         serde_json::json!(all).to_string()
+    }
+}
+
+fn all_named_once(axes: &[Axis], fixed: &BTreeMap<String, Value>) -> Result<(), GridError> {
+    let mut names: BTreeSet<&str> = fixed.keys().map(String::as_str).collect();
+    match axes.iter().find(|axis| !names.insert(&axis.name)) {
+        Some(axis) => Err(GridError::ParameterTwice(axis.name.clone())),
+        None => Ok(()),
     }
 }
 

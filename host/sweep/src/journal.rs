@@ -6,9 +6,10 @@
 //! line that was cut off by a crash is dropped; damage anywhere else is an error.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use atomic_file::AtomicFile;
 use domain::limits::SWEEP_JOURNAL_LINE_MAX;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -127,8 +128,54 @@ impl Journal {
             Err(TryLockError::Error(error)) => return Err(failed(error)),
         }
         let mut journal = Self { path, file };
-        let kept = journal.read(header)?;
+        let kept = journal.read_or_start(header)?;
         Ok((journal, kept))
+    }
+
+    /// Reads what a sweep left in `folder`, and leaves it as it is: the header, which is none where
+    /// nothing was finished before it was whole, and the runs.
+    ///
+    /// # Errors
+    /// [`JournalError`] when a sweep is under way there, or it is damaged or cannot be read.
+    pub fn read(folder: &Path) -> Result<(Option<Value>, Kept), JournalError> {
+        let path = folder.join(JOURNAL_FILE);
+        let failed = |source| JournalError::Io { path: path.clone(), source };
+        let file = File::open(&path).map_err(failed)?;
+        match file.try_lock_shared() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(JournalError::InUse(path)),
+            Err(TryLockError::Error(error)) => return Err(failed(error)),
+        }
+        let journal = Self { path, file };
+        let mut lines = journal.lines()?;
+        let header = journal.header(&mut lines)?;
+        let kept = journal.runs(&mut lines)?;
+        Ok((header, kept))
+    }
+
+    /// Puts these runs into the place of the whole journal at once. It is there as a whole or as it was.
+    ///
+    /// # Errors
+    /// [`JournalError::Io`] when the disk is full or gone.
+    pub fn replace<'a>(
+        self,
+        header: &Value,
+        runs: impl Iterator<Item = &'a Finished>,
+        verified: impl Iterator<Item = &'a Verified>,
+    ) -> Result<(), JournalError> {
+        let write = || -> io::Result<()> {
+            let folder = self.path.parent().unwrap_or(Path::new("."));
+            let mut file = BufWriter::new(AtomicFile::create_in(folder)?);
+            file.write_all(sealed(header)?.as_bytes())?;
+            for run in runs {
+                file.write_all(sealed(run)?.as_bytes())?;
+            }
+            for run in verified {
+                file.write_all(sealed(run)?.as_bytes())?;
+            }
+            file.into_inner().map_err(io::IntoInnerError::into_error)?.commit(&self.path)
+        };
+        write().map_err(|error| self.failed(error))
     }
 
     /// Adds a finished run. Once this returns, it survives the end of the process.
@@ -164,23 +211,37 @@ impl Journal {
         JournalError::Io { path: self.path.clone(), source }
     }
 
-    fn read(&mut self, header: &Value) -> Result<Kept, JournalError> {
-        self.file.seek(SeekFrom::Start(0)).map_err(|error| self.failed(error))?;
-        let mut lines = Lines { source: BufReader::new(&self.file), good_bytes: 0, number: 0 };
-        let mut kept = Kept::default();
-        let first = match lines.next::<Value>(HEADER_MAX).map_err(|error| self.failed(error))? {
-            Next::Line(found) => Some(found),
-            Next::End | Next::Torn(_) => None,
-            Next::Damaged(problem) => return Err(self.damaged(1, problem)),
-        };
-        let Some(found) = first else {
+    fn read_or_start(&mut self, header: &Value) -> Result<Kept, JournalError> {
+        let mut lines = self.lines()?;
+        let Some(found) = self.header(&mut lines)? else {
             // Nothing was finished before the header was whole.
-            return self.start(header).map(|()| kept);
+            return self.start(header).map(|()| Kept::default());
         };
         if found != *header {
             let difference = difference("", &found, header).unwrap_or_default();
             return Err(JournalError::OtherSweep { path: self.path.clone(), difference });
         }
+        let kept = self.runs(&mut lines)?;
+        let good = lines.good_bytes;
+        self.file.set_len(good).map_err(|error| self.failed(error))?;
+        Ok(kept)
+    }
+
+    fn lines(&self) -> Result<Lines<BufReader<&File>>, JournalError> {
+        (&self.file).seek(SeekFrom::Start(0)).map_err(|error| self.failed(error))?;
+        Ok(Lines { source: BufReader::new(&self.file), good_bytes: 0, number: 0 })
+    }
+
+    fn header(&self, lines: &mut Lines<BufReader<&File>>) -> Result<Option<Value>, JournalError> {
+        match lines.next::<Value>(HEADER_MAX).map_err(|error| self.failed(error))? {
+            Next::Line(found) => Ok(Some(found)),
+            Next::End | Next::Torn(_) => Ok(None),
+            Next::Damaged(problem) => Err(self.damaged(1, problem)),
+        }
+    }
+
+    fn runs(&self, lines: &mut Lines<BufReader<&File>>) -> Result<Kept, JournalError> {
+        let mut kept = Kept::default();
         loop {
             let next = lines.next::<Line>(SWEEP_JOURNAL_LINE_MAX);
             match next.map_err(|error| self.failed(error))? {
@@ -198,8 +259,6 @@ impl Journal {
                 Next::Damaged(problem) => return Err(self.damaged(lines.number, problem)),
             }
         }
-        let good = lines.good_bytes;
-        self.file.set_len(good).map_err(|error| self.failed(error))?;
         Ok(kept)
     }
 
@@ -272,7 +331,7 @@ impl<R: BufRead> Lines<R> {
 }
 
 /// The first path at which two headers differ, in words.
-fn difference(path: &str, found: &Value, wanted: &Value) -> Option<String> {
+pub(crate) fn difference(path: &str, found: &Value, wanted: &Value) -> Option<String> {
     if found == wanted {
         return None;
     }

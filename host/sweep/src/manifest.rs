@@ -14,6 +14,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use crate::finished::Results;
 use crate::luck::Luck;
 use crate::plan::Plan;
+use crate::rows::RowRange;
 use crate::score::Statistic;
 use crate::table;
 
@@ -97,6 +98,15 @@ pub fn header(
     })
 }
 
+/// What was asked of a sweep that its journal does not pin.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Asked {
+    /// By what runs are ranked.
+    pub rank_by: Statistic,
+    /// How many of the best runs are made again with window 1.
+    pub verify: usize,
+}
+
 /// What a sweep was made from and how far it is.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
@@ -107,12 +117,16 @@ pub struct SweepManifest {
     pub runs_total: usize,
     /// Runs that are done.
     pub runs_done: usize,
+    /// Their rows, each range from the first to one before the end, like `0..100`.
+    pub rows: Vec<RowRange>,
     /// Runs that failed.
     pub runs_failed: usize,
     /// Runs that were made again with window 1.
     pub runs_verified: usize,
     /// Those of them in which something else happened then; they are not ranked.
     pub runs_saw_the_future: usize,
+    /// How many of the best runs were to be made again with window 1.
+    pub verify: usize,
     /// By what the best run was chosen.
     pub rank_by: String,
     /// The row of the best run, out-of-sample runs left out.
@@ -123,6 +137,8 @@ pub struct SweepManifest {
     pub out_of_sample_return: Option<f64>,
     /// How much of the best run may be luck.
     pub luck: Luck,
+    /// The trading days, JST.
+    pub days: Vec<String>,
     /// What the sweep was made from: the first line of its journal.
     #[schemars(with = "SweepHeader<'_>")]
     pub made_from: Value,
@@ -138,7 +154,7 @@ impl SweepManifest {
     pub fn new(
         plan: &Plan,
         results: &Results,
-        rank_by: Statistic,
+        Asked { rank_by, verify }: Asked,
         rules: BTreeMap<String, String>,
         header: Value,
     ) -> Self {
@@ -151,15 +167,18 @@ impl SweepManifest {
             status: if results.is_complete() { "complete" } else { "partial" }.to_owned(),
             runs_total: plan.rows(),
             runs_done: results.done(),
+            rows: RowRange::of(results.rows.iter().flatten().map(|run| run.row)),
             runs_failed: results.failed(),
             runs_verified: results.verified.len(),
             runs_saw_the_future: results.futures_seen().count(),
+            verify,
             rank_by: rank_by.name().to_owned(),
             best_run: best,
             // A plain object of parameters, made by the line above.
             best_parameters: parameters.and_then(Result::ok),
             out_of_sample_return: out_of_sample_return(plan, results),
             luck: Luck::of(plan, results, rank_by),
+            days: plan.days().iter().map(ToString::to_string).collect(),
             made_from: header,
             rules,
             columns: table::columns(plan).iter().map(table::Column::described).collect(),

@@ -130,7 +130,7 @@ fn columns(plan: &Plan, results: &Results, rows: &[usize]) -> Value {
     let verdict =
         |run: &&Finished| results.verdict(run.row).map(|verdict| verdict == Verdict::Same);
     let (mut errors, mut known) = (Vec::new(), BTreeMap::new());
-    let runs: Vec<_> = rows.iter().filter_map(|row| results.rows[*row].as_ref()).collect();
+    let runs: Vec<_> = rows.iter().filter_map(|row| results.rows[*row].as_deref()).collect();
     for run in &runs {
         let planned = plan.run(run.row);
         folds.push(planned.fold);
@@ -177,6 +177,7 @@ mod tests {
     use super::*;
     use crate::finished::Finished;
     use crate::grid::Grid;
+    use crate::manifest::Asked;
     use crate::plan::Choice;
     use crate::score::scored;
     use domain::JstDate;
@@ -192,7 +193,7 @@ mod tests {
         let run = |row: usize| {
             let score = (row != 3).then(|| scored(Some(row as f64), 0.1));
             let error = (row == 3).then(|| "<!-- </script> oh".to_owned());
-            Some(Finished { row, combination: Some(row as u64), score, error })
+            Some(Box::new(Finished { row, combination: Some(row as u64), score, error }))
         };
         Results { rows: (0..plan.rows()).map(run).collect(), ..Results::default() }
     }
@@ -202,7 +203,13 @@ mod tests {
         let results = results(&plan);
         let manifest = {
             let rules = BTreeMap::from([("NOT MODELLED".to_owned(), "<b>dividends".to_owned())]);
-            SweepManifest::new(&plan, &results, by, rules, json!({ "strategy": {} }))
+            SweepManifest::new(
+                &plan,
+                &results,
+                Asked { rank_by: by, verify: 10 },
+                rules,
+                json!({ "strategy": {} }),
+            )
         };
         let page = render_up_to(&plan, &results, by, &manifest, rows_max);
         let start = page.find("id=\"data\">").unwrap() + "id=\"data\">".len();

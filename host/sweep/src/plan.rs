@@ -7,6 +7,8 @@ use domain::limits::SWEEP_RUNS_MAX;
 use serde_json::{Value, json};
 
 use crate::grid::{Grid, GridError};
+use crate::points;
+use crate::rows::RowRange;
 use crate::sample::distinct_below;
 use crate::windows::{Fold, WalkForward};
 
@@ -138,6 +140,18 @@ impl Plan {
         if self.folds.is_empty() { chosen } else { self.folds.len() * (chosen + 1) }
     }
 
+    /// The rows that a part was asked for; all of them where it was not.
+    ///
+    /// # Errors
+    /// [`GridError::NoSuchRows`] when the sweep has fewer.
+    pub fn rows_of(&self, part: Option<RowRange>) -> Result<Range<usize>, GridError> {
+        let Some(part) = part else { return Ok(0..self.rows()) };
+        if part.end() > self.rows() {
+            return Err(GridError::NoSuchRows(part, self.rows()));
+        }
+        Ok(part.range())
+    }
+
     /// First and last date of the trading days at these indexes, `YYYY-MM-DD`.
     #[must_use]
     pub fn period(&self, days: &Range<usize>) -> Option<(String, String)> {
@@ -181,11 +195,16 @@ impl Plan {
     #[must_use]
     pub fn described(&self) -> Value {
         let choice = match self.choice {
-            Choice::All => json!("all"),
+            Choice::All => self.grid.points().map_or_else(|| json!("all"), points::described),
             Choice::Random { runs, seed } => json!({ "random": runs, "seed": seed }),
         };
+        // Points can be many, and are pinned by their digest: their names are enough.
+        let names = || self.grid.axes().iter().map(|axis| &axis.name).collect::<Vec<_>>();
         json!({
-            "grid": self.grid.axes(),
+            "grid": match self.grid.points() {
+                None => json!(self.grid.axes()),
+                Some(_) => json!(names()),
+            },
             "parameters": self.grid.fixed(),
             "combinations": choice,
             "walk_forward": self.walk_forward.map(|asked| asked.to_string()),

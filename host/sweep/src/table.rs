@@ -304,7 +304,7 @@ pub fn write_parquet<W: Write + Send>(
     let sheet = Sheet::new(plan, results);
     let fields: Vec<Field> = sheet.columns.iter().map(|column| column.field.clone()).collect();
     let mut writer = TableWriter::new(sink, &fields)?;
-    let runs: Vec<&Finished> = results.rows.iter().flatten().collect();
+    let runs: Vec<&Finished> = results.rows.iter().flatten().map(Box::as_ref).collect();
     for group in runs.chunks(GROUP_ROWS) {
         let mut values: Vec<Values> =
             fields.iter().map(|field| Values::empty(field.kind)).collect();
@@ -361,9 +361,9 @@ mod tests {
     fn results() -> Results {
         let mut rows = vec![None; 16];
         let score = Some(scored(Some(1.5), 0.25));
-        rows[0] = Some(Finished { row: 0, combination: Some(0), score, error: None });
+        rows[0] = Some(Box::new(Finished { row: 0, combination: Some(0), score, error: None }));
         let error = Some("line 1\nline 2".to_owned());
-        rows[15] = Some(Finished { row: 15, combination: Some(15), score: None, error });
+        rows[15] = Some(Box::new(Finished { row: 15, combination: Some(15), score: None, error }));
         Results { rows, ..Results::default() }
     }
 

@@ -162,7 +162,17 @@ fn sweep(
     let opened = Journal::open(folder.path(), &json!({}));
     let (mut journal, _) = opened.unwrap_or_else(|error| panic!("{error}"));
     let rank_by = Statistic::Sharpe;
-    let sweep = Sweep { plan, rank_by, runner: &runner, verify: 0, jobs, stop: &stop };
+    let (rows, leaves_verifying) = (0..plan.rows(), false);
+    let sweep = Sweep {
+        plan,
+        rank_by,
+        runner: &runner,
+        rows,
+        verify: 0,
+        leaves_verifying,
+        jobs,
+        stop: &stop,
+    };
     let (watch, before) = (Stopwatch::start(), cpu_seconds());
     let results = sweep.run(&mut journal, Kept::default(), &mut |_| {});
     let wall = watch.elapsed().as_secs_f64();

@@ -35,6 +35,7 @@ mod sql_folders;
 mod sql_views;
 mod strategy_compile;
 mod sweep;
+mod sweep_parts;
 mod update_crash;
 mod update_damage;
 mod update_days;

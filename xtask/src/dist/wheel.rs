@@ -24,6 +24,7 @@ const TOOLS: Environment = Environment {
     folder: "dist-python",
     requirements: "clients/python/build-requirements.txt",
     probe: "import maturin",
+    optional: None,
 };
 
 /// What makes wheels; the reason where it is not here.

@@ -9,8 +9,9 @@
 
     subprocess.run([kumiki.program(), "strategy", "list"], check=True)
 
-`kumiki.aio` has the same sessions for asyncio. Money is `decimal.Decimal` yen, shares are `int`, and times
-nanoseconds since 1970 UTC (`to_datetime` and `to_ns` turn them into times in Japan and back).
+`kumiki.aio` has the same sessions for asyncio, and `kumiki.ray` makes sweeps on a Ray cluster. Money is
+`decimal.Decimal` yen, shares are `int`, and times nanoseconds since 1970 UTC (`to_datetime` and `to_ns` turn them into
+times in Japan and back).
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from kumiki.errors import (
 from kumiki.times import JST, to_datetime, to_ns
 
 if TYPE_CHECKING:
-    from kumiki import aio
+    from kumiki import aio, ray
     from kumiki.events import Event
     from kumiki.records import (
         BuyingPower, CancelAllResult, CancelOrderResult, LoadedData, LoadedInstrument, ModifyOrderResult, Order,
@@ -42,7 +43,7 @@ __all__ = [
     "Event", "EventStream", "KumikiError", "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError",
     "ModifyOrderResult", "NotLoadedError", "Order", "OrderRejectedError", "Position", "ProgramNotFoundError",
     "Progress", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError", "SessionInfo", "StrategyError",
-    "SubmitOrderResult", "TooSlowError", "ValidationError", "aio", "program", "to_datetime", "to_ns",
+    "SubmitOrderResult", "TooSlowError", "ValidationError", "aio", "program", "ray", "to_datetime", "to_ns",
 ]
 
 #: Looked up when they are asked for: `python -m kumiki` needs none of them.
@@ -54,8 +55,8 @@ _LATER = {
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module 'kumiki' has no attribute {name!r}")
-    if name == "aio":
-        return importlib.import_module("kumiki.aio")
+    if name in ("aio", "ray"):
+        return importlib.import_module(f"kumiki.{name}")
     return getattr(importlib.import_module("kumiki." + _LATER.get(name, "records")), name)
 
 

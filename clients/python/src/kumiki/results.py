@@ -64,24 +64,10 @@ class RunResult:
         plots and statistics want. Times are UTC. Raises MissingPackageError where a package is not installed, and
         FileNotFoundError where the folder is not there any more.
         """
-        if backend not in ("pandas", "polars"):
-            raise ValueError(f"backend: {backend!r} is neither pandas nor polars")
         path = self.run_dir / f"{name}.parquet"
         if not path.is_file():
             raise FileNotFoundError(f"there is no {path}; only the last runs are kept")
-        if backend == "polars":
-            polars = _package("polars", "polars")
-            frame = polars.read_parquet(path)
-            return frame if exact else frame.with_columns(polars.selectors.decimal().cast(polars.Float64))
-        _package("pandas", "pandas pyarrow")
-        arrow, parquet = _package("pyarrow", "pandas pyarrow"), _package("pyarrow.parquet", "pandas pyarrow")
-        rows = parquet.read_table(path)
-        if not exact:
-            for place, field in enumerate(rows.schema):
-                if arrow.types.is_decimal(field.type):
-                    column = rows.column(place).cast(arrow.float64())
-                    rows = rows.set_column(place, field.name, column)
-        return rows.to_pandas()
+        return frame(path, backend=backend, exact=exact)
 
     def summary(self) -> dict[str, Any]:
         """The numbers of the run, as schemas/statistics.md defines them; money in yen as text."""
@@ -94,6 +80,25 @@ class RunResult:
     def _json(self, name: str) -> dict[str, Any]:
         fields: dict[str, Any] = json.loads((self.run_dir / name).read_text(encoding="utf-8"))
         return fields
+
+
+def frame(path: pathlib.Path, *, backend: str, exact: bool) -> Any:
+    """A Parquet table as a data frame of pandas or polars, with exact decimals or floats."""
+    if backend not in ("pandas", "polars"):
+        raise ValueError(f"backend: {backend!r} is neither pandas nor polars")
+    if backend == "polars":
+        polars = _package("polars", "polars")
+        table = polars.read_parquet(path)
+        return table if exact else table.with_columns(polars.selectors.decimal().cast(polars.Float64))
+    _package("pandas", "pandas pyarrow")
+    arrow, parquet = _package("pyarrow", "pandas pyarrow"), _package("pyarrow.parquet", "pandas pyarrow")
+    rows = parquet.read_table(path)
+    if not exact:
+        for place, field in enumerate(rows.schema):
+            if arrow.types.is_decimal(field.type):
+                column = rows.column(place).cast(arrow.float64())
+                rows = rows.set_column(place, field.name, column)
+    return rows.to_pandas()
 
 
 def of_event(event: Mapping[str, Any]) -> RunResult:

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use super::*;
 use crate::grid::Grid;
+use crate::manifest::Asked;
 use crate::plan::Choice;
 use crate::score::scored;
 use crate::verify::Verdict;
@@ -95,7 +96,10 @@ fn sweep(
     let (mut journal, kept) = Journal::open(folder, &json!({ "plan": plan.described() })).unwrap();
     let stop = AtomicBool::new(false);
     let rank_by = Statistic::Sharpe;
-    let sweep = Sweep { plan, rank_by, runner, verify: 3, jobs, stop: &stop };
+    let rows = 0..plan.rows();
+    let leaves_verifying = false;
+    let sweep =
+        Sweep { plan, rank_by, runner, rows, verify: 3, leaves_verifying, jobs, stop: &stop };
     sweep.run(&mut journal, kept, &mut |_| {})
 }
 
@@ -193,7 +197,16 @@ fn progress_counts_and_names_the_best() {
     let (mut journal, _) = Journal::open(folder.path(), &json!({})).unwrap();
     let (runner, stop) = (Distance::default(), AtomicBool::new(false));
     let rank_by = Statistic::Sharpe;
-    let sweep = Sweep { plan: &plan, rank_by, runner: &runner, verify: 2, jobs: 1, stop: &stop };
+    let sweep = Sweep {
+        plan: &plan,
+        rank_by,
+        runner: &runner,
+        rows: 0..plan.rows(),
+        verify: 2,
+        leaves_verifying: false,
+        jobs: 1,
+        stop: &stop,
+    };
     let mut last = None;
     sweep.run(&mut journal, Kept::default(), &mut |progress| last = Some(progress)).unwrap();
     let last = last.unwrap();
@@ -265,4 +278,100 @@ fn a_strategy_that_always_saw_the_future_leaves_no_best_run() {
     let results = sweep(folder.path(), &plan, &runner, 2).unwrap();
     assert!(results.is_complete() && results.verified.len() == 13);
     assert_eq!(results.best(0..13, Statistic::Sharpe), None);
+}
+
+/// What a machine leaves that makes some of the rows.
+fn part(plan: &Plan, runner: &Distance, rows: Range<usize>) -> Kept {
+    let folder = tempfile::tempdir().unwrap();
+    let header = json!({ "plan": plan.described() });
+    let (mut journal, kept) = Journal::open(folder.path(), &header).unwrap();
+    let stop = AtomicBool::new(false);
+    let (rank_by, leaves_verifying) = (Statistic::Sharpe, false);
+    let (rows, jobs, stop) = (rows.clone(), 2, &stop);
+    let sweep = Sweep { plan, rank_by, runner, rows, verify: 3, leaves_verifying, jobs, stop };
+    let results = sweep.run(&mut journal, kept, &mut |_| {}).unwrap();
+    assert!(sweep.is_done(&results));
+    drop(journal);
+    Journal::read(folder.path()).unwrap().1
+}
+
+/// The parts of these machines, put together.
+fn together(plan: &Plan, parts: Vec<Kept>) -> Results {
+    let mut results = Results { rows: vec![None; plan.rows()], ..Results::default() };
+    let mut known = BTreeMap::new();
+    for part in parts {
+        for run in part.runs {
+            let row = run.row;
+            results.rows[row] = Some(Box::new(run));
+        }
+        known.extend(part.verified.into_iter().map(|run| (run.verified_row, run)));
+    }
+    let asked = Asked { rank_by: Statistic::Sharpe, verify: 3 };
+    results.settle(plan, asked, &known);
+    results
+}
+
+#[test]
+fn a_part_makes_its_rows_only() {
+    let plan = plan("a=0:12:1", None);
+    let runner = Distance::default();
+    let kept = part(&plan, &runner, 4..7);
+    let mut rows: Vec<usize> = kept.runs.iter().map(|run| run.row).collect();
+    rows.sort_unstable();
+    assert_eq!((rows, kept.verified.len()), (vec![4, 5, 6], 3));
+    assert!(part(&plan, &runner, 4..4).runs.is_empty());
+}
+
+#[test]
+fn a_part_that_leaves_verifying_verifies_nothing_and_is_done() {
+    for (plan, rows) in [(plan("a=0:12:1", None), 13), (plan("a=1:10:3", Some("2d/1d")), 16)] {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut journal, kept) = Journal::open(folder.path(), &json!({})).unwrap();
+        let (runner, stop) = (Distance::default(), AtomicBool::new(false));
+        let sweep = Sweep {
+            plan: &plan,
+            rank_by: Statistic::Sharpe,
+            runner: &runner,
+            rows: 0..plan.rows(),
+            verify: 3,
+            leaves_verifying: true,
+            jobs: 1,
+            stop: &stop,
+        };
+        let results = sweep.run(&mut journal, kept, &mut |_| {}).unwrap();
+        // The test runs of a walk forward are left too: nobody knows yet which run may be chosen.
+        assert_eq!((results.done(), results.verified.len()), (rows, 0));
+        assert!(sweep.is_done(&results) && !results.is_complete());
+        assert!(runner.again.lock().unwrap().is_empty());
+    }
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(40))]
+
+    /// However the rows are divided, and whichever runs saw the future.
+    #[test]
+    fn parts_know_all_that_one_machine_would_have_verified(
+        cuts in proptest::collection::btree_set(0_usize..19, 0..6), cheat in 0_usize..4, folds: bool,
+    ) {
+        let plan = match folds {
+            false => plan("a=0:12:1", None),
+            true => plan("a=1:10:3", Some("2d/1d")),
+        };
+        let sees: fn(i64) -> bool = [|_| false, cheats, |a| a % 2 == 1, |_| true][cheat];
+        let runner = || Distance { sees_the_future: sees, ..Distance::default() };
+        let folder = tempfile::tempdir().unwrap();
+        let whole = sweep(folder.path(), &plan, &runner(), 2).unwrap();
+        // A test run is made where all of its fold is: cuts of a walk forward are between folds.
+        let block = if folds { 5 } else { 1 };
+        let mut ends: Vec<usize> = cuts.into_iter().map(|cut| cut / block * block).collect();
+        ends.extend([0, plan.rows()]);
+        ends.retain(|end| *end <= plan.rows());
+        ends.sort_unstable();
+        let parts = ends.windows(2).map(|pair| part(&plan, &runner(), pair[0]..pair[1]));
+        let merged = together(&plan, parts.collect());
+        proptest::prop_assert!(merged.is_complete());
+        proptest::prop_assert_eq!(merged.rows, whole.rows);
+        proptest::prop_assert_eq!(merged.verified, whole.verified);
+    }
 }

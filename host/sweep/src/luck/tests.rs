@@ -72,12 +72,12 @@ fn results(plan: &Plan) -> Results {
         let mut day = || (random.below(2_001) as f64 - 1_000.0 + 40.0 * row as f64) / 1e5;
         let daily: Vec<f64> = plan.days().iter().map(|_| day()).collect();
         let score = Some(run_of(&daily));
-        Some(Finished {
+        Some(Box::new(Finished {
             row,
             combination: plan.run(row).combination.or(Some(0)),
             score,
             error: None,
-        })
+        }))
     };
     Results { rows: (0..plan.rows()).map(run).collect(), ..Results::default() }
 }
