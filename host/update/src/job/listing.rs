@@ -8,7 +8,7 @@ use marketdata::calendar_file::{CalendarRows, calendar_of};
 
 use http_client::HttpError;
 
-use super::rules::{Standard, days_between, is_open};
+use super::rules::{Standard, days_between, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError};
 use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX};
