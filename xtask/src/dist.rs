@@ -4,6 +4,7 @@
 
 mod contents;
 mod debian;
+mod first_session;
 mod inspect;
 mod root;
 mod stand_in;
@@ -168,7 +169,7 @@ impl<'a> Maker<'a> {
 
     /// Tries a product with what this system has, or says why it cannot be tried here: the archive beside
     /// the libraries that the program is linked with, and as the container image has it; the package beside
-    /// those of the packages that it declares; the wheel in a virtual environment.
+    /// those of the packages that it declares; the wheel in a virtual environment, up to its first session.
     fn try_here(&self, product: Product, path: &Path, skips: &mut Skips) -> Result<()> {
         let (project, contents) = (self.project, &self.contents);
         let watch = Stopwatch::start();

@@ -142,6 +142,9 @@ enum Task {
         /// Sessions of clients' orders in paced replays. Default: 200.
         #[arg(long, value_name = "N")]
         sessions: Option<u64>,
+        /// Sessions with the engine process, each made again with three windows. Default: 200.
+        #[arg(long, value_name = "N")]
+        engine_sessions: Option<u64>,
         /// Damaged components of Rust and C; a tenth of them of Python and of JavaScript each.
         /// Default: 10,000.
         #[arg(long, value_name = "N")]
@@ -177,7 +180,9 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Task::Bench { name, arguments } => bench::run(&project, &name, &arguments),
         Task::Dist { only, check } => dist::run(&project, &only, check),
         Task::Schemas => schemas::write(&project),
-        Task::Soak { sessions, mutations } => soak::run(&project, sessions, mutations),
+        Task::Soak { sessions, engine_sessions, mutations } => {
+            soak::run(&project, sessions, engine_sessions, mutations)
+        }
         Task::Doctor => doctor::run(&project),
     }
 }

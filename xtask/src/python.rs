@@ -33,19 +33,41 @@ const ENVIRONMENT: Environment = Environment {
 
 /// Runs the tests; says why where it cannot. The program must have been built.
 pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
+    run(project, TESTS, "statistics against Python packages", None, skips)
+}
+
+/// Runs one test with more seeds than [`test`] takes: `seeds` is the variable that says how many, and that
+/// number.
+pub(crate) fn soak(
+    project: &Project,
+    test: &str,
+    seeds: (&str, u64),
+    skips: &mut Skips,
+) -> Result<()> {
+    run(project, &format!("{TESTS}/{test}"), "sessions with the engine", Some(seeds), skips)
+}
+
+fn run(
+    project: &Project,
+    tests: &str,
+    what: &str,
+    seeds: Option<(&str, u64)>,
+    skips: &mut Skips,
+) -> Result<()> {
     let python = match interpreter(project) {
         Ok(python) => python,
         Err(reason) => {
             eprintln!("skipped: {reason}");
             eprintln!("    clients/python/README.md says what is needed; {VARIABLE} names it");
-            skips.add("statistics against Python packages", &reason);
+            skips.add(what, &reason);
             return Ok(());
         }
     };
     let report = project.target.join("pytest.xml");
     let mut command = Command::new(python);
     command.current_dir(&project.root).args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
-    command.arg(format!("--junitxml={}", report.display())).arg(TESTS);
+    command.arg(format!("--junitxml={}", report.display())).arg(tests);
+    command.envs(seeds.map(|(variable, number)| (variable, number.to_string())));
     command.env("KUMIKI_PROGRAM", project.program()).env("PYTHONDONTWRITEBYTECODE", "1");
     junit::remove(&report)?;
     let mut failures = Failures::default();

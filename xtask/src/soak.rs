@@ -3,11 +3,15 @@
 use anyhow::Result;
 
 use crate::project::Project;
-use crate::{languages, process};
+use crate::skips::Skips;
+use crate::{guests, host, languages, process, python};
 
 /// Paced sessions with clients' orders that are made again from their record; `cargo xtask test` takes
 /// 24 of them, so that each kind of session is among them.
 const SESSIONS: u64 = 200;
+/// Sessions of people with the engine process, made again by the program with windows 1, 64 and 1,024;
+/// `cargo xtask test` takes a twentieth.
+const ENGINE_SESSIONS: u64 = 200;
 /// Damaged components; `cargo xtask test` takes a tenth of them.
 const MUTATIONS: u64 = 10_000;
 
@@ -18,10 +22,16 @@ const CUTS: u64 = 500;
 const KILLS: u64 = 100;
 
 /// Runs every seeded test with all its seeds and prints what each says of itself.
-pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u64>) -> Result<()> {
+pub(crate) fn run(
+    project: &Project,
+    sessions: Option<u64>,
+    engine_sessions: Option<u64>,
+    mutations: Option<u64>,
+) -> Result<()> {
     let sessions = sessions.unwrap_or(SESSIONS);
     let suite = ["--test", "suite"];
     test(project, &suite, &["a_script_of_a_paced_session"], "KUMIKI_SOAK_SESSIONS", sessions)?;
+    engine(project, engine_sessions.unwrap_or(ENGINE_SESSIONS))?;
     languages::build(project)?;
     // Of Rust and C, and of Python and JavaScript anywhere in the file; then of these two in their wiring.
     let mutations = mutations.unwrap_or(MUTATIONS);
@@ -31,6 +41,18 @@ pub(crate) fn run(project: &Project, sessions: Option<u64>, mutations: Option<u6
     }
     test(project, &suite, &["cuts::"], "KUMIKI_SOAK_CUTS", CUTS)?;
     test(project, &["--test", "program"], &["update_kills::"], "KUMIKI_SOAK_KILLS", KILLS)
+}
+
+/// Runs the seeded sessions with the engine. A client in Python makes them; without Python or network they
+/// are skipped, which is said.
+fn engine(project: &Project, sessions: u64) -> Result<()> {
+    guests::build(project)?;
+    host::build_with_tests(project)?;
+    let test = "test_engine.py::test_a_session_can_be_repeated_from_its_commands";
+    let mut skips = Skips::default();
+    python::soak(project, test, ("KUMIKI_SOAK_ENGINE_SESSIONS", sessions), &mut skips)?;
+    eprintln!("sessions with the engine: {sessions}; {}", skips.told());
+    Ok(())
 }
 
 /// Runs tests by their names. They are built with the whole workspace, as `cargo xtask test` builds

@@ -2,6 +2,7 @@
 
 import csv
 import gzip
+import json
 from decimal import Decimal
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 pytest.importorskip("websockets")
 pytest.importorskip("jsonschema")
 
-from engine_process import shortest  # noqa: E402
+from engine_process import shortest, wait_until  # noqa: E402
 from sessions import RICH, check_money, check_run  # noqa: E402
 
 MINUTE = 60_000
@@ -159,3 +160,24 @@ def test_cash_is_told_while_nothing_happens(start, market):
             seen.append(client.wait("ReplayBuyingPower", since=len(client.events)))
         assert len({event["cash"] for event in seen}) == 1
         assert all("request_id" not in event or event["request_id"] is None for event in seen)
+
+
+def test_the_log_tells_how_long_events_waited(start, market):
+    """Each event counts once, also where trades have come in one message."""
+    engine = start(more=("--log", "debug", "--log-format", "json"))
+    with engine.client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client)
+        market.run(client, multiplier="max")
+        client.wait("EngineStopped")
+
+    def waits():
+        whole, _, _ = engine.stderr.read_text(encoding="utf-8").rpartition("\n")
+        lines = [json.loads(line) for line in whole.splitlines()]
+        return [line for line in lines if "from its queue to its socket" in line.get("message", "")]
+
+    wait_until(waits, "the client has left")
+    line, = waits()
+    after_challenge = client.events[1:]
+    assert line["told"] == sum(len(event.get("trades", [event])) for event in after_challenge)
+    assert 0 < line["p50_us"] <= line["p99_us"] <= line["max_us"], line

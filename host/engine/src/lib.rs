@@ -3,7 +3,7 @@
 //!
 //! - [`startup`]: what the process is told when it starts; [`session_file`]: where helpers find it.
 //! - `server`: connections and their limits; `handshake`: who may connect; `outbox`: what waits for a
-//!   client; `hub`: all of them.
+//!   client; `waits`: how long; `hub`: all of them.
 //! - `session`: where the session stands, behind one lock; `dispatch`: the answer to each command.
 //! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
 //!   `orders`: what people want with their orders; `ledger`, `klines`, `ids`: how it is told.
@@ -25,6 +25,7 @@ mod session;
 pub mod session_file;
 mod start;
 pub mod startup;
+mod waits;
 
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};

@@ -1,5 +1,6 @@
 //! What waits for one client, in order. A client that keeps up gets every event in a message of its
-//! own; of one that is behind, trades are joined and what only tells the present state is told once.
+//! own, and trades that come within a millisecond in one; of one that is behind, all trades that wait are
+//! joined, and what only tells the present state is told once.
 //! Orders, fills, trades and final bars are never left out: a client for which too much waits is too
 //! slow, and its connection ends.
 
@@ -7,13 +8,17 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use ipc::{Event, Text, TradeRow, Trades};
 use tokio::sync::Notify;
+use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::limits::{
-    BEHIND_FRAMES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME,
+    BEHIND_FRAMES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, TRADES_PER_FRAME_MAX,
+    TRADES_PER_FRAME_TIME, TRADES_REST,
 };
+use crate::waits::Waits;
 
 /// What a trade takes in a message, about.
 const TRADE_BYTES: usize = 170;
@@ -56,8 +61,8 @@ impl TradesHead {
 /// One message that waits.
 #[derive(Debug)]
 pub(crate) enum Waiting {
-    /// A message as it is sent.
-    Frame(Utf8Bytes),
+    /// A message as it is sent, and when it was told, where that is measured.
+    Frame { since: Duration, text: Utf8Bytes },
     /// Trades of one ticker, and when the first of them was told.
     Trades { head: Arc<TradesHead>, since: Duration, rows: Vec<TradeRow> },
 }
@@ -65,15 +70,28 @@ pub(crate) enum Waiting {
 impl Waiting {
     fn bytes(&self) -> usize {
         match self {
-            Self::Frame(text) => text.len(),
+            Self::Frame { text, .. } => text.len(),
             Self::Trades { rows, .. } => rows.len() * TRADE_BYTES,
+        }
+    }
+
+    /// Whether it has trades and nothing else.
+    pub(crate) const fn is_trades(&self) -> bool {
+        matches!(self, Self::Trades { .. })
+    }
+
+    /// When the first of its events was told, and how many it has.
+    fn events(&self) -> (Duration, u64) {
+        match self {
+            Self::Frame { since, .. } => (*since, 1),
+            Self::Trades { since, rows, .. } => (*since, rows.len() as u64),
         }
     }
 
     /// The message as it is sent.
     pub(crate) fn into_text(self) -> Utf8Bytes {
         match self {
-            Self::Frame(text) => text,
+            Self::Frame { text, .. } => text,
             Self::Trades { head, rows, .. } => crate::hub::text(&Event::Trades(head.trades(rows))),
         }
     }
@@ -107,6 +125,10 @@ pub(crate) struct Outbox {
     pub(crate) wake: Notify,
     /// The connection is to end without waiting for the client.
     pub(crate) hurry: Notify,
+    /// There is something else than trades to write.
+    urgent: Notify,
+    /// How long what is told waits here, where that is measured.
+    waits: Option<Waits>,
 }
 
 /// What a writer has to do next.
@@ -121,12 +143,18 @@ pub(crate) enum Taken {
 }
 
 impl Outbox {
+    /// The queue of a new client. `clock` is the one by which trades are told.
+    pub(crate) fn new(clock: Stopwatch) -> Self {
+        Self { waits: Waits::if_wanted(clock), ..Self::default() }
+    }
+
     fn queue(&self) -> std::sync::MutexGuard<'_, Queue> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Puts a message behind the others; of `newest` one that waits already is left out.
     pub(crate) fn push(&self, text: Utf8Bytes, newest: Option<Newest>) {
+        let since = self.waits.as_ref().map(Waits::now).unwrap_or_default();
         let mut queue = self.queue();
         if let Some(kind) = newest
             && (kind != Newest::BuyingPower || queue.frames >= BEHIND_FRAMES)
@@ -137,8 +165,9 @@ impl Outbox {
         if let Some(kind) = newest {
             queue.newest.insert(kind, number);
         }
-        queue.put(Waiting::Frame(text));
+        queue.put(Waiting::Frame { since, text });
         self.after(queue);
+        self.urgent.notify_one();
     }
 
     /// Puts a trade behind the others, into a message of the same ticker where one still waits. `now`
@@ -175,6 +204,7 @@ impl Outbox {
             self.hurry.notify_one();
         }
         self.wake.notify_one();
+        self.urgent.notify_one();
     }
 
     /// Why the connection ends, if it does.
@@ -202,12 +232,41 @@ impl Outbox {
                 taken.push(waiting);
             }
         }
+        if let Some(waits) = &self.waits {
+            waits.taken(taken.iter().map(Waiting::events));
+        }
         let first = queue.first;
         queue.newest.retain(|_, number| *number >= first);
         match (&queue.closing, taken.is_empty()) {
             (_, false) => Taken::Messages(taken),
             (Some(closing), true) => Taken::Close(closing.clone()),
             (None, true) => Taken::Nothing,
+        }
+    }
+
+    /// What was taken last is written to the socket.
+    pub(crate) fn written(&self) {
+        if let Some(waits) = &self.waits {
+            waits.written();
+        }
+    }
+
+    /// Lets trades gather for a moment, as long as nothing but them waits.
+    pub(crate) async fn rest(&self) {
+        let may_rest = {
+            let queue = self.queue();
+            queue.closing.is_none() && queue.frames <= 1
+        };
+        if may_rest {
+            // Over is over, whichever it was.
+            let _ = timeout(TRADES_REST, self.urgent.notified()).await;
+        }
+    }
+
+    /// Tells the log how long what was told has waited, where that is measured.
+    pub(crate) fn tell_waits(&self) {
+        if let Some(waits) = &self.waits {
+            waits.tell();
         }
     }
 }
@@ -260,6 +319,7 @@ impl Queue {
 
 #[cfg(test)]
 mod tests {
+    use futures_util::FutureExt;
     use ipc::{Decimal, TradeSide};
 
     use super::*;
@@ -349,6 +409,24 @@ mod tests {
         let sent = [texts(&outbox), texts(&outbox)].concat();
         assert_eq!(sent.len(), 2);
         assert_eq!(sent[0].matches("sequence_id").count(), TRADES_PER_FRAME_MAX);
+    }
+
+    #[tokio::test]
+    async fn trades_gather_only_while_nothing_else_waits() {
+        let outbox = Outbox::default();
+        let rests = || outbox.rest().now_or_never().is_none();
+        assert!(rests());
+        outbox.push_trade(&head("7203"), &row(1), Duration::ZERO);
+        assert!(rests(), "another trade may come");
+        outbox.push("fill".into(), None);
+        assert!(!rests(), "two messages wait");
+        assert_eq!(texts(&outbox).len(), 2);
+        outbox.push("fill".into(), None);
+        assert!(!rests(), "what is no trade does not wait for others");
+        assert_eq!(texts(&outbox), ["fill"]);
+        assert!(rests());
+        outbox.close(Closing { code: 1001, reason: String::new(), at_once: false });
+        assert!(!rests());
     }
 
     #[test]

@@ -31,7 +31,7 @@ use crate::limits::{
     CLOSE_TIME, EARLY_PINGS_MAX, ERRORS_WITHIN, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX,
     PINGS_MAX, RUN_END_TIME,
 };
-use crate::outbox::{Closing, Outbox, Taken};
+use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::session::Shared;
 use crate::session_file::SessionFile;
 use crate::startup::{EngineConfig, StartError};
@@ -203,7 +203,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
     };
     let Ok(Some((socket, hello))) = greeted else { return };
     drop(greeting);
-    let outbox = Arc::new(Outbox::default());
+    let outbox = Arc::new(Outbox::new(shared.started));
     let joined = shared.join(&outbox, |state| ready(&shared, &hello, state));
     let Some(client) = joined else {
         return close(socket, 1008, TOO_MANY_CLIENTS).await;
@@ -229,6 +229,7 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
         give_up_rest(socket).await;
     }
     shared.leave(client);
+    outbox.tell_waits();
     match outbox.closing() {
         // Neither who leaves nor who sees the engine end was sent away.
         Some(Closing { code, reason, .. }) if ![1000, 1001].contains(&code) => {
@@ -453,11 +454,12 @@ async fn write(
                 break;
             }
             Taken::Messages(messages) => {
+                let only_trades = messages.iter().all(Waiting::is_trades);
                 let written = async {
                     for waiting in messages {
                         sink.feed(Message::Text(waiting.into_text())).await?;
                     }
-                    sink.flush().await
+                    sink.flush().await.map(|()| outbox.written())
                 };
                 let went_well = tokio::select! {
                     written = written => written.is_ok(),
@@ -468,6 +470,9 @@ async fn write(
                 };
                 if !went_well {
                     break;
+                }
+                if only_trades {
+                    outbox.rest().await;
                 }
             }
         }

@@ -29,13 +29,7 @@ pub(crate) struct BenchData {
 impl BenchData {
     /// Finds or makes the data.
     pub(crate) fn prepare() -> Self {
-        let folder = tests::built::release_folder().join("../bench-data");
-        let month = sample(
-            &folder.join("month"),
-            SampleCodes::These(vec![vendor_code("72030")]),
-            MONTH.0,
-            MONTH.1,
-        );
+        let (folder, month) = (kept(), month());
         let all_codes =
             sample(&folder.join("all-codes"), SampleCodes::Count(ALL_CODES.0), 1, ALL_CODES.1);
         let shared = workspace_root().join("../shared/data/trades_retimed");
@@ -44,6 +38,17 @@ impl BenchData {
         make(&year, SampleCodes::These(vec![vendor_code("72030")]), YEAR.0, YEAR.1);
         Self { month, all_codes, year, real }
     }
+}
+
+/// Where the data are kept between runs.
+fn kept() -> PathBuf {
+    tests::built::release_folder().join("../bench-data")
+}
+
+/// A month of one code (`72030`).
+pub(crate) fn month() -> TradeFile {
+    let codes = SampleCodes::These(vec![vendor_code("72030")]);
+    sample(&kept().join("month"), codes, MONTH.0, MONTH.1)
 }
 
 fn sample(folder: &Path, codes: SampleCodes, days: u32, trades_per_code_day: u32) -> TradeFile {

@@ -5,6 +5,11 @@
 
 mod baselines;
 mod data;
+mod ipc_bench;
+mod ipc_client;
+mod ipc_engine;
+mod ipc_feed;
+mod ipc_pace;
 mod languages_bench;
 mod measure;
 mod memory;
@@ -25,6 +30,7 @@ use std::process::ExitCode;
 fn main() -> ExitCode {
     let name = std::env::args().nth(1).unwrap_or_default();
     match name.as_str() {
+        "ipc" => ipc_bench::run(),
         "languages" => languages_bench::run(),
         "rank" => rank_bench::run(&tests::built::release_folder().join("../bench-data")),
         "replay" => replay_bench::run(),
@@ -37,8 +43,8 @@ fn main() -> ExitCode {
         serve_mixed::TASK => serve_mixed::child(),
         other => {
             eprintln!(
-                "there is no benchmark `{other}`; there are: languages, rank, replay, serve, sweep, \
-                 update"
+                "there is no benchmark `{other}`; there are: ipc, languages, rank, replay, serve, \
+                 sweep, update"
             );
             return ExitCode::FAILURE;
         }

@@ -11,10 +11,12 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use super::contents::Contents;
+use super::first_session::{Newcomer, Wheels};
 use super::root::Root;
 use crate::environment::told;
 use crate::process;
 use crate::project::Project;
+use crate::steps::Stopwatch;
 
 /// What describes the container image.
 const CONTAINERFILE: &str = "examples/container/Containerfile";
@@ -40,6 +42,17 @@ impl Drop for Folder {
     }
 }
 
+/// Keeps variables from a command that would tell it of us, or another Python.
+pub(super) fn forget_ours(command: &mut Command) {
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        let of_ours = ["KUMIKI_", "PYTHON", "DATA_DIR", "STOCKDATA_", "VIRTUAL_ENV"];
+        if of_ours.iter().any(|start| text.starts_with(start)) {
+            command.env_remove(&name);
+        }
+    }
+}
+
 impl Place for Folder {
     fn path(&self, inside: &str) -> PathBuf {
         self.0.join(inside)
@@ -49,13 +62,7 @@ impl Place for Folder {
         let (program, rest) = arguments.split_first().context("no program")?;
         let mut command = Command::new(self.path(program));
         command.current_dir(&self.0).args(rest);
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            let of_ours = ["KUMIKI_", "PYTHON", "DATA_DIR", "STOCKDATA_", "VIRTUAL_ENV"];
-            if of_ours.iter().any(|start| text.starts_with(start)) {
-                command.env_remove(&name);
-            }
-        }
+        forget_ours(&mut command);
         let answer = process::ask(command.env("KUMIKI_CACHE", self.path("cache")));
         if !answer.ok {
             bail!("`{}` failed:\n{}{}", arguments.join(" "), answer.out, answer.err.trim());
@@ -177,14 +184,16 @@ fn must_be_compiled(root: &Root) -> Result<()> {
     Ok(())
 }
 
-/// Installs the wheel into a virtual environment of this machine, and uses it as a program and as a package.
+/// Installs the wheel with what it depends on into an empty virtual environment of this machine, makes the
+/// first session, uses it as a program and as a package, and then with each of its extras. Without what it
+/// depends on only the program is used.
 ///
 /// # Errors
 /// The reason why it cannot be tried here comes in the inner result.
 pub(super) fn wheel_here(
     project: &Project,
     contents: &Contents,
-    python: &OsString,
+    interpreter: &OsString,
     wheel: &Path,
 ) -> Result<Result<(), String>> {
     let folder = project.target.join("dist-trial").join("environment");
@@ -193,22 +202,37 @@ pub(super) fn wheel_here(
     }
     fs::create_dir_all(folder.join("tmp"))?;
     let folder = Folder(folder);
-    let mut make = Command::new(python);
+    let mut make = Command::new(interpreter);
     if let Err(reason) =
         told("no virtual environment", make.args(["-m", "venv"]).arg(folder.path("venv")))
     {
         return Ok(Err(reason));
     }
     let bin = if cfg!(windows) { "venv/Scripts" } else { "venv/bin" };
+    let wheels = Wheels::find(project, interpreter, wheel)?;
+    let newcomer = Newcomer::new(project, folder.path(bin), folder.path("home"))?;
+    match &wheels {
+        Ok(wheels) => {
+            let watch = Stopwatch::start();
+            newcomer.install(wheels, wheel, "")?;
+            let result = newcomer.first_result()?;
+            let took = watch.shown();
+            eprintln!("tried: from installing the wheel to a session's result in {took}: {result}");
+        }
+        Err(_) => newcomer.install_alone(wheel)?,
+    }
     let python = format!("{bin}/python{}", std::env::consts::EXE_SUFFIX);
-    let mut install = Command::new(folder.path(&python));
-    install.args(["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-index"]);
-    // The program needs no other package; what sessions need comes from the network.
-    install.arg("--no-deps");
-    told("the wheel cannot be installed", install.arg(wheel)).map_err(anyhow::Error::msg)?;
     let program = format!("{bin}/kumiki{}", std::env::consts::EXE_SUFFIX);
     used(&folder, &program, &contents.version)?;
     knows_strategies(&folder, &python)?;
+    let wheels = match wheels {
+        Ok(wheels) => wheels,
+        Err(reason) => return Ok(Err(format!("its program was tried, no session: {reason}"))),
+    };
+    newcomer.install(&wheels, wheel, "polars")?;
+    newcomer.frames_of_polars()?;
+    newcomer.install(&wheels, wheel, "pandas")?;
+    newcomer.frames_of_pandas()?;
     Ok(Ok(()))
 }
 
