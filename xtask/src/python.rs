@@ -36,7 +36,7 @@ pub(crate) fn test(project: &Project, skips: &mut Skips) -> Result<()> {
     run(project, TESTS, "statistics against Python packages", None, skips)
 }
 
-/// Runs one test with more seeds than [`test`] takes: `seeds` is the variable that says how many, and that
+/// Runs one test with more seeds than [`test()`] takes: `seeds` is the variable that says how many, and that
 /// number.
 pub(crate) fn soak(
     project: &Project,
