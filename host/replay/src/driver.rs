@@ -165,6 +165,12 @@ impl Scripted {
         commands.sort_by_key(|(position, _)| *position);
         Self(commands.into())
     }
+
+    /// Whether one of its commands ends the run.
+    #[must_use]
+    pub fn stops(&self) -> bool {
+        self.0.iter().any(|(_, command)| *command == RunCommand::Stop)
+    }
 }
 
 /// What clients did to a run, as its folder keeps it.

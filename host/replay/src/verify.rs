@@ -76,8 +76,10 @@ pub enum VerifyError {
         /// Its version.
         found: u64,
     },
-    /// Somebody stopped the run.
-    #[error("the run in {0} was interrupted by a person; only one that ended can be made again")]
+    /// Somebody stopped the run, and nothing says where.
+    #[error(
+        "the run in {0} was interrupted by a person, and it has no record of where; only a run that ended,          or that a client of the engine stopped, can be made again"
+    )]
     Interrupted(PathBuf),
     /// The run could not be made.
     #[error(transparent)]
@@ -192,15 +194,16 @@ impl VerifyRequest {
         }
         let recorded: Recorded =
             serde_json::from_value(manifest.clone()).map_err(|error| self.damaged(&error))?;
-        if recorded.status == RunStatus::Interrupted.as_str() {
-            return Err(VerifyError::Interrupted(self.folder.clone()));
-        }
         if !(1..=u64::from(WINDOW_ROWS_MAX)).contains(&recorded.window) {
             let problem = format!("window {}, which is 1 to {WINDOW_ROWS_MAX}", recorded.window);
             return Err(self.damaged(&problem));
         }
         let reworded = reworded(&text, &manifest);
         let request = self.request(&recorded)?;
+        let was_stopped = recorded.status == RunStatus::Interrupted.as_str();
+        if was_stopped && !self.script(&request.data.instruments)?.stops() {
+            return Err(VerifyError::Interrupted(self.folder.clone()));
+        }
         let module = load(&request, None, observer)?;
         let mut found = Verification {
             inputs_changed: self.settings_changed(&recorded)?,
@@ -372,8 +375,9 @@ fn run_again(
     observer: &mut dyn RunObserver,
 ) -> Result<Manifest, VerifyError> {
     let mut folder = request.folder(out).map_err(RequestError::from)?;
+    let stops = script.stops();
     let totals = request.replay(module, data, options, &mut folder, &mut script, observer)?;
-    if totals.status == RunStatus::Interrupted {
+    if totals.status == RunStatus::Interrupted && (!stops || observer.is_cancelled()) {
         return Err(VerifyError::Stopped);
     }
     let manifest = request.manifest(options, &totals, module, data);
