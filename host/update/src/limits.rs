@@ -54,6 +54,8 @@ pub const LOST_ISSUES_MIN: usize = 3;
 /// Days of a run up to which the list of issues of each is asked for; a longer run, which loads
 /// history, asks for the first of each month and the last, and holds the others against the day before.
 pub const MASTER_DAYS_MAX: usize = 60;
+/// Keys of a row of the vendor's answers; it documents some twenty.
+pub const ROW_KEYS_MAX: usize = 128;
 /// Rows that were left out, and doubts, that a report names; all are counted.
 pub const REPORT_ROWS_MAX: usize = 100;
 /// Rows that got other values, or were taken back, that a report names with old and new values: two days of

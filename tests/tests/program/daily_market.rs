@@ -118,8 +118,10 @@ fn answer(path: &str, state: usize) -> Value {
     let number = date("date").and_then(|date| (0..state).find(|number| day(*number) == date));
     if path.contains("/equities/master") {
         let date = date("date").unwrap().to_string();
+        // Each day has names of its own, so that a list tells of which state it is.
+        let name = number.map_or("Name".to_owned(), |number| format!("Name {:05}", number + 1));
         let issue = |issue| {
-            json!({ "Date": date, "Code": vendor_code(issue), "CoName": "Name", "ScaleCat": "-",
+            json!({ "Date": date, "Code": vendor_code(issue), "CoName": name, "ScaleCat": "-",
                     "Mkt": "0111" })
         };
         return json!({ "data": (0..ISSUES).map(issue).collect::<Vec<_>>() });

@@ -102,6 +102,9 @@ fn look(data: &DataDir, serving: &Serving, folder: &Path, last: usize) {
     assert!(is_good(state_at(&generation.last_date)), "{}", generation.last_date);
     let mother = opened(data, ISSUES).unwrap();
     assert!(is_good(mother), "the combined database: {mother} of {last}");
+    let named = table(data, "SELECT max(name) FROM listed_issue").unwrap();
+    let named: usize = named[0][0].trim_start_matches("Name ").parse().unwrap();
+    assert!(is_good(named), "the listed issues: {named} of {last}");
     let issues = (0..ISSUES).map(|issue| {
         let state = opened(&issue_beside(data.path(), issue, folder), 1).unwrap();
         assert!(is_good(state), "{}: {state} of {last}", code(issue));
@@ -160,7 +163,8 @@ fn everything(data: &DataDir, folder: &Path) -> Vec<Vec<Vec<String>>> {
     let rows = |data: &DataDir| table(data, "SELECT * FROM daily ORDER BY code, date").unwrap();
     let calendar =
         "SELECT * FROM calendar WHERE date <= (SELECT max(date) FROM daily) ORDER BY date";
-    let mut all = vec![rows(data), table(data, calendar).unwrap()];
+    let listed = "SELECT * FROM listed_issue ORDER BY ALL";
+    let mut all = vec![rows(data), table(data, calendar).unwrap(), table(data, listed).unwrap()];
     all.extend((0..ISSUES).map(|issue| rows(&issue_beside(data.path(), issue, folder))));
     all
 }

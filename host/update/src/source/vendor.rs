@@ -2,6 +2,7 @@
 //! or one issue over a range.
 
 mod listings;
+mod page;
 
 use domain::JstDate;
 use http_client::{
@@ -13,6 +14,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use self::page::Page;
 use super::check::{Asked, compact, date, decimal, money, price, shares};
 use super::error::malformed;
 use super::{Answer, DailySource, IssueList, OddRow, SourceError, slowed};
@@ -98,12 +100,14 @@ impl VendorSource {
             if page.status == NO_DATA {
                 return Ok(rows);
             }
-            let page: PageText<T> = serde_json::from_slice(&page.body)
-                .map_err(|error| malformed(&self.client, format!("as JSON: {error}")))?;
-            if rows.len() + page.data.len() > ANSWER_ROWS_MAX {
+            let wrong = |error| malformed(&self.client, format!("as JSON: {error}"));
+            let page: Page = serde_json::from_slice(&page.body).map_err(wrong)?;
+            if page.data.is_too_large || rows.len() + page.data.rows.len() > ANSWER_ROWS_MAX {
                 return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
             }
-            rows.extend(page.data);
+            for row in page.data.rows {
+                rows.push(T::deserialize(row).map_err(wrong)?);
+            }
             match page.pagination_key.filter(|key| !key.is_empty()) {
                 None => return Ok(rows),
                 Some(key) if key.len() > PAGE_KEY_CHARS_MAX => {
@@ -247,14 +251,6 @@ impl DailySource for VendorSource {
         notes.extend(slowed(SourceKind::Vendor, &self.client));
         notes
     }
-}
-
-/// A page as the vendor writes it. Keys that are not named here are of no use to us.
-#[derive(Debug, Deserialize)]
-struct PageText<T> {
-    data: Vec<T>,
-    #[serde(default)]
-    pagination_key: Option<String>,
 }
 
 /// A row as the vendor writes it. Every key must be there; null is a value of its own.
