@@ -102,8 +102,6 @@ def check_money(run, cash=CASH, each=True):
     that is behind is not told the cash of each."""
     held, bought, sold, paid, got = {}, {}, {}, {}, {}
     cash = Decimal(cash)
-    # What a client is refused is told it at once, also between the events of a fill.
-    run = [event for event in run if event["event"] not in REFUSALS]
     for place, event in enumerate(run):
         if event["event"] == "ReplayBuyingPower":
             assert Decimal(event["cash"]) == Decimal(event["buying_power"]) == cash, event

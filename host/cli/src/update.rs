@@ -89,7 +89,8 @@ fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
         from,
         to,
         codes,
-        refetch: args.refetch,
+        refetch: args.refetch || !args.accept.is_empty(),
+        accept: args.accept.clone(),
         publish_incomplete: args.publish_incomplete,
     }
 }

@@ -116,6 +116,8 @@ pub struct JobOptions {
     pub refetch: bool,
     /// Whether days are published that are not complete.
     pub publish_incomplete: bool,
+    /// Published days of which a whole answer is taken whatever it takes away (rules C12, R6 and R8).
+    pub accept: Vec<JstDate>,
 }
 
 /// What a run is busy with.

@@ -117,6 +117,7 @@ pub(crate) fn run(
         codes: Vec::new(),
         refetch: false,
         publish_incomplete: false,
+        accept: Vec::new(),
     };
     let mut parts = Parts {
         watch: Stopwatch::start(),

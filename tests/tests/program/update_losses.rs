@@ -98,6 +98,14 @@ fn zeros_take_no_published_day_away() {
     let fixture = then(|market| market.alter = Some(without_volume));
     let run = fixture.update(REFETCH);
     stays(&fixture, &run, "would take prices, volumes or turnovers of 100 of 100 issues away");
+    // R9: who has looked may take it all the same, for this day alone.
+    let other = fixture.update("--as-of 2025-12-16 --days 1 --refetch --accept 2025-12-15");
+    stays(&fixture, &other, "would take");
+    let run = fixture.update("--as-of 2025-12-16 --days 1 --accept 2025-12-16");
+    assert_eq!((run.code, &run.report["doubts"]), (0, &json!([])), "{}", run.report);
+    assert_eq!(run.report["corrections"].as_array().unwrap().len(), 100);
+    let sold = rows(&fixture, "SELECT sum(volume) FROM daily WHERE date = '2025-12-16'");
+    assert_eq!(sold, ["0.0"]);
     fixture.change(|market| market.alter = None);
     assert_eq!(fixture.update(REFETCH).code, 0);
 }

@@ -91,6 +91,11 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(crate) refetch: bool,
 
+    /// Take the vendor's whole answer for this published day even where it takes much of it away;
+    /// without this such an answer is refused. May be given many times; with --refetch.
+    #[arg(long, value_name = "YYYY-MM-DD")]
+    pub(crate) accept: Vec<JstDate>,
+
     /// Publish days that are not complete too; they are still asked for again and named in the report.
     #[arg(long)]
     pub(crate) publish_incomplete: bool,

@@ -13,7 +13,7 @@ use crate::limits::{LOST_ISSUES_MIN, TAKEN_BACK_PERCENT_MAX};
 use crate::row::{DailyRow, IssueCode};
 
 const ADVICE: &str = "the day stays as it was; look at what the vendor says of it, and ask again with \
-                      --refetch";
+                      --refetch, or take what it says with --accept and the date";
 
 /// Whether so many of a day's issues lose values at once (rule R8).
 fn is_too_much(lost: usize, of: u64) -> bool {
@@ -33,6 +33,9 @@ impl Job<'_> {
         rows: &[DailyRow],
     ) -> Result<Option<String>, UpdateError> {
         let Some(stored) = self.published_before(date) else { return Ok(None) };
+        if self.options.accept.contains(&date) {
+            return Ok(None);
+        }
         let lost = self.store.losing(rows)?.remove(&date).unwrap_or_default();
         if is_too_much(lost.len(), stored) {
             return Ok(Some(words(lost.len(), stored)));
@@ -56,6 +59,11 @@ impl Job<'_> {
         Ok((!is_enough(again, known.len() as u64, 0)).then_some(why))
     }
 
+    /// Whether a day was published before this run, and nobody has said that it may lose anything.
+    fn is_protected(&self, date: JstDate) -> bool {
+        self.published_before(date).is_some() && !self.options.accept.contains(&date)
+    }
+
     /// Rows of a day that readers saw before this run.
     fn published_before(&self, date: JstDate) -> Option<u64> {
         let stored = self.known.dates.get(&date).copied();
@@ -75,8 +83,7 @@ impl Job<'_> {
     /// Takes the rows out that would take too much of a published day away, however they came.
     pub(super) fn refuse_losses(&mut self, batch: &mut Batch) -> Result<(), UpdateError> {
         for rows in batch.rows.values_mut() {
-            let may_lose =
-                |row: &&DailyRow| !row.is_full() && self.published_before(row.date).is_some();
+            let may_lose = |row: &&DailyRow| !row.is_full() && self.is_protected(row.date);
             let some: Vec<DailyRow> = rows.iter().filter(may_lose).copied().collect();
             let losing = self.store.losing(&some)?;
             let mut refused = BTreeSet::new();

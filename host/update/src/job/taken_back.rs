@@ -66,8 +66,10 @@ impl Job<'_> {
             self.list_days.insert(date);
             self.ask_for_list(slots, date, &given);
         }
-        let Verdict { gone, why_others_stay } =
-            judge(stored.len(), &missing, &given, self.listed.get(&date));
+        let Verdict { gone, why_others_stay } = match self.options.accept.contains(&date) {
+            true => Verdict { gone: missing.clone(), why_others_stay: "" },
+            false => judge(stored.len(), &missing, &given, self.listed.get(&date)),
+        };
         let stay = missing.len() - gone.len();
         if stay > 0 {
             self.note(format!(

@@ -354,6 +354,7 @@ impl Fixture {
             codes: Vec::new(),
             refetch: false,
             publish_incomplete: false,
+            accept: Vec::new(),
         };
         Self {
             folder,
