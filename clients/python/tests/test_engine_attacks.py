@@ -122,6 +122,28 @@ def test_a_greeting_byte_by_byte_has_ten_seconds(start):
         assert other.is_alive()
 
 
+def test_who_is_only_too_early_is_not_sent_away(start, market):
+    with start().client() as client:
+        for _ in range(150):
+            assert client.refusal("SetReplaySpeed", multiplier=2)["event"] == "EngineBusy"
+        market.load(client)
+        market.run(client, multiplier=20)
+        for _ in range(150):
+            assert client.refusal("CancelOrder", venue="replay", client_order_id="nobody")["event"] == "OrderRejected"
+        assert client.is_alive()
+
+
+@pytest.mark.parametrize("nonce", ["", "0" * 15, "0" * 257])
+def test_a_nonce_has_a_length(start, nonce):
+    engine = start()
+    with engine.client() as other, engine.client(greet=False) as client:
+        client.take_challenge()
+        client.raw(json.dumps({**client.hello(), "client_nonce": nonce}))
+        refused = client.wait("EngineError")
+        assert refused["code"] == "validation_error" and refused["message"].startswith("CLIENT_NONCE: ")
+        assert client.closed() == 1008 and other.is_alive()
+
+
 def test_pings_that_nobody_waits_for_end_the_connection(start):
     engine = start()
     with engine.client() as other, engine.client() as client:

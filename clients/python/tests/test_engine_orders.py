@@ -87,7 +87,8 @@ def test_what_cannot_be_is_refused_before_it_is_told(client, market):
         refused = client.refusal(op, venue="replay", **fields)
         assert (refused["event"], refused["reason_code"]) == ("OrderRejected", code), refused
     # An id whose order was refused is free. A tag that is given twice counts once.
-    submit(client, order("lot", price=low, tags=["account_type=specific", "account_type=specific"]))
+    answer = submit(client, order("lot", price=low, tags=["account_type=specific", "account_type=specific", "x=y"]))
+    assert answer["warning_code"] == "unknown_tag" and "`x=y`" in answer["warning_text"], answer
     refused = client.refusal("SubmitOrder", venue="replay", order=order("lot", quantity="150"))
     assert refused["reason_code"] == "VALIDATION_ERROR"
     row, = orders(client)

@@ -58,6 +58,9 @@ pub struct OrderTags {
     pub unknown: Vec<String>,
 }
 
+/// Characters of an unknown tag that its sender is shown.
+const UNKNOWN_CHARS_SHOWN: usize = 80;
+
 impl OrderTags {
     /// Reads the tags of an order.
     ///
@@ -115,6 +118,19 @@ impl OrderTags {
             _ => return false,
         }
         true
+    }
+
+    /// What the sender of an order is told of tags that are not in the registry; nothing where there are none.
+    #[must_use]
+    pub fn unknown_text(&self, client_order_id: &str) -> Option<String> {
+        let first: String = self.unknown.first()?.chars().take(UNKNOWN_CHARS_SHOWN).collect();
+        let others = match self.unknown.len() - 1 {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        Some(format!(
+            "tag `{first}`{others} of `{client_order_id}` is not in the registry: ignored"
+        ))
     }
 
     /// Whether any of them belongs to a margin account.

@@ -43,8 +43,8 @@ fn why(error: &serde_json::Error) -> String {
 }
 
 impl NoCommand {
-    /// What the sender is told, at a time of the session.
-    pub(crate) fn event(&self, now: TsNanos) -> Event<'_> {
+    /// What the sender is told, at a time of the session, which may have one venue only.
+    pub(crate) fn event(&self, now: TsNanos, venue: Option<&'static str>) -> Event<'_> {
         let request_id = self.head.request_id.as_deref().map(Text::Borrowed);
         let is_of_order = self.head.op.as_deref().is_some_and(|op| ORDER_COMMANDS.contains(&op));
         if let (true, Some(id)) = (is_of_order, self.head.order_id()) {
@@ -57,6 +57,7 @@ impl NoCommand {
                 ts_event_ms: now.millis(),
                 context: OrderContext {
                     request_id,
+                    venue: venue.map(Text::Borrowed),
                     origin: Some(Origin::Client),
                     ..OrderContext::default()
                 },
@@ -68,6 +69,11 @@ impl NoCommand {
             message: Text::Borrowed(&self.why),
             venue_order_id: None,
         })
+    }
+
+    /// The parser's words.
+    pub(crate) fn why(&self) -> &str {
+        &self.why
     }
 
     /// The field that is wrong, in capitals; the whole order where the parser names none.
@@ -107,7 +113,7 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> serde_json::Value {
-        serde_json::to_value(decode(text).unwrap_err().event(TsNanos::from_nanos(7_000_000)))
+        serde_json::to_value(decode(text).unwrap_err().event(TsNanos::from_nanos(7_000_000), None))
             .unwrap()
     }
 

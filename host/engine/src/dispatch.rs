@@ -28,8 +28,12 @@ impl Shared {
             Ok(command) => command,
             Err(wrong) => {
                 let mut core = self.lock();
-                let event = wrong.event(core.now());
-                return core.hub.refuse(client, &event, now);
+                let venue = (self.config.mode == EngineMode::Replay).then_some(VENUE);
+                let event = wrong.event(core.now(), venue);
+                return match event {
+                    Event::OrderRejected(_) => core.hub.tell_all(&event),
+                    _ => core.hub.refuse(client, &event, now),
+                };
             }
         };
         let request_id = command.request_id().map(|id| id.as_text().into_owned());
@@ -218,7 +222,7 @@ impl Core {
             Ok(filter) => filter,
             Err(rejection) => {
                 let text = crate::hub::text(&self.order_rejected(to, None, &rejection, None));
-                return self.hub.refuse_text(to.client, text, to.now);
+                return self.hub.tell_text(to.client, text);
             }
         };
         let mut rows = Vec::new();

@@ -70,6 +70,14 @@ impl Hub {
         self.tell_newest(event, None);
     }
 
+    /// Tells every client an event as it is sent.
+    pub(crate) fn tell_all_text(&mut self, text: &Utf8Bytes) {
+        self.sequence += 1;
+        for client in self.clients.values() {
+            client.outbox.push(text.clone(), None);
+        }
+    }
+
     /// Tells every client; one for whom another event of this kind waits, gets this one only.
     pub(crate) fn tell_newest(&mut self, event: &Event<'_>, newest: Option<Newest>) {
         self.sequence += 1;
@@ -89,15 +97,17 @@ impl Hub {
         }
     }
 
-    /// Tells one client that its command is refused; after too many refusals it has to go.
-    pub(crate) fn refuse(&mut self, id: ClientId, event: &Event<'_>, now: Duration) {
-        self.refuse_text(id, text(event), now);
+    /// Tells one client an event as it is sent.
+    pub(crate) fn tell_text(&self, id: ClientId, text: Utf8Bytes) {
+        if let Some(client) = self.clients.get(&id) {
+            client.outbox.push(text, None);
+        }
     }
 
-    /// The same with the event as it is sent.
-    pub(crate) fn refuse_text(&mut self, id: ClientId, event: Utf8Bytes, now: Duration) {
+    /// Tells one client that its command is wrong; after too many of these it has to go.
+    pub(crate) fn refuse(&mut self, id: ClientId, event: &Event<'_>, now: Duration) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        client.outbox.push(event, None);
+        client.outbox.push(text(event), None);
         client.errors.push_back(now);
         while client.errors.front().is_some_and(|first| now.saturating_sub(*first) > ERRORS_WITHIN)
         {

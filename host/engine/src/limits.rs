@@ -10,6 +10,8 @@ pub const START_LINE_BYTES_MAX: u64 = 65_536;
 pub const START_LINE_TIME: Duration = Duration::from_secs(10);
 /// Characters of a token.
 pub const TOKEN_CHARS: std::ops::RangeInclusive<usize> = 16..=1_024;
+/// Characters of a client's nonce.
+pub const NONCE_CHARS: std::ops::RangeInclusive<usize> = 16..=256;
 /// Clients that are connected at the same time.
 pub const CLIENTS_MAX: usize = 8;
 /// Connections that have not shown yet that they may connect; one more takes the place of the oldest.

@@ -3,6 +3,7 @@
 
 use std::sync::Arc;
 
+use domain::tags::OrderTags;
 use domain::{InstrumentIx, OrderCommand, OrderSide, Origin, Quantity, ReasonCode, Rejection};
 use exchange::check_order;
 use ipc::{
@@ -120,8 +121,9 @@ impl Core {
         rejection: &Rejection,
         wanted: Option<&Wanted>,
     ) {
+        // What becomes of orders is told to all (P61).
         let text = crate::hub::text(&self.order_rejected(to, id, rejection, wanted));
-        self.hub.refuse_text(to.client, text, to.now);
+        self.hub.tell_all_text(&text);
     }
 
     /// The run, if it takes orders; refuses the command else.
@@ -247,13 +249,16 @@ fn command_id(command: &OrderCommand) -> Option<&str> {
 impl Run {
     /// Gives a command to the run, which takes commands in the order in which they came.
     fn hand_over(&mut self, asked: Asked, ask: OrderAsk, command: OrderCommand) {
-        let side = match &command {
-            OrderCommand::Submit(request) => Some(request.side),
-            _ => None,
-        };
+        let (mut side, mut warning) = (None, None);
+        if let OrderCommand::Submit(request) = &command {
+            side = Some(request.side);
+            // Tags that conflict are refused by the exchange.
+            let tags = OrderTags::parse(&request.tags, request.time_in_force).ok();
+            warning = tags.and_then(|tags| tags.unknown_text(&request.client_order_id));
+        }
         // A run that is over takes no more; what it has not taken is answered at its end.
         let _ = self.setup.commands.send(RunCommand::Order(command));
-        self.waiting.push_back(WaitingCommand { asked, ask, side });
+        self.waiting.push_back(WaitingCommand { asked, ask, side, warning });
     }
 }
 

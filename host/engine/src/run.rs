@@ -31,6 +31,9 @@ use crate::limits::{SIGNAL_NOTE_CHARS_MAX, SIGNAL_TAG_CHARS_MAX, TELL_EVERY};
 use crate::outbox::{Newest, TradesHead};
 use crate::{ACCOUNT, VENUE};
 
+/// The code of an order with tags that are not in the registry (P10).
+const UNKNOWN_TAG: &str = "unknown_tag";
+
 /// What a client wants done with its orders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum OrderAsk {
@@ -59,6 +62,8 @@ pub(crate) struct WaitingCommand {
     pub(crate) ask: OrderAsk,
     /// Side of a new order.
     pub(crate) side: Option<OrderSide>,
+    /// What is odd about a new order, in words.
+    pub(crate) warning: Option<String>,
 }
 
 /// A cancel of many that is not over.
@@ -329,9 +334,12 @@ impl Run {
         let order = self.orders.take(&event);
         let (mut request, mut never_told) = (None, None);
         if let Some(order) = order {
-            if let Some(WaitingCommand { asked, ask, .. }) = asked_now {
+            if let Some(WaitingCommand { asked, ask, warning, .. }) = asked_now {
                 match (&event.kind, ask) {
-                    (OrderEventKind::Submitted(_), OrderAsk::Submit) => order.submit = Some(asked),
+                    (OrderEventKind::Submitted(_), OrderAsk::Submit) => {
+                        order.submit = Some(asked);
+                        order.warning = warning.map(|text| (UNKNOWN_TAG, text));
+                    }
                     (OrderEventKind::PendingUpdate(_), OrderAsk::Modify) => {
                         order.modify = Some(asked);
                     }
@@ -355,7 +363,7 @@ impl Run {
                 OrderEventKind::Rejected(_) => order.submit.clone(),
                 OrderEventKind::Expired(_) | OrderEventKind::Filled(_) => None,
             };
-        } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit, side }) = asked_now {
+        } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit, side, .. }) = asked_now {
             // Rejected before anything of it was told.
             (request, never_told) = (Some(asked), side);
         }
@@ -525,8 +533,7 @@ impl Run {
     fn client_warning(&mut self, hub: &mut Hub, client_order_id: &str, text: &str) {
         let Some(WaitingCommand { asked, ask, .. }) = self.current.clone() else { return };
         if ask == OrderAsk::Submit {
-            // It is told with what becomes of the order, which may not be put down yet.
-            self.warned(client_order_id, text);
+            // It was told with the order.
             return;
         }
         let status = self.orders.get(Origin::Client, client_order_id);
@@ -556,12 +563,6 @@ impl Run {
                 all.failed += 1;
             }
             self.end_cancel_alls(hub);
-        }
-    }
-
-    fn warned(&mut self, client_order_id: &str, text: &str) {
-        if let Some(order) = self.orders.get_mut(Origin::Client, client_order_id) {
-            order.warning = Some(("unknown_tag", text.to_owned()));
         }
     }
 

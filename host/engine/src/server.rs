@@ -8,7 +8,6 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use domain::TsNanos;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{SinkExt, StreamExt};
 use ipc::{
@@ -29,7 +28,7 @@ use crate::handshake::{Side, is_proof, proof, random_hex};
 use crate::hub::ClientId;
 use crate::limits::{
     CLOSE_TIME, EARLY_PINGS_MAX, ERRORS_WITHIN, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX,
-    PINGS_MAX, RUN_END_TIME,
+    NONCE_CHARS, PINGS_MAX, RUN_END_TIME,
 };
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::session::Shared;
@@ -285,12 +284,19 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
             return None;
         }
         Err(wrong) => {
-            let text = crate::hub::text(&wrong.event(TsNanos::default()));
-            let _ = socket.send(Message::Text(text)).await;
-            close(socket, 1008, error_code::VALIDATION_ERROR).await;
+            // A fault of the greeting, whatever the message was to be.
+            refuse(socket, error_code::VALIDATION_ERROR, wrong.why()).await;
             return None;
         }
     };
+    if !NONCE_CHARS.contains(&hello.client_nonce.chars().count()) {
+        let (least, most) = (NONCE_CHARS.start(), NONCE_CHARS.end());
+        let text = format!(
+            "CLIENT_NONCE: it needs {least} to {most} characters; send 32 random bytes in hexadecimal"
+        );
+        refuse(socket, error_code::VALIDATION_ERROR, &text).await;
+        return None;
+    }
     let mode = shared.config.mode.as_str();
     let token = &shared.config.token;
     let Hello { client_nonce, proof: sent, .. } = &hello;

@@ -93,6 +93,8 @@ pub(crate) struct Core {
     pub(crate) loaded: Vec<Loaded>,
     /// Loads so far.
     pub(crate) epoch: u64,
+    /// When the last client left, as time since the engine's start; a later one may have come.
+    left_alone: Option<std::time::Duration>,
     /// The present run, or the one that ended last until other data are loaded.
     pub(crate) run: Option<Run>,
     /// What the present run takes commands from.
@@ -109,6 +111,7 @@ impl Shared {
             under_way: None,
             loaded: Vec::new(),
             epoch: 0,
+            left_alone: None,
             run: None,
             last_run: None,
         };
@@ -154,6 +157,7 @@ impl Shared {
             return;
         }
         let joined = core.hub.joined();
+        core.left_alone = Some(self.started.elapsed());
         drop(core);
         let shared = Arc::clone(self);
         tokio::spawn(async move {
@@ -182,6 +186,12 @@ impl Core {
         matches!(self.state, SessionState::Running | SessionState::Stopping)
     }
 
+    /// Whether nobody has been here for so long that no run is to go on.
+    pub(crate) fn is_abandoned(&self, now: std::time::Duration) -> bool {
+        let left = self.left_alone.filter(|_| self.hub.count() == 0);
+        left.is_some_and(|left| now.saturating_sub(left) >= ABANDONED_AFTER)
+    }
+
     /// Ends the run, if one runs. Tells whether one did.
     pub(crate) fn stop_run(&mut self, asked: Option<Asked>) -> bool {
         if self.state != SessionState::Running {
@@ -202,9 +212,9 @@ impl Core {
     }
 
     /// Refuses a command as one that does not fit the state.
-    pub(crate) fn busy(&mut self, to: &Refusing<'_>, reason: &str) {
-        let event = self.busy_event(to, reason);
-        self.hub.refuse(to.client, &event, to.now);
+    pub(crate) fn busy(&self, to: &Refusing<'_>, reason: &str) {
+        // It was right but for the time, so it is no error of the client.
+        self.hub.tell(to.client, &self.busy_event(to, reason));
     }
 
     /// The same as an event.

@@ -495,7 +495,9 @@ impl Shared {
         if core.under_way == Some(UnderWay::Start) {
             core.under_way = None;
             core.state = SessionState::Running;
-            if self.shutdown.is_cancelled() {
+            // Nothing ran that could have been ended before.
+            let is_abandoned = !self.config.standalone && core.is_abandoned(self.started.elapsed());
+            if self.shutdown.is_cancelled() || is_abandoned {
                 core.stop_run(None);
             }
         }

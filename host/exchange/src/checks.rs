@@ -75,15 +75,8 @@ impl Exchange {
     fn take_tags(&mut self, number: OrderIx, request: &OrderRequest, now: TsNanos) -> Check {
         let tags = OrderTags::parse(&request.tags, request.time_in_force)?;
         check_tags(&tags, request, now)?;
-        if let Some(first) = tags.unknown.first() {
-            let id = &request.client_order_id;
-            let others = match tags.unknown.len() - 1 {
-                0 => String::new(),
-                more => format!(" and {more} more"),
-            };
-            let first: String = first.chars().take(80).collect();
-            let text = format!("tag `{first}`{others} of `{id}` is not in the registry: ignored");
-            self.warn(self.orders[number].record.origin, id, text);
+        if let Some(text) = tags.unknown_text(&request.client_order_id) {
+            self.warn(self.orders[number].record.origin, &request.client_order_id, text);
         }
         self.orders[number].funari = tags.funari;
         Ok(())

@@ -75,7 +75,7 @@ pub struct Ready<'a> {
     /// What the engine can do.
     pub capabilities: Capabilities,
     /// What each venue can do, by its name; in live mode.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(default)]
     pub venue_capabilities: BTreeMap<String, VenueCapabilities>,
     /// Where the session stands.
     pub session_state: SessionState,

@@ -3,7 +3,7 @@
 
 use std::fmt;
 use std::fs::{self, File, OpenOptions, TryLockError};
-use std::io::{self, Read};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
 use crate::limits::HOLDER_BYTES_MAX;
@@ -64,8 +64,11 @@ impl FolderLock {
             Err(TryLockError::Error(source)) => return Err(failed(&path)(source)),
         }
         let text = format!("{}\n{}\n", std::process::id(), domain::clock::wall_now());
-        // A link of this name is replaced, and what it leads to left alone.
-        atomic_file::write(&holder, text.as_bytes()).map_err(failed(&holder))?;
+        // A link of this name is replaced, and what it leads to left alone. No file is written aside: a
+        // killed process would leave it.
+        atomic_file::remove_if_there(&holder).map_err(failed(&holder))?;
+        let named = OpenOptions::new().create_new(true).write(true).open(&holder);
+        named.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed(&holder))?;
         Ok(Self { _file: file, holder })
     }
 }

@@ -274,8 +274,10 @@ fn f7_margin_tags_are_refused_by_name_and_unknown_ones_are_told() {
     assert!(refusal(buy(), "close_strategy=funari").contains("CONFLICTING_TAGS: `close_strategy"));
     let funari = refusal(lives(AtTheClose, buy()), "close_strategy=funari");
     assert!(funari.contains("CONFLICTING_TAGS: `close_strategy=funari` needs a LIMIT"), "{funari}");
-    let twice = tagged(buy(), &["cash_margin=cash", "cash_margin=cash"]);
-    assert!(after_two(twice)[0].contains("CONFLICTING_TAGS: `cash_margin` is given twice"));
+    let two = tagged(buy(), &["cash_margin=cash", "cash_margin=margin_credit_new"]);
+    assert!(after_two(two)[0].contains("CONFLICTING_TAGS: `cash_margin` is given twice"));
+    let once = tagged(buy(), &["account_type=specific", "account_type=specific"]);
+    assert!(!after_two(once).iter().any(|told| told.contains("REJECTED")));
 
     let tags = ["cash_margin=cash", "account_type=specific", "colour=blue", "mood=calm"];
     let script = Script::default().after(2, tagged(buy(), &tags));
