@@ -56,6 +56,14 @@ impl Asked {
         if all > ANSWER_ROWS_MAX {
             return Err(SourceError::TooLarge { what: "rows", limit: ANSWER_ROWS_MAX });
         }
+        // Of an answer about other issues nobody can tell what it is about.
+        let of_others =
+            read.iter().flatten().find(|row| self.code.is_some_and(|code| code != row.code));
+        if let (Some(row), Some(asked)) = (of_others, self.code) {
+            let (code, date) = (row.code, row.date);
+            let what = format!("row of {code} on {date}: asked for {asked}");
+            return Err(SourceError::Malformed(what));
+        }
         let (mut good, mut odd) = (Vec::with_capacity(all), Vec::new());
         for (place, row) in read.into_iter().enumerate() {
             match row.and_then(|row| self.problem(&row).map_or(Ok(row), Err)) {
