@@ -40,23 +40,35 @@ def proof(token, side, first_nonce, second_nonce, mode):
 
 
 @functools.cache
-def validators(file, tag):
-    """A validator for each kind of message of a schema, by its tag."""
-    schema = json.loads((SCHEMAS / file).read_text(encoding="utf-8"))
-    kinds = {kind["properties"][tag]["const"]: kind for kind in schema["oneOf"]}
-    return {
-        name: jsonschema.Draft202012Validator({**kind, "$defs": schema["$defs"]}) for name, kind in kinds.items()
-    }
+def validators(root, tag):
+    """A validator for each kind of message, by its tag: of a client, `Command`, or of the engine, `Event`. The
+    forms of events take fields that they do not name; here these would be faults of the forms."""
+    schema = json.loads((SCHEMAS / "ipc.schema.json").read_text(encoding="utf-8"))
+    forms = {name: closed(form) for name, form in schema["$defs"].items()}
+    kinds = {kind["properties"][tag]["const"]: kind for kind in forms[root]["oneOf"]}
+    return {name: jsonschema.Draft202012Validator({**kind, "$defs": forms}) for name, kind in kinds.items()}
+
+
+def closed(form):
+    """A form that takes no fields but those that it names."""
+    if isinstance(form, list):
+        return [closed(inner) for inner in form]
+    if not isinstance(form, dict):
+        return form
+    form = {name: closed(inner) for name, inner in form.items()}
+    if isinstance(form.get("properties"), dict):
+        form.setdefault("additionalProperties", False)
+    return form
 
 
 def check_command(command):
     """Fails where a command breaks its schema."""
-    validators("ipc-commands.schema.json", "op")[command["op"]].validate(command)
+    validators("Command", "op")[command["op"]].validate(command)
 
 
 def check_event(event):
     """Fails where an event breaks its schema, or has an amount that is not in its shortest form."""
-    known = validators("ipc-events.schema.json", "event")
+    known = validators("Event", "event")
     assert event.get("event") in known, f"no event of the schema: {event}"
     known[event["event"]].validate(event)
     check_decimals(event)

@@ -147,12 +147,6 @@ def half_even(number):
     return number.quantize(Decimal("0.0001"))
 
 
-def wire(number):
-    """A number of the venue as clients see it."""
-    assert number.startswith("V-"), number
-    return "R" + number[2:]
-
-
 def check_folder(folder, run):
     """The run's folder says what the events said."""
     for name in ("report.html", "orders.csv", "fills.csv", "commands.jsonl", "web_broker_orders_replay.jsonl"):
@@ -161,8 +155,7 @@ def check_folder(folder, run):
     told = [(event["client_order_id"], event["venue_order_id"], event["trade_id"], event["last_qty"],
              Decimal(event["last_price"]), str(event["ts_event_ns"]), event["origin"])
             for event in run if event["event"] == "OrderFilled"]
-    # Files keep the exchange's own numbers, V-1 and T-1; clients see R1 and 1.
-    assert told == [(row["client_order_id"], wire(row["venue_order_id"]), row["trade_id"][2:], row["quantity"],
+    assert told == [(row["client_order_id"], row["venue_order_id"], row["trade_id"], row["quantity"],
                      Decimal(row["price"]), row["ts_event_ns"], row["origin"]) for row in table(folder, "fills")]
     lines = (folder / "web_broker_orders_replay.jsonl").read_text(encoding="utf-8").splitlines()
     audit = [json.loads(line) for line in lines]
@@ -179,5 +172,5 @@ def check_folder(folder, run):
                         if line["phase"] == "submit" and line["origin"] == origin]
         taken = {event["client_order_id"]: event["venue_order_id"] for event in run
                  if event["event"] == "OrderAccepted" and event["origin"] == origin}
-        assert taken == {line["client_order_id"]: wire(line["venue_order_id"]) for line in audit
+        assert taken == {line["client_order_id"]: line["venue_order_id"] for line in audit
                          if line["phase"] == "accepted" and line["origin"] == origin}

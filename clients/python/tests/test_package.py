@@ -16,7 +16,7 @@ import kumiki
 from conftest import ROOT, SOURCE
 from kumiki.events import Event, amount_text, decode
 
-SCHEMA = json.loads((ROOT / "schemas" / "ipc-events.schema.json").read_text(encoding="utf-8"))
+SCHEMA = json.loads((ROOT / "schemas" / "ipc.schema.json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("platform", ["linux", "win32", "darwin"])
@@ -122,7 +122,7 @@ def test_market_data_are_read_when_somebody_looks():
     ("LoadedInstrument", "LoadedInstrument"), ("Progress", "Progress"),
 ])
 def test_records_have_the_fields_of_the_schema(record, schema):
-    kinds = {kind["properties"]["event"]["const"]: kind for kind in SCHEMA["oneOf"]}
+    kinds = {kind["properties"]["event"]["const"]: kind for kind in SCHEMA["$defs"]["Event"]["oneOf"]}
     fields = (kinds.get(schema) or SCHEMA["$defs"][schema])["properties"]
     for name in getattr(kumiki.records, record).__dataclass_fields__:
         assert name in fields or name.replace("_ns", "_ms") in fields, f"{record}.{name}"

@@ -190,7 +190,7 @@ impl<S: Strategy> TestHost<S> {
                 apply_fill(&mut answers.positions[0], &mut answers.account, &order, price);
             });
             let fill = Fill {
-                trade_id: format!("T-{}", self.fills),
+                trade_id: format!("{}", self.fills),
                 last_quantity: order.quantity,
                 last_price: price,
                 cumulative_quantity: order.quantity,
@@ -247,7 +247,7 @@ impl<S: Strategy> TestHost<S> {
         self.runner.order_events([OrderEvent {
             ts_event: self.now,
             client_order_id: order.client_order_id.clone().unwrap_or_default(),
-            venue_order_id: Some("V-1".to_owned()),
+            venue_order_id: Some("R1".to_owned()),
             instrument: order.instrument,
             status,
             kind,

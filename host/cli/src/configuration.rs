@@ -1,6 +1,7 @@
 //! `--config kumiki.toml`: settings of `kumiki serve` in a file. The environment comes before the file,
 //! and flags before both.
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,6 +19,7 @@ struct Key {
     kind: &'static str,
     default: &'static str,
     flag: &'static str,
+    variable: &'static str,
     meaning: &'static str,
 }
 
@@ -28,13 +30,15 @@ const KEYS: [Key; 7] = [
         kind: "whole number",
         default: "19876",
         flag: "--port",
-        meaning: "the port on this machine, 0 for any; a port in the line on standard input comes before it",
+        variable: "KUMIKI_PORT",
+        meaning: "the port on this machine, 0 for any; the line on standard input comes before file and environment",
     },
     Key {
         name: "engine.config_dir",
         kind: "path",
         default: "where the system keeps settings",
         flag: "--config-dir",
+        variable: "KUMIKI_CONFIG_DIR",
         meaning: "where engine-session.json goes; with --standalone",
     },
     Key {
@@ -42,6 +46,7 @@ const KEYS: [Key; 7] = [
         kind: "path",
         default: "where the system keeps caches",
         flag: "--cache-dir",
+        variable: "KUMIKI_CACHE",
         meaning: "where runs, decoded data and compiled strategies go; with --standalone",
     },
     Key {
@@ -49,6 +54,7 @@ const KEYS: [Key; 7] = [
         kind: "list of texts",
         default: "[]",
         flag: "--allow-origin",
+        variable: "KUMIKI_ALLOW_ORIGINS",
         meaning: "pages in browsers that may connect, by their origin",
     },
     Key {
@@ -56,20 +62,23 @@ const KEYS: [Key; 7] = [
         kind: "whole number",
         default: "20",
         flag: "--runs-kept",
+        variable: "KUMIKI_RUNS_KEPT",
         meaning: "folders of runs that are kept",
     },
     Key {
         name: "engine.strategies",
         kind: "path",
         default: "beside the program",
-        flag: "--strategies, KUMIKI_STRATEGIES",
+        flag: "--strategies",
+        variable: "KUMIKI_STRATEGIES",
         meaning: "where the built-in strategies are",
     },
     Key {
         name: "replay.data",
         kind: "path",
         default: "none",
-        flag: "--data, KUMIKI_DATA",
+        flag: "--data",
+        variable: "KUMIKI_DATA",
         meaning: "folder with the vendor's files",
     },
 ];
@@ -79,11 +88,13 @@ pub(crate) fn markdown() -> String {
     let mut text = String::from(
         "# Settings of `kumiki serve`\n\nGenerated from `host/cli/src/configuration.rs` by `cargo xtask schemas`. \
          `kumiki serve --config kumiki.toml` reads them; paths are relative to that file. The environment comes \
-         before the file, flags before both. A key that is not listed here is an error.\n\n\
-         | key | value | default | before it | meaning |\n|---|---|---|---|---|\n",
+         before the file, flags before both; a list in the environment has commas. A key that is not listed here \
+         is an error.\n\n| key | value | default | environment | flag | meaning |\n|---|---|---|---|---|---|\n",
     );
-    for Key { name, kind, default, flag, meaning } in &KEYS {
-        text.push_str(&format!("| `{name}` | {kind} | {default} | `{flag}` | {meaning} |\n"));
+    for Key { name, kind, default, variable, flag, meaning } in &KEYS {
+        text.push_str(&format!(
+            "| `{name}` | {kind} | {default} | `{variable}` | `{flag}` | {meaning} |\n"
+        ));
     }
     text
 }
@@ -101,12 +112,18 @@ pub(crate) struct Configuration {
 }
 
 impl Configuration {
-    /// Reads a file; no file says nothing.
+    /// Reads a file, and the environment, which comes before it; no file says nothing.
     ///
     /// # Errors
     /// A file that cannot be read, a key that is none, or a value of another kind: wrong arguments.
     pub(crate) fn read(path: Option<&Path>) -> Result<Self> {
-        let Some(path) = path else { return Ok(Self::default()) };
+        let mut found = path.map_or_else(|| Ok(Self::default()), Self::read_file)?;
+        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
+        found.take_environment(variable).map_err(wrong_arguments)?;
+        Ok(found)
+    }
+
+    fn read_file(path: &Path) -> Result<Self> {
         let shown = path.display();
         let bytes = fs::metadata(path).with_context(|| format!("cannot read {shown}"))?.len();
         if bytes > BYTES_MAX {
@@ -117,6 +134,29 @@ impl Configuration {
         let text = fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
         let folder = path.parent().unwrap_or(Path::new(""));
         Self::parse(&text, folder).map_err(|why| wrong_arguments(format!("{shown}: {why}")))
+    }
+
+    /// Takes what the environment says in place of what the file says.
+    fn take_environment(
+        &mut self,
+        variable: impl Fn(&str) -> Option<OsString>,
+    ) -> Result<(), String> {
+        for Key { name, variable: from, kind, .. } in &KEYS {
+            let Some(text) = variable(from) else { continue };
+            let Some(text) = text.to_str() else {
+                return Err(format!("{from} is no text; it takes a {kind}"));
+            };
+            let value = match *kind {
+                // A number that is none is told as one that is not taken.
+                "whole number" => text.parse().map_or_else(|_| text.into(), Value::Integer),
+                "list of texts" => text.split(',').map(str::trim).collect::<Vec<_>>().into(),
+                _ => text.into(),
+            };
+            // Paths of the environment are relative to where the program is started.
+            let taken = self.take(name, &value, Path::new(""));
+            taken.map_err(|why| format!("{from}: {why}"))?;
+        }
+        Ok(())
     }
 
     fn parse(text: &str, folder: &Path) -> Result<Self, String> {
@@ -194,6 +234,36 @@ mod tests {
         assert_eq!(parse(""), Ok(Configuration::default()));
         assert_eq!(text.matches(" = ").count(), KEYS.len(), "the text above has every key");
         assert!(KEYS.iter().all(|key| markdown().contains(key.name)));
+    }
+
+    #[test]
+    fn every_key_has_a_variable_that_comes_before_the_file() {
+        let set = |name: &str| {
+            let text = match name {
+                "KUMIKI_PORT" => "0",
+                "KUMIKI_RUNS_KEPT" => "7",
+                "KUMIKI_ALLOW_ORIGINS" => "http://a:1, http://b:2",
+                _ => name.strip_prefix("KUMIKI_").unwrap(),
+            };
+            Some(OsString::from(text))
+        };
+        let mut found = parse("[engine]\nport = 5\nruns_kept = 5\n[replay]\ndata = \"d\"").unwrap();
+        found.take_environment(set).unwrap();
+        let path = |text: &str| Some(PathBuf::from(text));
+        let expected = Configuration {
+            port: Some(0),
+            config_dir: path("CONFIG_DIR"),
+            cache_dir: path("CACHE"),
+            allow_origins: Some(vec!["http://a:1".to_owned(), "http://b:2".to_owned()]),
+            runs_kept: Some(7),
+            strategies: path("STRATEGIES"),
+            data: path("DATA"),
+        };
+        assert_eq!(found, expected);
+        assert!(KEYS.iter().all(|key| markdown().contains(key.variable)));
+        let wrong = |name: &str| (name == "KUMIKI_PORT").then(|| OsString::from("many"));
+        let told = found.take_environment(wrong).unwrap_err();
+        assert!(told.contains("KUMIKI_PORT: engine.port is \"many\"; it takes a whole"), "{told}");
     }
 
     #[test]

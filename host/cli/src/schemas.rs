@@ -49,8 +49,7 @@ pub(crate) fn run(args: &SchemasArgs) -> Result<Ending> {
         ("sweep-manifest.schema.json", format!("{:#}\n", schema::written::<SweepManifest>())),
         ("sweep-journal.schema.json", format!("{:#}\n", schema::written::<JournalLine>())),
         ("run-narrative.schema.json", format!("{:#}\n", schema::narrative())),
-        ("ipc-commands.schema.json", format!("{:#}\n", schema::commands())),
-        ("ipc-events.schema.json", format!("{:#}\n", schema::events())),
+        ("ipc.schema.json", format!("{:#}\n", schema::messages())),
         ("ranking-row.schema.json", format!("{:#}\n", export::row_schema())),
         ("ranking-rows.schema.json", format!("{:#}\n", export::rows_schema())),
     ]

@@ -12,7 +12,6 @@ mod decode;
 mod dispatch;
 mod handshake;
 mod hub;
-mod ids;
 mod klines;
 mod ledger;
 pub mod limits;

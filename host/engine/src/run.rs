@@ -24,7 +24,6 @@ use results::rows::{FillRow, PositionEvent};
 use results::sink::Record;
 
 use crate::hub::Hub;
-use crate::ids;
 use crate::klines::{GrowingBar, shares};
 use crate::ledger::{Asked, ListFilter, Orders, PositionLife, position_row};
 use crate::limits::{SIGNAL_NOTE_CHARS_MAX, SIGNAL_TAG_CHARS_MAX, TELL_EVERY};
@@ -327,11 +326,10 @@ impl Run {
     }
 
     fn order_event(&mut self, hub: &mut Hub, event: &OrderEvent) {
-        let event = ids::for_clients(event);
         self.now = self.now.max(event.ts_event);
         let is_of_client = event.origin == Origin::Client;
         let asked_now = self.current.clone().filter(|_| is_of_client);
-        let order = self.orders.take(&event);
+        let order = self.orders.take(event);
         let (mut request, mut never_told) = (None, None);
         if let Some(order) = order {
             if let Some(WaitingCommand { asked, ask, warning, .. }) = asked_now {
@@ -378,7 +376,7 @@ impl Run {
             instrument_id: Some(Text::Borrowed(&instrument_id)),
             order_side: order.map(|order| order.record.request.side).or(never_told),
         };
-        hub.tell_all(&Event::of_order(&event, context));
+        hub.tell_all(&Event::of_order(event, context));
         if let (true, OrderEventKind::Accepted, Some(asked)) = (is_of_client, &event.kind, &request)
             && let Some(order) = order
         {
@@ -444,7 +442,7 @@ impl Run {
             strategy_id: Text::Borrowed(&self.setup.strategy_id),
             origin: fill.origin,
             client_order_id: Text::Borrowed(&fill.client_order_id),
-            trade_id: Text::Borrowed(ids::trade_id(&fill.trade_id)),
+            trade_id: Text::Borrowed(&fill.trade_id),
             instrument_id: Text::Owned(instrument_id),
             side: fill.side,
             price: fill.price.into(),

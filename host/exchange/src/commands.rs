@@ -217,7 +217,7 @@ impl Exchange {
             return self.reject(number, now, rejection);
         }
         self.venue_numbers += 1;
-        self.orders[number].record.venue_order_id = Some(numbered(b'V', self.venue_numbers));
+        self.orders[number].record.venue_order_id = Some(numbered(Some(b'R'), self.venue_numbers));
         self.transition(number, OrderTrigger::VenueAccepts, now, |_| OrderEventKind::Accepted);
         self.enter(number, now);
     }

@@ -326,9 +326,10 @@ impl Exchange {
     }
 }
 
-/// `<letter>-<number>`, as venues number things.
-fn numbered(letter: u8, number: u64) -> Arc<str> {
-    let mut text = [0_u8; 22];
+/// A number of the venue: `R1`, `R2`, and so on for orders, 1, 2, and so on for fills, over the orders of
+/// all origins (specification 4, P71).
+fn numbered(letter: Option<u8>, number: u64) -> Arc<str> {
+    let mut text = [0_u8; 21];
     let mut from = text.len();
     let mut rest = number;
     loop {
@@ -339,10 +340,12 @@ fn numbered(letter: u8, number: u64) -> Arc<str> {
             break;
         }
     }
-    text[from - 1] = b'-';
-    text[from - 2] = letter;
-    // Digits, a dash and a letter are always text.
-    Arc::from(std::str::from_utf8(&text[from - 2..]).unwrap_or_default())
+    if let Some(letter) = letter {
+        from -= 1;
+        text[from] = letter;
+    }
+    // Digits and a letter are always text.
+    Arc::from(std::str::from_utf8(&text[from..]).unwrap_or_default())
 }
 
 #[cfg(test)]
@@ -351,8 +354,8 @@ mod tests {
 
     #[test]
     fn numbers_are_written_out() {
-        assert_eq!(&*numbered(b'V', 0), "V-0");
-        assert_eq!(&*numbered(b'T', 1_200_340), "T-1200340");
-        assert_eq!(&*numbered(b'T', u64::MAX), "T-18446744073709551615");
+        assert_eq!(&*numbered(Some(b'R'), 0), "R0");
+        assert_eq!(&*numbered(None, 1_200_340), "1200340");
+        assert_eq!(&*numbered(Some(b'R'), u64::MAX), "R18446744073709551615");
     }
 }

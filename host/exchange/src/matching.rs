@@ -230,7 +230,7 @@ impl Exchange {
     ) {
         let price = prices.last;
         self.trade_numbers += 1;
-        let trade_id = numbered(b'T', self.trade_numbers);
+        let trade_id = numbered(None, self.trade_numbers);
         let order = &mut self.orders[number];
         let (instrument, side) = (order.record.request.instrument, order.record.request.side);
         order.record.filled += quantity;

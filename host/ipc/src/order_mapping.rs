@@ -198,7 +198,7 @@ mod tests {
             ts_event: NOW,
             origin: Origin::Client,
             client_order_id: "O-1".into(),
-            venue_order_id: Some("V-1".into()),
+            venue_order_id: Some("R1".into()),
             instrument: InstrumentIx(0),
             status: OrderStatus::Accepted,
             kind,
@@ -215,7 +215,7 @@ mod tests {
         let rejection = Rejection::new(ReasonCode::VenueRejected, "PRICE_LIMIT: too high");
         for (kind, name, more) in [
             (OrderEventKind::Submitted(Arc::new(request())), "OrderSubmitted", json!({})),
-            (OrderEventKind::Accepted, "OrderAccepted", json!({"venue_order_id": "V-1"})),
+            (OrderEventKind::Accepted, "OrderAccepted", json!({"venue_order_id": "R1"})),
             (
                 OrderEventKind::Rejected(rejection),
                 "OrderRejected",
@@ -227,8 +227,8 @@ mod tests {
                 json!({}),
             ),
             (OrderEventKind::PendingCancel, "OrderPendingCancel", json!({})),
-            (OrderEventKind::Canceled, "OrderCanceled", json!({"venue_order_id": "V-1"})),
-            (OrderEventKind::Expired("DAY"), "OrderExpired", json!({"venue_order_id": "V-1"})),
+            (OrderEventKind::Canceled, "OrderCanceled", json!({"venue_order_id": "R1"})),
+            (OrderEventKind::Expired("DAY"), "OrderExpired", json!({"venue_order_id": "R1"})),
         ] {
             let mut expected = json!({
                 "event": name,
@@ -245,7 +245,7 @@ mod tests {
     fn a_fill_tells_its_nanoseconds_to_clients_only() {
         let (line, mut message) = both(OrderEventKind::Filled(Fill {
             side: OrderSide::Buy,
-            trade_id: "T-9".into(),
+            trade_id: "9".into(),
             last_quantity: Quantity::new(100),
             last_price: Price::from_units(16_740_000),
             market_price: Price::from_units(16_739_000),
@@ -257,8 +257,8 @@ mod tests {
         assert_eq!(nanos, Some(json!(1_736_121_600_123_456_000_u64)));
         assert_eq!(line.as_ref(), Some(&message));
         let expected = json!({
-            "event": "OrderFilled", "client_order_id": "O-1", "venue_order_id": "V-1",
-            "trade_id": "T-9", "last_qty": "100", "last_price": "1674", "cumulative_qty": "200",
+            "event": "OrderFilled", "client_order_id": "O-1", "venue_order_id": "R1",
+            "trade_id": "9", "last_qty": "100", "last_price": "1674", "cumulative_qty": "200",
             "leaves_qty": "100", "ts_event_ms": 1_736_121_600_123_u64, "venue": "replay",
         });
         assert_eq!(message, expected);
@@ -269,7 +269,7 @@ mod tests {
         let (line, message) = both(OrderEventKind::Updated(Arc::new(request())));
         assert_eq!(line, None);
         let expected = json!({
-            "event": "OrderUpdated", "client_order_id": "O-1", "venue_order_id": "V-1",
+            "event": "OrderUpdated", "client_order_id": "O-1", "venue_order_id": "R1",
             "quantity": "300", "price": "1674.1", "trigger_price": null, "expire_time_ns": null,
             "ts_event_ms": 1_736_121_600_123_u64, "venue": "replay",
         });
@@ -280,13 +280,13 @@ mod tests {
     fn a_row_of_a_list_is_the_order() {
         let mut record = OrderRecord::new(Origin::Client, 0, request(), NOW);
         assert_eq!(OrderRecordWire::of_record(&record, "7203.TSE"), None, "no number yet");
-        record.venue_order_id = Some("V-1".into());
+        record.venue_order_id = Some("R1".into());
         record.status = OrderStatus::PartiallyFilled;
         record.filled = Quantity::new(100);
         record.ts_last = TsNanos::from_nanos(NOW.nanos() * 2);
         let row = OrderRecordWire::of_record(&record, "7203.TSE").unwrap();
         let expected = json!({
-            "client_order_id": "O-1", "venue_order_id": "V-1", "instrument_id": "7203.TSE",
+            "client_order_id": "O-1", "venue_order_id": "R1", "instrument_id": "7203.TSE",
             "order_side": "BUY", "order_type": "LIMIT", "quantity": "300", "filled_qty": "100",
             "leaves_qty": "200", "price": "1674.1", "trigger_price": null, "time_in_force": "DAY",
             "expire_time_ns": null, "status": "ACCEPTED", "ts_event_ms": 1_736_121_600_123_u64,

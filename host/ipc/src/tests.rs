@@ -49,13 +49,16 @@ fn names<'a>(lines: impl Iterator<Item = &'a str>, tag: &str) -> BTreeSet<String
 fn commands_round_trip_and_each_is_here() {
     round_trips::<Command>(COMMANDS);
     let lines = COMMANDS.lines().chain(SECRET_COMMANDS);
-    assert_eq!(names(lines, "op"), kinds(&schema::commands(), "op"));
+    assert_eq!(names(lines, "op"), kinds(&schema::messages()["$defs"]["Command"], "op"));
 }
 
 #[test]
 fn events_round_trip_and_each_is_here() {
     round_trips::<Event<'_>>(EVENTS);
-    assert_eq!(names(EVENTS.lines(), "event"), kinds(&schema::events(), "event"));
+    assert_eq!(
+        names(EVENTS.lines(), "event"),
+        kinds(&schema::messages()["$defs"]["Event"], "event")
+    );
 }
 
 #[test]
@@ -174,13 +177,9 @@ fn events_borrow_their_texts() {
 
 #[test]
 fn schemas_describe_no_field_twice_and_close_every_object() {
-    for schema in [
-        schema::commands(),
-        schema::events(),
-        schema::event_line(),
-        schema::audit_line(),
-        schema::narrative(),
-    ] {
+    for schema in
+        [schema::event_line(), schema::audit_line(), schema::command_line(), schema::narrative()]
+    {
         assert_eq!(schema["$schema"], "https://json-schema.org/draft/2020-12/schema");
         let mut objects = Vec::new();
         collect_objects(&schema, &mut objects);
@@ -213,4 +212,32 @@ fn a_secret_that_is_no_text_is_not_shown() {
         assert!(error.contains("a secret must be a text"), "{error}");
         assert!(!error.contains("4711081") && !error.contains("true"), "{error}");
     }
+}
+
+/// Commands are closed, events open: a client that checks an event against its form goes on when the engine
+/// says more.
+#[test]
+fn what_a_client_says_is_closed_and_what_it_hears_is_open() {
+    fn closed(forms: &Value, form: &Value) -> usize {
+        match form {
+            Value::Object(fields) => {
+                let here = fields.get("additionalProperties") == Some(&Value::Bool(false));
+                let used = fields.get("$ref").and_then(Value::as_str);
+                let used =
+                    used.map_or(0, |name| closed(forms, &forms[name.rsplit('/').next().unwrap()]));
+                usize::from(here)
+                    + used
+                    + fields.values().map(|field| closed(forms, field)).sum::<usize>()
+            }
+            Value::Array(items) => items.iter().map(|item| closed(forms, item)).sum(),
+            _ => 0,
+        }
+    }
+    let messages = schema::messages();
+    let forms = &messages["$defs"];
+    assert!(
+        closed(forms, &forms["Command"]) >= forms["Command"]["oneOf"].as_array().unwrap().len()
+    );
+    assert_eq!(closed(forms, &forms["Event"]), 0);
+    assert_ne!(forms["ExecutionConfig"], forms["EventExecutionConfig"]);
 }

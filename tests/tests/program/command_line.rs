@@ -45,7 +45,7 @@ fn a_run_leaves_a_folder_and_two_runs_leave_the_same_bytes() {
         "ts_event_ns,instrument_id,client_order_id,venue_order_id,trade_id,side,price,quantity,\
          cumulative_quantity,leaves_quantity,commission,market_price,slippage,origin"
     );
-    assert!(lines.next().unwrap().contains(",7203.TSE,O-1,V-1,T-1,BUY,"), "{fills}");
+    assert!(lines.next().unwrap().contains(",7203.TSE,O-1,R1,1,BUY,"), "{fills}");
 }
 
 #[test]

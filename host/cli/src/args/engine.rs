@@ -15,7 +15,7 @@ Examples:
       closes, the engine ends
 
 When clients can connect, one line is printed: {\"listening\": PORT}. The messages are described in \
-schemas/ipc.md and schemas/ipc-*.schema.json. Only this machine can connect.
+schemas/ipc.md and schemas/ipc.schema.json. Only this machine can connect.
 
 Exit codes:
   0   it was told to end: by Shutdown, SIGTERM, Ctrl-C, or the end of standard input
@@ -48,8 +48,8 @@ pub(crate) struct EngineArgs {
     #[arg(long, value_enum)]
     pub(crate) mode: EngineMode,
 
-    /// Folder with the vendor's files; needed to replay.
-    #[arg(long, value_name = "DIR", env = "KUMIKI_DATA")]
+    /// Folder with the vendor's files; needed to replay. Environment: KUMIKI_DATA.
+    #[arg(long, value_name = "DIR")]
     pub(crate) data: Option<PathBuf>,
 
     /// Start without another program: make a token, read nothing from standard input, and go on with a
@@ -57,29 +57,32 @@ pub(crate) struct EngineArgs {
     #[arg(long)]
     pub(crate) standalone: bool,
 
-    /// The port on this machine, 0 for any; in place of that of the line. Default: 19876.
+    /// The port on this machine, 0 for any; in place of that of the line. Default: 19876. Environment:
+    /// KUMIKI_PORT.
     #[arg(long, value_name = "PORT")]
     pub(crate) port: Option<u16>,
 
-    /// Where engine-session.json goes. Default: where the system keeps settings.
+    /// Where engine-session.json goes. Default: where the system keeps settings. Environment:
+    /// KUMIKI_CONFIG_DIR.
     #[arg(long, value_name = "DIR", requires = "standalone")]
     pub(crate) config_dir: Option<PathBuf>,
 
     /// Where runs, decoded data and compiled strategies go. Default: where the system keeps caches.
+    /// Environment: KUMIKI_CACHE.
     #[arg(long, value_name = "DIR", requires = "standalone")]
     pub(crate) cache_dir: Option<PathBuf>,
 
     /// Let pages of this origin connect from a browser, like http://localhost:5173; may be given many
-    /// times. Default: none.
+    /// times. Default: none. Environment: KUMIKI_ALLOW_ORIGINS, with commas.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) allow_origins: Vec<String>,
 
     /// Folders of runs that are kept; older ones are removed.
-    /// Default: 20.
+    /// Default: 20. Environment: KUMIKI_RUNS_KEPT.
     #[arg(long, value_name = "N")]
     pub(crate) runs_kept: Option<usize>,
 
-    /// Where the built-in strategies are.
-    #[arg(long, value_name = "DIR", env = "KUMIKI_STRATEGIES")]
+    /// Where the built-in strategies are. Environment: KUMIKI_STRATEGIES.
+    #[arg(long, value_name = "DIR")]
     pub(crate) strategies: Option<PathBuf>,
 }

@@ -80,7 +80,7 @@ fn a_paced_run_waits_and_tells() {
             "A SUBMITTED t=1",
             "A ACCEPTED t=1",
             "A FILLED 200@1001 t=1.125",
-            "marker A T-1 BUY 200@1001",
+            "marker A 1 BUY 200@1001",
             &format!("signal Exit {}", at(6, 60.0)),
         ]
     );
@@ -326,7 +326,7 @@ fn a_row_is_told_before_what_it_does_to_orders() {
         Script::default().after(1, market("A", Buy, 100)).after(1, resting)
     };
     let sent = ["A SUBMITTED", "A ACCEPTED", "B SUBMITTED", "B ACCEPTED"];
-    let filled = ["A FILLED 100@1000", "marker A T-1 BUY 100@1000"];
+    let filled = ["A FILLED 100@1000", "marker A 1 BUY 100@1000"];
     let mut witness = Witness::default();
     witness.run(daily_bars(2), &mut strategy(), &options(), &mut Unpaced);
     // The day's orders meet its bar and expire with it, both after the bar.

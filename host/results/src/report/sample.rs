@@ -164,7 +164,7 @@ pub(crate) fn order(id: &str) -> OrderRecord {
     let request = request(id, OrderSide::Buy);
     OrderRecord {
         status: OrderStatus::Accepted,
-        venue_order_id: Some("V-1".into()),
+        venue_order_id: Some("R1".into()),
         ..OrderRecord::new(Origin::Strategy, 0, request, TsNanos::default())
     }
 }
@@ -254,7 +254,7 @@ impl Maker<'_> {
         }
         let mut order = self.model.clone();
         order.request = Arc::new(wanted);
-        order.venue_order_id = Some(format!("V-{number}").into());
+        order.venue_order_id = Some(format!("R{number}").into());
         (order.ts_submitted, order.ts_last, order.status) =
             (ts_event, ts_event, OrderStatus::Filled);
         order.rejection = None;
@@ -307,7 +307,7 @@ impl Maker<'_> {
             self.our_volume += Quantity::new(*part);
             let fill = Fill {
                 side,
-                trade_id: format!("T-{}-{index}", self.orders).into(),
+                trade_id: format!("{}-{index}", self.orders).into(),
                 last_quantity: Quantity::new(*part),
                 last_price: paid,
                 market_price: price,

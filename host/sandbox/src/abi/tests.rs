@@ -110,7 +110,7 @@ fn event(kind: OrderEventKind) -> OrderEvent {
         origin: Origin::Strategy,
         ts_event: TsNanos::from_nanos(5),
         client_order_id: Arc::from("O-1"),
-        venue_order_id: Some(Arc::from("V-12")),
+        venue_order_id: Some(Arc::from("R12")),
         instrument: InstrumentIx(2),
         status: OrderStatus::PendingCancel,
         kind,
@@ -119,7 +119,7 @@ fn event(kind: OrderEventKind) -> OrderEvent {
 
 #[test]
 fn order_events_are_written_as_the_contract_says() {
-    let start = "{ts-event: 5, client-order-id: 'O-1', venue-order-id: 'V-12', instrument: 2, \
+    let start = "{ts-event: 5, client-order-id: 'O-1', venue-order-id: 'R12', instrument: 2, \
                  status: pending-cancel, kind: ";
     let shown = |kind| {
         lowered("order-event", |to| {
@@ -128,7 +128,7 @@ fn order_events_are_written_as_the_contract_says() {
     };
     let rejection = Rejection::new(ReasonCode::VenueRejected, "X: y");
     let fill = Fill {
-        trade_id: Arc::from("T-1"),
+        trade_id: Arc::from("1"),
         side: OrderSide::Buy,
         last_quantity: Quantity::new(1),
         last_price: Price::from_units(2),
@@ -151,7 +151,7 @@ fn order_events_are_written_as_the_contract_says() {
         (OrderEventKind::Expired("DAY"), "expired('DAY')"),
         (
             OrderEventKind::Filled(fill),
-            "filled({trade-id: 'T-1', last-quantity: 1, last-price: 2, cumulative-quantity: 3, \
+            "filled({trade-id: '1', last-quantity: 1, last-price: 2, cumulative-quantity: 3, \
              leaves-quantity: 4, commission: -5})",
         ),
     ] {
