@@ -1,7 +1,13 @@
 //! From the text of a message to a command, or to what its sender is told (specification 4, P15, P62).
 
 use domain::{Origin, ReasonCode, Rejection, TsNanos};
-use ipc::{Command, CommandHead, Error, Event, OrderContext, OrderRejected, Text, error_code};
+use ipc::{
+    CancelOrder, Command, CommandHead, Error, Event, ModifyOrder, OrderContext, OrderRejected,
+    SubmitOrder, Text, error_code,
+};
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use serde_path_to_error::Segment;
 
 use crate::limits::JSON_DEPTH_MAX;
 
@@ -13,18 +19,43 @@ const ORDER_COMMANDS: [&str; 3] = ["SubmitOrder", "ModifyOrder", "CancelOrder"];
 pub(crate) struct NoCommand {
     head: CommandHead,
     why: String,
+    /// The field with a value of a wrong type or kind, in a command about one order.
+    field: Option<String>,
 }
 
 /// Reads a command.
 pub(crate) fn decode(text: &str) -> Result<Command, NoCommand> {
     if is_deeper_than(text, JSON_DEPTH_MAX) {
         let why = format!("the JSON is nested deeper than {JSON_DEPTH_MAX}");
-        return Err(NoCommand { head: CommandHead::default(), why });
+        return Err(NoCommand { head: CommandHead::default(), why, field: None });
     }
     serde_json::from_str(text).map_err(|error| {
-        let head = serde_json::from_str(text).unwrap_or_default();
-        NoCommand { head, why: why(&error) }
+        let head: CommandHead = serde_json::from_str(text).unwrap_or_default();
+        let field = head.op.as_deref().and_then(|op| wrong_field(op, text));
+        NoCommand { head, why: why(&error), field }
     })
+}
+
+/// The field of a command about one order that has a value of a wrong type or kind. The parser of tagged
+/// messages does not say it.
+fn wrong_field(op: &str, text: &str) -> Option<String> {
+    let mut command: Value = serde_json::from_str(text).ok()?;
+    command.as_object_mut()?.remove("op");
+    match op {
+        "SubmitOrder" => wrong_field_of::<SubmitOrder>(command),
+        "ModifyOrder" => wrong_field_of::<ModifyOrder>(command),
+        "CancelOrder" => wrong_field_of::<CancelOrder>(command),
+        _ => None,
+    }
+}
+
+fn wrong_field_of<T: DeserializeOwned>(command: Value) -> Option<String> {
+    let error = serde_path_to_error::deserialize::<_, T>(command).err()?;
+    let names = error.path().iter().filter_map(|segment| match segment {
+        Segment::Map { key } => Some(key.clone()),
+        _ => None,
+    });
+    names.last()
 }
 
 /// The parser's words. A value that it found is not repeated: it may be a password.
@@ -81,7 +112,7 @@ impl NoCommand {
         let named = ["unknown field `", "missing field `", "duplicate field `"]
             .iter()
             .find_map(|start| self.why.split_once(start)?.1.split_once('`'));
-        let name = named.map_or("ORDER", |(name, _)| name);
+        let name = named.map(|(name, _)| name).or(self.field.as_deref()).unwrap_or("ORDER");
         let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
         if is_plain { name.to_ascii_uppercase() } else { "ORDER".to_owned() }
     }
@@ -112,7 +143,7 @@ fn is_deeper_than(text: &str, most: usize) -> bool {
 mod tests {
     use super::*;
 
-    fn told(text: &str) -> serde_json::Value {
+    fn told(text: &str) -> Value {
         serde_json::to_value(decode(text).unwrap_err().event(TsNanos::from_nanos(7_000_000), None))
             .unwrap()
     }
@@ -137,6 +168,39 @@ mod tests {
         assert_eq!(rejected["request_id"], "r");
         assert_eq!((&rejected["ts_event_ms"], &rejected["origin"]), (&7.into(), &"person".into()));
         assert!(rejected["reason_text"].as_str().unwrap().starts_with("SPEED: unknown field"));
+        for (wrong, field) in [
+            (r#""order_type":"market""#, "ORDER_TYPE"),
+            (r#""order_side":"buy""#, "ORDER_SIDE"),
+            (r#""order_side":1"#, "ORDER_SIDE"),
+            (r#""time_in_force":"NEVER""#, "TIME_IN_FORCE"),
+            (r#""quantity":100"#, "QUANTITY"),
+            (r#""post_only":"no""#, "POST_ONLY"),
+            (r#""tags":["a=b",1]"#, "TAGS"),
+            (r#""price":{}"#, "PRICE"),
+        ] {
+            let (name, _) = wrong.split_once(':').unwrap();
+            let right: String = [
+                r#""instrument_id":"7203.TSE""#,
+                r#""order_side":"BUY""#,
+                r#""order_type":"MARKET""#,
+                r#""quantity":"100""#,
+                r#""time_in_force":"DAY""#,
+                r#""post_only":false"#,
+                r#""reduce_only":false"#,
+            ]
+            .iter()
+            .filter(|field| !field.starts_with(&format!("{name}:")))
+            .map(|field| format!(",{field}"))
+            .collect();
+            let rejected = told(&format!(
+                r#"{{"op":"SubmitOrder","request_id":"r","venue":"replay","order":{{"client_order_id":"c",{wrong}{right}}}}}"#
+            ));
+            let text = rejected["reason_text"].as_str().unwrap();
+            assert!(text.starts_with(&format!("{field}: ")), "{wrong}: {text}");
+        }
+        let change = r#"{"op":"ModifyOrder","request_id":"r","venue":"replay","client_order_id":"c",
+            "change":{"new_price":1}}"#;
+        assert!(told(change)["reason_text"].as_str().unwrap().starts_with("NEW_PRICE: "));
         let error = told(r#"{"op":"GetSession","request_id":"r","more":1}"#);
         assert_eq!(
             (&error["event"], &error["code"]),

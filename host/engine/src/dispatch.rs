@@ -1,5 +1,6 @@
 //! Answers the commands of clients.
 
+use std::collections::VecDeque;
 use std::sync::Arc;
 
 use domain::InstrumentId;
@@ -12,9 +13,9 @@ use replay::RunCommand;
 
 use crate::VENUE;
 use crate::decode::decode;
-use crate::hub::ClientId;
+use crate::hub::{ClientId, OrderList};
 use crate::ledger::{Asked, ListFilter};
-use crate::limits::LIST_ROWS_MAX;
+use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
 use crate::session::{Core, Refusing, Shared, UnderWay};
 
 /// Venues that live trading knows.
@@ -225,28 +226,49 @@ impl Core {
                 return self.hub.tell_text(to.client, text);
             }
         };
-        let mut rows = Vec::new();
-        if let Some(run) = &self.run {
-            rows.extend(run.orders.numbered().filter_map(|record| {
-                filter.row(record, run.instrument(record.request.instrument))
-            }));
+        let request_id = to.request_id.unwrap_or_default().to_owned();
+        let run_id = self.run.as_ref().map(|run| run.setup.run_id.clone());
+        let Some(lists) = self.hub.lists(to.client) else { return };
+        if lists.len() >= LISTS_WAITING_MAX {
+            return self.busy(to, "too many lists wait to be told; read them first");
         }
-        let request_id = Text::Borrowed(to.request_id.unwrap_or_default());
-        let mut sent = 0;
-        loop {
-            let part: Vec<_> = rows.drain(..rows.len().min(LIST_ROWS_MAX)).collect();
-            sent += part.len() as u64;
-            let more = !rows.is_empty();
-            let event = Event::OrderListUpdated(OrderListUpdated {
-                request_id: request_id.clone(),
-                orders: part,
-                more: Some(more),
-                next: more.then_some(sent),
-            });
-            self.hub.tell(to.client, &event);
-            if !more {
-                return;
+        lists.push_back(OrderList { request_id, run_id, filter, seen: 0, told: 0 });
+        if lists.len() == 1 {
+            self.continue_list(to.client);
+        }
+    }
+
+    /// Tells a client the next message of the first list that it was not told wholly. Each message tells
+    /// orders as they are when it is told, as every event before it says.
+    pub(crate) fn continue_list(&mut self, client: ClientId) {
+        let Some(mut list) = self.hub.lists(client).and_then(VecDeque::pop_front) else { return };
+        let run = self.run.as_ref().filter(|run| Some(&run.setup.run_id) == list.run_id.as_ref());
+        let mut orders = Vec::new();
+        let mut more = false;
+        let mut seen = list.seen;
+        if let Some(run) = run {
+            for record in run.orders.numbered().skip(list.seen) {
+                let row = list.filter.row(record, run.instrument(record.request.instrument));
+                more = row.is_some() && orders.len() == LIST_ROWS_MAX;
+                if more {
+                    break;
+                }
+                seen += 1;
+                orders.extend(row);
             }
         }
+        list.seen = seen;
+        list.told += orders.len() as u64;
+        let event = Event::OrderListUpdated(OrderListUpdated {
+            request_id: Text::Borrowed(&list.request_id),
+            orders,
+            more: Some(more),
+            next: more.then_some(list.told),
+        });
+        self.hub.tell(client, &event);
+        if more && let Some(lists) = self.hub.lists(client) {
+            lists.push_front(list);
+        }
+        self.hub.tell_of_lists(client);
     }
 }

@@ -7,6 +7,7 @@ use std::time::Duration;
 use ipc::{Event, TradeRow};
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
+use crate::ledger::ListFilter;
 use crate::limits::{ERRORS_MAX, ERRORS_WITHIN};
 use crate::outbox::{Closing, Newest, Outbox, TradesHead};
 
@@ -27,6 +28,20 @@ struct Client {
     tickers: BTreeSet<String>,
     /// When its last refusals were.
     errors: VecDeque<Duration>,
+    /// Lists that it asked for and that it was not told wholly.
+    lists: VecDeque<OrderList>,
+}
+
+/// A list of orders of which messages are left.
+#[derive(Debug, Clone)]
+pub(crate) struct OrderList {
+    pub(crate) request_id: String,
+    /// The run whose orders it tells; nothing of another one is told.
+    pub(crate) run_id: Option<String>,
+    pub(crate) filter: ListFilter,
+    /// Orders that were looked at, and those that were told.
+    pub(crate) seen: usize,
+    pub(crate) told: u64,
 }
 
 /// All clients.
@@ -42,8 +57,8 @@ impl Hub {
     pub(crate) fn join(&mut self, outbox: Arc<Outbox>) -> ClientId {
         self.joined += 1;
         let id = ClientId(self.joined);
-        let (tickers, errors) = (BTreeSet::new(), VecDeque::new());
-        self.clients.insert(id, Client { outbox, tickers, errors });
+        let (tickers, errors, lists) = (BTreeSet::new(), VecDeque::new(), VecDeque::new());
+        self.clients.insert(id, Client { outbox, tickers, errors, lists });
         id
     }
 
@@ -116,6 +131,18 @@ impl Hub {
         if client.errors.len() >= ERRORS_MAX {
             let reason = "too_many_errors".to_owned();
             client.outbox.close(Closing { code: 1008, reason, at_once: false });
+        }
+    }
+
+    /// The lists of a client of which messages are left.
+    pub(crate) fn lists(&mut self, id: ClientId) -> Option<&mut VecDeque<OrderList>> {
+        self.clients.get_mut(&id).map(|client| &mut client.lists)
+    }
+
+    /// Tells a client's writer whether messages of lists are left.
+    pub(crate) fn tell_of_lists(&self, id: ClientId) {
+        if let Some(client) = self.clients.get(&id) {
+            client.outbox.set_list(!client.lists.is_empty());
         }
     }
 

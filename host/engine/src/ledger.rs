@@ -1,7 +1,7 @@
 //! The orders and positions of a run as clients see them: what lists and sessions are made from, and
 //! which command an event answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use domain::account::Position;
@@ -41,6 +41,8 @@ pub(crate) struct Orders {
     ids: BTreeMap<(Origin, Arc<str>), usize>,
     /// Orders with a number of the venue, as they got it.
     numbered: Vec<usize>,
+    /// Orders on their way to the venue.
+    under_way: BTreeSet<usize>,
 }
 
 impl Orders {
@@ -54,6 +56,7 @@ impl Orders {
                 OrderRecord::new(event.origin, number, (**request).clone(), event.ts_event);
             record.request = Arc::clone(request);
             self.ids.insert(key.clone(), self.all.len());
+            self.under_way.insert(self.all.len());
             let (submit, modify, cancel, warning) = (None, None, None, None);
             self.all.push(LedgerOrder { record, submit, modify, cancel, warning });
         }
@@ -62,6 +65,9 @@ impl Orders {
         let record = &mut order.record;
         record.status = event.status;
         record.ts_last = event.ts_event;
+        if event.venue_order_id.is_some() || event.status.is_final() {
+            self.under_way.remove(&index);
+        }
         match &event.kind {
             OrderEventKind::Accepted => {
                 record.venue_order_id = event.venue_order_id.clone();
@@ -97,6 +103,11 @@ impl Orders {
     /// Orders with a number, as they got it.
     pub(crate) fn numbered(&self) -> impl DoubleEndedIterator<Item = &OrderRecord> {
         self.numbered.iter().filter_map(|index| self.all.get(*index)).map(|order| &order.record)
+    }
+
+    /// Orders that are on their way to the venue, as they were sent.
+    pub(crate) fn under_way(&self) -> impl Iterator<Item = &OrderRecord> {
+        self.under_way.iter().filter_map(|index| self.all.get(*index)).map(|order| &order.record)
     }
 
     /// Orders of clients that are not done and that a cancel of many means, by their ids.

@@ -18,6 +18,10 @@ pub const CLIENTS_MAX: usize = 8;
 pub const HANDSHAKES_MAX: usize = 64;
 /// How long a client may take to show that it may connect.
 pub const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
+/// How often the engine asks a client whether it is still there.
+pub const PING_EVERY: Duration = Duration::from_secs(15);
+/// A client of which nothing came for so long, not even the answer to a ping, is gone.
+pub const SILENCE_MAX: Duration = Duration::from_secs(30);
 /// Bytes of a message of a client (specification 4, P62).
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// How deep the JSON of a message may be nested (P62).
@@ -36,14 +40,21 @@ pub const BEHIND_FRAMES: usize = 256;
 pub const TRADES_PER_FRAME_MAX: usize = 4_096;
 /// Wall time that the trades of one message span at most.
 pub const TRADES_PER_FRAME_TIME: Duration = Duration::from_millis(50);
-/// How long a connection's writer rests after it has written trades, where nothing else waits: trades that
+/// Messages of trades that a client is sent at once, in a row; one more may be sent for each [`TRADES_REST`] that
+/// goes by. A client that is sent so many cannot be kept up with by single trades: it is behind.
+pub const TRADES_AT_ONCE: u32 = 256;
+/// How long the writer of such a client rests after it has written trades, where nothing else waits: trades that
 /// come within that time go out together. A write costs more than the trade in it, and a dense stream would
-/// take a core for each client. The rest is a quarter of what may lie between queue and socket (5 ms).
+/// take a core for each client. The rest is a fifth of what may lie between queue and socket (5 ms).
 pub const TRADES_REST: Duration = Duration::from_millis(1);
 /// How often a growing bar and the progress of a request are told at most.
 pub const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Orders of one message of a list, and of a session (P74).
 pub const LIST_ROWS_MAX: usize = 10_000;
+/// Lists of one client of which messages are left: each is made when what was told before is written.
+pub const LISTS_WAITING_MAX: usize = 16;
+/// Bytes that wait for a client up to which the next message of its lists is made.
+pub const LIST_AHEAD_BYTES: usize = 1 << 20;
 /// Commands of clients that wait for the run.
 pub const COMMANDS_WAITING_MAX: usize = 8_192;
 /// How long a run goes on after the last client has left, other than with `--standalone` (P69).

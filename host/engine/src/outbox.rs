@@ -5,6 +5,7 @@
 //! slow, and its connection ends.
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -15,7 +16,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::limits::{
-    BEHIND_FRAMES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, TRADES_PER_FRAME_MAX,
+    BEHIND_FRAMES, LIST_AHEAD_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, TRADES_PER_FRAME_MAX,
     TRADES_PER_FRAME_TIME, TRADES_REST,
 };
 use crate::waits::Waits;
@@ -129,6 +130,8 @@ pub(crate) struct Outbox {
     urgent: Notify,
     /// How long what is told waits here, where that is measured.
     waits: Option<Waits>,
+    /// A list that the client asked for has more messages.
+    has_list: AtomicBool,
 }
 
 /// What a writer has to do next.
@@ -241,6 +244,22 @@ impl Outbox {
             (_, false) => Taken::Messages(taken),
             (Some(closing), true) => Taken::Close(closing.clone()),
             (None, true) => Taken::Nothing,
+        }
+    }
+
+    /// Whether a list that the client asked for has more messages, which are made one by one.
+    pub(crate) fn set_list(&self, has_list: bool) {
+        self.has_list.store(has_list, Ordering::Relaxed);
+        if has_list {
+            self.wake.notify_one();
+        }
+    }
+
+    /// Whether the next message of a list is to be made: what waits is little.
+    pub(crate) fn wants_list(&self) -> bool {
+        self.has_list.load(Ordering::Relaxed) && {
+            let queue = self.queue();
+            queue.closing.is_none() && queue.bytes <= LIST_AHEAD_BYTES
         }
     }
 

@@ -7,20 +7,22 @@ use std::io;
 use std::net::Ipv4Addr;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
+use domain::clock::Stopwatch;
 use futures_util::stream::{SplitSink, SplitStream};
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{FutureExt, SinkExt, StreamExt};
 use ipc::{
     Capabilities, Challenge, Command, EngineError, EngineMode, Event, Hello, Ready, SCHEMA_MAJOR,
     SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, error_code,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::time::timeout;
+use tokio::time::{MissedTickBehavior, timeout};
 use tokio_tungstenite::tungstenite::handshake::server::{ErrorResponse, Request, Response};
 use tokio_tungstenite::tungstenite::http::StatusCode;
 use tokio_tungstenite::tungstenite::protocol::{CloseFrame, WebSocketConfig};
-use tokio_tungstenite::tungstenite::{Error as WsError, Message};
+use tokio_tungstenite::tungstenite::{Bytes, Error as WsError, Message};
 use tokio_tungstenite::{WebSocketStream, accept_hdr_async_with_config};
 use tokio_util::sync::CancellationToken;
 
@@ -28,7 +30,7 @@ use crate::handshake::{Side, is_proof, proof, random_hex};
 use crate::hub::ClientId;
 use crate::limits::{
     CLOSE_TIME, EARLY_PINGS_MAX, ERRORS_WITHIN, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX,
-    NONCE_CHARS, PINGS_MAX, RUN_END_TIME,
+    NONCE_CHARS, PING_EVERY, PINGS_MAX, RUN_END_TIME, SILENCE_MAX, TRADES_AT_ONCE, TRADES_REST,
 };
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::session::Shared;
@@ -121,7 +123,7 @@ async fn accept(listener: &TcpListener, shared: &Arc<Shared>) {
             Err(error) => {
                 // Out of file handles, for one; others may be given back meanwhile.
                 tracing::warn!(error = %error, "a connection was not taken");
-                tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                tokio::time::sleep(Duration::from_millis(50)).await;
                 continue;
             }
         };
@@ -178,7 +180,7 @@ async fn end(shared: &Arc<Shared>) {
     shared.lock().stop_run(None);
     let ended = async {
         while !shared.lock().is_quiet() {
-            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
     };
     if timeout(RUN_END_TIME, ended).await.is_err() {
@@ -187,7 +189,7 @@ async fn end(shared: &Arc<Shared>) {
     shared.lock().hub.close_all(1001, "the engine ends");
     let left = async {
         while shared.lock().hub.count() > 0 {
-            tokio::time::sleep(std::time::Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
     let _ = timeout(CLOSE_TIME, left).await;
@@ -197,10 +199,10 @@ async fn end(shared: &Arc<Shared>) {
 async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) {
     let _ = stream.set_nodelay(true);
     let greeted = tokio::select! {
-        greeted = timeout(HANDSHAKE_TIME, greet(stream, &shared)) => greeted,
+        greeted = greet(stream, &shared) => greeted,
         () = greeting.given_way.cancelled() => return,
     };
-    let Ok(Some((socket, hello))) = greeted else { return };
+    let Some((socket, hello)) = greeted else { return };
     drop(greeting);
     let outbox = Arc::new(Outbox::new(shared.started));
     let joined = shared.join(&outbox, |state| ready(&shared, &hello, state));
@@ -211,7 +213,8 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
     tracing::info!(version = %version.escape_debug(), "a client has connected");
     let done = CancellationToken::new();
     let (sink, source) = socket.split();
-    let mut writer = tokio::spawn(write(sink, Arc::clone(&outbox), done.clone()));
+    let writer = Writer { shared: Arc::clone(&shared), client, outbox: Arc::clone(&outbox) };
+    let mut writer = tokio::spawn(writer.write(sink, done.clone()));
     let source = read(source, &shared, client, &outbox, &done).await;
     // What waits is written, as long as the client takes it.
     outbox.close(Closing { code: 1000, reason: String::new(), at_once: false });
@@ -240,6 +243,9 @@ async fn connection(stream: TcpStream, shared: Arc<Shared>, greeting: Greeting) 
 
 /// The client's first message, checked; none where it may not connect, which it is told.
 async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
+    let since = shared.started.elapsed();
+    let time_left =
+        || HANDSHAKE_TIME.saturating_sub(shared.started.elapsed().saturating_sub(since));
     let origins = &shared.config.allowed_origins;
     let config = WebSocketConfig::default()
         .max_message_size(Some(MESSAGE_BYTES_MAX))
@@ -254,17 +260,24 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
         }
         _ => Ok(response),
     };
-    let mut socket = accept_hdr_async_with_config(stream, check, Some(config)).await.ok()?;
+    let upgrade = accept_hdr_async_with_config(stream, check, Some(config));
+    let mut socket = timeout(time_left(), upgrade).await.ok()?.ok()?;
     let server_nonce = random_hex();
     let challenge = Event::Challenge(Challenge {
         server_nonce: Text::Borrowed(&server_nonce),
         schema_major: SCHEMA_MAJOR,
         schema_minor: SCHEMA_MINOR,
     });
-    socket.send(Message::Text(crate::hub::text(&challenge))).await.ok()?;
+    let challenge = Message::Text(crate::hub::text(&challenge));
+    timeout(time_left(), socket.send(challenge)).await.ok()?.ok()?;
     let mut pings = 0;
     let text = loop {
-        match socket.next().await {
+        let Ok(message) = timeout(time_left(), socket.next()).await else {
+            let text = format!("no Hello within {} s", HANDSHAKE_TIME.as_secs());
+            refuse(socket, error_code::HANDSHAKE_TIMEOUT, &text).await;
+            return None;
+        };
+        match message {
             Some(Ok(Message::Text(text))) => break text,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) if pings < EARLY_PINGS_MAX => pings += 1,
             Some(Ok(Message::Ping(_) | Message::Pong(_))) => return None,
@@ -318,6 +331,10 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
         let text = format!("the client wants mode `{}`, the engine has `{mode}`", hello.mode);
         refuse(socket, error_code::MODE_MISMATCH, &text).await;
         return None;
+    }
+    if hello.schema_minor != SCHEMA_MINOR {
+        let (clients, own) = (hello.schema_minor, SCHEMA_MINOR);
+        tracing::warn!(clients, own, "a client has messages of another minor version");
     }
     let hello = Hello { proof: own_proof(shared, &server_nonce, &hello), ..hello };
     Some((socket, hello))
@@ -409,8 +426,13 @@ async fn read(
     let (mut pings, mut since) = (0_u32, shared.started.elapsed());
     loop {
         let message = tokio::select! {
-            message = source.next() => message,
+            message = timeout(SILENCE_MAX, source.next()) => message,
             () = done.cancelled() => return source,
+        };
+        let Ok(message) = message else {
+            let reason = "ping_timeout".to_owned();
+            outbox.close(Closing { code: 1008, reason, at_once: true });
+            return source;
         };
         match message {
             Some(Ok(Message::Text(text))) => {
@@ -446,43 +468,101 @@ async fn read(
     }
 }
 
-/// Writes what waits for a client, until its connection ends.
-async fn write(
-    mut sink: SplitSink<Socket, Message>,
+/// What writes to one client.
+struct Writer {
+    shared: Arc<Shared>,
+    client: ClientId,
     outbox: Arc<Outbox>,
-    done: CancellationToken,
-) -> SplitSink<Socket, Message> {
-    loop {
-        match outbox.take() {
-            Taken::Nothing => outbox.wake.notified().await,
-            Taken::Close(Closing { code, reason, .. }) => {
-                let _ = timeout(CLOSE_TIME, sink.send(close_frame(code, &reason))).await;
-                break;
+}
+
+impl Writer {
+    /// Writes what waits for the client, until its connection ends.
+    async fn write(
+        self,
+        mut sink: SplitSink<Socket, Message>,
+        done: CancellationToken,
+    ) -> SplitSink<Socket, Message> {
+        let Self { shared, client, outbox } = self;
+        let mut pings = tokio::time::interval(PING_EVERY);
+        pings.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        // The first comes at once; the client has only just been heard.
+        pings.tick().await;
+        let mut pace = Pace::new(shared.started);
+        loop {
+            if outbox.wants_list() {
+                shared.lock().continue_list(client);
             }
-            Taken::Messages(messages) => {
-                let only_trades = messages.iter().all(Waiting::is_trades);
-                let written = async {
-                    for waiting in messages {
-                        sink.feed(Message::Text(waiting.into_text())).await?;
-                    }
-                    sink.flush().await.map(|()| outbox.written())
-                };
-                let went_well = tokio::select! {
-                    written = written => written.is_ok(),
-                    () = outbox.hurry.notified() => {
-                        // What is half written stays so; only a client that reads sees why.
-                        true
-                    }
-                };
-                if !went_well {
+            let messages = match outbox.take() {
+                Taken::Nothing => tokio::select! {
+                    () = outbox.wake.notified() => continue,
+                    _ = pings.tick() => vec![Message::Ping(Bytes::new())],
+                },
+                Taken::Close(Closing { code, reason, .. }) => {
+                    let _ = timeout(CLOSE_TIME, sink.send(close_frame(code, &reason))).await;
                     break;
                 }
-                if only_trades {
-                    outbox.rest().await;
+                Taken::Messages(messages) => {
+                    pace.take(&messages);
+                    let is_due = pings.tick().now_or_never().is_some();
+                    let ping = is_due.then(|| Message::Ping(Bytes::new()));
+                    let texts = messages.into_iter().map(|one| Message::Text(one.into_text()));
+                    ping.into_iter().chain(texts).collect()
                 }
+            };
+            let written = async {
+                for message in messages {
+                    sink.feed(message).await?;
+                }
+                sink.flush().await.map(|()| outbox.written())
+            };
+            let went_well = tokio::select! {
+                written = written => written.is_ok(),
+                () = outbox.hurry.notified() => {
+                    // What is half written stays so; only a client that reads sees why.
+                    true
+                }
+            };
+            if !went_well {
+                break;
+            }
+            if pace.is_to_rest() {
+                outbox.rest().await;
             }
         }
+        done.cancel();
+        sink
     }
-    done.cancel();
-    sink
+}
+
+/// How many messages of trades a client was sent lately: a few go out at once; of a dense stream those that
+/// come close to each other go out together.
+struct Pace {
+    clock: Stopwatch,
+    /// Messages that may go out at once, and when they were counted last.
+    left: u32,
+    counted: Duration,
+    only_trades: bool,
+}
+
+impl Pace {
+    const fn new(clock: Stopwatch) -> Self {
+        Self { clock, left: TRADES_AT_ONCE, counted: Duration::ZERO, only_trades: false }
+    }
+
+    fn take(&mut self, messages: &[Waiting]) {
+        self.only_trades = messages.iter().all(Waiting::is_trades);
+        let trades = messages.iter().filter(|waiting| waiting.is_trades()).count();
+        let now = self.clock.elapsed();
+        let rests = now.saturating_sub(self.counted).as_nanos() / TRADES_REST.as_nanos();
+        if rests > 0 {
+            self.counted = now;
+            let more = u32::try_from(rests).unwrap_or(u32::MAX);
+            self.left = self.left.saturating_add(more).min(TRADES_AT_ONCE);
+        }
+        self.left = self.left.saturating_sub(u32::try_from(trades).unwrap_or(u32::MAX));
+    }
+
+    const fn is_to_rest(&self) -> bool {
+        self.only_trades && self.left == 0
+    }
 }

@@ -9,7 +9,7 @@ use domain::clock::Stopwatch;
 use domain::{InstrumentId, JstDate, Money, Quantity, TsNanos};
 use ipc::{
     ClientConnected, EngineBusy, EngineError, Error, Event, Granularity, LastRun, LoadedInstrument,
-    RunEnd, Session, SessionState, Text,
+    RunEnd, Session, SessionState, SubmittedOrder, Text,
 };
 use replay::RunCommand;
 use tokio_util::sync::CancellationToken;
@@ -258,10 +258,11 @@ impl Core {
 
     /// Everything that a client has to know.
     pub(crate) fn session<'a>(&'a self, request_id: &'a str) -> Session<'a> {
-        let live = self.run.as_ref().filter(|_| self.is_live());
+        let run = self.run.as_ref();
+        let live = run.filter(|_| self.is_live());
         let text = |text: fn(&Run) -> &str| live.map(|run| Text::Borrowed(text(run)));
-        let money = |amount: fn(&Run) -> Money| live.map(|run| amount(run).into());
-        let orders = self.run.as_ref().map(|run| {
+        let money = |amount: fn(&Run) -> Money| run.map(|run| amount(run).into());
+        let orders = run.map(|run| {
             let filter = ListFilter::default();
             let newest = run.orders.numbered().rev().take(LIST_ROWS_MAX);
             let mut rows: Vec<_> = newest
@@ -269,6 +270,13 @@ impl Core {
                 .collect();
             rows.reverse();
             rows
+        });
+        let orders_submitted = run.map(|run| {
+            let under_way = run.orders.under_way().take(LIST_ROWS_MAX);
+            let row = |record| {
+                SubmittedOrder::of_record(record, run.instrument(record.request.instrument))
+            };
+            under_way.filter_map(row).collect()
         });
         Session {
             request_id: Text::Borrowed(request_id),
@@ -278,16 +286,17 @@ impl Core {
             account_id: live.map(|_| ACCOUNT.into()),
             instruments: self.loaded.iter().map(Loaded::told).collect(),
             multiplier: live.map(|run| run.setup.multiplier),
-            ts_event_ms: live.map(|run| run.now.millis()),
-            rows_done: live.map_or(0, |run| run.rows_done),
-            rows_total: live.map_or(0, |run| run.setup.rows_total),
+            ts_event_ms: run.map(|run| run.now.millis()),
+            rows_done: run.map_or(0, |run| run.rows_done),
+            rows_total: run.map_or(0, |run| run.setup.rows_total),
             cash: money(Run::cash),
             buying_power: money(Run::cash),
             equity: money(Run::equity),
             orders: orders.unwrap_or_default(),
-            positions: live.map(|run| run.positions(None).positions).unwrap_or_default(),
-            last_bars: live.map(Run::last_bars).unwrap_or_default(),
-            last_trades: live.map(Run::last_trades).unwrap_or_default(),
+            orders_submitted: orders_submitted.unwrap_or_default(),
+            positions: run.map(|run| run.positions(None).positions).unwrap_or_default(),
+            last_bars: run.map(Run::last_bars).unwrap_or_default(),
+            last_trades: run.map(Run::last_trades).unwrap_or_default(),
             last_run: self.last_run.as_ref().map(|run| LastRun {
                 run_id: Text::Borrowed(&run.run_id),
                 run_dir: run.run_dir.to_string_lossy(),

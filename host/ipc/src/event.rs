@@ -242,6 +242,8 @@ pub mod error_code {
     pub const LOGIN_FAILED: &str = "login_failed";
     /// The client showed no right token.
     pub const AUTH_FAILED: &str = "auth_failed";
+    /// The client did not say in time that it may connect.
+    pub const HANDSHAKE_TIMEOUT: &str = "handshake_timeout";
     /// The client wants another mode than that of the process.
     pub const MODE_MISMATCH: &str = "mode_mismatch";
     /// The client's messages have another major version.

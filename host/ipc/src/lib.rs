@@ -64,7 +64,7 @@ pub use order_events::{
     OrderSubmitted, OrderUpdated, SecondPasswordRequired, SecondPasswordSet, StrategySignal,
     SubmitOrderResult, SubmitOutcome,
 };
-pub use order_record::OrderRecordWire;
+pub use order_record::{OrderRecordWire, SubmittedOrder};
 pub use replay_commands::{
     EngineKind, EngineStartConfig, ExecutionConfig, GetSession, Granularity, LoadReplayData,
     Multiplier, SetReplaySpeed, StartEngine, StopEngine,

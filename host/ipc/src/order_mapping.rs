@@ -7,7 +7,7 @@ use domain::{OrderEvent, OrderEventKind, OrderRecord, OrderRequest, OrderStatus,
 use crate::{
     Event, EventLine, OrderAccepted, OrderCanceled, OrderContext, OrderExpired, OrderFilled,
     OrderPendingCancel, OrderPendingUpdate, OrderRecordWire, OrderRejected, OrderSubmitted,
-    OrderUpdated, Text,
+    OrderUpdated, SubmittedOrder, Text,
 };
 
 impl<'a> EventLine<'a> {
@@ -152,6 +152,31 @@ impl<'a> OrderRecordWire<'a> {
     }
 }
 
+impl<'a> SubmittedOrder<'a> {
+    /// An order of a replay that has no number of the venue; `None` for one that has.
+    #[must_use]
+    pub fn of_record(record: &'a OrderRecord, instrument_id: &'a str) -> Option<Self> {
+        if record.venue_order_id.is_some() {
+            return None;
+        }
+        let request = &*record.request;
+        Some(Self {
+            client_order_id: Text::Borrowed(&*request.client_order_id),
+            origin: record.origin,
+            instrument_id: Text::Borrowed(instrument_id),
+            order_side: request.side,
+            order_type: request.order_type,
+            quantity: request.quantity.into(),
+            price: request.price.map(Into::into),
+            trigger_price: request.trigger_price.map(Into::into),
+            time_in_force: request.time_in_force,
+            expire_time_ns: request.expire_time.map(TsNanos::nanos),
+            status: record.status,
+            ts_event_ms: record.ts_submitted.millis(),
+        })
+    }
+}
+
 /// Lists show an order that is partly filled as accepted (specification 2, "States and transitions").
 const fn listed(status: OrderStatus) -> OrderStatus {
     match status {
@@ -280,6 +305,8 @@ mod tests {
     fn a_row_of_a_list_is_the_order() {
         let mut record = OrderRecord::new(Origin::Client, 0, request(), NOW);
         assert_eq!(OrderRecordWire::of_record(&record, "7203.TSE"), None, "no number yet");
+        let under_way = SubmittedOrder::of_record(&record, "7203.TSE").unwrap();
+        assert_eq!((&*under_way.client_order_id, under_way.status), ("O-1", record.status));
         record.venue_order_id = Some("R1".into());
         record.status = OrderStatus::PartiallyFilled;
         record.filled = Quantity::new(100);

@@ -8,6 +8,36 @@ use serde_json::{Map, Value};
 
 use crate::{Decimal, ShareCount, Text};
 
+/// An order that was sent and that has no number of the venue: it is on its way, or it was refused there.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct SubmittedOrder<'a> {
+    /// The sender's id.
+    pub client_order_id: Text<'a>,
+    /// Who sent it.
+    pub origin: Origin,
+    /// The instrument, `<symbol>.TSE`.
+    pub instrument_id: Text<'a>,
+    /// Side of the order, `BUY` or `SELL` (specification 2, "Side mapping").
+    pub order_side: OrderSide,
+    /// `MARKET`, `LIMIT`, `STOP_MARKET` and so on (specification 2, "Order type mapping").
+    pub order_type: OrderType,
+    /// Shares asked for, a whole number.
+    pub quantity: ShareCount,
+    /// Limit price in yen.
+    pub price: Option<Decimal>,
+    /// Trigger price in yen.
+    pub trigger_price: Option<Decimal>,
+    /// `DAY`, `GTD`, `AT_THE_OPEN` and so on (specification 2, "Time in force mapping").
+    pub time_in_force: TimeInForce,
+    /// End of life in nanoseconds UTC.
+    pub expire_time_ns: Option<u64>,
+    /// Name of its status (specification 2, "Order status mapping").
+    pub status: OrderStatus,
+    /// When it was sent, in milliseconds UTC.
+    pub ts_event_ms: u64,
+}
+
 /// An order as a venue knows it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     Decimal, ExecutionConfig, Granularity, KlineUpdate, Multiplier, OrderRecordWire, PositionRow,
-    Text, Trades,
+    SubmittedOrder, Text, Trades,
 };
 
 /// Where a session stands.
@@ -170,7 +170,8 @@ pub struct Session<'a> {
     /// The speed in times real time, or `max`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub multiplier: Option<Multiplier>,
-    /// Time of the row handled last, in milliseconds UTC.
+    /// Time of the row handled last, in milliseconds UTC. This and what follows is of the run, also of one that
+    /// has ended, until other data are loaded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ts_event_ms: Option<u64>,
     /// Trades or bars handled so far.
@@ -186,8 +187,12 @@ pub struct Session<'a> {
     /// Cash and positions in yen.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub equity: Option<Decimal>,
-    /// Orders of the run.
+    /// Orders of the run, the newest 10,000.
     pub orders: Vec<OrderRecordWire<'a>>,
+    /// Orders that are on their way to the venue, and have no number there, in the order in which they were
+    /// sent; at most 10,000.
+    #[serde(default)]
+    pub orders_submitted: Vec<SubmittedOrder<'a>>,
     /// What is held at the last row handled.
     pub positions: Vec<PositionRow<'a>>,
     /// The last bar of each instrument.
