@@ -56,5 +56,5 @@ pub fn paced<'a, D: Into<MarketDay<'a>>>(
 ) -> RunResult {
     let (_sender, commands) = channel();
     let mut clock = NoWait;
-    in_memory(days, strategy, options, &mut Paced::new(Multiplier::MAX, commands, &mut clock))
+    in_memory(days, strategy, options, &mut Paced::new(Multiplier::UNPACED, commands, &mut clock))
 }

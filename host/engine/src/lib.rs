@@ -55,7 +55,7 @@ fn ticker(instrument_id: &str) -> &str {
 /// A speed as the replay knows it.
 fn multiplier(wire: ipc::Multiplier) -> replay::Multiplier {
     match wire {
-        ipc::Multiplier::Max => replay::Multiplier::MAX,
+        ipc::Multiplier::Max => replay::Multiplier::UNPACED,
         ipc::Multiplier::Times(times) => {
             let thousandths = u64::from(times) * 1_000;
             replay::Multiplier::from_thousandths(thousandths).unwrap_or(replay::Multiplier::MAX)

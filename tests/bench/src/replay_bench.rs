@@ -286,7 +286,7 @@ fn pacing(series: &TradeSeries) {
         let Ok(mut instance) = empty.instantiate(Limits::default()) else { return };
         let (_sender, commands) = channel();
         let mut clock = NoWait;
-        let mut driver = Paced::new(Multiplier::MAX, commands, &mut clock);
+        let mut driver = Paced::new(Multiplier::UNPACED, commands, &mut clock);
         let run = replay(series.days(), &mut instance, &options, &mut TotalsOnly, &mut driver);
         assert!(run.is_ok());
     });

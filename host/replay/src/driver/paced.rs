@@ -25,6 +25,9 @@ pub const SHORTEST_SLEEP: Duration = Duration::from_millis(1);
 pub const CATCH_UP_MAX: Duration = Duration::from_millis(200);
 /// How often cash and equity are told, on the wall clock (specification 2, `ReplayBuyingPower`).
 pub const BUYING_POWER_EVERY: Duration = Duration::from_secs(1);
+/// Rows of a run without pace between two looks at the commands: what a strategy takes for so many rows is what a
+/// command waits.
+const ROWS_WITHOUT_PACE: u64 = 256;
 /// Rows without a wait between two readings of the wall clock.
 const ROWS_BETWEEN_READINGS: u32 = 1_024;
 
@@ -114,14 +117,20 @@ impl<'c> Paced<'c> {
         }
     }
 
-    /// Computes the turn of a new row.
-    fn take_row(&mut self, rows_done: u64, row: TsNanos) {
+    /// Computes the turn of a new row. `before` is the time of what was handled last.
+    fn take_row(&mut self, rows_done: u64, row: TsNanos, before: TsNanos) {
         if self.row.is_none() {
             // What came before, like loading the data, is no time of the run.
             self.read_clock();
             (self.turn, self.reported_buying_power) = (self.now, self.now);
         }
+        let skipped = self.row.is_some_and(|row| rows_done > row + 1);
         self.row = Some(rows_done);
+        if skipped {
+            // Rows without pace were not seen.
+            self.row_before = before.nanos();
+            self.pause_end = next_pause_end(before).nanos();
+        }
         let nanos = row.nanos();
         let gap = nanos.saturating_sub(self.row_before);
         self.row_before = nanos;
@@ -134,7 +143,7 @@ impl<'c> Paced<'c> {
         self.turn_before = self.turn.clamp(earliest, latest);
         self.set_turn();
         self.rows_since_reading += 1;
-        if self.rows_since_reading >= ROWS_BETWEEN_READINGS {
+        if skipped || self.rows_since_reading >= ROWS_BETWEEN_READINGS {
             self.read_clock();
         }
     }
@@ -173,7 +182,7 @@ impl RunDriver for Paced<'_> {
         if let Some(row) = at.next_row
             && self.row != Some(at.rows_done)
         {
-            self.take_row(at.rows_done, row);
+            self.take_row(at.rows_done, row, at.now);
         }
         let command = self.next_command();
         if let Some(RunCommand::SetSpeed(multiplier)) = command {
@@ -188,7 +197,7 @@ impl RunDriver for Paced<'_> {
     }
 
     fn rows_until_poll(&self, _: RunPosition) -> u64 {
-        1
+        if self.multiplier == Multiplier::UNPACED { ROWS_WITHOUT_PACE } else { 1 }
     }
 }
 

@@ -74,7 +74,8 @@ fn sleeps_follow_the_specification() {
     assert_eq!(sleep(NANOS_PER_SECOND, "4.999"), 200_000_000);
     assert_eq!(sleep(NANOS_PER_SECOND, "5.001"), 199_960_007);
     assert_eq!(sleep(0, "0.001"), 200_000_000);
-    assert_eq!(sleep(0, "max"), 1);
+    assert_eq!(sleep(0, "1000000"), 1);
+    assert_eq!(sleep(NANOS_PER_SECOND, "max"), 0, "without pace");
     assert_eq!(sleep(u64::MAX, "0.001"), 200_000_000);
 }
 
@@ -234,4 +235,28 @@ fn a_flood_of_commands_does_not_put_the_schedule_off() {
     while let Ok(_command) = paced.commands.try_recv() {}
     pass(&mut paced, 100, at(0, 9, 0, 0) + 100 * NANOS_PER_SECOND);
     assert!(paced.now <= 2 * SLEEP_CAP, "{:?}", paced.now);
+}
+
+/// Without pace rows are taken many at a time, and nothing is waited for; a pace that is set in the middle begins
+/// with the row that comes next.
+#[test]
+fn a_run_without_pace_takes_many_rows_at_a_time_and_can_get_a_pace() {
+    let mut clock = TestClock::default();
+    let (sender, commands) = channel();
+    let mut paced = Paced::new(times("max"), commands, &mut clock);
+    let row = |seconds: u64| at(0, 9, 0, seconds * NANOS_PER_SECOND);
+    assert!(pass(&mut paced, 0, row(0)).is_empty());
+    let position = |rows_done, before, next| RunPosition {
+        now: TsNanos::from_nanos(row(before)),
+        ..before_row(rows_done, row(next))
+    };
+    assert_eq!(paced.rows_until_poll(position(0, 0, 0)), ROWS_WITHOUT_PACE);
+    assert_eq!(paced.poll(position(256, 500, 501)), None);
+    sender.send(RunCommand::SetSpeed(times("100"))).unwrap();
+    assert_eq!(paced.poll(position(512, 900, 901)), Some(RunCommand::SetSpeed(times("100"))));
+    assert_eq!(paced.poll(position(512, 900, 901)), None);
+    assert_eq!(paced.rows_until_poll(position(512, 900, 901)), 1);
+    assert_eq!(paced.poll(position(513, 901, 903)), None);
+    drop(paced);
+    assert_eq!(clock.waits, [Duration::from_millis(10), Duration::from_millis(20)]);
 }
