@@ -106,7 +106,8 @@ def test_connections_that_say_nothing_keep_nobody_out(start):
 
 def test_a_greeting_byte_by_byte_has_ten_seconds(start):
     engine = start()
-    with engine.client() as other:
+    with engine.client() as other, engine.client(greet=False) as silent:
+        silent.take_challenge()
         with socket.create_connection(("127.0.0.1", engine.port), timeout=60) as slow:
             slow.settimeout(0.2)
             begin, ended = time.monotonic(), False
@@ -119,6 +120,8 @@ def test_a_greeting_byte_by_byte_has_ten_seconds(start):
                 except OSError:
                     ended = True
         assert ended, "it is not waited for without end"
+        assert silent.next()["code"] == "handshake_timeout"
+        assert silent.closed() == 1008
         assert other.is_alive()
 
 

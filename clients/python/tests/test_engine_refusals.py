@@ -147,7 +147,8 @@ def test_who_does_not_greet_is_sent_away(engine, bystander):
 @pytest.mark.parametrize("frame, code", [
     (b"\x00binary", 1003),
     ("x" * (MIB + 1), 1009),
-], ids=["binary", "too long"])
+    ("x" * (10 * MIB), 1009),
+], ids=["binary", "too long", "far too long"])
 def test_a_frame_that_is_none_ends_the_connection(engine, bystander, frame, code):
     with engine.client() as client:
         client.raw(frame)

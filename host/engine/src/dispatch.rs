@@ -233,7 +233,9 @@ impl Core {
             return self.busy(to, "too many lists wait to be told; read them first");
         }
         lists.push_back(OrderList { request_id, run_id, filter, seen: 0, told: 0 });
-        if lists.len() == 1 {
+        let is_only = lists.len() == 1;
+        self.hub.tell_of_lists(to.client);
+        if is_only && self.hub.wants_list(to.client) {
             self.continue_list(to.client);
         }
     }

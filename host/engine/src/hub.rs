@@ -146,6 +146,11 @@ impl Hub {
         }
     }
 
+    /// Whether the next message of a client's lists is to be made.
+    pub(crate) fn wants_list(&self, id: ClientId) -> bool {
+        self.clients.get(&id).is_some_and(|client| client.outbox.wants_list())
+    }
+
     /// The tickers that a client wants.
     pub(crate) fn tickers(&mut self, id: ClientId) -> Option<&mut BTreeSet<String>> {
         self.clients.get_mut(&id).map(|client| &mut client.tickers)

@@ -1,0 +1,131 @@
+"""Clients that come late, say nothing, or read slowly: what they are told, and that nobody else notices."""
+
+import json
+import socket
+import time
+
+import pytest
+
+pytest.importorskip("websockets")
+pytest.importorskip("jsonschema")
+
+from plain_client import proof  # noqa: E402
+from sessions import RICH, last_trade_price, order, orders  # noqa: E402
+
+
+
+class Bare:
+    """A connection by hand: it answers no pings."""
+
+    TEXT, CLOSE, PING = 1, 8, 9
+
+    def __init__(self, engine):
+        self.socket = socket.create_connection(("127.0.0.1", engine.port), timeout=60)
+        self.socket.sendall(
+            b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
+        )
+        self.stream = self.socket.makefile("rb")
+        while self.stream.readline() not in (b"\r\n", b""):
+            pass
+        challenge = json.loads(self.next()[1])
+        nonce = "ab" * 32
+        self.send({
+            "op": "Hello", "schema_major": 1, "schema_minor": 3, "client_version": "bare", "mode": "replay",
+            "client_nonce": nonce,
+            "proof": proof(engine.token, "client", challenge["server_nonce"], nonce, "replay"),
+        })
+        assert json.loads(self.next()[1])["event"] == "Ready"
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.socket.close()
+
+    def send(self, command):
+        """Sends a text frame, masked with zeros."""
+        text = json.dumps(command).encode()
+        self.socket.sendall(bytes([0x81, 0xFE]) + len(text).to_bytes(2, "big") + bytes(4) + text)
+
+    def next(self):
+        """The kind and the content of the next frame."""
+        first, length = self.stream.read(2)
+        if length == 126:
+            length = int.from_bytes(self.stream.read(2), "big")
+        elif length == 127:
+            length = int.from_bytes(self.stream.read(8), "big")
+        return first & 15, self.stream.read(length)
+
+
+def test_who_answers_no_ping_is_gone_after_thirty_seconds(start):
+    engine = start()
+    with engine.client() as other, Bare(engine) as silent:
+        begin, kinds = time.monotonic(), []
+        while not kinds or kinds[-1] != Bare.CLOSE:
+            kind, content = silent.next()
+            kinds.append(kind)
+        assert Bare.PING in kinds, "it was asked"
+        assert (int.from_bytes(content[:2], "big"), content[2:]) == (1008, b"ping_timeout")
+        assert time.monotonic() - begin > 20, "it had its time"
+        assert other.is_alive(), "whoever answers stays"
+
+
+def test_a_list_of_any_length_comes_as_fast_as_it_is_read(start, market):
+    """A list of many messages that is asked for many times over: what waits for the client stays little, so that
+    it is not sent away as too slow, and each list is whole."""
+    with start().client() as client:
+        market.load(client, 1, 2)
+        config = {"strategy_init_kwargs": {"seed": 3, "every": 1}, "last": 2}
+        market.run(client, "trades-at-random", multiplier="max", initial_cash=RICH, **config)
+        client.wait("EngineStopped")
+        whole = orders(client)
+        assert len(whole) > 1_000
+        asked = [client.send("GetOrderList", venue="replay", filter={}) for _ in range(60)]
+        lists, busy = {}, 0
+        while len(lists) + busy < len(asked):
+            event = client.next()
+            if event["event"] == "EngineBusy":
+                busy += 1
+            elif event["event"] == "OrderListUpdated" and event["request_id"] in asked:
+                lists[event["request_id"]] = event["orders"]
+        assert all(rows == whole for rows in lists.values()) and len(lists) >= 16
+        assert client.is_alive()
+
+
+def test_who_comes_while_an_order_is_on_its_way_is_told_of_it(start, market):
+    engine = start()
+    with engine.client() as client, engine.client() as late:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client)
+        market.run(client, multiplier=2, execution={"model": "strict", "latency_ns": 3_600_000_000_000})
+        price = last_trade_price(client)
+        wanted = order("under-way", price=str(int(price * 98 / 100)))
+        client.send("SubmitOrder", venue="replay", order=wanted)
+        client.wait("OrderSubmitted", client_order_id="under-way")
+        session = late.ask("GetSession", "Session")
+        row, = session["orders_submitted"]
+        assert row.items() >= {
+            "client_order_id": "under-way", "origin": "person", "quantity": "100", "price": wanted["price"],
+            "status": "SUBMITTED", "order_side": "BUY", "instrument_id": "7203.TSE",
+        }.items()
+        assert session["orders"] == orders(late) == []
+
+
+def test_a_session_tells_of_the_run_that_has_ended_until_other_data_are_loaded(start, market):
+    engine = start()
+    with engine.client() as client:
+        market.load(client)
+        market.run(client, "buy-and-hold", multiplier="max", strategy_init_kwargs={"quantity": 100})
+        stopped = client.wait("EngineStopped")
+        told = client.since(0, "ReplayBuyingPower")[-1]
+        with engine.client() as late:
+            session = late.ask("GetSession", "Session")
+        assert session["state"] == "Idle" and "run_id" not in session
+        assert (session["equity"], session["cash"]) == (stopped["final_equity"], told["cash"])
+        assert [row["qty"] for row in session["positions"]] == ["100"]
+        assert session["rows_done"] == session["rows_total"] == stopped["rows_done"]
+        assert session["last_bars"][0]["klines"][0]["is_final"] and session["last_trades"]
+        market.load(client)
+        session = client.ask("GetSession", "Session")
+        assert "equity" not in session and session["positions"] == session["orders"] == []
