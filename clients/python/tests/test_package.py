@@ -40,7 +40,7 @@ def test_everything_that_is_promised_is_there():
         assert getattr(kumiki, name) is not None, name
     assert set(kumiki.__all__) == set(dir(kumiki))
     with pytest.raises(AttributeError):
-        kumiki.LiveSession
+        kumiki.NothingOfThatName
     errors = [one for one in vars(kumiki.errors).values() if isinstance(one, type) and issubclass(one, Exception)]
     assert len(errors) > 15 and all(issubclass(one, kumiki.KumikiError) for one in errors)
     for one in errors:
@@ -120,6 +120,7 @@ def test_market_data_are_read_when_somebody_looks():
     ("CancelOrderResult", "OrderCanceled"), ("CancelAllResult", "CancelAllResult"), ("Order", "OrderRecordWire"),
     ("BuyingPower", "ReplayBuyingPower"), ("Position", "PositionRow"), ("SessionInfo", "Session"),
     ("LoadedInstrument", "LoadedInstrument"), ("Progress", "Progress"),
+    ("VenueBuyingPower", "BuyingPowerUpdated"), ("VenueState", "VenueState"),
 ])
 def test_records_have_the_fields_of_the_schema(record, schema):
     kinds = {kind["properties"]["event"]["const"]: kind for kind in SCHEMA["oneOf"]}

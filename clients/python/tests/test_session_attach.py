@@ -107,7 +107,7 @@ def test_two_sessions_of_one_engine(standalone, market):
             kumiki.ReplaySession(attach=standalone.config_dir) as other:
         one.load("7203.TSE", market.days[1], market.days[2])
         wait_until(lambda: other.status == "loaded", "the other session is told of the load")
-        run = one.run(component("empty"), wait=False, multiplier=20, initial_cash=100_000_000)
+        run = one.run(strategy_file=component("empty"), wait=False, multiplier=20, initial_cash=100_000_000)
         wait_until(lambda: other.status == "running" and other.session().rows_done, "and of the run")
         sent = []
         threads = [
@@ -282,7 +282,7 @@ HELD = """
 import os, sys, kumiki
 session = kumiki.ReplaySession(data=sys.argv[1], cache_dir=sys.argv[2], attach=None, program=sys.argv[3]).open()
 session.load("7203.TSE", sys.argv[4], sys.argv[4])
-run = session.run(sys.argv[5], wait=False)
+run = session.run(strategy_file=sys.argv[5], wait=False)
 print(session._core._process.pid, flush=True)
 sys.stdin.readline()
 if sys.argv[6] == "killed":
