@@ -9,15 +9,11 @@ import time
 import traceback
 from decimal import Decimal
 
+import kumiki
+import kumiki.aio
 import pytest
-
-pytest.importorskip("websockets")
-pytest.importorskip("jsonschema")
-
-import kumiki  # noqa: E402
-import kumiki.aio  # noqa: E402
-from conftest import program  # noqa: E402
-from venue_engine import TOKEN, VENUE, VenueEngine  # noqa: E402
+from conftest import program
+from venue_engine import TOKEN, VENUE, VenueEngine
 
 ORDER = {"client_order_id": "mine", "instrument_id": "7203.TSE", "order_side": "BUY", "order_type": "LIMIT",
          "quantity": 100, "price": "2440.50"}

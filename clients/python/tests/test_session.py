@@ -11,13 +11,10 @@ import threading
 import time
 from decimal import Decimal
 
+import kumiki
+import kumiki.aio
 import pytest
-
-pytest.importorskip("websockets")
-
-import kumiki  # noqa: E402
-import kumiki.aio  # noqa: E402
-from engine_process import CASH, EXECUTION, component  # noqa: E402
+from engine_process import CASH, EXECUTION, component
 
 SMA = {"fast": 5, "slow": 20}
 
@@ -181,7 +178,7 @@ def test_a_command_that_does_not_fit_is_busy(session, market):
     assert one.status == "running"
 
 
-def test_what_is_wrong_is_told_by_its_kind(session, market):
+def test_what_is_wrong_is_told_by_its_kind(session, market, frames):
     one = session()
     with pytest.raises(kumiki.DataNotFoundError, match="8888"):
         load(one, market, instruments="8888.TSE")
@@ -200,6 +197,7 @@ def test_what_is_wrong_is_told_by_its_kind(session, market):
     for wrong in ({"multiplier": 0}, {"execution": "perfect"}, {"initial_cash": 0}, {"strategy_id": ""}):
         with pytest.raises(kumiki.ValidationError):
             one.run(strategy_file="sma-cross", **wrong)
+    assert frames.take_wrong() == ["StartEngine"], "a multiplier of 0 breaks the schema, the others its meaning"
     with pytest.raises(TypeError, match="initial_cash"):
         one.run(strategy_file="sma-cross", initial_cash=1e6)
     with pytest.raises(kumiki.StrategyError) as failed:

@@ -4,13 +4,10 @@ import asyncio
 import contextlib
 import csv
 
+import kumiki
 import pytest
-
-pytest.importorskip("websockets")
-
-import kumiki  # noqa: E402
-from conftest import program  # noqa: E402
-from engine_process import CASH, EXECUTION, component  # noqa: E402
+from conftest import program
+from engine_process import CASH, EXECUTION, component
 
 
 @pytest.fixture

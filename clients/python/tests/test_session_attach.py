@@ -10,14 +10,12 @@ import sys
 import threading
 import time
 
+import kumiki
 import pytest
-
-websockets = pytest.importorskip("websockets")
-
-import kumiki  # noqa: E402
-from conftest import SOURCE, program  # noqa: E402
-from engine_process import component, wait_until  # noqa: E402
-from plain_client import proof  # noqa: E402
+import websockets
+from conftest import SOURCE, program
+from engine_process import component, wait_until
+from plain_client import proof
 
 NONCE = "5e" * 32
 
@@ -180,7 +178,8 @@ class Impostor:
 
 CHALLENGE = {"event": "Challenge", "server_nonce": NONCE, "schema_major": 1, "schema_minor": 3}
 READY = {"event": "Ready", "schema_major": 1, "schema_minor": 3, "session_state": "Idle", "engine_version": "0",
-         "engine_session_id": "x", "capabilities": {}}
+         "engine_session_id": "x", "capabilities": {"strategy_engine": {"live": False, "replay": True}},
+         "venue_capabilities": {}}
 
 
 def shown(token, side):
@@ -204,7 +203,7 @@ def shown(token, side):
     ((lambda _: "no JSON",), kumiki.SchemaError),
     ((lambda _: "[]",), kumiki.SchemaError),
 ], ids=["wrong", "none", "other token", "ours back", "a client's", "no Ready", "major", "no Challenge", "text", "list"])
-def test_nothing_is_sent_to_who_does_not_know_the_token(answers, error):
+def test_nothing_is_sent_to_who_does_not_know_the_token(answers, error, frames):
     impostor = Impostor(*answers)
     with pytest.raises(error):
         kumiki.ReplaySession(attach=impostor.port, token="a token of sixteen", timeout=30).open()
@@ -214,6 +213,8 @@ def test_nothing_is_sent_to_who_does_not_know_the_token(answers, error):
     assert "a token of sixteen" not in json.dumps(impostor.heard)
     if error is kumiki.SchemaError:
         assert impostor.heard == []
+    # What it said fits no schema.
+    frames.received.clear()
 
 
 def test_what_knows_the_token_is_taken_and_progress_is_told():

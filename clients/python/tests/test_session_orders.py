@@ -3,12 +3,9 @@
 import datetime
 from decimal import Decimal
 
+import kumiki
 import pytest
-
-pytest.importorskip("websockets")
-
-import kumiki  # noqa: E402
-from engine_process import CASH, EXECUTION, component  # noqa: E402
+from engine_process import CASH, EXECUTION, component
 
 
 @pytest.fixture
@@ -62,7 +59,7 @@ def test_a_fill_changes_the_account(trading):
     assert result.fills()["origin"].tolist() == ["person"]
 
 
-def test_an_order_that_is_refused_raises(trading):
+def test_an_order_that_is_refused_raises(trading, frames):
     one, price = trading
     for name, wrong, code, text in (
         ("lot", order(quantity=150), "VALIDATION_ERROR", "QUANTITY: "),
@@ -84,6 +81,7 @@ def test_an_order_that_is_refused_raises(trading):
             late()
     with pytest.raises(kumiki.OrderRejectedError, match="BUY"):
         one.submit_order(**order(side="buy"))
+    assert frames.take_wrong() == ["SubmitOrder"]
     with pytest.raises(TypeError, match="price: 2500.5 is no exact amount"):
         one.submit_order(**order(order_type="LIMIT", price=2500.5))
     assert one.order_list() == [] and one.status == "running"
