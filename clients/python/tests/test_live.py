@@ -265,7 +265,8 @@ def test_the_second_password_is_asked_for_and_the_order_sent_again(played):
     assert one.forget_second_password() is None and held == []
     for command, name in (
         (lambda: one.modify_order(client_order_id="mine", new_quantity=200), "mine"), (one.cancel_all, None),
-        (lambda: one.cancel_order(client_order_id="mine"), "mine"), (lambda: one.cancel_order(venue_order_id="1"), None),
+        (lambda: one.cancel_order(client_order_id="mine"), "mine"),
+        (lambda: one.cancel_order(venue_order_id="1"), None),
     ):
         with pytest.raises(kumiki.SecondPasswordRequiredError) as asked:
             command()

@@ -200,7 +200,8 @@ def test_a_desktop_program_does_what_the_front_page_says(market, tmp_path, page)
         engine.stdin.write(json.dumps(line).encode() + b"\n")
         engine.stdin.flush()
         told = json.loads(engine.stdout.readline())
-        assert told.keys() == json.loads(listening).keys() and f"127.0.0.1:{json.loads(listening)['listening']}/" in part
+        listening = json.loads(listening)
+        assert told.keys() == listening.keys() and f"ws://127.0.0.1:{listening['listening']}/" in part
         with Client(told["listening"], line["token"], greet=False) as client:
             nonces = {"server_nonce": client.take_challenge()["server_nonce"], "client_nonce": "c0" * 32}
 
