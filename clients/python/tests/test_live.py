@@ -1,18 +1,21 @@
 """Sessions that trade: with the engine as it is, which has no venue, and with one that is played by a script."""
 
 import asyncio
+import getpass
 import inspect
 import logging
 import subprocess
 import sys
 import time
 import traceback
+import uuid
 from decimal import Decimal
 
 import kumiki
 import kumiki.aio
+import kumiki.live
 import pytest
-from conftest import program
+from conftest import ROOT, program
 from venue_engine import TOKEN, VENUE, VenueEngine
 
 ORDER = {"client_order_id": "mine", "instrument_id": "7203.TSE", "order_side": "BUY", "order_type": "LIMIT",
@@ -197,6 +200,33 @@ def test_an_order_is_sent_as_the_payload_says(played):
     with pytest.raises(TypeError, match="client_order_id"):
         one.submit_order(**{name: value for name, value in ORDER.items() if name != "client_order_id"})
     assert len(engine.heard) == 2
+
+
+def test_the_guide_trades(played, monkeypatch):
+    """The script of the package's guide, with an engine that has a venue and asks for the password."""
+    guide = (ROOT / "clients" / "python" / "README.md").read_text(encoding="utf-8")
+    script, = (block for block in guide.split("```python\n")[1:] if "LiveSession(" in block)
+    script = script.split("```")[0]
+    asked = []
+
+    def play(command):
+        answers = {
+            "RequestVenueLogin": ("VenueReady", {"venue": "web_broker"}),
+            "SetSecondPassword": ("SecondPasswordSet", {}),
+        }
+        if command["op"] in answers:
+            name, fields = answers[command["op"]]
+            return [event(name, command, **fields)]
+        asked.append(command)
+        return [event("SecondPasswordRequired", command)] if len(asked) == 1 else [taken(command)]
+
+    one, engine = played(play)
+    monkeypatch.setattr(kumiki.live, "LiveSession", lambda venue: one)
+    monkeypatch.setattr("getpass.getpass", lambda: "1234")
+    names = {"kumiki": kumiki, "uuid": uuid, "getpass": getpass}
+    exec(script, names)
+    assert engine.ops() == ["RequestVenueLogin", "SubmitOrder", "SetSecondPassword", "SubmitOrder"]
+    assert asked[0]["order"] == asked[1]["order"] and names["sent"].outcome == "Created"
 
 
 def test_every_argument_has_a_name_and_answers_may_take_30_seconds():

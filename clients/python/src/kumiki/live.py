@@ -32,9 +32,9 @@ class LiveSession(Session):
 
     `venue` is web_broker or local_broker. `attach` says which engine: "auto" the one that runs, where
     `engine-session.json` in `config_dir` (else the system's folder for settings) names one, else an own one; None
-    always an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. An own engine keeps there also
-    what protects orders from being sent twice, so give the same `config_dir` every time; two engines cannot share it.
-    `cache_dir`, `program`, `token` and `log_level` are as for `ReplaySession`.
+    always an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. An own engine works in that
+    folder too, because the record that keeps orders from being sent twice belongs there: give the same `config_dir`
+    every time. Two engines cannot share it. `cache_dir`, `program`, `token` and `log_level` are as for `ReplaySession`.
 
     `timeout` is how long the answer to a command may take, in seconds. What became of an order then is not known: the
     same call with the same `client_order_id` tells, and does not send it again. Methods may be called by several
