@@ -56,7 +56,9 @@ def whole_session(engine, market):
     client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
     client.ask("StartEngine", "EngineStarted", engine="Backtest", strategy_id="first", config={
         **span, "initial_cash": "1000000", "strategy_file": "sma-cross", "multiplier": 20,
-        "strategy_init_kwargs": {"fast": 100, "slow": 500}, "execution": {"model": "realistic"}})
+        "strategy_init_kwargs": {"fast": 100, "slow": 500},
+        # Whatever trade comes next, it is enough for all of the order.
+        "execution": {"model": "realistic", "participation_percent": 100}})
     since = len(client.events)
     for name in ("Trades", "KlineUpdate"):
         client.wait(name, since=since)
@@ -218,8 +220,10 @@ def test_a_desktop_program_does_what_the_front_page_says(market, tmp_path, page)
             assert [name for name in re.findall(r"`(\w+)`", after) if name in answers] == answers
             for text, answer in zip(commands, answers):
                 fields = json.loads(text)
+                if fields["op"] == "SubmitOrder":
+                    client.wait("Trades")
                 client.ask(fields.pop("op"), answer, **fields)
-            for name in ("Trades", "KlineUpdate", "OrderFilled"):
+            for name in ("KlineUpdate", "OrderFilled"):
                 client.wait(name)
             engine.stdin.close()
             assert client.closed() == 1001
