@@ -16,6 +16,8 @@ import kumiki.aio
 import kumiki.live
 import pytest
 from conftest import ROOT, program
+from kumiki._requests import Request, Requests
+from kumiki.events import Event
 from venue_engine import TOKEN, VENUE, VenueEngine
 
 ORDER = {"client_order_id": "mine", "instrument_id": "7203.TSE", "order_side": "BUY", "order_type": "LIMIT",
@@ -168,7 +170,7 @@ def test_a_login(played):
     with pytest.raises(kumiki.VenueError, match="slowly"):
         one.login()
     answers.append(lambda _: [started])
-    with pytest.raises(kumiki.EngineTimeoutError, match="RequestVenueLogin for 0.2 s"):
+    with pytest.raises(kumiki.EngineTimeoutError, match="RequestVenueLogin within 0.2 s"):
         one.login(timeout=0.2)
     answers.append(lambda command: [event(
         "VenueState", command, venue="web_broker", state="Ready", push=None, code=None, since_ms=TIME)])
@@ -348,7 +350,7 @@ def test_an_answer_that_does_not_come(played):
         lambda command: [taken(command, "IdempotentReplay", "77")],
     ]
     one, engine = played(lambda command: answers.pop(0)(command), timeout=0.5)
-    with pytest.raises(TimeoutError, match="SubmitOrder for 0.5 s") as late:
+    with pytest.raises(TimeoutError, match="SubmitOrder within 0.5 s") as late:
         one.submit_order(**ORDER)
     assert isinstance(late.value, kumiki.EngineTimeoutError)
     again = one.submit_order(**ORDER)
@@ -356,6 +358,23 @@ def test_an_answer_that_does_not_come(played):
     assert (again.warning_code, again.warning_text) == ("order_status_unknown", "read the order list first")
     assert one.order_list() == [] and one.submit_order(**ORDER).venue_order_id == "77"
     assert {command["order"]["client_order_id"] for command in engine.heard if "order" in command} == {"mine"}
+
+
+def test_the_time_of_an_order_counts_from_its_sending():
+    """A login, and a load, may say that they go on; what is told of an order is no answer to it."""
+    async def main():
+        future = asyncio.get_running_loop().create_future
+        waiting = Requests()
+        order = Request({"op": "SubmitOrder", "request_id": "1", "order": ORDER}, future(), 10.0)
+        login = Request({"op": "RequestVenueLogin", "request_id": "2", "venue": "web_broker"}, future(), 10.0)
+        for one in (order, login):
+            waiting.add(one)
+        waiting.take(Event(of_order("OrderSubmitted", order.fields)), 12.0)
+        waiting.take(Event(event("VenueLoginStarted", login.fields, venue="web_broker")), 12.0)
+        assert (order.heard, login.heard) == (10.0, 12.0)
+        assert not order.done.done() and not login.done.done()
+
+    asyncio.run(main())
 
 
 def test_an_order_is_changed_and_cancelled(played):

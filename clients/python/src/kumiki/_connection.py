@@ -105,7 +105,7 @@ class Connection:
         """Sends a command and gives its answer: one event, or all frames of a list.
 
         Raises the exception of a refusal, ConnectionLostError, or EngineTimeoutError where nothing is heard of the
-        command for `timeout` seconds.
+        command for `timeout` seconds, or an order is not answered in that time.
         """
         request = self._wait_for(op, fields, on_progress)
         loop = asyncio.get_running_loop()
@@ -114,7 +114,7 @@ class Connection:
             while not request.done.done():
                 left = request.heard + timeout - loop.time()
                 if left <= 0:
-                    raise EngineTimeoutError(f"the engine said nothing of {op} for {timeout:g} s")
+                    raise EngineTimeoutError(f"the engine did not answer {op} within {timeout:g} s")
                 await asyncio.wait({request.done}, timeout=left)
             return request.done.result()
         finally:

@@ -27,8 +27,8 @@ ANSWERS = {
 }
 _REFUSALS = frozenset(("Error", "EngineError", "EngineBusy", "OrderRejected"))
 _OF_MARKET = frozenset(("Trades", "KlineUpdate"))
-#: Commands that only a run answers.
-_OF_RUNS = frozenset(("SubmitOrder", "ModifyOrder", "CancelOrder", "CancelAllOrders"))
+#: Commands about orders; in a replay only a run answers them.
+_OF_ORDERS = frozenset(("SubmitOrder", "ModifyOrder", "CancelOrder", "CancelAllOrders"))
 
 OnProgress = Optional[Callable[[Progress], object]]
 
@@ -41,7 +41,7 @@ class Request:
     fields: Mapping[str, Any] = field(repr=False)
     #: The events that answer it: one, or the frames of a list.
     done: asyncio.Future[list[Event]]
-    #: When the engine last said something of it, by the loop's clock.
+    #: When it was sent, or the engine last said something of it, by the loop's clock.
     heard: float
     on_progress: OnProgress = None
     answers: list[Event] = field(default_factory=list)
@@ -94,7 +94,7 @@ class Request:
                 self.end()
             elif event.name in ("VenueError", "VenueLoginCancelled"):
                 self.end(of_event(event))
-        elif event.name == "EngineStopped" and self.op in _OF_RUNS:
+        elif event.name == "EngineStopped" and self.op in _OF_ORDERS:
             text = f"{self.op} while Idle: the run has ended"
             self.end(BusyError(text, current_state="Idle", attempted_command=self.op))
         elif self.op in ("ModifyOrder", "CancelOrder") and self._is_about(event):
@@ -137,7 +137,9 @@ class Requests:
         asked = self._waiting.get(event.get("request_id") or "")
         for request in list(self._waiting.values()):
             if request is asked:
-                request.heard = now
+                if request.op not in _OF_ORDERS:
+                    # The time of an order counts from its sending: that it was submitted is no answer.
+                    request.heard = now
                 request.take(event)
             else:
                 request.hear(event)
