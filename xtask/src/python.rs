@@ -19,7 +19,7 @@ const TESTS: &str = "clients/python/tests";
 /// Names another interpreter, like that of a virtual environment.
 const VARIABLE: &str = "KUMIKI_PYTHON";
 /// What a usable interpreter can do without failing.
-const PROBE: &str = "import sys, pytest, numpy, pandas\n\
+const PROBE: &str = "import sys, pytest, numpy, pandas, websockets, jsonschema\n\
                      assert sys.version_info >= (3, 9), 'Python is older than 3.9'\n\
                      try: import empyrical\n\
                      except ImportError: import quantstats";

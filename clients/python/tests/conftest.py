@@ -8,7 +8,7 @@ import sys
 import pytest
 
 # What these two assert is told as well as in the tests themselves.
-pytest.register_assert_rewrite("engine_process", "sessions")
+pytest.register_assert_rewrite("engine_process", "frames", "plain_client", "sessions")
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 # The package as it is in the source tree; the wheel is tried by `cargo xtask dist`.
@@ -68,8 +68,6 @@ def sweep_folder(desk, run_folder):
 @pytest.fixture(scope="session")
 def market(desk):
     """Three days of trades and bars of two instruments, for the engine."""
-    for package in ("websockets", "jsonschema"):
-        pytest.importorskip(package)
     import engine_process
 
     folder, call = desk
@@ -95,6 +93,16 @@ def start(tmp_path, market):
     for engine in engines:
         engine.kill()
         print(f"what {engine.folder.name} said:", engine.stderr.read_text(encoding="utf-8", errors="replace"))
+
+
+@pytest.fixture(autouse=True)
+def frames(monkeypatch):
+    """All frames of the package's sessions, both ways, which must fit the schemas when the test is over."""
+    from frames import Frames
+
+    frames = Frames(monkeypatch)
+    yield frames
+    frames.check()
 
 
 @pytest.fixture

@@ -9,13 +9,9 @@ import sys
 from decimal import Decimal
 
 import pytest
-
-pytest.importorskip("websockets")
-pytest.importorskip("jsonschema")
-
-from engine_process import CASH, EXECUTION_FLAGS, component, wait_until  # noqa: E402
-from plain_client import REFUSALS  # noqa: E402
-from sessions import (  # noqa: E402
+from engine_process import CASH, EXECUTION_FLAGS, component, wait_until
+from plain_client import REFUSALS
+from sessions import (
     RICH, check_folder, check_money, check_run, filled, last_trade_price, manifest, order, orders, submit, table,
 )
 

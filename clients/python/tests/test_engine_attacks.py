@@ -9,16 +9,12 @@ import time
 from decimal import Decimal
 
 import pytest
-
-pytest.importorskip("websockets")
-pytest.importorskip("jsonschema")
-
-from conftest import program  # noqa: E402
-from websockets.exceptions import ConnectionClosed  # noqa: E402
-from engine_process import component  # noqa: E402
-from sessions import (  # noqa: E402
+from conftest import program
+from engine_process import component
+from sessions import (
     RICH, check_money, check_run, last_trade_price, manifest, order, orders, submit,
 )
+from websockets.exceptions import ConnectionClosed
 
 
 def test_a_change_that_cannot_be_leaves_the_order_as_it_is(client, market):

@@ -6,12 +6,8 @@ import json
 from decimal import Decimal
 
 import pytest
-
-pytest.importorskip("websockets")
-pytest.importorskip("jsonschema")
-
-from engine_process import shortest, wait_until  # noqa: E402
-from sessions import RICH, check_money, check_run  # noqa: E402
+from engine_process import shortest, wait_until
+from sessions import RICH, check_money, check_run
 
 MINUTE = 60_000
 

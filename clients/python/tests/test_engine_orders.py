@@ -3,13 +3,8 @@
 import datetime
 from decimal import Decimal
 
-import pytest
-
-pytest.importorskip("websockets")
-pytest.importorskip("jsonschema")
-
-from engine_process import EXECUTION, JAPAN  # noqa: E402
-from sessions import RICH, check_money, check_run, filled, last_trade_price, order, orders, submit  # noqa: E402
+from engine_process import EXECUTION, JAPAN
+from sessions import RICH, check_money, check_run, filled, last_trade_price, order, orders, submit
 
 DAY_NANOS = 86_400 * 10**9
 

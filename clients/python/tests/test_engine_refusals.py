@@ -7,13 +7,9 @@ import socket
 import subprocess
 
 import pytest
-
-pytest.importorskip("websockets")
-pytest.importorskip("jsonschema")
-
-from engine_process import Market, spawn, start_line, wait_until  # noqa: E402
-from plain_client import PATIENCE  # noqa: E402
-from websockets.exceptions import ConnectionClosed, InvalidStatus  # noqa: E402
+from engine_process import Market, spawn, start_line, wait_until
+from plain_client import PATIENCE
+from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 MIB = 1 << 20
 GREETINGS = {

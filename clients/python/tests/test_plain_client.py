@@ -2,12 +2,9 @@
 
 import hashlib
 
+import jsonschema
+import plain_client
 import pytest
-
-pytest.importorskip("websockets")
-jsonschema = pytest.importorskip("jsonschema")
-
-import plain_client  # noqa: E402  (it needs both)
 
 TOKEN = "an-engine-token"
 SERVER_NONCE = bytes(range(32)).hex()
@@ -53,3 +50,26 @@ def test_what_a_schema_cannot_say_is_seen_too():
     for amount in ("1.0", "01", "1.", ".5", "-0", "1.50", "1.00001", "1e3", ""):
         with pytest.raises(AssertionError):
             plain_client.check_decimals({"rows": [{"cash": amount}]})
+
+
+def test_frames_of_the_package_are_held_against_the_schemas_too(session, frames):
+    """The fixture that every test has keeps them, both ways, and a wrong one fails."""
+    one = session()
+    one.session()
+    sent = [plain_client.parse(frame)["op"] for frame in frames.sent]
+    received = [plain_client.parse(frame)["event"] for frame in frames.received]
+    assert sent == ["Hello", "GetSession"] and received == ["Challenge", "Ready", "ClientConnected", "Session"]
+    frames.check()
+    one._loop.call(one._core._connection._send({"op": "Ping", "request_id": ""}))
+    with pytest.raises(jsonschema.ValidationError, match="'' should be non-empty"):
+        frames.check()
+    one.session()
+    frames.sent.clear()
+    frames.check()
+    frames.received.append(frames.received[-1].replace('"rows_done":0', '"rows_done":-1'))
+    with pytest.raises(jsonschema.ValidationError, match="-1 is less than the minimum"):
+        frames.check()
+    frames.received[-1] = frames.received[0].replace('"server_nonce"', '"nonce"')
+    with pytest.raises(jsonschema.ValidationError, match="nonce"):
+        frames.check()
+    frames.received.clear()

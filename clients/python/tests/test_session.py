@@ -11,13 +11,10 @@ import threading
 import time
 from decimal import Decimal
 
+import kumiki
+import kumiki.aio
 import pytest
-
-pytest.importorskip("websockets")
-
-import kumiki  # noqa: E402
-import kumiki.aio  # noqa: E402
-from engine_process import CASH, EXECUTION, component  # noqa: E402
+from engine_process import CASH, EXECUTION, component
 
 SMA = {"fast": 5, "slow": 20}
 
@@ -30,7 +27,7 @@ def load(session, market, first=1, last=1, instruments=None, **more):
 def begin(session, market, **more):
     """Starts a run in which nothing happens, and waits for its first rows."""
     load(session, market)
-    run = session.run(component("empty"), wait=False, **more)
+    run = session.run(strategy_file=component("empty"), wait=False, **more)
     while session.session().rows_done == 0:
         time.sleep(0.02)
     return run
@@ -58,7 +55,7 @@ def test_a_run_from_its_begin_to_its_end(session, market):
             events.append(event)
 
         result = one.run(
-            component("sma-cross"), strategy_id="crossing", initial_cash=CASH, multiplier="max",
+            strategy_file=component("sma-cross"), strategy_id="crossing", initial_cash=CASH, multiplier="max",
             strategy_init_kwargs=SMA, execution=EXECUTION, on_event=heard,
         )
         assert (result.status, result.strategy_id, result.rows_done) == ("completed", "crossing", loaded.trades_loaded)
@@ -71,10 +68,10 @@ def test_a_run_from_its_begin_to_its_end(session, market):
         assert fills and isinstance(fills[0].last_price, Decimal) and isinstance(fills[0]["last_qty"], int)
         # A run uses up what is loaded, and the next is another one.
         with pytest.raises(kumiki.NotLoadedError) as refused:
-            one.run("sma-cross")
+            one.run(strategy_file="sma-cross")
         assert refused.value.code == "not_loaded"
         load(one, market)
-        assert one.run("sma-cross", multiplier="max").run_id != result.run_id
+        assert one.run(strategy_file="sma-cross", multiplier="max").run_id != result.run_id
     # What there is of it stays.
     assert result.manifest()["partial"] is False and Decimal(result.summary()["equity_end"]) == result.final_equity
 
@@ -84,7 +81,7 @@ def test_the_frames_are_the_tables_of_the_run(session, market, monkeypatch):
     pytest.importorskip("pyarrow")
     one = session()
     load(one, market)
-    result = one.run("sma-cross", multiplier="max", strategy_init_kwargs=SMA)
+    result = one.run(strategy_file="sma-cross", multiplier="max", strategy_init_kwargs=SMA)
     for name, frame in (("orders", result.orders()), ("fills", result.fills()), ("equity", result.equity()),
                         ("days", result.table("days"))):
         wanted = rows(result, name)
@@ -110,7 +107,7 @@ def test_polars_reads_the_same(session, market):
     pytest.importorskip("polars")
     one = session()
     load(one, market)
-    result = one.run("sma-cross", multiplier="max", strategy_init_kwargs=SMA)
+    result = one.run(strategy_file="sma-cross", multiplier="max", strategy_init_kwargs=SMA)
     assert result.fills(backend="polars")["price"].to_list() == [Decimal(row["price"]) for row in rows(result, "fills")]
     assert result.equity(backend="polars", exact=False)["equity"][-1] == float(result.final_equity)
 
@@ -119,7 +116,7 @@ def test_a_run_goes_on_by_itself(session, market):
     one = session()
     load(one, market, 1, 2, instruments=market.instruments)
     events = []
-    run = one.run(component("empty"), on_event=events.append, wait=False)
+    run = one.run(strategy_file=component("empty"), on_event=events.append, wait=False)
     assert not run.done() and (one.status, run.execution["model"]) == ("running", "strict")
     info = one.session()
     assert (info.state, info.run_id, info.multiplier, info.cash) == ("Running", run.run_id, 1, Decimal(1_000_000))
@@ -157,11 +154,11 @@ def test_what_an_event_raises_ends_the_run(session, market):
             raise LookupError("enough")
 
     with pytest.raises(LookupError, match="enough"):
-        one.run(component("empty"), on_event=heard)
+        one.run(strategy_file=component("empty"), on_event=heard)
     info = one.session()
     assert (info.state, info.last_run.status, one.status) == ("Idle", "stopped", "stopped")
     load(one, market)
-    run = one.run(component("empty"), on_event=heard, wait=False)
+    run = one.run(strategy_file=component("empty"), on_event=heard, wait=False)
     with pytest.raises(LookupError, match="enough"):
         run.result()
     one.unsubscribe("7203")
@@ -175,13 +172,13 @@ def test_a_command_that_does_not_fit_is_busy(session, market):
             early()
         assert (refused.value.current_state, refused.value.code) == ("Idle", "engine_busy")
     begin(one, market)
-    for late in (lambda: load(one, market), lambda: one.run(component("empty"))):
+    for late in (lambda: load(one, market), lambda: one.run(strategy_file=component("empty"))):
         with pytest.raises(kumiki.BusyError, match="while Running"):
             late()
     assert one.status == "running"
 
 
-def test_what_is_wrong_is_told_by_its_kind(session, market):
+def test_what_is_wrong_is_told_by_its_kind(session, market, frames):
     one = session()
     with pytest.raises(kumiki.DataNotFoundError, match="8888"):
         load(one, market, instruments="8888.TSE")
@@ -192,18 +189,19 @@ def test_what_is_wrong_is_told_by_its_kind(session, market):
     assert refused.value.code == "too_many_instruments"
     load(one, market)
     with pytest.raises(kumiki.StrategyError) as refused:
-        one.run("nothing-of-that-name")
+        one.run(strategy_file="nothing-of-that-name")
     assert (refused.value.code, refused.value.result) == ("strategy_load_failed", None)
     with pytest.raises(kumiki.StrategyError) as refused:
-        one.run(component("panics-in-init"))
+        one.run(strategy_file=component("panics-in-init"))
     assert (refused.value.code, one.status) == ("strategy_init_failed", "loaded")
     for wrong in ({"multiplier": 0}, {"execution": "perfect"}, {"initial_cash": 0}, {"strategy_id": ""}):
         with pytest.raises(kumiki.ValidationError):
-            one.run("sma-cross", **wrong)
+            one.run(strategy_file="sma-cross", **wrong)
+    assert frames.take_wrong() == ["StartEngine"], "a multiplier of 0 breaks the schema, the others its meaning"
     with pytest.raises(TypeError, match="initial_cash"):
-        one.run("sma-cross", initial_cash=1e6)
+        one.run(strategy_file="sma-cross", initial_cash=1e6)
     with pytest.raises(kumiki.StrategyError) as failed:
-        one.run(component("panics-in-event"), strategy_init_kwargs={"at": 20}, multiplier="max")
+        one.run(strategy_file=component("panics-in-event"), strategy_init_kwargs={"at": 20}, multiplier="max")
     assert (failed.value.code, failed.value.result.status, one.status) == ("strategy_fault", "fault", "errored")
     assert failed.value.result.manifest()["fault"]
 
@@ -235,9 +233,9 @@ def test_an_engine_that_is_killed_is_a_lost_connection(start, market):
         assert run.result().status == "stopped"
         load(one, market)
         with pytest.raises(kumiki.ConnectionLostError, match="broke"):
-            one.run(component("empty"), on_event=heard)
+            one.run(strategy_file=component("empty"), on_event=heard)
         assert one.status == "errored"
-        for late in (one.session, lambda: list(stream), one.stop, lambda: one.run("sma-cross")):
+        for late in (one.session, lambda: list(stream), one.stop, lambda: one.run(strategy_file="sma-cross")):
             with pytest.raises(ConnectionError):
                 late()
         # What came before is still there.
@@ -267,7 +265,7 @@ def test_events_come_one_after_another(session, market):
     load(one, market)
     one.subscribe("7203")
     with one.events("Trades", timeout=60) as trades, one.events("OrderFilled", timeout=0.1) as fills:
-        run = one.run(component("empty"), multiplier="max", wait=False)
+        run = one.run(strategy_file=component("empty"), multiplier="max", wait=False)
         wanted = [(Decimal(price), int(qty), nanos)
                   for price, qty, nanos in market.trades("7203.TSE", market.days[1:2])]
         seen = []
@@ -290,7 +288,7 @@ def test_events_that_nobody_takes_are_not_kept_forever(session, market, monkeypa
     one = session()
     load(one, market)
     stream = one.events()
-    one.run("sma-cross", multiplier="max", strategy_init_kwargs=SMA)
+    one.run(strategy_file="sma-cross", multiplier="max", strategy_init_kwargs=SMA)
     with pytest.raises(kumiki.TooSlowError):
         list(stream)
     assert one.session().state == "Idle", "the session goes on"
@@ -334,7 +332,7 @@ def test_a_session_also_works_inside_of_an_event_loop(session, market):
     async def cell():
         one = session()
         load(one, market)
-        return one.run("sma-cross", multiplier="max", strategy_init_kwargs=SMA)
+        return one.run(strategy_file="sma-cross", multiplier="max", strategy_init_kwargs=SMA)
 
     assert asyncio.run(cell()).status == "completed"
 
@@ -356,7 +354,7 @@ def test_ctrl_c_ends_the_run_and_keeps_its_results(session, market):
             if on_event is None:
                 threading.Timer(1.0, os.kill, (os.getpid(), signal.SIGINT)).start()
             with pytest.raises(KeyboardInterrupt):
-                one.run(component("empty"), on_event=on_event)
+                one.run(strategy_file=component("empty"), on_event=on_event)
             last = one.session().last_run
             assert last.status == "stopped"
             assert (pathlib.Path(last.run_dir) / "manifest.json").is_file()
@@ -364,12 +362,23 @@ def test_ctrl_c_ends_the_run_and_keeps_its_results(session, market):
         signal.signal(signal.SIGINT, before)
 
 
-def test_both_kinds_of_sessions_have_the_same_methods():
+def test_what_is_given_by_place_and_what_by_name():
+    """`load` takes its range by place, `run` everything by name."""
+    load, run = (inspect.signature(one).parameters for one in (kumiki.ReplaySession.load, kumiki.ReplaySession.run))
+    by_place = [name for name, one in load.items() if one.kind is one.POSITIONAL_OR_KEYWORD]
+    assert by_place == ["self", "instrument_id", "start_date", "end_date", "granularity"]
+    assert {name for name, one in run.items() if one.kind is not one.KEYWORD_ONLY} == {"self"}
+    with pytest.raises(TypeError, match="positional"):
+        kumiki.ReplaySession().run("sma-cross")
+
+
+@pytest.mark.parametrize("kind", [kumiki.ReplaySession, kumiki.LiveSession])
+def test_both_kinds_of_sessions_have_the_same_methods(kind):
     def public(kind):
         found = inspect.getmembers(kind, lambda member: inspect.isfunction(member) or isinstance(member, property))
         return {name: member for name, member in found if not name.startswith("_")}
 
-    plain, awaited = public(kumiki.ReplaySession), public(kumiki.aio.ReplaySession)
+    plain, awaited = public(kind), public(getattr(kumiki.aio, kind.__name__))
     assert plain.keys() == awaited.keys()
     for name, member in plain.items():
         if not isinstance(member, property):

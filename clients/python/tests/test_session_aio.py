@@ -4,13 +4,10 @@ import asyncio
 import contextlib
 import csv
 
+import kumiki
 import pytest
-
-pytest.importorskip("websockets")
-
-import kumiki  # noqa: E402
-from conftest import program  # noqa: E402
-from engine_process import CASH, EXECUTION, component  # noqa: E402
+from conftest import program
+from engine_process import CASH, EXECUTION, component
 
 
 @pytest.fixture
@@ -26,7 +23,7 @@ def session(market, tmp_path):
 async def begun(one, market, **more):
     """A run in which the strategy does nothing, after its first rows."""
     await one.load("7203.TSE", market.days[1], market.days[1])
-    run = await one.run(component("empty"), wait=False, execution=EXECUTION, initial_cash=CASH, **more)
+    run = await one.run(strategy_file=component("empty"), wait=False, execution=EXECUTION, initial_cash=CASH, **more)
     while (await one.session()).rows_done == 0:
         await asyncio.sleep(0.02)
     return run
@@ -44,7 +41,8 @@ def test_a_run_with_its_events(session, market):
                 events.append(event.name)
 
             result = await one.run(
-                component("sma-cross"), multiplier="max", strategy_init_kwargs={"fast": 5, "slow": 20}, on_event=heard
+                strategy_file=component("sma-cross"), multiplier="max", strategy_init_kwargs={"fast": 5, "slow": 20},
+                on_event=heard,
             )
             assert (result.status, one.status) == ("completed", "stopped")
             assert (events[0], events[-1]) == ("EngineStarted", "EngineStopped")
@@ -93,7 +91,7 @@ def test_a_run_that_is_cancelled_is_ended(session, market):
         async with session() as one:
             for on_event in (None, lambda _: None):
                 await one.load("7203.TSE", market.days[1], market.days[1])
-                task = asyncio.create_task(one.run(component("empty"), on_event=on_event))
+                task = asyncio.create_task(one.run(strategy_file=component("empty"), on_event=on_event))
                 while one.status != "running" or not (await one.session()).rows_done:
                     await asyncio.sleep(0.02)
                 task.cancel()
@@ -115,7 +113,7 @@ def test_a_callback_that_fails_ends_the_run(session, market):
                     raise LookupError("enough")
 
             with pytest.raises(LookupError, match="enough"):
-                await one.run(component("empty"), on_event=heard)
+                await one.run(strategy_file=component("empty"), on_event=heard)
             assert (await one.session()).last_run.status == "stopped"
 
     asyncio.run(main())

@@ -10,14 +10,12 @@ import sys
 import threading
 import time
 
+import kumiki
 import pytest
-
-websockets = pytest.importorskip("websockets")
-
-import kumiki  # noqa: E402
-from conftest import SOURCE, program  # noqa: E402
-from engine_process import component, wait_until  # noqa: E402
-from plain_client import proof  # noqa: E402
+import websockets
+from conftest import SOURCE, program
+from engine_process import component, wait_until
+from plain_client import proof
 
 NONCE = "5e" * 32
 
@@ -107,7 +105,7 @@ def test_two_sessions_of_one_engine(standalone, market):
             kumiki.ReplaySession(attach=standalone.config_dir) as other:
         one.load("7203.TSE", market.days[1], market.days[2])
         wait_until(lambda: other.status == "loaded", "the other session is told of the load")
-        run = one.run(component("empty"), wait=False, multiplier=20, initial_cash=100_000_000)
+        run = one.run(strategy_file=component("empty"), wait=False, multiplier=20, initial_cash=100_000_000)
         wait_until(lambda: other.status == "running" and other.session().rows_done, "and of the run")
         sent = []
         threads = [
@@ -180,7 +178,8 @@ class Impostor:
 
 CHALLENGE = {"event": "Challenge", "server_nonce": NONCE, "schema_major": 1, "schema_minor": 3}
 READY = {"event": "Ready", "schema_major": 1, "schema_minor": 3, "session_state": "Idle", "engine_version": "0",
-         "engine_session_id": "x", "capabilities": {}}
+         "engine_session_id": "x", "capabilities": {"strategy_engine": {"live": False, "replay": True}},
+         "venue_capabilities": {}}
 
 
 def shown(token, side):
@@ -204,7 +203,7 @@ def shown(token, side):
     ((lambda _: "no JSON",), kumiki.SchemaError),
     ((lambda _: "[]",), kumiki.SchemaError),
 ], ids=["wrong", "none", "other token", "ours back", "a client's", "no Ready", "major", "no Challenge", "text", "list"])
-def test_nothing_is_sent_to_who_does_not_know_the_token(answers, error):
+def test_nothing_is_sent_to_who_does_not_know_the_token(answers, error, frames):
     impostor = Impostor(*answers)
     with pytest.raises(error):
         kumiki.ReplaySession(attach=impostor.port, token="a token of sixteen", timeout=30).open()
@@ -214,6 +213,8 @@ def test_nothing_is_sent_to_who_does_not_know_the_token(answers, error):
     assert "a token of sixteen" not in json.dumps(impostor.heard)
     if error is kumiki.SchemaError:
         assert impostor.heard == []
+    # What it said fits no schema.
+    frames.received.clear()
 
 
 def test_what_knows_the_token_is_taken_and_progress_is_told():
@@ -282,7 +283,7 @@ HELD = """
 import os, sys, kumiki
 session = kumiki.ReplaySession(data=sys.argv[1], cache_dir=sys.argv[2], attach=None, program=sys.argv[3]).open()
 session.load("7203.TSE", sys.argv[4], sys.argv[4])
-run = session.run(sys.argv[5], wait=False)
+run = session.run(strategy_file=sys.argv[5], wait=False)
 print(session._core._process.pid, flush=True)
 sys.stdin.readline()
 if sys.argv[6] == "killed":

@@ -3,12 +3,9 @@
 import datetime
 from decimal import Decimal
 
+import kumiki
 import pytest
-
-pytest.importorskip("websockets")
-
-import kumiki  # noqa: E402
-from engine_process import CASH, EXECUTION, component  # noqa: E402
+from engine_process import CASH, EXECUTION, component
 
 
 @pytest.fixture
@@ -18,7 +15,7 @@ def trading(session, market):
     one.subscribe("7203")
     one.load("7203.TSE", market.days[1], market.days[2])
     with one.events("Trades", timeout=60) as trades:
-        one.run(component("empty"), multiplier=20, initial_cash=CASH, execution=EXECUTION, wait=False)
+        one.run(strategy_file=component("empty"), multiplier=20, initial_cash=CASH, execution=EXECUTION, wait=False)
         return one, next(trades).trades[-1]["price"]
 
 
@@ -62,7 +59,7 @@ def test_a_fill_changes_the_account(trading):
     assert result.fills()["origin"].tolist() == ["person"]
 
 
-def test_an_order_that_is_refused_raises(trading):
+def test_an_order_that_is_refused_raises(trading, frames):
     one, price = trading
     for name, wrong, code, text in (
         ("lot", order(quantity=150), "VALIDATION_ERROR", "QUANTITY: "),
@@ -84,6 +81,7 @@ def test_an_order_that_is_refused_raises(trading):
             late()
     with pytest.raises(kumiki.OrderRejectedError, match="BUY"):
         one.submit_order(**order(side="buy"))
+    assert frames.take_wrong() == ["SubmitOrder"]
     with pytest.raises(TypeError, match="price: 2500.5 is no exact amount"):
         one.submit_order(**order(order_type="LIMIT", price=2500.5))
     assert one.order_list() == [] and one.status == "running"
@@ -128,7 +126,9 @@ def test_events_may_answer_with_orders(session, market):
             sent.append(one.submit_order(**order(side="SELL")).client_order_id)
             one.set_speed("max")
 
-    result = one.run(component("empty"), multiplier=20, initial_cash=CASH, execution=EXECUTION, on_event=trade)
+    result = one.run(
+        strategy_file=component("empty"), multiplier=20, initial_cash=CASH, execution=EXECUTION, on_event=trade,
+    )
     assert result.fills()["client_order_id"].tolist() == sent and len(sent) == 2
     assert result.status == "completed"
 
@@ -140,7 +140,7 @@ def test_a_cancel_that_is_too_late_is_answered(session, market):
     one.load("7203.TSE", market.days[1], market.days[1])
     slow = {**EXECUTION, "latency_ns": 60_000_000_000}
     with one.events("OrderAccepted", "OrderFilled", timeout=60) as events:
-        one.run(component("empty"), multiplier=100, initial_cash=CASH, execution=slow, wait=False)
+        one.run(strategy_file=component("empty"), multiplier=100, initial_cash=CASH, execution=slow, wait=False)
         name = "late"
         one.set_speed(2000)
         one.submit_order(**order(client_order_id=name))

@@ -4,7 +4,7 @@
 
     with kumiki.ReplaySession(data="data") as session:
         session.load("7203.TSE", "2025-01-06", "2025-01-31")
-        result = session.run("sma-cross", multiplier="max")
+        result = session.run(strategy_file="sma-cross", multiplier="max")
         print(result.final_equity, result.fills())
 
     subprocess.run([kumiki.program(), "strategy", "list"], check=True)
@@ -22,17 +22,19 @@ from typing import TYPE_CHECKING, Any
 from kumiki._program import program
 from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError, EngineStartError,
-    EngineTimeoutError, KumikiError, MissingPackageError, ModeError, NotLoadedError, OrderRejectedError,
-    ProgramNotFoundError, ResultsError, SchemaError, StrategyError, TooSlowError, ValidationError,
+    EngineTimeoutError, InternalError, KumikiError, LiveEngineUnavailableError, MissingPackageError, ModeError,
+    NotLoadedError, OrderRejectedError, ProgramNotFoundError, ResultsError, SchemaError, SecondPasswordRequiredError,
+    StrategyError, TooSlowError, ValidationError, VenueError, VenueNotAvailableError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
 if TYPE_CHECKING:
     from kumiki import aio, ray
     from kumiki.events import Event
+    from kumiki.live import LiveSession
     from kumiki.records import (
         BuyingPower, CancelAllResult, CancelOrderResult, LoadedData, LoadedInstrument, ModifyOrderResult, Order,
-        Position, Progress, SessionInfo, SubmitOrderResult,
+        Position, Progress, SessionInfo, SubmitOrderResult, VenueBuyingPower, VenueState,
     )
     from kumiki.results import RunResult
     from kumiki.session import EventStream, ReplaySession, Run
@@ -40,15 +42,18 @@ if TYPE_CHECKING:
 __all__ = [
     "JST", "AuthError", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
     "ConnectionLostError", "DataNotFoundError", "DataUnreadableError", "EngineStartError", "EngineTimeoutError",
-    "Event", "EventStream", "KumikiError", "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError",
-    "ModifyOrderResult", "NotLoadedError", "Order", "OrderRejectedError", "Position", "ProgramNotFoundError",
-    "Progress", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError", "SessionInfo", "StrategyError",
-    "SubmitOrderResult", "TooSlowError", "ValidationError", "aio", "program", "ray", "to_datetime", "to_ns",
+    "Event", "EventStream", "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession",
+    "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError", "ModifyOrderResult", "NotLoadedError",
+    "Order", "OrderRejectedError", "Position", "ProgramNotFoundError", "Progress", "ReplaySession", "ResultsError",
+    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionInfo", "StrategyError",
+    "SubmitOrderResult", "TooSlowError", "ValidationError", "VenueBuyingPower", "VenueError",
+    "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "to_datetime", "to_ns",
 ]
 
 #: Looked up when they are asked for: `python -m kumiki` needs none of them.
 _LATER = {
     "Event": "events", "RunResult": "results", "EventStream": "session", "ReplaySession": "session", "Run": "session",
+    "LiveSession": "live",
 }
 
 

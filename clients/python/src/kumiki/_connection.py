@@ -6,7 +6,9 @@ import asyncio
 import hashlib
 import hmac
 import json
+import logging
 import secrets
+from collections.abc import Mapping
 from typing import Any, Callable, Protocol
 
 from kumiki._attach import Door
@@ -22,6 +24,9 @@ SCHEMA_MAJOR, SCHEMA_MINOR = 1, 3
 _MESSAGE_BYTES_MAX = 64 << 20
 #: Seconds between two pings that show that the engine still answers.
 _PING_EVERY = 10.0
+#: What the WebSocket says goes here. Nobody can make it show frames: one of them has the second password.
+_LOG = logging.Logger("kumiki.connection", logging.INFO)
+_LOG.parent = logging.getLogger("kumiki")
 #: Seconds for the end of a connection; what is not over then is dropped.
 _CLOSE_TIME = 0.5
 
@@ -75,7 +80,7 @@ class Connection:
                 socket = await connect(
                     f"ws://127.0.0.1:{door.port}/", compression=None, proxy=None, max_size=_MESSAGE_BYTES_MAX,
                     ping_interval=_PING_EVERY, ping_timeout=max(timeout, _PING_EVERY), close_timeout=_CLOSE_TIME,
-                    open_timeout=None,
+                    open_timeout=None, logger=_LOG,
                 )
                 ready = await _greet(socket, door.token, mode, version)
         except BaseException as error:
@@ -100,30 +105,46 @@ class Connection:
         """Sends a command and gives its answer: one event, or all frames of a list.
 
         Raises the exception of a refusal, ConnectionLostError, or EngineTimeoutError where nothing is heard of the
-        command for `timeout` seconds.
+        command for `timeout` seconds, or an order is not answered in that time.
         """
+        request = self._wait_for(op, fields, on_progress)
+        loop = asyncio.get_running_loop()
+        try:
+            await self._send(request.fields)
+            while not request.done.done():
+                left = request.heard + timeout - loop.time()
+                if left <= 0:
+                    raise EngineTimeoutError(f"the engine did not answer {op} within {timeout:g} s")
+                await asyncio.wait({request.done}, timeout=left)
+            return request.done.result()
+        finally:
+            _forget(request)
+
+    async def tell(self, op: str, *, timeout: float, **fields: Any) -> None:
+        """Sends a command that has no answer, and waits until it was done: commands take effect in their order.
+
+        Raises as `ask()` does.
+        """
+        request = self._wait_for(op, fields, None)
+        try:
+            await self._send(request.fields)
+            await self.ask("Ping", timeout=timeout)
+            if request.done.done():
+                request.done.result()
+        finally:
+            _forget(request)
+
+    def _wait_for(self, op: str, fields: dict[str, Any], on_progress: OnProgress) -> Request:
+        """A command, from now on with its answer."""
         assert op in ANSWERS, op
         if self.lost is not None:
             raise self.lost
         self._count += 1
-        command = {"op": op, "request_id": f"{self._name}-{self._count}", **fields}
         loop = asyncio.get_running_loop()
+        command = {"op": op, "request_id": f"{self._name}-{self._count}", **fields}
         request = Request(command, loop.create_future(), loop.time(), on_progress)
         self._requests.add(request)
-        try:
-            await self._send(command)
-            while not request.done.done():
-                left = request.heard + timeout - loop.time()
-                if left <= 0:
-                    raise EngineTimeoutError(f"the engine said nothing of {op} for {timeout:g} s")
-                await asyncio.wait({request.done}, timeout=left)
-            return request.done.result()
-        finally:
-            if not request.done.done():
-                request.done.cancel()
-            elif not request.done.cancelled():
-                # It is known to have been looked at.
-                request.done.exception()
+        return request
 
     async def shut_down(self) -> None:
         """Tells the engine to end; that has no answer."""
@@ -137,7 +158,7 @@ class Connection:
         await self._socket.close()
         await asyncio.wait({self._reader})
 
-    async def _send(self, command: dict[str, Any]) -> None:
+    async def _send(self, command: Mapping[str, Any]) -> None:
         from websockets.exceptions import ConnectionClosed
 
         try:
@@ -217,6 +238,15 @@ async def _greet(socket: Any, token: str, mode: str, version: str) -> Event:
     if ready.name != "Ready" or not hmac.compare_digest(shown, expected.encode()):
         raise AuthError("what answers at the engine's port does not know the token", code="auth_failed")
     return ready
+
+
+def _forget(request: Request) -> None:
+    """Nobody waits for its answer any more."""
+    if not request.done.done():
+        request.done.cancel()
+    elif not request.done.cancelled():
+        # It is known to have been looked at.
+        request.done.exception()
 
 
 def _lost(closed: Any) -> ConnectionLostError:

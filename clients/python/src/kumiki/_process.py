@@ -43,7 +43,7 @@ class Process:
 
     @classmethod
     async def start(
-        cls, *, data: Place | None, config_dir: Place | None, cache_dir: Place | None, program: Place | None,
+        cls, *, mode: str, data: Place | None, config_dir: Place | None, cache_dir: Place | None, program: Place | None,
         log_level: str, timeout: float,
     ) -> tuple[Process, Door]:
         """Starts one and waits until it can be reached.
@@ -54,7 +54,7 @@ class Process:
         level = {"warning": "warn", "critical": "error"}.get(log_level.lower(), log_level.lower())
         if level not in _LEVELS:
             raise ValueError(f"log_level: {log_level!r} is none of {', '.join(_LEVELS)}")
-        command = [_program.find(program), "serve", "--mode", "replay", "--log", level, "--log-format", "json"]
+        command = [_program.find(program), "serve", "--mode", mode, "--log", level, "--log-format", "json"]
         if data is not None:
             command += ["--data", os.fspath(data)]
         how: dict[str, Any] = {"start_new_session": True}

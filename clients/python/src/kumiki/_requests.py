@@ -7,22 +7,28 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
-from kumiki.errors import BusyError, KumikiError, OrderRejectedError, of_event
+from kumiki.errors import (
+    BusyError, KumikiError, OrderRejectedError, SecondPasswordRequiredError, of_event,
+)
 from kumiki.events import Event
 from kumiki.records import Progress
 
-#: The event that answers a command in full.
+#: The events that answer a command in full, of which one comes.
 ANSWERS = {
-    "Ping": "Pong", "GetSession": "Session", "LoadReplayData": "ReplayDataLoaded", "StartEngine": "EngineStarted",
-    "SetReplaySpeed": "ReplaySpeedChanged", "StopEngine": "ReplayStopped", "SubmitOrder": "SubmitOrderResult",
-    "ModifyOrder": "OrderUpdated", "CancelOrder": "OrderCanceled", "CancelAllOrders": "CancelAllResult",
-    "GetOrderList": "OrderListUpdated", "GetBuyingPower": "ReplayBuyingPower", "GetPositions": "PositionsUpdated",
-    "Subscribe": "Subscribed", "Unsubscribe": "Unsubscribed",
+    "Ping": ("Pong",), "GetSession": ("Session",), "LoadReplayData": ("ReplayDataLoaded",),
+    "StartEngine": ("EngineStarted",), "SetReplaySpeed": ("ReplaySpeedChanged",), "StopEngine": ("ReplayStopped",),
+    "SubmitOrder": ("SubmitOrderResult",), "ModifyOrder": ("OrderUpdated",), "CancelOrder": ("OrderCanceled",),
+    "CancelAllOrders": ("CancelAllResult",), "GetOrderList": ("OrderListUpdated",),
+    "GetBuyingPower": ("ReplayBuyingPower", "BuyingPowerUpdated"), "GetPositions": ("PositionsUpdated",),
+    "Subscribe": ("Subscribed",), "Unsubscribe": ("Unsubscribed",), "RequestVenueLogin": ("VenueReady",),
+    "GetVenueState": ("VenueState",), "SetSecondPassword": ("SecondPasswordSet",),
+    # It has none, unless it is refused.
+    "ForgetSecondPassword": (),
 }
 _REFUSALS = frozenset(("Error", "EngineError", "EngineBusy", "OrderRejected"))
 _OF_MARKET = frozenset(("Trades", "KlineUpdate"))
-#: Commands that only a run answers.
-_OF_RUNS = frozenset(("SubmitOrder", "ModifyOrder", "CancelOrder", "CancelAllOrders"))
+#: Commands about orders; in a replay only a run answers them.
+_OF_ORDERS = frozenset(("SubmitOrder", "ModifyOrder", "CancelOrder", "CancelAllOrders"))
 
 OnProgress = Optional[Callable[[Progress], object]]
 
@@ -31,10 +37,11 @@ OnProgress = Optional[Callable[[Progress], object]]
 class Request:
     """A command that is not answered yet."""
 
-    fields: Mapping[str, Any]
+    #: Not shown: it may hold the second password.
+    fields: Mapping[str, Any] = field(repr=False)
     #: The events that answer it: one, or the frames of a list.
     done: asyncio.Future[list[Event]]
-    #: When the engine last said something of it, by the loop's clock.
+    #: When it was sent, or the engine last said something of it, by the loop's clock.
     heard: float
     on_progress: OnProgress = None
     answers: list[Event] = field(default_factory=list)
@@ -55,7 +62,7 @@ class Request:
 
     def take(self, event: Event) -> None:
         """Takes an event with the id of this command."""
-        if event.name == ANSWERS[self.op]:
+        if event.name in ANSWERS[self.op]:
             self.answers.append(event)
             if not event.get("more"):
                 self.end()
@@ -64,12 +71,30 @@ class Request:
             is_part = self.op == "CancelAllOrders" and event.get("client_order_id") is not None
             if not is_part:
                 self.end(of_event(event))
+        elif event.name == "SecondPasswordRequired":
+            self.end(self._without_password())
+        elif event.name == "VenueLoginCancelled":
+            self.end(of_event(event))
         elif event.name == "Progress" and self.on_progress is not None:
             self.on_progress(Progress.of(event))
 
+    def _without_password(self) -> SecondPasswordRequiredError:
+        order = self.fields.get("order") or self.fields
+        text = f"{self.op}: the second password is needed; set_second_password(), then the same call again"
+        return SecondPasswordRequiredError(text, client_order_id=order.get("client_order_id"))
+
     def hear(self, event: Event) -> None:
         """Takes an event of another command, or of none, that may leave this one without an answer."""
-        if event.name == "EngineStopped" and self.op in _OF_RUNS:
+        if self.op == "RequestVenueLogin":
+            # A login that was under way already has the id of who asked first, and one that fails none.
+            if event.get("venue") != self.fields["venue"]:
+                return
+            if event.name == "VenueReady":
+                self.answers.append(event)
+                self.end()
+            elif event.name in ("VenueError", "VenueLoginCancelled"):
+                self.end(of_event(event))
+        elif event.name == "EngineStopped" and self.op in _OF_ORDERS:
             text = f"{self.op} while Idle: the run has ended"
             self.end(BusyError(text, current_state="Idle", attempted_command=self.op))
         elif self.op in ("ModifyOrder", "CancelOrder") and self._is_about(event):
@@ -87,7 +112,8 @@ class Request:
                 self.end(error)
 
     def _is_about(self, event: Event) -> bool:
-        if event.get("origin") != "person":
+        # A venue's events have no origin.
+        if event.get("origin") not in ("person", None):
             return False
         names = ("client_order_id", "venue_order_id")
         return any(self.fields.get(name) is not None and self.fields[name] == event.get(name) for name in names)
@@ -111,7 +137,9 @@ class Requests:
         asked = self._waiting.get(event.get("request_id") or "")
         for request in list(self._waiting.values()):
             if request is asked:
-                request.heard = now
+                if request.op not in _OF_ORDERS:
+                    # The time of an order counts from its sending: that it was submitted is no answer.
+                    request.heard = now
                 request.take(event)
             else:
                 request.hear(event)

@@ -58,15 +58,29 @@ def config(
     strategy_file: Place, initial_cash: Amount, multiplier: Multiplier, parameters: Mapping[str, Any] | None,
     execution: Execution,
 ) -> dict[str, Any]:
-    """The config of StartEngine, other than what is replayed."""
-    path = os.fspath(strategy_file)
-    # The engine may have another working directory; what is no file here is the name of a built-in strategy.
-    fields: dict[str, Any] = {
-        "strategy_file": os.path.abspath(path) if os.path.isfile(path) else path,
-        "initial_cash": amount_text("initial_cash", initial_cash), "multiplier": multiplier,
+    """The config of StartEngine for a replay, other than what is replayed."""
+    fields = {
+        **_strategy(strategy_file, parameters), "initial_cash": amount_text("initial_cash", initial_cash),
+        "multiplier": multiplier,
     }
-    if parameters is not None:
-        fields["strategy_init_kwargs"] = dict(parameters)
     if execution is not None:
         fields["execution"] = {"model": execution} if isinstance(execution, str) else dict(execution)
+    return fields
+
+
+def live_config(
+    instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
+    parameters: Mapping[str, Any] | None,
+) -> dict[str, Any]:
+    """The config of StartEngine for trading."""
+    limits = {"max_qty": max_qty, "max_notional_jpy": max_notional_jpy}
+    return {"instrument_id": instrument_id, **_strategy(strategy_file, parameters), **limits}
+
+
+def _strategy(strategy_file: Place, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
+    path = os.fspath(strategy_file)
+    # The engine may have another working directory; what is no file here is the name of a built-in strategy.
+    fields: dict[str, Any] = {"strategy_file": os.path.abspath(path) if os.path.isfile(path) else path}
+    if parameters is not None:
+        fields["strategy_init_kwargs"] = dict(parameters)
     return fields

@@ -83,6 +83,40 @@ class OrderRejectedError(KumikiError):
         self.client_order_id = client_order_id
 
 
+class SecondPasswordRequiredError(KumikiError):
+    """The engine holds no second password: nothing was sent. Give it by `set_second_password()`, and then the same
+    command again, an order with the same `client_order_id`."""
+
+    def __init__(
+        self, message: str = "", *, code: str = "second_password_required", client_order_id: str | None = None
+    ) -> None:
+        super().__init__(message, code=code)
+        #: That of the order which waits for it; None of a cancel of many.
+        self.client_order_id = client_order_id
+
+
+class VenueNotAvailableError(KumikiError):
+    """The engine has no such venue: it replays past data, or cannot trade there yet."""
+
+
+class VenueError(KumikiError):
+    """The venue cannot be used now. `code` says why: login_failed, login_cancelled, token_expired, local_app_down,
+    register_full (of market data), rate_limited."""
+
+    def __init__(self, message: str = "", *, code: str = "venue_error", venue: str | None = None) -> None:
+        super().__init__(message, code=code)
+        self.venue = venue
+
+
+class LiveEngineUnavailableError(KumikiError):
+    """The engine runs no strategies at a venue yet."""
+
+
+class InternalError(KumikiError):
+    """The engine could not do it. Of an order it may mean that nobody knows what became of it: the same call with
+    the same `client_order_id` tells, and does not send it again."""
+
+
 class StrategyError(KumikiError):
     """A strategy cannot be loaded, fails at its start, or failed while it ran."""
 
@@ -166,11 +200,22 @@ _BY_CODE: dict[str, type[KumikiError]] = {
     "strategy_init_failed": StrategyError,
     "strategy_fault": StrategyError,
     "results_failed": ResultsError,
+    "venue_not_available": VenueNotAvailableError,
+    "not_in_replay_mode": VenueNotAvailableError,
+    "live_engine_unavailable": LiveEngineUnavailableError,
+    "login_failed": VenueError,
+    "token_expired": VenueError,
+    "local_app_down": VenueError,
+    "register_full": VenueError,
+    "rate_limited": VenueError,
+    "internal_error": InternalError,
+    "INTERNAL_ERROR": InternalError,
 }
 
 
 def of_event(event: Mapping[str, Any]) -> KumikiError:
-    """The exception for an event that refuses a command: Error, EngineError, EngineBusy or OrderRejected."""
+    """The exception for an event that refuses a command: Error, EngineError, EngineBusy, OrderRejected, or what a
+    login ends with, VenueError and VenueLoginCancelled."""
     name = event["event"]
     if name == "OrderRejected":
         return OrderRejectedError(
@@ -181,7 +226,11 @@ def of_event(event: Mapping[str, Any]) -> KumikiError:
         state, command = event["current_state"], event["attempted_command"]
         text = f"{command} while {state}: {event['reason']}"
         return BusyError(text, current_state=state, attempted_command=command)
+    if name == "VenueLoginCancelled":
+        return VenueError("the login was cancelled", code="login_cancelled", venue=event["venue"])
     code, message = event["code"], event["message"]
+    if name == "VenueError":
+        return VenueError(message, code=code, venue=event["venue"])
     if code == "conflict":
         return ConflictError(message, venue_order_id=event.get("venue_order_id"))
     return _BY_CODE.get(code, KumikiError)(message, code=code)

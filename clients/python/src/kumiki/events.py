@@ -19,7 +19,7 @@ Amount = Union[int, str, Decimal]
 #: Fields in yen: `decimal.Decimal`.
 _YEN = frozenset(
     "price trigger_price last_price cash buying_power equity final_equity market_value unrealized_pnl realized_pnl "
-    "avg_open_price avg_close_price open high low close turnover".split()
+    "avg_open_price avg_close_price open high low close turnover cash_available cash_shortfall credit_available".split()
 )
 #: Fields in shares: `int`.
 _SHARES = frozenset("qty last_qty quantity filled_qty leaves_qty cumulative_qty opened_qty volume".split())

@@ -85,9 +85,9 @@ class SubmitOrderResult(Record):
     outcome: str
     #: ACCEPTED, FILLED, ...
     status: str
-    #: The exchange's number; None where it is not known yet.
+    #: The venue's number; None where it is not known yet. Then read the order list before you go on.
     venue_order_id: str | None
-    #: What was odd, as a code and in words.
+    #: What was odd, as a code (order_status_unknown, unknown_tag) and in words.
     warning_code: str | None
     warning_text: str | None
 
@@ -96,7 +96,8 @@ class SubmitOrderResult(Record):
 class ModifyOrderResult(Record):
     """An order was changed; this is what it is now."""
 
-    client_order_id: str
+    #: None of an order that was placed elsewhere.
+    client_order_id: str | None
     venue_order_id: str
     #: Shares in all.
     quantity: int
@@ -111,7 +112,8 @@ class ModifyOrderResult(Record):
 class CancelOrderResult(Record):
     """An order was cancelled."""
 
-    client_order_id: str
+    #: None of an order that was placed elsewhere.
+    client_order_id: str | None
     venue_order_id: str
     ts_event_ns: int
 
@@ -126,9 +128,10 @@ class CancelAllResult(Record):
 
 @dataclass(frozen=True)
 class Order(Record):
-    """An order of the run."""
+    """An order of a run, or of the account at a venue."""
 
-    client_order_id: str
+    #: None of an order that was placed elsewhere.
+    client_order_id: str | None
     venue_order_id: str
     instrument_id: str
     #: BUY or SELL.
@@ -148,8 +151,10 @@ class Order(Record):
     status: str
     #: When something last happened to it.
     ts_event_ns: int
-    #: person or strategy.
-    origin: str
+    #: person or strategy; None at a venue.
+    origin: str | None
+    #: The venue's own fields that have no place here; None in a replay.
+    extra: dict[str, Any] | None
 
 
 @dataclass(frozen=True)
@@ -176,9 +181,39 @@ class Position(Record):
     #: Yen, at the last price.
     market_value: Decimal | None
     unrealized_pnl: Decimal | None
+    #: BUY for shares held, SELL for shares sold short.
     side: str
+    #: cash, margin_credit or margin_general.
     position_type: str
+    #: Number of the margin position; None of cash.
+    tategyoku_id: str | None
     venue: str
+
+
+@dataclass(frozen=True)
+class VenueBuyingPower(Record):
+    """What the account at a venue may buy for, in yen; None is what the venue does not tell."""
+
+    venue: str
+    cash_available: Decimal | None
+    cash_shortfall: Decimal | None
+    credit_available: Decimal | None
+    ts_ns: int
+
+
+@dataclass(frozen=True)
+class VenueState(Record):
+    """Where a venue stands."""
+
+    venue: str
+    #: Disconnected, LoggingIn, Ready, TokenExpired or AppDown.
+    state: str
+    #: Where its stream of market data stands; None where it has none.
+    push: str | None
+    #: What is wrong, as a code.
+    code: str | None
+    #: Since when.
+    since_ns: int
 
 
 @dataclass(frozen=True)

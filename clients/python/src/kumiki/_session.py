@@ -1,0 +1,286 @@
+"""What sessions that replay and sessions that trade have in common, for asyncio."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from typing import Any, Callable, TypeVar
+
+from kumiki import _attach, _orders, _starts, results
+from kumiki._connection import Connection
+from kumiki._process import LOG, Process
+from kumiki._program import Place
+from kumiki._requests import OnProgress
+from kumiki._state import State
+from kumiki._streams import AsyncEventStream
+from kumiki.errors import BusyError, ConnectionLostError, KumikiError, ModeError
+from kumiki.events import Event
+from kumiki.records import CancelOrderResult, Order, Position, SessionInfo
+from kumiki.results import RunResult
+from kumiki.times import Date
+
+S = TypeVar("S", bound="Session")
+
+
+class Run:
+    """A run that goes on by itself."""
+
+    def __init__(self, session: Session, started: Event) -> None:
+        self._task: asyncio.Task[None] | None = None
+        self.run_id: str = started["run_id"]
+        self._end = session._end_of(self.run_id)
+        self.strategy_id: str = started["strategy_id"]
+        #: How orders are filled: the values that are used.
+        self.execution: dict[str, Any] = started["execution"]
+
+    def done(self) -> bool:
+        """Whether it is over."""
+        return self._end.done()
+
+    async def result(self) -> RunResult:
+        """Waits for its end. Raises StrategyError where the strategy failed, and what `on_event` raised."""
+        if self._task is not None:
+            await asyncio.wait({self._task})
+            self._task.result()
+        await asyncio.wait({self._end})
+        return results.of_event(self._end.result())
+
+
+class Session:
+    """A connection to an engine, its events, its orders and its runs."""
+
+    #: What the engine must do, and what it is called where a strategy is started.
+    _engine_mode, _engine = "replay", "Backtest"
+
+    def __init__(
+        self, *, venue: str, attach: _attach.Endpoint | None, config_dir: Place | None, cache_dir: Place | None,
+        program: Place | None, token: str | None, timeout: float, log_level: str, data: Place | None = None,
+    ) -> None:
+        self._venue, self._data, self._attach, self._token = venue, data, attach, token
+        self._config_dir, self._cache_dir, self._program = config_dir, cache_dir, program
+        self._timeout, self._log_level = timeout, log_level
+        self._process: Process | None = None
+        self._connection: Connection | None = None
+        self._state = State("idle")
+        self._mode: str | None = None
+        self._capabilities: dict[str, Any] | None = None
+
+    # --- The session.
+
+    async def open(self: S) -> S:
+        """Attaches to an engine or starts one; `async with` does it."""
+        if self._connection is not None:
+            return self
+        config_dir = self._config_dir or _attach.system_folder("config")
+        if self._attach == "auto":
+            # An engine in the system's folder may have other data than those that are named.
+            may_attach = self._data is None or self._config_dir is not None
+            door = _attach.running(config_dir) if may_attach else None
+            try:
+                if door is not None:
+                    return await self._connect(door, "attach")
+            except KumikiError as error:
+                if self._engine_mode == "live" and isinstance(error, ModeError):
+                    # An own one could not be started beside it.
+                    raise
+                LOG.warning("the engine of %s is left alone: %s", config_dir, error)
+        elif self._attach is not None:
+            return await self._connect(_attach.at(self._attach, config_dir, self._token), "attach")
+        self._process, door = await Process.start(
+            mode=self._engine_mode, data=self._data, config_dir=self._config_dir_of_own(), cache_dir=self._cache_dir,
+            program=self._program, log_level=self._log_level, timeout=self._timeout,
+        )
+        try:
+            return await self._connect(door, "spawn")
+        except BaseException:
+            self._process.kill()
+            self._process = None
+            raise
+
+    def _config_dir_of_own(self) -> Place | None:
+        """Where an own engine keeps its session file; None is a folder that goes with it."""
+        return self._config_dir
+
+    async def _connect(self: S, door: _attach.Door, mode: str) -> S:
+        version = _starts.version()
+        connection = await Connection.open(door, mode=self._engine_mode, version=version, timeout=self._timeout)
+        self._state = State(connection.ready["session_state"])
+        self._capabilities = dict(connection.ready.get("capabilities") or {})
+        connection.listen(self._state)
+        self._connection, self._mode = connection, mode
+        return self
+
+    async def close(self) -> None:
+        """Ends the session, and the engine with it where it was started by it. The results of a run stay."""
+        connection, self._connection = self._connection, None
+        process, self._process = self._process, None
+        if connection is not None:
+            if process is not None and connection.lost is None:
+                await _quietly(connection.shut_down())
+            await connection.close()
+        if process is not None:
+            await process.close()
+
+    async def __aenter__(self: S) -> S:
+        return await self.open()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.close()
+
+    @property
+    def status(self) -> str:
+        """idle, loaded, running, stopping, stopped or errored."""
+        return self._state.status
+
+    @property
+    def mode(self) -> str | None:
+        """attach or spawn; None before the session is open."""
+        return self._mode
+
+    @property
+    def capabilities(self) -> dict[str, Any] | None:
+        """What the engine can do, as {"strategy_engine": {"live": False, "replay": True}}; None before the session
+        is open."""
+        return self._capabilities
+
+    async def session(self) -> SessionInfo:
+        """Where the engine's session stands; every event after it happened after it."""
+        return SessionInfo.of(await self._ask("GetSession"))
+
+    def events(self, *names: str, timeout: float | None = None) -> AsyncEventStream:
+        """The events from now on, those of some names where any are given."""
+        stream = AsyncEventStream(names, timeout)
+        stream.leave = self._opened().listen(stream)
+        return stream
+
+    async def subscribe(self, ticker: str) -> None:
+        """Asks for the market data of a ticker."""
+        await self._ask("Subscribe", venue=self._venue, ticker=ticker)
+
+    async def unsubscribe(self, ticker: str) -> None:
+        """Gives them up."""
+        await self._ask("Unsubscribe", venue=self._venue, ticker=ticker)
+
+    # --- Orders and what is held.
+
+    async def cancel_order(
+        self, *, client_order_id: str | None = None, venue_order_id: str | None = None
+    ) -> CancelOrderResult:
+        """Cancels an order."""
+        which = _orders.which(self._venue, client_order_id, venue_order_id)
+        return CancelOrderResult.of(await self._ask("CancelOrder", **which))
+
+    async def order_list(
+        self, *, status: str | None = None, instrument_id: str | None = None, date: Date | None = None
+    ) -> list[Order]:
+        """The orders, in the order in which they came."""
+        fields = _orders.listed(self._venue, status, instrument_id, date)
+        frames = await self._opened().ask("GetOrderList", timeout=self._timeout, **fields)
+        return [Order.of(row) for frame in frames for row in frame["orders"]]
+
+    async def positions(self) -> list[Position]:
+        """What is held now."""
+        answer = await self._ask("GetPositions", venue=self._venue)
+        return [Position.of(row) for row in answer["positions"]]
+
+    # --- Runs.
+
+    async def stop(self) -> RunResult:
+        """Ends the run, and gives what there is of it."""
+        strategy_id = self._state.strategy_id
+        if strategy_id is None:
+            info = await self.session()
+            strategy_id = info.strategy_id
+            if strategy_id is None:
+                text = f"StopEngine while {info.state}: no run is under way"
+                raise BusyError(text, current_state=info.state, attempted_command="StopEngine")
+        before, self._state.status = self._state.status, "stopping"
+        try:
+            stopped = await self._ask("StopEngine", strategy_id=strategy_id)
+        except KumikiError:
+            if self._state.status == "stopping":
+                self._state.status = before
+            raise
+        end = self._end_of(stopped["run_id"])
+        await asyncio.wait({end})
+        return results.of_event(end.result())
+
+    async def _run(
+        self, config: dict[str, Any], strategy_id: str, on_event: Callable[[Event], object] | None, wait: bool
+    ) -> RunResult | Run:
+        """Starts a strategy, and waits for its end."""
+        stream = None if on_event is None else self.events()
+        try:
+            run = await self._start(config, strategy_id)
+        except BaseException:
+            if stream is not None:
+                stream.close()
+            raise
+        if stream is not None and on_event is not None:
+            run._task = asyncio.get_running_loop().create_task(self._follow(run.run_id, stream, on_event))
+        if not wait:
+            return run
+        try:
+            return await run.result()
+        except asyncio.CancelledError:
+            if run._task is not None:
+                run._task.cancel()
+            await self._end_run(run.run_id)
+            raise
+
+    async def _start(self, config: dict[str, Any], strategy_id: str) -> Run:
+        config = {**await self._completed(config), "strategy_id": strategy_id}
+        return Run(self, await self._ask("StartEngine", engine=self._engine, strategy_id=strategy_id, config=config))
+
+    async def _completed(self, config: dict[str, Any]) -> dict[str, Any]:
+        """A config with what only the engine knows."""
+        return config
+
+    async def _follow(self, run_id: str, stream: AsyncEventStream, on_event: Callable[[Event], object]) -> None:
+        """Hands the events of a run over, from its first to its last."""
+        try:
+            has_begun = False
+            async for event in stream:
+                is_edge = event.name in ("EngineStarted", "EngineStopped") and event["run_id"] == run_id
+                has_begun = has_begun or is_edge
+                if has_begun:
+                    answer = on_event(event)
+                    if inspect.isawaitable(answer):
+                        await answer
+                if is_edge and event.name == "EngineStopped":
+                    return
+        except BaseException:
+            await self._end_run(run_id)
+            raise
+        finally:
+            stream.close()
+
+    async def _end_run(self, run_id: str) -> None:
+        """Ends a run that nobody wants any more, if it still goes on."""
+        if not self._end_of(run_id).done():
+            await _quietly(self.stop())
+
+    # --- What these need.
+
+    def _opened(self) -> Connection:
+        if self._connection is None:
+            raise ConnectionLostError("the session is not open; use it as `with ... as session:`", code="closed")
+        return self._connection
+
+    async def _ask(
+        self, op: str, *, on_progress: OnProgress = None, timeout: float | None = None, **fields: Any
+    ) -> Event:
+        timeout = self._timeout if timeout is None else timeout
+        answers = await self._opened().ask(op, timeout=timeout, on_progress=on_progress, **fields)
+        return answers[-1]
+
+    def _end_of(self, run_id: str) -> asyncio.Future[Event]:
+        return self._state.end_of(run_id)
+
+
+async def _quietly(work: Any) -> None:
+    """Does what may fail because it is too late."""
+    try:
+        await work
+    except KumikiError as error:
+        LOG.debug("too late: %s", error)

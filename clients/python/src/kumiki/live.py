@@ -1,0 +1,171 @@
+"""Sessions that trade, for scripts and notebooks."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Callable, Literal, overload
+
+from kumiki import _starts, aio
+from kumiki._attach import Endpoint
+from kumiki._blocking import Run, Session
+from kumiki._program import Place
+from kumiki.events import Amount, Event
+from kumiki.records import CancelAllResult, ModifyOrderResult, SubmitOrderResult, VenueBuyingPower, VenueState
+from kumiki.results import RunResult
+from kumiki.times import Time
+
+__all__ = ["LiveSession"]
+
+
+class LiveSession(Session):
+    """A session with an engine that trades at a venue. Orders cost real money where the venue is the real market.
+
+        with kumiki.LiveSession(venue="web_broker") as session:
+            session.login()
+            try:
+                session.submit_order(**order)
+            except kumiki.SecondPasswordRequiredError:
+                session.set_second_password(value=getpass.getpass())
+                session.submit_order(**order)       # with the same client_order_id
+
+    The engine has no venue to trade at yet: what asks for one raises VenueNotAvailableError.
+
+    `venue` is web_broker or local_broker. `attach` says which engine: "auto" the one that runs, where
+    `engine-session.json` in `config_dir` (else the system's folder for settings) names one, else an own one; None
+    always an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. An own engine works in that
+    folder too, because the record that keeps orders from being sent twice belongs there: give the same `config_dir`
+    every time. Two engines cannot share it. `cache_dir`, `program`, `token` and `log_level` are as for `ReplaySession`.
+
+    `timeout` is how long the answer to a command may take, in seconds. What became of an order then is not known: the
+    same call with the same `client_order_id` tells, and does not send it again. Methods may be called by several
+    threads and also where an event loop runs, as in notebooks. Every failure is a `KumikiError`.
+    """
+
+    _core: aio.LiveSession
+
+    def __init__(
+        self, *, venue: str = "web_broker", attach: Endpoint | None = "auto", config_dir: Place | None = None,
+        cache_dir: Place | None = None, program: Place | None = None, token: str | None = None, timeout: float = 30.0,
+        log_level: str = "warning",
+    ) -> None:
+        super().__init__(aio.LiveSession(
+            venue=venue, attach=attach, config_dir=config_dir, cache_dir=cache_dir, program=program, token=token,
+            timeout=timeout, log_level=log_level,
+        ))
+
+    @property
+    def venue(self) -> str:
+        """The venue of this session, web_broker or local_broker."""
+        return self._core.venue
+
+    @property
+    def venue_capabilities(self) -> dict[str, Any] | None:
+        """What the venue can do, as the engine told at the start; None where it told nothing."""
+        return self._core.venue_capabilities
+
+    # --- The venue.
+
+    def login(self, *, timeout: float | None = None) -> None:
+        """Logs in at the venue, and waits until it can be used, `timeout` seconds after the last sign of life.
+
+        The engine has the name and password, or asks the user; they never pass through here. Raises VenueError
+        (`code` is login_failed, login_cancelled, ...), VenueNotAvailableError or EngineTimeoutError.
+        """
+        self._opened().call(self._core.login(timeout=timeout))
+
+    def venue_state(self) -> VenueState:
+        """Where the venue stands: Disconnected, LoggingIn, Ready, TokenExpired or AppDown."""
+        return self._opened().call(self._core.venue_state())
+
+    def set_second_password(self, *, value: str) -> None:
+        """Gives the engine the second password, which orders at the web broker need. It keeps it in memory only, and
+        this session does not keep it at all; no order is sent again by itself."""
+        if not isinstance(value, str):
+            raise TypeError("value: a text is asked for")
+        self._opened().call(self._core.set_second_password(value=value))
+
+    def forget_second_password(self) -> None:
+        """The engine forgets it at once; the next order asks for it again."""
+        self._opened().call(self._core.forget_second_password())
+
+    # --- Orders.
+
+    def submit_order(
+        self, *, client_order_id: str, instrument_id: str, order_side: str, order_type: str, quantity: Amount,
+        price: Amount | None = None, trigger_price: Amount | None = None, trigger_type: str | None = None,
+        time_in_force: str = "DAY", expire_time_ns: Time | None = None, post_only: bool = False,
+        reduce_only: bool = False, tags: Sequence[str] | None = None,
+    ) -> SubmitOrderResult:
+        """Sends an order, and waits until the venue has accepted it.
+
+        `client_order_id` is yours, 1 to 36 characters, as str(uuid.uuid4()): with it the same call never sends a
+        second order, and tells what became of the first (`outcome` IdempotentReplay). Where `warning_code` is
+        order_status_unknown, read `order_list()` before you go on. `order_side` is BUY or SELL; `order_type` MARKET,
+        LIMIT, STOP_MARKET or STOP_LIMIT; `quantity` in shares; `price` and `trigger_price` in yen, exact (no
+        floats); `trigger_type` LAST or None; `time_in_force` DAY, GTD (with `expire_time_ns`: nanoseconds since
+        1970 UTC, or a datetime), AT_THE_OPEN or AT_THE_CLOSE; `tags` like ["cash_margin=cash"].
+
+        Raises SecondPasswordRequiredError (nothing was sent), OrderRejectedError, ConflictError where another order
+        has that id, VenueNotAvailableError, InternalError or EngineTimeoutError (what became of it is not known).
+        """
+        return self._opened().call(self._core.submit_order(
+            client_order_id=client_order_id, instrument_id=instrument_id, order_side=order_side,
+            order_type=order_type, quantity=quantity, price=price, trigger_price=trigger_price,
+            trigger_type=trigger_type, time_in_force=time_in_force, expire_time_ns=expire_time_ns,
+            post_only=post_only, reduce_only=reduce_only, tags=tags,
+        ))
+
+    def modify_order(
+        self, *, client_order_id: str | None = None, venue_order_id: str | None = None,
+        new_quantity: Amount | None = None, new_price: Amount | None = None, new_trigger_price: Amount | None = None,
+        new_expire_time_ns: Time | None = None,
+    ) -> ModifyOrderResult:
+        """Changes an order, one placed elsewhere by its `venue_order_id`: shares in all, yen, and a time.
+
+        Raises SecondPasswordRequiredError, OrderRejectedError or VenueNotAvailableError.
+        """
+        return self._opened().call(self._core.modify_order(
+            client_order_id=client_order_id, venue_order_id=venue_order_id, new_quantity=new_quantity,
+            new_price=new_price, new_trigger_price=new_trigger_price, new_expire_time_ns=new_expire_time_ns,
+        ))
+
+    def cancel_all(self, *, instrument_id: str | None = None, order_side: str | None = None) -> CancelAllResult:
+        """Cancels all open orders of the account, also those placed elsewhere, or those of an instrument or a side.
+
+        Raises SecondPasswordRequiredError or VenueNotAvailableError.
+        """
+        return self._opened().call(self._core.cancel_all(instrument_id=instrument_id, order_side=order_side))
+
+    def buying_power(self) -> VenueBuyingPower:
+        """What the account may buy for now, in yen. Raises VenueNotAvailableError."""
+        return self._opened().call(self._core.buying_power())
+
+    # --- Strategies.
+
+    @overload
+    def run(
+        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        on_event: Callable[[Event], object] | None = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
+        strategy_id: str = ..., wait: Literal[True] = ...,
+    ) -> RunResult: ...
+
+    @overload
+    def run(
+        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        on_event: Callable[[Event], object] | None = ..., strategy_init_kwargs: Mapping[str, Any] | None = ...,
+        strategy_id: str = ..., wait: Literal[False],
+    ) -> Run: ...
+
+    def run(
+        self, *, instrument_id: str, strategy_file: Place, max_qty: int, max_notional_jpy: int,
+        on_event: Callable[[Event], object] | None = None, strategy_init_kwargs: Mapping[str, Any] | None = None,
+        strategy_id: str = "live-strategy", wait: bool = True,
+    ) -> RunResult | Run:
+        """Asks the engine to run a strategy at the venue. No engine can yet, as `capabilities` says: this raises
+        LiveEngineUnavailableError.
+
+        `max_qty` is the most shares of one order and `max_notional_jpy` its most yen; both must be given. The rest is
+        as in a replay.
+        """
+        config = _starts.live_config(instrument_id, strategy_file, max_qty, max_notional_jpy, strategy_init_kwargs)
+        return self._run(config, strategy_id, on_event, wait)
