@@ -81,7 +81,7 @@ def test_a_list_of_any_length_comes_as_fast_as_it_is_read(start, market):
         client.wait("EngineStopped")
         whole = orders(client)
         assert len(whole) > 1_000
-        asked = [client.send("GetOrderList", venue="replay", filter={}) for _ in range(60)]
+        asked = [client.send("GetOrderList", venue="replay", filter={}) for _ in range(25)]
         lists, busy = {}, 0
         while len(lists) + busy < len(asked):
             event = client.next()

@@ -13,7 +13,7 @@ from decimal import Decimal
 import pytest
 from engine_process import CASH, EXECUTION, component, spawn, start_line, wait_until
 from plain_client import Client
-from sessions import RICH, filled, last_trade_price, order, submit, table, wire
+from sessions import RICH, filled, last_trade_price, order, submit, table
 
 #: Orders of a message.
 PAGE_ROWS = 10_000
@@ -29,7 +29,7 @@ def test_a_long_list_of_orders_comes_in_pages(start, market):
     # Nobody listens to all that happens; the list stays when it is over.
     wait_until(engine.runs, "the run ends")
     folder, = engine.runs().values()
-    told = [wire(row["venue_order_id"]) for row in table(folder, "orders")]
+    told = [row["venue_order_id"] for row in table(folder, "orders")]
     assert len(told) == 3 * len(market.trades(market.instruments[0])) > PAGE_ROWS
     with engine.client() as client:
         request_id = client.send("GetOrderList", venue="replay", filter={})

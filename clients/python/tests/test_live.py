@@ -52,15 +52,11 @@ def test_an_engine_without_a_venue_says_so(trading):
             one.login, one.venue_state, lambda: one.submit_order(**ORDER), one.cancel_all, one.order_list,
             lambda: one.modify_order(client_order_id="mine", new_price=2_450), one.positions, one.buying_power,
             lambda: one.cancel_order(venue_order_id="1"), lambda: one.subscribe("7203"),
-            lambda: one.unsubscribe("7203"),
+            lambda: one.unsubscribe("7203"), lambda: one.set_second_password(value="x"), one.forget_second_password,
         ):
             with pytest.raises(kumiki.VenueNotAvailableError, match="no venue to trade at") as refused:
                 command()
             assert refused.value.code == "venue_not_available"
-        # These name no venue.
-        for command in (lambda: one.set_second_password(value="x"), one.forget_second_password):
-            with pytest.raises(kumiki.VenueNotAvailableError):
-                command()
         with pytest.raises(kumiki.LiveEngineUnavailableError) as refused:
             one.run(**STRATEGY)
         assert refused.value.code == "live_engine_unavailable" and one.status == "idle"

@@ -117,7 +117,7 @@ def test_market_data_are_read_when_somebody_looks():
     ("ModifyOrderResult", "OrderUpdated"),
     ("CancelOrderResult", "OrderCanceled"), ("CancelAllResult", "CancelAllResult"), ("Order", "OrderRecordWire"),
     ("BuyingPower", "ReplayBuyingPower"), ("Position", "PositionRow"), ("SessionInfo", "Session"),
-    ("LoadedInstrument", "LoadedInstrument"), ("Progress", "Progress"),
+    ("LoadedInstrument", "LoadedInstrument"), ("Progress", "Progress"), ("SubmittedOrder", "SubmittedOrder"),
     ("VenueBuyingPower", "BuyingPowerUpdated"), ("VenueState", "VenueState"),
 ])
 def test_records_have_the_fields_of_the_schema(record, schema):

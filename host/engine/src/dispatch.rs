@@ -21,6 +21,9 @@ use crate::session::{Core, Refusing, Shared, UnderWay};
 /// Venues that live trading knows.
 const BROKERS: [&str; 2] = ["web_broker", "local_broker"];
 
+/// What a live engine says to commands for venues.
+const NO_VENUE: &str = "this engine has no venue to trade at yet";
+
 impl Shared {
     /// Answers one message of a client.
     pub(crate) fn handle(self: &Arc<Self>, client: ClientId, text: &str) {
@@ -99,13 +102,13 @@ impl Shared {
                 hub.tell(client, &Event::PositionsUpdated(run.positions(to.request_id)));
             }
             Command::SetSecondPassword(_) | Command::ForgetSecondPassword(_) => {
-                self.lock().not_in_replay(&to, "a replay asks for no second password");
+                self.needs_venue(&to, "a replay asks for no second password");
             }
             Command::GetBoard(_) => {
-                self.lock().not_in_replay(&to, "past data have no order book");
+                self.needs_venue(&to, "past data have no order book");
             }
             Command::EvictLru(_) | Command::RequestVenueLogin(_) | Command::GetVenueState(_) => {
-                self.lock().not_in_replay(&to, "a replay has no venue to log in at");
+                self.needs_venue(&to, "a replay has no venue to log in at");
             }
         }
     }
@@ -122,11 +125,7 @@ impl Shared {
             return false;
         }
         if self.config.mode == EngineMode::Live {
-            core.error(
-                to,
-                error_code::VENUE_NOT_AVAILABLE,
-                "this engine has no venue to trade at yet",
-            );
+            core.error(to, error_code::VENUE_NOT_AVAILABLE, NO_VENUE);
             return false;
         }
         let is_balance = matches!(command, Command::GetBuyingPower(_) | Command::GetPositions(_));
@@ -136,6 +135,14 @@ impl Shared {
             core.busy(to, "a replay session is open; its venue is `replay`");
         }
         false
+    }
+
+    /// Refuses a command that only venues take; `why` is why a replay does not.
+    fn needs_venue(&self, to: &Refusing<'_>, why: &str) {
+        match self.config.mode {
+            EngineMode::Live => self.lock().error(to, error_code::VENUE_NOT_AVAILABLE, NO_VENUE),
+            EngineMode::Replay => self.lock().not_in_replay(to, why),
+        }
     }
 
     fn subscribe(&self, to: &Refusing<'_>, given: &str, wanted: bool) {

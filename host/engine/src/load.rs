@@ -303,6 +303,13 @@ impl Telling {
         let all = self.before.max(1);
         self.tell(ProgressKind::Load, all, all, "bytes");
     }
+
+    /// Tells that a run has handled all of it.
+    pub(crate) fn end_run(&mut self) {
+        self.since = None;
+        let (unit, total) = self.run;
+        self.tell(ProgressKind::Run, total, total, unit);
+    }
 }
 
 impl RunObserver for Telling {

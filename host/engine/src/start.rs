@@ -217,6 +217,11 @@ impl Shared {
         let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
         observer.ends_with_run = true;
         let outcome = request.run(&mut driver, Some(&mut sink), &mut observer);
+        if let Ok(RequestOutcome::Finished(finished)) = &outcome
+            && finished.totals.status == RunStatus::Completed
+        {
+            observer.end_run();
+        }
         let runs = self.config.cache_dir.join(RUNS);
         let kept = keep_newest(&runs, self.config.runs_kept, run_id);
         if let Err(error) = kept {

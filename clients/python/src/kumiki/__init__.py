@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kumiki.live import LiveSession
     from kumiki.records import (
         BuyingPower, CancelAllResult, CancelOrderResult, LoadedData, LoadedInstrument, ModifyOrderResult, Order,
-        Position, Progress, SessionInfo, SubmitOrderResult, VenueBuyingPower, VenueState,
+        Position, Progress, SessionInfo, SubmitOrderResult, SubmittedOrder, VenueBuyingPower, VenueState,
     )
     from kumiki.results import RunResult
     from kumiki.session import EventStream, ReplaySession, Run
@@ -46,7 +46,7 @@ __all__ = [
     "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError", "ModifyOrderResult", "NotLoadedError",
     "Order", "OrderRejectedError", "Position", "ProgramNotFoundError", "Progress", "ReplaySession", "ResultsError",
     "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionInfo", "StrategyError",
-    "SubmitOrderResult", "TooSlowError", "ValidationError", "VenueBuyingPower", "VenueError",
+    "SubmitOrderResult", "SubmittedOrder", "TooSlowError", "ValidationError", "VenueBuyingPower", "VenueError",
     "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "to_datetime", "to_ns",
 ]
 

@@ -228,8 +228,34 @@ class LastRun(Record):
 
 
 @dataclass(frozen=True)
+class SubmittedOrder(Record):
+    """An order of a run that is on its way to the venue, and has no number there."""
+
+    client_order_id: str
+    #: person or strategy.
+    origin: str
+    instrument_id: str
+    #: BUY or SELL.
+    order_side: str
+    #: MARKET, LIMIT, STOP_MARKET or STOP_LIMIT.
+    order_type: str
+    #: Shares.
+    quantity: int
+    #: Limit and trigger price in yen.
+    price: Decimal | None
+    trigger_price: Decimal | None
+    time_in_force: str
+    expire_time_ns: int | None
+    #: SUBMITTED, or what was asked of it since.
+    status: str
+    #: When it was sent.
+    ts_event_ns: int
+
+
+@dataclass(frozen=True)
 class SessionInfo(Record):
-    """Where the engine's session stands. What belongs to a run is None where none is under way."""
+    """Where the engine's session stands. Names, speed and account are those of the run under way, else None; times,
+    rows, money, orders and positions also those of the run that ended last, until other data are loaded."""
 
     #: Idle, Loaded, Running or Stopping.
     state: str
@@ -250,6 +276,8 @@ class SessionInfo(Record):
     equity: Decimal | None
     #: The newest 10,000; also of the run that ended last, until other data are loaded.
     orders: list[Order]
+    #: Those on their way to the venue, as they were sent.
+    orders_submitted: list[SubmittedOrder]
     positions: list[Position]
     #: The last bar and trade of each instrument, as in KlineUpdate and Trades.
     last_bars: list[dict[str, Any]]
@@ -266,6 +294,7 @@ class SessionInfo(Record):
             **fields,
             "instruments": [LoadedInstrument.of(one) for one in fields["instruments"]],
             "orders": [Order.of(one) for one in fields["orders"]],
+            "orders_submitted": [SubmittedOrder.of(one) for one in fields.get("orders_submitted", ())],
             "positions": [Position.of(one) for one in fields["positions"]],
             "last_run": None if last_run is None else LastRun.of(last_run),
         })
