@@ -351,7 +351,9 @@ impl Run {
                 OrderEventKind::Updated(_) => order.modify.take(),
                 OrderEventKind::PendingCancel => order.cancel.clone(),
                 // Of an order that never came to the venue it is the only answer.
-                OrderEventKind::Canceled if order.record.venue_order_id.is_none() => {
+                OrderEventKind::Canceled | OrderEventKind::Expired(_)
+                    if order.record.venue_order_id.is_none() =>
+                {
                     order.submit.clone()
                 }
                 OrderEventKind::Canceled => order.cancel.clone(),
