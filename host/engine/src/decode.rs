@@ -24,15 +24,15 @@ pub(crate) struct NoCommand {
 }
 
 /// Reads a command.
-pub(crate) fn decode(text: &str) -> Result<Command, NoCommand> {
+pub(crate) fn decode(text: &str) -> Result<Command, Box<NoCommand>> {
     if is_deeper_than(text, JSON_DEPTH_MAX) {
         let why = format!("the JSON is nested deeper than {JSON_DEPTH_MAX}");
-        return Err(NoCommand { head: CommandHead::default(), why, field: None });
+        return Err(Box::new(NoCommand { head: CommandHead::default(), why, field: None }));
     }
     serde_json::from_str(text).map_err(|error| {
         let head: CommandHead = serde_json::from_str(text).unwrap_or_default();
         let field = head.op.as_deref().and_then(|op| wrong_field(op, text));
-        NoCommand { head, why: why(&error), field }
+        Box::new(NoCommand { head, why: why(&error), field })
     })
 }
 
@@ -51,11 +51,10 @@ fn wrong_field(op: &str, text: &str) -> Option<String> {
 
 fn wrong_field_of<T: DeserializeOwned>(command: Value) -> Option<String> {
     let error = serde_path_to_error::deserialize::<_, T>(command).err()?;
-    let names = error.path().iter().filter_map(|segment| match segment {
+    error.path().iter().rev().find_map(|segment| match segment {
         Segment::Map { key } => Some(key.clone()),
         _ => None,
-    });
-    names.last()
+    })
 }
 
 /// The parser's words. A value that it found is not repeated: it may be a password.
