@@ -88,9 +88,9 @@ def test_p71_events_of_orders_say_whose_they_are(client, market):
         assert event.get("strategy_id") == (None if is_persons else "theirs"), event
         assert (event.get("request_id") is not None) is (is_persons and event["event"] in answers), event
         assert ("ts_event_ns" in event) is (event["event"] == "OrderFilled"), event
-    kinds = {origin: {event["event"] for event in events if event["origin"] == origin} for origin in ("person", "strategy")}
-    assert kinds["person"] == {*answers, "OrderFilled", "OrderExpired"}
-    assert kinds["strategy"] >= {"OrderSubmitted", "OrderAccepted", "OrderFilled", "OrderCanceled"}
+    kinds = {(event["origin"], event["event"]) for event in events}
+    assert kinds >= {("person", name) for name in (*answers, "OrderFilled", "OrderExpired")}
+    assert kinds >= {("strategy", name) for name in ("OrderSubmitted", "OrderAccepted", "OrderFilled", "OrderCanceled")}
     # Numbers and trades are counted over both.
     accepted = [event["venue_order_id"] for event in events if event["event"] == "OrderAccepted"]
     assert accepted == [f"R{number + 1}" for number in range(len(accepted))]
@@ -102,6 +102,17 @@ def test_p71_events_of_orders_say_whose_they_are(client, market):
     both = [row["origin"] for row in rows if row["client_order_id"] == theirs]
     assert sorted(both) == ["person", "strategy"]
     assert len({(row["origin"], row["client_order_id"]) for row in rows}) == len(rows) == len(accepted)
+
+
+@pytest.mark.xfail(strict=True, reason="an order of the strategy that is refused before it is sent has no order_side")
+def test_p71_also_what_was_never_sent_has_a_side(start, market):
+    with start().client() as client:
+        market.load(client)
+        market.run(client, "floods-output", strategy_init_kwargs={"flood": "rejected-orders"}, multiplier=20)
+        rejected = client.wait("OrderRejected")
+        assert (rejected["venue"], rejected["origin"], rejected["strategy_id"], rejected["instrument_id"]) == (
+            "replay", "strategy", "one", "7203.TSE")
+        assert rejected["order_side"] == "BUY"
 
 
 def test_p72_what_people_may_send(slow):
@@ -127,7 +138,8 @@ def test_p72_what_people_may_send(slow):
     later = at("2025-01-07", "15:00:00")
     stop = {"order_type": "STOP_LIMIT", "trigger_price": "900", "trigger_type": "LAST"}
     for wanted in (
-        order("cash", price="800", tags=["cash_margin=cash", "account_type=general"]), order("stop", price="905", **stop),
+        order("cash", price="800", tags=["cash_margin=cash", "account_type=general"]),
+        order("stop", price="905", **stop),
         order("gtd", price="800", time_in_force="GTD", expire_time_ns=later),
         order("open", price="800", time_in_force="AT_THE_OPEN"), order("close", time_in_force="AT_THE_CLOSE"),
         order("funari", price="800", time_in_force="AT_THE_CLOSE", tags=["close_strategy=funari"]),
@@ -193,31 +205,32 @@ def test_p72_what_is_sold_is_the_account_s(client, market):
     market.load(client)
     market.run(client, "trades-at-random", multiplier=300, initial_cash=RICH,
                strategy_init_kwargs={"seed": 5, "every": 3})
-    session = None
-    for _ in range(200):
-        client.wait("OrderAccepted", origin="strategy", order_side="SELL", since=len(client.events))
-        session = client.ask("GetSession", "Session")
-        if sellable(session)[0] >= 300 and sellable(session)[1] > 0:
-            client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier=1)
-            session = client.ask("GetSession", "Session")
-            if sellable(session)[0] >= 300 and sellable(session)[1] > 0:
-                break
-            client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier=300)
-    shares, theirs = sellable(session)
-    assert theirs > 0 and shares >= 300, "other parameters are needed"
-    high = str(int(last_trade_price(client) * Decimal("1.08")))
-    done = session["rows_done"]
-    client.send("SubmitOrder", venue="replay", order=order("more", "SELL", price=high, quantity=str(shares + 100)))
-    client.send("SubmitOrder", venue="replay", order=order("all", "SELL", price=high, quantity=str(shares - 100)))
-    client.send("SubmitOrder", venue="replay", order=order("again", "SELL", price=high, quantity="200"))
-    client.send("SubmitOrder", venue="replay", order=order("last", "SELL", price=high))
     names = ("OrderRejected", "OrderAccepted")
-    answers = [client.wait(*names, client_order_id=name, origin="person") for name in ("more", "all", "again", "last")]
-    assert client.ask("GetSession", "Session")["rows_done"] == done, "a row came between; the machine is very busy"
-    assert [answer["event"] for answer in answers] == ["OrderRejected", "OrderAccepted", "OrderRejected", "OrderAccepted"]
+    for attempt in range(50):
+        client.wait("OrderAccepted", origin="strategy", order_side="SELL", since=len(client.events))
+        client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier=1)
+        session = client.ask("GetSession", "Session")
+        shares, theirs = sellable(session)
+        if shares >= 300 and theirs > 0:
+            high = str(int(last_trade_price(client) * Decimal("1.08")))
+            quantities = {f"more-{attempt}": shares + 100, f"most-{attempt}": shares - 100,
+                          f"again-{attempt}": 200, f"last-{attempt}": 100}
+            for name, quantity in quantities.items():
+                wanted = order(name, "SELL", price=high, quantity=str(quantity))
+                client.send("SubmitOrder", venue="replay", order=wanted)
+            answers = [client.wait(*names, client_order_id=name, origin="person") for name in quantities]
+            # The strategy acts at rows only, and none came between.
+            if client.ask("GetSession", "Session")["rows_done"] == session["rows_done"]:
+                break
+            client.ask("CancelAllOrders", "CancelAllResult", venue="replay")
+        client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier=300)
+    else:
+        pytest.fail("other parameters are needed")
+    assert [answer["event"] for answer in answers] == [*names, *names]
     for refused in answers[0], answers[2]:
         assert refused["reason_code"] == "VENUE_REJECTED" and refused["reason_text"].startswith("SHORT_SALE"), refused
-    assert not [event for event in client.since(0, "OrderSubmitted") if event["client_order_id"] in ("more", "again")]
+        told = [event["client_order_id"] for event in client.since(0, "OrderSubmitted")]
+        assert refused["client_order_id"] not in told
 
 
 def sellable(session):
@@ -236,10 +249,14 @@ def test_p72_a_quantity_that_is_filled_already_is_refused(slow):
     client.wait("OrderFilled", where=lambda event: int(event["cumulative_qty"]) >= 200)
     for quantity in ("100", "200"):
         since = len(client.events)
-        refused = client.refusal("ModifyOrder", venue="replay", client_order_id="large", change={"new_quantity": quantity})
+        change = {"new_quantity": quantity}
+        refused = client.refusal("ModifyOrder", venue="replay", client_order_id="large", change=change)
         assert (refused["event"], refused["reason_code"]) == ("OrderRejected", "VALIDATION_ERROR")
         assert refused["reason_text"].startswith("NEW_QUANTITY: "), refused
         assert not client.since(since, "OrderPendingUpdate", "OrderUpdated")
+    nothing = dict.fromkeys(("new_quantity", "new_price", "new_trigger_price", "new_expire_time_ns"))
+    refused = client.refusal("ModifyOrder", venue="replay", client_order_id="large", change=nothing)
+    assert refused["reason_code"] == "VALIDATION_ERROR", "nothing is to change (P16)"
     row, = orders(client)
     # P74: what is filled in part stands there as ACCEPTED.
     assert (row["status"], row["quantity"], int(row["filled_qty"]) >= 200) == ("ACCEPTED", "11000", True)
@@ -251,7 +268,7 @@ def test_p72_a_quantity_that_is_filled_already_is_refused(slow):
 
 
 def test_p73_what_a_venue_is_taken_for(start, market):
-    """`replay` while Idle, Loaded and Running, and the broker's orders: `test_what_does_not_fit_the_state_is_told_as_busy`."""
+    """`replay` in every state: `test_what_does_not_fit_the_state_is_told_as_busy`."""
     of_orders = {
         "SubmitOrder": {"order": order("a")}, "CancelOrder": {"client_order_id": "a"}, "CancelAllOrders": {},
         "ModifyOrder": {"client_order_id": "a", "change": {"new_quantity": "200"}}, "GetOrderList": {},
@@ -291,13 +308,15 @@ def test_p74_a_list_by_its_filters(slow):
     """By status, instrument and a date: also `test_a_whole_session`; what is filled in part:
     `test_p72_a_quantity_that_is_filled_already_is_refused`."""
     later = at("2025-01-08", "15:00:00")
-    client = slow(("2025-01-06", *minutes("15:00", 12)), ("2025-01-07", *minutes("09:00", 100)))
+    client = slow(("2025-01-06", *minutes("14:30", 50)), ("2025-01-07", *minutes("09:00", 100)))
     for name, more in (("z", {"price": "800"}), ("bought", {}), ("a", {"price": "801"}),
                        ("long", {"price": "802", "time_in_force": "GTD", "expire_time_ns": later})):
         submit(client, order(name, **more))
     filled(client, "bought")
     client.ask("CancelOrder", "OrderCanceled", venue="replay", client_order_id="z")
+    client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier=2000)
     client.wait("Trades", where=lambda event: event["trades"][-1]["ts_ns"] > at("2025-01-07", "00:00:00"))
+    client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier=1)
     submit(client, order("next", price="803"))
 
     def names(**filter):
@@ -326,28 +345,16 @@ def test_p74_a_list_by_its_filters(slow):
 @pytest.fixture(scope="module")
 def many(desk, tmp_path_factory):
     """An engine after a run with more orders than a page of the list has, and how many."""
-    half = PAGE // 2 + 200
-    one = write_market(tmp_path_factory.mktemp("many") / "data", ("2025-01-06", *minutes("09:00", 100)))
+    days = [f"2025-01-{day:02}" for day in (*range(6, 11), *range(14, 18), 20, 21)]
+    one = write_market(tmp_path_factory.mktemp("many") / "data", *((day, *minutes("09:00", 10)) for day in days))
     engine = Engine(tmp_path_factory.mktemp("many") / "engine", one.folder, standalone=True)
     try:
         with engine.client() as client:
-            one.load(client, 0, 0)
-            one.run(client, first=0, last=0, multiplier=1, initial_cash=RICH)
-            for part in ("first", "second"):
-                sent, answered = 0, 0
-                while answered < half:
-                    # So many may wait for the run, and all of them may work until they are cancelled.
-                    if sent < half and sent - answered < 4_000:
-                        client.raw(json.dumps({"op": "SubmitOrder", "request_id": "x", "venue": "replay",
-                                               "order": order(f"{part}-{sent}", price="700")}))
-                        sent += 1
-                    else:
-                        answered += unchecked(client, "SubmitOrderResult", *REFUSALS)["event"] == "SubmitOrderResult"
-                client.raw('{"op":"CancelAllOrders","request_id":"x","venue":"replay"}')
-                assert unchecked(client, "CancelAllResult")["canceled_count"] == half
-            client.raw('{"op":"StopEngine","request_id":"x","strategy_id":"one"}')
-            unchecked(client, "EngineStopped")
-        yield engine, 2 * half
+            one.load(client, 0, len(days) - 1)
+            flood = {"flood": "cancel-replace", "count": 100}
+            one.run(client, "floods-orders", first=0, last=len(days) - 1, multiplier="max", strategy_init_kwargs=flood)
+            assert unchecked(client, "EngineStopped")["status"] == "completed"
+        yield engine, len(days) * 10 * flood["count"]
     finally:
         engine.kill()
 
