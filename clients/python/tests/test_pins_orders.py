@@ -201,6 +201,20 @@ def test_p72_orders_between_sessions_wait(slow):
         assert {fill["ts_event_ns"] for fill in fills} == {at("2025-01-06" if number == 0 else "2025-01-07", clock)}
 
 
+@pytest.mark.xfail(strict=True, reason="OrderExpired of an order that never arrived has no request_id")
+def test_p61_an_order_that_expires_on_its_way_is_answered(slow):
+    """Neither taken nor rejected: its end is the only answer there is, as where a run is stopped
+    (`test_p67_an_order_under_way_ends_with_its_run`)."""
+    client = slow(("2025-01-06", *minutes("09:00", 60)), execution={**EXECUTION, "latency_ns": 17 * 3600 * SECOND})
+    sent = client.send("SubmitOrder", venue="replay", order=order("late", price="840"))
+    client.wait("OrderSubmitted", request_id=sent)
+    assert finish(client)["status"] == "completed"
+    expired = client.wait("OrderExpired", client_order_id="late")
+    answers = ("OrderAccepted", "SubmitOrderResult", *REFUSALS)
+    assert expired["venue_order_id"] is None and not client.since(0, *answers)
+    assert expired.get("request_id") == sent
+
+
 def test_p72_what_is_sold_is_the_account_s(client, market):
     """A person may sell what is held less what both have in open sells, whoever bought it; the strategy trades on."""
     market.load(client)

@@ -76,6 +76,7 @@ def test_p67_an_order_under_way_ends_with_its_run(start, tmp_path):
             ("OrderCanceled", "strategy"), ("OrderCanceled", "person"), ("ReplayBuyingPower", None),
             ("ReplayStopped", None), ("EngineStopped", None)]
         assert [event["venue_order_id"] for event in run[-5:-3]] == [None, None]
+        assert run[-4]["request_id"] == sent
 
 
 def test_p67_what_outlives_the_data_expires_with_them(start, market):
@@ -219,6 +220,7 @@ def test_p69_a_run_that_nobody_watches_goes_on_for_ten_seconds(start, market):
     wait_until(lambda: started["run_id"] in engine.runs(), "the run is stopped")
     assert time.monotonic() - here > 10, "ten seconds from the last one that left"
     with engine.client() as client:
+        wait_until(lambda: client.ask("GetSession", "Session")["state"] == "Idle", "the session is idle")
         last = client.ask("GetSession", "Session")["last_run"]
         assert (last["run_id"], last["status"]) == (started["run_id"], "stopped")
     assert not alone.runs()
