@@ -110,6 +110,20 @@ class Market:
         )
 
 
+def write_market(folder, *days):
+    """A market of one instrument, 7203, from trades of its days: each a date and texts like `09:00:00 850 100`,
+    time, price and shares."""
+    folder.mkdir(parents=True)
+    with gzip.open(folder / "equities_trades_202501.csv.gz", "wt", encoding="utf-8") as file:
+        file.write("Date,Code,Time,SessionDistinction,Price,TradingVolume,TransactionId\n")
+        for date, *trades in days:
+            for number, trade in enumerate(trades):
+                clock, price, shares = trade.split()
+                session = "01" if clock < "12" else "02"
+                file.write(f"{date},72030,{clock}.000000,{session},{price},{shares},{number:012}\n")
+    return Market(folder, ["7203.TSE"])
+
+
 def nanos(row):
     """The time of a vendor's row in nanoseconds since 1970 UTC."""
     whole, _, fraction = row["Time"].partition(".")

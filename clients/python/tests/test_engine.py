@@ -23,6 +23,7 @@ ANSWERS = ("OrderSubmitted", "OrderPendingUpdate", "OrderPendingCancel", "Cancel
 
 
 def test_a_whole_session(start, market):
+    """Pins P64, P66, P70, P71, P74 and P75."""
     engine = start()
     assert engine.session()["token"] == engine.token
     with engine.client() as client, engine.client() as other:
@@ -153,6 +154,7 @@ while True:
 
 
 def test_a_run_outlives_its_client(start, market):
+    """Pins P69 and P70."""
     engine = start(standalone=True)
     trades = market.trades("7203.TSE", market.days[1:2])
     low = str(int(Decimal(trades[0][0]) * Decimal("0.9")))
@@ -210,6 +212,7 @@ def test_a_run_outlives_its_client(start, market):
 
 
 def test_a_run_that_nobody_watches_is_stopped(start, market):
+    """Pin P69."""
     engine = start()
     with engine.client() as client:
         market.load(client)
@@ -223,6 +226,7 @@ def test_a_run_that_nobody_watches_is_stopped(start, market):
 
 
 def test_stopping_a_run_ends_its_orders_first(start, market):
+    """Pin P67."""
     engine = start()
     with engine.client() as client:
         client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
@@ -259,6 +263,7 @@ def test_stopping_a_run_ends_its_orders_first(start, market):
 @pytest.mark.parametrize("running", [True, False], ids=["running", "idle"])
 @pytest.mark.parametrize("how", ["SIGTERM", "SIGINT", "Shutdown", "stdin"])
 def test_it_ends_when_it_is_told_to(start, market, how, running):
+    """Pin P80."""
     engine = start(standalone=how != "stdin")
     with engine.client() as client, engine.client() as other:
         if running:
@@ -295,6 +300,7 @@ def test_the_file_of_a_dead_engine_is_in_nobodys_way(start):
 
 
 def test_only_the_last_runs_are_kept(start, market):
+    """Pin P79."""
     engine = start(more=("--runs-kept", "2"))
     with engine.client() as client:
         names = []
@@ -310,7 +316,7 @@ def test_only_the_last_runs_are_kept(start, market):
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_session_can_be_repeated_from_its_commands(start, market, desk, seed):
     """People send commands at random while a strategy trades at random; the recorded commands give the same run,
-    whatever the window. Every third session is stopped before its end."""
+    whatever the window. Every third session is stopped before its end. Pin P79."""
     print(f"KUMIKI_SOAK_SEED={seed} repeats this session alone")
     engine = start()
     dice = random.Random(seed)

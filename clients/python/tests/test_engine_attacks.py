@@ -65,7 +65,7 @@ def test_tags_that_no_journal_holds_are_refused(client, market):
 
 def test_nothing_comes_between_a_fill_and_what_belongs_to_it(start, market):
     """While a strategy trades, somebody asks for the account all the time: each answer knows all of a fill or
-    nothing of it."""
+    nothing of it. Pin P78."""
     with start().client() as client:
         market.load(client, 1, 2, instruments=market.instruments)
         config = {"strategy_init_kwargs": {"seed": 1, "every": 3}, "instruments": market.instruments}
@@ -170,6 +170,7 @@ def test_a_second_engine_does_not_take_the_place_of_the_first(start, tmp_path, m
 
 
 def test_the_run_that_has_just_ended_is_kept_whatever_its_name(start, market):
+    """Pin P79."""
     engine = start(more=("--runs-kept", "1"))
     with engine.client() as client:
         for _ in range(2):

@@ -39,6 +39,7 @@ def told(bar):
 
 
 def test_every_trade_comes_once_and_every_bar_is_final_once(start, market):
+    """Pin P75."""
     engine = start()
     first, second = market.instruments
     with engine.client() as both, engine.client() as one, engine.client() as none:
@@ -94,6 +95,7 @@ def test_every_trade_comes_once_and_every_bar_is_final_once(start, market):
 @pytest.mark.parametrize("granularity, interval, files", [
     ("Minute", "1m", "equities_bars_minute_*.csv.gz"), ("Daily", "1d", "equities_bars_daily_*.csv.gz")])
 def test_bars_of_the_vendor_are_told_as_they_are(start, market, granularity, interval, files):
+    """Pin P75."""
     rows = []
     for path in sorted(market.folder.glob(files)):
         with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
@@ -118,7 +120,7 @@ def test_bars_of_the_vendor_are_told_as_they_are(start, market, granularity, int
 @pytest.mark.parametrize("strategy, parameters", [
     ("orders-every-tick", {}), ("trades-at-random", {"seed": 5, "every": 3})])
 def test_fills_are_told_in_their_order(start, market, strategy, parameters):
-    """Slow enough that the client is never behind, so that nothing may be left out."""
+    """Slow enough that the client is never behind, so that nothing may be left out. Pins P76 and P78."""
     engine = start()
     with engine.client() as client:
         market.load(client, instruments=market.instruments)
@@ -147,6 +149,7 @@ def test_fills_are_told_in_their_order(start, market, strategy, parameters):
 
 
 def test_cash_is_told_while_nothing_happens(start, market):
+    """Pin P76."""
     engine = start()
     with engine.client() as client:
         market.load(client)

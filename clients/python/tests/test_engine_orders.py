@@ -15,6 +15,7 @@ def at(date, clock):
 
 
 def test_what_cannot_be_is_refused_before_it_is_told(client, market):
+    """Pin P72."""
     market.load(client, 1, 2)
     market.run(client, last=2, multiplier=20)
     price = last_trade_price(client)
@@ -94,6 +95,7 @@ def test_what_cannot_be_is_refused_before_it_is_told(client, market):
 
 
 def test_prices_are_rounded_away_from_the_market(client, market):
+    """Pin P72."""
     market.load(client)
     market.run(client, multiplier=20, execution={**EXECUTION, "ticks": "5"})
     price = last_trade_price(client)
@@ -121,6 +123,7 @@ def test_prices_are_rounded_away_from_the_market(client, market):
 
 
 def test_orders_end_with_their_day_and_with_the_data(client, market):
+    """Pin P67."""
     trades = market.trades("7203.TSE", market.days[1:3])
     market.load(client, 1, 2)
     market.run(client, last=2, multiplier=20)
@@ -160,6 +163,7 @@ def test_a_stop_is_filled_after_its_trigger(client, market):
 
 
 def test_people_and_the_strategy_keep_their_orders_apart(client, market):
+    """Pin P71."""
     market.load(client)
     market.run(client, "trades-at-random", multiplier=100, initial_cash=RICH,
                strategy_init_kwargs={"seed": 5, "every": 3})

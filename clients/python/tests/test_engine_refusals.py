@@ -48,6 +48,7 @@ def refused_greeting(client, greeting):
 
 @pytest.mark.parametrize("what", GREETINGS)
 def test_a_wrong_greeting_is_refused(engine, bystander, what):
+    """Pin P62."""
     change, code = GREETINGS[what]
     with engine.client(greet=False) as client:
         client.take_challenge()
@@ -146,6 +147,7 @@ def test_who_does_not_greet_is_sent_away(engine, bystander):
     ("x" * (10 * MIB), 1009),
 ], ids=["binary", "too long", "far too long"])
 def test_a_frame_that_is_none_ends_the_connection(engine, bystander, frame, code):
+    """Pin P62."""
     with engine.client() as client:
         client.raw(frame)
         assert client.closed() == code
@@ -153,6 +155,7 @@ def test_a_frame_that_is_none_ends_the_connection(engine, bystander, frame, code
 
 @pytest.mark.parametrize("text", [b"\xff", b'{"op":"GetSession","request_id":"\xc3"}', b"\xed\xa0\x80"])
 def test_text_that_is_no_utf_8_ends_the_connection(engine, bystander, text):
+    """Pin P62."""
     with engine.client() as client:
         client.socket.send(text, text=True)
         assert client.closed() == 1007
@@ -203,6 +206,7 @@ WRONG = {
 
 @pytest.mark.parametrize("what", WRONG)
 def test_a_command_that_is_none_is_an_error_and_the_connection_stays(engine, bystander, what):
+    """Pins P61 and P62."""
     with engine.client() as client:
         client.raw(WRONG[what])
         error = client.wait("Error")
@@ -214,6 +218,7 @@ def test_a_command_that_is_none_is_an_error_and_the_connection_stays(engine, bys
 
 
 def test_what_may_be_is_taken(engine):
+    """Pin P61."""
     with engine.client() as client:
         client.ask("GetSession", "Session", request_id="x" * 64)
         client.ask("GetSession", "Session", request_id="予" * 64)
@@ -224,6 +229,7 @@ def test_what_may_be_is_taken(engine):
 
 
 def test_an_order_that_cannot_be_read_is_rejected_by_its_id(engine):
+    """Pin P72."""
     with engine.client() as client:
         order = {"client_order_id": "mine", "instrument_id": "7203.TSE", "order_side": "buy", "quantity": "100"}
         client.raw(json.dumps({"op": "SubmitOrder", "request_id": "w", "venue": "replay", "order": order}))
@@ -239,6 +245,7 @@ def test_an_order_that_cannot_be_read_is_rejected_by_its_id(engine):
 
 
 def test_who_errs_a_hundred_times_is_sent_away(engine, bystander):
+    """Pin P62."""
     with engine.client() as client:
         for _ in range(99):
             client.raw("{")
@@ -284,7 +291,7 @@ def sent_away(engine):
 
 
 def test_who_does_not_read_is_sent_away(engine, market):
-    """A client that is 65,536 frames behind is closed; the others and the run go on."""
+    """A client that is 65,536 frames behind is closed; the others and the run go on. Pin P62."""
     with engine.client(max_queue=1) as slow, engine.client() as client:
         market.load(client)
         market.run(client)
@@ -312,6 +319,7 @@ def code_of(event):
 
 
 def test_what_cannot_be_loaded_changes_nothing(engine, market):
+    """Pin P63."""
     with engine.client() as client:
         market.load(client)
         before = client.ask("GetSession", "Session")["instruments"]
@@ -338,6 +346,7 @@ def test_what_cannot_be_loaded_changes_nothing(engine, market):
 
 
 def test_a_fifth_instrument_is_refused(start, desk):
+    """Pin P63."""
     folder, call = desk
     five = [f"{code}.TSE" for code in (1301, 1605, 6758, 7203, 9984)]
     arguments = [word for issue in five for word in ("--instrument", issue)]
@@ -354,6 +363,7 @@ def test_a_fifth_instrument_is_refused(start, desk):
 
 
 def test_a_start_is_refused_in_the_order_of_its_checks(engine, market, tmp_path):
+    """Pin P65."""
     junk = tmp_path / "junk.wasm"
     junk.write_bytes(b"\0asm" + b"\xff" * 100)
     good = market.config("empty")
@@ -419,6 +429,7 @@ def check_sets(check, config):
 
 
 def test_what_does_not_fit_the_state_is_told_as_busy(engine, market):
+    """Pins P68, P69 and P73."""
     order = {
         "client_order_id": "a", "instrument_id": "7203.TSE", "order_side": "BUY", "order_type": "MARKET",
         "quantity": "100", "time_in_force": "DAY", "post_only": False, "reduce_only": False,
@@ -487,6 +498,7 @@ def test_what_does_not_fit_the_state_is_told_as_busy(engine, market):
 
 
 def test_a_strategy_that_fails_ends_its_run(engine, market):
+    """Pin P67."""
     with engine.client() as client:
         market.load(client)
         market.run(client, "panics-in-event", strategy_init_kwargs={"at": 20}, multiplier="max")
@@ -527,6 +539,7 @@ def failed_start(line, data, *more):
 
 
 def test_a_start_that_fails_says_why(tmp_path, market):
+    """Pin P63."""
     (tmp_path / "file").write_text("")
     below_a_file = tmp_path / "file" / "config"
     fine = start_line(tmp_path / "config", tmp_path / "cache")

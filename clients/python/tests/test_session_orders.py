@@ -1,5 +1,6 @@
 """Orders of a person through the Python package."""
 
+import concurrent.futures
 import datetime
 from decimal import Decimal
 
@@ -149,3 +150,18 @@ def test_a_cancel_that_is_too_late_is_answered(session, market):
             one.cancel_order(client_order_id=name)
         assert refused.value.reason_code == "VENUE_REJECTED", refused.value
         assert {event.client_order_id for event in (next(events), next(events))} == {name}
+
+
+def test_an_order_that_ends_on_its_way_is_told_at_once(session, market):
+    one = session()
+    one.load("7203.TSE", market.days[1], market.days[2])
+    late = {**EXECUTION, "latency_ns": 17 * 3600 * 10**9}
+    run = one.run(strategy_file=component("empty"), multiplier=20, initial_cash=CASH, execution=late, wait=False)
+    with one.events("OrderSubmitted", timeout=60) as sent, concurrent.futures.ThreadPoolExecutor(1) as other:
+        answer = other.submit(one.submit_order, **order(client_order_id="late"))
+        next(sent)
+        one.set_speed("max")
+        with pytest.raises(kumiki.OrderRejectedError, match="EXPIRED: the order ended on its way") as told:
+            answer.result(60)
+    assert told.value.client_order_id == "late"
+    assert run.result(60).status == "completed"

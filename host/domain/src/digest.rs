@@ -257,6 +257,7 @@ mod tests {
             client_order_id: "O-1".into(),
             venue_order_id: Some("R1".into()),
             instrument: InstrumentIx(0),
+            side: OrderSide::Buy,
             status: OrderStatus::Filled,
             kind: OrderEventKind::Filled(Fill {
                 side: OrderSide::Buy,

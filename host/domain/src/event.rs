@@ -69,6 +69,8 @@ pub struct OrderEvent {
     pub venue_order_id: Option<Arc<str>>,
     /// The instrument of the order.
     pub instrument: InstrumentIx,
+    /// The side of the order.
+    pub side: OrderSide,
     /// The state after the event.
     pub status: OrderStatus,
     /// The kind of event with what belongs to it.

@@ -35,7 +35,10 @@ impl Shared {
                 let venue = (self.config.mode == EngineMode::Replay).then_some(VENUE);
                 let event = wrong.event(core.now(), venue);
                 return match event {
-                    Event::OrderRejected(_) => core.hub.tell_all(&event),
+                    Event::OrderRejected(_) => {
+                        core.hub.tell_all(&event);
+                        core.hub.count_error(client, now);
+                    }
                     _ => core.hub.refuse(client, &event, now),
                 };
             }
@@ -85,8 +88,8 @@ impl Shared {
             | Command::CancelAllOrders(_)) => self.lock().change(&to, asked, &order),
             Command::GetOrderList(list) => self.lock().list(&to, &list),
             Command::GetBuyingPower(_) => {
-                let mut core = self.lock();
-                if !core.is_live() {
+                let core = self.lock();
+                if core.state() != SessionState::Running {
                     return core.not_running(&to);
                 }
                 let Core { hub, run: Some(run), .. } = &*core else { return };
@@ -94,8 +97,8 @@ impl Shared {
                 hub.tell(client, &event);
             }
             Command::GetPositions(_) => {
-                let mut core = self.lock();
-                if !core.is_live() {
+                let core = self.lock();
+                if core.state() != SessionState::Running {
                     return core.not_running(&to);
                 }
                 let Core { hub, run: Some(run), .. } = &*core else { return };
@@ -190,9 +193,10 @@ impl Core {
     }
 
     /// Refuses a command that only a run takes.
-    pub(crate) fn not_running(&mut self, to: &Refusing<'_>) {
-        let reason = match self.under_way {
-            Some(UnderWay::Start) => "the run is only being started",
+    pub(crate) fn not_running(&self, to: &Refusing<'_>) {
+        let reason = match (self.under_way, self.state()) {
+            (Some(UnderWay::Start), _) => "the run is only being started",
+            (_, SessionState::Stopping) => "the run is being ended",
             _ => "no run is under way",
         };
         self.busy(to, reason);

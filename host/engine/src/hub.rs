@@ -119,10 +119,15 @@ impl Hub {
         }
     }
 
-    /// Tells one client that its command is wrong; after too many of these it has to go.
+    /// Tells one client that its command is wrong, and counts that.
     pub(crate) fn refuse(&mut self, id: ClientId, event: &Event<'_>, now: Duration) {
+        self.tell(id, event);
+        self.count_error(id, now);
+    }
+
+    /// Counts an error of a client; after too many of these it has to go.
+    pub(crate) fn count_error(&mut self, id: ClientId, now: Duration) {
         let Some(client) = self.clients.get_mut(&id) else { return };
-        client.outbox.push(text(event), None);
         client.errors.push_back(now);
         while client.errors.front().is_some_and(|first| now.saturating_sub(*first) > ERRORS_WITHIN)
         {

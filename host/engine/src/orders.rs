@@ -249,16 +249,15 @@ fn command_id(command: &OrderCommand) -> Option<&str> {
 impl Run {
     /// Gives a command to the run, which takes commands in the order in which they came.
     fn hand_over(&mut self, asked: Asked, ask: OrderAsk, command: OrderCommand) {
-        let (mut side, mut warning) = (None, None);
+        let mut warning = None;
         if let OrderCommand::Submit(request) = &command {
-            side = Some(request.side);
             // Tags that conflict are refused by the exchange.
             let tags = OrderTags::parse(&request.tags, request.time_in_force).ok();
             warning = tags.and_then(|tags| tags.unknown_text(&request.client_order_id));
         }
         // A run that is over takes no more; what it has not taken is answered at its end.
         let _ = self.setup.commands.send(RunCommand::Order(command));
-        self.waiting.push_back(WaitingCommand { asked, ask, side, warning });
+        self.waiting.push_back(WaitingCommand { asked, ask, warning });
     }
 }
 

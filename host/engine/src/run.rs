@@ -9,8 +9,8 @@ use domain::account::Position;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    JstDate, Money, OrderEvent, OrderEventKind, OrderSide, OrderStatus, Origin, Price, Quantity,
-    ReasonCode, Rejection, TsNanos,
+    JstDate, Money, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, Quantity, ReasonCode,
+    Rejection, TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{
@@ -59,8 +59,6 @@ impl OrderAsk {
 pub(crate) struct WaitingCommand {
     pub(crate) asked: Asked,
     pub(crate) ask: OrderAsk,
-    /// Side of a new order.
-    pub(crate) side: Option<OrderSide>,
     /// What is odd about a new order, in words.
     pub(crate) warning: Option<String>,
 }
@@ -330,7 +328,7 @@ impl Run {
         let is_of_client = event.origin == Origin::Client;
         let asked_now = self.current.clone().filter(|_| is_of_client);
         let order = self.orders.take(event);
-        let (mut request, mut never_told) = (None, None);
+        let mut request = None;
         if let Some(order) = order {
             if let Some(WaitingCommand { asked, ask, warning, .. }) = asked_now {
                 match (&event.kind, ask) {
@@ -363,9 +361,9 @@ impl Run {
                 OrderEventKind::Rejected(_) => order.submit.clone(),
                 OrderEventKind::Expired(_) | OrderEventKind::Filled(_) => None,
             };
-        } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit, side, .. }) = asked_now {
+        } else if let Some(WaitingCommand { asked, ask: OrderAsk::Submit, .. }) = asked_now {
             // Rejected before anything of it was told.
-            (request, never_told) = (Some(asked), side);
+            request = Some(asked);
         }
         let is_strategys = event.origin == Origin::Strategy;
         let instrument_id = self.instrument(event.instrument).to_owned();
@@ -376,7 +374,7 @@ impl Run {
             origin: Some(event.origin),
             strategy_id: is_strategys.then(|| Text::Borrowed(&*self.setup.strategy_id)),
             instrument_id: Some(Text::Borrowed(&instrument_id)),
-            order_side: order.map(|order| order.record.request.side).or(never_told),
+            order_side: Some(event.side),
         };
         hub.tell_all(&Event::of_order(event, context));
         if let (true, OrderEventKind::Accepted, Some(asked)) = (is_of_client, &event.kind, &request)

@@ -121,6 +121,7 @@ impl Exchange {
             client_order_id: Arc::clone(&request.client_order_id),
             venue_order_id: None,
             instrument: request.instrument,
+            side: request.side,
             status: OrderStatus::Rejected,
             kind: OrderEventKind::Rejected(rejection),
         });

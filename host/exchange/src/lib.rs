@@ -320,6 +320,7 @@ impl Exchange {
             client_order_id: Arc::clone(&record.request.client_order_id),
             venue_order_id: record.venue_order_id.clone(),
             instrument: record.request.instrument,
+            side: record.request.side,
             status: record.status,
             kind: kind(record),
         });

@@ -225,6 +225,7 @@ mod tests {
             client_order_id: "O-1".into(),
             venue_order_id: Some("R1".into()),
             instrument: InstrumentIx(0),
+            side: OrderSide::Buy,
             status: OrderStatus::Accepted,
             kind,
         };

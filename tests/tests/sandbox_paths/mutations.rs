@@ -131,6 +131,7 @@ fn accepted() -> OrderEvent {
         client_order_id: "O-1".into(),
         venue_order_id: Some("1".into()),
         instrument: InstrumentIx(0),
+        side: domain::OrderSide::Buy,
         status: OrderStatus::Accepted,
         kind: OrderEventKind::Accepted,
     }

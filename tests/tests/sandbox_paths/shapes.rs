@@ -85,6 +85,7 @@ fn every_post_return_is_called() {
             client_order_id: "O-1".into(),
             venue_order_id: None,
             instrument: domain::InstrumentIx(0),
+            side: domain::OrderSide::Buy,
             status: domain::OrderStatus::Accepted,
             kind: domain::OrderEventKind::Accepted,
             origin: domain::Origin::Strategy,

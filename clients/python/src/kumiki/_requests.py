@@ -71,6 +71,11 @@ class Request:
             is_part = self.op == "CancelAllOrders" and event.get("client_order_id") is not None
             if not is_part:
                 self.end(of_event(event))
+        elif self.op == "SubmitOrder" and event.name in ("OrderExpired", "OrderCanceled"):
+            how = "EXPIRED" if event.name == "OrderExpired" else "CANCELED"
+            text = f"{how}: the order ended on its way to the venue"
+            order_id = event.get("client_order_id")
+            self.end(OrderRejectedError(reason_code="VENUE_REJECTED", reason_text=text, client_order_id=order_id))
         elif event.name == "SecondPasswordRequired":
             self.end(self._without_password())
         elif event.name == "VenueLoginCancelled":

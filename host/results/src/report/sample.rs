@@ -285,6 +285,7 @@ impl Maker<'_> {
             client_order_id: Arc::clone(&order.request.client_order_id),
             venue_order_id: order.venue_order_id.clone(),
             instrument: order.request.instrument,
+            side: order.request.side,
             status,
             kind,
         });

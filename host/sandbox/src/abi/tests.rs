@@ -112,6 +112,7 @@ fn event(kind: OrderEventKind) -> OrderEvent {
         client_order_id: Arc::from("O-1"),
         venue_order_id: Some(Arc::from("R12")),
         instrument: InstrumentIx(2),
+        side: OrderSide::Buy,
         status: OrderStatus::PendingCancel,
         kind,
     }

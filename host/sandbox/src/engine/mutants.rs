@@ -152,6 +152,7 @@ fn life(strategy: &mut dyn StrategyRuntime) -> Result<Vec<Action>, Box<Fault>> {
         client_order_id: "O-1".into(),
         venue_order_id: Some("1".into()),
         instrument,
+        side: domain::OrderSide::Buy,
         status: OrderStatus::Accepted,
         kind: OrderEventKind::Accepted,
     };
