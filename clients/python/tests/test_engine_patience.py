@@ -10,7 +10,7 @@ pytest.importorskip("websockets")
 pytest.importorskip("jsonschema")
 
 from plain_client import proof  # noqa: E402
-from sessions import RICH, last_trade_price, order, orders  # noqa: E402
+from sessions import last_trade_price, order, orders  # noqa: E402
 
 
 
@@ -69,28 +69,6 @@ def test_who_answers_no_ping_is_gone_after_thirty_seconds(start):
         assert (int.from_bytes(content[:2], "big"), content[2:]) == (1008, b"ping_timeout")
         assert time.monotonic() - begin > 20, "it had its time"
         assert other.is_alive(), "whoever answers stays"
-
-
-def test_a_list_of_any_length_comes_as_fast_as_it_is_read(start, market):
-    """A list of many messages that is asked for many times over: what waits for the client stays little, so that
-    it is not sent away as too slow, and each list is whole."""
-    with start().client() as client:
-        market.load(client, 1, 2)
-        config = {"strategy_init_kwargs": {"seed": 3, "every": 1}, "last": 2}
-        market.run(client, "trades-at-random", multiplier="max", initial_cash=RICH, **config)
-        client.wait("EngineStopped")
-        whole = orders(client)
-        assert len(whole) > 1_000
-        asked = [client.send("GetOrderList", venue="replay", filter={}) for _ in range(25)]
-        lists, busy = {}, 0
-        while len(lists) + busy < len(asked):
-            event = client.next()
-            if event["event"] == "EngineBusy":
-                busy += 1
-            elif event["event"] == "OrderListUpdated" and event["request_id"] in asked:
-                lists[event["request_id"]] = event["orders"]
-        assert all(rows == whole for rows in lists.values()) and len(lists) >= 16
-        assert client.is_alive()
 
 
 def test_who_comes_while_an_order_is_on_its_way_is_told_of_it(start, market):

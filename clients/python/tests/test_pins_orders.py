@@ -416,13 +416,32 @@ def test_p74_a_long_list_comes_in_pages(many):
         assert [int(row["venue_order_id"][1:]) for row in newest] == numbers[-PAGE:]
 
 
+def test_p74_lists_come_as_fast_as_they_are_read(many):
+    """Twenty at once are 90 MB; what waits for the client stays little, so that it is not sent away as too slow."""
+    engine, count = many
+    with engine.client() as client:
+        asked = [f"list-{number}" for number in range(20)]
+        for name in asked:
+            client.raw(json.dumps({"op": "GetOrderList", "request_id": name, "venue": "replay", "filter": {}}))
+        told, busy = dict.fromkeys(asked, 0), []
+        while any(told[name] < count for name in asked if name not in busy):
+            event = unchecked(client, "OrderListUpdated", "EngineBusy")
+            if event["event"] == "EngineBusy":
+                busy.append(event["request_id"])
+            else:
+                told[event["request_id"]] += len(event["orders"])
+        assert len(busy) <= 4 and {told[name] for name in asked if name not in busy} == {count}
+        assert client.is_alive()
+
+
 def test_p62_a_client_that_is_64_mib_behind_is_sent_away(many):
-    """In few frames, of some MiB each; others do not notice."""
+    """In few frames, of some MiB each; others do not notice. Lists are told as they are read:
+    `test_p74_lists_come_as_fast_as_they_are_read`."""
     engine, _ = many
     with engine.client() as other, engine.client(max_queue=1) as slow:
         other.wait("ClientConnected", count=2)
         for _ in range(60):
-            slow.send("GetOrderList", venue="replay", filter={})
+            slow.send("GetSession")
         other.wait("ClientConnected", count=1, since=len(other.events))
         try:
             while True:

@@ -71,7 +71,7 @@ def told(client, request_id, since=0):
 def test_p61_every_command_has_an_id_of_1_to_64_characters(start):
     """Ids that are none, of one command: `test_a_command_that_is_none_is_an_error_and_the_connection_stays`; 64
     characters, and an id that is used again: `test_what_may_be_is_taken`."""
-    known = validators("ipc-commands.schema.json", "op")
+    known = validators("Command", "op")
     assert known.keys() - {"Hello"} == LEAST.keys(), "each command is tried here"
     engine = start()
     # P3 lets these two be without one.
