@@ -29,6 +29,9 @@ pub struct DatasetStatus {
     pub incomplete: Vec<IncompleteDay>,
     /// Business days between published ones that are not published themselves, ascending.
     pub gaps: Vec<String>,
+    /// Published days that need a look, and answers that were refused, as the update's report has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<DayDoubt>,
     /// The sources of the published rows.
     pub sources: Vec<SourceRows>,
 }
@@ -44,6 +47,17 @@ pub struct IncompleteDay {
     pub expected: Option<u64>,
     /// Whether it is published all the same, because the user said so.
     pub published: bool,
+}
+
+/// What needs a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayDoubt {
+    /// The day.
+    pub date: String,
+    /// What kind of doubt it is, as the report of the update names it.
+    pub kind: String,
+    /// What was found.
+    pub what: String,
 }
 
 /// The published rows of one source.

@@ -30,7 +30,7 @@ mod report;
 /// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
 /// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
-/// | C2 | without such a list, with 99 % of the most rows of the last 20 complete days before it; a single one of which no other has 99 % is left out of account | complete |
+/// | C2 | without such a list, with 99 % of the rows of the last complete day before it; where none of the last 20 has 99 % of that one's, it is left out of account. A run over 60 days asks for the lists of the first day of each month only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
 /// | C4 | fetched with `--codes` | complete only if it was before |
 /// | C5 | that was complete | complete, whatever comes later |
@@ -53,6 +53,7 @@ mod report;
 /// | G2 | a gap, and due | an ending and an exit code of its own |
 /// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run |
 /// | S2 | complete, of the last 20 weekdays, with over 1 % fewer rows than one of the five complete days before it, and not than those after it | told as a doubt; of days in a row the first |
+/// | S3 | the last complete one, with under 95 % of the most rows of the last 20 complete days | told as a doubt, which a slow sinking never is by S2 |
 /// | K1 | asked of a vendor that refuses the key | the run fails, whatever other sources gave; what came is stored and published |
 /// | K2 | wanted without a key of the vendor | the run fails where it would not end well; else the vendor is left out |
 /// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
@@ -273,6 +274,10 @@ struct Job<'a> {
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
     /// Dates whose list of issues may still be asked for.
     list_days: BTreeSet<JstDate>,
+    /// Dates whose list was asked for, whatever came.
+    lists_asked: BTreeSet<JstDate>,
+    /// Lists are asked for no more.
+    are_lists_out: bool,
     /// A list could not be had, though there may be one.
     lists_failed: bool,
     /// Lists of this run that are not believed.
@@ -356,6 +361,8 @@ impl<'a> Job<'a> {
             complete_rows: BTreeMap::new(),
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),
+            lists_asked: BTreeSet::new(),
+            are_lists_out: false,
             lists_failed: false,
             doubted: BTreeMap::new(),
             doubted_before: BTreeMap::new(),

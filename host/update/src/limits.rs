@@ -27,8 +27,11 @@ pub const FACTOR_MAX: f64 = 100_000.0;
 
 /// Percent of the rows that a day should have from which on it is complete.
 pub const COMPLETE_PERCENT: u64 = 99;
-/// Complete days before a day that it is held against, where there is no list of issues.
+/// Complete days before a day among which one must have as many rows as the last, where there is no list of
+/// issues, and whose most rows tell of a slow sinking.
 pub const COMPLETE_DAYS_COMPARED: usize = 20;
+/// Percent of the most rows of these days below which the last complete day is told as a doubt.
+pub const SUNK_PERCENT: u64 = 95;
 /// Complete days after a day that it is held against, where there is none before it or it is published
 /// all the same: a week.
 pub const DAYS_AFTER_COMPARED: usize = 5;

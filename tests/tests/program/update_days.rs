@@ -347,20 +347,71 @@ fn a_first_day_that_is_short_is_known_by_the_list() {
 #[test]
 fn without_a_list_a_day_is_held_against_the_day_before() {
     let fixture = Fixture::new(Market {
-        days: days([("20251215", 200), ("20251216", 198), ("20251217", 197)]),
+        days: days([("20251215", 200), ("20251216", 198), ("20251217", 196)]),
         ..Market::default()
     });
-    // C3 for the first, C2 for the others: 198 of 200 are enough, and 197 are not, though the day before
-    // had only 198.
+    // C3 for the first, C2 for the others: 198 of 200 are enough, and 196 of 198 are not.
     let run = fixture.update("--as-of 2025-12-17 --days 3");
     assert_eq!(
         (run.code, run.days()),
         (3, ["15 fetched", "16 fetched", "17 incomplete"].map(str::to_owned).to_vec())
     );
-    assert_eq!(run.incomplete(), ["17 197 of 200"]);
-    fixture.change(|market| _ = market.days.insert("20251217", 198));
+    assert_eq!(run.incomplete(), ["17 196 of 198"]);
+    // 197 are 99 % of what the last complete day has, though not of the first.
+    fixture.change(|market| _ = market.days.insert("20251217", 197));
     assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
-    assert_eq!(fixture.published(), ["15:200", "16:198", "17:198"]);
+    assert_eq!(fixture.published(), ["15:200", "16:198", "17:197"]);
+}
+
+/// S3: each day has 99 % of the one before it, and the last of them 94 % of the first.
+#[test]
+fn a_slow_sinking_is_published_and_told() {
+    let all = ["08", "09", "10", "11", "12", "15", "16", "17"];
+    let sinking = all.iter().zip([200, 198, 197, 196, 195, 194, 193, 190]);
+    let sinking = sinking.map(|(day, rows)| (leaked(format!("202512{day}")), rows));
+    let fixture = Fixture::new(Market { days: sinking.collect(), ..Market::default() });
+    let sunk = |run: &Run| {
+        let doubts = run.report["doubts"].as_array().unwrap().iter();
+        doubts.filter(|doubt| doubt["kind"] == "sunk").map(|doubt| text(&doubt["what"])).collect()
+    };
+    let run = fixture.update("--as-of 2025-12-16 --days 7");
+    assert_eq!((run.code, sunk(&run)), (0, Vec::<String>::new()), "{run:?}");
+    fixture.change(|market| _ = market.days.insert("20251217", 192));
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    let lower = [("20251218", 191), ("20251219", 190), ("20251222", 189)];
+    fixture.change(|market| market.days.extend(lower));
+    let run = fixture.update("--as-of 2025-12-22");
+    let what = "it is published with 189 rows, and complete days of the last 20 before it have 200";
+    assert_eq!((run.code, sunk(&run)), (0, vec![what.to_owned()]), "{run:?}");
+    assert!(run.told.contains("2025-12-22 is published with 189 rows"), "{}", run.told);
+    assert_eq!(fixture.published().last().unwrap(), "22:189");
+    let serving = fixture.serve();
+    let health = http::request(serving.address, "GET /health", &[], &[]).text();
+    let health: Value = serde_json::from_str(&health).unwrap();
+    let told = health["doubts"].as_array().unwrap();
+    let expected = json!({ "date": "2025-12-22", "kind": "sunk", "what": what });
+    assert!(told.contains(&expected), "{health}");
+}
+
+/// A text that lives as long as the test's process.
+pub(crate) fn leaked(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+/// C2: a run that asks for a list a month asks for that of a day which is not complete without it.
+#[test]
+fn a_long_first_run_asks_for_the_list_of_a_day_that_would_be_short() {
+    let first: JstDate = "2025-09-01".parse().unwrap();
+    let all = first.iter_days().take(110).filter(|day| !holidays::is_closed(*day));
+    let all: Vec<&str> = all.map(|day| leaked(day.to_string().replace('-', ""))).collect();
+    let issues = |day: &str| if day < "20251112" { 100 } else { 97 };
+    let rows: BTreeMap<&str, usize> = all.iter().map(|day| (*day, issues(day))).collect();
+    let fixture = Fixture::new(Market { days: rows.clone(), lists: rows, ..Market::default() });
+    let run = fixture.update("--as-of 2025-12-19 --days 80");
+    assert_eq!((run.code, run.report["gaps"].to_string()), (0, "[]".to_owned()), "{run:?}");
+    // The first of each month and the last, and the day on which three were delisted.
+    assert_eq!(run.report["listed"]["lists"], 6, "{run:?}");
+    assert_eq!(fixture.published().len(), all.len());
 }
 
 #[test]

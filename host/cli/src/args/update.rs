@@ -41,8 +41,8 @@ one that a trading program uses too, both disturb each other, because requests a
 a new login ends the other's session.
 
 A day is published when it is complete: with rows of 99 % of the issues that the vendor lists \
-for its date, without a list with 99 % of the most rows of the last 20 complete days. Others wait \
-in the folder work, are asked for again and named in the report. Today is due from 16:30 in Japan \
+for its date, without a list with 99 % of the rows of the last complete day. Others wait in the \
+folder work, are asked for again and named in the report. Today is due from 16:30 in Japan \
 on. --codes adds to days that are complete and never makes a new one. Ctrl-C ends a run between \
 two days; the next run goes on from there. A report of each run is in the folder update of the \
 data folder.

@@ -332,6 +332,7 @@ async fn health(State(state): Shared) -> Response {
         "snapshot_last_date": ready.then(|| snapshot.last.to_string()),
         "incomplete": incomplete,
         "gaps": dataset.as_ref().map(|dataset| &dataset.gaps),
+        "doubts": dataset.as_ref().map(|dataset| &dataset.doubts),
     });
     let replica = state.replica.as_ref().map(ReplicaStatus::told);
     if !ready {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::Days;
 use domain::JstDate;
-use pricestore::{DatasetStatus, IncompleteDay};
+use pricestore::{DatasetStatus, DayDoubt, IncompleteDay};
 
 use super::report::{DayOutcome, ShortDayReport};
 use super::rules::{DueDays, Standard, is_enough, is_open};
@@ -78,7 +78,7 @@ impl Job<'_> {
             return Ok(Verdict::Complete);
         }
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        let standard = self.standard(slots, date, &codes);
+        let standard = self.standard_of_new(slots, date, &codes, true);
         self.day(date).expected = standard.expected();
         let is_enough = standard.is_met(&codes, true);
         let has_prices = rows.iter().any(|row| row.close.is_some());
@@ -117,7 +117,7 @@ impl Job<'_> {
             if codes.is_empty() {
                 continue;
             }
-            let standard = self.standard(slots.as_deref_mut(), date, &codes);
+            let standard = self.standard_of_new(slots.as_deref_mut(), date, &codes, false);
             let is_enough = standard.is_met(&codes, false)
                 || (self.is_forced(date) && self.is_like_later_days(date, codes.len() as u64));
             let why = if is_enough { no_prices() } else { standard.words(&codes) };
@@ -316,6 +316,11 @@ impl Job<'_> {
             expected: day.expected,
             published: day.published,
         });
+        let doubts = self.report.doubts.iter().map(|doubt| DayDoubt {
+            date: text(&doubt.date),
+            kind: doubt.kind.as_str().to_owned(),
+            what: doubt.what.clone(),
+        });
         let snapshot = match self.store.snapshot()? {
             // What this job published last is not there: its words are still of that.
             None => DatasetStatus::load(&self.options.data).ok().flatten().and_then(|s| s.snapshot),
@@ -326,6 +331,7 @@ impl Job<'_> {
             last_complete: self.state.complete.last().map(text),
             incomplete: incomplete.collect(),
             gaps: self.report.gaps.iter().map(text).collect(),
+            doubts: doubts.collect(),
             sources: self.store.sources()?,
             ..DatasetStatus::default()
         };

@@ -126,7 +126,7 @@ impl Job<'_> {
         if let Some(codes) = self.listed.get(&date) {
             return Standard::Listed(codes.clone());
         }
-        if let Some(rows) = self.most_rows_before(date) {
+        if let Some(rows) = self.rows_before(date) {
             return Standard::Before(rows);
         }
         match self.nearest(date) {
@@ -136,25 +136,15 @@ impl Job<'_> {
         }
     }
 
-    /// The most rows of the last complete days before a date (rule C2), without those of a single day that
-    /// no other one nearly has: an evening with rows that do not belong there must not be a standard that no
-    /// later day meets. The day before alone would let the standard sink a little every day; what the user
-    /// published all the same with few rows less is where it begins anew (rule C10).
-    fn most_rows_before(&self, date: JstDate) -> Option<u64> {
-        let (mut most, mut second) = (None, None);
-        for (day, rows) in self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED) {
-            let begins_anew = self.state.begins.contains(day);
-            // What is after it tells more; complete, it may have as many rows as those before it.
-            if !begins_anew || most.is_none() {
-                second = second.max(most.min(Some(*rows)));
-                most = most.max(Some(*rows));
-            }
-            if begins_anew {
-                break;
-            }
-        }
-        let (most, second) = (most?, second.or(most)?);
-        Some(if is_enough(second, most, 0) { most } else { second })
+    /// The rows of the last complete day before a date (rule C2). Where no other of the last ones nearly has
+    /// so many, those of the day before it: an evening with rows that do not belong there must not be a
+    /// standard that no later day meets. A standard that sinks a little every day is told (rule S3).
+    fn rows_before(&self, date: JstDate) -> Option<u64> {
+        let days = self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED);
+        let mut days = days.map(|(_, rows)| *rows);
+        let (last, before) = (days.next()?, days.next());
+        let is_alone = !before.into_iter().chain(days).any(|rows| is_enough(rows, last, 0));
+        Some(before.filter(|_| is_alone).unwrap_or(last))
     }
 
     /// Rows of the nearest complete days after a date, else issues of the nearest list, and how many days
@@ -187,12 +177,13 @@ impl Job<'_> {
         }
         // Each is asked for once, whatever comes.
         self.list_days.remove(&date);
+        self.lists_asked.insert(date);
         match slots.issue_list(date) {
-            None | Some(Err(SourceError::NoSuchCall(_))) => self.list_days.clear(),
+            None | Some(Err(SourceError::NoSuchCall(_))) => self.give_lists_up(),
             Some(Ok(Some(list))) if !list.is_empty() => self.weigh(date, list, codes),
             Some(Ok(_) | Err(SourceError::NotCovered { .. })) => {}
             Some(Err(error)) => {
-                self.list_days.clear();
+                self.give_lists_up();
                 // A subscription without lists has none tomorrow either.
                 let has_none = matches!(
                     error,
@@ -207,5 +198,29 @@ impl Job<'_> {
                 }
             }
         }
+    }
+
+    /// No list is asked for any more in this run.
+    fn give_lists_up(&mut self) {
+        self.list_days.clear();
+        self.are_lists_out = true;
+    }
+
+    /// What a day that is not complete yet is held against. Where it would not be complete, its list is asked
+    /// for, though a long run asks for some only.
+    pub(super) fn standard_of_new(
+        &mut self,
+        mut slots: Option<&mut Slots>,
+        date: JstDate,
+        codes: &BTreeSet<IssueCode>,
+        came_in_one_piece: bool,
+    ) -> Standard {
+        let standard = self.standard(slots.as_deref_mut(), date, codes);
+        let is_wanted = !self.are_lists_out && !self.lists_asked.contains(&date);
+        if !is_wanted || slots.is_none() || standard.is_met(codes, came_in_one_piece) {
+            return standard;
+        }
+        self.list_days.insert(date);
+        self.standard(slots, date, codes)
     }
 }

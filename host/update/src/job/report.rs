@@ -279,6 +279,21 @@ pub enum DoubtKind {
     Short,
     /// It is complete, of the last 20 weekdays, and has over 1 % fewer rows than complete days before it.
     Shrunk,
+    /// It is the last complete day, and has under 95 % of the most rows of the last 20 complete days.
+    Sunk,
+}
+
+impl DoubtKind {
+    /// The word that reports and readers of the data are given.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Short => "short",
+            Self::Shrunk => "shrunk",
+            Self::Sunk => "sunk",
+        }
+    }
 }
 
 /// A row that got other values, or was taken back.

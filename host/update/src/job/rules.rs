@@ -69,7 +69,7 @@ impl DueDays<'_> {
 pub(super) enum Standard {
     /// C1: the issues that were listed on its date.
     Listed(BTreeSet<IssueCode>),
-    /// C2: the most rows of the last complete days before it, without a single day that stands out.
+    /// C2: the rows of the last complete day before it that does not stand out alone.
     Before(u64),
     /// C6: rows or issues of what is nearest to it where nothing is before it, so many days away.
     Near { rows: u64, days: u64 },
@@ -113,8 +113,8 @@ impl Standard {
                 listed.len()
             ),
             Self::Before(rows) => format!(
-                "it has {found} rows, and {COMPLETE_PERCENT} % of {rows} are needed, which the complete \
-                 days before it have"
+                "it has {found} rows, and {COMPLETE_PERCENT} % of {rows} are needed, which the last \
+                 complete day before it has"
             ),
             Self::Near { rows, days } => format!(
                 "it has {found} rows, and {} % of {rows} are needed, which the nearest complete days or \
