@@ -14,6 +14,7 @@ mod issues;
 mod judge;
 mod listing;
 mod lists;
+mod odd_days;
 mod plan;
 mod refusal;
 mod report;
@@ -41,9 +42,14 @@ mod report;
 /// | C10 | after one that is published though it is not complete | not held against that one. Only where that one has 90 % of what it should have, and a believed list of its date has not told so, days without a list are held against it and those after it, not those before; and the days after it alone once it is complete itself. With no complete day before it its list was never met: later lists are held against it too then |
 /// | C11 | published though it is not complete, of which five complete days after it have no more rows, to 1 % | complete |
 /// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
+/// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
+/// | E2 `one yen` | with over half of its priced issues, at least 30, at a close of 1 yen | odd, as above |
+/// | E3 `repeated` | with over half of its traded issues, at least 30, with the prices and the volume of the complete day before or after it | odd, as above |
+/// | E4 `no volume` | with prices of at least 30 issues and no volume at all | odd, as above |
+/// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
-/// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between | list believed |
-/// | L3 | whose list shrank by more | list believed if it has at most 10 % less and its own day's rows meet it to 99 % both ways, or once another run is given the list of a later date with as many, to 1 %; else told and not used, and the day is judged with it then |
+/// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between, up to 5 % | list believed |
+/// | L3 | whose list shrank by more | list believed if it has at most 5 % less and its own day's rows meet it to 99 % both ways, or another run is given the list of a later date with as many, to 1 %; with over 5 % less, whatever comes later, only once `--accept` names the date, and a doubt until then; else told and not used, and the day is judged with it then |
 /// | L4 | whose list grew by more than 1 % | list believed if its own day's rows meet it to 99 % both ways; else told and not used, and no later list is held against it |
 /// | L5 | as L4, and a run before was given one of an earlier date with as many | list used for names |
 /// | P1 | complete | published |
@@ -87,6 +93,7 @@ use crate::row::{DailyRow, IssueCode, SourceKind};
 use crate::source::IssueList;
 use crate::store::StoreError;
 
+use odd_days::Oddity;
 use report::Reason;
 use silent::SilentRows;
 use slots::{KeyTrouble, Slots};
@@ -117,7 +124,8 @@ pub struct JobOptions {
     pub refetch: bool,
     /// Whether days are published that are not complete.
     pub publish_incomplete: bool,
-    /// Published days of which a whole answer is taken whatever it takes away (rules C12, R6 and R8).
+    /// Days of which a whole answer is taken, and a list of issues or a calendar believed, whatever speaks
+    /// against it (rules C12, D8, E1 to E5, L3, R6 and R8). The run begins with the first of them.
     pub accept: Vec<JstDate>,
 }
 
@@ -297,6 +305,8 @@ struct Job<'a> {
     lists_are_new: bool,
     /// The user's wish to end left something undone that no day tells.
     cut_short: bool,
+    /// Days of this run that are odd.
+    odd_days: BTreeMap<JstDate, Oddity>,
     /// The issues of each published day that have lost values in this run, or would have (rule R8).
     lost: BTreeMap<JstDate, BTreeSet<IssueCode>>,
     /// What is wrong with the vendor's key.
@@ -372,6 +382,7 @@ impl<'a> Job<'a> {
             lists: ListedHistory::default(),
             lists_are_new: false,
             cut_short: false,
+            odd_days: BTreeMap::new(),
             lost: BTreeMap::new(),
             key_trouble: None,
         }

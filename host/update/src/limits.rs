@@ -42,9 +42,19 @@ pub const FIRST_DAYS_MAX: usize = 5;
 /// Percent of the rows that it should have which a day must have so that the standard of later ones
 /// begins anew with it once the user has published it; a day with fewer is that of an outage.
 pub const BEGIN_PERCENT: u64 = 90;
-/// Percent of the issues by which a list may shrink at once and be believed by its own day's rows alone;
-/// with more it waits for a list of a later date. No exchange ever removed so many in a day.
-pub const LIST_SHRINK_PERCENT_MAX: u64 = 10;
+/// Percent of the issues by which a list may shrink and be believed by its own day's rows or a later list; with
+/// more the user has to accept it. No exchange ever removed so many at once.
+pub const LIST_SHRINK_PERCENT_MAX: u64 = 5;
+/// Percent of a list's issues of which rows may be there that the list does not have; with more the day is odd.
+pub const UNLISTED_PERCENT_MAX: u64 = 1;
+/// Issues that must be odd in the same way before their day is: fewer are no market.
+pub const ODD_DAY_ISSUES_MIN: u64 = 30;
+/// Percent of the traded issues that may have prices and volume of the day beside; with more the day is odd.
+pub const REPEATED_PERCENT_MAX: u64 = 50;
+/// Percent of the issues that may split on one day; with more the day is odd.
+pub const SPLITS_PERCENT_MAX: u64 = 20;
+/// Issues of a day that a doubt names; more are counted.
+pub const NAMED_ISSUES_MAX: usize = 5;
 /// Lists that were not believed of which a job remembers how many issues they had.
 pub const DOUBTED_LISTS_MAX: usize = 20;
 /// Percent of a day's rows that may be odd and are left out; with more the day is refused.

@@ -45,6 +45,7 @@ mod update_foreign;
 mod update_kills;
 mod update_listed;
 mod update_losses;
+mod update_odd;
 mod update_program;
 mod update_sources;
 mod update_standards;

@@ -91,8 +91,9 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(crate) refetch: bool,
 
-    /// Take the vendor's whole answer for this published day even where it takes much of it away;
-    /// without this such an answer is refused. May be given many times; with --refetch.
+    /// Take the vendor's whole answer for this day, with its list of issues, even where it takes much of
+    /// a published day away or is odd, which is refused without this. May be given many times; the run
+    /// begins with this day at the latest, and fetches days again.
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) accept: Vec<JstDate>,
 

@@ -100,7 +100,8 @@ impl Job<'_> {
         let after = self.state.complete.last().and_then(JstDate::succ_opt);
         let short = self.state.incomplete.keys().next().copied();
         let gap = self.gaps().first().copied();
-        let begins = [self.options.from, after, short, gap].into_iter().flatten().min();
+        let accepted = self.options.accept.iter().min().copied();
+        let begins = [self.options.from, after, short, gap, accepted].into_iter().flatten().min();
         let default = || last_weekdays(to, DAYS_DEFAULT).first().copied();
         match begins {
             // Nothing is complete yet and nobody has said how far back to look.
@@ -146,6 +147,7 @@ impl Job<'_> {
             match self.whole_day(slots, place, date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => {}
                 Ok((_, Verdict::Refused(why))) => self.refuse(date, &why),
+                Ok((_, Verdict::Odd(odd))) => self.leave_odd_day(date, odd),
                 Ok((answer, _)) => {
                     let stored = self.known.dates.get(&date).copied().unwrap_or(0);
                     let is_all = answer.rows.len() as u64 * 100 >= stored * COMPLETE_PERCENT;
@@ -204,6 +206,7 @@ impl Job<'_> {
             match self.whole_day(slots, place, *date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => _ = left.empty.insert(*date),
                 Ok((_, Verdict::Refused(why))) => self.refuse(*date, &why),
+                Ok((_, Verdict::Odd(odd))) => self.leave_odd_day(*date, odd),
                 Ok((answer, verdict)) => {
                     let is_complete = verdict == Verdict::Complete;
                     self.take_whole_day(slots, place, *date, answer, is_complete)?;

@@ -90,7 +90,7 @@ impl Job<'_> {
             let (beside, advice) = match kind {
                 DoubtKind::Shrunk => ("before it", SHRUNK),
                 DoubtKind::Sunk => ("of the last 20 before it", SUNK),
-                DoubtKind::Short | DoubtKind::Refused => ("beside it", SHORT),
+                _ => ("beside it", SHORT),
             };
             let what =
                 format!("it is published with {rows} rows, and complete days {beside} have {of}");

@@ -6,6 +6,7 @@ use chrono::Days;
 use domain::JstDate;
 use pricestore::{DatasetStatus, DayDoubt, IncompleteDay};
 
+use super::odd_days::{ADVICE as ODD_ADVICE, Oddity};
 use super::report::{DayOutcome, ShortDayReport};
 use super::rules::{DueDays, Standard, is_enough, is_open};
 use super::slots::Slots;
@@ -21,8 +22,10 @@ pub(super) enum Verdict {
     Complete,
     /// It is not.
     Short,
-    /// It stays as it was, and why (rules C12 and R8).
+    /// It stays as it was, and why (rules C12, E1 to E5 and R8).
     Refused(String),
+    /// It is not taken (rules E1 to E5).
+    Odd(Oddity),
 }
 
 /// Why a day with enough rows is not complete (rule C8).
@@ -79,6 +82,10 @@ impl Job<'_> {
         }
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
         let standard = self.standard_of_new(slots, date, &codes, true);
+        if let Some(odd) = self.oddity(date, rows, Some(&standard))? {
+            self.day(date).expected = standard.expected();
+            return Ok(Verdict::Odd(odd));
+        }
         self.day(date).expected = standard.expected();
         let is_enough = standard.is_met(&codes, true);
         let has_prices = rows.iter().any(|row| row.close.is_some());
@@ -88,6 +95,7 @@ impl Job<'_> {
                 self.note_first_day(date);
             }
             self.complete_rows.insert(date, codes.len() as u64);
+            self.tell_unlisted(date, &codes);
         } else {
             self.day(date).why = Some(if is_enough { no_prices() } else { standard.words(&codes) });
         }
@@ -125,7 +133,13 @@ impl Job<'_> {
             if let Some(day) = self.days.get_mut(&date) {
                 day.expected = standard.expected();
             }
+            if is_enough && let Some(odd) = self.oddity_of_stored(date, &standard)? {
+                self.leave_odd_day(date, odd);
+                self.whys.insert(date, format!("it is odd, {odd}"));
+                continue;
+            }
             if is_enough && self.store.has_prices(date)? {
+                self.tell_unlisted(date, &codes);
                 self.complete_rows.insert(date, codes.len() as u64);
                 self.state.complete.insert(date);
                 self.release(date);
@@ -267,7 +281,11 @@ impl Job<'_> {
             let known = self.days.get(date).and_then(|day| day.why.as_ref());
             let why = self.whys.get(date).or(known).cloned();
             let why = why.unwrap_or_else(|| self.not_judged(rows, expected));
-            let advice = advice(rows, published).to_owned();
+            let advice = match self.odd_days.contains_key(date) {
+                true => ODD_ADVICE,
+                false => advice(rows, published),
+            };
+            let advice = advice.to_owned();
             ShortDayReport { date: *date, rows, expected, published, why, advice }
         });
         short.collect()

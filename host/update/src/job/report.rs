@@ -281,6 +281,12 @@ pub enum DoubtKind {
     Shrunk,
     /// It is the last complete day, and has under 95 % of the most rows of the last 20 complete days.
     Sunk,
+    /// Its answer is one that no market ever gave, and was not taken.
+    Odd,
+    /// It is complete, and has a few rows of issues that the vendor does not list for its date.
+    Unlisted,
+    /// Its list of issues has shrunk by over 5 % and is not believed.
+    List,
 }
 
 impl DoubtKind {
@@ -292,6 +298,9 @@ impl DoubtKind {
             Self::Short => "short",
             Self::Shrunk => "shrunk",
             Self::Sunk => "sunk",
+            Self::Odd => "odd",
+            Self::Unlisted => "unlisted",
+            Self::List => "list",
         }
     }
 }

@@ -124,6 +124,10 @@ impl PriceStore for MemoryStore {
         Ok(losing)
     }
 
+    fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, StoreError> {
+        Ok(self.rows.values().filter(|row| row.date == date).copied().collect())
+    }
+
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
         Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
     }
