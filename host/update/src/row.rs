@@ -68,6 +68,7 @@ impl fmt::Display for IssueCode {
 /// | A2 | such a row in the view `adjusted` | it gives no factor, and nobody knows for which splits it was adjusted: where rows follow, its prices and all before it are null; where none does, it stays as it is |
 /// | A3 | the web broker's columns pSPUO, pSPUC and pSPUK | of the day of a split its factor, pSPUO / pSPUC; where they are not set, 1 |
 /// | A4 | a row that tells no factor, which is not the same as 1, in the view `adjusted` | prices of the issue before it are null: nobody knows what compares |
+/// | A5 | a published business day without a row of any issue, or a day of which others have rows and this issue of the vendor or its files has none, between two rows of an issue, in the view `adjusted` | prices of the issue before it are null: a split on that day would be in the row that is missing. Rankings do the same (U2 and U3 of the snapshot) |
 /// | Q1 | rows of a whole day that cannot be used, at most 1 % | left out and named in the report with source, values and reason; the other rows are used, and nothing is asked for issue by issue |
 /// | Q2 | more of them | the day is refused and named as failed with the first of them: the source is none that is down, and the day is not asked for issue by issue but as a whole again |
 /// | Q3 | such rows in the history of one issue, how many there are | left out and named like those of Q1; where nothing else came, the next source is asked |
