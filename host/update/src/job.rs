@@ -30,6 +30,7 @@ mod report;
 /// | D5 | any other | due |
 /// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
 /// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
+/// | D8 | with rows, and closed by a calendar that comes later | open as before, and told as a doubt, until `--accept` names it: then it is closed, and published no more. Of a published day the whole calendar is not used until then |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
 /// | C2 | without such a list, with 99 % of the rows of the last complete day before it; where none of the last 20 has 99 % of that one's, it is left out of account. A run over 60 days asks for the lists of the first day of each month only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
@@ -54,7 +55,7 @@ mod report;
 /// | L5 | as L4, and a run before was given one of an earlier date with as many | list used for names |
 /// | P1 | complete | published |
 /// | P2 | due and not complete | kept in `work/`, not published, asked for again, named in report, health and GraphQL |
-/// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
+/// | P3 | as P2, with `--publish-incomplete`, which may name the days | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
 /// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run |
@@ -65,6 +66,7 @@ mod report;
 /// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
 /// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
 /// | B3 | complete and due, of the last 20 weekdays, with a row of the vendor or its files that tells no factor | as B1, until all are told |
+/// | B4 | complete and due, one of the last three of those that the run has not asked for otherwise (`--recheck`) | as B1, whatever is known of it: the vendor corrects factors and prices a day or two later. It costs a question for each |
 /// | W1 | any, in a published file with other bytes than the job wrote, by the digest that it noted then, or else that of the generation before | published again: the file is made again, and named in the report |
 /// | W2 | as W1, where the file holds something that the job does not have | left as it is: the run fails and names the file |
 /// | W3 | any, in a published file that only has another time | left as it is |
@@ -122,8 +124,10 @@ pub struct JobOptions {
     pub codes: Vec<IssueCode>,
     /// Whether days are fetched again that earlier runs have fetched.
     pub refetch: bool,
-    /// Whether days are published that are not complete.
-    pub publish_incomplete: bool,
+    /// Whether days are published that are not complete: none, all where none is named, or these.
+    pub publish_incomplete: Option<Vec<JstDate>>,
+    /// Complete days before those that are wanted of which the vendor is asked again (rule B4).
+    pub recheck: usize,
     /// Days of which a whole answer is taken, and a list of issues or a calendar believed, whatever speaks
     /// against it (rules C12, D8, E1 to E5, L3, R6 and R8). The run begins with the first of them.
     pub accept: Vec<JstDate>,

@@ -7,8 +7,15 @@ pub const DAYS_FIRST_RUN: u32 = 1_000;
 /// Weekdays, about a month, back to which a run asks the vendor again for days that a lesser source gave
 /// while it was down, and for those of which an odd row was left out: one question for each.
 pub const BETTER_DAYS_MAX: u32 = 20;
+/// Complete days that each run asks the vendor again for, by default: it corrects what it gave by then.
+pub const RECHECK_DAYS_DEFAULT: u32 = 3;
+/// Most of these.
+pub const RECHECK_DAYS_MAX: u32 = 20;
 /// Weekdays that a run may look back: forty years.
 pub const DAYS_MAX: u32 = 10_400;
+/// The first day of the exchange that there is today, 1949-05-16: year, month and day. No day before it is asked
+/// for.
+pub const FIRST_DAY: (i32, u32, u32) = (1949, 5, 16);
 /// Codes that a user may name. Tokyo lists about 4,400.
 pub const CODES_MAX: usize = 20_000;
 

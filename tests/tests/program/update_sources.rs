@@ -135,7 +135,8 @@ fn a_lesser_source_adds_rows_that_are_missing_and_nothing_else() {
     // People see it too.
     fixture.change(|market| market.more = 5);
     let vendor = format!("http://{}/v2", fixture.server.address);
-    let arguments = ["update", "--as-of", "2025-12-16", "--refetch", "--recheck", "0"];
+    let mut arguments = vec!["update", "--as-of", "2025-12-16", "--days", "1", "--refetch"];
+    arguments.extend(["--recheck", "0"]);
     let mut update = command(fixture.path(), &arguments);
     let update = update.args(["--vendor-rate", "60000", "--vendor-url", &vendor]);
     let table = String::from_utf8(update.output().unwrap().stdout).unwrap();

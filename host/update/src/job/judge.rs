@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::Days;
-use domain::JstDate;
+use domain::{JstDate, holidays};
 use pricestore::{DatasetStatus, DayDoubt, IncompleteDay};
 
 use super::odd_days::{ADVICE as ODD_ADVICE, Oddity};
@@ -249,8 +249,10 @@ impl Job<'_> {
         state
             .incomplete
             .retain(|date, _| !state.complete.contains(date) && is_open(calendar, *date));
-        if self.options.publish_incomplete {
-            for date in stored.keys().filter(|date| !before.is_publishable(**date)) {
+        if let Some(named) = &self.options.publish_incomplete {
+            let is_named = |date: &JstDate| named.is_empty() || named.contains(date);
+            let waiting = stored.keys().filter(|date| !before.is_publishable(**date));
+            for date in waiting.filter(|date| is_named(date)) {
                 if !self.state.complete.contains(date) && self.is_open(*date) {
                     self.state.forced.insert(*date);
                     let expected = *self.state.incomplete.entry(*date).or_insert(0);
@@ -261,6 +263,7 @@ impl Job<'_> {
                 }
             }
         }
+        self.tell_not_waiting(&stored);
         let FetchState { complete, forced, .. } = &mut self.state;
         forced.retain(|date| !complete.contains(date));
         self.complete_calendar()?;
@@ -270,6 +273,19 @@ impl Job<'_> {
         self.report.incomplete = self.short_days(&stored);
         self.tell_short_days(&stored);
         if self.state == before { Ok(()) } else { self.save_state() }
+    }
+
+    /// Says which days the user wants to be published though nothing of them waits.
+    fn tell_not_waiting(&mut self, stored: &BTreeMap<JstDate, u64>) {
+        for date in self.options.publish_incomplete.clone().unwrap_or_default() {
+            let why = match stored.get(&date) {
+                _ if self.state.forced.contains(&date) => continue,
+                None => "no row of it is stored",
+                Some(_) if self.state.complete.contains(&date) => "it is complete",
+                Some(_) => "the exchange was closed",
+            };
+            self.note(format!("--publish-incomplete {date} changes nothing: {why}"));
+        }
     }
 
     /// The days that are not complete, with what there is to say of each.
@@ -334,6 +350,12 @@ impl Job<'_> {
             expected: day.expected,
             published: day.published,
         });
+        // What lies further ahead, a calendar may yet say otherwise.
+        let last = self.published_range().map(|(_, last)| last);
+        let after = self.calendar.iter().filter(|(date, _)| Some(**date) > last);
+        let other_days = after
+            .filter(|(date, is_open)| holidays::is_closed(**date) == **is_open)
+            .map(|(date, is_open)| (text(date), *is_open));
         let doubts = self.report.doubts.iter().map(|doubt| DayDoubt {
             date: text(&doubt.date),
             kind: doubt.kind.as_str().to_owned(),
@@ -350,6 +372,7 @@ impl Job<'_> {
             incomplete: incomplete.collect(),
             gaps: self.report.gaps.iter().map(text).collect(),
             doubts: doubts.collect(),
+            other_days: other_days.collect(),
             sources: self.store.sources()?,
             ..DatasetStatus::default()
         };

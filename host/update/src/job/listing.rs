@@ -8,10 +8,11 @@ use marketdata::calendar_file::{CalendarRows, calendar_of};
 
 use http_client::HttpError;
 
+use super::report::{DoubtKind, DoubtReport};
 use super::rules::{Standard, days_between, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError};
-use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX};
+use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX, REPORT_ROWS_MAX};
 use crate::price_store::OpenDays;
 use crate::row::IssueCode;
 use crate::source::{Reach, SourceError};
@@ -53,12 +54,46 @@ impl Job<'_> {
             return Ok(());
         }
         match self.merged(rows) {
-            Ok(calendar) => self.keep_calendar(calendar),
+            Ok(calendar) => {
+                self.keep_calendar(calendar)?;
+                self.unpublish_closed_days()
+            }
             Err(problem) => {
                 self.note(format!("the vendor's calendar is not used: {problem}"));
                 Ok(())
             }
         }
+    }
+
+    /// Takes days away from readers that turned out to be closed, which only the user's word does (rule D8).
+    /// Their rows are kept in `work/`.
+    fn unpublish_closed_days(&mut self) -> Result<(), UpdateError> {
+        let accepted = self.options.accept.clone();
+        let closed = accepted.into_iter().filter(|date| !self.is_open(*date));
+        let closed: Vec<JstDate> = closed.filter(|date| self.state.is_publishable(*date)).collect();
+        for date in &closed {
+            self.release(*date);
+            let state = &mut self.state;
+            for days in
+                [&mut state.complete, &mut state.forced, &mut state.begins, &mut state.fetched]
+            {
+                days.remove(date);
+            }
+            self.complete_rows.remove(date);
+            self.note(format!("{date} is closed by the vendor's calendar, and published no more"));
+        }
+        if closed.is_empty() { Ok(()) } else { self.save_state() }
+    }
+
+    /// Says that a calendar closes a day of which there are rows.
+    fn tell_closed(&mut self, date: JstDate, rows: u64, is_used: bool) {
+        let what = format!("the vendor's calendar says closed, and {rows} rows of it are stored");
+        let calendar = if is_used { "it is used for all other days" } else { "it is not used" };
+        self.note(format!("of {date} {what}; {calendar}"));
+        let advice =
+            "the day stays as it was; where it was closed, say so with --accept and the date";
+        let (kind, advice) = (DoubtKind::Closed, advice.to_owned());
+        self.report.doubts.push(DoubtReport { date, kind, what, advice });
     }
 
     fn keep_calendar(&mut self, calendar: OpenDays) -> Result<(), UpdateError> {
@@ -87,17 +122,28 @@ impl Job<'_> {
         is_open(&self.calendar, date)
     }
 
-    /// The stored calendar with these rows; why it cannot be one, in words.
-    fn merged(&self, rows: &CalendarRows) -> Result<OpenDays, String> {
+    /// The stored calendar with these rows; why it cannot be one, in words. A day that has rows is closed
+    /// afterwards only where the user says so (rule D8).
+    fn merged(&mut self, rows: &CalendarRows) -> Result<OpenDays, String> {
         let exchange = calendar_of(rows)?;
         let mut merged = self.calendar.clone();
         merged.extend(rows.keys().map(|date| (*date, exchange.is_business_day(*date))));
-        let published = self.state.complete.iter().chain(&self.state.forced);
-        let mut traded = published.filter(|date| self.known.dates.contains_key(date));
-        match traded.find(|date| merged.get(date) == Some(&false)) {
-            Some(date) => Err(format!("it says closed on {date}, of which there are rows")),
-            None => Ok(merged),
+        let closed = self.known.dates.iter().map(|(date, rows)| (*date, *rows));
+        let closed = closed.filter(|(date, _)| merged.get(date) == Some(&false));
+        let closed = closed.filter(|(date, _)| self.is_open(*date));
+        let closed = closed.filter(|(date, _)| !self.options.accept.contains(date));
+        let closed: Vec<(JstDate, u64)> = closed.collect();
+        if let Some((date, rows)) = closed.iter().find(|day| self.state.is_publishable(day.0)) {
+            self.tell_closed(*date, *rows, false);
+            return Err(format!("it says closed on {date}, of which there are rows"));
         }
+        for (place, (date, rows)) in closed.into_iter().enumerate() {
+            if place < REPORT_ROWS_MAX {
+                self.tell_closed(date, rows, true);
+            }
+            merged.insert(date, true);
+        }
+        Ok(merged)
     }
 
     /// Whether a calendar has other business days than the present one between published days.

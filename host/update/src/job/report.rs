@@ -287,6 +287,8 @@ pub enum DoubtKind {
     Unlisted,
     /// Its list of issues has shrunk by over 5 % and is not believed.
     List,
+    /// The vendor's calendar says that it is closed, and there are rows of it.
+    Closed,
 }
 
 impl DoubtKind {
@@ -301,6 +303,7 @@ impl DoubtKind {
             Self::Odd => "odd",
             Self::Unlisted => "unlisted",
             Self::List => "list",
+            Self::Closed => "closed",
         }
     }
 }

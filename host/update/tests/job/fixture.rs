@@ -357,7 +357,8 @@ impl Fixture {
             to: today,
             codes: Vec::new(),
             refetch: false,
-            publish_incomplete: false,
+            publish_incomplete: None,
+            recheck: 0,
             accept: Vec::new(),
         };
         Self {
