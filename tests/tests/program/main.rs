@@ -21,6 +21,8 @@ mod parameters;
 mod rank_folder;
 mod ranking_program;
 mod ranking_splits;
+#[cfg(unix)]
+mod readme_data;
 mod replica_files;
 mod replica_health;
 mod replica_trials;
@@ -41,6 +43,7 @@ mod update_damage;
 mod update_days;
 mod update_decisions;
 mod update_doubts;
+mod update_edges;
 mod update_foreign;
 mod update_kills;
 mod update_listed;
