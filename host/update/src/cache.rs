@@ -234,25 +234,25 @@ mod tests {
         let other = date().succ_opt().unwrap();
         assert!(matches!(cache.load(other), Cached::Missing));
         // Under another day's name it is no day's.
-        std::fs::rename(cache.path(date()), cache.path(other)).unwrap();
+        fs::rename(cache.path(date()), cache.path(other)).unwrap();
         assert!(
             matches!(cache.load(other), Cached::Damaged(what) if what.contains("another form or day"))
         );
         let names: Vec<_> =
-            std::fs::read_dir(folder.path().join("vendor-daily")).unwrap().collect();
+            fs::read_dir(folder.path().join("vendor-daily")).unwrap().collect();
         assert_eq!(names.len(), 1, "nothing is left beside");
     }
 
     #[test]
     fn no_damage_goes_unseen() {
         let (_folder, cache) = stored();
-        let whole = std::fs::read(cache.path(date())).unwrap();
+        let whole = fs::read(cache.path(date())).unwrap();
         for place in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[place] ^= 1;
-            std::fs::write(cache.path(date()), &damaged).unwrap();
+            fs::write(cache.path(date()), &damaged).unwrap();
             assert!(matches!(cache.load(date()), Cached::Damaged(_)), "byte {place}");
-            std::fs::write(cache.path(date()), &whole[..place]).unwrap();
+            fs::write(cache.path(date()), &whole[..place]).unwrap();
             assert!(matches!(cache.load(date()), Cached::Damaged(_)), "cut at {place}");
         }
     }

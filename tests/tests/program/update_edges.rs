@@ -2,8 +2,9 @@
 //! an exchange, and what people are told of it. Each with the program itself.
 
 use std::fs::{self, File};
-use std::time::{Duration, SystemTime};
+use std::time::{Duration, UNIX_EPOCH};
 
+use domain::clock;
 use serde_json::json;
 use tests::http;
 
@@ -24,7 +25,9 @@ fn what_a_killed_job_left_in_the_cache_is_removed_once_it_is_old() {
     let fixture = two_days();
     let kept = fixture.path().join("cache").join("vendor-daily");
     let [old, new] = [".kumiki-old", ".kumiki-new"].map(|name| kept.join(name));
-    let hours_ago = SystemTime::now() - Duration::from_secs(2 * 3_600);
+    let hours_ago =
+        Duration::from_nanos(clock::wall_now().nanos()) - Duration::from_secs(2 * 3_600);
+    let hours_ago = UNIX_EPOCH + hours_ago;
     File::create(&old).unwrap().set_modified(hours_ago).unwrap();
     fs::write(&new, "another job's").unwrap();
     let days_before = fs::read_dir(&kept).unwrap().count();
@@ -157,7 +160,7 @@ fn a_view_over_a_pipe_holds_no_statement_up() {
         let mut child = sql.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         // Who waits for the pipe is let go by its other end.
         let ended = (0..600).any(|_| {
-            std::thread::sleep(Duration::from_millis(100));
+            clock::sleep(Duration::from_millis(100));
             child.try_wait().unwrap().is_some()
         });
         if !ended {

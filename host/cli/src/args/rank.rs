@@ -287,7 +287,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
 
-    /// Stored files that are sent at the same time; one more is told to come again.
+    /// Stored files that are sent at the same time; one more is told to come again. Small ones have as
+    /// many places of their own.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) max_downloads: usize,
 
