@@ -43,7 +43,7 @@ pub(crate) use self::engine::{EngineArgs, EngineMode};
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
-    self::update::UpdateArgs,
+    self::update::{UpdateArgs, first_day},
     key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs},
     listings::{CalendarArgs, Every, InstrumentsArgs, VendorArgs, address},
     rank::{
@@ -594,7 +594,7 @@ pub(crate) struct SampleArgs {
     pub(crate) daily: bool,
 
     /// Folder of the daily prices.
-    #[arg(long, value_name = "DIR", env = "DATA_DIR", default_value = "data")]
+    #[arg(long, value_name = "DIR", env = "DATA_DIR", default_value = "data", value_parser = parse_data_dir)]
     pub(crate) data_dir: PathBuf,
 
     /// Issues of the daily prices. Default: 4000.
@@ -809,6 +809,21 @@ fn parse_jobs(text: &str) -> Result<usize, String> {
 fn parse_code(text: &str) -> Result<VendorCode, String> {
     VendorCode::new(text)
         .map_err(|error| format!("{error}; write the vendor's five places, like 13060"))
+}
+
+/// The folder of the daily prices. The database engine takes what follows a ? for options, and would write its
+/// files beside the folder.
+pub(crate) fn parse_data_dir(text: &str) -> Result<PathBuf, String> {
+    let path = PathBuf::from(text);
+    let whole = std::path::absolute(&path).unwrap_or_else(|_| path.clone());
+    match whole.to_string_lossy().contains('?') {
+        true => Err(format!(
+            "{} has a ? in its name, which the database engine takes for the begin of options; use a \
+             folder with another name",
+            whole.display()
+        )),
+        false => Ok(path),
+    }
 }
 
 fn parse_date(text: &str) -> Result<JstDate, String> {

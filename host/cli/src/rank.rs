@@ -12,6 +12,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, anyhow, bail};
 use atomic_file::{AtomicFile, folder_of};
 use domain::JstDate;
+use domain::clock::wall_now;
 use pricestore::DataDir;
 use pricestore::generation::publish_generation_of;
 use ranking::{
@@ -108,6 +109,9 @@ fn query(args: &QueryArgs) -> Result<Ending> {
     match done {
         Ok(written) => {
             tell_empty_days(&engine.empty_days(query.from, query.to));
+            if args.to.is_none_or(|to| to > engine.snapshot().last) {
+                tell_days_behind(&engine);
+            }
             written
         }
         Err(RankError::Cancelled) => Ok(interrupted()),
@@ -159,6 +163,20 @@ fn tell_empty_days(days: &[JstDate]) {
         grouped(&days.len().to_string()),
         named.join(", ")
     );
+}
+
+/// Says how many business days are missing after the last one, where an update job made the data: who asks
+/// for the newest ranking must know that it is an old one.
+fn tell_days_behind(engine: &RankEngine) {
+    let last = engine.snapshot().last;
+    let today = wall_now().jst_date();
+    let behind = engine.dataset().map_or(0, |dataset| dataset.days_behind(last, today));
+    if behind > 0 {
+        eprintln!(
+            "note: {} business day(s) are missing after the last one, {last}; `kumiki update` gets them",
+            grouped(&behind.to_string())
+        );
+    }
 }
 
 fn interrupted() -> Ending {

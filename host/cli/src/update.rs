@@ -21,7 +21,7 @@ use update::{
 };
 
 use crate::Ending;
-use crate::args::{Format, UpdateArgs, address, refuse};
+use crate::args::{Format, UpdateArgs, address, first_day, refuse};
 use crate::interrupt::Interrupt;
 use crate::progress::ProgressLine;
 
@@ -80,6 +80,7 @@ pub(crate) fn run(args: &UpdateArgs) -> Result<Ending> {
 fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
     let to = args.as_of.unwrap_or_else(|| now.jst_date());
     let from = args.days.and_then(|days| last_weekdays(to, days).first().copied());
+    let from = from.map(|from| from.max(first_day()));
     let mut codes = args.codes.clone();
     codes.sort_unstable();
     codes.dedup();
@@ -91,7 +92,8 @@ fn options(args: &UpdateArgs, now: TsNanos) -> JobOptions {
         codes,
         refetch: args.refetch || !args.accept.is_empty(),
         accept: args.accept.clone(),
-        publish_incomplete: args.publish_incomplete,
+        publish_incomplete: args.publish_incomplete.clone(),
+        recheck: args.recheck as usize,
     }
 }
 
@@ -110,6 +112,9 @@ fn sources(
         None => options.data.path().join("cache"),
     };
     let cache = DayCache::new(&cache_folder, SourceKind::Vendor);
+    if let Err(error) = cache.remove_leftovers(options.now) {
+        tracing::warn!(%error, "what a killed job has left in the cache is still there");
+    }
     let (rate, today) = (args.vendor.vendor_rate, options.now.jst_date());
     let vendor = secret(VENDOR_KEY).and_then(|key| {
         VendorSource::new(&network, &vendor_url, &key, rate, policy, Some(cache), today)

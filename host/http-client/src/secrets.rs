@@ -5,6 +5,12 @@ use secrecy::{ExposeSecret, SecretString};
 /// What stands in the place of a secret.
 const HIDDEN: &str = "***";
 
+/// Shortest secret that is looked for in base64: a shorter one would be found where it is not.
+const BASE64_SECRET_BYTES_MIN: usize = 8;
+/// The digits of base64, and the two of its form for addresses.
+const BASE64: &[u8; 62] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const BASE64_ENDS: [[u8; 2]; 2] = [*b"+/", *b"-_"];
+
 /// What no text may ever show.
 #[derive(Default)]
 pub(crate) struct Secrets(Vec<SecretString>);
@@ -13,6 +19,7 @@ impl Secrets {
     pub(crate) fn hide(&mut self, secret: &SecretString) {
         if !secret.expose_secret().is_empty() {
             self.0.push(secret.clone());
+            self.0.extend(in_base64(secret.expose_secret().as_bytes()));
             // What is a part of another one must not tear it.
             self.0.sort_by_key(|secret| std::cmp::Reverse(secret.expose_secret().len()));
         }
@@ -22,6 +29,36 @@ impl Secrets {
         let without = |text: String, secret: &SecretString| without(&text, secret.expose_secret());
         self.0.iter().fold(text.to_owned(), without)
     }
+}
+
+/// A secret in base64, as a part of whatever stands around it: with none, one or two bytes before it in its group
+/// of three, as after the name of a user, and without the digits that the bytes around it have a part in.
+fn in_base64(secret: &[u8]) -> Vec<SecretString> {
+    if secret.len() < BASE64_SECRET_BYTES_MIN {
+        return Vec::new();
+    }
+    let forms = BASE64_ENDS.iter().flat_map(|ends| (0..3_usize).map(move |before| (ends, before)));
+    let mut found: Vec<String> = forms
+        .map(|(ends, before)| {
+            let bits = |place: usize| {
+                // Bits of the secret, behind so many of other bytes.
+                let at = place.checked_sub(before * 8)?;
+                secret.get(at / 8).map(|byte| byte >> (7 - at % 8) & 1)
+            };
+            let digits = (before * 8).div_ceil(6)..(before + secret.len()) * 8 / 6;
+            let digit = |place: usize| -> Option<char> {
+                let value = (place * 6..place * 6 + 6).try_fold(0_usize, |value, place| {
+                    Some(value * 2 + usize::from(bits(place)?))
+                })?;
+                let digit = BASE64.get(value).or_else(|| ends.get(value - BASE64.len()))?;
+                Some(char::from(*digit))
+            };
+            digits.filter_map(digit).collect()
+        })
+        .collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().map(SecretString::from).collect()
 }
 
 fn without(text: &str, secret: &str) -> String {
@@ -99,6 +136,24 @@ mod tests {
         for other in ["a+b/c", "a%2Bb%2Fc%22d%5Ce", "%", r"\u00", "%2", "日本", ""] {
             assert_eq!(secrets.redacted(other), other);
         }
+    }
+
+    #[test]
+    fn a_secret_in_base64_is_hidden_wherever_it_begins() {
+        let secrets = secrets(&["program-vendor-key-5711\u{fb}\u{ff}"]);
+        // With none, one, two and five bytes before it, and what stands behind it.
+        for text in [
+            "cHJvZ3JhbS12ZW5kb3Ita2V5LTU3MTHDu8O/",
+            "eHByb2dyYW0tdmVuZG9yLWtleS01NzExw7vDvw==",
+            "dTpwcm9ncmFtLXZlbmRvci1rZXktNTcxMcO7w78=",
+            "dXNlcjpwcm9ncmFtLXZlbmRvci1rZXktNTcxMcO7w787bW9yZQ==",
+            "cHJvZ3JhbS12ZW5kb3Ita2V5LTU3MTHDu8O_",
+        ] {
+            let hidden = secrets.redacted(text);
+            assert!(hidden.contains("***") && hidden.len() < 24, "{text}: {hidden}");
+        }
+        // Nothing of a short one: its digits stand in many a word.
+        assert_eq!(self::secrets(&["ab"]).redacted("YWI="), "YWI=");
     }
 
     #[test]

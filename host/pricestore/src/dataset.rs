@@ -1,8 +1,10 @@
 //! How complete the published daily prices are, as the update job tells those who read them.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, Read};
 
+use domain::{JstDate, holidays};
 use serde::{Deserialize, Serialize};
 
 use crate::data_dir::DataDir;
@@ -29,6 +31,13 @@ pub struct DatasetStatus {
     pub incomplete: Vec<IncompleteDay>,
     /// Business days between published ones that are not published themselves, ascending.
     pub gaps: Vec<String>,
+    /// Published days that need a look, and answers that were refused, as the update's report has them.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub doubts: Vec<DayDoubt>,
+    /// Days after the last one that is complete on which the exchange's calendar says something else than the
+    /// law's: whether it is open.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub other_days: BTreeMap<String, bool>,
     /// The sources of the published rows.
     pub sources: Vec<SourceRows>,
 }
@@ -44,6 +53,17 @@ pub struct IncompleteDay {
     pub expected: Option<u64>,
     /// Whether it is published all the same, because the user said so.
     pub published: bool,
+}
+
+/// What needs a look.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DayDoubt {
+    /// The day.
+    pub date: String,
+    /// What kind of doubt it is, as the report of the update names it.
+    pub kind: String,
+    /// What was found.
+    pub what: String,
 }
 
 /// The published rows of one source.
@@ -64,6 +84,20 @@ impl DatasetStatus {
     #[must_use]
     pub fn is_of(&self, content: u64) -> bool {
         self.snapshot.as_ref().is_none_or(|snapshot| *snapshot == content_text(content))
+    }
+
+    /// Business days that are over and of which there is nothing, after the last one that is published; those
+    /// that are told as not complete are none of them. `today` is not over.
+    #[must_use]
+    pub fn days_behind(&self, last: JstDate, today: JstDate) -> usize {
+        let is_missing = |date: &JstDate| {
+            let text = date.to_string();
+            let is_told = self.incomplete.iter().any(|day| day.date == text);
+            let is_open = self.other_days.get(&text).copied();
+            is_open.unwrap_or_else(|| !holidays::is_closed(*date)) && !is_told
+        };
+        let after = last.iter_days().skip(1).take_while(|date| *date < today);
+        after.filter(is_missing).count()
     }
 
     /// What the update job has told last; none where none has run.
@@ -104,6 +138,27 @@ impl DatasetStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn business_days_after_the_last_one_are_missing_once_they_are_over() {
+        let date = |text: &str| text.parse().unwrap();
+        let mut status = DatasetStatus::default();
+        let behind =
+            |status: &DatasetStatus, today| status.days_behind(date("2025-12-26"), date(today));
+        // A Friday; Wednesday to Friday of the week after are holidays.
+        assert_eq!(
+            ["2025-12-26", "2025-12-29", "2025-12-30"].map(|day| behind(&status, day)),
+            [0, 0, 1]
+        );
+        assert_eq!(["2026-01-05", "2026-01-06"].map(|day| behind(&status, day)), [2, 3]);
+        status.other_days.insert("2025-12-30".into(), false);
+        status.other_days.insert("2026-01-02".into(), true);
+        assert_eq!(behind(&status, "2026-01-05"), 2);
+        let (rows, expected, published) = (1, None, false);
+        let day = IncompleteDay { date: "2025-12-29".into(), rows, expected, published };
+        status.incomplete.push(day);
+        assert_eq!(behind(&status, "2026-01-05"), 1);
+    }
 
     #[test]
     fn it_comes_back_as_it_was_and_damage_is_told() {

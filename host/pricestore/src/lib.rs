@@ -22,7 +22,7 @@ mod text;
 
 pub use calendar_table::has_calendar;
 pub use data_dir::{DataDir, IsReplica};
-pub use dataset::{DatasetStatus, IncompleteDay, SourceRows};
+pub use dataset::{DatasetStatus, DayDoubt, IncompleteDay, SourceRows};
 pub use folder_lock::{FolderLock, LockFault, LockHolder, holder_text};
 pub use snapshot::{
     PublicationLock, PublishError, Published, publish, publish_in_blocks, remove_leftovers,

@@ -40,6 +40,15 @@ const OUT_OF_MEMORY: &str = "Out of Memory Error";
 /// A step of the engine's optimizer which compares each column of an answer with each other one, and gains
 /// little: an answer of 8,000 columns took seconds.
 const SLOW_WITH_COLUMNS: &str = "projection_placement";
+/// The combined database, and that of listed issues, as the engine calls them here.
+const MOTHER: &str = "mother";
+const LISTED: &str = "listed";
+/// Views of them, and of folders that flags name.
+const OF_MOTHER: [&str; 3] = ["daily", "adjusted", "calendar"];
+const OF_LISTED: [&str; 2] = ["listed_issue", "list_date"];
+const OF_FLAGS: [(&str, &str); 2] = [("runs", "--runs"), ("sweeps", "--sweeps")];
+/// Why a view is not there.
+const ABSENT: &str = "is not there";
 /// How often a running statement looks whether it was cancelled.
 const WATCH_INTERVAL: Duration = Duration::from_millis(5);
 
@@ -140,35 +149,43 @@ impl Console {
         ))?;
         let mother = data.mother();
         if mother.is_file() {
-            attach(&connection, "mother", &mother)?;
+            attach(&connection, MOTHER, &mother)?;
         }
         let listed = data.listed_info();
-        if listed.is_file() {
-            // One that others have put there must not take the prices away.
-            if let Err(error) = attach(&connection, "listed", &listed) {
-                let cause = redacted(&error.to_string());
-                tracing::warn!(cause, "the database of listed issues cannot be used");
-            }
+        let mut has_listed = listed.is_file();
+        // One that others have put there must not take the prices away.
+        if has_listed && let Err(error) = attach(&connection, LISTED, &listed) {
+            let cause = redacted(&error.to_string());
+            tracing::warn!(cause, "the database of listed issues cannot be used");
+            has_listed = false;
         }
         let found = files::find(data.path()).map_err(ConsoleError::Files)?;
+        let stored = options.stored.iter().flat_map(StoredView::paths);
+        let paths = found.iter().flat_map(|set| &set.paths).chain(stored);
+        let allowed: Vec<String> = paths.map(|path| literal(path)).collect();
+        // Before anything of the databases is looked at: a view of somebody else's may read any file, or wait
+        // for one that never comes.
+        connection.execute_batch(&format!(
+            "SET allowed_paths = [{}]; SET enable_external_access = false; \
+             SET lock_configuration = true",
+            allowed.join(", ")
+        ))?;
         let mut unreadable = Vec::new();
+        for (catalog, is_there) in [(MOTHER, mother.is_file()), (LISTED, has_listed)] {
+            if is_there {
+                make_views(&connection, catalog, &mut unreadable)?;
+            }
+        }
         for set in &found {
             if let Err(why) = set.create(&connection) {
                 no_view(&mut unreadable, set.name, why);
             }
         }
         put_stored(&connection, &options.stored, &mut unreadable)?;
-        let stored = options.stored.iter().flat_map(StoredView::paths);
-        let paths = found.iter().flat_map(|set| &set.paths).chain(stored);
-        let allowed: Vec<String> = paths.map(|path| literal(path)).collect();
-        connection.execute_batch(&format!(
-            "SET allowed_paths = [{}]; SET enable_external_access = false; \
-             SET lock_configuration = true",
-            allowed.join(", ")
-        ))?;
         let views = views(&connection)?;
+        unreadable.extend(absent(data, &views));
         if views.is_empty() {
-            if let Some((_, why)) = unreadable.into_iter().next() {
+            if let Some((_, why)) = unreadable.into_iter().find(|(_, why)| !is_absence(why)) {
                 return Err(ConsoleError::Files(why));
             }
             return Err(ConsoleError::NoData(data.path().display().to_string()));
@@ -342,19 +359,61 @@ impl Console {
     }
 }
 
-/// Makes the tables of a database views.
+/// Opens a database.
 fn attach(connection: &Connection, catalog: &str, path: &Path) -> Result<(), ConsoleError> {
-    connection.execute_batch(&format!("ATTACH {} AS {catalog} (READ_ONLY)", literal(path)))?;
+    let attach = format!("ATTACH {} AS {catalog} (READ_ONLY)", literal(path));
+    Ok(connection.execute_batch(&attach)?)
+}
+
+/// Makes the tables of a database views. One that cannot be read is told and takes nothing away from the others.
+fn make_views(
+    connection: &Connection,
+    catalog: &str,
+    unreadable: &mut Vec<(String, String)>,
+) -> Result<(), ConsoleError> {
     let mut statement = connection.prepare(
         "SELECT table_name FROM information_schema.tables WHERE table_catalog = ? ORDER BY 1",
     )?;
     let names = statement.query_map([catalog], |row| row.get::<_, String>(0))?;
     for name in names.collect::<Result<Vec<_>, _>>()? {
-        let name = identifier(&name);
-        connection
-            .execute_batch(&format!("CREATE VIEW {name} AS SELECT * FROM {catalog}.{name}"))?;
+        let quoted = identifier(&name);
+        let view = format!("CREATE VIEW {quoted} AS SELECT * FROM {catalog}.{quoted}");
+        if let Err(error) = connection.execute_batch(&view) {
+            let why = first_lines(&error.to_string());
+            let why = format!(
+                "{name} cannot be read; where it is a view of other files, put a table in its place: {why}"
+            );
+            no_view(unreadable, &name, why);
+        }
     }
     Ok(())
+}
+
+/// The views that there are where their files are, and why they are not there.
+fn absent(data: &DataDir, views: &[View]) -> Vec<(String, String)> {
+    let file = |path: &Path, what: &str| format!("{} {ABSENT}; {what}", path.display());
+    let (mother, listed) = (data.mother(), data.listed_info());
+    let prices = "load daily prices with `kumiki update`";
+    let mut known: Vec<(&str, String)> = Vec::new();
+    known.extend(OF_MOTHER.map(|name| (name, file(&mother, prices))));
+    known.extend(OF_LISTED.map(|name| (name, file(&listed, prices))));
+    known.extend(FOLDERS.map(|name| {
+        let what = "put files there, as Parquet, CSV or JSON lines";
+        (name, file(&data.path().join(name), what))
+    }));
+    for (name, flag) in OF_FLAGS {
+        known.push((name, format!("what it shows {ABSENT}; name its folder with {flag}")));
+    }
+    known.retain(|(name, _)| views.iter().all(|view| view.name != *name));
+    known
+        .into_iter()
+        .map(|(name, why)| (name.to_owned(), format!("there is no view {name}: {why}")))
+        .collect()
+}
+
+/// Whether a view is missing only because nothing of it was ever there.
+fn is_absence(why: &str) -> bool {
+    why.starts_with("there is no view ") && why.contains(ABSENT)
 }
 
 /// Makes the views that the caller asks for. Two of one name would hide each other. One whose files

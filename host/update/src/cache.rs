@@ -1,12 +1,13 @@
 //! Days that were fetched before, so that a run that was interrupted or a database that is made
 //! anew does not ask for them again. A damaged file is never used and never an error.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, UNIX_EPOCH};
 
 use csv::{ReaderBuilder, StringRecord, Writer};
-use domain::{JstDate, Money, Price};
+use domain::{JstDate, Money, Price, TsNanos};
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
@@ -19,6 +20,8 @@ use crate::row::{DailyRow, SourceKind};
 const FORM: &str = "kumiki-day 1";
 /// Bytes of one row's text at most: a code, four prices, a volume, a turnover, a factor.
 const ROW_BYTES_MAX: usize = 256;
+/// No file is written for so long.
+const LEFTOVER_AGE: Duration = Duration::from_secs(3_600);
 /// Bytes of the first line at most.
 const FIRST_LINE_BYTES_MAX: usize = 200;
 
@@ -122,6 +125,31 @@ impl DayCache {
         })
     }
 
+    /// Removes what a killed job has left half written. Files that are not old may be another job's, which keeps
+    /// its days in the same folder.
+    ///
+    /// # Errors
+    /// What the system says.
+    pub fn remove_leftovers(&self, now: TsNanos) -> io::Result<()> {
+        let entries = match fs::read_dir(&self.folder) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            let name = entry.file_name();
+            if !name.to_string_lossy().starts_with(atomic_file::UNFINISHED_PREFIX) {
+                continue;
+            }
+            let written = entry.metadata()?.modified()?.duration_since(UNIX_EPOCH);
+            let age = Duration::from_nanos(now.nanos()).checked_sub(written.unwrap_or_default());
+            if age.is_some_and(|age| age > LEFTOVER_AGE) {
+                atomic_file::remove_if_there(&entry.path())?;
+            }
+        }
+        Ok(())
+    }
+
     /// Forgets a day.
     ///
     /// # Errors
@@ -206,25 +234,25 @@ mod tests {
         let other = date().succ_opt().unwrap();
         assert!(matches!(cache.load(other), Cached::Missing));
         // Under another day's name it is no day's.
-        std::fs::rename(cache.path(date()), cache.path(other)).unwrap();
+        fs::rename(cache.path(date()), cache.path(other)).unwrap();
         assert!(
             matches!(cache.load(other), Cached::Damaged(what) if what.contains("another form or day"))
         );
         let names: Vec<_> =
-            std::fs::read_dir(folder.path().join("vendor-daily")).unwrap().collect();
+            fs::read_dir(folder.path().join("vendor-daily")).unwrap().collect();
         assert_eq!(names.len(), 1, "nothing is left beside");
     }
 
     #[test]
     fn no_damage_goes_unseen() {
         let (_folder, cache) = stored();
-        let whole = std::fs::read(cache.path(date())).unwrap();
+        let whole = fs::read(cache.path(date())).unwrap();
         for place in 0..whole.len() {
             let mut damaged = whole.clone();
             damaged[place] ^= 1;
-            std::fs::write(cache.path(date()), &damaged).unwrap();
+            fs::write(cache.path(date()), &damaged).unwrap();
             assert!(matches!(cache.load(date()), Cached::Damaged(_)), "byte {place}");
-            std::fs::write(cache.path(date()), &whole[..place]).unwrap();
+            fs::write(cache.path(date()), &whole[..place]).unwrap();
             assert!(matches!(cache.load(date()), Cached::Damaged(_)), "cut at {place}");
         }
     }

@@ -14,6 +14,7 @@ mod issues;
 mod judge;
 mod listing;
 mod lists;
+mod odd_days;
 mod plan;
 mod refusal;
 mod report;
@@ -29,8 +30,9 @@ mod report;
 /// | D5 | any other | due |
 /// | D6 | of which all sources that can be asked have nothing, before all days that are published and more than a week old | not due |
 /// | D7 | due, and its better source failed while the others had nothing | failed, until a source has it |
+/// | D8 | with rows, and closed by a calendar that comes later | open as before, and told as a doubt, until `--accept` names it: then it is closed, and published no more. Of a published day the whole calendar is not used until then |
 /// | C1 | with rows of 99 % of the issues that the vendor lists for its date, where that list is believed | complete |
-/// | C2 | without such a list, with 99 % of the most rows of the last 20 complete days before it; a single one of which no other has 99 % is left out of account | complete |
+/// | C2 | without such a list, with 99 % of the rows of the last complete day before it; where none of the last 20 has 99 % of that one's, it is left out of account. A run over 60 days asks for the lists of the first day of each month only, and for that of any other day which would not be complete without | complete |
 /// | C3 | without a list and a complete day beside it, with what came in one piece | complete |
 /// | C4 | fetched with `--codes` | complete only if it was before |
 /// | C5 | that was complete | complete, whatever comes later |
@@ -41,23 +43,30 @@ mod report;
 /// | C10 | after one that is published though it is not complete | not held against that one. Only where that one has 90 % of what it should have, and a believed list of its date has not told so, days without a list are held against it and those after it, not those before; and the days after it alone once it is complete itself. With no complete day before it its list was never met: later lists are held against it too then |
 /// | C11 | published though it is not complete, of which five complete days after it have no more rows, to 1 % | complete |
 /// | C12 | that was complete, of which a whole answer comes again that has too few rows by C1, C2 or C6 and not 99 % of the issues that are stored | the answer is refused: the day stays as it was, the report says so as a doubt, and the run ends as incomplete. What rows may take away at all is R8 of [`SourceKind`] |
+/// | E1 `unlisted` | new, or had again, with rows of issues that its believed list does not have, of over 1 % of the list and at least three | odd: its answer is not taken, and it waits like P2 (one that is published stays as it was) until the vendor gives another or `--accept` names it. Fewer such rows are named as a doubt; they go by R6 of [`SourceKind`] |
+/// | E2 `one yen` | with over half of its priced issues, at least 30, at a close of 1 yen | odd, as above |
+/// | E3 `repeated` | with over half of its traded issues, at least 30, with the prices and the volume of the complete day before or after it | odd, as above |
+/// | E4 `no volume` | with prices of at least 30 issues and no volume at all | odd, as above |
+/// | E5 `splits` | with factors other than 1 of over 20 % of its issues, at least 30 | odd, as above |
 /// | L1 | with a list of issues, and no list and no complete day before it | list believed |
-/// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between | list believed |
-/// | L3 | whose list shrank by more | list believed if it has at most 10 % less and its own day's rows meet it to 99 % both ways, or once another run is given the list of a later date with as many, to 1 %; else told and not used, and the day is judged with it then |
+/// | L2 | whose list has as many issues as the last one that is believed, else as the last complete day has rows, to 1 %; or fewer by 1 % more for each month between, up to 5 % | list believed |
+/// | L3 | whose list shrank by more | list believed if it has at most 5 % less and its own day's rows meet it to 99 % both ways, or another run is given the list of a later date with as many, to 1 %; with over 5 % less, whatever comes later, only once `--accept` names the date, and a doubt until then; else told and not used, and the day is judged with it then |
 /// | L4 | whose list grew by more than 1 % | list believed if its own day's rows meet it to 99 % both ways; else told and not used, and no later list is held against it |
 /// | L5 | as L4, and a run before was given one of an earlier date with as many | list used for names |
 /// | P1 | complete | published |
 /// | P2 | due and not complete | kept in `work/`, not published, asked for again, named in report, health and GraphQL |
-/// | P3 | as P2, with `--publish-incomplete` | published, asked for again and named all the same |
+/// | P3 | as P2, with `--publish-incomplete`, which may name the days | published, asked for again and named all the same |
 /// | G1 | business day (D2) between published ones that is not published | a gap, which readers are told |
 /// | G2 | a gap, and due | an ending and an exit code of its own |
 /// | S1 | complete, with over 1 % fewer rows than one of the five complete days after it, and than one of the five before it or with none before it but such | told as a doubt by each run |
 /// | S2 | complete, of the last 20 weekdays, with over 1 % fewer rows than one of the five complete days before it, and not than those after it | told as a doubt; of days in a row the first |
+/// | S3 | the last complete one, with under 95 % of the most rows of the last 20 complete days | told as a doubt, which a slow sinking never is by S2 |
 /// | K1 | asked of a vendor that refuses the key | the run fails, whatever other sources gave; what came is stored and published |
 /// | K2 | wanted without a key of the vendor | the run fails where it would not end well; else the vendor is left out |
 /// | B1 | complete and due, of the last 20 weekdays, with a row of a lesser source, and not had from the vendor in one piece | asked of it once a run, all issues at once, where it answers; otherwise it stays as it is, which is told |
 /// | B2 | complete and due, of the last 20 weekdays, of which an odd row was left out (Q1 of [`SourceKind`]) | as B1, until the vendor has it without one; it is named in the report for as long |
 /// | B3 | complete and due, of the last 20 weekdays, with a row of the vendor or its files that tells no factor | as B1, until all are told |
+/// | B4 | complete and due, one of the last three of those that the run has not asked for otherwise (`--recheck`) | as B1, whatever is known of it: the vendor corrects factors and prices a day or two later. It costs a question for each |
 /// | W1 | any, in a published file with other bytes than the job wrote, by the digest that it noted then, or else that of the generation before | published again: the file is made again, and named in the report |
 /// | W2 | as W1, where the file holds something that the job does not have | left as it is: the run fails and names the file |
 /// | W3 | any, in a published file that only has another time | left as it is |
@@ -86,6 +95,7 @@ use crate::row::{DailyRow, IssueCode, SourceKind};
 use crate::source::IssueList;
 use crate::store::StoreError;
 
+use odd_days::Oddity;
 use report::Reason;
 use silent::SilentRows;
 use slots::{KeyTrouble, Slots};
@@ -114,9 +124,12 @@ pub struct JobOptions {
     pub codes: Vec<IssueCode>,
     /// Whether days are fetched again that earlier runs have fetched.
     pub refetch: bool,
-    /// Whether days are published that are not complete.
-    pub publish_incomplete: bool,
-    /// Published days of which a whole answer is taken whatever it takes away (rules C12, R6 and R8).
+    /// Whether days are published that are not complete: none, all where none is named, or these.
+    pub publish_incomplete: Option<Vec<JstDate>>,
+    /// Complete days before those that are wanted of which the vendor is asked again (rule B4).
+    pub recheck: usize,
+    /// Days of which a whole answer is taken, and a list of issues or a calendar believed, whatever speaks
+    /// against it (rules C12, D8, E1 to E5, L3, R6 and R8). The run begins with the first of them.
     pub accept: Vec<JstDate>,
 }
 
@@ -273,6 +286,10 @@ struct Job<'a> {
     listed: BTreeMap<JstDate, BTreeSet<IssueCode>>,
     /// Dates whose list of issues may still be asked for.
     list_days: BTreeSet<JstDate>,
+    /// Dates whose list was asked for, whatever came.
+    lists_asked: BTreeSet<JstDate>,
+    /// Lists are asked for no more.
+    are_lists_out: bool,
     /// A list could not be had, though there may be one.
     lists_failed: bool,
     /// Lists of this run that are not believed.
@@ -292,6 +309,8 @@ struct Job<'a> {
     lists_are_new: bool,
     /// The user's wish to end left something undone that no day tells.
     cut_short: bool,
+    /// Days of this run that are odd.
+    odd_days: BTreeMap<JstDate, Oddity>,
     /// The issues of each published day that have lost values in this run, or would have (rule R8).
     lost: BTreeMap<JstDate, BTreeSet<IssueCode>>,
     /// What is wrong with the vendor's key.
@@ -356,6 +375,8 @@ impl<'a> Job<'a> {
             complete_rows: BTreeMap::new(),
             listed: BTreeMap::new(),
             list_days: BTreeSet::new(),
+            lists_asked: BTreeSet::new(),
+            are_lists_out: false,
             lists_failed: false,
             doubted: BTreeMap::new(),
             doubted_before: BTreeMap::new(),
@@ -365,6 +386,7 @@ impl<'a> Job<'a> {
             lists: ListedHistory::default(),
             lists_are_new: false,
             cut_short: false,
+            odd_days: BTreeMap::new(),
             lost: BTreeMap::new(),
             key_trouble: None,
         }

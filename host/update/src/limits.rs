@@ -7,8 +7,15 @@ pub const DAYS_FIRST_RUN: u32 = 1_000;
 /// Weekdays, about a month, back to which a run asks the vendor again for days that a lesser source gave
 /// while it was down, and for those of which an odd row was left out: one question for each.
 pub const BETTER_DAYS_MAX: u32 = 20;
+/// Complete days that each run asks the vendor again for, by default: it corrects what it gave by then.
+pub const RECHECK_DAYS_DEFAULT: u32 = 3;
+/// Most of these.
+pub const RECHECK_DAYS_MAX: u32 = 20;
 /// Weekdays that a run may look back: forty years.
 pub const DAYS_MAX: u32 = 10_400;
+/// The first day of the exchange that there is today, 1949-05-16: year, month and day. No day before it is asked
+/// for.
+pub const FIRST_DAY: (i32, u32, u32) = (1949, 5, 16);
 /// Codes that a user may name. Tokyo lists about 4,400.
 pub const CODES_MAX: usize = 20_000;
 
@@ -27,8 +34,11 @@ pub const FACTOR_MAX: f64 = 100_000.0;
 
 /// Percent of the rows that a day should have from which on it is complete.
 pub const COMPLETE_PERCENT: u64 = 99;
-/// Complete days before a day that it is held against, where there is no list of issues.
+/// Complete days before a day among which one must have as many rows as the last, where there is no list of
+/// issues, and whose most rows tell of a slow sinking.
 pub const COMPLETE_DAYS_COMPARED: usize = 20;
+/// Percent of the most rows of these days below which the last complete day is told as a doubt.
+pub const SUNK_PERCENT: u64 = 95;
 /// Complete days after a day that it is held against, where there is none before it or it is published
 /// all the same: a week.
 pub const DAYS_AFTER_COMPARED: usize = 5;
@@ -39,9 +49,19 @@ pub const FIRST_DAYS_MAX: usize = 5;
 /// Percent of the rows that it should have which a day must have so that the standard of later ones
 /// begins anew with it once the user has published it; a day with fewer is that of an outage.
 pub const BEGIN_PERCENT: u64 = 90;
-/// Percent of the issues by which a list may shrink at once and be believed by its own day's rows alone;
-/// with more it waits for a list of a later date. No exchange ever removed so many in a day.
-pub const LIST_SHRINK_PERCENT_MAX: u64 = 10;
+/// Percent of the issues by which a list may shrink and be believed by its own day's rows or a later list; with
+/// more the user has to accept it. No exchange ever removed so many at once.
+pub const LIST_SHRINK_PERCENT_MAX: u64 = 5;
+/// Percent of a list's issues of which rows may be there that the list does not have; with more the day is odd.
+pub const UNLISTED_PERCENT_MAX: u64 = 1;
+/// Issues that must be odd in the same way before their day is: fewer are no market.
+pub const ODD_DAY_ISSUES_MIN: u64 = 30;
+/// Percent of the traded issues that may have prices and volume of the day beside; with more the day is odd.
+pub const REPEATED_PERCENT_MAX: u64 = 50;
+/// Percent of the issues that may split on one day; with more the day is odd.
+pub const SPLITS_PERCENT_MAX: u64 = 20;
+/// Issues of a day that a doubt names; more are counted.
+pub const NAMED_ISSUES_MAX: usize = 5;
 /// Lists that were not believed of which a job remembers how many issues they had.
 pub const DOUBTED_LISTS_MAX: usize = 20;
 /// Percent of a day's rows that may be odd and are left out; with more the day is refused.

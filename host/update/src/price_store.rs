@@ -43,6 +43,12 @@ pub trait PriceStore {
         rows: &[DailyRow],
     ) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError>;
 
+    /// The rows of a day, by code.
+    ///
+    /// # Errors
+    /// When the database cannot be read.
+    fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, StoreError>;
+
     /// Whether any row of a day has a price.
     ///
     /// # Errors

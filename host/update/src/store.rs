@@ -20,6 +20,7 @@ mod opening;
 mod packed;
 mod paths;
 mod publish;
+mod rows;
 mod schema;
 mod split;
 mod work_database;

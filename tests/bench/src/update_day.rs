@@ -116,7 +116,8 @@ pub(crate) fn run(
         to: date,
         codes: Vec::new(),
         refetch: false,
-        publish_incomplete: false,
+        publish_incomplete: None,
+        recheck: 0,
         accept: Vec::new(),
     };
     let mut parts = Parts {

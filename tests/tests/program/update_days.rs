@@ -7,7 +7,7 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use domain::{JstDate, holidays};
+use domain::{JstDate, clock, holidays};
 use pricestore::DataDir;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -41,6 +41,8 @@ pub(crate) struct Market {
     pub(crate) down: BTreeSet<&'static str>,
     /// It refuses these days, and says nothing of a subscription.
     pub(crate) refused: BTreeSet<&'static str>,
+    /// What it says to that.
+    pub(crate) refusal: &'static str,
     /// What is added to every price.
     pub(crate) more: u32,
     /// Changes a row of prices before it is sent.
@@ -102,7 +104,7 @@ impl Market {
             return Some(answer);
         }
         if date.is_some_and(|date| self.refused.contains(date)) {
-            return Some((400, json!({ "message": "no" }).to_string()));
+            return Some((400, json!({ "message": self.refusal }).to_string()));
         }
         if date.is_some_and(|date| self.down.contains(date)) {
             return Some((500, json!({ "message": "out of order" }).to_string()));
@@ -211,6 +213,10 @@ impl Fixture {
         let mut command = command(self.path(), &fixed);
         command.args(["--vendor-url", &vendor, "--public-url", &public]);
         command.args(arguments.split(' '));
+        // What is asked again by the way has tests of its own.
+        if !arguments.contains("--recheck") {
+            command.args(["--recheck", "0"]);
+        }
         command
     }
 
@@ -347,20 +353,71 @@ fn a_first_day_that_is_short_is_known_by_the_list() {
 #[test]
 fn without_a_list_a_day_is_held_against_the_day_before() {
     let fixture = Fixture::new(Market {
-        days: days([("20251215", 200), ("20251216", 198), ("20251217", 197)]),
+        days: days([("20251215", 200), ("20251216", 198), ("20251217", 196)]),
         ..Market::default()
     });
-    // C3 for the first, C2 for the others: 198 of 200 are enough, and 197 are not, though the day before
-    // had only 198.
+    // C3 for the first, C2 for the others: 198 of 200 are enough, and 196 of 198 are not.
     let run = fixture.update("--as-of 2025-12-17 --days 3");
     assert_eq!(
         (run.code, run.days()),
         (3, ["15 fetched", "16 fetched", "17 incomplete"].map(str::to_owned).to_vec())
     );
-    assert_eq!(run.incomplete(), ["17 197 of 200"]);
-    fixture.change(|market| _ = market.days.insert("20251217", 198));
+    assert_eq!(run.incomplete(), ["17 196 of 198"]);
+    // 197 are 99 % of what the last complete day has, though not of the first.
+    fixture.change(|market| _ = market.days.insert("20251217", 197));
     assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
-    assert_eq!(fixture.published(), ["15:200", "16:198", "17:198"]);
+    assert_eq!(fixture.published(), ["15:200", "16:198", "17:197"]);
+}
+
+/// S3: each day has 99 % of the one before it, and the last of them 94 % of the first.
+#[test]
+fn a_slow_sinking_is_published_and_told() {
+    let all = ["08", "09", "10", "11", "12", "15", "16", "17"];
+    let sinking = all.iter().zip([200, 198, 197, 196, 195, 194, 193, 190]);
+    let sinking = sinking.map(|(day, rows)| (leaked(format!("202512{day}")), rows));
+    let fixture = Fixture::new(Market { days: sinking.collect(), ..Market::default() });
+    let sunk = |run: &Run| {
+        let doubts = run.report["doubts"].as_array().unwrap().iter();
+        doubts.filter(|doubt| doubt["kind"] == "sunk").map(|doubt| text(&doubt["what"])).collect()
+    };
+    let run = fixture.update("--as-of 2025-12-16 --days 7");
+    assert_eq!((run.code, sunk(&run)), (0, Vec::<String>::new()), "{run:?}");
+    fixture.change(|market| _ = market.days.insert("20251217", 192));
+    assert_eq!(fixture.update("--as-of 2025-12-17").code, 0);
+    let lower = [("20251218", 191), ("20251219", 190), ("20251222", 189)];
+    fixture.change(|market| market.days.extend(lower));
+    let run = fixture.update("--as-of 2025-12-22");
+    let what = "it is published with 189 rows, and complete days of the last 20 before it have 200";
+    assert_eq!((run.code, sunk(&run)), (0, vec![what.to_owned()]), "{run:?}");
+    assert!(run.told.contains("2025-12-22 is published with 189 rows"), "{}", run.told);
+    assert_eq!(fixture.published().last().unwrap(), "22:189");
+    let serving = fixture.serve();
+    let health = http::request(serving.address, "GET /health", &[], &[]).text();
+    let health: Value = serde_json::from_str(&health).unwrap();
+    let told = health["doubts"].as_array().unwrap();
+    let expected = json!({ "date": "2025-12-22", "kind": "sunk", "what": what });
+    assert!(told.contains(&expected), "{health}");
+}
+
+/// A text that lives as long as the test's process.
+pub(crate) fn leaked(text: String) -> &'static str {
+    Box::leak(text.into_boxed_str())
+}
+
+/// C2: a run that asks for a list a month asks for that of a day which is not complete without it.
+#[test]
+fn a_long_first_run_asks_for_the_list_of_a_day_that_would_be_short() {
+    let first: JstDate = "2025-09-01".parse().unwrap();
+    let all = first.iter_days().take(110).filter(|day| !holidays::is_closed(*day));
+    let all: Vec<&str> = all.map(|day| leaked(day.to_string().replace('-', ""))).collect();
+    let issues = |day: &str| if day < "20251112" { 100 } else { 97 };
+    let rows: BTreeMap<&str, usize> = all.iter().map(|day| (*day, issues(day))).collect();
+    let fixture = Fixture::new(Market { days: rows.clone(), lists: rows, ..Market::default() });
+    let run = fixture.update("--as-of 2025-12-19 --days 80");
+    assert_eq!((run.code, run.report["gaps"].to_string()), (0, "[]".to_owned()), "{run:?}");
+    // The first of each month and the last, and the day on which three were delisted.
+    assert_eq!(run.report["listed"]["lists"], 6, "{run:?}");
+    assert_eq!(fixture.published().len(), all.len());
 }
 
 #[test]
@@ -419,6 +476,68 @@ fn what_is_not_complete_is_published_where_the_user_says_so() {
     assert_eq!(fixture.published(), ["15:100", "16:100"]);
 }
 
+/// P3, of named days.
+#[test]
+fn only_the_days_that_the_user_names_are_published_all_the_same() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 50), ("20251217", 60), ("20251218", 70)]),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-18 --days 4").code, 3);
+    let run = fixture.update(
+        "--as-of 2025-12-18 --publish-incomplete 2025-12-16,2025-12-18,2025-12-15,2025-12-22",
+    );
+    let waiting = ["16 50 of 100 published", "17 60 of 100", "18 70 of 100 published"];
+    assert_eq!((run.code, run.incomplete()), (6, waiting.map(str::to_owned).to_vec()), "{run:?}");
+    assert_eq!(fixture.published(), ["15:100", "16:50", "18:70"]);
+    for words in
+        ["2025-12-15 changes nothing: it is complete", "2025-12-22 changes nothing: no row"]
+    {
+        assert!(run.told.contains(words), "{}", run.told);
+    }
+    assert_eq!(fixture.update("--as-of 2025-12-18 --publish-incomplete").code, 3);
+    assert_eq!(fixture.published(), ["15:100", "16:50", "17:60", "18:70"]);
+}
+
+/// B4: what the vendor corrects a day later arrives, and costs a question for each of three days.
+#[test]
+fn the_last_complete_days_are_asked_for_again() {
+    let all = ["20251211", "20251212", "20251215", "20251216", "20251217"].map(|day| (day, 100));
+    let fixture = Fixture::new(Market { days: all.into(), ..Market::default() });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 4 --recheck 3").code, 0);
+    let recheck = |as_of: &str| {
+        let mut arguments = fixture.command(&format!("--as-of {as_of} --recheck 3"));
+        fixture.run(&mut arguments)
+    };
+    // Three is what it is without the option.
+    let help = texts(&command(fixture.path(), &["update", "--help"]).output().unwrap()).0;
+    assert!(help.contains("--recheck <N>") && help.contains("[default: 3]"), "{help}");
+    let run = recheck("2025-12-17");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "17 12 15 16".to_owned()), "{run:?}");
+    // A split of Tuesday is told on Wednesday.
+    fixture.change(|market| {
+        market.alter = Some(|row| {
+            if row["Date"] == "2025-12-16" && row["Code"] == "13000" {
+                row["AdjFactor"] = json!(0.5);
+            }
+        });
+    });
+    let run = recheck("2025-12-17");
+    assert_eq!((run.code, run.asked.join(" ")), (0, "15 16 17".to_owned()), "{run:?}");
+    let value = &run.report["corrections"][0]["values"][0];
+    assert_eq!(value, &json!({ "column": "adjustment_factor", "old": 1.0, "new": 0.5 }));
+    let closes = "SELECT strftime(date, '%d:') || close FROM adjusted WHERE code = '1300'
+        ORDER BY date";
+    let closes = sql(fixture.path(), closes);
+    assert!(closes.contains("15:57.5") && closes.contains("16:116"), "{closes}");
+    // A vendor that is down takes nothing away and ends no run badly.
+    fixture.change(|market| market.down.extend(["20251215", "20251216", "20251217"]));
+    let run = recheck("2025-12-17");
+    let words = "2025-12-15 stays as it was: ";
+    assert!(run.code == 0 && run.told.contains(words) && run.others == 0, "{run:?}");
+    assert_eq!(run.report["published"], Value::Null);
+}
+
 #[test]
 fn readers_are_told_what_is_missing() {
     let fixture = Fixture::new(Market {
@@ -451,6 +570,44 @@ fn readers_are_told_what_is_missing() {
     }
     assert_eq!(health()["gaps"], json!(["2025-12-17"]));
     assert_eq!(serving.ask(dataset)["data"]["dataset"]["missingDates"], json!(["2025-12-17"]));
+}
+
+/// A job that has not run for days is seen by who watches the service, and by who ranks.
+#[test]
+fn data_that_is_behind_says_so() {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 10), ("20251216", 10)]),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    let today = clock::wall_now().jst_date();
+    let last: JstDate = "2025-12-16".parse().unwrap();
+    let over = last.iter_days().skip(1).take_while(|date| *date < today);
+    let over = over.filter(|date| !holidays::is_closed(*date)).count();
+    let health = |behind_days: usize| -> Value {
+        let days = behind_days.to_string();
+        let serving = Serving::start(fixture.path(), &["--behind-days", &days]);
+        let health = http::request(serving.address, "GET /health", &[], &[]);
+        assert_eq!(health.status, 200);
+        serde_json::from_str(&health.text()).unwrap()
+    };
+    for (allowed, status) in [(0, "behind"), (over - 1, "behind"), (over, "ok")] {
+        let found = health(allowed);
+        assert_eq!((&found["status"], &found["days_behind"]), (&json!(status), &json!(over)));
+    }
+    let errors = |more: &[&str]| {
+        let output = command(fixture.path(), &["rank"]).args(more).output().unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        texts(&output).1
+    };
+    let words = format!("{over} business day(s) are missing after the last one, 2025-12-16");
+    assert!(errors(&[]).contains(&words), "{words}: {}", errors(&[]));
+    assert!(errors(&["--from", "2025-12-16", "--to", "2025-12-18"]).contains(&words));
+    // Who asks for an older day has it.
+    assert_eq!(errors(&["--to", "2025-12-16"]), "");
+    // What no job has made is no older than it shall be.
+    std::fs::remove_file(fixture.path().join("update").join("dataset.json")).unwrap();
+    assert_eq!((errors(&[]).as_str(), &health(0)["days_behind"]), ("", &Value::Null));
 }
 
 #[test]
@@ -541,4 +698,14 @@ fn the_calendar_is_published_in_a_table_of_its_own_and_must_fit_the_rows() {
     assert!(notes.contains("it says closed on 2025-12-15, of which there are rows"), "{notes}");
     assert_eq!((run.code, run.asked.join(" ")), (0, "17".to_owned()));
     assert!(!run.report.to_string().contains(VENDOR_KEY));
+    let doubt = &run.report["doubts"][0];
+    assert_eq!((&doubt["kind"], &doubt["date"]), (&json!("closed"), &json!("2025-12-15")));
+    assert_eq!(fixture.published(), ["15:10", "16:10", "17:10"]);
+    // D8: only who says so closes it.
+    fixture.change(|market| market.divisions = Some([("20251215", "0")].into()));
+    let run = fixture.update("--as-of 2025-12-17 --accept 2025-12-15");
+    assert_eq!((run.code, run.report["gaps"].to_string()), (0, "[]".to_owned()), "{run:?}");
+    assert_eq!(fixture.published(), ["16:10", "17:10"]);
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, fixture.published().join(" ")), (0, "16:10 17:10".to_owned()), "{run:?}");
 }

@@ -248,9 +248,16 @@ fn a_day_that_turns_out_to_be_closed_is_neither_missing_nor_published() {
         ..Market::default()
     });
     assert_eq!(fixture.update("--as-of 2025-12-17 --days 3").code, 6);
-    // D2.
     fixture.change(|market| market.divisions = Some([("20251216", "0")].into()));
-    for more in ["", " --publish-incomplete"] {
+    // D8: of which there are rows, and nobody has said that it was closed.
+    let run = fixture.update("--as-of 2025-12-17");
+    assert_eq!((run.code, gaps(&run)), (6, vec!["2025-12-16".to_owned()]), "{run:?}");
+    let doubt = &run.report["doubts"][0];
+    assert_eq!((&doubt["kind"], &doubt["date"]), (&json!("closed"), &json!("2025-12-16")));
+    let words = "of 2025-12-16 the vendor's calendar says closed, and 3 rows of it are stored";
+    assert!(run.told.contains(words), "{}", run.told);
+    // D2.
+    for more in [" --accept 2025-12-16", "", " --publish-incomplete"] {
         let run = fixture.update(&format!("--as-of 2025-12-17{more}"));
         assert_eq!((run.code, run.incomplete(), gaps(&run)), (0, Vec::new(), Vec::new()));
         assert_eq!(fixture.published(), ["15:100", "17:100"]);

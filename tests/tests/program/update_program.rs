@@ -257,7 +257,9 @@ fn a_week_is_fetched_stored_and_published_and_the_next_run_has_little_to_do() {
     let asked = server.take_asked();
     let bars = asked.iter().filter(|path| path.contains("bars"));
     let days: Vec<&str> = bars.filter_map(|path| query(path, "date")).collect();
-    assert_eq!(days, ["20251225", "20251226"], "{asked:?}");
+    // B4 of the job's rules: the last three complete days too.
+    let expected = ["20251225", "20251226", "20251222", "20251223", "20251224"];
+    assert_eq!(days, expected, "{asked:?}");
     assert_eq!(checked_reports(folder.path()), 2);
 }
 

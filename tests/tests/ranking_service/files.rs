@@ -312,8 +312,12 @@ fn downloads_have_a_limit() {
     first.send("GET /jp/stocks_board/9999.db", &[], &[]).unwrap();
     let tag = first.receive_head().unwrap().header("etag").unwrap().to_owned();
     assert_eq!(served.metric("kumiki_ranking_downloads"), "1");
-    let busy = get(&served, "/jp/listed_info.db", &[]);
+    let busy = get(&served, "/jp/stocks_board/9999.db", &[("Range", "bytes=0-2097152")]);
     assert_eq!((busy.status, busy.header("retry-after")), (503, Some("10")));
+    // A small file, or part of one, waits for no large one.
+    assert_eq!(get(&served, "/jp/listed_info.db", &[]).status, 200);
+    let part = get(&served, "/jp/stocks_board/9999.db", &[("Range", "bytes=0-2097151")]);
+    assert_eq!((part.status, part.body.len()), (206, 2 << 20));
     // What sends no bytes takes no place.
     assert_eq!(head(&served, "/jp/listed_info.db", &[]).status, 200);
     let known = [("If-None-Match", tag.as_str())];

@@ -130,6 +130,37 @@ fn what_nobody_takes_is_given_up_when_others_need_the_memory() {
     served.wait_for(MEMORY, "0");
 }
 
+/// A client that takes a little all the time is never idle, and holds nobody up for ten minutes.
+#[test]
+fn who_takes_too_little_is_given_up_when_others_need_the_memory() {
+    let served = bounded(|limits| limits.stalled_after = Duration::from_millis(300));
+    let (mut slow, told) = lazy(&served, &large());
+    let (mut first, mut second) = (lazy(&served, &large()).0, lazy(&served, &large()).0);
+    let ended = std::sync::atomic::AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        // The others read all that they get, and so does each that comes after them.
+        for connection in [&mut first, &mut second] {
+            scope.spawn(|| assert_eq!(rest(connection, told), told));
+        }
+        let reader = scope.spawn(|| {
+            let (mut bytes, mut got) = (vec![0; 2 * 1_024], 0);
+            while let Ok(count @ 1..) = slow.read(&mut bytes) {
+                got += count;
+                if !ended.load(std::sync::atomic::Ordering::Acquire) {
+                    std::thread::sleep(Duration::from_millis(100));
+                }
+            }
+            got
+        });
+        while served.metric(GIVEN_UP) == "0" {
+            let reply = http::graphql(served.address, &body(&[field("a", "2030-01-01", 820)]));
+            assert!(reply.status == 200, "{}", reply.status);
+        }
+        ended.store(true, std::sync::atomic::Ordering::Release);
+        assert!(reader.join().unwrap() < told);
+    });
+}
+
 #[test]
 fn small_answers_do_not_wait_for_large_ones() {
     let served = bounded(|limits| {

@@ -214,7 +214,7 @@ pub(crate) struct FormulasArgs {
 #[derive(Debug, Args)]
 pub(crate) struct DataArgs {
     /// Folder with the daily prices (jp/stocks_daily/mother.db) and what is made of them.
-    #[arg(long, value_name = "DIR", env = "DATA_DIR", default_value = "data")]
+    #[arg(long, value_name = "DIR", env = "DATA_DIR", default_value = "data", value_parser = super::parse_data_dir)]
     pub(crate) data_dir: PathBuf,
 }
 
@@ -287,7 +287,8 @@ pub(crate) struct ServeArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) allow_host: Vec<String>,
 
-    /// Stored files that are sent at the same time; one more is told to come again.
+    /// Stored files that are sent at the same time; one more is told to come again. Small ones have as
+    /// many places of their own.
     #[arg(long, value_name = "N", default_value_t = 64)]
     pub(crate) max_downloads: usize,
 
@@ -303,6 +304,11 @@ pub(crate) struct ServeArgs {
     /// request may take three quarters of it, an eighth is for small ones alone.
     #[arg(long, value_name = "MB", default_value_t = 512, value_parser = megabytes(1))]
     pub(crate) answer_memory: u64,
+
+    /// Say `behind` in /health once more business days than these are over after the last one of the
+    /// data, so that an update that does not run is seen. Data without an update job is never behind.
+    #[arg(long, value_name = "DAYS", default_value_t = 0)]
+    pub(crate) behind_days: usize,
 
     /// Copy what the server at this address publishes (https, or http to this machine), and answer from
     /// the copy. The data folder is the copy's own.

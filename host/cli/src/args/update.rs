@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use clap::Args;
 use domain::JstDate;
 use update::IssueCode;
-use update::limits::{CODES_MAX, DAYS_MAX, PUBLIC_RATE, RATE_MAX};
+use update::limits::{
+    CODES_MAX, DAYS_MAX, FIRST_DAY, PUBLIC_RATE, RATE_MAX, RECHECK_DAYS_DEFAULT, RECHECK_DAYS_MAX,
+};
 use update::source::PUBLIC_URL;
 
 use super::rank::DataArgs;
@@ -41,9 +43,11 @@ one that a trading program uses too, both disturb each other, because requests a
 a new login ends the other's session.
 
 A day is published when it is complete: with rows of 99 % of the issues that the vendor lists \
-for its date, without a list with 99 % of the most rows of the last 20 complete days. Others wait \
-in the folder work, are asked for again and named in the report. Today is due from 16:30 in Japan \
-on. --codes adds to days that are complete and never makes a new one. Ctrl-C ends a run between \
+for its date, without a list with 99 % of the rows of the last complete day. Others wait in the \
+folder work, are asked for again and named in the report. Today is due from 16:30 in Japan \
+on. An answer that no market ever gave, like all prices at 1 yen or the rows of the day before, is \
+not taken unless --accept names its day. The last three complete days are asked for again \
+(--recheck). --codes adds to days that are complete and never makes a new one. Ctrl-C ends a run between \
 two days; the next run goes on from there. A report of each run is in the folder update of the \
 data folder.
 
@@ -91,14 +95,24 @@ pub(crate) struct UpdateArgs {
     #[arg(long)]
     pub(crate) refetch: bool,
 
-    /// Take the vendor's whole answer for this published day even where it takes much of it away;
-    /// without this such an answer is refused. May be given many times; with --refetch.
+    /// Take the vendor's whole answer for this day, with its list of issues, even where it takes much of
+    /// a published day away or is odd, which is refused without this. May be given many times; the run
+    /// begins with this day at the latest, and fetches days again.
     #[arg(long, value_name = "YYYY-MM-DD")]
     pub(crate) accept: Vec<JstDate>,
 
-    /// Publish days that are not complete too; they are still asked for again and named in the report.
-    #[arg(long)]
-    pub(crate) publish_incomplete: bool,
+    /// Publish days that are not complete too: all that wait, or those that are named. They are still
+    /// asked for again and named in the report.
+    #[arg(long, value_name = "YYYY-MM-DD", num_args = 0.., value_delimiter = ',', value_parser = parse_date)]
+    pub(crate) publish_incomplete: Option<Vec<JstDate>>,
+
+    /// Complete days before the new ones that the vendor is asked again for, because it corrects factors
+    /// and prices for some days: one call each.
+    #[arg(
+        long, value_name = "N", default_value_t = RECHECK_DAYS_DEFAULT,
+        value_parser = clap::value_parser!(u32).range(..=i64::from(RECHECK_DAYS_MAX))
+    )]
+    pub(crate) recheck: u32,
 
     /// Remove the files of issues that are no longer in the combined database even when they are more
     /// than 1 % of all.
@@ -145,9 +159,21 @@ impl UpdateArgs {
         if self.codes.len() > CODES_MAX {
             return Some(format!("--codes: more than {CODES_MAX} issues"));
         }
+        let first = first_day();
+        if let Some(as_of) = self.as_of.filter(|date| *date < first) {
+            return Some(format!(
+                "--as-of {as_of} is before {first}, the first day of the exchange"
+            ));
+        }
         let as_of = self.as_of.filter(|date| *date > today)?;
         Some(format!("--as-of {as_of} is in the future; today is {today} in Japan"))
     }
+}
+
+/// No day before is asked for.
+pub(crate) fn first_day() -> JstDate {
+    let (year, month, day) = FIRST_DAY;
+    JstDate::from_ymd_opt(year, month, day).unwrap_or(JstDate::MIN)
 }
 
 fn parse_code(text: &str) -> Result<IssueCode, String> {
@@ -185,6 +211,10 @@ mod tests {
             let codes: Vec<&str> = codes.iter().map(IssueCode::as_str).collect();
             assert_eq!(codes, ["7203", "130A", "25935"]);
         }
+        let days = |arguments: &[&str]| parse(arguments).unwrap().publish_incomplete;
+        let named = ["2026-01-05", "2026-01-06"].map(|date| date.parse().unwrap()).to_vec();
+        assert_eq!(days(&["--publish-incomplete", "2026-01-05,2026-01-06", "-q"]), Some(named));
+        assert_eq!((days(&["--publish-incomplete", "--quiet"]), days(&[])), (Some(vec![]), None));
         let message = parse(&["--codes", "72-3"]).unwrap_err().to_string();
         assert!(message.contains("`72-3` is no issue code; write 4 or 5"), "{message}");
         assert!(parse(&["--codes"]).is_err());
@@ -196,6 +226,9 @@ mod tests {
         let problem = |arguments: &[&str]| parse(arguments).unwrap().problem(today);
         assert_eq!(problem(&["--as-of", "2026-01-09"]), None);
         assert!(problem(&["--as-of", "2026-01-10"]).unwrap().contains("in the future"));
+        assert_eq!(problem(&["--as-of", "1949-05-16"]), None);
+        let before = problem(&["--as-of", "0001-01-04", "--days", "10400"]).unwrap();
+        assert!(before.contains("before 1949-05-16, the first day of the exchange"), "{before}");
         assert!(problem(&["--dry-run"]).unwrap().contains("no longer exists"));
         for wrong in [["--days", "0"], ["--days", "10401"], ["--vendor-rate", "0"]] {
             assert!(parse(&wrong).is_err(), "{wrong:?}");

@@ -52,6 +52,7 @@ pub(super) fn run(args: &ServeArgs) -> Result<Ending> {
         graphiql: args.graphiql,
         replica: replica.as_ref().map(PreparedReplica::status),
         files: Some(DataDir::new(&args.data.data_dir)),
+        behind_days: args.behind_days,
     };
     let service = Service::bind(args.listen, Arc::new(engine), options)?;
     let address = service.address();

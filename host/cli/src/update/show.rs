@@ -136,12 +136,12 @@ fn short_days(days: &[ShortDayReport]) {
         return;
     }
     println!("\ndays that are not complete; the next run asks for them again");
-    for day in days.iter().take(SHOWN_MAX) {
+    let line = |day: &ShortDayReport| {
         let of = day.expected.map_or(String::new(), |rows| format!(" of {}", number(rows)));
         let state = if day.published { "published as you said" } else { "not published" };
-        println!("  {}  {}{of} rows, {state}: {}", day.date, number(day.rows), day.why);
-    }
-    more(days.len());
+        (day.date.to_string(), format!("{}{of} rows, {state}: {}", number(day.rows), day.why))
+    };
+    once_each(days.iter().map(line));
     let mut told: Vec<&str> = Vec::new();
     for day in days.iter().take(SHOWN_MAX) {
         if !told.contains(&day.advice.as_str()) {
@@ -233,11 +233,29 @@ fn failures(title: &str, failed: Vec<(String, &[FailureReason])>) {
         return;
     }
     println!("\n{title}");
-    for (name, reasons) in failed.iter().take(SHOWN_MAX) {
+    once_each(failed.into_iter().map(|(name, reasons)| {
         let reasons: Vec<String> =
             reasons.iter().map(|reason| format!("{}: {}", reason.source, reason.reason)).collect();
         let reasons = if reasons.is_empty() { "see above".to_owned() } else { reasons.join("; ") };
-        println!("  {name}  {reasons}");
+        (name, reasons)
+    }));
+}
+
+/// Says each text once, with the first of the days or issues that it is true of.
+fn once_each(lines: impl Iterator<Item = (String, String)>) {
+    let mut told: Vec<(String, Vec<String>)> = Vec::new();
+    for (name, text) in lines {
+        match told.iter_mut().find(|(known, _)| *known == text) {
+            Some((_, names)) => names.push(name),
+            None => told.push((text, vec![name])),
+        }
     }
-    more(failed.len());
+    for (text, names) in told.iter().take(SHOWN_MAX) {
+        let more = match names.len().saturating_sub(SHOWN_MAX) {
+            0 => String::new(),
+            more => format!(" and {} more", number(more as u64)),
+        };
+        println!("  {}{more}  {text}", names[..names.len().min(SHOWN_MAX)].join(", "));
+    }
+    more(told.len());
 }

@@ -6,7 +6,8 @@
 //! | a snapshot's file with a number above that in `CURRENT` | removed: nobody has ever used it |
 //! | a snapshot's file with a number before the last two | removed: nobody asks it any more |
 //! | a folder with the name of a snapshot's file | left alone; its number is passed over |
-//! | a folder with any other name, other than `spill` | left alone; an error names it where a file must be written there |
+//! | in the folder `spill`, a file that DuckDB names so | removed, and the folder when nothing else is in it |
+//! | anything else there, and a folder with any other name | left alone; an error names it where a file must be written there |
 //! | a `CURRENT` that holds no number, or one above [`SNAPSHOT_NUMBER_MAX`](crate::limits::SNAPSHOT_NUMBER_MAX) | an error that names it and what to do |
 //! | a name with such a number, or any other | left alone |
 
@@ -26,6 +27,8 @@ const OTHER_NAMES: [&str; 2] = [UNFINISHED_PREFIX, ".tmp"];
 
 /// Folder for what does not fit into DuckDB's memory.
 pub(super) const SPILL: &str = "spill";
+/// Start of the names of its files there.
+const SPILL_PREFIX: &str = "duckdb_temp_";
 
 /// An error of the system with the entry that it is about.
 fn at(path: &Path) -> impl FnOnce(io::Error) -> PublishError {
@@ -80,15 +83,36 @@ pub(super) fn sweep(data: &DataDir) -> Result<(), PublishError> {
             remove_file(&entry.path())?;
         }
     }
-    let spill = folder.join(SPILL);
-    if spill.is_dir() {
-        fs::remove_dir_all(&spill).map_err(at(&spill))?;
-    }
+    sweep_spill(&folder.join(SPILL))?;
     let current = current(data)?.unwrap_or(0);
     let all = data.snapshots().map_err(at(&folder))?;
     all.into_iter()
         .filter(|number| *number > current)
         .try_for_each(|unused| remove_snapshot(data, unused))
+}
+
+/// Removes what DuckDB has left in its folder, and nothing that it does not name so.
+fn sweep_spill(spill: &Path) -> Result<(), PublishError> {
+    if !spill.symlink_metadata().is_ok_and(|found| found.is_dir()) {
+        return Ok(());
+    }
+    let mut is_empty = true;
+    for entry in fs::read_dir(spill).map_err(at(spill))? {
+        let entry = entry.map_err(at(spill))?;
+        let is_ours = entry.file_name().to_string_lossy().starts_with(SPILL_PREFIX);
+        match is_ours {
+            true => remove_file(&entry.path())?,
+            false => is_empty = false,
+        }
+    }
+    match is_empty {
+        // A folder with such a name is somebody's.
+        true => match fs::remove_dir(spill) {
+            Err(error) if error.kind() != io::ErrorKind::DirectoryNotEmpty => Err(at(spill)(error)),
+            _ => Ok(()),
+        },
+        false => Ok(()),
+    }
 }
 
 /// Removes the snapshots before the last one. Engines that still use one keep its bytes until

@@ -451,4 +451,12 @@ fn what_a_killed_publication_has_left_is_removed() {
     write();
     assert_eq!(publish(&data).unwrap().number, 2);
     assert!([0, 1, 3, 4, 5, 6].iter().all(|place| !left[*place].exists()));
+    // Somebody's own folder of this name stays, and what is in it.
+    let own = spill.join("notes.txt");
+    std::fs::create_dir(&spill).unwrap();
+    write();
+    std::fs::write(&own, "mine").unwrap();
+    remove_leftovers(&data).unwrap();
+    assert_eq!(publish(&data).unwrap().number, 3);
+    assert!(own.is_file() && !left[6].exists());
 }

@@ -15,6 +15,9 @@ use tokio::sync::Semaphore;
 use super::budget::Reservation;
 use super::context::QueryContext;
 
+/// Bytes a second that a client must take on average while others wait: a line of a quarter megabit does.
+const LEAST_BYTES_PER_SECOND: f64 = 32.0 * 1_024.0;
+
 /// The blocks of an answer, with the memory that they hold.
 pub(super) struct AnswerBody {
     sending: Arc<Sending>,
@@ -34,6 +37,8 @@ struct Rest {
     reservation: Option<Arc<Reservation>>,
     /// Since the client last took something.
     idle: Stopwatch,
+    /// How fast it takes.
+    pace: Pace,
     given_up: bool,
 }
 
@@ -51,6 +56,7 @@ impl AnswerBody {
             bytes,
             reservation: Some(reservation),
             idle: Stopwatch::start(),
+            pace: Pace::start(),
             given_up: false,
         })));
         let number = is_long.then(|| context.budget.sends(&sending));
@@ -74,6 +80,11 @@ impl Sending {
     /// For how long the client has taken nothing.
     pub(super) fn idle(&self) -> Duration {
         self.rest().idle.elapsed()
+    }
+
+    /// Whether the client has taken too little for so long.
+    pub(super) fn is_slow(&self, over: Duration) -> bool {
+        self.rest().pace.is_slow(over)
     }
 
     /// Whether memory of this kind would come free.
@@ -101,6 +112,37 @@ impl Rest {
     }
 }
 
+/// How fast a client takes an answer, from one look to the next.
+struct Pace {
+    since: Stopwatch,
+    bytes: u64,
+    /// It took too little from the look before to the last one.
+    was_slow: bool,
+}
+
+impl Pace {
+    fn start() -> Self {
+        Self { since: Stopwatch::start(), bytes: 0, was_slow: false }
+    }
+
+    fn took(&mut self, bytes: u64, over: Duration) {
+        if self.since.elapsed() >= over {
+            *self =
+                Self { was_slow: is_too_little(self.bytes, self.since.elapsed()), ..Self::start() };
+        }
+        self.bytes += bytes;
+    }
+
+    fn is_slow(&self, over: Duration) -> bool {
+        let elapsed = self.since.elapsed();
+        self.was_slow || (elapsed >= over && is_too_little(self.bytes, elapsed))
+    }
+}
+
+fn is_too_little(bytes: u64, elapsed: Duration) -> bool {
+    (bytes as f64) < elapsed.as_secs_f64() * LEAST_BYTES_PER_SECOND
+}
+
 impl HttpBody for AnswerBody {
     type Data = Bytes;
     type Error = io::Error;
@@ -113,7 +155,9 @@ impl HttpBody for AnswerBody {
         let is_late = self.watch.elapsed() > limit;
         let mut rest = self.sending.rest();
         if rest.given_up {
-            return rest.late("the client took nothing, and others needed the memory".to_owned());
+            return rest.late(
+                "the client took nothing or too little, and others needed the memory".to_owned(),
+            );
         }
         if is_late && !rest.blocks.is_empty() {
             let seconds = limit.as_secs_f64();
@@ -129,6 +173,8 @@ impl HttpBody for AnswerBody {
             return Poll::Ready(None);
         };
         rest.bytes -= block.len() as u64;
+        let over = self.context.limits.stalled_after;
+        rest.pace.took(block.len() as u64, over);
         Poll::Ready(Some(Ok(Frame::data(block))))
     }
 
@@ -139,5 +185,25 @@ impl HttpBody for AnswerBody {
 
     fn size_hint(&self) -> SizeHint {
         SizeHint::with_exact(self.sending.rest().bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_client_is_slow_below_the_least_rate() {
+        for (bytes, seconds, expected) in
+            [(0, 1, true), (32 * 1_024, 1, false), (32 * 1_024 - 1, 1, true), (163_840, 5, false)]
+        {
+            assert_eq!(is_too_little(bytes, Duration::from_secs(seconds)), expected, "{bytes}");
+        }
+        let mut pace = Pace::start();
+        let (never, at_once) = (Duration::from_secs(3_600), Duration::ZERO);
+        assert!(!pace.is_slow(never) && pace.is_slow(at_once));
+        // Much at once makes up for the time that has gone.
+        pace.took(1 << 40, never);
+        assert!(!pace.is_slow(at_once));
     }
 }

@@ -145,7 +145,7 @@ impl AnswerBudget {
     }
 
     /// Gives up the answer of which a client has taken nothing for the longest time, if that is long
-    /// enough and its memory is of this kind. One after the other: what comes free may be enough
+    /// enough, or it takes too little, and its memory is of this kind. One after the other: what comes free may be enough
     /// for all that wait.
     fn give_up_one(&self, lane: &Arc<Semaphore>) {
         let mut list = self.list();
@@ -153,11 +153,10 @@ impl AnswerBudget {
             return;
         }
         let all: Vec<Arc<Sending>> = list.all.values().filter_map(Weak::upgrade).collect();
-        let idle = all.iter().filter(|sending| sending.holds_of(lane));
-        let slowest = idle.map(|sending| (sending.idle(), sending)).max_by_key(|(idle, _)| *idle);
-        if let Some((idle, sending)) = slowest
-            && idle >= self.stalled_after
-        {
+        let over = self.stalled_after;
+        let held = all.iter().filter(|sending| sending.holds_of(lane));
+        let late = held.filter(|sending| sending.idle() >= over || sending.is_slow(over));
+        if let Some(sending) = late.max_by_key(|sending| sending.idle()) {
             list.given_up = Some(Stopwatch::start());
             sending.give_up();
             self.given_up.inc();

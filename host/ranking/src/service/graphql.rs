@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
+use async_graphql::indexmap::IndexMap;
 use async_graphql::parser::parse_query;
 use async_graphql::parser::types::OperationType;
 use async_graphql::{Pos, Request, Response, ServerError, Value, Variables};
@@ -158,6 +159,10 @@ impl Endpoint {
         failure::finish(&mut response);
         if !response.errors.is_empty() {
             return plain(response, response_type);
+        }
+        // Where every field is left out by a directive, the answer is an object without fields.
+        if response.data == Value::Null {
+            response.data = Value::Object(IndexMap::new());
         }
         if let Value::Object(data) = &mut response.data {
             for key in &introspection {

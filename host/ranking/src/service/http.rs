@@ -23,6 +23,8 @@ use tower_http::set_header::SetResponseHeaderLayer;
 use tower_http::trace::TraceLayer;
 use tracing::Span;
 
+use domain::clock::wall_now;
+
 use super::compress::{Encoding, accepted};
 use super::context::milliseconds;
 use super::failure::Failure;
@@ -70,6 +72,8 @@ pub(super) struct AppState {
     pub(super) replica: Option<ReplicaStatus>,
     /// The stored files; none are handed out without.
     pub(super) files: Option<Files>,
+    /// Business days that may be over after the last one before the service says that it is behind.
+    pub(super) behind_days: usize,
 }
 
 type Shared = State<Arc<AppState>>;
@@ -304,6 +308,8 @@ async fn page_asset(Path(name): Path<String>, method: Method) -> Response {
 /// | `refused` | or a replica has tried its primary's generation and thrown it away (`replica.refused_generation`, `replica.last_error`) |
 /// | `stale` | a replica could not copy for long (`replica.failing_since`, `replica.last_error`) |
 /// | `gap` | a business day is missing in the data |
+/// | `incomplete` | a day that was due is not complete (`incomplete` says which) |
+/// | `behind` | more business days are over after the last one than the service was told to expect (`days_behind`), so no update has run |
 /// | `ok` | none of these |
 async fn health(State(state): Shared) -> Response {
     let snapshot = state.endpoint.context.backend.snapshot();
@@ -311,6 +317,12 @@ async fn health(State(state): Shared) -> Response {
     let dataset = state.endpoint.context.backend.dataset();
     let has_gap = dataset.as_ref().is_some_and(|dataset| !dataset.gaps.is_empty());
     let is_short = dataset.as_ref().is_some_and(|dataset| !dataset.incomplete.is_empty());
+    // Of what no update job has made, nobody knows what should follow.
+    let days_behind = dataset
+        .as_ref()
+        .filter(|_| ready)
+        .map(|dataset| dataset.days_behind(snapshot.last, wall_now().jst_date()));
+    let is_behind = days_behind.is_some_and(|days| days > state.behind_days);
     let trouble = state.replica.as_ref().and_then(ReplicaStatus::trouble);
     let word = match (&snapshot.refused, ready, &trouble, has_gap) {
         (Some(_), ..) => "refused",
@@ -318,6 +330,7 @@ async fn health(State(state): Shared) -> Response {
         (None, true, Some(trouble), _) => trouble.status,
         (None, true, None, true) => "gap",
         (None, true, None, false) if is_short => "incomplete",
+        (None, true, None, false) if is_behind => "behind",
         (None, true, None, false) => "ok",
     };
     let incomplete = dataset.as_ref().map(|dataset| &dataset.incomplete);
@@ -330,8 +343,10 @@ async fn health(State(state): Shared) -> Response {
         "codes": snapshot.codes,
         "refused": snapshot.refused,
         "snapshot_last_date": ready.then(|| snapshot.last.to_string()),
+        "days_behind": days_behind,
         "incomplete": incomplete,
         "gaps": dataset.as_ref().map(|dataset| &dataset.gaps),
+        "doubts": dataset.as_ref().map(|dataset| &dataset.doubts),
     });
     let replica = state.replica.as_ref().map(ReplicaStatus::told);
     if !ready {

@@ -46,11 +46,11 @@ pub struct ServiceLimits {
     /// An eighth is for small answers only, another one for those in between (at most a 16th); the
     /// rankings of one request may take the rest.
     pub answer_memory: u64,
-    /// Time after which an answer of which its client takes nothing is given up, when another one
-    /// waits for memory.
+    /// Time after which an answer of which its client takes nothing, or less than 32 KiB a second, is given
+    /// up, when another one waits for memory.
     pub stalled_after: Duration,
-    /// Stored files that are sent at the same time; one more is told to come again. Each holds about
-    /// two megabytes, whatever its size.
+    /// Stored files that are sent at the same time; one more is told to come again. Files of at most two
+    /// megabytes have as many places of their own. Each holds about two megabytes, whatever its size.
     pub downloads: usize,
     /// Time for a client to take a whole file. It may go on with a Range request.
     pub download_timeout: Duration,

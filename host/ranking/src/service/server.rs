@@ -56,6 +56,8 @@ pub struct ServiceOptions {
     pub replica: Option<ReplicaStatus>,
     /// Where the stored files are that GET /jp/ hands out; none does without.
     pub files: Option<DataDir>,
+    /// Business days that may be over after the last one of the data before `/health` says `behind`.
+    pub behind_days: usize,
 }
 
 /// Why the service cannot start or had to end.
@@ -117,6 +119,7 @@ impl Service {
                 .files
                 .map(|data| Files::new(&data, Arc::clone(&context), options.replica.clone())),
             replica: options.replica,
+            behind_days: options.behind_days,
             endpoint: Endpoint::new(context),
             token: options.token,
             hosts: HostCheck::new(address, &options.hosts),

@@ -100,7 +100,8 @@ impl Job<'_> {
         let after = self.state.complete.last().and_then(JstDate::succ_opt);
         let short = self.state.incomplete.keys().next().copied();
         let gap = self.gaps().first().copied();
-        let begins = [self.options.from, after, short, gap].into_iter().flatten().min();
+        let accepted = self.options.accept.iter().min().copied();
+        let begins = [self.options.from, after, short, gap, accepted].into_iter().flatten().min();
         let default = || last_weekdays(to, DAYS_DEFAULT).first().copied();
         match begins {
             // Nothing is complete yet and nobody has said how far back to look.
@@ -111,7 +112,8 @@ impl Job<'_> {
 
     /// Asks again for the complete days of the last weeks that a lesser source gave while the vendor was
     /// down (rule B1), whose splits and raw prices are the vendor's only, for those of which it gave an odd
-    /// row (B2), and for those of which it told no factor (B3). While it is down, they stay as they are.
+    /// row (B2), for those of which it told no factor (B3), and for the last ones whatever is known of them
+    /// (B4). While it is down, they stay as they are.
     fn fetch_better_rows(&mut self, slots: &mut Slots) -> Result<(), UpdateError> {
         let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
         let (Some(place), Some(from)) = (slots.with_days(), back.first().copied()) else {
@@ -125,6 +127,8 @@ impl Job<'_> {
         dates.retain(|date| !self.state.fetched.contains(date));
         let silent = self.store.silent_days(from)?;
         dates.extend(&silent);
+        let again: BTreeSet<JstDate> = self.last_complete_days().collect();
+        dates.extend(&again);
         dates.retain(|date| {
             let is_complete = self.state.complete.contains(date);
             is_complete && self.is_due(*date) && !self.days.contains_key(date)
@@ -138,7 +142,7 @@ impl Job<'_> {
                 continue;
             }
             // What was kept of it on this machine tells no more than what is stored.
-            if silent.contains(&date)
+            if (silent.contains(&date) || again.contains(&date))
                 && let Err(problem) = slots.forget_day(place, date)
             {
                 self.note(problem);
@@ -146,6 +150,7 @@ impl Job<'_> {
             match self.whole_day(slots, place, date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => {}
                 Ok((_, Verdict::Refused(why))) => self.refuse(date, &why),
+                Ok((_, Verdict::Odd(odd))) => self.leave_odd_day(date, odd),
                 Ok((answer, _)) => {
                     let stored = self.known.dates.get(&date).copied().unwrap_or(0);
                     let is_all = answer.rows.len() as u64 * 100 >= stored * COMPLETE_PERCENT;
@@ -161,6 +166,7 @@ impl Job<'_> {
                     let how = match self.state.left_out.contains(&date) {
                         true => "without the rows that were left out",
                         false if silent.contains(&date) => "without the factors that were not told",
+                        false if self.state.fetched.contains(&date) => "as it was",
                         false => "as a lesser source gave it",
                     };
                     self.note(format!("{date} stays {how}: {}", reason.reason));
@@ -173,6 +179,13 @@ impl Job<'_> {
             self.flush_if_full()?;
         }
         Ok(())
+    }
+
+    /// The last complete days that this run has not asked for otherwise (rule B4).
+    fn last_complete_days(&self) -> impl Iterator<Item = JstDate> {
+        let complete = self.state.complete.range(..=self.options.to).rev().copied();
+        let complete = complete.filter(|date| !self.days.contains_key(date) && self.is_due(*date));
+        complete.take(self.options.recheck)
     }
 
     fn fetch_days(&mut self, slots: &mut Slots, wanted: &[JstDate]) -> Result<Left, UpdateError> {
@@ -204,6 +217,7 @@ impl Job<'_> {
             match self.whole_day(slots, place, *date)? {
                 Ok((answer, _)) if answer.rows.is_empty() => _ = left.empty.insert(*date),
                 Ok((_, Verdict::Refused(why))) => self.refuse(*date, &why),
+                Ok((_, Verdict::Odd(odd))) => self.leave_odd_day(*date, odd),
                 Ok((answer, verdict)) => {
                     let is_complete = verdict == Verdict::Complete;
                     self.take_whole_day(slots, place, *date, answer, is_complete)?;

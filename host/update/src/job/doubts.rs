@@ -1,5 +1,5 @@
 //! Days that are published and look short beside others: told with each run, because nobody asks for them
-//! again by itself (rules S1 and S2 of the job).
+//! again by itself (rules S1 to S3 of the job).
 
 use std::collections::BTreeMap;
 
@@ -9,11 +9,16 @@ use super::Job;
 use super::plan::last_weekdays;
 use super::report::{DoubtKind, DoubtReport};
 use super::rules::{days_between, is_enough};
-use crate::limits::{BETTER_DAYS_MAX, DAYS_AFTER_COMPARED, REPORT_ROWS_MAX};
+use crate::limits::{
+    BETTER_DAYS_MAX, COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, REPORT_ROWS_MAX, SUNK_PERCENT,
+};
 
 const SHORT: &str = "it may have come short; ask for it again with --days and --refetch";
 const SHRUNK: &str =
     "where not so many issues were delisted then, ask for it again with --days and --refetch";
+
+const SUNK: &str =
+    "rows were lost day by day; where not so many issues were delisted, ask the vendor";
 
 /// A day that looks short: its rows, and those of the longest day that says so.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -53,6 +58,15 @@ fn short_days(complete: &[(JstDate, u64)], shrunk_from: JstDate) -> BTreeMap<Jst
     found
 }
 
+/// The last complete day, where it has sunk, and the most rows of the days before it.
+fn sunk_day(complete: &[(JstDate, u64)]) -> Option<(JstDate, Short)> {
+    let ((date, rows), before) = complete.split_last()?;
+    let before = &before[before.len().saturating_sub(COMPLETE_DAYS_COMPARED)..];
+    let of = before.iter().map(|(_, of)| *of).max()?;
+    let short = Short { kind: DoubtKind::Sunk, rows: *rows, of };
+    (*rows * 100 < of * SUNK_PERCENT).then_some((*date, short))
+}
+
 impl Job<'_> {
     /// Notes the days that look short for the report.
     pub(super) fn tell_short_days(&mut self, stored: &BTreeMap<JstDate, u64>) {
@@ -61,11 +75,22 @@ impl Job<'_> {
             complete.filter_map(|date| Some((*date, *stored.get(date)?))).collect();
         let back = last_weekdays(self.options.to, BETTER_DAYS_MAX);
         let shrunk_from = back.first().copied().unwrap_or(self.options.to);
-        let doubts = short_days(&complete, shrunk_from).into_iter().map(|(date, short)| {
+        let mut found = short_days(&complete, shrunk_from);
+        if let Some((date, short)) = sunk_day(&complete) {
+            tracing::warn!(
+                "{date} is published with {} rows, and one of the {COMPLETE_DAYS_COMPARED} complete days \
+                 before it has {}",
+                short.rows,
+                short.of
+            );
+            found.entry(date).or_insert(short);
+        }
+        let doubts = found.into_iter().map(|(date, short)| {
             let Short { kind, rows, of } = short;
             let (beside, advice) = match kind {
                 DoubtKind::Shrunk => ("before it", SHRUNK),
-                DoubtKind::Short | DoubtKind::Refused => ("beside it", SHORT),
+                DoubtKind::Sunk => ("of the last 20 before it", SUNK),
+                _ => ("beside it", SHORT),
             };
             let what =
                 format!("it is published with {rows} rows, and complete days {beside} have {of}");
@@ -103,5 +128,15 @@ mod tests {
         assert_eq!(check(&[100]), ".");
         let days: Vec<_> = first.iter_days().zip([100, 95, 95]).collect();
         assert!(short_days(&days, days[2].0).is_empty(), "an old step is told no more");
+        // S3: of the last 20 alone.
+        assert_eq!(sunk_day(&days), None);
+        let sunk = |rows: Vec<u64>| {
+            let days: Vec<_> = first.iter_days().zip(rows).collect();
+            sunk_day(&days).map(|(_, short)| (short.rows, short.of))
+        };
+        let sinking: Vec<u64> = (94..=100).rev().collect();
+        assert_eq!(sunk(sinking.clone()), Some((94, 100)));
+        assert_eq!(sunk([sinking, vec![94; 20]].concat()), None);
+        assert_eq!(sunk(vec![100]), None);
     }
 }

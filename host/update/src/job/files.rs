@@ -128,7 +128,7 @@ impl Job<'_> {
             self.state.fetched.remove(date);
         }
         // The rows are by date.
-        let mut refused_days = BTreeMap::new();
+        let (mut refused_days, mut odd_days) = (BTreeMap::new(), BTreeMap::new());
         for day in rows.chunk_by(|one, next| one.date == next.date) {
             let date = day[0].date;
             if !self.options.codes.is_empty() {
@@ -140,6 +140,7 @@ impl Job<'_> {
                 }
                 Verdict::Short => {}
                 Verdict::Refused(why) => _ = refused_days.insert(date, why),
+                Verdict::Odd(odd) => _ = odd_days.insert(date, odd),
             }
         }
         for date in dates {
@@ -148,7 +149,12 @@ impl Job<'_> {
         for (date, why) in &refused_days {
             self.refuse(*date, why);
         }
-        rows.retain(|row| !refused_days.contains_key(&row.date));
+        for (date, odd) in &odd_days {
+            self.leave_odd_day(*date, *odd);
+        }
+        rows.retain(|row| {
+            !refused_days.contains_key(&row.date) && !odd_days.contains_key(&row.date)
+        });
         self.report.left_out(SourceKind::Files, odd);
         for (date, what) in refused {
             self.failed(date, &what);

@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use chrono::Days;
-use domain::JstDate;
-use pricestore::{DatasetStatus, IncompleteDay};
+use domain::{JstDate, holidays};
+use pricestore::{DatasetStatus, DayDoubt, IncompleteDay};
 
+use super::odd_days::{ADVICE as ODD_ADVICE, Oddity};
 use super::report::{DayOutcome, ShortDayReport};
 use super::rules::{DueDays, Standard, is_enough, is_open};
 use super::slots::Slots;
@@ -21,8 +22,10 @@ pub(super) enum Verdict {
     Complete,
     /// It is not.
     Short,
-    /// It stays as it was, and why (rules C12 and R8).
+    /// It stays as it was, and why (rules C12, E1 to E5 and R8).
     Refused(String),
+    /// It is not taken (rules E1 to E5).
+    Odd(Oddity),
 }
 
 /// Why a day with enough rows is not complete (rule C8).
@@ -78,7 +81,11 @@ impl Job<'_> {
             return Ok(Verdict::Complete);
         }
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        let standard = self.standard(slots, date, &codes);
+        let standard = self.standard_of_new(slots, date, &codes, true);
+        if let Some(odd) = self.oddity(date, rows, Some(&standard))? {
+            self.day(date).expected = standard.expected();
+            return Ok(Verdict::Odd(odd));
+        }
         self.day(date).expected = standard.expected();
         let is_enough = standard.is_met(&codes, true);
         let has_prices = rows.iter().any(|row| row.close.is_some());
@@ -88,6 +95,7 @@ impl Job<'_> {
                 self.note_first_day(date);
             }
             self.complete_rows.insert(date, codes.len() as u64);
+            self.tell_unlisted(date, &codes);
         } else {
             self.day(date).why = Some(if is_enough { no_prices() } else { standard.words(&codes) });
         }
@@ -117,7 +125,7 @@ impl Job<'_> {
             if codes.is_empty() {
                 continue;
             }
-            let standard = self.standard(slots.as_deref_mut(), date, &codes);
+            let standard = self.standard_of_new(slots.as_deref_mut(), date, &codes, false);
             let is_enough = standard.is_met(&codes, false)
                 || (self.is_forced(date) && self.is_like_later_days(date, codes.len() as u64));
             let why = if is_enough { no_prices() } else { standard.words(&codes) };
@@ -125,7 +133,13 @@ impl Job<'_> {
             if let Some(day) = self.days.get_mut(&date) {
                 day.expected = standard.expected();
             }
+            if is_enough && let Some(odd) = self.oddity_of_stored(date, &standard)? {
+                self.leave_odd_day(date, odd);
+                self.whys.insert(date, format!("it is odd, {odd}"));
+                continue;
+            }
             if is_enough && self.store.has_prices(date)? {
+                self.tell_unlisted(date, &codes);
                 self.complete_rows.insert(date, codes.len() as u64);
                 self.state.complete.insert(date);
                 self.release(date);
@@ -235,8 +249,10 @@ impl Job<'_> {
         state
             .incomplete
             .retain(|date, _| !state.complete.contains(date) && is_open(calendar, *date));
-        if self.options.publish_incomplete {
-            for date in stored.keys().filter(|date| !before.is_publishable(**date)) {
+        if let Some(named) = &self.options.publish_incomplete {
+            let is_named = |date: &JstDate| named.is_empty() || named.contains(date);
+            let waiting = stored.keys().filter(|date| !before.is_publishable(**date));
+            for date in waiting.filter(|date| is_named(date)) {
                 if !self.state.complete.contains(date) && self.is_open(*date) {
                     self.state.forced.insert(*date);
                     let expected = *self.state.incomplete.entry(*date).or_insert(0);
@@ -247,6 +263,7 @@ impl Job<'_> {
                 }
             }
         }
+        self.tell_not_waiting(&stored);
         let FetchState { complete, forced, .. } = &mut self.state;
         forced.retain(|date| !complete.contains(date));
         self.complete_calendar()?;
@@ -258,6 +275,19 @@ impl Job<'_> {
         if self.state == before { Ok(()) } else { self.save_state() }
     }
 
+    /// Says which days the user wants to be published though nothing of them waits.
+    fn tell_not_waiting(&mut self, stored: &BTreeMap<JstDate, u64>) {
+        for date in self.options.publish_incomplete.clone().unwrap_or_default() {
+            let why = match stored.get(&date) {
+                _ if self.state.forced.contains(&date) => continue,
+                None => "no row of it is stored",
+                Some(_) if self.state.complete.contains(&date) => "it is complete",
+                Some(_) => "the exchange was closed",
+            };
+            self.note(format!("--publish-incomplete {date} changes nothing: {why}"));
+        }
+    }
+
     /// The days that are not complete, with what there is to say of each.
     fn short_days(&self, stored: &BTreeMap<JstDate, u64>) -> Vec<ShortDayReport> {
         let short = self.state.incomplete.iter().map(|(date, expected)| {
@@ -267,7 +297,11 @@ impl Job<'_> {
             let known = self.days.get(date).and_then(|day| day.why.as_ref());
             let why = self.whys.get(date).or(known).cloned();
             let why = why.unwrap_or_else(|| self.not_judged(rows, expected));
-            let advice = advice(rows, published).to_owned();
+            let advice = match self.odd_days.contains_key(date) {
+                true => ODD_ADVICE,
+                false => advice(rows, published),
+            };
+            let advice = advice.to_owned();
             ShortDayReport { date: *date, rows, expected, published, why, advice }
         });
         short.collect()
@@ -316,6 +350,17 @@ impl Job<'_> {
             expected: day.expected,
             published: day.published,
         });
+        // What lies further ahead, a calendar may yet say otherwise.
+        let last = self.published_range().map(|(_, last)| last);
+        let after = self.calendar.iter().filter(|(date, _)| Some(**date) > last);
+        let other_days = after
+            .filter(|(date, is_open)| holidays::is_closed(**date) == **is_open)
+            .map(|(date, is_open)| (text(date), *is_open));
+        let doubts = self.report.doubts.iter().map(|doubt| DayDoubt {
+            date: text(&doubt.date),
+            kind: doubt.kind.as_str().to_owned(),
+            what: doubt.what.clone(),
+        });
         let snapshot = match self.store.snapshot()? {
             // What this job published last is not there: its words are still of that.
             None => DatasetStatus::load(&self.options.data).ok().flatten().and_then(|s| s.snapshot),
@@ -326,6 +371,8 @@ impl Job<'_> {
             last_complete: self.state.complete.last().map(text),
             incomplete: incomplete.collect(),
             gaps: self.report.gaps.iter().map(text).collect(),
+            doubts: doubts.collect(),
+            other_days: other_days.collect(),
             sources: self.store.sources()?,
             ..DatasetStatus::default()
         };

@@ -8,10 +8,11 @@ use marketdata::calendar_file::{CalendarRows, calendar_of};
 
 use http_client::HttpError;
 
+use super::report::{DoubtKind, DoubtReport};
 use super::rules::{Standard, days_between, is_enough, is_open};
 use super::slots::Slots;
 use super::{Job, UpdateError};
-use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX};
+use crate::limits::{COMPLETE_DAYS_COMPARED, DAYS_AFTER_COMPARED, NEAR_DAYS_MAX, REPORT_ROWS_MAX};
 use crate::price_store::OpenDays;
 use crate::row::IssueCode;
 use crate::source::{Reach, SourceError};
@@ -53,12 +54,46 @@ impl Job<'_> {
             return Ok(());
         }
         match self.merged(rows) {
-            Ok(calendar) => self.keep_calendar(calendar),
+            Ok(calendar) => {
+                self.keep_calendar(calendar)?;
+                self.unpublish_closed_days()
+            }
             Err(problem) => {
                 self.note(format!("the vendor's calendar is not used: {problem}"));
                 Ok(())
             }
         }
+    }
+
+    /// Takes days away from readers that turned out to be closed, which only the user's word does (rule D8).
+    /// Their rows are kept in `work/`.
+    fn unpublish_closed_days(&mut self) -> Result<(), UpdateError> {
+        let accepted = self.options.accept.clone();
+        let closed = accepted.into_iter().filter(|date| !self.is_open(*date));
+        let closed: Vec<JstDate> = closed.filter(|date| self.state.is_publishable(*date)).collect();
+        for date in &closed {
+            self.release(*date);
+            let state = &mut self.state;
+            for days in
+                [&mut state.complete, &mut state.forced, &mut state.begins, &mut state.fetched]
+            {
+                days.remove(date);
+            }
+            self.complete_rows.remove(date);
+            self.note(format!("{date} is closed by the vendor's calendar, and published no more"));
+        }
+        if closed.is_empty() { Ok(()) } else { self.save_state() }
+    }
+
+    /// Says that a calendar closes a day of which there are rows.
+    fn tell_closed(&mut self, date: JstDate, rows: u64, is_used: bool) {
+        let what = format!("the vendor's calendar says closed, and {rows} rows of it are stored");
+        let calendar = if is_used { "it is used for all other days" } else { "it is not used" };
+        self.note(format!("of {date} {what}; {calendar}"));
+        let advice =
+            "the day stays as it was; where it was closed, say so with --accept and the date";
+        let (kind, advice) = (DoubtKind::Closed, advice.to_owned());
+        self.report.doubts.push(DoubtReport { date, kind, what, advice });
     }
 
     fn keep_calendar(&mut self, calendar: OpenDays) -> Result<(), UpdateError> {
@@ -87,17 +122,28 @@ impl Job<'_> {
         is_open(&self.calendar, date)
     }
 
-    /// The stored calendar with these rows; why it cannot be one, in words.
-    fn merged(&self, rows: &CalendarRows) -> Result<OpenDays, String> {
+    /// The stored calendar with these rows; why it cannot be one, in words. A day that has rows is closed
+    /// afterwards only where the user says so (rule D8).
+    fn merged(&mut self, rows: &CalendarRows) -> Result<OpenDays, String> {
         let exchange = calendar_of(rows)?;
         let mut merged = self.calendar.clone();
         merged.extend(rows.keys().map(|date| (*date, exchange.is_business_day(*date))));
-        let published = self.state.complete.iter().chain(&self.state.forced);
-        let mut traded = published.filter(|date| self.known.dates.contains_key(date));
-        match traded.find(|date| merged.get(date) == Some(&false)) {
-            Some(date) => Err(format!("it says closed on {date}, of which there are rows")),
-            None => Ok(merged),
+        let closed = self.known.dates.iter().map(|(date, rows)| (*date, *rows));
+        let closed = closed.filter(|(date, _)| merged.get(date) == Some(&false));
+        let closed = closed.filter(|(date, _)| self.is_open(*date));
+        let closed = closed.filter(|(date, _)| !self.options.accept.contains(date));
+        let closed: Vec<(JstDate, u64)> = closed.collect();
+        if let Some((date, rows)) = closed.iter().find(|day| self.state.is_publishable(day.0)) {
+            self.tell_closed(*date, *rows, false);
+            return Err(format!("it says closed on {date}, of which there are rows"));
         }
+        for (place, (date, rows)) in closed.into_iter().enumerate() {
+            if place < REPORT_ROWS_MAX {
+                self.tell_closed(date, rows, true);
+            }
+            merged.insert(date, true);
+        }
+        Ok(merged)
     }
 
     /// Whether a calendar has other business days than the present one between published days.
@@ -126,7 +172,7 @@ impl Job<'_> {
         if let Some(codes) = self.listed.get(&date) {
             return Standard::Listed(codes.clone());
         }
-        if let Some(rows) = self.most_rows_before(date) {
+        if let Some(rows) = self.rows_before(date) {
             return Standard::Before(rows);
         }
         match self.nearest(date) {
@@ -136,25 +182,15 @@ impl Job<'_> {
         }
     }
 
-    /// The most rows of the last complete days before a date (rule C2), without those of a single day that
-    /// no other one nearly has: an evening with rows that do not belong there must not be a standard that no
-    /// later day meets. The day before alone would let the standard sink a little every day; what the user
-    /// published all the same with few rows less is where it begins anew (rule C10).
-    fn most_rows_before(&self, date: JstDate) -> Option<u64> {
-        let (mut most, mut second) = (None, None);
-        for (day, rows) in self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED) {
-            let begins_anew = self.state.begins.contains(day);
-            // What is after it tells more; complete, it may have as many rows as those before it.
-            if !begins_anew || most.is_none() {
-                second = second.max(most.min(Some(*rows)));
-                most = most.max(Some(*rows));
-            }
-            if begins_anew {
-                break;
-            }
-        }
-        let (most, second) = (most?, second.or(most)?);
-        Some(if is_enough(second, most, 0) { most } else { second })
+    /// The rows of the last complete day before a date (rule C2). Where no other of the last ones nearly has
+    /// so many, those of the day before it: an evening with rows that do not belong there must not be a
+    /// standard that no later day meets. A standard that sinks a little every day is told (rule S3).
+    fn rows_before(&self, date: JstDate) -> Option<u64> {
+        let days = self.complete_rows.range(..date).rev().take(COMPLETE_DAYS_COMPARED);
+        let mut days = days.map(|(_, rows)| *rows);
+        let (last, before) = (days.next()?, days.next());
+        let is_alone = !before.into_iter().chain(days).any(|rows| is_enough(rows, last, 0));
+        Some(before.filter(|_| is_alone).unwrap_or(last))
     }
 
     /// Rows of the nearest complete days after a date, else issues of the nearest list, and how many days
@@ -187,12 +223,13 @@ impl Job<'_> {
         }
         // Each is asked for once, whatever comes.
         self.list_days.remove(&date);
+        self.lists_asked.insert(date);
         match slots.issue_list(date) {
-            None | Some(Err(SourceError::NoSuchCall(_))) => self.list_days.clear(),
+            None | Some(Err(SourceError::NoSuchCall(_))) => self.give_lists_up(),
             Some(Ok(Some(list))) if !list.is_empty() => self.weigh(date, list, codes),
             Some(Ok(_) | Err(SourceError::NotCovered { .. })) => {}
             Some(Err(error)) => {
-                self.list_days.clear();
+                self.give_lists_up();
                 // A subscription without lists has none tomorrow either.
                 let has_none = matches!(
                     error,
@@ -207,5 +244,29 @@ impl Job<'_> {
                 }
             }
         }
+    }
+
+    /// No list is asked for any more in this run.
+    fn give_lists_up(&mut self) {
+        self.list_days.clear();
+        self.are_lists_out = true;
+    }
+
+    /// What a day that is not complete yet is held against. Where it would not be complete, its list is asked
+    /// for, though a long run asks for some only.
+    pub(super) fn standard_of_new(
+        &mut self,
+        mut slots: Option<&mut Slots>,
+        date: JstDate,
+        codes: &BTreeSet<IssueCode>,
+        came_in_one_piece: bool,
+    ) -> Standard {
+        let standard = self.standard(slots.as_deref_mut(), date, codes);
+        let is_wanted = !self.are_lists_out && !self.lists_asked.contains(&date);
+        if !is_wanted || slots.is_none() || standard.is_met(codes, came_in_one_piece) {
+            return standard;
+        }
+        self.list_days.insert(date);
+        self.standard(slots, date, codes)
     }
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use domain::JstDate;
 
+use super::report::{DoubtKind, DoubtReport};
 use super::rules::{Doubt, ListEvidence, are_alike, days_between, meet};
 use super::{Job, UpdateError};
 use crate::limits::DOUBTED_LISTS_MAX;
@@ -17,7 +18,12 @@ impl Job<'_> {
         let issues = list.len() as u64;
         let (evidence, when) = self.evidence(date, &list, rows);
         let is_known = self.doubted.contains_key(&date);
-        match evidence.check() {
+        let checked = match evidence.check() {
+            // The user has looked at it.
+            Err(Doubt::Shrunk { .. }) if self.options.accept.contains(&date) => Ok(()),
+            other => other,
+        };
+        match checked {
             Ok(()) => {
                 self.keep_list(date, &list);
                 self.listed.insert(date, list.into_keys().collect());
@@ -89,7 +95,15 @@ impl Job<'_> {
             "the list of issues of {date} has {issues} issues where there were {before} on {when}"
         );
         let until = match doubt {
-            Doubt::Shrunk => {
+            Doubt::Shrunk { by_much: true } => {
+                let (kind, what) = (DoubtKind::List, format!("{what}, and is not used"));
+                let advice = "its day is held against the days before; where so many were delisted, take \
+                              the list with --accept and the date";
+                let doubt = DoubtReport { date, kind, what, advice: advice.to_owned() };
+                self.report.doubts.push(doubt);
+                "it is not used unless --accept names its date"
+            }
+            Doubt::Shrunk { by_much: false } => {
                 "it is not used until the rows of its date have the same issues or the list of a later \
                  date has as many"
             }

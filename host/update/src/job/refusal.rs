@@ -44,15 +44,23 @@ impl Job<'_> {
             return Ok(None);
         }
         let codes: BTreeSet<IssueCode> = rows.iter().map(|row| row.code).collect();
-        let slots = slots.filter(|_| self.options.refetch);
+        let known = self.store.codes_of(date)?;
+        // What is new there may not belong there, which only the list tells.
+        let has_news = is_too_much(codes.difference(&known).count(), known.len() as u64);
+        if has_news && !self.listed.contains_key(&date) && !self.are_lists_out {
+            self.list_days.insert(date);
+        }
+        let slots = slots.filter(|_| self.options.refetch || has_news);
         let standard = match self.standard(slots, date, &codes) {
             Standard::Nothing | Standard::Unknown => None,
             known => Some(known),
         };
+        if let Some(odd) = self.oddity(date, rows, standard.as_ref())? {
+            return Ok(Some(format!("it is odd, {odd}")));
+        }
         if standard.as_ref().is_some_and(|known| known.is_met(&codes, true)) {
             return Ok(None);
         }
-        let known = self.store.codes_of(date)?;
         let again = common(&codes, &known);
         let why = standard.map_or(String::new(), |known| format!(", and {}", known.words(&codes)));
         let why = format!("it has {again} of the {} issues that are stored{why}", known.len());

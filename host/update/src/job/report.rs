@@ -279,6 +279,33 @@ pub enum DoubtKind {
     Short,
     /// It is complete, of the last 20 weekdays, and has over 1 % fewer rows than complete days before it.
     Shrunk,
+    /// It is the last complete day, and has under 95 % of the most rows of the last 20 complete days.
+    Sunk,
+    /// Its answer is one that no market ever gave, and was not taken.
+    Odd,
+    /// It is complete, and has a few rows of issues that the vendor does not list for its date.
+    Unlisted,
+    /// Its list of issues has shrunk by over 5 % and is not believed.
+    List,
+    /// The vendor's calendar says that it is closed, and there are rows of it.
+    Closed,
+}
+
+impl DoubtKind {
+    /// The word that reports and readers of the data are given.
+    #[must_use]
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Refused => "refused",
+            Self::Short => "short",
+            Self::Shrunk => "shrunk",
+            Self::Sunk => "sunk",
+            Self::Odd => "odd",
+            Self::Unlisted => "unlisted",
+            Self::List => "list",
+            Self::Closed => "closed",
+        }
+    }
 }
 
 /// A row that got other values, or was taken back.

@@ -69,7 +69,7 @@ impl DueDays<'_> {
 pub(super) enum Standard {
     /// C1: the issues that were listed on its date.
     Listed(BTreeSet<IssueCode>),
-    /// C2: the most rows of the last complete days before it, without a single day that stands out.
+    /// C2: the rows of the last complete day before it that does not stand out alone.
     Before(u64),
     /// C6: rows or issues of what is nearest to it where nothing is before it, so many days away.
     Near { rows: u64, days: u64 },
@@ -113,8 +113,8 @@ impl Standard {
                 listed.len()
             ),
             Self::Before(rows) => format!(
-                "it has {found} rows, and {COMPLETE_PERCENT} % of {rows} are needed, which the complete \
-                 days before it have"
+                "it has {found} rows, and {COMPLETE_PERCENT} % of {rows} are needed, which the last \
+                 complete day before it has"
             ),
             Self::Near { rows, days } => format!(
                 "it has {found} rows, and {} % of {rows} are needed, which the nearest complete days or \
@@ -171,8 +171,8 @@ pub(super) struct ListEvidence {
 /// Why a list of issues is not believed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Doubt {
-    /// L3.
-    Shrunk,
+    /// L3, by more than the user's word is needed for or by less.
+    Shrunk { by_much: bool },
     /// L4, or L5 where the list of another date has as many.
     Grown { keeps_names: bool },
 }
@@ -181,11 +181,12 @@ impl ListEvidence {
     /// Whether the list is believed (rules L1 to L5).
     pub(super) fn check(self) -> Result<(), Doubt> {
         let Some(before) = self.before else { return Ok(()) };
-        if self.issues * 100 < before * (100 - missing_percent(self.days_between)) {
-            let is_small = self.issues * 100 < before * (100 - LIST_SHRINK_PERCENT_MAX);
-            return match self.is_confirmed || (self.is_met && !is_small) {
+        let missing = missing_percent(self.days_between).min(LIST_SHRINK_PERCENT_MAX);
+        if self.issues * 100 < before * (100 - missing) {
+            let by_much = self.issues * 100 < before * (100 - LIST_SHRINK_PERCENT_MAX);
+            return match !by_much && (self.is_confirmed || self.is_met) {
                 true => Ok(()),
-                false => Err(Doubt::Shrunk),
+                false => Err(Doubt::Shrunk { by_much }),
             };
         }
         if self.issues * 100 > before * (200 - COMPLETE_PERCENT) && !self.is_met {
@@ -255,9 +256,12 @@ mod tests {
         };
         for (issues, days, expected) in [
             (198, 1, Ok(())),
-            (197, 1, Err(Doubt::Shrunk)),
+            (197, 1, Err(Doubt::Shrunk { by_much: false })),
             (196, 30, Ok(())),
-            (195, 59, Err(Doubt::Shrunk)),
+            (195, 59, Err(Doubt::Shrunk { by_much: false })),
+            (190, 300, Ok(())),
+            // Nobody looks away for years and loses the market.
+            (189, 300, Err(Doubt::Shrunk { by_much: true })),
             (202, 1, Ok(())),
             (203, 1, Err(Doubt::Grown { keeps_names: false })),
             // A list that grows is not believed by its age: nobody would ever doubt it.
@@ -267,8 +271,9 @@ mod tests {
         }
         let met = |issues| ListEvidence { is_met: true, ..evidence(issues, 1) }.check();
         let confirmed = |issues| ListEvidence { is_confirmed: true, ..evidence(issues, 1) }.check();
-        assert_eq!((met(180), met(179), met(300)), (Ok(()), Err(Doubt::Shrunk), Ok(())), "L3");
-        assert_eq!((confirmed(100), confirmed(1)), (Ok(()), Ok(())), "L3");
+        let shrunk = Err(Doubt::Shrunk { by_much: true });
+        assert_eq!((met(190), met(189), met(300)), (Ok(()), shrunk, Ok(())), "L3");
+        assert_eq!((confirmed(190), confirmed(189), confirmed(1)), (Ok(()), shrunk, shrunk), "L3");
         assert_eq!(confirmed(300), Err(Doubt::Grown { keeps_names: true }), "L5");
         assert_eq!(ListEvidence { before: None, ..evidence(1, 1) }.check(), Ok(()), "L1");
         assert!(are_alike(200, 198) && are_alike(198, 200) && !are_alike(197, 200));

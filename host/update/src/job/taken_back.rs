@@ -7,7 +7,7 @@ use domain::JstDate;
 
 use super::slots::Slots;
 use super::{Job, UpdateError};
-use crate::limits::{COMPLETE_PERCENT, TAKEN_BACK_PERCENT_MAX};
+use crate::limits::{COMPLETE_PERCENT, LOST_ISSUES_MIN, TAKEN_BACK_PERCENT_MAX};
 use crate::row::IssueCode;
 use crate::source::Answer;
 
@@ -27,6 +27,7 @@ fn judge(
     missing: &BTreeSet<IssueCode>,
     given: &BTreeSet<IssueCode>,
     listed: Option<&BTreeSet<IssueCode>>,
+    is_published: bool,
 ) -> Verdict {
     let nothing = |why_others_stay| Verdict { gone: BTreeSet::new(), why_others_stay };
     let Some(listed) = listed else {
@@ -39,7 +40,10 @@ fn judge(
         return nothing("others are missing too, which are listed");
     }
     let gone: BTreeSet<IssueCode> = missing.difference(listed).copied().collect();
-    if gone.len() * 100 > stored * TAKEN_BACK_PERCENT_MAX {
+    // Of a day that nobody has seen yet there is nothing to protect.
+    let is_much =
+        gone.len() >= LOST_ISSUES_MIN && gone.len() * 100 > stored * TAKEN_BACK_PERCENT_MAX;
+    if is_published && is_much {
         return nothing("they are more than 1 % of the day's");
     }
     Verdict { gone, why_others_stay: "their issues are listed, so they were forgotten" }
@@ -68,7 +72,10 @@ impl Job<'_> {
         }
         let Verdict { gone, why_others_stay } = match self.options.accept.contains(&date) {
             true => Verdict { gone: missing.clone(), why_others_stay: "" },
-            false => judge(stored.len(), &missing, &given, self.listed.get(&date)),
+            false => {
+                let is_published = self.state.is_publishable(date);
+                judge(stored.len(), &missing, &given, self.listed.get(&date), is_published)
+            }
         };
         let stay = missing.len() - gone.len();
         if stay > 0 {
@@ -93,7 +100,7 @@ mod tests {
     fn a_row_is_taken_back_by_a_whole_day_and_its_list() {
         let check = |missing, given, listed: Option<std::ops::Range<u32>>| {
             let listed = listed.map(codes);
-            let verdict = judge(200, &codes(missing), &codes(given), listed.as_ref());
+            let verdict = judge(200, &codes(missing), &codes(given), listed.as_ref(), true);
             (verdict.gone.len(), verdict.why_others_stay)
         };
         // R6.
@@ -106,6 +113,10 @@ mod tests {
         stays(check(1_198..1_200, 1_000..1_198, Some(1_000..1_200)), "are listed");
         stays(check(1_197..1_200, 1_000..1_197, Some(1_000..1_197)), "more than 1 %");
         stays(check(1_198..1_200, 1_000..1_198, Some(1_000..1_202)), "others are missing");
+        // R6, of a day that was not published.
+        let (given, listed) = (codes(1_000..1_100), codes(1_000..1_100));
+        let verdict = judge(200, &codes(1_100..1_200), &given, Some(&listed), false);
+        assert_eq!(verdict.gone.len(), 100);
         // Of two, one is still listed.
         assert_eq!(check(1_198..1_200, 1_000..1_198, Some(1_000..1_199)).0, 1);
     }

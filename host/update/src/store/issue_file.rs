@@ -11,7 +11,7 @@ use domain::JstDate;
 use duckdb::arrow::array::{AsArray, RecordBatch};
 use duckdb::{ArrowStream, Connection};
 use pricestore::generation::{GenerationFileName, PublishedFile};
-use pricestore::sql::{column, quoted_path};
+use pricestore::sql::{column, quoted, quoted_path};
 
 use super::durable::{clear, sync_file};
 use super::error::StoreError;
@@ -38,6 +38,8 @@ pub(super) struct Issue {
     /// Between these row numbers are all its rows.
     pub(super) row_numbers: (u64, u64),
     pub(super) last: JstDate,
+    /// Before this day nobody knows what compares with the later rows.
+    pub(super) unknown_before: Option<JstDate>,
 }
 
 /// What a per-issue database holds.
@@ -118,7 +120,7 @@ impl<'a> IssueWriter<'a> {
         let failed = |error| StoreError::database("read the published database")(error);
         let rows = format!(
             "SELECT {} FROM published.daily WHERE rowid BETWEEN {} AND {}",
-            packed::values(),
+            packed::values(&comparable(issues)),
             first.row_numbers.0,
             last.row_numbers.1
         );
@@ -179,6 +181,19 @@ impl<'a> IssueWriter<'a> {
         }
         table.flush()?;
         Ok(done)
+    }
+}
+
+/// Whether a row of these issues compares with the later ones, as SQL.
+fn comparable(issues: &[&Issue]) -> String {
+    let known = issues.iter().filter_map(|issue| {
+        let date = issue.unknown_before?;
+        Some(format!("WHEN {} THEN date >= DATE '{date}'", quoted(&issue.code)))
+    });
+    let cases: Vec<String> = known.collect();
+    match cases.is_empty() {
+        true => "true".to_owned(),
+        false => format!("CASE code {} ELSE true END", cases.join(" ")),
     }
 }
 

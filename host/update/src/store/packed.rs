@@ -19,6 +19,10 @@ const DAY_0: &str = "DATE '2000-01-01'";
 /// The table's column in the place of `date`.
 const DAY: (&str, &str) = ("day", "SMALLINT");
 
+/// The column that only the view `adjusted` reads: whether what compares with the issue's later rows is known,
+/// as far as no row was lost and no day is missing in between (rule A5).
+pub(super) const COMPARABLE: &str = "comparable";
+
 /// More sources than this in one database are stored as they are: an enumeration is in every file.
 const SOURCES_MAX: usize = 64;
 
@@ -40,21 +44,23 @@ pub(super) fn definitions(sources: &[String]) -> String {
     };
     let columns = COLUMNS.map(|column| packed(column, &sources));
     let columns = columns.map(|(name, kind)| format!("{name} {kind}")).join(", ");
-    format!("{columns}, {ADJUSTED_MARK} BOOLEAN")
+    format!("{columns}, {ADJUSTED_MARK} BOOLEAN, {COMPARABLE} BOOLEAN")
 }
 
 /// The names of the table's columns.
 pub(super) fn names() -> Vec<&'static str> {
-    COLUMNS.into_iter().map(|column| packed(column, "").0).chain([ADJUSTED_MARK]).collect()
+    let own = [ADJUSTED_MARK, COMPARABLE];
+    COLUMNS.into_iter().map(|column| packed(column, "").0).chain(own).collect()
 }
 
-/// What fills the table's columns from those of a published database.
-pub(super) fn values() -> String {
+/// What fills the table's columns from those of a published database; `comparable` is SQL.
+pub(super) fn values(comparable: &str) -> String {
     let value = |(name, _)| match name {
         "date" => format!("(date - {DAY_0})::{} AS {}", DAY.1, DAY.0),
         name => name.to_owned(),
     };
-    format!("{}, {ADJUSTED_MARK}", COLUMNS.map(value).join(", "))
+    let values = COLUMNS.map(value).join(", ");
+    format!("{values}, {ADJUSTED_MARK}, {comparable} AS {COMPARABLE}")
 }
 
 /// The view `daily`, with the names and types that a published database has.
@@ -112,7 +118,7 @@ mod tests {
                    ('1910-04-15', '1301', 1, 2.5, NULL, 3, 0, 1e12, 0.5, {source}, true),
                    ('2089-09-17', '130A', 1, 2.5, 1, 3, 7, NULL, 1, NULL, false);
                  INSERT INTO {TABLE} SELECT {} FROM rows",
-                values()
+                values("true")
             );
             connection.execute_batch(&fill).unwrap();
             assert_eq!(shown(&connection, "daily"), shown(&connection, "rows"));
@@ -123,7 +129,7 @@ mod tests {
     fn a_day_that_has_no_number_is_refused() {
         let connection = Connection::open_in_memory().unwrap();
         for day in ["1910-04-14", "2089-09-18"] {
-            let sql = values();
+            let sql = values("true");
             let (day_value, _) = sql.split_once(" AS ").unwrap();
             let select = format!("SELECT {day_value} FROM (SELECT DATE '{day}' AS date)");
             let error = connection.query_row(&select, [], |row| row.get::<_, i16>(0)).unwrap_err();

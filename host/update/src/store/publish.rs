@@ -18,7 +18,7 @@ use super::fetch_tables;
 use super::issue_file::open_published;
 use super::lock::wait_for_publication;
 use super::paths::{StorePaths, unfinished};
-use super::schema::{ADJUSTED, published_values};
+use super::schema::{ADJUSTED, published_values, unknown_before};
 use super::split::{Found, found_in, is_there};
 use super::written;
 use crate::price_store::StoreProgress;
@@ -97,9 +97,10 @@ fn write(connection: &Connection, aside: &Path, paths: &StorePaths) -> Result<u6
         "CHECKPOINT work;
          ATTACH {} AS aside (STORAGE_VERSION '{STORAGE_VERSION}', RECOVERY_MODE no_wal_writes);
          CREATE TABLE aside.daily AS SELECT {} FROM {visible} ORDER BY code, date;
-         {calendar} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
+         {calendar} {} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
         quoted_path(aside),
-        published_values()
+        published_values(),
+        unknown_before()
     );
     let outcome = connection.execute_batch(&write).and_then(|()| {
         connection.query_row("SELECT count(*) FROM aside.daily", [], |row| row.get::<_, u64>(0))

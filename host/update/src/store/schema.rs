@@ -3,6 +3,7 @@
 
 use pricestore::sql::{digest_of_rows, quoted};
 
+use super::apply::vendor_sources;
 use crate::row::{IssueCode, SourceKind};
 
 /// Columns of `daily`, with their types. The ranking's publication needs the first seven.
@@ -64,12 +65,16 @@ pub(super) fn digest() -> String {
 /// fetched: they give no factor, and between them and the rows beside them nobody knows what compares (rule
 /// A2). Nor does anybody of days before a row that does not tell its factor (rule A4). Factor, prices and
 /// volume are null there, as the adjusted values of rankings are: of an issue `known` has the last day of such
-/// a row, and its last day.
+/// a row, and its last day. So they are before a row that was lost or a day that is missing (rule A5), of which
+/// `unknown_before` tells.
 pub(super) const ADJUSTED: &str = "CREATE VIEW adjusted AS
-    WITH known AS (
+    WITH told AS (
       SELECT code, max(date) AS last,
-          max(date) FILTER (adjustment_factor IS NULL OR daily.adjusted) AS since
+          max(date) FILTER (adjustment_factor IS NULL OR daily.adjusted) AS silent
         FROM daily GROUP BY code),
+    known AS (
+      SELECT told.code, last, greatest(silent, unknown_before.date) AS since
+        FROM told LEFT JOIN unknown_before ON unknown_before.code = told.code),
     span AS (
       SELECT code, date AS before,
           coalesce(lag(date) OVER (PARTITION BY code ORDER BY date), '-infinity'::DATE) AS since,
@@ -95,14 +100,55 @@ pub(super) const ADJUSTED_ISSUE: &str = "CREATE VIEW adjusted AS
           list_aggregate(list(adjustment_factor) OVER (ORDER BY date DESC), 'product') AS factor
         FROM daily WHERE adjustment_factor <> 1 AND NOT adjusted),
     priced AS (
-      SELECT daily.*, CASE WHEN date < known OR adjusted AND date < last THEN NULL
+      SELECT daily.*, CASE WHEN date < known OR date <= lost OR adjusted AND date < last THEN NULL
           ELSE coalesce(factor, 1) END AS factor
         FROM daily CROSS JOIN (SELECT max(date) AS last,
             max(date) FILTER (adjustment_factor IS NULL OR adjusted) AS known FROM daily)
+          CROSS JOIN (SELECT DATE '2000-01-01' + max(day)::INTEGER AS lost
+            FROM packed_daily WHERE NOT comparable)
           LEFT JOIN span ON date >= since AND date < before)
     SELECT date, code, open * factor AS open, high * factor AS high, low * factor AS low,
         close * factor AS close, volume / factor AS volume, turnover, factor, source, adjusted
       FROM priced ORDER BY date";
+
+/// Makes `aside.unknown_before`: of each issue the day before which nobody knows what compares with the later
+/// rows, because between two of them a business day is missing, or a row of its own was lost (rule A5). The
+/// same is so in rankings by U2 and U3 of the snapshot's rules. Most issues have a row on each day, which is
+/// seen by counting; only the others are looked at row by row.
+pub(super) fn unknown_before() -> String {
+    format!(
+        "CREATE TABLE aside.unknown_before AS
+         WITH day AS (
+             SELECT date, (row_number() OVER (ORDER BY date))::INTEGER AS seen
+               FROM (SELECT DISTINCT date FROM aside.daily)),
+           after_gap AS (
+             SELECT min(day.date) AS date FROM (
+               SELECT date FROM work.calendar WHERE is_open
+                   AND date BETWEEN (SELECT min(date) FROM day) AND (SELECT max(date) FROM day)
+                   AND date NOT IN (SELECT date FROM day)) gap
+               JOIN day ON day.date > gap.date GROUP BY gap.date),
+           counted AS (
+             SELECT code, count(*) AS found, min(date) AS begins, max(date) AS ends
+               FROM aside.daily GROUP BY code),
+           uneven AS (
+             SELECT code FROM counted JOIN day f ON f.date = begins JOIN day l ON l.date = ends
+               WHERE found < l.seen - f.seen + 1),
+           row_by_row AS (
+             SELECT code, date, seen, coalesce(source IN ({}), false) AS every_day
+               FROM aside.daily JOIN day USING (date) WHERE code IN (SELECT code FROM uneven)),
+           pairs AS (
+             SELECT code, date, seen > lag(seen) OVER one + 1
+                 AND (every_day OR lag(every_day) OVER one) AS is_lost
+               FROM row_by_row WINDOW one AS (PARTITION BY code ORDER BY date))
+         SELECT code, max(date) AS date FROM (
+             SELECT code, date FROM pairs WHERE is_lost
+             UNION ALL
+             SELECT code, after_gap.date FROM counted JOIN after_gap
+               ON begins < after_gap.date AND after_gap.date <= ends)
+           GROUP BY code ORDER BY code;",
+        vendor_sources()
+    )
+}
 
 /// What the job knows beside the rows: `state` has one row. A generation is a state of the rows;
 /// the one that was published last is noted with the file that holds it. `issue_file` says what

@@ -28,7 +28,7 @@ use crate::price_store::{Split, StoreProgress};
 
 /// Form of the files; a change of it makes all of them be written again. The version of DuckDB is
 /// added, because digests are only the same within one.
-const FORM: &str = "6";
+const FORM: &str = "7";
 /// Notes of a file that it is not what it has to be. None has no bytes.
 pub(super) const AGAIN: &str = "UPDATE work.issue_file SET bytes = 0 WHERE code = ?";
 /// What is being done, for the progress.
@@ -200,19 +200,33 @@ fn found_in_attached(published: &Connection) -> duckdb::Result<Found> {
 
 /// Every issue of the published database.
 fn issues(connection: &Connection) -> duckdb::Result<Vec<Issue>> {
+    // What an earlier version has published does not have the table.
+    let table = "SELECT count(*) FROM duckdb_tables() WHERE database_name = 'published'
+        AND table_name = 'unknown_before'";
+    let unknown = match connection.query_row(table, [], |row| row.get::<_, i64>(0))? {
+        0 => "(SELECT NULL::VARCHAR AS code, NULL::DATE AS date WHERE false)",
+        _ => "published.unknown_before",
+    };
+    // A file also says from where on its rows compare.
     let sql = format!(
-        "SELECT code, count(*), {}, min(rowid), max(rowid), max(date)::VARCHAR
-           FROM published.daily GROUP BY code ORDER BY code",
+        "SELECT found.code, rows, xor(digest, coalesce(hash(unknown.date), 0::UBIGINT)), first, last,
+             ends::VARCHAR, unknown.date::VARCHAR
+           FROM (SELECT code, count(*) AS rows, {} AS digest, min(rowid) AS first, max(rowid) AS last,
+                 max(date) AS ends FROM published.daily GROUP BY code) found
+             LEFT JOIN {unknown} unknown ON unknown.code = found.code ORDER BY found.code",
         digest()
     );
     let mut statement = connection.prepare(&sql)?;
     let rows = statement.query_map([], |row| {
         let last: String = row.get(5)?;
+        let unknown_before: Option<String> = row.get(6)?;
+        let unknown_before = unknown_before.map(|date| date.parse()).transpose();
         Ok(Issue {
             code: row.get(0)?,
             content: Content { rows: row.get(1)?, digest: row.get(2)? },
             row_numbers: (row.get(3)?, row.get(4)?),
             last: last.parse().map_err(|_| duckdb::Error::InvalidQuery)?,
+            unknown_before: unknown_before.map_err(|_| duckdb::Error::InvalidQuery)?,
         })
     })?;
     rows.collect()

@@ -16,7 +16,7 @@ use super::error::StoreError;
 use super::opening::{self, Opening};
 use super::paths::StorePaths;
 use super::split::Removals;
-use super::{apply, calendar, fetch_tables, listed, lock, publish, split, written};
+use super::{apply, calendar, fetch_tables, listed, lock, publish, rows, split, written};
 use crate::fetch_state::FetchState;
 use crate::price_store::{Applied, Known, OpenDays, Part, PriceStore, Split, StoreProgress};
 use crate::row::{DailyRow, IssueCode, SourceKind};
@@ -177,6 +177,10 @@ impl PriceStore for WorkDatabase {
         rows: &[DailyRow],
     ) -> Result<BTreeMap<JstDate, BTreeSet<IssueCode>>, StoreError> {
         apply::losing(&self.connection, rows)
+    }
+
+    fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, StoreError> {
+        rows::of_day(&self.connection, date).map_err(StoreError::database("read the rows of a day"))
     }
 
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {

@@ -124,6 +124,10 @@ impl PriceStore for MemoryStore {
         Ok(losing)
     }
 
+    fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, StoreError> {
+        Ok(self.rows.values().filter(|row| row.date == date).copied().collect())
+    }
+
     fn has_prices(&mut self, date: JstDate) -> Result<bool, StoreError> {
         Ok(self.rows.values().any(|row| row.date == date && row.close.is_some()))
     }
@@ -353,7 +357,8 @@ impl Fixture {
             to: today,
             codes: Vec::new(),
             refetch: false,
-            publish_incomplete: false,
+            publish_incomplete: None,
+            recheck: 0,
             accept: Vec::new(),
         };
         Self {

@@ -50,7 +50,7 @@ fn begun() -> Fixture {
     let mut fixture = Fixture::new(2);
     let codes = (1_000..1_000 + ISSUES).map(|number| code(&number.to_string()));
     fixture.options.codes = codes.collect();
-    fixture.options.publish_incomplete = true;
+    fixture.options.publish_incomplete = Some(Vec::new());
     let mut store = WorkDatabase::open(&fixture.options.data).unwrap();
     store.apply(&[row(date("2026-01-07"), code("9999"), SourceKind::Files)]).unwrap();
     store.publish(&mut |_, _, _| std::ops::ControlFlow::Continue(())).unwrap();

@@ -56,6 +56,8 @@ const NO_ISSUES: &str = "this server is a replica that copies no databases of si
 /// Why a replica has no board data.
 const NO_BOARDS: &str = "this server is a replica, and replicas copy no board data; ask the server that \
                          it follows";
+/// Bytes of a small file, or part of one, which waits for no large one: the database of an issue has a tenth.
+const SMALL_BYTES_MAX: u64 = 2 << 20;
 /// A second of the clock.
 const SECOND_NS: u64 = 1_000_000_000;
 
@@ -70,6 +72,8 @@ pub(super) struct Files {
     readers: Arc<Semaphore>,
     /// A permit for each download that may run.
     download_permits: Arc<Semaphore>,
+    /// As many for small ones alone, so that large ones that nobody takes are not in their way.
+    small_permits: Arc<Semaphore>,
 }
 
 /// What ties an opened file to the published generation.
@@ -109,6 +113,7 @@ impl Files {
             replica,
             readers: Arc::new(Semaphore::new(READING_THREADS)),
             download_permits: Arc::new(Semaphore::new(download_permits)),
+            small_permits: Arc::new(Semaphore::new(download_permits)),
             context,
         }
     }
@@ -243,12 +248,16 @@ impl Files {
         representation: &Representation,
         part: Option<Range<u64>>,
     ) -> Response<Body> {
-        let Ok(permit) = Arc::clone(&self.download_permits).try_acquire_owned() else {
+        let range = part.clone().unwrap_or(0..representation.length);
+        let length = range.end.saturating_sub(range.start);
+        let permits = match length {
+            0..=SMALL_BYTES_MAX => &self.small_permits,
+            _ => &self.download_permits,
+        };
+        let Ok(permit) = Arc::clone(permits).try_acquire_owned() else {
             return busy();
         };
         let download = Download::new(Arc::clone(&self.context), permit);
-        let range = part.clone().unwrap_or(0..representation.length);
-        let length = range.end.saturating_sub(range.start);
         let known = (representation.encoding == Encoding::Identity).then_some(length);
         let body = match Reader::new(opened, range, representation.encoding) {
             Ok(_) if length == 0 => Body::empty(),

@@ -1,0 +1,220 @@
+//! The commands of README.md on daily data, word for word: only addresses are other ones, because nothing here
+//! talks to a vendor or takes a fixed port.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use domain::{JstDate, clock, holidays};
+use pricestore::DataDir;
+use serde_json::{Value, json};
+use tests::http;
+use tests::serving::Serving;
+
+use crate::update_program::{Server, VENDOR_KEY, daily_files, query, texts, vendor_row};
+
+const README: &str = include_str!("../../../README.md");
+/// What README's addresses stand for.
+const PRIMARY: &str = "127.0.0.1:8080";
+/// Issues that the vendor has.
+const CODES: [&str; 3] = ["130A0", "13010", "72030"];
+/// Commands that have tests of their own, because they need what other sections make, a person at a terminal or
+/// a compiler.
+const ELSEWHERE: [&str; 7] = [
+    "kumiki sql --runs",
+    "kumiki sql --sweeps",
+    "kumiki sql --market-data",
+    "kumiki key ",
+    "kumiki rank formulas",
+    "kumiki rank --data-dir data --formula",
+    "cp -r ",
+];
+
+/// The commands of a section, a command a text, however many lines it has.
+fn commands(section: &str) -> Vec<String> {
+    let text = README.split(&format!("\n## {section}\n")).nth(1).unwrap();
+    let text = text.split("\n## ").next().unwrap();
+    let mut found = Vec::new();
+    for block in text.split("\n```\n").skip(1).step_by(2) {
+        let mut open = false;
+        for line in block.lines() {
+            match found.last_mut().filter(|_| open) {
+                Some(command) => *command = format!("{command}\n{line}"),
+                None => found.push(line.to_owned()),
+            }
+            open ^= line.matches('\'').count() % 2 == 1;
+        }
+    }
+    found.retain(|command| {
+        let is_elsewhere = ELSEWHERE.iter().any(|begin| command.starts_with(begin));
+        !is_elsewhere && !command.starts_with("cargo ")
+    });
+    found
+}
+
+fn close(date: JstDate) -> u32 {
+    u32::try_from(1_000 + date.to_epoch_days().rem_euclid(97)).unwrap()
+}
+
+/// A vendor that has three issues on every business day.
+fn vendor() -> Server {
+    Server::start(|path: &str| {
+        let date = |name| -> Option<JstDate> {
+            let text = query(path, name)?;
+            format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]).parse().ok()
+        };
+        if path.contains("/markets/calendar") {
+            let (first, last) = (date("from").unwrap(), date("to").unwrap());
+            let days = first.iter_days().take_while(|day| *day <= last).map(|day| {
+                let division = if holidays::is_closed(day) { "0" } else { "1" };
+                json!({ "Date": day.to_string(), "HolDiv": division })
+            });
+            return Some((200, json!({ "data": days.collect::<Vec<_>>() }).to_string()));
+        }
+        let Some(date) = date("date") else {
+            return Some((200, json!({ "data": [] }).to_string()));
+        };
+        let rows = CODES.map(|code| match path.contains("/equities/master") {
+            true => {
+                json!({ "Date": date.to_string(), "Code": code, "CoName": "Name", "ScaleCat": "-",
+                            "Mkt": "0111" })
+            }
+            false => vendor_row(&date.to_string(), code, close(date)),
+        });
+        let rows = if holidays::is_closed(date) { Vec::new() } else { rows.to_vec() };
+        Some((200, json!({ "data": rows }).to_string()))
+    })
+}
+
+/// A shell in a folder in which `kumiki` is the program.
+struct Shell<'a> {
+    folder: &'a Path,
+    /// What `kumiki update` is given besides.
+    update: String,
+    /// The services that were started, the first of which is the primary.
+    services: Vec<Serving>,
+}
+
+impl<'a> Shell<'a> {
+    fn new(folder: &'a Path, vendor: &Server) -> Self {
+        let bin = folder.join("bin");
+        fs::create_dir(&bin).unwrap();
+        std::os::unix::fs::symlink(tests::built::kumiki(), bin.join("kumiki")).unwrap();
+        let address = vendor.address;
+        let update = format!(
+            " --vendor-url http://{address}/v2 --vendor-rate 60000 --public-url http://{address}/q/"
+        );
+        Self { folder, update, services: Vec::new() }
+    }
+
+    fn command(&self, text: &str) -> Command {
+        let mut command = Command::new("sh");
+        let path = std::env::var("PATH").unwrap_or_default();
+        let path = format!("{}:{path}", self.folder.join("bin").display());
+        command.args(["-c", text]).current_dir(self.folder).env("PATH", path).stdin(Stdio::null());
+        for name in
+            ["DATA_DIR", "STOCKDATA_CACHE_DIR", "KUMIKI_RANK_TOKEN", "CREDENTIALS_DIRECTORY"]
+        {
+            command.env_remove(name);
+        }
+        command.env("KUMIKI_KEY_STORE", "off").env("KUMIKI_JQUANTS_API_KEY", VENDOR_KEY);
+        command
+    }
+
+    /// Runs a command of README.
+    fn run(&mut self, text: &str) {
+        let primary = self.services.first().map(|service| service.address.to_string());
+        if text.starts_with("kumiki rank serve") {
+            let text = match primary {
+                // A replica, at an address of its own.
+                Some(primary) if text.contains("--follow") => {
+                    text.replace(PRIMARY, &primary).replace("127.0.0.1:8081", "127.0.0.1:0")
+                }
+                _ => format!("{text} --listen 127.0.0.1:0"),
+            };
+            // The shell would stay alive behind the service.
+            self.services.push(Serving::of(self.command(&format!("exec {text}"))));
+            return;
+        }
+        let text = match text {
+            key if key.starts_with("export ") => {
+                assert!(key.ends_with("=..."), "{key}");
+                return;
+            }
+            update if update.starts_with("kumiki update ") => format!("{update}{}", self.update),
+            other => other.replace(PRIMARY, &primary.unwrap_or_default()),
+        };
+        let output = self.command(&text).output().unwrap();
+        let (out, errors) = texts(&output);
+        assert_eq!(output.status.code(), Some(0), "{text}\n{out}\n{errors}");
+        assert!(!out.contains("\"errors\""), "{text}\n{out}");
+    }
+}
+
+/// What is missing from README is seen by what the commands begin with.
+fn begins(commands: &[String]) -> BTreeSet<String> {
+    let words = |command: &String| command.split(' ').take(2).collect::<Vec<_>>().join(" ");
+    commands.iter().map(words).collect()
+}
+
+#[test]
+fn the_commands_that_keep_data_fresh_and_hand_it_out_do_what_they_say() {
+    let commands = commands("Keep the data fresh");
+    let expected =
+        ["curl --fail", "export KUMIKI_JQUANTS_API_KEY=...", "kumiki rank", "kumiki update"];
+    assert!(begins(&commands).iter().eq(expected), "{commands:?}");
+    let (folder, vendor) = (tempfile::tempdir().unwrap(), vendor());
+    let files = folder.path().join("jquants");
+    fs::create_dir(&files).unwrap();
+    // What the vendor's files have is what it answers.
+    let today = clock::wall_now().jst_date();
+    let before = std::iter::successors(today.pred_opt(), JstDate::pred_opt);
+    let date = before.skip(30).find(|date| !holidays::is_closed(*date)).unwrap();
+    let rows = CODES.map(|code| {
+        let c = close(date);
+        format!("{date},{code},{c},{},{},{c},0,0,{},1000.5,1.0\n", c + 2, c - 1, 100 * c)
+    });
+    let name = format!("equities_bars_daily_{}.csv.gz", date.to_string().replace('-', ""));
+    daily_files(&files, &[(&name, &rows.concat())]);
+    let mut shell = Shell::new(folder.path(), &vendor);
+    commands.iter().for_each(|command| shell.run(command));
+
+    let data = DataDir::new(folder.path().join("prices"));
+    for name in ["mother.db", "7203.db"] {
+        let stored = data.mother().with_file_name(name);
+        let loaded = folder.path().join(name);
+        assert!(fs::read(stored).unwrap() == fs::read(loaded).unwrap(), "{name}");
+    }
+    // The first run had all days, and the second asked for the last ones again.
+    let days = vendor.take_asked().iter().filter(|path| path.contains("bars/daily")).count();
+    assert!((900..1_010).contains(&days), "{days}");
+    let replica = shell.services.last().unwrap();
+    let health = || -> Value {
+        let reply = http::request(replica.address, "GET /health", &[], &[]);
+        serde_json::from_str(&reply.text()).unwrap()
+    };
+    while health()["days"] == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let found = health();
+    assert_eq!((&found["status"], &found["codes"]), (&json!("ok"), &json!(3)), "{found}");
+}
+
+#[test]
+fn the_commands_that_rank_and_ask_do_what_they_say() {
+    let commands = commands("Ranking");
+    let expected = ["curl --compressed", "kumiki data", "kumiki rank", "kumiki sql"];
+    assert!(begins(&commands).iter().eq(expected), "{commands:?}");
+    let (folder, vendor) = (tempfile::tempdir().unwrap(), vendor());
+    let mut shell = Shell::new(folder.path(), &vendor);
+    for command in &commands {
+        shell.run(command);
+    }
+    // And the one that stands in the text.
+    let inline =
+        "`kumiki sql --data-dir data \"SELECT code,\n  max(close) FROM daily GROUP BY code\"`";
+    assert!(README.contains(inline));
+    shell.run(inline.trim_matches('`'));
+    assert!(folder.path().join("range.parquet").is_file());
+}

@@ -1,0 +1,202 @@
+//! Days that no market ever had, as a vendor may give them on a bad evening: `kumiki update` does not publish
+//! them unless the user accepts them by their date. Each rule of the job's table with the program itself.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+use crate::update_days::{Fixture, Market, Run, days, text};
+use crate::update_sources::counts;
+
+/// Monday is published, and Tuesday comes with this change.
+fn tuesday(change: fn(&mut Market)) -> Fixture {
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 100), ("20251216", 100)]),
+        divisions: Some(BTreeMap::new()),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1").code, 0);
+    fixture.change(change);
+    fixture
+}
+
+/// The doubts of a run, like `16 odd`.
+fn doubts(run: &Run) -> Vec<String> {
+    let doubts = run.report["doubts"].as_array().unwrap().iter();
+    doubts.map(|doubt| format!("{} {}", &text(&doubt["date"])[8..], text(&doubt["kind"]))).collect()
+}
+
+/// The day waits, and the report, standard error and those who ask the service are told why.
+fn check_odd(change: fn(&mut Market), why: &str) {
+    let fixture = tuesday(change);
+    for _ in 0..2 {
+        let run = fixture.update("--as-of 2025-12-16");
+        assert_eq!((run.code, run.asked.join(" ")), (3, "16".to_owned()), "{why}: {run:?}");
+        assert_eq!((run.days(), doubts(&run)), (vec!["16 refused".into()], vec!["16 odd".into()]));
+        let short = &run.report["incomplete"][0];
+        assert_eq!(text(&short["why"]), format!("it is odd, {why}"));
+        assert!(text(&short["advice"]).contains("--accept") && run.told.contains(why), "{run:?}");
+        assert_eq!(fixture.published(), ["15:100"], "{why}");
+    }
+    let dataset = "{ dataset { lastDate incompleteDates } }";
+    let expected = json!({ "lastDate": "2025-12-15", "incompleteDates": ["2025-12-16"] });
+    assert_eq!(fixture.serve().ask(dataset)["data"]["dataset"], expected);
+    // Not by the way, but by its date.
+    assert_eq!(fixture.update("--as-of 2025-12-16 --publish-incomplete").code, 3);
+    assert_eq!(fixture.published(), ["15:100"], "{why}");
+    let run = fixture.update("--as-of 2025-12-16 --accept 2025-12-16");
+    assert_eq!((run.code, fixture.published().len()), (0, 2), "{why}: {run:?}");
+
+    // A right answer is taken as any other.
+    let fixture = tuesday(change);
+    assert_eq!(fixture.update("--as-of 2025-12-16").code, 3);
+    fixture.change(|market| {
+        market.alter = None;
+        market.listed = None;
+        market.days.insert("20251216", 100);
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, counts(&run, "vendor", ["inserted"])), (0, [100]), "{why}: {run:?}");
+    assert_eq!(fixture.published(), ["15:100", "16:100"]);
+
+    // And a published day is not replaced by such an answer.
+    fixture.change(change);
+    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
+    assert_eq!((run.code, doubts(&run)), (3, vec!["16 refused".to_owned()]), "{why}: {run:?}");
+    assert_eq!(fixture.published(), ["15:100", "16:100"]);
+}
+
+/// Whether a row is of Tuesday, and of one of the first issues.
+fn is_of_tuesday(row: &Value, first: u32) -> bool {
+    let number: u32 = text(&row["Code"])[..4].parse().unwrap();
+    row["Date"] == "2025-12-16" && number < 1_300 + first
+}
+
+/// E1.
+#[test]
+fn a_day_with_rows_of_issues_that_are_not_listed_waits() {
+    check_odd(
+        |market| {
+            market.listed = Some(100);
+            market.days.insert("20251216", 103);
+        },
+        "unlisted: it has 3 rows of issues that are not among the 100 which the vendor lists for this \
+         date, and 1 % may be",
+    );
+}
+
+/// E1, R6 of the sources' rules: a few are named, and go with a right answer.
+#[test]
+fn a_few_rows_of_issues_that_are_not_listed_are_named_and_go() {
+    let fixture = tuesday(|market| {
+        market.listed = Some(200);
+        market.days.insert("20251216", 202);
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, doubts(&run)[0].as_str()), (0, "16 unlisted"), "{run:?}");
+    let what = text(&run.report["doubts"][0]["what"]);
+    assert!(what.starts_with("2 of its rows") && what.ends_with("1500, 1501"), "{what}");
+    assert!(run.told.contains(&what), "{}", run.told);
+    assert_eq!(fixture.published(), ["15:100", "16:202"]);
+    fixture.change(|market| _ = market.days.insert("20251216", 200));
+    let run = fixture.update("--as-of 2025-12-16 --days 1 --refetch");
+    assert_eq!((run.code, counts(&run, "vendor", ["removed"])), (0, [2]), "{run:?}");
+    assert_eq!(fixture.published(), ["15:100", "16:200"]);
+}
+
+/// R6: what an evening left in `work/` that is not listed goes when the day is had.
+#[test]
+fn what_waits_and_is_not_listed_is_not_published_with_the_day() {
+    let fixture = tuesday(|market| {
+        _ = market.days.insert("20251216", 98);
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, counts(&run, "vendor", ["inserted"])), (3, [98]), "{run:?}");
+    // Five were delisted, and three of them had rows.
+    fixture.change(|market| {
+        market.listed = Some(95);
+        market.days.insert("20251216", 95);
+    });
+    let run = fixture.update("--as-of 2025-12-16");
+    assert_eq!((run.code, counts(&run, "vendor", ["removed"])), (0, [3]), "{run:?}");
+    assert_eq!(fixture.published(), ["15:100", "16:95"]);
+}
+
+/// E2.
+#[test]
+fn a_day_on_which_everything_costs_a_yen_waits() {
+    let change = |market: &mut Market| {
+        market.alter = Some(|row| {
+            if is_of_tuesday(row, 51) {
+                ["O", "H", "L", "C"].iter().for_each(|name| row[*name] = json!(1));
+            }
+        });
+    };
+    check_odd(change, "one yen: 51 of the 100 issues with a price cost 1 yen");
+}
+
+/// E3.
+#[test]
+fn a_day_with_the_rows_of_the_day_before_waits() {
+    let change = |market: &mut Market| {
+        market.alter = Some(|row| {
+            for (name, value) in [("O", 115), ("H", 117), ("L", 114), ("C", 115), ("Vo", 11_500)] {
+                if is_of_tuesday(row, 51) {
+                    row[name] = json!(value);
+                }
+            }
+        });
+    };
+    check_odd(
+        change,
+        "repeated: 51 of the 100 issues with a volume have the prices and the volume of 2025-12-15",
+    );
+}
+
+/// E4. Of a published day R8 says it first.
+#[test]
+fn a_day_on_which_nothing_is_traded_at_a_price_waits() {
+    let change = |market: &mut Market| {
+        market.alter = Some(|row| {
+            if is_of_tuesday(row, 100) {
+                row["Vo"] = json!(0);
+            }
+        });
+    };
+    check_odd(change, "no volume: 100 issues have a price, and none has a volume");
+}
+
+/// E5.
+#[test]
+fn a_day_on_which_a_third_of_the_market_splits_waits() {
+    let change = |market: &mut Market| {
+        market.alter = Some(|row| {
+            if is_of_tuesday(row, 30) {
+                row["AdjFactor"] = json!(0.5);
+            }
+        });
+    };
+    let why = "splits: 30 of 100 issues have an adjustment factor other than 1, and 20 % may have";
+    check_odd(change, why);
+}
+
+/// L3: half of the market is gone from list and rows, on one evening and on all that follow.
+#[test]
+fn half_of_the_market_does_not_go_because_it_goes_twice() {
+    let fixture = tuesday(|market| {
+        market.lists.extend([("20251216", 50), ("20251217", 50), ("20251218", 50)]);
+        market.days.extend([("20251216", 50), ("20251217", 50), ("20251218", 50)]);
+        market.lists.insert("20251215", 100);
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-15 --days 1 --refetch").code, 0);
+    for (day, waiting) in [(16, 1), (17, 2), (18, 3)] {
+        let run = fixture.update(&format!("--as-of 2025-12-{day}"));
+        assert_eq!((run.code, run.incomplete().len()), (3, waiting), "{run:?}");
+        assert_eq!(doubts(&run).last(), Some(&format!("{day} list")), "{run:?}");
+        assert_eq!(fixture.published(), ["15:100"]);
+    }
+    // Whoever has looked at it says so once.
+    let run = fixture.update("--as-of 2025-12-18 --accept 2025-12-16");
+    assert_eq!((run.code, run.incomplete()), (0, Vec::new()), "{run:?}");
+    assert_eq!(fixture.published(), ["15:100", "16:50", "17:50", "18:50"]);
+}
