@@ -9,7 +9,7 @@ import sys
 from decimal import Decimal
 
 import pytest
-from engine_process import CASH, EXECUTION_FLAGS, component, wait_until
+from engine_process import CASH, EXECUTION, EXECUTION_FLAGS, component, wait_until
 from plain_client import REFUSALS
 from sessions import (
     RICH, check_folder, check_money, check_run, filled, last_trade_price, manifest, order, orders, submit, table,
@@ -321,11 +321,14 @@ def test_a_session_can_be_repeated_from_its_commands(start, market, desk, seed):
     engine = start()
     dice = random.Random(seed)
     parameters = {"seed": seed, "every": 25}
+    # In every second session commands come while orders are on their way.
+    latency = 100 if seed % 2 == 0 else 0
     with engine.client() as client:
         for ticker in ("7203", "9984"):
             client.ask("Subscribe", "Subscribed", venue="replay", ticker=ticker)
         market.load(client, 1, 2, instruments=market.instruments)
-        config = {"strategy_init_kwargs": parameters, "instruments": market.instruments, "initial_cash": RICH}
+        config = {"strategy_init_kwargs": parameters, "instruments": market.instruments, "initial_cash": RICH,
+                  "execution": {**EXECUTION, "latency_ns": latency * 1_000_000}}
         started = market.run(client, "trades-at-random", last=2, multiplier=200, **config)
         ends_early = seed % 3 == 0
         command_each(client)
@@ -358,7 +361,7 @@ def test_a_session_can_be_repeated_from_its_commands(start, market, desk, seed):
         arguments = [
             "replay", "run", component("trades-at-random"), "--data", str(market.folder), "--instrument", "7203.TSE",
             "--instrument", "9984.TSE", "--start", market.days[1], "--end", market.days[2], "--cash", RICH,
-            *EXECUTION_FLAGS, *(f"--param={name}={value}" for name, value in parameters.items()), "--commands",
+            *EXECUTION_FLAGS, f"--latency={latency}ms", *(f"--param={name}={value}" for name, value in parameters.items()), "--commands",
             str(folder / "commands.jsonl"), "--window", window, "--out", str(out), "--quiet",
         ]
         try:

@@ -9,6 +9,8 @@ import pytest
 pytest.importorskip("websockets")
 pytest.importorskip("jsonschema")
 
+from engine_process import Engine, Market  # noqa: E402
+from websockets.exceptions import ConnectionClosed  # noqa: E402
 from plain_client import proof  # noqa: E402
 from sessions import last_trade_price, order, orders  # noqa: E402
 
@@ -107,3 +109,34 @@ def test_a_session_tells_of_the_run_that_has_ended_until_other_data_are_loaded(s
         market.load(client)
         session = client.ask("GetSession", "Session")
         assert "equity" not in session and session["positions"] == session["orders"] == []
+
+
+def test_a_run_without_pace_waits_for_who_reads_its_trades(desk, tmp_path):
+    """440,000 trades, four times what may wait for a client, to one that takes its time for each message,
+    beside one that reads nothing at all: that one is sent away, and nobody else notices."""
+    folder, call = desk
+    call("data", "sample", "--out", "dense", "--instrument", "7203.TSE", "--days", "3", "--trades-per-day", "240000",
+         "--seed", "2")
+    market = Market(folder / "dense", ["7203.TSE"])
+    engine = Engine(tmp_path / "engine", market.folder)
+    try:
+        with engine.client() as client, engine.client(max_queue=1) as deaf:
+            for one in (client, deaf):
+                one.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+            loaded = market.load(client, 1, 2)
+            market.run(client, last=2, multiplier="max")
+            told, frames = sum(len(event["trades"]) for event in client.since(0, "Trades")), 0
+            while True:
+                event = json.loads(client.socket.recv(timeout=60))
+                if event["event"] == "EngineStopped":
+                    break
+                if event["event"] == "Trades":
+                    told, frames = told + len(event["trades"]), frames + 1
+                    time.sleep(0.01)
+            assert (event["status"], told) == ("completed", loaded["trades_loaded"]) and frames > 50
+            assert told * 170 > 4 * (16 << 20), "it would not have fitted what is waited for"
+            with pytest.raises(ConnectionClosed):
+                while True:
+                    deaf.socket.recv(timeout=60)
+    finally:
+        engine.kill()

@@ -6,6 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use domain::guest_limit::LimitChange;
 use toml::{Table, Value};
 
 use crate::wrong_arguments;
@@ -24,7 +25,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 7] = [
+const KEYS: [Key; 8] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -74,6 +75,14 @@ const KEYS: [Key; 7] = [
         meaning: "where the built-in strategies are",
     },
     Key {
+        name: "engine.limits",
+        kind: "list of texts",
+        default: "[]",
+        flag: "--limit",
+        variable: "KUMIKI_LIMITS",
+        meaning: "other limits for strategies, like `memory=128MiB`; `kumiki strategy limits` lists them",
+    },
+    Key {
         name: "replay.data",
         kind: "path",
         default: "none",
@@ -109,6 +118,7 @@ pub(crate) struct Configuration {
     pub(crate) runs_kept: Option<usize>,
     pub(crate) strategies: Option<PathBuf>,
     pub(crate) data: Option<PathBuf>,
+    pub(crate) limits: Option<Vec<LimitChange>>,
 }
 
 impl Configuration {
@@ -180,15 +190,23 @@ impl Configuration {
         let Some(key) = KEYS.iter().find(|key| key.name == name) else { return Err(no_key(name)) };
         let wrong = || format!("{name} is {value}; it takes a {}", key.kind);
         let number = || value.as_integer().ok_or_else(wrong);
+        let texts = || -> Result<Vec<String>, String> {
+            let texts = value.as_array().ok_or_else(wrong)?.iter();
+            texts
+                .map(|text| text.as_str().map(str::to_owned))
+                .collect::<Option<_>>()
+                .ok_or_else(wrong)
+        };
         let path = || value.as_str().map(|path| folder.join(path)).ok_or_else(wrong);
         match name {
             "engine.port" => self.port = Some(number()?.try_into().map_err(|_| wrong())?),
             "engine.config_dir" => self.config_dir = Some(path()?),
             "engine.cache_dir" => self.cache_dir = Some(path()?),
-            "engine.allow_origins" => {
-                let texts = value.as_array().ok_or_else(wrong)?.iter();
-                let texts = texts.map(|text| text.as_str().map(str::to_owned));
-                self.allow_origins = Some(texts.collect::<Option<_>>().ok_or_else(wrong)?);
+            "engine.allow_origins" => self.allow_origins = Some(texts()?),
+            "engine.limits" => {
+                let texts: Vec<String> = texts()?;
+                let changes: Result<_, _> = texts.iter().map(|text| text.parse()).collect();
+                self.limits = Some(changes.map_err(|why| format!("{name}: {why}"))?);
             }
             "engine.runs_kept" => self.runs_kept = Some(number()?.try_into().map_err(|_| wrong())?),
             "engine.strategies" => self.strategies = Some(path()?),
@@ -219,7 +237,8 @@ mod tests {
     #[test]
     fn every_key_is_read() {
         let text = "[engine]\nport = 0\nconfig_dir = \"c\"\ncache_dir = \"/d\"\nruns_kept = 5\n\
-                    allow_origins = [\"http://localhost:5173\"]\nstrategies = \"s\"\n[replay]\ndata = \"../data\"\n";
+                    allow_origins = [\"http://localhost:5173\"]\nstrategies = \"s\"\n\
+                    limits = [\"fuel=5\"]\n[replay]\ndata = \"../data\"\n";
         let path = |text: &str| Some(PathBuf::from(text));
         let expected = Configuration {
             port: Some(0),
@@ -229,6 +248,7 @@ mod tests {
             runs_kept: Some(5),
             strategies: path("/home/me/s"),
             data: path("/home/me/../data"),
+            limits: Some(vec!["fuel=5".parse().unwrap()]),
         };
         assert_eq!(parse(text), Ok(expected));
         assert_eq!(parse(""), Ok(Configuration::default()));
@@ -242,6 +262,7 @@ mod tests {
             let text = match name {
                 "KUMIKI_PORT" => "0",
                 "KUMIKI_RUNS_KEPT" => "7",
+                "KUMIKI_LIMITS" => "fuel=5,log=1MiB",
                 "KUMIKI_ALLOW_ORIGINS" => "http://a:1, http://b:2",
                 _ => name.strip_prefix("KUMIKI_").unwrap(),
             };
@@ -258,6 +279,7 @@ mod tests {
             runs_kept: Some(7),
             strategies: path("STRATEGIES"),
             data: path("DATA"),
+            limits: Some(vec!["fuel=5".parse().unwrap(), "log=1MiB".parse().unwrap()]),
         };
         assert_eq!(found, expected);
         assert!(KEYS.iter().all(|key| markdown().contains(key.variable)));

@@ -8,6 +8,7 @@ use engine::limits::{DEFAULT_PORT, RUNS_KEPT};
 use engine::{CancellationToken, EngineConfig, StartLine, read_start_line};
 use ipc::Secret;
 use replay::strategies::Strategies;
+use sandbox::Limits;
 
 use crate::Ending;
 use crate::args::{EngineArgs, EngineMode};
@@ -50,6 +51,10 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
             given => given.to_vec(),
         },
         runs_kept: args.runs_kept.or(file.runs_kept).unwrap_or(RUNS_KEPT),
+        limits: {
+            let limits = Limits::default().changed(&file.limits.unwrap_or_default())?;
+            limits.changed(&args.limits)?
+        },
     };
     if args.standalone {
         let file = config.config_dir.join(engine::session_file::SESSION_FILE);

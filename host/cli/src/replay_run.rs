@@ -9,7 +9,7 @@ use replay::data_set::DataRequest;
 use replay::driver::{Paced, RunDriver, Scripted, SystemClock, Unpaced};
 use replay::request::{FinishedRun, RequestOutcome, RunRequest};
 use replay::{RequestError, RunCommand, RunObserver, RunPosition};
-use results::output::{Manifest, REPORT_FILE, commands};
+use results::output::{MANIFEST_FILE, Manifest, REPORT_FILE, commands, read_json};
 use results::{RunStatus, RunTotals, Summary};
 
 use crate::Ending;
@@ -60,6 +60,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
         Format::Table => print_table(args, &finished),
         Format::Json => print_json(args, &finished),
     }
+    if let Some(file) = &args.commands {
+        tell_if_another(file, &finished.totals.digest.to_string());
+    }
     Ok(match &finished.totals.status {
         RunStatus::Completed => Ending::Done,
         RunStatus::Interrupted => {
@@ -71,6 +74,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
             Ending::StrategyFailed
         }
     })
+}
+
+/// Says so where commands lie beside the run that they are of, and this one came out another way.
+fn tell_if_another(commands: &Path, digest: &str) {
+    let Some(folder) = commands.parent() else { return };
+    // Commands by themselves are of no run that is known.
+    let Ok(manifest) = read_json(folder, MANIFEST_FILE) else { return };
+    if manifest["event_log_digest"] != digest {
+        let folder = folder.display();
+        eprintln!(
+            "this is not what {folder} has: the strategy, its parameters, the dates, the cash or the execution \
+             are others; `kumiki replay verify {folder}` makes that run again as it was"
+        );
+    }
 }
 
 /// A request that came to nothing; an end that the user asked for is no error.

@@ -1,10 +1,7 @@
 //! From the text of a message to a command, or to what its sender is told (specification 4, P15, P62).
 
 use domain::{Origin, ReasonCode, Rejection, TsNanos};
-use ipc::{
-    CancelOrder, Command, CommandHead, Error, Event, ModifyOrder, OrderContext, OrderRejected,
-    SubmitOrder, Text, error_code,
-};
+use ipc::{Command, CommandHead, Error, Event, OrderContext, OrderRejected, Text, error_code};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_path_to_error::Segment;
@@ -13,6 +10,9 @@ use crate::limits::JSON_DEPTH_MAX;
 
 /// Commands about one order: what is wrong with them is told as a rejection of the order.
 const ORDER_COMMANDS: [&str; 3] = ["SubmitOrder", "ModifyOrder", "CancelOrder"];
+
+/// Characters of the parser's words; the names of all commands fit.
+const WHY_CHARS_MAX: usize = 480;
 
 /// Why a message is no command.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -36,17 +36,26 @@ pub(crate) fn decode(text: &str) -> Result<Command, Box<NoCommand>> {
     })
 }
 
-/// The field of a command about one order that has a value of a wrong type or kind. The parser of tagged
-/// messages does not say it.
+/// The field of a command that has a value of a wrong type or kind. The parser of tagged messages does not
+/// say it.
 fn wrong_field(op: &str, text: &str) -> Option<String> {
+    macro_rules! field_of {
+        ($($name:ident)*) => {
+            match op {
+                $(stringify!($name) => wrong_field_of::<ipc::$name>,)*
+                _ => return None,
+            }
+        };
+    }
+    let field_of = field_of!(
+        Hello Ping SetSecondPassword ForgetSecondPassword SubmitOrder ModifyOrder CancelOrder
+        CancelAllOrders GetOrderList LoadReplayData StartEngine StopEngine SetReplaySpeed GetSession
+        Subscribe Unsubscribe GetBoard EvictLru RequestVenueLogin GetVenueState GetBuyingPower
+        GetPositions Shutdown
+    );
     let mut command: Value = serde_json::from_str(text).ok()?;
     command.as_object_mut()?.remove("op");
-    match op {
-        "SubmitOrder" => wrong_field_of::<SubmitOrder>(command),
-        "ModifyOrder" => wrong_field_of::<ModifyOrder>(command),
-        "CancelOrder" => wrong_field_of::<CancelOrder>(command),
-        _ => None,
-    }
+    field_of(command)
 }
 
 fn wrong_field_of<T: DeserializeOwned>(command: Value) -> Option<String> {
@@ -67,9 +76,7 @@ fn why(error: &serde_json::Error) -> String {
         }
         _ => text,
     };
-    // The only value of which the parser knows more than the type (specification 4, P68).
-    let field = if plain.contains("or \"max\"") { "MULTIPLIER: " } else { "" };
-    field.chars().chain(plain.chars()).take(300).collect()
+    plain.chars().take(WHY_CHARS_MAX).collect()
 }
 
 impl NoCommand {
@@ -78,7 +85,7 @@ impl NoCommand {
         let request_id = self.head.request_id.as_deref().map(Text::Borrowed);
         let is_of_order = self.head.op.as_deref().is_some_and(|op| ORDER_COMMANDS.contains(&op));
         if let (true, Some(id)) = (is_of_order, self.head.order_id()) {
-            let text = format!("{}: {}", self.field(), self.why);
+            let text = format!("{}: {}", self.field().as_deref().unwrap_or("ORDER"), self.why);
             let rejection = Rejection::new(ReasonCode::ValidationError, text);
             return Event::OrderRejected(OrderRejected {
                 client_order_id: Some(Text::Borrowed(id)),
@@ -96,24 +103,27 @@ impl NoCommand {
         Event::Error(Error {
             request_id,
             code: error_code::VALIDATION_ERROR.into(),
-            message: Text::Borrowed(&self.why),
+            message: Text::Owned(self.message()),
             venue_order_id: None,
         })
     }
 
-    /// The parser's words.
-    pub(crate) fn why(&self) -> &str {
-        &self.why
+    /// The field that is wrong, where it is known, and the parser's words.
+    pub(crate) fn message(&self) -> String {
+        match self.field() {
+            Some(field) => format!("{field}: {}", self.why),
+            None => self.why.clone(),
+        }
     }
 
-    /// The field that is wrong, in capitals; the whole order where the parser names none.
-    fn field(&self) -> String {
+    /// The field that is wrong, in capitals; none where the parser names none.
+    fn field(&self) -> Option<String> {
         let named = ["unknown field `", "missing field `", "duplicate field `"]
             .iter()
             .find_map(|start| self.why.split_once(start)?.1.split_once('`'));
-        let name = named.map(|(name, _)| name).or(self.field.as_deref()).unwrap_or("ORDER");
+        let name = named.map(|(name, _)| name).or(self.field.as_deref())?;
         let is_plain = name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_');
-        if is_plain { name.to_ascii_uppercase() } else { "ORDER".to_owned() }
+        is_plain.then(|| name.to_ascii_uppercase())
     }
 }
 

@@ -128,7 +128,12 @@ impl Shared {
             return false;
         }
         if self.config.mode == EngineMode::Live {
-            core.error(to, error_code::VENUE_NOT_AVAILABLE, NO_VENUE);
+            let why = if venue == VENUE {
+                "VENUE: `replay` is of engines that were started with --mode replay; this one trades"
+            } else {
+                NO_VENUE
+            };
+            core.error(to, error_code::VENUE_NOT_AVAILABLE, why);
             return false;
         }
         let is_balance = matches!(command, Command::GetBuyingPower(_) | Command::GetPositions(_));

@@ -161,6 +161,22 @@ impl Hub {
         self.clients.get_mut(&id).map(|client| &mut client.tickers)
     }
 
+    /// The client that wants market data for which the most waits, where that is much, and how many bytes it was
+    /// written so far.
+    pub(crate) fn most_behind(&self) -> Option<(ClientId, u64)> {
+        let readers = self.clients.iter().filter(|(_, client)| !client.tickers.is_empty());
+        let behind = readers.filter_map(|(id, client)| Some((*id, client.outbox.behind()?)));
+        let (id, (_, written)) = behind.max_by_key(|(_, (bytes, _))| *bytes)?;
+        Some((id, written))
+    }
+
+    /// Runs wait for this client no more, until it has read what waits.
+    pub(crate) fn wait_no_more(&self, id: ClientId) {
+        if let Some(client) = self.clients.get(&id) {
+            client.outbox.wait_no_more();
+        }
+    }
+
     /// Whether any client wants a ticker.
     pub(crate) fn is_wanted(&self, ticker: &str) -> bool {
         self.clients.values().any(|client| client.tickers.contains(ticker))

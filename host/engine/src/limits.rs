@@ -36,6 +36,16 @@ pub const OUTBOX_BYTES_MAX: usize = 64 << 20;
 pub const OUTBOX_FRAMES_MAX: usize = 65_536;
 /// From so many waiting messages on a client is behind, and gets the newest buying power only.
 pub const BEHIND_FRAMES: usize = 256;
+/// Bytes that wait for a client from which on a run without pace waits for it.
+pub const READERS_BEHIND_BYTES: usize = 16 << 20;
+/// Trades of a run without pace between two looks at who is behind.
+pub const ROWS_BETWEEN_LOOKS: u64 = 256;
+/// How long such a run waits at each of these looks at most, and in which steps.
+pub const READERS_WAIT_MAX: Duration = Duration::from_millis(200);
+/// See [`READERS_WAIT_MAX`].
+pub const READERS_WAIT_STEP: Duration = Duration::from_millis(1);
+/// A client that has read nothing for so long of such waits is waited for no more, until it has read all.
+pub const READER_PATIENCE: Duration = Duration::from_secs(1);
 /// Trades of one message, for a client that is behind.
 pub const TRADES_PER_FRAME_MAX: usize = 4_096;
 /// Wall time that the trades of one message span at most.

@@ -132,6 +132,7 @@ impl Shared {
         wire: Granularity,
     ) -> Result<(Vec<Loaded>, Days), Refusal> {
         let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
+        observer.loads = ids.len() as u64;
         let mut days = Days::default();
         let mut all = Vec::new();
         for id in ids {
@@ -264,7 +265,11 @@ pub(crate) struct Telling {
     shared: Arc<Shared>,
     request_id: String,
     since: Option<Stopwatch>,
-    /// Bytes of the files before, and of the present one.
+    /// Loads that the request takes, one for each instrument, those that are done, and the bytes of each.
+    loads: u64,
+    loads_done: u64,
+    bytes: u64,
+    /// Bytes of the files of this load before the present one, and of that.
     before: u64,
     file: u64,
     /// What a run counts: rows or days, and how many there are.
@@ -275,8 +280,25 @@ pub(crate) struct Telling {
 
 impl Telling {
     pub(crate) const fn new(shared: Arc<Shared>, request_id: String) -> Self {
-        let (since, run, ends_with_run) = (None, ("rows", 0), false);
-        Self { shared, request_id, since, before: 0, file: 0, run, ends_with_run }
+        Self {
+            shared,
+            request_id,
+            since: None,
+            loads: 1,
+            loads_done: 0,
+            bytes: 0,
+            before: 0,
+            file: 0,
+            run: ("rows", 0),
+            ends_with_run: false,
+        }
+    }
+
+    /// Tells how far the loads are; what is looked at besides is no part of it.
+    fn tell_load(&mut self, read: u64) {
+        let bytes = self.bytes.max(1);
+        let done = self.loads_done * bytes + read.min(bytes);
+        self.tell(ProgressKind::Load, done, self.loads * bytes, "bytes");
     }
 
     fn tell(&mut self, kind: ProgressKind, done: u64, total: u64, unit: &str) {
@@ -300,8 +322,8 @@ impl Telling {
     /// Tells that what was read is all of it, also of files that took no time.
     fn end_load(&mut self) {
         self.since = None;
-        let all = self.before.max(1);
-        self.tell(ProgressKind::Load, all, all, "bytes");
+        self.loads_done += 1;
+        self.tell_load(0);
     }
 
     /// Tells that a run has handled all of it.
@@ -313,13 +335,16 @@ impl Telling {
 }
 
 impl RunObserver for Telling {
+    fn load_begins(&mut self, bytes: u64) {
+        (self.bytes, self.before) = (bytes, 0);
+    }
+
     fn file_begins(&mut self, _: &str, bytes: u64) {
         self.file = bytes;
     }
 
     fn file_read(&mut self, bytes: u64, _: u64) {
-        let (done, total) = (self.before + bytes, self.before + self.file);
-        self.tell(ProgressKind::Load, done, total, "bytes");
+        self.tell_load(self.before + bytes);
     }
 
     fn file_ends(&mut self) {

@@ -16,8 +16,8 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::limits::{
-    BEHIND_FRAMES, LIST_AHEAD_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, TRADES_PER_FRAME_MAX,
-    TRADES_PER_FRAME_TIME, TRADES_REST,
+    BEHIND_FRAMES, LIST_AHEAD_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, READERS_BEHIND_BYTES,
+    TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME, TRADES_REST,
 };
 use crate::waits::Waits;
 
@@ -116,6 +116,10 @@ struct Queue {
     bytes: usize,
     newest: BTreeMap<Newest, u64>,
     closing: Option<Closing>,
+    /// Bytes that were handed to the writer so far.
+    written: u64,
+    /// No run waits for the client, until nothing waits here.
+    is_given_up: bool,
 }
 
 /// The queue of one client. The engine puts messages in, the connection's writer takes them out.
@@ -235,6 +239,10 @@ impl Outbox {
                 taken.push(waiting);
             }
         }
+        queue.written += bytes as u64;
+        if queue.bytes == 0 {
+            queue.is_given_up = false;
+        }
         if let Some(waits) = &self.waits {
             waits.taken(taken.iter().map(Waiting::events));
         }
@@ -245,6 +253,19 @@ impl Outbox {
             (Some(closing), true) => Taken::Close(closing.clone()),
             (None, true) => Taken::Nothing,
         }
+    }
+
+    /// The bytes that wait, where they are so many that a run without pace is to wait for the client, and those
+    /// that the client has been written.
+    pub(crate) fn behind(&self) -> Option<(usize, u64)> {
+        let queue = self.queue();
+        let is_behind = queue.bytes > READERS_BEHIND_BYTES && queue.closing.is_none();
+        (is_behind && !queue.is_given_up).then_some((queue.bytes, queue.written))
+    }
+
+    /// No run waits for this client any more, until it has read what waits.
+    pub(crate) fn wait_no_more(&self) {
+        self.queue().is_given_up = true;
     }
 
     /// Whether a list that the client asked for has more messages, which are made one by one.

@@ -298,7 +298,7 @@ async fn greet(stream: TcpStream, shared: &Shared) -> Option<(Socket, Hello)> {
         }
         Err(wrong) => {
             // A fault of the greeting, whatever the message was to be.
-            refuse(socket, error_code::VALIDATION_ERROR, wrong.why()).await;
+            refuse(socket, error_code::VALIDATION_ERROR, &wrong.message()).await;
             return None;
         }
     };

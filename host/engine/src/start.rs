@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::channel;
+use std::time::Duration;
 use std::{fs, io, thread};
 
 use domain::fault::FaultKind;
@@ -23,11 +24,13 @@ use replay::request::{FinishedRun, RequestOutcome, RunRequest};
 use replay::{RequestError, RunCommand, RunDriver, RunPosition};
 use results::sink::{LiveRecords, Record, RunSink};
 use results::{RunFolder, RunStatus};
-use sandbox::Limits;
 use uuid::Uuid;
 
+use crate::hub::ClientId;
 use crate::ledger::Asked;
-use crate::limits::STRATEGY_ID_CHARS_MAX;
+use crate::limits::{
+    READER_PATIENCE, READERS_WAIT_MAX, READERS_WAIT_STEP, ROWS_BETWEEN_LOOKS, STRATEGY_ID_CHARS_MAX,
+};
 use crate::load::{Refusal, Telling, dates, granularity, instruments, internal};
 use crate::run::{Run, RunSetup};
 use crate::session::{Core, EndedRun, Refusing, Shared, UnderWay};
@@ -71,7 +74,8 @@ impl Shared {
         match (start.engine, self.config.mode) {
             (EngineKind::Backtest, EngineMode::Replay) => {}
             (EngineKind::Live, EngineMode::Live) => {
-                let text = "this engine trades without strategies";
+                let text = "strategies do not run live in this version; send the strategy's orders yourself, \
+                            or replay it with --mode replay";
                 return core.engine_error(to, error_code::LIVE_ENGINE_UNAVAILABLE, text, Some(id));
             }
             (EngineKind::Live, EngineMode::Replay) => {
@@ -176,7 +180,7 @@ impl Shared {
             parameters: wanted.parameters,
             cash: wanted.cash,
             model: wanted.model,
-            limits: Limits::default(),
+            limits: self.config.limits.clone(),
             window: WINDOW,
             out: Some(run_dir.to_owned()),
             wall_clock: Some(domain::clock::wall_now),
@@ -213,7 +217,7 @@ impl Shared {
         let mut clock = SystemClock::default();
         let paced = Paced::new(crate::multiplier(wanted.multiplier), receiver, &mut clock);
         let mut driver = ClientDriver { shared: self, paced, has_begun: false };
-        let mut sink = ClientSink { shared: self };
+        let mut sink = ClientSink { shared: self, since_look: 0, waited_for: None };
         let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
         observer.ends_with_run = true;
         let outcome = request.run(&mut driver, Some(&mut sink), &mut observer);
@@ -514,12 +518,53 @@ impl Shared {
 /// Tells clients the records of a run.
 struct ClientSink<'a> {
     shared: &'a Arc<Shared>,
+    /// Trades since the last look at who is behind.
+    since_look: u64,
+    /// The client that is waited for, what it was written so far, and for how long that has not changed.
+    waited_for: Option<((ClientId, u64), Duration)>,
+}
+
+impl ClientSink<'_> {
+    /// A run without pace waits for who wants its trades and reads them, so that a client is not sent away only
+    /// because it takes longer for a trade than the run. Who reads nothing is not waited for, and nobody is for
+    /// long: commands are heard between two waits.
+    fn wait_for_readers(&mut self) {
+        self.since_look += 1;
+        if self.since_look < ROWS_BETWEEN_LOOKS {
+            return;
+        }
+        self.since_look = 0;
+        let mut waited = Duration::ZERO;
+        while waited < READERS_WAIT_MAX && !self.shared.is_stopping.load(Ordering::Relaxed) {
+            let mut core = self.shared.lock();
+            let Core { hub, run: Some(run), .. } = &mut *core else { return };
+            if run.setup.multiplier != Multiplier::Max {
+                return;
+            }
+            let Some(behind) = hub.most_behind() else { return };
+            match &mut self.waited_for {
+                Some((same, so_far)) if *same == behind => {
+                    *so_far += READERS_WAIT_STEP;
+                    if *so_far > READER_PATIENCE {
+                        hub.wait_no_more(behind.0);
+                    }
+                }
+                other => *other = Some((behind, Duration::ZERO)),
+            }
+            drop(core);
+            domain::clock::sleep(READERS_WAIT_STEP);
+            waited += READERS_WAIT_STEP;
+        }
+    }
 }
 
 impl RunSink for ClientSink<'_> {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
         if matches!(record, Record::Log(_) | Record::Narrative(..) | Record::Order(_)) {
             return Ok(());
+        }
+        if matches!(record, Record::Trade(_)) {
+            self.wait_for_readers();
         }
         let mut core = self.shared.lock();
         if core.under_way == Some(UnderWay::Start) {

@@ -7,6 +7,7 @@ use std::thread;
 
 use ipc::{EngineMode, Secret};
 use replay::strategies::Strategies;
+use sandbox::Limits;
 use serde::Deserialize;
 use thiserror::Error;
 
@@ -126,6 +127,8 @@ pub struct EngineConfig {
     pub allowed_origins: Vec<String>,
     /// Folders of runs that are kept.
     pub runs_kept: usize,
+    /// What strategies may take.
+    pub limits: Limits,
 }
 
 /// Reads the line that starts the engine. When the input ends after it, `ended` is called: whoever
@@ -157,9 +160,23 @@ pub fn read_start_line(
         return Err(StartError::BadLine(text));
     }
     // The parser's own words may repeat a value, and one of them is the token.
-    let start: StartLine = serde_json::from_slice(&line).map_err(|error| {
-        let kind = if error.is_data() { "a field is missing, unknown or wrong" } else { "no JSON" };
-        StartError::BadLine(format!("{kind} (column {})", error.column()))
+    let mut json = serde_json::Deserializer::from_slice(&line);
+    let start: StartLine = serde_path_to_error::deserialize(&mut json).map_err(|error| {
+        let inner = error.inner();
+        if !inner.is_data() {
+            return StartError::BadLine(format!("no JSON (column {})", inner.column()));
+        }
+        // Names of fields are told, values never.
+        let words = inner.to_string();
+        let missing = words.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
+        StartError::BadLine(match missing {
+            Some((name, _)) => format!("the field {name} is missing"),
+            None => format!(
+                "the field {} is unknown or its value wrong (column {})",
+                error.path(),
+                inner.column()
+            ),
+        })
     })?;
     if !TOKEN_CHARS.contains(&start.token.expose().chars().count()) {
         let (low, high) = (TOKEN_CHARS.start(), TOKEN_CHARS.end());
@@ -198,7 +215,7 @@ mod tests {
         assert!(refused("hello\n").contains("no JSON"));
         for wrong in [LINE.replace("port", "prot"), LINE.replace("0,", "\"0\","), "{}".to_owned()] {
             let told = refused(&wrong);
-            assert!(told.contains("a field is missing, unknown or wrong"), "{told}");
+            assert!(told.contains("the field "), "{told}");
             assert!(!told.contains("0123456789abcdef"), "{told}");
         }
         assert!(refused(&LINE.replace("0123456789abcdef", "short")).contains("16 to 1024"));

@@ -177,6 +177,7 @@ impl DataRequest {
             factor_inputs: Vec::new(),
             split_dates_known: vec![Vec::new(); codes.len()],
         };
+        observer.load_begins(sources.iter().map(|source| size_of(source.path())).sum());
         for source in &sources {
             loader.take(source, observer)?;
         }
@@ -397,6 +398,11 @@ fn bars_from(inputs: &[InputFile]) -> &'static str {
     }
 }
 
+/// Bytes of a file; reading it tells why there are none.
+fn size_of(path: &Path) -> u64 {
+    path.metadata().map_or(0, |metadata| metadata.len())
+}
+
 struct Loader<'a> {
     store: TradeStore,
     codes: &'a [VendorCode],
@@ -419,8 +425,7 @@ impl Loader<'_> {
         observer: &mut dyn RunObserver,
     ) -> Result<(), RequestError> {
         let name = name_of(source.path());
-        let bytes = source.path().metadata().map_or(0, |metadata| metadata.len());
-        observer.file_begins(&name, bytes);
+        observer.file_begins(&name, size_of(source.path()));
         let taken = self.take_rows(source, &mut |progress| {
             observer.file_read(progress.compressed_bytes, progress.rows_scanned);
             if observer.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -9,6 +9,12 @@ pub const PROGRESS_EVERY: Duration = Duration::from_millis(50);
 
 /// Is told how far a request is, and may end it. Every method does nothing unless it is written.
 pub trait RunObserver {
+    /// Files of so many bytes are about to be read for the range that was asked for; a few more may be looked
+    /// at for what was before it.
+    fn load_begins(&mut self, bytes: u64) {
+        let _ = bytes;
+    }
+
     /// A file is about to be read; its size in bytes.
     fn file_begins(&mut self, name: &str, bytes: u64) {
         let _ = (name, bytes);

@@ -104,6 +104,7 @@ pub fn replay<'a, D: Into<MarketDay<'a>>>(
         rejected_bytes_max: options.rejected_bytes_max,
         written: Written::new(options.folder_bytes_max, options.folder_bytes_per_day),
         warnings: 0,
+        client_warnings: 0,
         merge: Merge::new(window),
         instruments: instruments.len(),
         now: TsNanos::default(),
@@ -151,6 +152,8 @@ struct Run<'s> {
     written: Written,
     /// Warnings so far, of which the log has the first `warnings_max`.
     warnings: u64,
+    /// The same of clients, which take nothing of what the strategy may.
+    client_warnings: u64,
     merge: Merge,
     instruments: usize,
     now: TsNanos,
@@ -470,8 +473,12 @@ impl Run<'_> {
                     format!("client: {}", warning.text)
                 }
             };
-            self.warnings += 1;
-            if self.warnings > self.warnings_max {
+            let so_far = match warning.origin {
+                Origin::Strategy => &mut self.warnings,
+                Origin::Client => &mut self.client_warnings,
+            };
+            *so_far += 1;
+            if *so_far > self.warnings_max {
                 continue;
             }
             let line = LogLine { ts_event: Some(now), level: LogLevel::Warn, message };
@@ -491,15 +498,19 @@ impl Run<'_> {
 
     /// Says how many warnings the log does not have.
     fn note_dropped_warnings(&mut self) {
-        let Some(more) = self.warnings.checked_sub(self.warnings_max).filter(|more| *more > 0)
-        else {
-            return;
-        };
-        let advice = GuestLimit::Warnings.advice(self.warnings_max);
-        let message =
-            format!("{more} more commands came to nothing; the log keeps no more, {advice}");
-        let ts_event = Some(self.now);
-        self.recorder.log([LogLine { ts_event, level: LogLevel::Warn, message }]);
+        let dropped = [(self.warnings, ""), (self.client_warnings, "client: ")];
+        for (so_far, whose) in dropped {
+            let more = so_far.saturating_sub(self.warnings_max);
+            if more == 0 {
+                continue;
+            }
+            let advice = GuestLimit::Warnings.advice(self.warnings_max);
+            let message = format!(
+                "{whose}{more} more commands came to nothing; the log keeps no more, {advice}"
+            );
+            let ts_event = Some(self.now);
+            self.recorder.log([LogLine { ts_event, level: LogLevel::Warn, message }]);
+        }
     }
 
     fn note_day(&mut self, day: &MarketDay<'_>, seen: usize) {

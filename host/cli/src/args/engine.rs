@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use domain::guest_limit::LimitChange;
 
 pub(crate) const ENGINE_HELP: &str = "\
 Examples:
@@ -81,6 +82,11 @@ pub(crate) struct EngineArgs {
     /// Default: 20. Environment: KUMIKI_RUNS_KEPT.
     #[arg(long, value_name = "N")]
     pub(crate) runs_kept: Option<usize>,
+
+    /// Other limits for strategies, like fuel=200000000,memory=128MiB; `kumiki strategy limits` lists them.
+    /// Environment: KUMIKI_LIMITS.
+    #[arg(long = "limit", value_name = "NAME=VALUE", value_delimiter = ',')]
+    pub(crate) limits: Vec<LimitChange>,
 
     /// Where the built-in strategies are. Environment: KUMIKI_STRATEGIES.
     #[arg(long, value_name = "DIR")]
