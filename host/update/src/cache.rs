@@ -238,8 +238,7 @@ mod tests {
         assert!(
             matches!(cache.load(other), Cached::Damaged(what) if what.contains("another form or day"))
         );
-        let names: Vec<_> =
-            fs::read_dir(folder.path().join("vendor-daily")).unwrap().collect();
+        let names: Vec<_> = fs::read_dir(folder.path().join("vendor-daily")).unwrap().collect();
         assert_eq!(names.len(), 1, "nothing is left beside");
     }
 
