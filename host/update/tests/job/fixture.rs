@@ -36,7 +36,8 @@ pub(crate) fn row(date: JstDate, code: IssueCode, source: SourceKind) -> DailyRo
         high: price,
         low: price,
         close: price,
-        volume: Some(100),
+        // No day is as another one.
+        volume: Some(100 + u64::from(date.to_epoch_days().unsigned_abs())),
         turnover: Some(Money::from_yen(100_000)),
         adjustment_factor: Some(1.0),
         source,
