@@ -36,12 +36,16 @@ pub(crate) fn row(date: JstDate, code: IssueCode, source: SourceKind) -> DailyRo
         high: price,
         low: price,
         close: price,
-        // No day is as another one.
-        volume: Some(100 + u64::from(date.to_epoch_days().unsigned_abs())),
+        volume: Some(100),
         turnover: Some(Money::from_yen(100_000)),
         adjustment_factor: Some(1.0),
         source,
     }
+}
+
+/// The same with a volume that no other day has.
+pub(crate) fn traded(row: DailyRow) -> DailyRow {
+    DailyRow { volume: Some(u64::from(row.date.to_epoch_days().unsigned_abs())), ..row }
 }
 
 /// A store in memory.
@@ -314,7 +318,7 @@ pub(crate) fn every_issue(
 ) -> impl FnMut((IssueCode, JstDate, JstDate)) -> Result<Vec<DailyRow>, SourceError> {
     move |(code, from, to)| {
         let days = last_weekdays(to, 1_000).into_iter().filter(|date| *date >= from);
-        Ok(days.map(|date| row(date, code, kind)).collect())
+        Ok(days.map(|date| traded(row(date, code, kind))).collect())
     }
 }
 
