@@ -309,6 +309,9 @@ struct Job<'a> {
     lists_are_new: bool,
     /// The user's wish to end left something undone that no day tells.
     cut_short: bool,
+    /// The day that was found complete last, with its rows: those of a file are stored only after all of them
+    /// are judged.
+    judged: Option<(JstDate, Vec<DailyRow>)>,
     /// Days of this run that are odd.
     odd_days: BTreeMap<JstDate, Oddity>,
     /// The issues of each published day that have lost values in this run, or would have (rule R8).
@@ -386,6 +389,7 @@ impl<'a> Job<'a> {
             lists: ListedHistory::default(),
             lists_are_new: false,
             cut_short: false,
+            judged: None,
             odd_days: BTreeMap::new(),
             lost: BTreeMap::new(),
             key_trouble: None,

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use crate::update_days::{Fixture, Market, Run, days, text};
+use crate::update_program::{command, daily_files};
 use crate::update_sources::counts;
 
 /// Monday is published, and Tuesday comes with this change.
@@ -178,6 +179,30 @@ fn a_day_on_which_a_third_of_the_market_splits_waits() {
     };
     let why = "splits: 30 of 100 issues have an adjustment factor other than 1, and 20 % may have";
     check_odd(change, why);
+}
+
+/// E3, of a file: its days are held against each other.
+#[test]
+fn a_file_with_the_same_day_twice_gives_it_once() {
+    let files = tempfile::tempdir().unwrap();
+    let rows = |day: u32, close: u32| -> String {
+        let row =
+            |number| format!("2025-12-{day},{},9,9,9,{close},0,0,5,9,1.0\n", 13_000 + 10 * number);
+        (0..40).map(row).collect()
+    };
+    let rows = [rows(15, 9), rows(16, 9), rows(17, 8)].concat().replace(",9,9,9,8,", ",9,9,8,8,");
+    daily_files(files.path(), &[("equities_bars_daily_202512.csv.gz", &rows)]);
+    let fixture = Fixture::new(Market::default());
+    let path = files.path().to_str().unwrap();
+    let from_files = |more: &[&str]| {
+        let arguments = ["update", "--format", "json", "--from-files", path];
+        fixture.run(command(fixture.path(), &arguments).args(more))
+    };
+    let run = from_files(&[]);
+    assert_eq!((run.code, doubts(&run)), (6, vec!["16 odd".to_owned()]), "{run:?}");
+    assert_eq!(fixture.published(), ["15:40", "17:40"]);
+    assert_eq!(from_files(&["--accept", "2025-12-16"]).code, 0);
+    assert_eq!(fixture.published(), ["15:40", "16:40", "17:40"]);
 }
 
 /// L3: half of the market is gone from list and rows, on one evening and on all that follow.

@@ -95,6 +95,7 @@ impl Job<'_> {
                 self.note_first_day(date);
             }
             self.complete_rows.insert(date, codes.len() as u64);
+            self.judged = Some((date, rows.to_vec()));
             self.tell_unlisted(date, &codes);
         } else {
             self.day(date).why = Some(if is_enough { no_prices() } else { standard.words(&codes) });

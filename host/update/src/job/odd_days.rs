@@ -153,6 +153,11 @@ impl Job<'_> {
 
     /// The rows of a day, also where they are still on their way to the store.
     fn rows_of(&mut self, date: JstDate) -> Result<Vec<DailyRow>, UpdateError> {
+        if let Some((judged, rows)) = &self.judged
+            && *judged == date
+        {
+            return Ok(rows.clone());
+        }
         let waiting = self.batch.rows.values().flatten().filter(|row| row.date == date);
         let waiting: Vec<DailyRow> = waiting.copied().collect();
         match waiting.is_empty() {

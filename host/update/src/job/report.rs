@@ -222,7 +222,8 @@ pub enum DayOutcome {
     NoData,
     /// Rows came, or were due, but not enough to make it complete.
     Incomplete,
-    /// Its answer would have taken too much away that is published, so it stays as it was.
+    /// Its answer would have taken too much away that is published, or is one that no market ever gave, so it
+    /// stays as it was.
     Refused,
     /// It need not be there yet: today before 16:30, or outside of the subscription.
     NotDue,

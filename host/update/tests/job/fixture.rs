@@ -43,6 +43,11 @@ pub(crate) fn row(date: JstDate, code: IssueCode, source: SourceKind) -> DailyRo
     }
 }
 
+/// The same with a volume that no other day has.
+pub(crate) fn traded(row: DailyRow) -> DailyRow {
+    DailyRow { volume: Some(u64::from(row.date.to_epoch_days().unsigned_abs())), ..row }
+}
+
 /// A store in memory.
 #[derive(Default)]
 pub(crate) struct MemoryStore {
@@ -313,7 +318,7 @@ pub(crate) fn every_issue(
 ) -> impl FnMut((IssueCode, JstDate, JstDate)) -> Result<Vec<DailyRow>, SourceError> {
     move |(code, from, to)| {
         let days = last_weekdays(to, 1_000).into_iter().filter(|date| *date >= from);
-        Ok(days.map(|date| row(date, code, kind)).collect())
+        Ok(days.map(|date| traded(row(date, code, kind))).collect())
     }
 }
 

@@ -3,7 +3,7 @@
 use update::{DayOutcome, Ending, Phase, SourceKind, SourceSlot, SourceState};
 
 use crate::fixture::{
-    Asked, Fixture, ScriptedSource, code, date, every_day, failing, nothing, row,
+    Asked, Fixture, ScriptedSource, code, date, every_day, failing, nothing, row, traded,
 };
 
 fn vendor(asked: &Asked) -> SourceSlot {
@@ -116,7 +116,7 @@ fn many_rows_are_stored_in_parts() {
     let many =
         ScriptedSource::by_issue(SourceKind::Vendor, &fixture.asked, nothing()).with_days(|day| {
             let codes = (1_000..9_000).map(|number| code(&number.to_string()));
-            Ok(codes.map(|code| row(day, code, SourceKind::Vendor)).collect())
+            Ok(codes.map(|code| traded(row(day, code, SourceKind::Vendor))).collect())
         });
     fixture.run(vec![many.slot()]).unwrap();
     // Thirty weekdays, three of them at the turn of the year.

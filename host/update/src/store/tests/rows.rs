@@ -331,7 +331,13 @@ proptest! {
         let expected: Vec<String> = map.iter().map(|((code, date), (close, _))| {
             let later = map.range((*code, date.succ_opt().unwrap())..=(*code, JstDate::MAX));
             // One day of which nobody knows is enough.
-            let factor: Option<f64> = later.map(|(_, (_, factor))| *factor).product();
+            let factor: Option<f64> = later.clone().map(|(_, (_, factor))| *factor).product();
+            // So is one on which the issue has no row and others have one (A5).
+            let last = later.last().map_or(*date, |((_, last), _)| *last);
+            let mut seen = map.keys().map(|(_, seen)| *seen);
+            let is_lost =
+                seen.any(|seen| (*date..last).contains(&seen) && !map.contains_key(&(*code, seen)));
+            let factor = factor.filter(|_| !is_lost);
             let adjusted = factor.map_or("-|-".to_owned(), |factor| {
                 format!("{:?}|{:?}", *close as f64 * factor, 1_000.0 / factor)
             });
