@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import pathlib
 import socket
 import subprocess
@@ -10,7 +11,8 @@ from decimal import Decimal
 
 import pytest
 from conftest import program
-from engine_process import component
+from engine_process import TOKEN, component, spawn, start_line
+from plain_client import Client
 from sessions import (
     RICH, check_money, check_run, last_trade_price, manifest, order, orders, submit,
 )
@@ -239,3 +241,50 @@ def test_leftovers_of_engines_that_were_killed_are_removed(start, market, tmp_pa
     with again.client() as client:
         assert client.is_alive()
     assert not [path for path in runs.iterdir() if path.name.startswith(".kumiki-")]
+
+
+def test_an_engine_whose_log_nobody_reads_goes_on_and_ends(tmp_path, market):
+    """A pipe takes 64 KiB; whoever starts the engine may leave it unread."""
+    config, cache = tmp_path / "config", tmp_path / "cache"
+    arguments = ["--data", str(market.folder), "--log", "trace"]
+    process = spawn(arguments, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+    try:
+        process.stdin.write(start_line(config, cache).encode())
+        process.stdin.flush()
+        port = json.loads(process.stdout.readline())["listening"]
+        with Client(port, TOKEN) as client:
+            for _ in range(1_500):
+                with Client(port, "another token, as long", greet=False) as stranger:
+                    stranger.raw("{}")
+            assert client.ask("GetSession", "Session")["state"] == "Idle"
+            process.stdin.close()
+            assert client.closed() == 1001
+        assert process.wait(timeout=10) == 0 and not (config / "engine-session.json").exists()
+        assert b"lines of the log were lost" in process.stderr.read()
+    finally:
+        process.kill()
+        process.communicate()
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals")
+def test_two_signals_at_once_are_one_request_to_end(start, market):
+    engine = start()
+    with engine.client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client)
+        market.run(client, multiplier=20)
+        last_trade_price(client)
+        for name in ("SIGINT", "SIGTERM", "SIGINT"):
+            engine.signal(name)
+        assert client.wait("EngineStopped")["status"] == "stopped"
+        assert client.closed() == 1001
+    assert engine.ended() == 0 and not engine.session_file.exists() and engine.runs()
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+def test_a_session_file_that_is_none_keeps_no_engine_from_starting(start, tmp_path):
+    folder = tmp_path / "engine"
+    (folder / "config").mkdir(parents=True)
+    os.mkfifo(folder / "config" / "engine-session.json")
+    with start(folder).client() as client:
+        assert client.is_alive()

@@ -90,6 +90,10 @@ def test_who_comes_while_an_order_is_on_its_way_is_told_of_it(start, market):
             "status": "SUBMITTED", "order_side": "BUY", "instrument_id": "7203.TSE",
         }.items()
         assert session["orders"] == orders(late) == []
+        client.ask("StopEngine", "ReplayStopped", strategy_id="one")
+        client.wait("EngineStopped")
+        row, = late.ask("GetSession", "Session")["orders_submitted"]
+        assert (row["client_order_id"], row["status"]) == ("under-way", "CANCELED"), "what became of it stays"
 
 
 def test_a_session_tells_of_the_run_that_has_ended_until_other_data_are_loaded(start, market):

@@ -385,3 +385,11 @@ def test_both_kinds_of_sessions_have_the_same_methods(kind):
             given = [inspect.signature(one).parameters for one in (member, awaited[name])]
             assert [str(one) for one in given[0].values()] == [str(one) for one in given[1].values()], name
         assert member.__doc__, name
+
+
+def test_numbers_that_json_does_not_have_are_refused_at_once(session, market):
+    one = session()
+    one.load("7203.TSE", market.days[1], market.days[1])
+    for odd in (float("nan"), float("inf"), object()):
+        with pytest.raises(kumiki.ValidationError, match="StartEngine"):
+            one.run(strategy_file=component("empty"), strategy_init_kwargs={"odd": odd})

@@ -136,3 +136,30 @@ def test_an_engine_that_is_killed_ends_everything(start, market):
                 await one.stop()
 
     asyncio.run(main())
+
+
+def test_a_start_that_is_given_up_leaves_no_run(start, market, monkeypatch):
+    """The engine goes on without the session; what begins after all is ended."""
+    engine = start(standalone=True)
+
+    async def work():
+        async with kumiki.aio.ReplaySession(attach=engine.port, token=engine.token) as one:
+            await one.load("7203.TSE", market.days[1], market.days[2])
+            ask = one._ask
+
+            async def given_up(op, **fields):
+                if op != "StartEngine":
+                    return await ask(op, **fields)
+                answer = asyncio.ensure_future(ask(op, **fields))
+                await asyncio.sleep(0)
+                answer.cancel()
+                return await answer
+
+            monkeypatch.setattr(one, "_ask", given_up)
+            with pytest.raises(asyncio.CancelledError):
+                await one.run(strategy_file=component("empty"), multiplier=1)
+
+    asyncio.run(work())
+    with engine.client() as client:
+        session = client.ask("GetSession", "Session")
+        assert (session["state"], session["last_run"]["status"]) == ("Idle", "stopped")

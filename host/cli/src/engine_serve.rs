@@ -14,10 +14,11 @@ use crate::Ending;
 use crate::args::{EngineArgs, EngineMode};
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
-use crate::paths;
+use crate::{paths, standard_error};
 
 /// Runs the command.
 pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
+    standard_error::write_aside()?;
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();
     let _interrupt = Interrupt::listen_and(move || stop.cancel())?;
@@ -61,7 +62,11 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
         eprintln!("clients find port and token in {}", file.display());
         eprintln!("runs are kept in {}", config.cache_dir.join("runs").display());
     }
-    engine::serve(config, shutdown, |listening| println!("{{\"listening\": {}}}", listening.port))?;
+    let served = engine::serve(config, shutdown, |listening| {
+        println!("{{\"listening\": {}}}", listening.port);
+    });
+    standard_error::drain();
+    served?;
     Ok(Ending::Done)
 }
 

@@ -1,9 +1,15 @@
-//! Ctrl-C: the first asks the work to end cleanly, the second ends the program.
+//! Ctrl-C: the first asks the work to end cleanly, a second one ends the program.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use std::time::Duration;
+
 use anyhow::{Context, Result};
+use domain::clock::Stopwatch;
+
+/// Signals within this time are one request to end.
+const ONE_REQUEST: Duration = Duration::from_millis(300);
 
 /// Tells whether the user wants the work to end.
 #[derive(Debug, Clone)]
@@ -19,10 +25,16 @@ impl Interrupt {
     pub(crate) fn listen_and(action: impl Fn() + Send + 'static) -> Result<Self> {
         let wanted = Arc::new(AtomicBool::new(false));
         let flag = Arc::clone(&wanted);
+        let mut asked = Stopwatch::start();
         ctrlc::set_handler(move || {
             if flag.swap(true, Ordering::Relaxed) {
-                std::process::exit(i32::from(crate::INTERRUPTED));
+                // A terminal and a supervisor may both say it at once; a person takes longer.
+                if asked.elapsed() >= ONE_REQUEST {
+                    std::process::exit(i32::from(crate::INTERRUPTED));
+                }
+                return;
             }
+            asked = Stopwatch::start();
             action();
         })
         .context("cannot listen to Ctrl-C")?;

@@ -41,8 +41,8 @@ pub(crate) struct Orders {
     ids: BTreeMap<(Origin, Arc<str>), usize>,
     /// Orders with a number of the venue, as they got it.
     numbered: Vec<usize>,
-    /// Orders on their way to the venue.
-    under_way: BTreeSet<usize>,
+    /// Orders without a number of the venue: on their way to it, or ended on it.
+    unnumbered: BTreeSet<usize>,
 }
 
 impl Orders {
@@ -56,7 +56,7 @@ impl Orders {
                 OrderRecord::new(event.origin, number, (**request).clone(), event.ts_event);
             record.request = Arc::clone(request);
             self.ids.insert(key.clone(), self.all.len());
-            self.under_way.insert(self.all.len());
+            self.unnumbered.insert(self.all.len());
             let (submit, modify, cancel, warning) = (None, None, None, None);
             self.all.push(LedgerOrder { record, submit, modify, cancel, warning });
         }
@@ -65,8 +65,8 @@ impl Orders {
         let record = &mut order.record;
         record.status = event.status;
         record.ts_last = event.ts_event;
-        if event.venue_order_id.is_some() || event.status.is_final() {
-            self.under_way.remove(&index);
+        if event.venue_order_id.is_some() {
+            self.unnumbered.remove(&index);
         }
         match &event.kind {
             OrderEventKind::Accepted => {
@@ -105,9 +105,9 @@ impl Orders {
         self.numbered.iter().filter_map(|index| self.all.get(*index)).map(|order| &order.record)
     }
 
-    /// Orders that are on their way to the venue, as they were sent.
-    pub(crate) fn under_way(&self) -> impl Iterator<Item = &OrderRecord> {
-        self.under_way.iter().filter_map(|index| self.all.get(*index)).map(|order| &order.record)
+    /// Orders without a number of the venue, as they were sent.
+    pub(crate) fn unnumbered(&self) -> impl DoubleEndedIterator<Item = &OrderRecord> {
+        self.unnumbered.iter().filter_map(|index| self.all.get(*index)).map(|order| &order.record)
     }
 
     /// Orders of clients that are not done and that a cancel of many means, by their ids.

@@ -263,6 +263,17 @@ impl Outbox {
         (is_behind && !queue.is_given_up).then_some((queue.bytes, queue.written))
     }
 
+    /// The same and those that wait.
+    pub(crate) fn bytes_told(&self) -> u64 {
+        let queue = self.queue();
+        queue.written + queue.bytes as u64
+    }
+
+    /// Bytes that were handed to the writer so far.
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.queue().written
+    }
+
     /// No run waits for this client any more, until it has read what waits.
     pub(crate) fn wait_no_more(&self) {
         self.queue().is_given_up = true;

@@ -424,12 +424,19 @@ async fn read(
     done: &CancellationToken,
 ) -> SplitStream<Socket> {
     let (mut pings, mut since) = (0_u32, shared.started.elapsed());
+    // What it is told when it has just come says nothing of it.
+    let mut written = outbox.bytes_told();
     loop {
         let message = tokio::select! {
             message = timeout(SILENCE_MAX, source.next()) => message,
             () = done.cancelled() => return source,
         };
         let Ok(message) = message else {
+            // Whoever reads slowly may have the ping still before it.
+            let now_written = outbox.bytes_written();
+            if std::mem::replace(&mut written, now_written) != now_written {
+                continue;
+            }
             let reason = "ping_timeout".to_owned();
             outbox.close(Closing { code: 1008, reason, at_once: true });
             return source;

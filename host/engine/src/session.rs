@@ -272,11 +272,14 @@ impl Core {
             rows
         });
         let orders_submitted = run.map(|run| {
-            let under_way = run.orders.under_way().take(LIST_ROWS_MAX);
-            let row = |record| {
-                SubmittedOrder::of_record(record, run.instrument(record.request.instrument))
-            };
-            under_way.filter_map(row).collect()
+            let newest = run.orders.unnumbered().rev().take(LIST_ROWS_MAX);
+            let mut rows: Vec<_> = newest
+                .filter_map(|record| {
+                    SubmittedOrder::of_record(record, run.instrument(record.request.instrument))
+                })
+                .collect();
+            rows.reverse();
+            rows
         });
         Session {
             request_id: Text::Borrowed(request_id),

@@ -21,6 +21,8 @@ use crate::server::TOO_MANY_CLIENTS;
 
 /// The file's name in the config folder.
 pub const SESSION_FILE: &str = "engine-session.json";
+/// Bytes of such a file at most.
+const FILE_BYTES_MAX: u64 = 64 << 10;
 
 /// How long another engine may take to answer.
 const ANSWER_TIME: Duration = Duration::from_millis(500);
@@ -103,7 +105,11 @@ impl SessionFile {
     /// The port of an engine whose file is there and that answers: its process lives, and it knows the
     /// token of the file. One that was killed does not, nor does another program at its port.
     pub(crate) fn is_of_live_engine(folder: &Path) -> Option<u16> {
-        let bytes = fs::read(folder.join(SESSION_FILE)).ok()?;
+        let path = folder.join(SESSION_FILE);
+        // Nothing but a small file is one of ours; reading others may never end.
+        let is_ours =
+            fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= FILE_BYTES_MAX);
+        let bytes = is_ours.then(|| fs::read(&path).ok())??;
         let found: Found = serde_json::from_slice(&bytes).ok()?;
         (is_alive(found.pid) && found.answers()).then_some(found.port)
     }

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::{Decimal, ShareCount, Text};
 
-/// An order that was sent and that has no number of the venue: it is on its way, or it was refused there.
+/// An order that was sent and that has no number of the venue: it is on its way, or ended on it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(deny_unknown_fields)]
 pub struct SubmittedOrder<'a> {

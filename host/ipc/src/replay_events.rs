@@ -189,8 +189,8 @@ pub struct Session<'a> {
     pub equity: Option<Decimal>,
     /// Orders of the run, the newest 10,000.
     pub orders: Vec<OrderRecordWire<'a>>,
-    /// Orders that are on their way to the venue, and have no number there, in the order in which they were
-    /// sent; at most 10,000.
+    /// Orders without a number of the venue, in the order in which they were sent, the newest 10,000: they are on
+    /// their way to it, or ended on it.
     #[serde(default)]
     pub orders_submitted: Vec<SubmittedOrder<'a>>,
     /// What is held at the last row handled.

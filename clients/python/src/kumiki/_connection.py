@@ -14,7 +14,8 @@ from typing import Any, Callable, Protocol
 from kumiki._attach import Door
 from kumiki._requests import ANSWERS, OnProgress, Request, Requests
 from kumiki.errors import (
-    AuthError, ConnectionLostError, EngineTimeoutError, KumikiError, MissingPackageError, SchemaError, of_event,
+    AuthError, ConnectionLostError, EngineTimeoutError, KumikiError, MissingPackageError, SchemaError,
+    ValidationError, of_event,
 )
 from kumiki.events import Event, decode
 
@@ -162,7 +163,11 @@ class Connection:
         from websockets.exceptions import ConnectionClosed
 
         try:
-            await self._socket.send(json.dumps(command))
+            text = json.dumps(command, allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise ValidationError(f"{command['op']}: {error}", code="validation_error") from None
+        try:
+            await self._socket.send(text)
         except ConnectionClosed as error:
             raise self.lost or _lost(error) from None
 

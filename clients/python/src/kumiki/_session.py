@@ -13,13 +13,15 @@ from kumiki._program import Place
 from kumiki._requests import OnProgress
 from kumiki._state import State
 from kumiki._streams import AsyncEventStream
-from kumiki.errors import BusyError, ConnectionLostError, KumikiError, ModeError
+from kumiki.errors import BusyError, ConnectionLostError, EngineTimeoutError, KumikiError, ModeError
 from kumiki.events import Event
 from kumiki.records import CancelOrderResult, Order, Position, SessionInfo
 from kumiki.results import RunResult
 from kumiki.times import Date
 
 S = TypeVar("S", bound="Session")
+#: Seconds in which a start that was given up may begin all the same; its run is ended then.
+GIVEN_UP_START_TIME = 30.0
 
 
 class Run:
@@ -64,6 +66,7 @@ class Session:
         self._state = State("idle")
         self._mode: str | None = None
         self._capabilities: dict[str, Any] | None = None
+        self._given_up: asyncio.Task[None] | None = None
 
     # --- The session.
 
@@ -112,6 +115,10 @@ class Session:
 
     async def close(self) -> None:
         """Ends the session, and the engine with it where it was started by it. The results of a run stay."""
+        given_up, self._given_up = self._given_up, None
+        if given_up is not None and self._process is None:
+            # The engine goes on without this session, and the run is not to.
+            await asyncio.wait((given_up,), timeout=GIVEN_UP_START_TIME)
         connection, self._connection = self._connection, None
         process, self._process = self._process, None
         if connection is not None:
@@ -230,7 +237,26 @@ class Session:
 
     async def _start(self, config: dict[str, Any], strategy_id: str) -> Run:
         config = {**await self._completed(config), "strategy_id": strategy_id}
-        return Run(self, await self._ask("StartEngine", engine=self._engine, strategy_id=strategy_id, config=config))
+        started = self.events("EngineStarted", "EngineError", timeout=GIVEN_UP_START_TIME)
+        try:
+            answer = await self._ask("StartEngine", engine=self._engine, strategy_id=strategy_id, config=config)
+        except (asyncio.CancelledError, EngineTimeoutError):
+            # It may begin all the same, and nobody would follow it.
+            self._given_up = asyncio.get_running_loop().create_task(_quietly(self._end_late(started, strategy_id)))
+            raise
+        except BaseException:
+            started.close()
+            raise
+        started.close()
+        return Run(self, answer)
+
+    async def _end_late(self, started: AsyncEventStream, strategy_id: str) -> None:
+        """Ends the run of a start that was given up, should it begin."""
+        async for event in started:
+            if event.get("strategy_id") == strategy_id:
+                if event.name == "EngineStarted":
+                    await self.stop()
+                return
 
     async def _completed(self, config: dict[str, Any]) -> dict[str, Any]:
         """A config with what only the engine knows."""

@@ -229,7 +229,7 @@ class LastRun(Record):
 
 @dataclass(frozen=True)
 class SubmittedOrder(Record):
-    """An order of a run that is on its way to the venue, and has no number there."""
+    """An order of a run without a number of the venue: it is on its way there, or ended on it."""
 
     client_order_id: str
     #: person or strategy.
@@ -246,7 +246,7 @@ class SubmittedOrder(Record):
     trigger_price: Decimal | None
     time_in_force: str
     expire_time_ns: int | None
-    #: SUBMITTED, or what was asked of it since.
+    #: SUBMITTED, or what became of it: CANCELED, EXPIRED, REJECTED.
     status: str
     #: When it was sent.
     ts_event_ns: int
@@ -276,7 +276,7 @@ class SessionInfo(Record):
     equity: Decimal | None
     #: The newest 10,000; also of the run that ended last, until other data are loaded.
     orders: list[Order]
-    #: Those on their way to the venue, as they were sent.
+    #: Those on their way to the venue or ended on it, as they were sent; the newest 10,000.
     orders_submitted: list[SubmittedOrder]
     positions: list[Position]
     #: The last bar and trade of each instrument, as in KlineUpdate and Trades.
