@@ -180,7 +180,7 @@ impl Shared {
             parameters: wanted.parameters,
             cash: wanted.cash,
             model: wanted.model,
-            limits: self.config.limits.clone(),
+            limits: self.config.limits,
             window: WINDOW,
             out: Some(run_dir.to_owned()),
             wall_clock: Some(domain::clock::wall_now),
