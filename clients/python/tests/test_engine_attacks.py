@@ -290,3 +290,28 @@ def test_a_session_file_that_is_none_keeps_no_engine_from_starting(start, tmp_pa
     os.mkfifo(folder / "config" / "engine-session.json")
     with start(folder).client() as client:
         assert client.is_alive()
+
+
+def test_what_people_did_outlives_a_kill(start, market):
+    """The next engine keeps the audit log and the commands of the run, under its name; they count among the runs
+    that are kept."""
+    engine = start(more=("--runs-kept", "2"))
+    with engine.client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client)
+        run_id = market.run(client, multiplier=20)["run_id"]
+        low = str(int(last_trade_price(client) * Decimal("0.98")))
+        submit(client, order("rests", price=low))
+        engine.kill()
+    again = start(engine.folder, more=("--runs-kept", "2"))
+    folder = engine.cache_dir / "runs" / run_id
+    assert {path.name for path in folder.iterdir()} == {"commands.jsonl", "web_broker_orders_replay.jsonl"}
+    first = json.loads((folder / "web_broker_orders_replay.jsonl").read_text(encoding="utf-8").splitlines()[0])
+    assert (first["phase"], first["client_order_id"]) == ("submit", "rests")
+    assert '"rests"' in (folder / "commands.jsonl").read_text(encoding="utf-8")
+    with again.client() as client:
+        for _ in range(2):
+            market.load(client)
+            market.run(client, multiplier="max")
+            client.wait("EngineStopped", since=len(client.events))
+    assert not folder.exists() and len(again.runs()) == 2

@@ -54,7 +54,7 @@ impl AtomicFolder {
         // Without what may follow the name, as in `a/.`.
         let path = around.join(name);
         fs::create_dir_all(around)?;
-        remove_leftovers(around, Some(name))?;
+        remove_leftovers(around, Some(name), &[])?;
         let aside = Builder::new().prefix(UNFINISHED_PREFIX).tempdir_in(around)?;
         let mut owner = File::create_new(aside.path().join(OWNER))?;
         // It is empty until it is locked. Where the system has no locks it stays so, and is nobody's.
@@ -98,12 +98,30 @@ impl AtomicFolder {
 }
 
 /// Removes what killed processes have left aside in a folder, whatever name it was for; the table at
-/// [`AtomicFolder`] says what of it is ours.
+/// [`AtomicFolder`] says what of it is ours. Files of the names in `kept` that hold something stay, in a folder
+/// of the name that they were for, where nothing has that name.
 ///
 /// # Errors
 /// What the system says when the folder cannot be read.
-pub fn remove_all_leftovers(around: &Path) -> io::Result<()> {
-    remove_leftovers(around, None)
+pub fn remove_all_leftovers(around: &Path, kept: &[&str]) -> io::Result<()> {
+    remove_leftovers(around, None, kept)
+}
+
+/// Gives files of a folder that was never finished the name that it was for.
+fn keep_files(new: &Path, path: &Path, kept: &[&str]) -> io::Result<()> {
+    let holds = |name: &&&str| {
+        fs::symlink_metadata(new.join(name)).is_ok_and(|file| file.is_file() && file.len() > 0)
+    };
+    let found: Vec<&&str> = kept.iter().filter(holds).collect();
+    if found.is_empty() || fs::symlink_metadata(path).is_ok() {
+        return Ok(());
+    }
+    fs::create_dir(path)?;
+    for name in found {
+        fs::rename(new.join(name), path.join(name))?;
+    }
+    sync_folder(path)?;
+    sync_folder(folder_of(path))
 }
 
 /// Renames a folder to `path`; what has this name makes room first.
@@ -126,20 +144,25 @@ fn replace_folder(
 }
 
 /// Removes what killed processes have left aside, of one name or of all; see [`AtomicFolder`].
-fn remove_leftovers(around: &Path, only: Option<&OsStr>) -> io::Result<()> {
+fn remove_leftovers(around: &Path, only: Option<&OsStr>, kept: &[&str]) -> io::Result<()> {
     for entry in fs::read_dir(around)? {
         let entry = entry?;
         let begin = entry.file_name();
         let is_aside = begin.as_encoded_bytes().starts_with(UNFINISHED_PREFIX.as_bytes());
         if is_aside && entry.file_type()?.is_dir() {
             // What cannot be read or removed is left: it is in nobody's way.
-            let _ = remove_leftover(&entry.path(), around, only);
+            let _ = remove_leftover(&entry.path(), around, only, kept);
         }
     }
     Ok(())
 }
 
-fn remove_leftover(aside: &Path, around: &Path, only: Option<&OsStr>) -> io::Result<()> {
+fn remove_leftover(
+    aside: &Path,
+    around: &Path,
+    only: Option<&OsStr>,
+    kept: &[&str],
+) -> io::Result<()> {
     let owner = aside.join(OWNER);
     if !fs::symlink_metadata(&owner)?.is_file() {
         return Ok(());
@@ -170,6 +193,7 @@ fn remove_leftover(aside: &Path, around: &Path, only: Option<&OsStr>) -> io::Res
     if fs::symlink_metadata(&path).is_err() && old.is_dir() {
         fs::rename(&old, &path)?;
     }
+    keep_files(&aside.join(NEW), &path, kept)?;
     for part in [NEW, OLD].map(|part| aside.join(part)) {
         if fs::symlink_metadata(&part).is_ok() {
             fs::remove_dir_all(&part)?;

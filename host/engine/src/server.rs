@@ -16,6 +16,7 @@ use ipc::{
     Capabilities, Challenge, Command, EngineError, EngineMode, Event, Hello, Ready, SCHEMA_MAJOR,
     SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, error_code,
 };
+use results::RunFolder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::time::{MissedTickBehavior, timeout};
@@ -76,7 +77,7 @@ pub fn serve(
         })?;
     }
     // What engines have left that were killed in a run; where there are no runs yet there is nothing.
-    let _ = atomic_file::remove_all_leftovers(&config.cache_dir.join(crate::start::RUNS));
+    let _ = RunFolder::remove_unfinished(&config.cache_dir.join(crate::start::RUNS));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {
         let port = config.port;

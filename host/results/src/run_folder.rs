@@ -72,14 +72,26 @@ impl RunFolder {
         Self { wall_clock: Some(wall_clock), commands: self.commands.begin(), ..self }
     }
 
-    /// Removes the folder of a run, if it holds what a run writes and nothing else. Tells whether it
-    /// did.
+    /// Removes what runs have left in a folder whose processes were killed. What people did in them stays: the
+    /// audit log and the commands, in the folder that the run would have had.
+    ///
+    /// # Errors
+    /// What the system says when the folder cannot be read.
+    pub fn remove_unfinished(runs: &Path) -> io::Result<()> {
+        atomic_file::remove_all_leftovers(runs, &KEPT_OF_KILLED)
+    }
+
+    /// Removes the folder of a run, if it holds what a run writes and nothing else, or what is kept of one that
+    /// was killed. Tells whether it did.
     ///
     /// # Errors
     /// What the system says; parts of the folder may be gone then.
     pub fn remove(folder: &Path) -> io::Result<bool> {
         let is_run = folder.join(MANIFEST_FILE).is_file();
-        let is_ours = is_run && removable::check(folder)?.is_ok();
+        let is_ours = match is_run {
+            true => removable::check(folder)?.is_ok(),
+            false => holds_only(folder, &KEPT_OF_KILLED)?,
+        };
         if is_ours {
             std::fs::remove_dir_all(folder)?;
         }
@@ -113,6 +125,23 @@ impl RunFolder {
         };
         self.aside.commit(may_remove).map_err(FolderError::at(&self.folder))
     }
+}
+
+/// What is kept of a run whose process was killed.
+const KEPT_OF_KILLED: [&str; 2] = [AUDIT_FILE, COMMANDS_FILE];
+
+/// Whether a folder holds files of these names, and nothing else.
+fn holds_only(folder: &Path, names: &[&str]) -> io::Result<bool> {
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        if !names.iter().any(|known| name == *known) || !entry.file_type()?.is_file() {
+            return Ok(false);
+        }
+        count += 1;
+    }
+    Ok(count > 0)
 }
 
 impl RunSink for RunFolder {

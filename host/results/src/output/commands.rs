@@ -52,7 +52,9 @@ impl CommandLog {
             },
             ts_event_ms: command.ts_event.millis(),
             command: LoggedCommand::new(command.command, |instrument| names.of(instrument)),
-        })
+        })?;
+        // What people did is there also when this process is killed.
+        lines.out.flush()
     }
 
     pub(crate) fn finish(self) -> io::Result<()> {
