@@ -228,4 +228,5 @@ def spawn(arguments, **how):
     environment = {name: value for name, value in os.environ.items() if name not in ("KUMIKI_DATA", "KUMIKI_CACHE")}
     command = [str(program()), "serve", "--mode", "replay", *arguments]
     how["env"] = {**environment, **(how.get("env") or {})}
-    return subprocess.Popen(command, stdout=subprocess.PIPE, **how)
+    # A file that may not grow is an error to it, and not its death by a signal.
+    return subprocess.Popen(command, stdout=subprocess.PIPE, restore_signals=False, **how)

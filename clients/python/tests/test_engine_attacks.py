@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import pathlib
+import signal
 import socket
 import subprocess
 import time
@@ -157,18 +158,34 @@ def test_pings_that_nobody_waits_for_end_the_connection(start):
         assert other.is_alive()
 
 
-def test_a_second_engine_does_not_take_the_place_of_the_first(start, tmp_path, market):
+@pytest.mark.parametrize("state", [
+    "answers", "has lost its file",
+    pytest.param("is suspended", marks=pytest.mark.skipif(not hasattr(signal, "SIGSTOP"), reason="signals")),
+])
+def test_a_second_engine_does_not_take_the_place_of_the_first(start, tmp_path, market, state):
     engine = start()
     before = engine.session_file.read_bytes()
+    if state == "is suspended":
+        engine.signal("SIGSTOP")
+    if state == "has lost its file":
+        engine.session_file.unlink()
     second = subprocess.run(
         [str(program()), "serve", "--mode", "replay", "--standalone", "--port", "0", "--data", str(market.folder),
-         "--config-dir", str(engine.session_file.parent), "--cache-dir", str(tmp_path / "other")],
+         "--config-dir", str(engine.config_dir), "--cache-dir", str(tmp_path / "other")],
         capture_output=True, timeout=60)
     assert second.returncode == 15, second
-    assert str(engine.port) in second.stderr.decode("utf-8")
-    assert engine.session_file.read_bytes() == before
+    said = second.stderr.decode("utf-8")
+    assert str(engine.config_dir) in said and (str(engine.port) in said) == (state != "has lost its file")
+    if state == "is suspended":
+        engine.signal("SIGCONT")
+    if state == "has lost its file":
+        assert not engine.session_file.exists()
+    else:
+        assert engine.session_file.read_bytes() == before
     with engine.client() as client:
         assert client.is_alive()
+    engine.kill()
+    assert start(engine.folder).session_file.exists(), "a lock goes with its process"
 
 
 def test_the_run_that_has_just_ended_is_kept_whatever_its_name(start, market):

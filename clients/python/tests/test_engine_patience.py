@@ -9,11 +9,10 @@ import pytest
 pytest.importorskip("websockets")
 pytest.importorskip("jsonschema")
 
-from engine_process import Engine, Market  # noqa: E402
+from engine_process import CASH, Engine, Market  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
 from plain_client import proof  # noqa: E402
 from sessions import last_trade_price, order, orders  # noqa: E402
-
 
 
 class Bare:
@@ -102,11 +101,17 @@ def test_a_session_tells_of_the_run_that_has_ended_until_other_data_are_loaded(s
         market.load(client)
         market.run(client, "buy-and-hold", multiplier="max", strategy_init_kwargs={"quantity": 100})
         stopped = client.wait("EngineStopped")
-        told = client.since(0, "ReplayBuyingPower")[-1]
+        money = client.since(0, "ReplayBuyingPower")[-1]
         with engine.client() as late:
             session = late.ask("GetSession", "Session")
         assert session["state"] == "Idle" and "run_id" not in session
-        assert (session["equity"], session["cash"]) == (stopped["final_equity"], told["cash"])
+        assert (session["equity"], session["cash"]) == (stopped["final_equity"], money["cash"])
+        for name, event in (("executions", "ExecutionMarker"), ("signals", "StrategySignal")):
+            told = client.since(0, event)
+            assert told and [{"event": event, **one} for one in session[name]] == told, name
+        started = client.since(0, "EngineStarted")[-1]
+        assert (session["execution"], session["initial_cash"]) == (started["execution"], str(CASH))
+        assert {name: session[name] for name in ("start_date", "end_date")} == market.span()
         assert [row["qty"] for row in session["positions"]] == ["100"]
         assert session["rows_done"] == session["rows_total"] == stopped["rows_done"]
         assert session["last_bars"][0]["klines"][0]["is_final"] and session["last_trades"]

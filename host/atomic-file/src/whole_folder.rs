@@ -18,7 +18,7 @@ const NEW: &str = "new";
 const OLD: &str = "old";
 
 /// A folder that is being filled in another one aside, beside the one that it will be. Dropped before
-/// [`Self::commit`], it is removed with everything in it.
+/// [`Self::commit`], it is removed with everything in it but for the files that are to be kept.
 ///
 /// What a killed process has left aside is removed by the next folder of the same name. This is ours
 /// to delete:
@@ -32,9 +32,27 @@ const OLD: &str = "old";
 pub struct AtomicFolder {
     // Closed before the folder is removed; some systems want it so.
     owner: File,
-    aside: TempDir,
+    aside: Aside,
     path: PathBuf,
     unfinished: PathBuf,
+}
+
+/// The folder aside, which is removed when this is dropped.
+#[derive(Debug)]
+struct Aside {
+    folder: TempDir,
+    /// Names of files of the new folder that stay, and the name under which.
+    kept: (&'static [&'static str], PathBuf),
+}
+
+impl Drop for Aside {
+    fn drop(&mut self) {
+        let (kept, path) = &self.kept;
+        if keep_files(&self.folder.path().join(NEW), path, kept).is_err() {
+            // The next one tries again.
+            self.folder.disable_cleanup(true);
+        }
+    }
 }
 
 impl AtomicFolder {
@@ -63,7 +81,16 @@ impl AtomicFolder {
         }
         let unfinished = aside.path().join(NEW);
         fs::create_dir(&unfinished)?;
+        let aside = Aside { folder: aside, kept: (&[], path.clone()) };
         Ok(Self { owner, aside, path, unfinished })
+    }
+
+    /// Files of these names that hold something stay when this is dropped, in a folder of the name that the
+    /// whole was for, where nothing has that name.
+    #[must_use]
+    pub fn keeping(mut self, names: &'static [&'static str]) -> Self {
+        self.aside.kept.0 = names;
+        self
     }
 
     /// Where the folder is before it has its name.
@@ -81,18 +108,20 @@ impl AtomicFolder {
     /// What the system or `may_remove` says, with the path at which the complete folder is left;
     /// what had the name keeps it then.
     pub fn commit(self, may_remove: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-        let Self { owner, aside, path, unfinished } = self;
-        if let Err(error) = replace_folder(&unfinished, &path, aside.path(), may_remove) {
+        let Self { owner, mut aside, path, unfinished } = self;
+        aside.kept.0 = &[];
+        let replaced = replace_folder(&unfinished, &path, aside.folder.path(), may_remove);
+        if let Err(error) = replaced {
             // What is complete is not removed, now or by the next one.
             drop(owner);
-            let left = aside.keep();
-            let _ = fs::remove_file(left.join(OWNER));
+            aside.folder.disable_cleanup(true);
+            let _ = fs::remove_file(aside.folder.path().join(OWNER));
             let text = format!("{error}; what is complete is in {}", unfinished.display());
             return Err(io::Error::new(error.kind(), text));
         }
         drop(owner);
         // What cannot be removed of the old folder is no harm to the new one.
-        let _ = aside.close();
+        drop(aside);
         sync_folder(folder_of(&path))
     }
 }

@@ -59,8 +59,10 @@ pub const TRADES_AT_ONCE: u32 = 256;
 pub const TRADES_REST: Duration = Duration::from_millis(1);
 /// How often a growing bar and the progress of a request are told at most.
 pub const TELL_EVERY: Duration = Duration::from_millis(100);
-/// Orders of one message of a list, and of a session (P74).
+/// Orders of one message of a list, and orders and fills of a session (P74).
 pub const LIST_ROWS_MAX: usize = 10_000;
+/// Marks of the strategy in a session.
+pub const SESSION_SIGNALS_MAX: usize = 1_000;
 /// Lists of one client of which messages are left: each is made when what was told before is written.
 pub const LISTS_WAITING_MAX: usize = 16;
 /// Bytes that wait for a client up to which the next message of its lists is made.

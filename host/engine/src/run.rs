@@ -1,6 +1,7 @@
 //! The present run: what clients are told of it while it goes on, and what they can ask for.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::io;
 use std::sync::Arc;
 use std::sync::mpsc::Sender;
 use std::time::Duration;
@@ -9,8 +10,8 @@ use domain::account::Position;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    JstDate, Money, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, Quantity, ReasonCode,
-    Rejection, TsNanos,
+    JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, Quantity,
+    ReasonCode, Rejection, TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{
@@ -20,13 +21,15 @@ use ipc::{
     SubmitOutcome, Text, TradeRow, TradeSide,
 };
 use replay::RunCommand;
-use results::rows::{FillRow, PositionEvent};
+use results::rows::{ClientCommand, FillRow, PositionEvent};
 use results::sink::Record;
 
 use crate::hub::Hub;
 use crate::klines::{GrowingBar, shares};
 use crate::ledger::{Asked, ListFilter, Orders, PositionLife, position_row};
-use crate::limits::{SIGNAL_NOTE_CHARS_MAX, SIGNAL_TAG_CHARS_MAX, TELL_EVERY};
+use crate::limits::{
+    LIST_ROWS_MAX, SESSION_SIGNALS_MAX, SIGNAL_NOTE_CHARS_MAX, SIGNAL_TAG_CHARS_MAX, TELL_EVERY,
+};
 use crate::outbox::{Newest, TradesHead};
 use crate::{ACCOUNT, VENUE};
 
@@ -81,7 +84,7 @@ pub(crate) struct RunSetup {
     pub(crate) asked: Asked,
     pub(crate) multiplier: Multiplier,
     pub(crate) instruments: Vec<String>,
-    pub(crate) first: JstDate,
+    pub(crate) dates: (JstDate, JstDate),
     pub(crate) cash: Money,
     /// Shares in a trading unit of each instrument.
     pub(crate) lots: Vec<Quantity>,
@@ -113,6 +116,9 @@ pub(crate) struct Run {
     /// The order of the fill that is being told, and how it ended, if it did: what hangs on its end is
     /// told after what belongs to the fill.
     ended_by_fill: Option<Arc<str>>,
+    /// The newest fills and the newest marks of the strategy, for clients that come later.
+    fills: VecDeque<FillRow>,
+    signals: VecDeque<(TsNanos, Signal)>,
     markets: Vec<Market>,
 }
 
@@ -150,6 +156,14 @@ impl Market {
     }
 }
 
+/// Adds to a list of the newest.
+fn push_newest<T>(newest: &mut VecDeque<T>, most: usize, one: T) {
+    if newest.len() >= most {
+        newest.pop_front();
+    }
+    newest.push_back(one);
+}
+
 impl Run {
     pub(crate) fn new(setup: RunSetup) -> Self {
         let market = |id: &String| Market {
@@ -166,7 +180,7 @@ impl Run {
             last_bar: None,
             last_trade: None,
         };
-        let now = crate::ledger::midnight(setup.first);
+        let now = crate::ledger::midnight(setup.dates.0);
         Self {
             markets: setup.instruments.iter().map(market).collect(),
             execution: None,
@@ -182,6 +196,8 @@ impl Run {
             cancel_alls: Vec::new(),
             filled: None,
             ended_by_fill: None,
+            fills: VecDeque::new(),
+            signals: VecDeque::new(),
             setup,
         }
     }
@@ -408,6 +424,73 @@ impl Run {
         }
     }
 
+    /// The run's files cannot take a record, with which the run ends. An order of a client whose line is not on
+    /// the disk is not sent (specification 2, "Audit log", rule 1), nor is a change of one.
+    pub(crate) fn not_kept(&mut self, hub: &mut Hub, record: Record<'_>, error: &io::Error) {
+        let text = format!("NOT_SENT: the run's files cannot be written: {error}");
+        let rejection = Rejection::new(ReasonCode::InternalError, text);
+        let command = match record {
+            Record::OrderEvent { event, .. }
+                if event.origin == Origin::Client
+                    && matches!(event.kind, OrderEventKind::Submitted(_)) =>
+            {
+                let event = OrderEvent {
+                    kind: OrderEventKind::Rejected(rejection),
+                    status: OrderStatus::Rejected,
+                    ..event.clone()
+                };
+                return self.order_event(hub, &event);
+            }
+            Record::ClientCommand(ClientCommand { command: Some(command), .. }) => *command,
+            _ => return,
+        };
+        match command {
+            OrderCommand::Submit(request) => {
+                let event = OrderEvent {
+                    ts_event: self.now,
+                    origin: Origin::Client,
+                    client_order_id: Arc::clone(&request.client_order_id),
+                    venue_order_id: None,
+                    instrument: request.instrument,
+                    side: request.side,
+                    kind: OrderEventKind::Rejected(rejection),
+                    status: OrderStatus::Rejected,
+                };
+                self.order_event(hub, &event);
+            }
+            OrderCommand::Modify { client_order_id, .. }
+            | OrderCommand::Cancel { client_order_id } => {
+                if let Some(WaitingCommand { asked, .. }) = self.current.clone() {
+                    self.reject(hub, client_order_id, &rejection, &asked);
+                }
+            }
+            // It is answered with the end of the run.
+            OrderCommand::CancelAll { .. } => {}
+        }
+    }
+
+    /// The run has failed as such: what clients wait for of it does not come any more.
+    pub(crate) fn give_up(&mut self, hub: &mut Hub, why: &str) {
+        let rejection = Rejection::new(ReasonCode::InternalError, format!("RUN_FAILED: {why}"));
+        let mut counted = BTreeSet::new();
+        for all in &mut self.cancel_alls {
+            all.failed += all.waiting.len() as u64;
+            counted.append(&mut all.waiting);
+        }
+        self.end_cancel_alls(hub);
+        for id in self.orders.open_of_clients(None, None) {
+            let Some(order) = self.orders.get_mut(Origin::Client, &id) else { continue };
+            let is_at_venue = order.record.venue_order_id.is_some();
+            let submit = order.submit.take().filter(|_| !is_at_venue);
+            let cancel = order.cancel.take().filter(|_| !counted.contains(&id));
+            let unanswered: Vec<Asked> =
+                [submit, order.modify.take(), cancel].into_iter().flatten().collect();
+            for asked in unanswered {
+                self.reject(hub, &id, &rejection, &asked);
+            }
+        }
+    }
+
     /// An order of a client has ended: a cancel of many counts it, and a change or a cancel that came too
     /// late for it is answered.
     fn answer_late(&mut self, hub: &mut Hub, client_order_id: &str, status: OrderStatus) {
@@ -437,18 +520,8 @@ impl Run {
     }
 
     fn fill(&mut self, hub: &mut Hub, fill: &FillRow) {
-        let instrument_id = self.instrument(fill.instrument).to_owned();
-        hub.tell_all(&Event::ExecutionMarker(ExecutionMarker {
-            strategy_id: Text::Borrowed(&self.setup.strategy_id),
-            origin: fill.origin,
-            client_order_id: Text::Borrowed(&fill.client_order_id),
-            trade_id: Text::Borrowed(&fill.trade_id),
-            instrument_id: Text::Owned(instrument_id),
-            side: fill.side,
-            price: fill.price.into(),
-            qty: fill.quantity.into(),
-            ts_event_ms: fill.ts_event.millis(),
-        }));
+        hub.tell_all(&Event::ExecutionMarker(self.marker(fill)));
+        push_newest(&mut self.fills, LIST_ROWS_MAX, fill.clone());
         let FillRow { instrument, side, price, quantity, commission, .. } = *fill;
         let change = self.account.book(instrument, side, price, quantity, commission);
         if let Some(market) = self.markets.get_mut(usize::from(instrument.0)) {
@@ -458,6 +531,25 @@ impl Run {
             hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
             self.end_fill(hub);
         }
+    }
+
+    fn marker<'a>(&'a self, fill: &'a FillRow) -> ExecutionMarker<'a> {
+        ExecutionMarker {
+            strategy_id: Text::Borrowed(&self.setup.strategy_id),
+            origin: fill.origin,
+            client_order_id: Text::Borrowed(&fill.client_order_id),
+            trade_id: Text::Borrowed(&fill.trade_id),
+            instrument_id: Text::Borrowed(self.instrument(fill.instrument)),
+            side: fill.side,
+            price: fill.price.into(),
+            qty: fill.quantity.into(),
+            ts_event_ms: fill.ts_event.millis(),
+        }
+    }
+
+    /// The newest fills, as they were told.
+    pub(crate) fn executions(&self) -> Vec<ExecutionMarker<'_>> {
+        self.fills.iter().map(|fill| self.marker(fill)).collect()
     }
 
     /// The last of what belongs to a fill, and then what hangs on it.
@@ -511,20 +603,35 @@ impl Run {
         self.end_fill(hub);
     }
 
-    fn signal(&self, hub: &mut Hub, ts_event: TsNanos, signal: &Signal) {
+    fn signal(&mut self, hub: &mut Hub, ts_event: TsNanos, signal: &Signal) {
         let cut = |text: &Option<String>, most: usize| {
-            text.as_ref().map(|text| Text::Owned(text.chars().take(most).collect()))
+            text.as_ref().map(|text| text.chars().take(most).collect())
         };
-        hub.tell_all(&Event::StrategySignal(StrategySignal {
+        let signal = Signal {
+            tag: cut(&signal.tag, SIGNAL_TAG_CHARS_MAX),
+            note: cut(&signal.note, SIGNAL_NOTE_CHARS_MAX),
+            ..signal.clone()
+        };
+        hub.tell_all(&Event::StrategySignal(self.signal_told(ts_event, &signal)));
+        push_newest(&mut self.signals, SESSION_SIGNALS_MAX, (ts_event, signal));
+    }
+
+    fn signal_told<'a>(&'a self, ts_event: TsNanos, signal: &'a Signal) -> StrategySignal<'a> {
+        StrategySignal {
             strategy_id: Some(Text::Borrowed(&self.setup.strategy_id)),
             instrument_id: Text::Borrowed(self.instrument(signal.instrument)),
             signal_kind: signal.kind,
             side: signal.side,
             price: signal.price.map(Into::into),
-            tag: cut(&signal.tag, SIGNAL_TAG_CHARS_MAX),
-            note: cut(&signal.note, SIGNAL_NOTE_CHARS_MAX),
+            tag: signal.tag.as_deref().map(Text::Borrowed),
+            note: signal.note.as_deref().map(Text::Borrowed),
             ts_event_ms: ts_event.millis(),
-        }));
+        }
+    }
+
+    /// The newest marks of the strategy, as they were told.
+    pub(crate) fn signals(&self) -> Vec<StrategySignal<'_>> {
+        self.signals.iter().map(|(ts_event, signal)| self.signal_told(*ts_event, signal)).collect()
     }
 
     /// A command of a client came to nothing, or a tag of its order means nothing.
@@ -592,8 +699,7 @@ impl Run {
     }
 
     /// The run takes a client's command. Tells whether the exchange is to hear of it.
-    pub(crate) fn begin(&mut self, hub: &mut Hub, command: &domain::OrderCommand) -> bool {
-        use domain::OrderCommand;
+    pub(crate) fn begin(&mut self, hub: &mut Hub, command: &OrderCommand) -> bool {
         self.current = self.waiting.pop_front();
         let Some(WaitingCommand { asked, .. }) = self.current.clone() else { return true };
         match command {
@@ -647,7 +753,7 @@ impl Run {
                     let record = &order.record;
                     filter.row(record, self.instrument(record.request.instrument))
                 })
-                .take(crate::limits::LIST_ROWS_MAX);
+                .take(LIST_ROWS_MAX);
             let request_id = Text::Borrowed(&*asked.request_id);
             if !all.is_empty() {
                 let orders = rows.collect();

@@ -35,7 +35,7 @@ use crate::limits::{
 };
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::session::Shared;
-use crate::session_file::SessionFile;
+use crate::session_file::{ConfigFolder, NotOurs, SessionFile};
 use crate::startup::{EngineConfig, StartError};
 
 type Socket = WebSocketStream<TcpStream>;
@@ -44,7 +44,7 @@ type Socket = WebSocketStream<TcpStream>;
 const GIVEN_UP_BYTES_MAX: usize = 64 << 20;
 
 /// Why a client has to go for which there is no room.
-pub(crate) const TOO_MANY_CLIENTS: &str = "too_many_clients";
+const TOO_MANY_CLIENTS: &str = "too_many_clients";
 /// Characters of a client's version that the log tells.
 const CLIENT_VERSION_SHOWN: usize = 64;
 
@@ -76,21 +76,21 @@ pub fn serve(
             source,
         })?;
     }
+    let config_folder = ConfigFolder::take(&config.config_dir).map_err(|error| match error {
+        NotOurs::Running(port) => StartError::Running { port, folder: config.config_dir.clone() },
+        NotOurs::System(source) => config_failed(&config.config_dir, source),
+    })?;
     // What engines have left that were killed in a run; where there are no runs yet there is nothing.
     let _ = RunFolder::remove_unfinished(&config.cache_dir.join(crate::start::RUNS));
     let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let served = runtime.block_on(async {
         let port = config.port;
-        if let Some(port) = SessionFile::is_of_live_engine(&config.config_dir) {
-            return Err(StartError::Running { port, folder: config.config_dir });
-        }
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, port))
             .await
             .map_err(|source| StartError::Port { port, source })?;
         let port = listener.local_addr()?.port();
-        let folder = config.config_dir.clone();
-        let session_file = SessionFile::write(&folder, port, &config.token)
-            .map_err(|source| StartError::Folder { what: "config", folder, source })?;
+        let session_file = SessionFile::write(&config_folder, port, &config.token)
+            .map_err(|source| config_failed(&config.config_dir, source))?;
         let shared = Arc::new(Shared::new(config, shutdown));
         listening(Listening { port });
         tracing::info!(port, "listening");
@@ -103,6 +103,11 @@ pub fn serve(
     // A thread that does not come back, as one that reads a disk, does not hold the end up.
     runtime.shutdown_background();
     served
+}
+
+/// The config folder cannot be written.
+fn config_failed(folder: &Path, source: io::Error) -> StartError {
+    StartError::Folder { what: "config", folder: folder.to_owned(), source }
 }
 
 /// Whether files can be made in a folder, which is made where it is missing.

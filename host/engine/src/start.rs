@@ -206,7 +206,7 @@ impl Shared {
                 asked: asked.clone(),
                 multiplier: wanted.multiplier,
                 instruments: ids,
-                first: wanted.dates.0,
+                dates: wanted.dates,
                 cash: wanted.cash,
                 rows_total,
                 commands,
@@ -260,7 +260,10 @@ impl Shared {
                 );
                 (*status, fault.clone())
             }
-            End::Nothing { code, why } => (RunEnd::Fault, Some((*code, why.clone()))),
+            End::Nothing { code, why } => {
+                run.give_up(hub, why);
+                (RunEnd::Fault, Some((*code, why.clone())))
+            }
         };
         hub.tell_all(&Event::ReplayBuyingPower(run.buying_power(None)));
         let id = run.setup.strategy_id.clone();
@@ -577,6 +580,13 @@ impl RunSink for ClientSink<'_> {
             run.take(hub, record, wall);
         }
         Ok(())
+    }
+
+    fn not_kept(&mut self, record: Record<'_>, error: &io::Error) {
+        let mut core = self.shared.lock();
+        if let Core { hub, run: Some(run), .. } = &mut *core {
+            run.not_kept(hub, record, error);
+        }
     }
 
     fn live_records(&self) -> LiveRecords {

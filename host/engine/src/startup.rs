@@ -72,14 +72,14 @@ pub enum StartError {
         .0.as_ref().map_or(String::new(), |folder| format!(" {}", folder.display()))
     )]
     NoData(Option<PathBuf>),
-    /// Another engine has its session file there.
+    /// Another engine has the config folder.
     #[error(
-        "an engine with this config folder, {folder}, listens on port {port}; end it, or name another \
-         config folder"
+        "another engine has the config folder {folder}{}; end it, or name another config folder",
+        .port.map_or(String::new(), |port| format!(" and listens on port {port}"))
     )]
     Running {
-        /// Its port.
-        port: u16,
+        /// Its port, where its session file tells it.
+        port: Option<u16>,
         /// The config folder.
         folder: PathBuf,
     },
@@ -232,7 +232,7 @@ mod tests {
             StartError::Port { port: 1, source: io() },
             StartError::Folder { what: "cache", folder, source: io() },
             StartError::NoData(None),
-            StartError::Running { port: 1, folder: PathBuf::from("f") },
+            StartError::Running { port: Some(1), folder: PathBuf::from("f") },
         ]
         .map(|error| error.exit_code());
         assert_eq!(codes, [10, 11, 12, 13, 14, 15]);

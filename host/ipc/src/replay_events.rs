@@ -4,8 +4,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Decimal, ExecutionConfig, Granularity, KlineUpdate, Multiplier, OrderRecordWire, PositionRow,
-    SubmittedOrder, Text, Trades,
+    Decimal, ExecutionConfig, ExecutionMarker, Granularity, KlineUpdate, Multiplier,
+    OrderRecordWire, PositionRow, StrategySignal, SubmittedOrder, Text, Trades,
 };
 
 /// Where a session stands.
@@ -178,6 +178,18 @@ pub struct Session<'a> {
     pub rows_done: u64,
     /// Trades or bars of the whole run.
     pub rows_total: u64,
+    /// First date of the run in Japan, `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start_date: Option<Text<'a>>,
+    /// Last date of the run in Japan, `YYYY-MM-DD`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end_date: Option<Text<'a>>,
+    /// How orders are filled.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub execution: Option<ExecutionConfig>,
+    /// Cash before the first row in yen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub initial_cash: Option<Decimal>,
     /// Cash in yen, exact to 1/10,000; money reserved for open orders is part of it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cash: Option<Decimal>,
@@ -193,6 +205,12 @@ pub struct Session<'a> {
     /// their way to it, or ended on it.
     #[serde(default)]
     pub orders_submitted: Vec<SubmittedOrder<'a>>,
+    /// Fills, the newest 10,000.
+    #[serde(default)]
+    pub executions: Vec<ExecutionMarker<'a>>,
+    /// Marks of the strategy, the newest 1,000.
+    #[serde(default)]
+    pub signals: Vec<StrategySignal<'a>>,
     /// What is held at the last row handled.
     pub positions: Vec<PositionRow<'a>>,
     /// The last bar of each instrument.

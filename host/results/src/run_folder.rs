@@ -25,10 +25,10 @@ use crate::totals::RunTotals;
 
 /// Writes a run's folder while the run goes on, so that it is never half there and never in memory:
 /// rows are appended to files in a folder aside, which is put in place once it is complete.
-/// Dropped before [`Self::finish`], it leaves nothing behind.
+/// Dropped before [`Self::finish`], it leaves nothing behind but what people did: the audit log and their
+/// commands.
 pub struct RunFolder {
     folder: PathBuf,
-    aside: AtomicFolder,
     names: Names,
     tables: StreamedTables,
     events: EventLog<BufWriter<File>>,
@@ -36,6 +36,8 @@ pub struct RunFolder {
     commands: CommandLog,
     /// The time of the outside, where people take part in the run.
     wall_clock: Option<WallClock>,
+    // Dropped after the files in it, whose last lines may be in memory.
+    aside: AtomicFolder,
 }
 
 /// Tells the time of the outside.
@@ -69,7 +71,12 @@ impl RunFolder {
     /// (specification 4, P79).
     #[must_use]
     pub fn with_people(self, wall_clock: WallClock) -> Self {
-        Self { wall_clock: Some(wall_clock), commands: self.commands.begin(), ..self }
+        Self {
+            wall_clock: Some(wall_clock),
+            commands: self.commands.begin(),
+            aside: self.aside.keeping(&KEPT_UNFINISHED),
+            ..self
+        }
     }
 
     /// Removes what runs have left in a folder whose processes were killed. What people did in them stays: the
@@ -78,7 +85,7 @@ impl RunFolder {
     /// # Errors
     /// What the system says when the folder cannot be read.
     pub fn remove_unfinished(runs: &Path) -> io::Result<()> {
-        atomic_file::remove_all_leftovers(runs, &KEPT_OF_KILLED)
+        atomic_file::remove_all_leftovers(runs, &KEPT_UNFINISHED)
     }
 
     /// Removes the folder of a run, if it holds what a run writes and nothing else, or what is kept of one that
@@ -90,7 +97,7 @@ impl RunFolder {
         let is_run = folder.join(MANIFEST_FILE).is_file();
         let is_ours = match is_run {
             true => removable::check(folder)?.is_ok(),
-            false => holds_only(folder, &KEPT_OF_KILLED)?,
+            false => holds_only(folder, &KEPT_UNFINISHED)?,
         };
         if is_ours {
             std::fs::remove_dir_all(folder)?;
@@ -103,14 +110,15 @@ impl RunFolder {
     ///
     /// # Errors
     /// [`FolderError`]; the folder is as it was before the run.
-    pub fn finish(self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
+    pub fn finish(mut self, manifest: &Manifest, totals: &RunTotals) -> Result<(), FolderError> {
         let path = self.aside.unfinished_path();
         self.tables.finish()?;
-        for (mut lines, name) in
-            [(self.events.into_inner(), EVENTS_FILE), (self.audit.into_inner(), AUDIT_FILE)]
-        {
-            lines.flush().map_err(FolderError::at(&path.join(name)))?;
-        }
+        self.events.into_inner().flush().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
+        let audit = match self.wall_clock {
+            Some(_) => self.audit.sync(),
+            None => self.audit.into_inner().flush(),
+        };
+        audit.map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
         self.commands.finish().map_err(FolderError::at(&path.join(COMMANDS_FILE)))?;
         TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
         write_summary(path, &Summary::new(totals), &self.names)?;
@@ -127,8 +135,9 @@ impl RunFolder {
     }
 }
 
-/// What is kept of a run whose process was killed.
-const KEPT_OF_KILLED: [&str; 2] = [AUDIT_FILE, COMMANDS_FILE];
+/// What is kept of a run that people took part in and whose folder was never finished: its process was killed,
+/// or the disk is full.
+static KEPT_UNFINISHED: [&str; 2] = [AUDIT_FILE, COMMANDS_FILE];
 
 /// Whether a folder holds files of these names, and nothing else.
 fn holds_only(folder: &Path, names: &[&str]) -> io::Result<bool> {

@@ -96,6 +96,10 @@ pub trait RunSink {
     /// When it cannot be kept. The run ends at its next look outside and reports the error.
     fn take(&mut self, record: Record<'_>) -> io::Result<()>;
 
+    /// Another sink, which comes after this one, cannot keep a row that this one has taken. The run is over for
+    /// both: no further row comes.
+    fn not_kept(&mut self, _: Record<'_>, _: &io::Error) {}
+
     /// What it wants besides the rows of tables; asked once, before a run. Nothing by default.
     fn live_records(&self) -> LiveRecords {
         LiveRecords::default()
@@ -114,7 +118,7 @@ impl RunSink for TotalsOnly {
 
 /// Gives every row to two sinks, one after the other.
 pub struct Tee<'a> {
-    /// Takes a row first.
+    /// Takes a row first, and hears when the second cannot keep it.
     pub first: &'a mut dyn RunSink,
     /// Takes it then, also where the first could not.
     pub second: &'a mut dyn RunSink,
@@ -123,7 +127,11 @@ pub struct Tee<'a> {
 impl RunSink for Tee<'_> {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
         let first = self.first.take(record);
-        self.second.take(record).and(first)
+        let second = self.second.take(record);
+        if let Err(error) = &second {
+            self.first.not_kept(record, error);
+        }
+        first.and(second)
     }
 
     fn live_records(&self) -> LiveRecords {

@@ -270,7 +270,13 @@ class SessionInfo(Record):
     #: Trades or bars that were replayed, and how many there are.
     rows_done: int
     rows_total: int
-    #: Yen.
+    #: First and last date of the run in Japan, `YYYY-MM-DD`.
+    start_date: str | None
+    end_date: str | None
+    #: How orders are filled, as in EngineStarted.
+    execution: dict[str, Any] | None
+    #: Yen, before the first row and now.
+    initial_cash: Decimal | None
     cash: Decimal | None
     buying_power: Decimal | None
     equity: Decimal | None
@@ -278,6 +284,9 @@ class SessionInfo(Record):
     orders: list[Order]
     #: Those on their way to the venue or ended on it, as they were sent; the newest 10,000.
     orders_submitted: list[SubmittedOrder]
+    #: The newest 10,000 fills and 1,000 marks of the strategy, as in ExecutionMarker and StrategySignal.
+    executions: list[dict[str, Any]]
+    signals: list[dict[str, Any]]
     positions: list[Position]
     #: The last bar and trade of each instrument, as in KlineUpdate and Trades.
     last_bars: list[dict[str, Any]]
@@ -295,6 +304,8 @@ class SessionInfo(Record):
             "instruments": [LoadedInstrument.of(one) for one in fields["instruments"]],
             "orders": [Order.of(one) for one in fields["orders"]],
             "orders_submitted": [SubmittedOrder.of(one) for one in fields.get("orders_submitted", ())],
+            "executions": fields.get("executions", []),
+            "signals": fields.get("signals", []),
             "positions": [Position.of(one) for one in fields["positions"]],
             "last_run": None if last_run is None else LastRun.of(last_run),
         })
