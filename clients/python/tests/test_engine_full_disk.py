@@ -4,6 +4,7 @@ sent, what it has stays, and the engine goes on."""
 import json
 
 import pytest
+from engine_process import wait_until
 from sessions import last_trade_price, order, submit
 
 resource = pytest.importorskip("resource", reason="limits of files")
@@ -57,7 +58,7 @@ def test_an_order_that_is_not_on_the_disk_is_not_sent(start, market, full):
     engine = start()
     with engine.client() as client, engine.client() as other:
         run_id, low = running(engine, market, client)
-        for number in range(20):
+        for number in range(40):
             submit(client, order(f"kept-{number}", price=low))
         sizes = {name: growing(engine, name).stat().st_size for name in (AUDIT, COMMANDS)}
         room = sizes[AUDIT] - sizes[COMMANDS]
@@ -73,7 +74,7 @@ def test_an_order_that_is_not_on_the_disk_is_not_sent(start, market, full):
         told = client.since(place, "OrderSubmitted", "OrderAccepted", "OrderRejected", "SubmitOrderResult")
         expected = ["OrderRejected"] if full == COMMANDS else ["OrderSubmitted", "OrderRejected"]
         assert [event["event"] for event in told] == expected
-        assert submitted(audit) == [f"kept-{number}" for number in range(20)]
+        assert submitted(audit) == [f"kept-{number}" for number in range(40)]
         other.wait("EngineStopped")
         # There is room again.
         limit_files(engine, None)
@@ -92,8 +93,9 @@ def test_what_waits_for_a_run_that_cannot_go_on_is_answered(start, market):
             client.send("SubmitOrder", venue="replay", order=order(name, price=low))
             client.wait("OrderSubmitted", client_order_id=name)
         many = client.send("CancelAllOrders", venue="replay")
-        client.ask("GetSession", "Session")
-        limit_files(engine, growing(engine, COMMANDS).stat().st_size)
+        commands = growing(engine, COMMANDS)
+        wait_until(lambda: commands.read_text().count("\n") == 4, "the run has taken all of them")
+        limit_files(engine, commands.stat().st_size)
         cancel = client.send("CancelOrder", venue="replay", client_order_id="one")
         audit = failed(engine, client, run_id)
         assert submitted(audit) == ["one", "two", "three"]

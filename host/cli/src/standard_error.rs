@@ -71,7 +71,7 @@ static ASIDE: OnceLock<Aside> = OnceLock::new();
 /// Lines of the log that wait for standard error; what comes beyond is lost, and counted.
 const LINES_WAITING_MAX: usize = 1_024;
 /// How long the end waits for lines that are left.
-const DRAIN_TIME: Duration = Duration::from_millis(200);
+const DRAIN_TIME: Duration = Duration::from_secs(1);
 
 /// The way to the thread that writes.
 struct Aside {

@@ -104,7 +104,7 @@ class Process:
         except (ValueError, KeyError, TypeError):
             pass
         exit_code = await _aside(self._exit_code)
-        await _aside(lambda: self._log.join(1.0))
+        await _aside(lambda: self._log.join(5.0))
         lines = list(self._said)
         errors = [text for level, text in lines if level >= logging.ERROR]
         said = (errors or [text for _, text in lines] or [f"it ended with {exit_code}"])[-1]
