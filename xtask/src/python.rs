@@ -2,10 +2,10 @@
 //! target folder; where that cannot be (no Python, no network) the comparison is skipped, with the
 //! reason: the project itself needs Rust and nothing else.
 
-use std::env;
 use std::ffi::OsString;
-use std::fs;
+use std::num::NonZero;
 use std::process::Command;
+use std::{env, fs, thread};
 
 use anyhow::Result;
 
@@ -19,7 +19,7 @@ const TESTS: &str = "clients/python/tests";
 /// Names another interpreter, like that of a virtual environment.
 const VARIABLE: &str = "KUMIKI_PYTHON";
 /// What a usable interpreter can do without failing.
-const PROBE: &str = "import sys, pytest, numpy, pandas, websockets, jsonschema\n\
+const PROBE: &str = "import sys, pytest, xdist, numpy, pandas, websockets, jsonschema\n\
                      assert sys.version_info >= (3, 9), 'Python is older than 3.9'\n\
                      try: import empyrical\n\
                      except ImportError: import quantstats";
@@ -66,6 +66,9 @@ fn run(
     let report = project.target.join("pytest.xml");
     let mut command = Command::new(python);
     command.current_dir(&project.root).args(["-m", "pytest", "-q", "-p", "no:cacheprovider"]);
+    // Most tests wait for a process, so there are more at once than processors.
+    let at_once = thread::available_parallelism().map_or(1, NonZero::get) + 1;
+    command.args(["-n", &at_once.to_string(), "--dist", "worksteal"]);
     command.arg(format!("--junitxml={}", report.display())).arg(tests);
     command.envs(seeds.map(|(variable, number)| (variable, number.to_string())));
     command.env("KUMIKI_PROGRAM", project.program()).env("PYTHONDONTWRITEBYTECODE", "1");

@@ -210,6 +210,13 @@ class Engine:
         if self.process.stdin:
             self.process.stdin.close()
 
+    def suspend(self):
+        """Halts it, until SIGCONT; where the system tells, it has come to a halt when this returns."""
+        self.signal("SIGSTOP")
+        state = pathlib.Path(f"/proc/{self.process.pid}/stat")
+        if state.exists():
+            wait_until(lambda: state.read_text().rpartition(")")[2].split()[0] == "T", "it is halted")
+
     def signal(self, name):
         self.process.send_signal(getattr(signal, name))
 

@@ -166,7 +166,7 @@ def test_a_second_engine_does_not_take_the_place_of_the_first(start, tmp_path, m
     engine = start()
     before = engine.session_file.read_bytes()
     if state == "is suspended":
-        engine.signal("SIGSTOP")
+        engine.suspend()
     if state == "has lost its file":
         engine.session_file.unlink()
     second = subprocess.run(

@@ -250,7 +250,7 @@ def test_an_engine_that_says_nothing_is_not_waited_for(start, market):
     engine = start(standalone=True)
     with kumiki.ReplaySession(attach=engine.session_file) as one:
         patience, one._core._timeout = one._core._timeout, 0.5
-        engine.signal("SIGSTOP")
+        engine.suspend()
         with pytest.raises(TimeoutError) as late:
             one.session()
         assert late.value.code == "timeout"

@@ -74,7 +74,7 @@ impl Shared {
             Command::GetSession(_) => {
                 let core = self.lock();
                 let session = core.session(&asked.request_id);
-                core.hub.tell(client, &Event::Session(session));
+                core.hub.tell(client, &Event::Session(Box::new(session)));
             }
             Command::LoadReplayData(load) => self.load(&to, asked, &load),
             Command::StartEngine(start) => self.start(&to, asked, &start),

@@ -87,7 +87,7 @@ pub enum Event<'a> {
     /// A run is over.
     EngineStopped(EngineStopped<'a>),
     /// The whole state of the session.
-    Session(Session<'a>),
+    Session(Box<Session<'a>>),
     /// Market data will come.
     Subscribed(Subscribed<'a>),
     /// Market data will come no more.
