@@ -90,6 +90,7 @@ def test_nothing_comes_between_a_fill_and_what_belongs_to_it(start, market):
 
 def test_connections_that_say_nothing_keep_nobody_out(start):
     engine = start()
+    silents = []
     with engine.client() as other, contextlib.ExitStack() as held:
         for number in range(1_000):
             silent = held.enter_context(socket.create_connection(("127.0.0.1", engine.port), timeout=30))
@@ -97,9 +98,27 @@ def test_connections_that_say_nothing_keep_nobody_out(start):
                 silent.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
             if number % 250 == 0:
                 assert other.is_alive()
+            silents.append(silent)
+        # The oldest give way, without a word: they have said nothing that could be answered.
+        assert all(said_nothing(silent) for silent in silents[:1_000 - HANDSHAKES_MAX])
+        silents[-1].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silents[-1].recv(1)
         with engine.client() as late:
             assert late.ask("GetSession", "Session")["state"] == "Idle"
-        assert other.is_alive()
+        assert other.is_alive() and not other.since(0, "Error", "EngineError")
+
+
+#: Connections that have not greeted, of which the engine keeps the newest.
+HANDSHAKES_MAX = 64
+
+
+def said_nothing(silent):
+    """Whether a connection ends without a byte."""
+    try:
+        return silent.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 def test_a_greeting_byte_by_byte_has_ten_seconds(start):
@@ -112,14 +131,17 @@ def test_a_greeting_byte_by_byte_has_ten_seconds(start):
             while not ended and time.monotonic() - begin < 60:
                 try:
                     slow.sendall(b"G")
-                    ended = slow.recv(100) == b""
+                    told = slow.recv(100)
+                    assert told == b"", "there is nothing to answer"
+                    ended = True
                 except TimeoutError:
                     pass
                 except OSError:
                     ended = True
         assert ended, "it is not waited for without end"
-        assert silent.next()["code"] == "handshake_timeout"
-        assert silent.closed() == 1008
+        refused = silent.next()
+        assert (refused["event"], refused["code"]) == ("EngineError", "handshake_timeout")
+        assert (silent.closed(), silent.socket.close_reason) == (1008, "handshake_timeout")
         assert other.is_alive()
 
 
@@ -142,7 +164,8 @@ def test_a_nonce_has_a_length(start, nonce):
         client.raw(json.dumps({**client.hello(), "client_nonce": nonce}))
         refused = client.wait("EngineError")
         assert refused["code"] == "validation_error" and refused["message"].startswith("CLIENT_NONCE: ")
-        assert client.closed() == 1008 and other.is_alive()
+        assert (client.closed(), client.socket.close_reason) == (1008, "validation_error")
+        assert [event["event"] for event in client.events] == ["Challenge", "EngineError"] and other.is_alive()
 
 
 def test_pings_that_nobody_waits_for_end_the_connection(start):

@@ -193,7 +193,7 @@ def test_an_order_is_sent_as_the_payload_says(played):
     assert [command["order"] for command in engine.heard] == [plain, full]
     assert {command["venue"] for command in engine.heard} == {"web_broker"}
     for wrong in ({"price": 2440.5}, {"quantity": True}):
-        with pytest.raises(TypeError, match="exact amount"):
+        with pytest.raises(kumiki.ValidationError, match="exact amount"):
             one.submit_order(**{**ORDER, **wrong})
     with pytest.raises(TypeError, match="client_order_id"):
         one.submit_order(**{name: value for name, value in ORDER.items() if name != "client_order_id"})
@@ -324,7 +324,7 @@ def test_the_second_password_is_seen_nowhere(played, caplog):
         told = "".join(traceback.format_exception(refused.type, refused.value, refused.tb))
         shown += [repr(refused.value), str(vars(refused.value)), told]
     one.set_second_password(value=secret)
-    with pytest.raises(TypeError) as wrong:
+    with pytest.raises(kumiki.ValidationError, match="^value: a text is asked for$") as wrong:
         one.set_second_password(value=secret.encode())
     shown.append(repr(wrong.value))
     one.close()

@@ -24,7 +24,7 @@ from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError, EngineStartError,
     EngineTimeoutError, InternalError, KumikiError, LiveEngineUnavailableError, MissingPackageError, ModeError,
     NotLoadedError, OrderRejectedError, ProgramNotFoundError, ResultsError, SchemaError, SecondPasswordRequiredError,
-    StrategyError, TooSlowError, ValidationError, VenueError, VenueNotAvailableError,
+    SessionClosedError, StrategyError, TooSlowError, ValidationError, VenueError, VenueNotAvailableError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
@@ -45,7 +45,7 @@ __all__ = [
     "Event", "EventStream", "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession",
     "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError", "ModifyOrderResult", "NotLoadedError",
     "Order", "OrderRejectedError", "Position", "ProgramNotFoundError", "Progress", "ReplaySession", "ResultsError",
-    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionInfo", "StrategyError",
+    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionClosedError", "SessionInfo", "StrategyError",
     "SubmitOrderResult", "SubmittedOrder", "TooSlowError", "ValidationError", "VenueBuyingPower", "VenueError",
     "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "to_datetime", "to_ns",
 ]

@@ -162,6 +162,14 @@ class ConnectionLostError(KumikiError, ConnectionError):
         return str(self.args[0])
 
 
+class SessionClosedError(ConnectionLostError):
+    """The session was closed, or not opened yet."""
+
+    def __init__(self, message: str = "", *, code: str = "closed", was_open: bool = True) -> None:
+        how = "any more: it was closed" if was_open else "yet; use it as `with ... as session:`"
+        super().__init__(message or f"the session is not open {how}", code=code)
+
+
 class EngineTimeoutError(KumikiError, TimeoutError):
     """The engine gave no sign of life for a command in time."""
 

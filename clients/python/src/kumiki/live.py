@@ -80,8 +80,6 @@ class LiveSession(Session):
     def set_second_password(self, *, value: str) -> None:
         """Gives the engine the second password, which orders at the web broker need. It keeps it in memory only, and
         this session does not keep it at all; no order is sent again by itself."""
-        if not isinstance(value, str):
-            raise TypeError("value: a text is asked for")
         self._opened().call(self._core.set_second_password(value=value))
 
     def forget_second_password(self) -> None:
