@@ -4,6 +4,7 @@ import datetime
 import importlib.util
 import json
 import pickle
+import re
 import subprocess
 import sys
 from decimal import Decimal
@@ -125,3 +126,26 @@ def test_records_have_the_fields_of_the_schema(record, schema):
     fields = (kinds.get(schema) or SCHEMA["$defs"][schema])["properties"]
     for name in getattr(kumiki.records, record).__dataclass_fields__:
         assert name in fields or name.replace("_ns", "_ms") in fields, f"{record}.{name}"
+
+
+def test_every_text_that_is_named_is_one_that_the_package_brings():
+    """In an installed package there is no folder of the project: what documentation names is had by `schema()`."""
+    sources = {path.name: path.read_text(encoding="utf-8") for path in (SOURCE / "kumiki").glob("*.py")}
+    known = kumiki.schemas()
+    assert known == sorted(path.name for path in (ROOT / "schemas").iterdir()) and len(known) > 20
+    named = [name for text in sources.values() for name in re.findall(r'schema\("([^"]+)"\)', text)]
+    listed = re.findall(r"- `([^`]+)`", kumiki.schema.__doc__)
+    assert len(named) > 4 and len(listed) == 5 and set(named) | set(listed) <= set(known)
+    for name, text in sources.items():
+        elsewhere = re.findall(r"(?:schemas|clients|examples|host|wit|docs)/[\w./-]+", text)
+        assert not elsewhere, f"{name} names {elsewhere}, which an installed package does not have"
+        # Files of runs and engines, which are made; every other text must be one of those that are brought.
+        files = set(re.findall(r"[\w.-]+\.(?:md|json|graphql)\b", text))
+        made = {"engine-session.json", "summary.json", "manifest.json", "sweep.json", "sweep.partial.json"}
+        assert files <= made | set(known), (name, files)
+    tables = json.loads(kumiki.schema("replay-run.json"))["tables"]
+    listed = kumiki.RunResult.table.__doc__
+    assert all(name in listed for name in tables if name not in ("summary",)), "the tables are named where they are read"
+    assert "sharpe" in kumiki.schema("statistics.md") and "EngineBusy" in kumiki.schema("ipc.md")
+    with pytest.raises(kumiki.ValidationError, match="^name: .*give one of .*statistics.md"):
+        kumiki.schema("../README.md")

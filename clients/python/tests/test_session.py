@@ -3,6 +3,7 @@
 import asyncio
 import csv
 import datetime
+import functools
 import inspect
 import json
 import os
@@ -19,6 +20,7 @@ import kumiki.aio
 import pytest
 from conftest import SOURCE
 from engine_process import CASH, EXECUTION, component
+from kumiki import _arguments
 
 SMA = {"fast": 5, "slow": 20}
 
@@ -510,69 +512,70 @@ def test_an_argument_of_a_wrong_kind_is_named(session, market):
     odd, range_ = Odd(), (market.days[1], market.days[1])
     order = {"instrument_id": "7203.TSE", "side": "BUY", "quantity": 100}
     late = datetime.datetime(2025, 1, 6, 15, 0)
+    load_from = lambda day: one.load("7203.TSE", day, range_[1])  # noqa: E731 - a table of calls
+    load_to = lambda day: one.load("7203.TSE", range_[0], day)  # noqa: E731
+    start = lambda **how: one.run(**{"strategy_file": "sma-cross", **how})  # noqa: E731
+    submit = lambda **how: one.submit_order(**{**order, **how})  # noqa: E731
+    modify = lambda **how: one.modify_order(client_order_id="x", **how)  # noqa: E731
+    Made = kumiki.ReplaySession
     calls = {
-        "instrument_id": [lambda: one.load(odd, *range_), lambda: one.load(None, *range_), lambda: one.load([], *range_),
-                          lambda: one.load(b"7203.TSE", *range_), lambda: one.load({"7203.TSE": 1}, *range_),
-                          lambda: one.submit_order(**{**order, "instrument_id": 7203}),
-                          lambda: one.submit_order(**{**order, "instrument_id": "\ud800"}),
-                          lambda: one.cancel_all(instrument_id=odd), lambda: one.order_list(instrument_id=7203)],
+        "instrument_id": [
+            *each(lambda id_: one.load(id_, *range_), odd, None, [], b"7203.TSE", {"7203.TSE": 1}),
+            *each(lambda id_: submit(instrument_id=id_), 7203, "\ud800", ["7203.TSE"]),
+            lambda: one.cancel_all(instrument_id=odd), lambda: one.order_list(instrument_id=7203)],
         r"instrument_id\[1\]": [lambda: one.load(["7203.TSE", odd], *range_)],
-        "start_date": [lambda: one.load("7203.TSE", day, range_[1]) for day in (odd, None, 20250106, late, 1.5)],
-        "end_date": [lambda: one.load("7203.TSE", range_[0], day) for day in (odd, late.replace(tzinfo=kumiki.JST))],
+        "start_date": each(load_from, odd, None, 20250106, late, 1.5),
+        "end_date": each(load_to, odd, late.replace(tzinfo=kumiki.JST)),
         "granularity": [lambda: one.load("7203.TSE", *range_, odd)],
         "on_progress": [lambda: one.load("7203.TSE", *range_, on_progress=odd)],
-        "strategy_file": [lambda: one.run(strategy_file=file) for file in (odd, None, b"sma-cross", "a\0b", "\udcff")],
-        "on_event": [lambda: one.run(strategy_file="sma-cross", on_event=odd)],
-        "strategy_id": [lambda: one.run(strategy_file="sma-cross", strategy_id=name) for name in (odd, None, 5)],
-        "initial_cash": [lambda: one.run(strategy_file="sma-cross", initial_cash=cash)
-                         for cash in (odd, 1e6, None, True, "much", "1E+999999999")],
-        "multiplier": [lambda: one.run(strategy_file="sma-cross", multiplier=odd), lambda: one.set_speed(1.5),
-                       lambda: one.set_speed(None), lambda: one.set_speed(True), lambda: one.set_speed(Decimal(2))],
-        "strategy_init_kwargs": [lambda: one.run(strategy_file="sma-cross", strategy_init_kwargs=values)
-                                 for values in (odd, [1], "fast=1", {1: 2}, {odd: 2})],
-        r"strategy_init_kwargs\.a": [lambda: one.run(strategy_file="sma-cross", strategy_init_kwargs={"a": value})
-                                     for value in (odd, late, {1, 2}, float("nan"), 2**70, Decimal("NaN"), b"x",
-                                                   Decimal("0.12345678901234567890"), 1j, nested(40))],
-        r"execution\.latency_ns": [lambda: one.run(strategy_file="sma-cross", execution={"latency_ns": odd})],
-        "execution": [lambda: one.run(strategy_file="sma-cross", execution=5)],
-        "side": [lambda: one.submit_order(**{**order, "side": odd}), lambda: one.cancel_all(side=1)],
-        "quantity": [lambda: one.submit_order(**{**order, "quantity": odd}),
-                     lambda: one.submit_order(**{**order, "quantity": 100.0})],
-        "order_type": [lambda: one.submit_order(**order, order_type=odd)],
-        "price": [lambda: one.submit_order(**order, price=odd)],
-        "trigger_price": [lambda: one.submit_order(**order, trigger_price=2.5)],
-        "time_in_force": [lambda: one.submit_order(**order, time_in_force=None)],
-        "expire_time": [lambda: one.submit_order(**order, expire_time=time) for time in (odd, late, "2025-01-06", 1.5)],
-        "client_order_id": [lambda: one.submit_order(**order, client_order_id=5), lambda: one.cancel_order(),
-                            lambda: one.cancel_order(client_order_id=odd), lambda: one.modify_order(new_price=1)],
-        "tags": [lambda: one.submit_order(**order, tags=tags) for tags in ("cash_margin=cash", 5)],
-        r"tags\[0\]": [lambda: one.submit_order(**order, tags=[odd])],
+        "strategy_file": each(lambda file: start(strategy_file=file), odd, None, b"sma-cross", "a\0b", "\udcff"),
+        "on_event": [lambda: start(on_event=odd)],
+        "strategy_id": each(lambda name: start(strategy_id=name), odd, None, 5),
+        "initial_cash": each(lambda cash: start(initial_cash=cash), odd, 1e6, None, True, "much", "1E+999999999"),
+        "multiplier": [lambda: start(multiplier=odd), *each(one.set_speed, 1.5, None, True, Decimal(2), odd)],
+        "strategy_init_kwargs": each(
+            lambda values: start(strategy_init_kwargs=values), odd, [1], "fast=1", {1: 2}, {odd: 2}),
+        r"strategy_init_kwargs\.a": each(
+            lambda value: start(strategy_init_kwargs={"a": value}), odd, late, {1, 2}, float("nan"), 2**70, b"x", 1j,
+            Decimal("NaN"), Decimal("0.12345678901234567890"), nested(40), "\ud800"),
+        r"execution\.latency_ns": [lambda: start(execution={"latency_ns": odd})],
+        "execution": each(lambda model: start(execution=model), 5, odd),
+        "side": [lambda: submit(side=odd), lambda: one.cancel_all(side=1)],
+        "quantity": each(lambda quantity: submit(quantity=quantity), odd, 100.0, None, True),
+        "order_type": [lambda: submit(order_type=odd)],
+        "price": [lambda: submit(price=odd)],
+        "trigger_price": [lambda: submit(trigger_price=2.5)],
+        "time_in_force": [lambda: submit(time_in_force=None)],
+        "expire_time": each(lambda time: submit(expire_time=time), odd, late, "2025-01-06", 1.5),
+        "client_order_id": [lambda: submit(client_order_id=5), one.cancel_order, lambda: one.modify_order(new_price=1),
+                            lambda: one.cancel_order(client_order_id=odd)],
+        "tags": each(lambda tags: submit(tags=tags), "cash_margin=cash", 5),
+        r"tags\[0\]": [lambda: submit(tags=[odd])],
         "venue_order_id": [lambda: one.cancel_order(venue_order_id=1)],
-        "new_quantity": [lambda: one.modify_order(client_order_id="x", new_quantity=1.5)],
-        "new_price": [lambda: one.modify_order(client_order_id="x", new_price=odd)],
-        "new_trigger_price": [lambda: one.modify_order(client_order_id="x", new_trigger_price=odd)],
-        "new_expire_time": [lambda: one.modify_order(client_order_id="x", new_expire_time=late)],
+        "new_quantity": [lambda: modify(new_quantity=1.5)],
+        "new_price": [lambda: modify(new_price=odd)],
+        "new_trigger_price": [lambda: modify(new_trigger_price=odd)],
+        "new_expire_time": [lambda: modify(new_expire_time=late)],
         "status": [lambda: one.order_list(status=odd)],
-        "date": [lambda: one.order_list(date=late), lambda: one.order_list(date=20250106)],
+        "date": each(lambda day: one.order_list(date=day), late, 20250106, odd),
         "ticker": [lambda: one.subscribe(7203), lambda: one.unsubscribe(odd)],
-        r"names\[0\]": [lambda: one.events(odd), lambda: one.events(["OrderFilled"])],
-        "timeout": [lambda: one.events(timeout=odd), lambda: one.events(timeout=float("nan")),
-                    *(lambda wait=wait: kumiki.ReplaySession(timeout=wait) for wait in (odd, None, 0, -1, "5", 1e300))],
-        "attach": [lambda: kumiki.ReplaySession(attach=odd), lambda: kumiki.ReplaySession(attach=True),
-                   lambda: kumiki.ReplaySession(attach=1.5), lambda: kumiki.ReplaySession(attach="x" * 5_000).open()],
-        "data": [lambda: kumiki.ReplaySession(data=odd)],
-        "config_dir": [lambda: kumiki.ReplaySession(config_dir=5)],
-        "cache_dir": [lambda: kumiki.ReplaySession(cache_dir=b"x")],
-        "program": [lambda: kumiki.ReplaySession(program=odd)],
-        "log_level": [lambda: kumiki.ReplaySession(log_level=odd), lambda: kumiki.ReplaySession(log_level="loud")],
+        r"names\[0\]": each(one.events, odd, ["OrderFilled"]),
+        "timeout": [*each(lambda wait: one.events(timeout=wait), odd, float("nan"), -1, "5"),
+                    *each(lambda wait: Made(timeout=wait), odd, None, 0, -1, "5", 1e300)],
+        "attach": [*each(lambda attach: Made(attach=attach), odd, True, 1.5), lambda: Made(attach="x" * 5_000).open()],
+        "data": [lambda: Made(data=odd)],
+        "config_dir": [lambda: Made(config_dir=5)],
+        "cache_dir": [lambda: Made(cache_dir=b"x")],
+        "program": [lambda: Made(program=odd)],
+        "log_level": each(lambda level: Made(log_level=level), odd, "loud"),
         "venue": [lambda: kumiki.LiveSession(venue=odd)],
-        "token": [lambda: kumiki.ReplaySession(token=5)],
-        "time": [lambda: kumiki.to_ns(odd), lambda: kumiki.to_ns(1.5), lambda: kumiki.to_ns(late)],
-        "nanos": [lambda: kumiki.to_datetime(odd), lambda: kumiki.to_datetime(1.5), lambda: kumiki.to_datetime(10**40)],
+        "token": [lambda: Made(token=5)],
+        "time": each(kumiki.to_ns, odd, 1.5, late, True),
+        "nanos": each(kumiki.to_datetime, odd, 1.5, 10**40),
     }
     sent = len(frames_of(one))
-    for name, each in calls.items():
-        for place, call in enumerate(each):
+    for name, wrongs in calls.items():
+        for place, call in enumerate(wrongs):
             with pytest.raises(kumiki.ValidationError, match=f"^{name}(:|[.[])") as wrong:
                 call()
             told = str(wrong.value)
@@ -584,6 +587,11 @@ def test_an_argument_of_a_wrong_kind_is_named(session, market):
     for name, call in {"backend": lambda: result.fills(backend=odd), "name": lambda: result.table(odd)}.items():
         with pytest.raises(kumiki.ValidationError, match=f"^{name}: "):
             call()
+
+
+def each(call, *values):
+    """The calls with each of these values."""
+    return [functools.partial(call, value) for value in values]
 
 
 def frames_of(one):
@@ -613,11 +621,16 @@ def test_values_of_pandas_and_numpy_are_what_they_say(session, market):
             one.load("7203.TSE", odd, last)
     execution = {**EXECUTION, "latency_ns": numpy.int64(0), "same_day_round_trips": numpy.bool_(True)}
     run = one.run(
-        strategy_file=component("empty"), initial_cash=numpy.int64(CASH), multiplier=numpy.int32(20), wait=False,
-        execution=execution, strategy_init_kwargs={"a": numpy.float32(0.5), "b": numpy.int8(3), "c": Decimal("0.1")},
+        strategy_file="sma-cross", initial_cash=numpy.int64(CASH), multiplier=numpy.int32(20), wait=False,
+        execution=execution, strategy_init_kwargs={"fast": numpy.int8(5), "slow": numpy.uint64(20)},
     )
-    assert run.execution["same_day_round_trips"] is True
-    assert json.loads((pathlib.Path(one.stop().run_dir) / "manifest.json").read_text())["parameters"] is not None
+    assert run.execution["same_day_round_trips"] is True and run.execution["latency_ns"] == 0
+    while not one.session().rows_done:
+        time.sleep(0.02)
+    assert one.stop().manifest()["parameters"].items() >= {"fast": 5, "slow": 20}.items()
+    given = {"a": numpy.float32(0.5), "b": numpy.float64(0.1), "c": numpy.bool_(False), "d": [numpy.int64(2)]}
+    told = _arguments.values("values", given, "")
+    assert json.dumps(told) == '{"a": 0.5, "b": 0.1, "c": false, "d": [2]}'
     one.load("7203.TSE", first, last)
     one.subscribe("7203")
     with one.events("Trades", timeout=numpy.float64(60)) as trades:
@@ -629,7 +642,7 @@ def test_values_of_pandas_and_numpy_are_what_they_say(session, market):
         time_in_force="GTD", expire_time=end, tags=("note=a",),
     )
     listed, = one.order_list(date=pandas.Timestamp(first))
-    assert (listed.price, listed.quantity, listed.venue_order_id) == (price, 100, sent.venue_order_id)
+    assert (listed.price, listed.quantity, listed.venue_order_id) == (int(price), 100, sent.venue_order_id)
     assert kumiki.to_ns(end) == end.value and kumiki.to_datetime(numpy.int64(end.value)) == end
     assert kumiki.to_ns(pandas.Timestamp(1736121600123456789, tz="UTC")) == 1736121600123456789
     for odd in (numpy.float64(1.5), numpy.float32(100), numpy.bool_(True), numpy.array([1, 2]), pandas.NA):

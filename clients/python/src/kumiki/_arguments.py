@@ -3,6 +3,7 @@ wanted. Numbers of numpy count as the numbers of Python that they are; numpy its
 
 from __future__ import annotations
 
+import itertools
 import math
 import os
 import reprlib
@@ -14,6 +15,8 @@ from kumiki.errors import ValidationError
 
 #: How deep the values of a mapping may be nested: the engine takes 32, of which the command has three.
 DEPTH_MAX = 29
+#: Texts of a list at most; the engine's own limits are far below.
+TEXTS_MAX = 1_000
 #: Seconds that anything may be waited for at most, if not without end: more than three years.
 SECONDS_MAX = 100_000_000
 #: Digits before and after the point of an amount; the engine's own limits are far below.
@@ -68,9 +71,13 @@ def secret(name: str, value: Any) -> str:
 
 def texts(name: str, values: Any, wanted: str) -> list[str]:
     """Some texts; one text is not taken for its letters."""
+    values = plain(values)
     if isinstance(values, (str, bytes, Mapping)) or not isinstance(values, Iterable):
         raise wrong(name, values, wanted)
-    return [text(f"{name}[{place}]", value) for place, value in enumerate(values)]
+    some = list(itertools.islice(values, TEXTS_MAX + 1))
+    if len(some) > TEXTS_MAX:
+        raise wrong(name, values, f"{wanted}, {TEXTS_MAX:,} at most")
+    return [text(f"{name}[{place}]", value) for place, value in enumerate(some)]
 
 
 def whole(name: str, value: Any, wanted: str = "a whole number") -> int:

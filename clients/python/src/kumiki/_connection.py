@@ -19,7 +19,7 @@ from kumiki.errors import (
 )
 from kumiki.events import Event, decode
 
-#: The messages that this client knows (schemas/ipc.md).
+#: The messages that this client knows: `kumiki.schema("ipc.md")`.
 SCHEMA_MAJOR, SCHEMA_MINOR = 1, 3
 #: Bytes of a message of the engine. The longest are lists of 10,000 orders.
 _MESSAGE_BYTES_MAX = 64 << 20

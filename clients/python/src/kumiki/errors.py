@@ -1,6 +1,6 @@
 """What goes wrong: one exception for each kind, all of them `KumikiError`.
 
-`code` is the engine's word for it (schemas/ipc.md), or one of this module for what never reached the engine.
+`code` is the engine's word for it (`kumiki.schema("ipc.md")`), or one of this module for what never reached the engine.
 """
 
 from __future__ import annotations

@@ -72,7 +72,8 @@ class SweepResult:
     nodes: Mapping[str, int] = field(default_factory=dict)
 
     def table(self, *, backend: str = "pandas", exact: bool = True) -> Any:
-        """The table as a data frame of pandas or polars, a row for each run; columns: schemas/replay-sweep.json."""
+        """The table as a data frame of pandas or polars, a row for each run. `kumiki.schema("replay-sweep.json")`
+        describes its columns."""
         return frame(self.folder / "sweep.parquet", backend=backend, exact=exact)
 
     def manifest(self) -> dict[str, Any]:

@@ -21,8 +21,8 @@ __all__ = ["RunResult"]
 class RunResult:
     """A run that is over.
 
-    The frames are read from the Parquet files of `run_dir`; every column is described in
-    schemas/replay-run.json. They need pandas with pyarrow, or polars.
+    The frames are read from the Parquet files of `run_dir`; `kumiki.schema("replay-run.json")` describes every
+    column. They need pandas with pyarrow, or polars.
     """
 
     run_id: str
@@ -71,7 +71,7 @@ class RunResult:
         return frame(path, backend=backend, exact=exact)
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of the run, as schemas/statistics.md defines them; money in yen as text."""
+        """The numbers of the run, as `kumiki.schema("statistics.md")` defines them; money in yen as text."""
         return self._json("summary.json")
 
     def manifest(self) -> dict[str, Any]:

@@ -43,7 +43,7 @@ def nanos(name: str, time: Time) -> int:
         if time != time or time.tzinfo is None:
             raise _arguments.wrong(name, time, _WANTED_TIME)
         # A Timestamp of pandas has what is left of a microsecond.
-        rest = int(getattr(time, "nanosecond", 0))
+        rest = int(getattr(time, "nanosecond", None) or 0)
         return int((_plain(time) - _EPOCH) // _MICROSECOND) * 1_000 + rest
     return _arguments.whole(name, time, _WANTED_TIME)
 
@@ -54,7 +54,7 @@ def date_text(date: Date, name: str = "date") -> str:
         if date != date:
             raise _arguments.wrong(name, date, _WANTED_DATE)
         here = _plain(date) if date.tzinfo is None else _plain(date).astimezone(JST)
-        if here.time() != datetime.time() or getattr(date, "nanosecond", 0):
+        if here.time() != datetime.time() or getattr(date, "nanosecond", None):
             raise _arguments.wrong(name, date, f"{_WANTED_DATE}; this is a time")
         return here.date().isoformat()
     if isinstance(date, datetime.date):
