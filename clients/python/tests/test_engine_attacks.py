@@ -11,7 +11,7 @@ from decimal import Decimal
 
 import pytest
 from conftest import program
-from engine_process import TOKEN, component, spawn, start_line
+from engine_process import CASH, EXECUTION_FLAGS, TOKEN, component, spawn, start_line
 from plain_client import Client
 from sessions import (
     RICH, check_money, check_run, last_trade_price, manifest, order, orders, submit,
@@ -338,3 +338,47 @@ def test_what_people_did_outlives_a_kill(start, market):
             market.run(client, multiplier="max")
             client.wait("EngineStopped", since=len(client.events))
     assert not folder.exists() and len(again.runs()) == 2
+
+
+def test_a_run_by_recorded_commands_that_comes_out_otherwise_says_so(start, market, tmp_path):
+    """Where commands lie beside the run that they are of, and only there."""
+    engine = start()
+    with engine.client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client)
+        parameters = {"fast": 5, "slow": 20}
+        run_id = market.run(client, "sma-cross", multiplier=20, strategy_init_kwargs=parameters)["run_id"]
+        last_trade_price(client)
+        submit(client, order("person"))
+        client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier="max")
+        client.wait("EngineStopped")
+    folder = engine.runs()[run_id]
+    span = market.span()
+
+    def again(commands=folder / "commands.jsonl", **other):
+        out = tmp_path / f"again-{len(list(tmp_path.glob('again-*')))}"
+        given = {"fast": "5", "cash": str(CASH), "strategy": component("sma-cross"), **other}
+        ended = subprocess.run(
+            [str(program()), "replay", "run", given["strategy"], "--data", str(market.folder),
+             "--instrument", "7203.TSE", "--start", span["start_date"], "--end", span["end_date"], "--cash",
+             given["cash"], *EXECUTION_FLAGS, f"--param=fast={given['fast']}", "--param=slow=20", "--commands",
+             str(commands), "--out", str(out), "--quiet"],
+            capture_output=True, text=True, encoding="utf-8", timeout=60,
+            env={**os.environ, "KUMIKI_CACHE": str(tmp_path / "cache")},
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stderr, manifest(out)["event_log_digest"]
+
+    recorded = manifest(folder)["event_log_digest"]
+    assert again() == ("", recorded), "the same run says nothing"
+    words = (f"this is not what {folder} has: the strategy, its parameters, the dates, the cash or the execution are "
+             f"others; `kumiki replay verify {folder}` makes that run again as it was\n")
+    for other in ({"cash": str(CASH + 1)}, {"fast": "6"}):
+        told, digest = again(**other)
+        assert (told, digest != recorded) == (words, True), (other, told)
+    alone = tmp_path / "alone" / "commands.jsonl"
+    alone.parent.mkdir()
+    alone.write_bytes((folder / "commands.jsonl").read_bytes())
+    assert again(alone, cash=str(CASH + 1))[0] == "", "of commands by themselves no run is known"
+    (alone.parent / "manifest.json").write_text("{", encoding="utf-8")
+    assert again(alone)[0] == "", "nor by a manifest that is none"

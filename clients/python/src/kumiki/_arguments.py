@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import operator
 import os
 import reprlib
 from collections.abc import Iterable, Mapping
@@ -82,10 +83,10 @@ def texts(name: str, values: Any, wanted: str) -> list[str]:
 
 def whole(name: str, value: Any, wanted: str = "a whole number") -> int:
     """A whole number."""
-    value = plain(value)
-    if isinstance(value, bool) or not hasattr(type(value), "__index__"):
+    number = _index(plain(value))
+    if number is None:
         raise wrong(name, value, wanted)
-    return int(value.__index__())
+    return number
 
 
 def flag(name: str, value: Any) -> bool:
@@ -166,6 +167,14 @@ def values(name: str, given: Any, wanted: str) -> dict[str, Any]:
     return fields
 
 
+def _index(value: Any) -> int | None:
+    """The whole number that a value is; an array may be one, or not."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)
+    except (TypeError, ValueError):
+        return None
+
+
 def _json(name: str, value: Any, depth: int) -> Any:
     value = plain(value)
     if isinstance(value, str):
@@ -181,11 +190,11 @@ def _json(name: str, value: Any, depth: int) -> Any:
         return {key: _json(f"{name}.{key}", one, depth + 1) for key, one in named.items()}
     if isinstance(value, Decimal):
         return _number(name, value)
-    if hasattr(type(value), "__index__"):
-        value = int(value.__index__())
-        if not _LEAST <= value <= _MOST:
+    number = _index(value)
+    if number is not None:
+        if not _LEAST <= number <= _MOST:
             raise wrong(name, value, f"a whole number from {_LEAST} to {_MOST}")
-        return value
+        return number
     if isinstance(value, float) and math.isfinite(value):
         return float(value)
     raise wrong(name, value, "what JSON has: a finite number, a text, True, False, None, or lists and dicts of these")
