@@ -5,6 +5,7 @@ import importlib.util
 import json
 import pickle
 import re
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -149,3 +150,28 @@ def test_every_text_that_is_named_is_one_that_the_package_brings():
     assert "sharpe" in kumiki.schema("statistics.md") and "EngineBusy" in kumiki.schema("ipc.md")
     with pytest.raises(kumiki.ValidationError, match="^name: .*give one of .*statistics.md"):
         kumiki.schema("../README.md")
+
+
+def test_an_installed_package_has_its_texts_inside(tmp_path):
+    """As the wheel lays them out, away from the project."""
+    shutil.copytree(SOURCE / "kumiki", tmp_path / "kumiki", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "kumiki" / "schemas").mkdir()
+    (tmp_path / "kumiki" / "schemas" / "statistics.md").write_text("as shipped", encoding="utf-8")
+    script = "import kumiki; print(kumiki.schemas(), kumiki.schema('statistics.md'))"
+    told = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert told.stdout == "['statistics.md'] as shipped\n"
+
+
+def test_values_of_sweeps_are_written_as_the_program_reads_them():
+    numpy = pytest.importorskip("numpy")
+    from kumiki._ray_driver import grid_flags, points_bytes, text
+
+    values = (True, 5, 0.1, "x", Decimal("1E+2"), numpy.int64(5), numpy.float64(0.1), numpy.bool_(False))
+    assert [text(value) for value in values] == ["true", "5", "0.1", "x", "100", "5", "0.1", "false"]
+    assert grid_flags({"fast": numpy.arange(3)}) == ["--grid", "fast=0,1,2"]
+    assert points_bytes([{"fast": numpy.int64(5)}]) == b'{"fast": 5}\n'
+    for wrong in (None, datetime.date(2025, 1, 6), [1]):
+        with pytest.raises(kumiki.ValidationError, match="^a parameter: "):
+            text(wrong)
+    with pytest.raises(kumiki.ValidationError, match=r"^points\[0\]\.fast: "):
+        points_bytes([{"fast": object()}])

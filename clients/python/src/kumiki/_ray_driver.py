@@ -44,7 +44,7 @@ def text(value: Value) -> str:
         return "true" if value else "false"
     if not isinstance(value, (int, float, str, Decimal)):
         raise _arguments.wrong("a parameter", value, "a number, a text, True or False")
-    return repr(value) if isinstance(value, float) else str(value)
+    return repr(value) if isinstance(value, float) else f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
 def grid_flags(grid: Mapping[str, Values] | None) -> list[str]:
