@@ -49,7 +49,7 @@ fn run_steps(project: &Project, no_lint: bool, steps: &mut Steps, skips: &mut Sk
     steps.step("audit suite of GraphQL", || graphql_audit::prepare(project))?;
     steps.step("tests", || test(project, skips))?;
     steps.step("schemas", || schemas::check(project))?;
-    steps.step("statistics against Python packages", || python::test(project, skips))
+    steps.step("engine end to end, and statistics, by Python", || python::test(project, skips))
 }
 
 fn format(project: &Project) -> Result<()> {

@@ -4,6 +4,7 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
 
 import pytest
 
@@ -23,6 +24,21 @@ def program():
         return pathlib.Path(told)
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return target / "release" / ("kumiki.exe" if os.name == "nt" else "kumiki")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def temporary_files(tmp_path_factory):
+    """Temporary files of programs lie in pytest's own folder, where those of a run that was killed are removed."""
+    # Its sockets need short paths.
+    os.environ.setdefault("RAY_TMPDIR", tempfile.gettempdir())
+    before, folder = os.environ.get("TMPDIR"), tmp_path_factory.mktemp("tmp")
+    os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
+    yield
+    if before is None:
+        del os.environ["TMPDIR"]
+    else:
+        os.environ["TMPDIR"] = before
+    tempfile.tempdir = None
 
 
 @pytest.fixture(scope="session")

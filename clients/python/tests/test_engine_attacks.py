@@ -12,7 +12,7 @@ from decimal import Decimal
 
 import pytest
 from conftest import program
-from engine_process import TOKEN, component, spawn, start_line
+from engine_process import CASH, EXECUTION_FLAGS, TOKEN, component, spawn, start_line
 from plain_client import Client
 from sessions import (
     RICH, check_money, check_run, last_trade_price, manifest, order, orders, submit,
@@ -91,6 +91,7 @@ def test_nothing_comes_between_a_fill_and_what_belongs_to_it(start, market):
 
 def test_connections_that_say_nothing_keep_nobody_out(start):
     engine = start()
+    silents = []
     with engine.client() as other, contextlib.ExitStack() as held:
         for number in range(1_000):
             silent = held.enter_context(socket.create_connection(("127.0.0.1", engine.port), timeout=30))
@@ -98,9 +99,27 @@ def test_connections_that_say_nothing_keep_nobody_out(start):
                 silent.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n")
             if number % 250 == 0:
                 assert other.is_alive()
+            silents.append(silent)
+        # The oldest give way, without a word: they have said nothing that could be answered.
+        assert all(said_nothing(silent) for silent in silents[:1_000 - HANDSHAKES_MAX])
+        silents[-1].setblocking(False)
+        with pytest.raises(BlockingIOError):
+            silents[-1].recv(1)
         with engine.client() as late:
             assert late.ask("GetSession", "Session")["state"] == "Idle"
-        assert other.is_alive()
+        assert other.is_alive() and not other.since(0, "Error", "EngineError")
+
+
+#: Connections that have not greeted, of which the engine keeps the newest.
+HANDSHAKES_MAX = 64
+
+
+def said_nothing(silent):
+    """Whether a connection ends without a byte."""
+    try:
+        return silent.recv(1) == b""
+    except ConnectionResetError:
+        return True
 
 
 def test_a_greeting_byte_by_byte_has_ten_seconds(start):
@@ -113,14 +132,17 @@ def test_a_greeting_byte_by_byte_has_ten_seconds(start):
             while not ended and time.monotonic() - begin < 60:
                 try:
                     slow.sendall(b"G")
-                    ended = slow.recv(100) == b""
+                    told = slow.recv(100)
+                    assert told == b"", "there is nothing to answer"
+                    ended = True
                 except TimeoutError:
                     pass
                 except OSError:
                     ended = True
         assert ended, "it is not waited for without end"
-        assert silent.next()["code"] == "handshake_timeout"
-        assert silent.closed() == 1008
+        refused = silent.next()
+        assert (refused["event"], refused["code"]) == ("EngineError", "handshake_timeout")
+        assert (silent.closed(), silent.socket.close_reason) == (1008, "handshake_timeout")
         assert other.is_alive()
 
 
@@ -143,7 +165,8 @@ def test_a_nonce_has_a_length(start, nonce):
         client.raw(json.dumps({**client.hello(), "client_nonce": nonce}))
         refused = client.wait("EngineError")
         assert refused["code"] == "validation_error" and refused["message"].startswith("CLIENT_NONCE: ")
-        assert client.closed() == 1008 and other.is_alive()
+        assert (client.closed(), client.socket.close_reason) == (1008, "validation_error")
+        assert [event["event"] for event in client.events] == ["Challenge", "EngineError"] and other.is_alive()
 
 
 def test_pings_that_nobody_waits_for_end_the_connection(start):
@@ -332,3 +355,47 @@ def test_what_people_did_outlives_a_kill(start, market):
             market.run(client, multiplier="max")
             client.wait("EngineStopped", since=len(client.events))
     assert not folder.exists() and len(again.runs()) == 2
+
+
+def test_a_run_by_recorded_commands_that_comes_out_otherwise_says_so(start, market, tmp_path):
+    """Where commands lie beside the run that they are of, and only there."""
+    engine = start()
+    with engine.client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client)
+        parameters = {"fast": 5, "slow": 20}
+        run_id = market.run(client, "sma-cross", multiplier=20, strategy_init_kwargs=parameters)["run_id"]
+        last_trade_price(client)
+        submit(client, order("person"))
+        client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier="max")
+        client.wait("EngineStopped")
+    folder = engine.runs()[run_id]
+    span = market.span()
+
+    def again(commands=folder / "commands.jsonl", **other):
+        out = tmp_path / f"again-{len(list(tmp_path.glob('again-*')))}"
+        given = {"fast": "5", "cash": str(CASH), "strategy": component("sma-cross"), **other}
+        ended = subprocess.run(
+            [str(program()), "replay", "run", given["strategy"], "--data", str(market.folder),
+             "--instrument", "7203.TSE", "--start", span["start_date"], "--end", span["end_date"], "--cash",
+             given["cash"], *EXECUTION_FLAGS, f"--param=fast={given['fast']}", "--param=slow=20", "--commands",
+             str(commands), "--out", str(out), "--quiet"],
+            capture_output=True, text=True, encoding="utf-8", timeout=60,
+            env={**os.environ, "KUMIKI_CACHE": str(tmp_path / "cache")},
+        )
+        assert ended.returncode == 0, ended.stderr
+        return ended.stderr, manifest(out)["event_log_digest"]
+
+    recorded = manifest(folder)["event_log_digest"]
+    assert again() == ("", recorded), "the same run says nothing"
+    words = (f"this is not what {folder} has: the strategy, its parameters, the dates, the cash or the execution are "
+             f"others; `kumiki replay verify {folder}` makes that run again as it was\n")
+    for other in ({"cash": str(CASH + 1)}, {"fast": "6"}):
+        told, digest = again(**other)
+        assert (told, digest != recorded) == (words, True), (other, told)
+    alone = tmp_path / "alone" / "commands.jsonl"
+    alone.parent.mkdir()
+    alone.write_bytes((folder / "commands.jsonl").read_bytes())
+    assert again(alone, cash=str(CASH + 1))[0] == "", "of commands by themselves no run is known"
+    (alone.parent / "manifest.json").write_text("{", encoding="utf-8")
+    assert again(alone)[0] == "", "nor by a manifest that is none"

@@ -8,7 +8,7 @@ import subprocess
 
 import pytest
 from engine_process import Market, spawn, start_line, wait_until
-from plain_client import PATIENCE
+from plain_client import PATIENCE, REFUSALS
 from websockets.exceptions import ConnectionClosed, InvalidStatus
 
 MIB = 1 << 20
@@ -37,13 +37,20 @@ def bystander(engine):
         assert client.ask("GetSession", "Session")["state"] == "Idle"
 
 
+def ended(client):
+    """Takes all that still comes, and gives the code and the reason of the connection's end."""
+    return client.closed(), client.socket.close_reason
+
+
 def refused_greeting(client, greeting):
-    """The code that a greeting is refused with; the connection ends after it."""
+    """The code that a greeting is refused with: one EngineError, and the connection ends with the same word."""
     client.raw(greeting if isinstance(greeting, str) else json.dumps(greeting))
-    client.closed()
-    names = [event["event"] for event in client.events]
-    assert "Ready" not in names and names[0] == "Challenge", names
-    return [event["code"] for event in client.events if event["event"] in ("EngineError", "Error")]
+    close = ended(client)
+    assert [event["event"] for event in client.events] == ["Challenge", "EngineError"], client.events
+    error = client.events[-1]
+    assert close == (1008, error["code"]) and "strategy_id" not in error and "request_id" not in error, (close, error)
+    assert client.token not in error["message"]
+    return error["code"]
 
 
 @pytest.mark.parametrize("what", GREETINGS)
@@ -53,20 +60,19 @@ def test_a_wrong_greeting_is_refused(engine, bystander, what):
     with engine.client(greet=False) as client:
         client.take_challenge()
         hello = client.hello()
-        assert refused_greeting(client, {**hello, **change(hello)}) == [code]
-        assert client.events[-1]["event"] == "EngineError"
+        assert refused_greeting(client, {**hello, **change(hello)}) == code
 
 
 def test_a_greeting_for_the_other_mode_is_refused(engine, bystander):
     with engine.client(greet=False, mode="live") as client:
         client.take_challenge()
-        assert refused_greeting(client, client.hello()) == ["mode_mismatch"]
+        assert refused_greeting(client, client.hello()) == "mode_mismatch"
 
 
 def test_a_proof_for_one_mode_is_none_for_the_other(engine, bystander):
     with engine.client(greet=False, mode="live") as client:
         client.take_challenge()
-        assert refused_greeting(client, {**client.hello(), "mode": "replay"}) == ["auth_failed"]
+        assert refused_greeting(client, {**client.hello(), "mode": "replay"}) == "auth_failed"
 
 
 def test_a_proof_is_good_for_one_connection(engine, bystander):
@@ -77,7 +83,7 @@ def test_a_proof_is_good_for_one_connection(engine, bystander):
         hello = first.hello()
         first.raw(json.dumps(hello))
         assert first.next()["event"] == "Ready"
-        assert refused_greeting(second, hello) == ["auth_failed"]
+        assert refused_greeting(second, hello) == "auth_failed"
         assert first.is_alive()
 
 
@@ -87,7 +93,7 @@ def test_the_proof_of_the_server_is_none_of_a_client(engine, bystander):
         challenge = client.take_challenge()
         greeting = {**client.hello(), "client_nonce": challenge["server_nonce"]}
         greeting["proof"] = bystander.ready["proof"]
-        assert refused_greeting(client, greeting) == ["auth_failed"]
+        assert refused_greeting(client, greeting) == "auth_failed"
 
 
 def test_a_higher_minor_version_is_taken(engine):
@@ -103,27 +109,32 @@ def test_a_greeting_without_a_field_opens_nothing(engine, bystander, field):
         client.take_challenge()
         hello = client.hello()
         del hello[field]
-        opens_nothing(client, json.dumps(hello))
+        message = opens_nothing(client, json.dumps(hello), "validation_error")
+        assert message.startswith(f"{field.upper()}: missing field"), message
 
 
-@pytest.mark.parametrize("first", ["{", "[]", "null", '{"op":"GetSession","request_id":"a"}',
-                                   '{"op":"Shutdown","request_id":"a"}', '{"op":"Hello"}', ""])
-def test_without_a_greeting_nothing_is_answered(engine, bystander, first):
+@pytest.mark.parametrize("first, code", [
+    *((wrong, "validation_error") for wrong in ("{", "[]", "null", '{"op":"Hello"}', "", "[" * 100_000)),
+    ('{"op":"GetSession","request_id":"a"}', "auth_failed"),
+    ('{"op":"Shutdown","request_id":"a"}', "auth_failed"),
+], ids=["half", "list", "null", "empty Hello", "nothing", "deep", "GetSession", "Shutdown"])
+def test_without_a_greeting_nothing_is_answered(engine, bystander, first, code):
     with engine.client(greet=False) as client:
         client.take_challenge()
-        opens_nothing(client, first)
+        opens_nothing(client, first, code)
 
 
-def opens_nothing(client, frame):
-    """A first frame that is no greeting: an error, and no command is taken after it."""
+def opens_nothing(client, frame, code):
+    """A first frame that is no greeting: it is refused, and no command is taken after it. Gives the words."""
     client.raw(frame)
     try:
         client.raw('{"op":"GetSession","request_id":"after"}')
     except ConnectionClosed:
         pass
-    client.closed()
-    names = {event["event"] for event in client.events}
-    assert names <= {"Challenge", "Error", "EngineError"}, names
+    close = ended(client)
+    assert [event["event"] for event in client.events] == ["Challenge", "EngineError"], client.events
+    assert (client.events[-1]["code"], close) == (code, (1008, code))
+    return client.events[-1]["message"]
 
 
 def test_a_token_in_the_open_is_no_greeting(engine, bystander):
@@ -131,34 +142,44 @@ def test_a_token_in_the_open_is_no_greeting(engine, bystander):
         client.take_challenge()
         greeting = client.hello()
         del greeting["proof"], greeting["client_nonce"]
-        opens_nothing(client, json.dumps({**greeting, "token": engine.token}))
+        message = opens_nothing(client, json.dumps({**greeting, "token": engine.token}), "validation_error")
+        assert message.startswith("TOKEN: unknown field") and engine.token not in message, message
 
 
 def test_who_does_not_greet_is_sent_away(engine, bystander):
     with engine.client(greet=False) as client:
         client.take_challenge()
-        assert client.closed() is not None
-        assert "Ready" not in [event["event"] for event in client.events]
+        assert ended(client) == (1008, "handshake_timeout")
+        assert [event["event"] for event in client.events] == ["Challenge", "EngineError"]
+        assert client.events[-1]["code"] == "handshake_timeout"
 
 
-@pytest.mark.parametrize("frame, code", [
-    (b"\x00binary", 1003),
-    ("x" * (MIB + 1), 1009),
-    ("x" * (10 * MIB), 1009),
+@pytest.mark.parametrize("is_greeted", [True, False], ids=["greeted", "not greeted"])
+@pytest.mark.parametrize("frame, close", [
+    (b"\x00binary", (1003, "only_text")),
+    ("x" * (MIB + 1), (1009, "too_long")),
+    ("x" * (10 * MIB), (1009, "too_long")),
 ], ids=["binary", "too long", "far too long"])
-def test_a_frame_that_is_none_ends_the_connection(engine, bystander, frame, code):
+def test_a_frame_that_is_none_ends_the_connection(engine, bystander, frame, close, is_greeted):
     """Pin P62."""
-    with engine.client() as client:
+    with engine.client(greet=is_greeted) as client:
+        if not is_greeted:
+            client.take_challenge()
         client.raw(frame)
-        assert client.closed() == code
+        assert ended(client) == close
+        assert {event["event"] for event in client.events} <= {"Challenge", "Ready", "ClientConnected"}, client.events
 
 
+@pytest.mark.parametrize("is_greeted", [True, False], ids=["greeted", "not greeted"])
 @pytest.mark.parametrize("text", [b"\xff", b'{"op":"GetSession","request_id":"\xc3"}', b"\xed\xa0\x80"])
-def test_text_that_is_no_utf_8_ends_the_connection(engine, bystander, text):
+def test_text_that_is_no_utf_8_ends_the_connection(engine, bystander, text, is_greeted):
     """Pin P62."""
-    with engine.client() as client:
+    with engine.client(greet=is_greeted) as client:
+        if not is_greeted:
+            client.take_challenge()
         client.socket.send(text, text=True)
-        assert client.closed() == 1007
+        assert ended(client) == (1007, "no_utf8")
+        assert {event["event"] for event in client.events} <= {"Challenge", "Ready", "ClientConnected"}, client.events
 
 
 def test_a_frame_may_have_a_mebibyte(engine, bystander):
@@ -204,6 +225,21 @@ WRONG = {
 }
 
 
+#: Those of which the id can still be read, and how the answer to some begins.
+IDS = {
+    "an empty id": "", "a long id": "x" * 65, **dict.fromkeys((
+        "no op", "an unknown op", "an op in small letters", "an unknown field", "an unknown field inside",
+        "a field twice inside",
+    ), "w"),
+}
+WORDS = {
+    "no op": "OP: missing field", "an unknown field": "X: unknown field", "an unknown field inside": "X: unknown field",
+    "a field twice": "REQUEST_ID: duplicate field", "a field twice inside": "DATE: duplicate field",
+    "an op twice": "OP: duplicate field", "no id": "REQUEST_ID: missing field", "another type": "wrong type or value",
+    "an empty id": "REQUEST_ID: ", "a long id": "REQUEST_ID: ",
+}
+
+
 @pytest.mark.parametrize("what", WRONG)
 def test_a_command_that_is_none_is_an_error_and_the_connection_stays(engine, bystander, what):
     """Pins P61 and P62."""
@@ -211,10 +247,11 @@ def test_a_command_that_is_none_is_an_error_and_the_connection_stays(engine, bys
         client.raw(WRONG[what])
         error = client.wait("Error")
         assert error["code"] == "validation_error", error
-        if what in ("an unknown op", "an unknown field", "an unknown field inside"):
-            assert error["request_id"] == "w"
+        assert error.get("request_id") == IDS.get(what), error
+        words = "the JSON is nested deeper than 32" if "deep" in what else WORDS.get(what, "")
+        assert error["message"].startswith(words) and len(error["message"]) <= 512, error
         assert client.ask("GetSession", "Session")["state"] == "Idle"
-        assert len(client.since(0, "Error")) == 1
+        assert [event["event"] for event in client.since(0, *REFUSALS)] == ["Error"], "one answer, and no other"
 
 
 def test_what_may_be_is_taken(engine):
@@ -252,7 +289,7 @@ def test_who_errs_a_hundred_times_is_sent_away(engine, bystander):
         client.wait("Error", where=lambda _: len(client.since(0, "Error")) == 99)
         assert client.is_alive(), "99 errors are borne"
         client.raw("{")
-        assert client.closed() == 1008
+        assert ended(client) == (1008, "too_many_errors")
 
 
 def test_pages_of_others_are_refused(start):
@@ -264,13 +301,14 @@ def test_pages_of_others_are_refused(start):
             with pytest.raises(InvalidStatus) as refused:
                 engine.client(origin=origin)
             assert refused.value.response.status_code == 403, origin
+            assert refused.value.response.body == b"pages of this origin may not connect; see --allow-origin"
         assert allowed.is_alive() and none.is_alive()
 
 
 def test_eight_clients_are_enough(engine):
     clients = [engine.client() for _ in range(8)]
     try:
-        assert sent_away(engine) == 1008
+        assert sent_away(engine) == (1008, "too_many_clients")
         assert all(client.is_alive() for client in clients)
         clients.pop().socket.close()
         wait_until(lambda: sent_away(engine) is None, "there is room again for one")
@@ -281,12 +319,14 @@ def test_eight_clients_are_enough(engine):
 
 
 def sent_away(engine):
-    """The code with which a new client is sent away; none where it is taken."""
+    """The code and the reason with which a new client is sent away; none where it is taken."""
     with engine.client(greet=False) as client:
+        client.take_challenge()
+        client.raw(json.dumps(client.hello()))
         try:
-            client.greet()
-        except (ConnectionClosed, AssertionError):
-            return client.closed()
+            assert client.next()["event"] == "Ready"
+        except ConnectionClosed:
+            return client.socket.close_code, client.socket.close_reason
         return None
 
 
@@ -305,7 +345,9 @@ def test_who_does_not_read_is_sent_away(engine, market):
         while answers < 150_000:
             answers += '"ReplaySpeedChanged"' in client.socket.recv(timeout=PATIENCE)
         assert client.is_alive()
-        assert slow.closed() in (1008, 1006), "what is behind is not waited for"
+        wait_until(lambda: "too_slow" in engine.stderr.read_text(encoding="utf-8"), "the engine says whom it sent away")
+        # Who reads only now may find the connection gone, and the reason with it.
+        assert ended(slow) in ((1008, "too_slow"), (1006, "")), "what is behind is not waited for"
         assert len(slow.since(0, "ReplaySpeedChanged")) < 150_000
         assert client.ask("GetSession", "Session")["state"] == "Running"
 

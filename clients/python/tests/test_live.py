@@ -3,6 +3,7 @@
 import asyncio
 import getpass
 import inspect
+import json
 import logging
 import subprocess
 import sys
@@ -193,7 +194,7 @@ def test_an_order_is_sent_as_the_payload_says(played):
     assert [command["order"] for command in engine.heard] == [plain, full]
     assert {command["venue"] for command in engine.heard} == {"web_broker"}
     for wrong in ({"price": 2440.5}, {"quantity": True}):
-        with pytest.raises(TypeError, match="exact amount"):
+        with pytest.raises(kumiki.ValidationError, match="exact amount"):
             one.submit_order(**{**ORDER, **wrong})
     with pytest.raises(TypeError, match="client_order_id"):
         one.submit_order(**{name: value for name, value in ORDER.items() if name != "client_order_id"})
@@ -324,7 +325,7 @@ def test_the_second_password_is_seen_nowhere(played, caplog):
         told = "".join(traceback.format_exception(refused.type, refused.value, refused.tb))
         shown += [repr(refused.value), str(vars(refused.value)), told]
     one.set_second_password(value=secret)
-    with pytest.raises(TypeError) as wrong:
+    with pytest.raises(kumiki.ValidationError, match="^value: a text is asked for$") as wrong:
         one.set_second_password(value=secret.encode())
     shown.append(repr(wrong.value))
     one.close()
@@ -493,3 +494,41 @@ def test_the_same_with_asyncio(trading):
         engine.close()
 
     asyncio.run(main())
+
+
+def test_what_no_message_carries_is_no_argument_and_is_said():
+    """What other programs of this kind take for a session, a login and a change, held against the messages: what they
+    can carry is here under its name, and of the rest the documentation says what there is instead."""
+    schema = json.loads((ROOT / "schemas" / "ipc.schema.json").read_text(encoding="utf-8"))["$defs"]
+    commands = {kind["properties"]["op"]["const"]: set(kind["properties"]) for kind in schema["Command"]["oneOf"]}
+    events = {kind["properties"]["event"]["const"]: set(kind["properties"]) for kind in schema["Event"]["oneOf"]}
+    kind = kumiki.LiveSession
+
+    def named(method):
+        return set(inspect.signature(method).parameters) - {"self"}
+
+    assert commands["RequestVenueLogin"] == {"op", "request_id", "venue"} and named(kind.login) == {"timeout"}
+    for word in ("user_id", "password", "key\n        store"):
+        assert word in kind.login.__doc__
+    for name in ("OrderUpdated", "OrderCanceled"):
+        assert "eig_day" not in events[name]
+    for text in (kind.modify_order.__doc__, kumiki.ModifyOrderResult.__doc__, kumiki.CancelOrderResult.__doc__):
+        assert "eig_day" in text
+    assert not {"demo", "second_password"} & (named(kind.__init__) | commands["RequestVenueLogin"])
+    assert "the demo unless" in kind.__doc__ and "set_second_password()" in kind.__doc__
+    assert "is_production" in schema["VenueCapabilities"]["properties"] and "is_production" in kind.__doc__
+    order = set(schema["SubmitOrderRequest"]["properties"])
+    assert named(kind.submit_order) == order, "an order has the names of its message"
+    change = set(schema["OrderModifyChange"]["properties"])
+    which = {"client_order_id", "venue_order_id"}
+    assert named(kind.modify_order) == change | which and which <= commands["ModifyOrder"]
+    assert named(kind.cancel_order) == which and which <= commands["CancelOrder"]
+    assert named(kind.cancel_all) == {"instrument_id", "order_side"} <= commands["CancelAllOrders"]
+    assert named(kind.run) == {"instrument_id", "strategy_file", "max_qty", "max_notional_jpy", "on_event",
+                               "strategy_init_kwargs", "strategy_id", "wait"}
+    run = inspect.signature(kind.run).parameters
+    assert run["strategy_id"].default == "live-strategy"
+    assert run["max_qty"].default is run["max_notional_jpy"].default is inspect.Parameter.empty
+    assert {name for name, one in inspect.getmembers(kind) if isinstance(one, property)} == {
+        "status", "mode", "capabilities", "venue", "venue_capabilities"}
+    assert issubclass(kumiki.BusyError, kumiki.KumikiError)

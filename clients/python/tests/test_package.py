@@ -4,6 +4,8 @@ import datetime
 import importlib.util
 import json
 import pickle
+import re
+import shutil
 import subprocess
 import sys
 from decimal import Decimal
@@ -70,9 +72,9 @@ def test_amounts_are_exact_and_short():
                                                         "123456789012345678901234567890.5")):
         assert amount_text("price", given) == text
     for wrong in (1.5, True, None, float("nan")):
-        with pytest.raises(TypeError, match="^price: "):
+        with pytest.raises(kumiki.ValidationError, match="^price: .* was given; give an exact amount"):
             amount_text("price", wrong)
-    for wrong in ("high", "", "nan", "Infinity"):
+    for wrong in ("high", "", "nan", "Infinity", "1E+999999999", "0E-999999999", Decimal("1E-200"), 10**200):
         with pytest.raises(ValueError, match="^price: "):
             amount_text("price", wrong)
 
@@ -125,3 +127,51 @@ def test_records_have_the_fields_of_the_schema(record, schema):
     fields = (kinds.get(schema) or SCHEMA["$defs"][schema])["properties"]
     for name in getattr(kumiki.records, record).__dataclass_fields__:
         assert name in fields or name.replace("_ns", "_ms") in fields, f"{record}.{name}"
+
+
+def test_every_text_that_is_named_is_one_that_the_package_brings():
+    """In an installed package there is no folder of the project: what documentation names is had by `schema()`."""
+    sources = {path.name: path.read_text(encoding="utf-8") for path in (SOURCE / "kumiki").glob("*.py")}
+    known = kumiki.schemas()
+    assert known == sorted(path.name for path in (ROOT / "schemas").iterdir()) and len(known) > 20
+    named = [name for text in sources.values() for name in re.findall(r'schema\("([^"]+)"\)', text)]
+    listed = re.findall(r"- `([^`]+)`", kumiki.schema.__doc__)
+    assert len(named) > 4 and len(listed) == 5 and set(named) | set(listed) <= set(known)
+    for name, text in sources.items():
+        elsewhere = re.findall(r"(?:schemas|clients|examples|host|wit|docs)/[\w./-]+", text)
+        assert not elsewhere, f"{name} names {elsewhere}, which an installed package does not have"
+        # Files of runs and engines, which are made; every other text must be one of those that are brought.
+        files = set(re.findall(r"[\w.-]+\.(?:md|json|graphql)\b", text))
+        made = {"engine-session.json", "summary.json", "manifest.json", "sweep.json", "sweep.partial.json"}
+        assert files <= made | set(known), (name, files)
+    tables = json.loads(kumiki.schema("replay-run.json"))["tables"]
+    listed = kumiki.RunResult.table.__doc__
+    assert all(name in listed for name in tables if name not in ("summary",)), "the tables are named where they are read"
+    assert "sharpe" in kumiki.schema("statistics.md") and "EngineBusy" in kumiki.schema("ipc.md")
+    with pytest.raises(kumiki.ValidationError, match="^name: .*give one of .*statistics.md"):
+        kumiki.schema("../README.md")
+
+
+def test_an_installed_package_has_its_texts_inside(tmp_path):
+    """As the wheel lays them out, away from the project."""
+    shutil.copytree(SOURCE / "kumiki", tmp_path / "kumiki", ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "kumiki" / "schemas").mkdir()
+    (tmp_path / "kumiki" / "schemas" / "statistics.md").write_text("as shipped", encoding="utf-8")
+    script = "import kumiki; print(kumiki.schemas(), kumiki.schema('statistics.md'))"
+    told = subprocess.run([sys.executable, "-c", script], check=True, cwd=tmp_path, capture_output=True, text=True)
+    assert told.stdout == "['statistics.md'] as shipped\n"
+
+
+def test_values_of_sweeps_are_written_as_the_program_reads_them():
+    numpy = pytest.importorskip("numpy")
+    from kumiki._ray_driver import grid_flags, points_bytes, text
+
+    values = (True, 5, 0.1, "x", Decimal("1E+2"), numpy.int64(5), numpy.float64(0.1), numpy.bool_(False))
+    assert [text(value) for value in values] == ["true", "5", "0.1", "x", "100", "5", "0.1", "false"]
+    assert grid_flags({"fast": numpy.arange(3)}) == ["--grid", "fast=0,1,2"]
+    assert points_bytes([{"fast": numpy.int64(5)}]) == b'{"fast": 5}\n'
+    for wrong in (None, datetime.date(2025, 1, 6), [1]):
+        with pytest.raises(kumiki.ValidationError, match="^a parameter: "):
+            text(wrong)
+    with pytest.raises(kumiki.ValidationError, match=r"^points\[0\]\.fast: "):
+        points_bytes([{"fast": object()}])

@@ -2,10 +2,14 @@
 
 import asyncio
 import csv
+import datetime
+import functools
 import inspect
+import json
 import os
 import pathlib
 import signal
+import subprocess
 import sys
 import threading
 import time
@@ -14,7 +18,9 @@ from decimal import Decimal
 import kumiki
 import kumiki.aio
 import pytest
+from conftest import SOURCE
 from engine_process import CASH, EXECUTION, component
+from kumiki import _arguments
 
 SMA = {"fast": 5, "slow": 20}
 
@@ -198,7 +204,7 @@ def test_what_is_wrong_is_told_by_its_kind(session, market, frames):
         with pytest.raises(kumiki.ValidationError):
             one.run(strategy_file="sma-cross", **wrong)
     assert frames.take_wrong() == ["StartEngine"], "a multiplier of 0 breaks the schema, the others its meaning"
-    with pytest.raises(TypeError, match="initial_cash"):
+    with pytest.raises(kumiki.ValidationError, match="^initial_cash: 1000000.0 .float. was given"):
         one.run(strategy_file="sma-cross", initial_cash=1e6)
     with pytest.raises(kumiki.StrategyError) as failed:
         one.run(strategy_file=component("panics-in-event"), strategy_init_kwargs={"at": 20}, multiplier="max")
@@ -391,5 +397,266 @@ def test_numbers_that_json_does_not_have_are_refused_at_once(session, market):
     one = session()
     one.load("7203.TSE", market.days[1], market.days[1])
     for odd in (float("nan"), float("inf"), object()):
-        with pytest.raises(kumiki.ValidationError, match="StartEngine"):
+        with pytest.raises(kumiki.ValidationError, match="^strategy_init_kwargs.odd: "):
             one.run(strategy_file=component("empty"), strategy_init_kwargs={"odd": odd})
+
+
+# --- A session that is over.
+
+
+def every_call(one):
+    """All that a session can be asked for."""
+    return [
+        one.session, one.stop, one.positions, one.buying_power, one.order_list, one.cancel_all, one.events,
+        lambda: one.load("7203.TSE", "2025-01-06", "2025-01-06"), lambda: one.subscribe("7203"),
+        lambda: one.load("7203.TSE", "2025-01-06", "2025-01-06", on_progress=print),
+        lambda: one.unsubscribe("7203"), lambda: one.set_speed(2), lambda: one.run(strategy_file="sma-cross"),
+        lambda: one.run(strategy_file="sma-cross", on_event=print, wait=False),
+        lambda: one.submit_order(instrument_id="7203.TSE", side="BUY", quantity=100),
+        lambda: one.modify_order(client_order_id="x", new_price=1), lambda: one.cancel_order(client_order_id="x"),
+    ]
+
+
+def test_what_is_called_after_the_end_is_told_that(session, market):
+    one = session()
+    unopened = kumiki.ReplaySession()
+    for call in every_call(unopened):
+        with pytest.raises(kumiki.SessionClosedError, match="not open yet; use it as `with"):
+            call()
+    assert unopened.status == "idle" and unopened.close() is None
+    load(one, market)
+    with one.events() as stream:
+        first = one.run(strategy_file="sma-cross", multiplier="max", wait=False)
+        result = first.result()
+        run = begin(one, market)
+        one.close()
+        assert one.status == "stopped" and run.done()
+        assert list(stream)[-1].name, "what came is still there"
+    for call in every_call(one):
+        with pytest.raises(kumiki.SessionClosedError, match="not open any more") as closed:
+            call()
+        assert closed.value.code == "closed" and isinstance(closed.value, ConnectionError)
+    assert first.result() == result, "of a run that was over the result stays"
+    # The engine ends the run before it goes, and may be heard.
+    try:
+        assert run.result().status == "stopped"
+    except kumiki.ConnectionLostError as error:
+        assert error.code in ("closed", "connection_lost")
+    with one.open():
+        assert (one.status, one.session().state) == ("idle", "Idle"), "it can be opened again"
+
+
+def test_the_status_is_that_of_the_run_until_the_end(start, market):
+    """Of sessions with an engine that goes on without them, and with one that does not."""
+    engine = start(standalone=True)
+    idle, loaded, running, errored = (kumiki.ReplaySession(attach=engine.session_file) for _ in range(4))
+    idle.open().close()
+    with loaded:
+        load(loaded, market)
+        assert loaded.status == "loaded"
+    assert (idle.status, loaded.status) == ("idle", "idle")
+    with running:
+        run = begin(running, market)
+        assert running.status == "running"
+    assert running.status == "stopped"
+    with pytest.raises(kumiki.SessionClosedError):
+        run.result()
+    with errored:
+        assert errored.status == "running", "the engine goes on with the run"
+        engine.kill()
+        with pytest.raises(kumiki.ConnectionLostError):
+            errored.session()
+        assert errored.status == "errored"
+    assert errored.status == "errored"
+
+
+def test_calls_that_meet_the_end_of_the_session_are_answered(session):
+    """From threads of their own, at every moment of it: an answer, or that the session is over."""
+    one = session()
+    ends, go = [], threading.Event()
+
+    def ask():
+        go.set()
+        while True:
+            try:
+                one.session()
+            except BaseException as error:
+                ends.append(error)
+                return
+
+    threads = [threading.Thread(target=ask) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    go.wait(60)
+    one.close()
+    for thread in threads:
+        thread.join(60)
+    assert not any(thread.is_alive() for thread in threads)
+    assert len(ends) == 8 and all(isinstance(end, kumiki.ConnectionLostError) for end in ends), ends
+
+
+# --- Arguments.
+
+
+class Odd:
+    """What nothing wants."""
+
+    def __repr__(self):
+        return "odd\n" * 1_000
+
+
+def test_an_argument_of_a_wrong_kind_is_named(session, market):
+    """Before anything is sent: its name, what was given, and what is wanted."""
+    one = session()
+    load(one, market)
+    odd, range_ = Odd(), (market.days[1], market.days[1])
+    order = {"instrument_id": "7203.TSE", "side": "BUY", "quantity": 100}
+    late = datetime.datetime(2025, 1, 6, 15, 0)
+    load_from = lambda day: one.load("7203.TSE", day, range_[1])  # noqa: E731 - a table of calls
+    load_to = lambda day: one.load("7203.TSE", range_[0], day)  # noqa: E731
+    start = lambda **how: one.run(**{"strategy_file": "sma-cross", **how})  # noqa: E731
+    submit = lambda **how: one.submit_order(**{**order, **how})  # noqa: E731
+    modify = lambda **how: one.modify_order(client_order_id="x", **how)  # noqa: E731
+    Made = kumiki.ReplaySession
+    calls = {
+        "instrument_id": [
+            *each(lambda id_: one.load(id_, *range_), odd, None, [], b"7203.TSE", {"7203.TSE": 1}),
+            *each(lambda id_: submit(instrument_id=id_), 7203, "\ud800", ["7203.TSE"]),
+            lambda: one.cancel_all(instrument_id=odd), lambda: one.order_list(instrument_id=7203)],
+        r"instrument_id\[1\]": [lambda: one.load(["7203.TSE", odd], *range_)],
+        "start_date": each(load_from, odd, None, 20250106, late, 1.5),
+        "end_date": each(load_to, odd, late.replace(tzinfo=kumiki.JST)),
+        "granularity": [lambda: one.load("7203.TSE", *range_, odd)],
+        "on_progress": [lambda: one.load("7203.TSE", *range_, on_progress=odd)],
+        "strategy_file": each(lambda file: start(strategy_file=file), odd, None, b"sma-cross", "a\0b", "\udcff"),
+        "on_event": [lambda: start(on_event=odd)],
+        "strategy_id": each(lambda name: start(strategy_id=name), odd, None, 5),
+        "initial_cash": each(lambda cash: start(initial_cash=cash), odd, 1e6, None, True, "much", "1E+999999999"),
+        "multiplier": [lambda: start(multiplier=odd), *each(one.set_speed, 1.5, None, True, Decimal(2), odd)],
+        "strategy_init_kwargs": each(
+            lambda values: start(strategy_init_kwargs=values), odd, [1], "fast=1", {1: 2}, {odd: 2}),
+        r"strategy_init_kwargs\.a": each(
+            lambda value: start(strategy_init_kwargs={"a": value}), odd, late, {1, 2}, float("nan"), 2**70, b"x", 1j,
+            Decimal("NaN"), Decimal("0.12345678901234567890"), nested(40), "\ud800"),
+        r"execution\.latency_ns": [lambda: start(execution={"latency_ns": odd})],
+        "execution": each(lambda model: start(execution=model), 5, odd),
+        "side": [lambda: submit(side=odd), lambda: one.cancel_all(side=1)],
+        "quantity": each(lambda quantity: submit(quantity=quantity), odd, 100.0, None, True),
+        "order_type": [lambda: submit(order_type=odd)],
+        "price": [lambda: submit(price=odd)],
+        "trigger_price": [lambda: submit(trigger_price=2.5)],
+        "time_in_force": [lambda: submit(time_in_force=None)],
+        "expire_time": each(lambda time: submit(expire_time=time), odd, late, "2025-01-06", 1.5),
+        "client_order_id": [lambda: submit(client_order_id=5), one.cancel_order, lambda: one.modify_order(new_price=1),
+                            lambda: one.cancel_order(client_order_id=odd)],
+        "tags": each(lambda tags: submit(tags=tags), "cash_margin=cash", 5),
+        r"tags\[0\]": [lambda: submit(tags=[odd])],
+        "venue_order_id": [lambda: one.cancel_order(venue_order_id=1)],
+        "new_quantity": [lambda: modify(new_quantity=1.5)],
+        "new_price": [lambda: modify(new_price=odd)],
+        "new_trigger_price": [lambda: modify(new_trigger_price=odd)],
+        "new_expire_time": [lambda: modify(new_expire_time=late)],
+        "status": [lambda: one.order_list(status=odd)],
+        "date": each(lambda day: one.order_list(date=day), late, 20250106, odd),
+        "ticker": [lambda: one.subscribe(7203), lambda: one.unsubscribe(odd)],
+        r"names\[0\]": each(one.events, odd, ["OrderFilled"]),
+        "timeout": [*each(lambda wait: one.events(timeout=wait), odd, float("nan"), -1, "5"),
+                    *each(lambda wait: Made(timeout=wait), odd, None, 0, -1, "5", 1e300)],
+        "attach": [*each(lambda attach: Made(attach=attach), odd, True, 1.5), lambda: Made(attach="x" * 5_000).open()],
+        "data": [lambda: Made(data=odd)],
+        "config_dir": [lambda: Made(config_dir=5)],
+        "cache_dir": [lambda: Made(cache_dir=b"x")],
+        "program": [lambda: Made(program=odd)],
+        "log_level": each(lambda level: Made(log_level=level), odd, "loud"),
+        "venue": [lambda: kumiki.LiveSession(venue=odd)],
+        "token": [lambda: Made(token=5)],
+        "time": each(kumiki.to_ns, odd, 1.5, late, True),
+        "nanos": each(kumiki.to_datetime, odd, 1.5, 10**40),
+    }
+    sent = len(frames_of(one))
+    for name, wrongs in calls.items():
+        for place, call in enumerate(wrongs):
+            with pytest.raises(kumiki.ValidationError, match=f"^{name}(:|[.[])") as wrong:
+                call()
+            told = str(wrong.value)
+            assert wrong.value.code == "validation_error" and "\n" not in told and len(told) < 500, (name, place, told)
+    assert one.status == "loaded" and len(frames_of(one)) == sent, "nothing was started, and nothing sent"
+    with pytest.raises(kumiki.ValidationError, match="1,048,576 are the most"):
+        one.run(strategy_file="sma-cross", strategy_init_kwargs={"long": "x" * (1 << 20)})
+    result = one.run(strategy_file="sma-cross", multiplier="max", strategy_init_kwargs=SMA)
+    for name, call in {"backend": lambda: result.fills(backend=odd), "name": lambda: result.table(odd)}.items():
+        with pytest.raises(kumiki.ValidationError, match=f"^{name}: "):
+            call()
+
+
+def each(call, *values):
+    """The calls with each of these values."""
+    return [functools.partial(call, value) for value in values]
+
+
+def frames_of(one):
+    """The commands of a session that its connection has counted."""
+    return range(one._core._connection._count)
+
+
+def nested(depth):
+    return [] if depth == 0 else [nested(depth - 1)]
+
+
+def test_values_of_pandas_and_numpy_are_what_they_say(session, market):
+    numpy, pandas = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    one = session()
+    first, last = market.days[1], market.days[2]
+    date = datetime.date.fromisoformat(first)
+    whole = [kind(date) for kind in (str, pandas.Timestamp, numpy.datetime64)]
+    whole += [date, datetime.datetime(date.year, date.month, date.day), numpy.datetime64(f"{first}T00:00:00", "ns"),
+              pandas.Timestamp(first, tz="Asia/Tokyo"), numpy.str_(first)]
+    for day in whole:
+        loaded = one.load(numpy.array(["7203.TSE"]), day, pandas.Timestamp(last))
+        assert (loaded.start_date, loaded.end_date) == (first, last), repr(day)
+    for odd in (pandas.Timestamp(f"{first} 09:00"), pandas.Timestamp(first, tz="UTC"), pandas.NaT,
+                numpy.datetime64("NaT"), numpy.datetime64(f"{first}T09:00"), numpy.datetime64("2025-01"),
+                pandas.Timestamp(f"{first} 00:00:00.000000001"), numpy.int64(20250106), pandas.NA):
+        with pytest.raises(kumiki.ValidationError, match="^start_date: "):
+            one.load("7203.TSE", odd, last)
+    execution = {**EXECUTION, "latency_ns": numpy.int64(0), "same_day_round_trips": numpy.bool_(True)}
+    run = one.run(
+        strategy_file="sma-cross", initial_cash=numpy.int64(CASH), multiplier=numpy.int32(20), wait=False,
+        execution=execution, strategy_init_kwargs={"fast": numpy.int8(5), "slow": numpy.uint64(20)},
+    )
+    assert run.execution["same_day_round_trips"] is True and run.execution["latency_ns"] == 0
+    while not one.session().rows_done:
+        time.sleep(0.02)
+    assert one.stop().manifest()["parameters"].items() >= {"fast": 5, "slow": 20}.items()
+    given = {"a": numpy.float32(0.5), "b": numpy.float64(0.1), "c": numpy.bool_(False), "d": [numpy.int64(2)]}
+    told = _arguments.values("values", given, "")
+    assert json.dumps(told) == '{"a": 0.5, "b": 0.1, "c": false, "d": [2]}'
+    one.load("7203.TSE", first, last)
+    one.subscribe("7203")
+    with one.events("Trades", timeout=numpy.float64(60)) as trades:
+        one.run(strategy_file=component("empty"), initial_cash=CASH, multiplier=20, wait=False)
+        price = numpy.int64(next(trades).trades[-1]["price"] * Decimal("0.95") // 10 * 10)
+    end = pandas.Timestamp(f"{last} 15:00", tz="Asia/Tokyo")
+    sent = one.submit_order(
+        instrument_id=numpy.str_("7203.TSE"), side="BUY", quantity=numpy.uint16(100), order_type="LIMIT", price=price,
+        time_in_force="GTD", expire_time=end, tags=("note=a",),
+    )
+    listed, = one.order_list(date=pandas.Timestamp(first))
+    assert (listed.price, listed.quantity, listed.venue_order_id) == (int(price), 100, sent.venue_order_id)
+    assert kumiki.to_ns(end) == end.value and kumiki.to_datetime(numpy.int64(end.value)) == end
+    assert kumiki.to_ns(pandas.Timestamp(1736121600123456789, tz="UTC")) == 1736121600123456789
+    for odd in (numpy.float64(1.5), numpy.float32(100), numpy.bool_(True), numpy.array([1, 2]), pandas.NA):
+        with pytest.raises(kumiki.ValidationError, match="^new_quantity: "):
+            one.modify_order(client_order_id=sent.client_order_id, new_quantity=odd)
+
+
+def test_arguments_need_no_numpy():
+    script = """
+import sys
+sys.modules["numpy"] = sys.modules["pandas"] = None
+from decimal import Decimal
+from kumiki import _arguments, times
+assert _arguments.values("v", {"a": (1, 0.5, Decimal("0.1"), None)}, "x") == {"a": [1, 0.5, 0.1, None]}
+assert times.date_text("2025-01-06") == "2025-01-06"
+"""
+    subprocess.run([sys.executable, "-c", script], check=True, cwd=SOURCE)

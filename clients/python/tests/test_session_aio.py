@@ -48,8 +48,25 @@ def test_a_run_with_its_events(session, market):
             assert (events[0], events[-1]) == ("EngineStarted", "EngineStopped")
             with open(result.run_dir / "fills.csv", newline="", encoding="utf-8") as file:
                 assert events.count("OrderFilled") == len(list(csv.DictReader(file))) > 0
-        with pytest.raises(kumiki.ConnectionLostError):
-            await one.session()
+        for call in (one.session, one.stop, one.positions, lambda: one.set_speed(2), lambda: one.run(strategy_file="x")):
+            with pytest.raises(kumiki.SessionClosedError, match="not open any more"):
+                await call()
+        assert one.status == "stopped"
+
+    asyncio.run(main())
+
+
+def test_a_session_that_is_closed_within_a_run_is_stopped(session, market):
+    async def main():
+        async with session() as one:
+            run = await begun(one, market)
+            waiting = asyncio.create_task(run.result())
+            await asyncio.sleep(0)
+            assert one.status == "running"
+        assert one.status == "stopped" and run.done()
+        with contextlib.suppress(kumiki.ConnectionLostError):
+            # The engine ends the run before it goes, and may be heard.
+            assert (await waiting).status == "stopped"
 
     asyncio.run(main())
 

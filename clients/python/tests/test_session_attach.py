@@ -77,7 +77,7 @@ def test_auto_attaches_where_it_may(standalone, elsewhere, market, tmp_path):
     assert modes == ["spawn", "attach" if sys.platform == "linux" else modes[1], "spawn"]
 
 
-@pytest.mark.parametrize("file", ["a dead process", "nobody's port", "another token", "nothing", "no JSON"])
+@pytest.mark.parametrize("file", ["a dead process", "nobody's port", "another token", "nothing", "no JSON", "a pipe"])
 def test_a_file_of_no_engine_is_in_nobodys_way(standalone, market, tmp_path, file, caplog):
     said = json.loads(standalone.session_file.read_text())
     ended = subprocess.Popen([sys.executable, "-c", ""])
@@ -85,8 +85,13 @@ def test_a_file_of_no_engine_is_in_nobodys_way(standalone, market, tmp_path, fil
     changes = {"a dead process": {"pid": ended.pid}, "nobody's port": {"port": 1}, "another token": {"token": "x" * 64}}
     config = tmp_path / "config"
     config.mkdir()
-    text = json.dumps({**said, **changes[file]}) if file in changes else {"nothing": "", "no JSON": "{"}[file]
-    (config / "engine-session.json").write_text(text)
+    if file == "a pipe":
+        if not hasattr(os, "mkfifo"):
+            pytest.skip("named pipes")
+        os.mkfifo(config / "engine-session.json")
+    else:
+        text = json.dumps({**said, **changes[file]}) if file in changes else {"nothing": "", "no JSON": "{"}[file]
+        (config / "engine-session.json").write_text(text)
     how = {"data": market.folder, "cache_dir": tmp_path / "cache", "program": program(), "config_dir": config}
     with kumiki.ReplaySession(**how) as one:
         assert one.mode == "spawn"
@@ -94,9 +99,67 @@ def test_a_file_of_no_engine_is_in_nobodys_way(standalone, market, tmp_path, fil
         with kumiki.ReplaySession(config_dir=config) as other:
             assert other.mode == "attach"
     assert not (config / "engine-session.json").exists()
-    assert bool(caplog.records) == (file in ("nobody's port", "another token"))
+    assert bool(caplog.records) == (file != "a dead process"), "what is left alone is told"
     with pytest.raises(kumiki.ConnectionLostError):
         kumiki.ReplaySession(attach=config).open()
+
+
+LIMIT = "it has more than 65,536 bytes"
+RIGHT = {"port": 19876, "token": "x" * 64, "pid": os.getpid()}
+ODD_FILES = {
+    "empty": ("", "it holds no JSON object"),
+    "half": ('{"port":', "it holds no JSON object"),
+    "bytes": (b"\xff\xfe\x00", "it holds no JSON object"),
+    "a list": ("[1]", "it holds no JSON object"),
+    "deep": ("[" * 60_000, "it holds no JSON object"),
+    "10 MB": ("x" * 10_000_000, LIMIT),
+    "a little too long": (json.dumps(RIGHT).ljust(65_537), LIMIT),
+    "no port": ({"token": "x", "pid": 1}, "its port is not a port from 1 to 65,535"),
+    "port 0": ({**RIGHT, "port": 0}, "its port is not a port from 1 to 65,535"),
+    "port 65536": ({**RIGHT, "port": 65_536}, "its port is not a port from 1 to 65,535"),
+    "a port as text": ({**RIGHT, "port": "19876"}, "its port is not a port from 1 to 65,535"),
+    "port true": ({**RIGHT, "port": True}, "its port is not a port from 1 to 65,535"),
+    "no token": ({**RIGHT, "token": None}, "its token is not a text"),
+    "an empty token": ({**RIGHT, "token": ""}, "its token is not a text"),
+    "a token of numbers": ({**RIGHT, "token": [1]}, "its token is not a text"),
+    "pid 0": ({**RIGHT, "pid": 0}, "its pid is not the number of a process"),
+    "pid as text": ({**RIGHT, "pid": "1"}, "its pid is not the number of a process"),
+    "a pid of no system": ({**RIGHT, "pid": 2**70}, f"there is no process {2**70}"),
+}
+
+
+@pytest.mark.parametrize("what", [*ODD_FILES, "a pipe", "a folder", "a device", "a loop", "nothing", "a stale pid"])
+def test_a_session_file_that_is_none_is_named(tmp_path, what):
+    """In its own words, and without waiting for a pipe, a device or a large file."""
+    path = tmp_path / "engine-session.json"
+    if what in ODD_FILES:
+        content, words = ODD_FILES[what]
+        path.write_bytes(content if isinstance(content, bytes) else
+                         (content if isinstance(content, str) else json.dumps(content)).encode())
+    elif what == "a stale pid":
+        ended = subprocess.Popen([sys.executable, "-c", ""])
+        ended.wait()
+        path.write_text(json.dumps({**RIGHT, "pid": ended.pid}))
+        words = f"there is no process {ended.pid}"
+    elif what == "nothing":
+        words = "there is no "
+    elif what == "a folder":
+        path.mkdir()
+        words = "plain file" if os.name == "posix" else "cannot be read"
+    elif os.name != "posix":
+        pytest.skip("files of POSIX")
+    elif what == "a pipe":
+        os.mkfifo(path)
+        words = "it is no plain file"
+    else:
+        path.symlink_to("/dev/zero" if what == "a device" else path)
+        words = "it is no plain file" if what == "a device" else "cannot be read"
+    for attach in (path, tmp_path):
+        with pytest.raises(kumiki.ConnectionLostError) as refused:
+            kumiki.ReplaySession(attach=attach).open()
+        assert refused.value.code == "no_engine" and str(refused.value).startswith("attach: ")
+        assert words in str(refused.value) and str(path) in str(refused.value), refused.value
+    assert "x" * 64 not in str(refused.value), "no token is shown"
 
 
 def test_two_sessions_of_one_engine(standalone, market):

@@ -83,7 +83,7 @@ def test_an_order_that_is_refused_raises(trading, frames):
     with pytest.raises(kumiki.OrderRejectedError, match="BUY"):
         one.submit_order(**order(side="buy"))
     assert frames.take_wrong() == ["SubmitOrder"]
-    with pytest.raises(TypeError, match="price: 2500.5 is no exact amount"):
+    with pytest.raises(kumiki.ValidationError, match="^price: 2500.5 .float. was given; give an exact amount"):
         one.submit_order(**order(order_type="LIMIT", price=2500.5))
     assert one.order_list() == [] and one.status == "running"
 

@@ -33,6 +33,8 @@ pub(super) struct Contents {
     pub(super) components: Tree,
     /// What is there to read.
     pub(super) texts: Tree,
+    /// What describes messages and files; the program writes most of them itself.
+    pub(super) schemas: Tree,
     /// Files to start from: units of systemd and the like.
     pub(super) examples: Tree,
     /// What must be in none of the files.
@@ -56,6 +58,10 @@ impl Contents {
             texts.add(text, project.root.join(text));
         }
         texts.add_text(THIRD_PARTY, others.licences()?);
+        let mut schemas = Tree::default();
+        if schemas.add_folder("schemas", &project.root.join("schemas"), "")? == 0 {
+            bail!("there are no schemas; run `cargo xtask schemas`");
+        }
         let mut examples = Tree::default();
         for folder in ["cron", "systemd"] {
             examples.add_folder(folder, &project.root.join("examples").join(folder), "")?;
@@ -67,6 +73,7 @@ impl Contents {
             program: shipped_program(project, &traces)?,
             components,
             texts,
+            schemas,
             examples,
             traces,
         })

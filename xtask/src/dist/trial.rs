@@ -20,6 +20,14 @@ use crate::steps::Stopwatch;
 
 /// What describes the container image.
 const CONTAINERFILE: &str = "examples/container/Containerfile";
+/// Reads all texts of the installed package, and those that its documentation names.
+const READS_TEXTS: &str = "import kumiki, pathlib, re, sys
+assert kumiki.schemas() == sorted(sys.argv[1:]), kumiki.schemas()
+assert all(map(kumiki.schema, kumiki.schemas())), 'one is empty'
+sources = [path.read_text('utf-8') for path in pathlib.Path(kumiki.__file__).parent.glob('*.py')]
+named = re.findall(r'kumiki\\.schema\\(\"([^\"]+)', ' '.join(sources))
+assert len(named) > 4 and set(named) <= set(kumiki.schemas()), named
+";
 /// Where the image has the archive.
 const IN_CONTAINER: &str = "/opt/kumiki";
 
@@ -225,6 +233,7 @@ pub(super) fn wheel_here(
     let program = format!("{bin}/kumiki{}", std::env::consts::EXE_SUFFIX);
     used(&folder, &program, &contents.version)?;
     knows_strategies(&folder, &python)?;
+    has_its_texts(&folder, &python, contents)?;
     let wheels = match wheels {
         Ok(wheels) => wheels,
         Err(reason) => return Ok(Err(format!("its program was tried, no session: {reason}"))),
@@ -242,6 +251,14 @@ fn knows_strategies(place: &dyn Place, python: &str) -> Result<()> {
     if !told.contains("sma-cross") {
         bail!("`python -m kumiki` does not know the built-in strategies: {told}");
     }
+    Ok(())
+}
+
+/// The package has the texts that its documentation names, and no others than the project.
+fn has_its_texts(place: &dyn Place, python: &str, contents: &Contents) -> Result<()> {
+    let names = contents.schemas.items().filter_map(|(place, _)| place.rsplit('/').next());
+    let arguments: Vec<&str> = [python, "-c", READS_TEXTS].into_iter().chain(names).collect();
+    place.run(&arguments).context("the package lacks texts that it names")?;
     Ok(())
 }
 
@@ -268,7 +285,8 @@ pub(super) fn wheel(root: &Root, contents: &Contents, wheel: &Path) -> Result<()
     let inside = format!("/tmp/{name}");
     root.run(&["/opt/venv/bin/pip", "install", "--quiet", "--no-index", "--no-deps", &inside])?;
     used(root, "/opt/venv/bin/kumiki", &contents.version)?;
-    knows_strategies(root, "/opt/venv/bin/python")
+    knows_strategies(root, "/opt/venv/bin/python")?;
+    has_its_texts(root, "/opt/venv/bin/python", contents)
 }
 
 /// Uses an installed program.

@@ -81,10 +81,12 @@ impl Maker {
     }
 }
 
-/// What goes below the prefix of an installation: `data` is maturin's word for that.
+/// What goes below the prefix of an installation (`data` is maturin's word for that), and beside the modules of
+/// the package (`platlib`).
 fn installed(contents: &Contents) -> Tree {
     let mut data = contents.components.below("data/lib/kumiki");
     data.extend(contents.texts.below("data/share/doc/kumiki"));
+    data.extend(contents.schemas.below("platlib/kumiki"));
     data
 }
 

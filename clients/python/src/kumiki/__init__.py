@@ -11,7 +11,7 @@
 
 `kumiki.aio` has the same sessions for asyncio, and `kumiki.ray` makes sweeps on a Ray cluster. Money is
 `decimal.Decimal` yen, shares are `int`, and times nanoseconds since 1970 UTC (`to_datetime` and `to_ns` turn them into
-times in Japan and back).
+times in Japan and back). `schema` gives the texts that describe messages, files and columns.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from kumiki._program import program
+from kumiki._schemas import schema, schemas
 from kumiki.errors import (
     AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError, EngineStartError,
     EngineTimeoutError, InternalError, KumikiError, LiveEngineUnavailableError, MissingPackageError, ModeError,
     NotLoadedError, OrderRejectedError, ProgramNotFoundError, ResultsError, SchemaError, SecondPasswordRequiredError,
-    StrategyError, TooSlowError, ValidationError, VenueError, VenueNotAvailableError,
+    SessionClosedError, StrategyError, TooSlowError, ValidationError, VenueError, VenueNotAvailableError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
@@ -45,9 +46,9 @@ __all__ = [
     "Event", "EventStream", "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession",
     "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError", "ModifyOrderResult", "NotLoadedError",
     "Order", "OrderRejectedError", "Position", "ProgramNotFoundError", "Progress", "ReplaySession", "ResultsError",
-    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionInfo", "StrategyError",
+    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionClosedError", "SessionInfo", "StrategyError",
     "SubmitOrderResult", "SubmittedOrder", "TooSlowError", "ValidationError", "VenueBuyingPower", "VenueError",
-    "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "to_datetime", "to_ns",
+    "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "schema", "schemas", "to_datetime", "to_ns",
 ]
 
 #: Looked up when they are asked for: `python -m kumiki` needs none of them.

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import pathlib
+import stat
 import sys
 from dataclasses import dataclass
 from typing import Union
 from urllib.parse import urlsplit
 
+from kumiki import _arguments
 from kumiki._program import Place
 from kumiki.errors import AuthError, ConnectionLostError
 
@@ -19,6 +22,9 @@ Endpoint = Union[int, Place]
 #: The variable with the token of an endpoint.
 TOKEN_VARIABLE = "KUMIKI_ENGINE_TOKEN"
 SESSION_FILE = "engine-session.json"
+#: Bytes of such a file at most, here and for the engine; its own have some two hundred.
+SESSION_FILE_BYTES_MAX = 65_536
+LOG = logging.getLogger("kumiki.engine")
 _HERE = ("127.0.0.1", "localhost")
 
 
@@ -44,25 +50,38 @@ def system_folder(kind: str) -> pathlib.Path:
     return (pathlib.Path(told) if os.path.isabs(told) else home / default) / "kumiki"
 
 
+def wanted(attach: Endpoint | None) -> str | None:
+    """What is to be attached to, as a text. Raises ValidationError."""
+    if attach is None or isinstance(attach, (str, os.PathLike)):
+        return _arguments.maybe_place("attach", attach)
+    return str(_arguments.whole("attach", attach, '"auto", None, a port, 127.0.0.1:PORT or the path of a session file'))
+
+
 def running(config_dir: Place) -> Door | None:
-    """The engine whose session file is in a folder; None where there is no such file, or its process is gone."""
-    return _of_file(pathlib.Path(config_dir) / SESSION_FILE)
+    """The engine whose session file is in a folder; None where there is no such file, or its process is gone. One
+    that is no session file is left alone, which the log says."""
+    try:
+        return _of_file(os.path.join(os.fspath(config_dir), SESSION_FILE))
+    except _NoEngine as why:
+        if why.is_odd:
+            LOG.warning("the session file is left alone: %s", why)
+        return None
 
 
-def at(endpoint: Endpoint, config_dir: Place, token: str | None) -> Door:
+def at(endpoint: str, config_dir: Place, token: str | None) -> Door:
     """The engine at an endpoint. Its token is the one that is given, that of KUMIKI_ENGINE_TOKEN, or that of the
     session file in `config_dir`, if the file is of that port.
 
     Raises ConnectionLostError where there is no engine, AuthError where there is no token.
     """
-    text = str(endpoint) if isinstance(endpoint, int) else os.fspath(endpoint)
-    path = pathlib.Path(text)
-    if path.exists() or path.name == SESSION_FILE:
-        door = running(path) if path.is_dir() else _of_file(path)
-        if door is None:
-            raise ConnectionLostError(f"attach: no engine runs that has written {path}")
-        return door
-    port = _port(text)
+    is_file = os.path.basename(endpoint) == SESSION_FILE
+    if is_file or os.path.exists(endpoint):
+        path = os.path.join(endpoint, SESSION_FILE) if os.path.isdir(endpoint) and not is_file else endpoint
+        try:
+            return _of_file(path)
+        except _NoEngine as why:
+            raise ConnectionLostError(f"attach: {why}", code="no_engine") from None
+    port = _port(endpoint)
     token = token or os.environ.get(TOKEN_VARIABLE)
     if token is None:
         door = running(config_dir)
@@ -85,18 +104,60 @@ def _port(text: str) -> int:
             return parts.port
     except ValueError:
         pass
-    raise ValueError(f"attach: {text!r} is neither a file nor an address of this machine like 127.0.0.1:19876")
+    raise _arguments.wrong("attach", text, "a file that is there, or an address of this machine like 127.0.0.1:19876")
 
 
-def _of_file(path: pathlib.Path) -> Door | None:
+class _NoEngine(Exception):
+    """Why a session file leads to no engine. One that is odd is no session file at all."""
+
+    def __init__(self, why: str, *, is_odd: bool = True) -> None:
+        super().__init__(why)
+        self.is_odd = is_odd
+
+
+def _of_file(path: str) -> Door:
+    """The engine of a session file. Raises _NoEngine."""
     try:
-        fields = json.loads(path.read_text(encoding="utf-8"))
-        port, token, pid = fields["port"], fields["token"], fields["pid"]
-    except (OSError, ValueError, KeyError, TypeError):
-        # None there, or none that an engine has written.
-        return None
-    is_right = type(port) is int and type(pid) is int and isinstance(token, str)
-    return Door(port, token) if is_right and _is_alive(pid) else None
+        fields = json.loads(_bytes_of(path))
+    except FileNotFoundError:
+        raise _NoEngine(f"there is no {path}; no engine runs with that folder", is_odd=False) from None
+    except OSError as error:
+        raise _NoEngine(f"{path} cannot be read: {error.strerror or error}") from None
+    except (ValueError, RecursionError):
+        raise _NoEngine(f"{path} is no session file: it holds no JSON object") from None
+    if not isinstance(fields, dict):
+        raise _NoEngine(f"{path} is no session file: it holds no JSON object")
+    port, token, pid = fields.get("port"), fields.get("token"), fields.get("pid")
+    for name, is_right, is_wanted in (
+        ("port", type(port) is int and 0 < port < 65_536, "a port from 1 to 65,535"),
+        ("token", isinstance(token, str) and token != "", "a text"),
+        ("pid", type(pid) is int and pid > 0, "the number of a process"),
+    ):
+        if not is_right:
+            # What is there instead may be a token in a wrong place.
+            raise _NoEngine(f"{path} is no session file: its {name} is not {is_wanted}")
+    assert isinstance(port, int) and isinstance(token, str) and isinstance(pid, int)
+    if not _is_alive(pid):
+        raise _NoEngine(f"the engine of {path} is gone: there is no process {pid}", is_odd=False)
+    return Door(port, token)
+
+
+def _bytes_of(path: str) -> bytes:
+    """The bytes of a small file. Nothing else is read, because that may never end."""
+    # A named pipe is opened at once then, whether somebody writes to it or not.
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise _NoEngine(f"{path} is no session file: it is no plain file")
+        content, part = b"", b" "
+        while part and len(content) <= SESSION_FILE_BYTES_MAX:
+            part = os.read(handle, SESSION_FILE_BYTES_MAX + 1 - len(content))
+            content += part
+    finally:
+        os.close(handle)
+    if len(content) > SESSION_FILE_BYTES_MAX:
+        raise _NoEngine(f"{path} is no session file: it has more than {SESSION_FILE_BYTES_MAX:,} bytes")
+    return content
 
 
 def _is_alive(pid: int) -> bool:

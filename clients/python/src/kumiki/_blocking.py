@@ -6,10 +6,10 @@ import asyncio
 import threading
 from typing import Any, Callable, TypeVar
 
-from kumiki import _session
+from kumiki import _arguments, _session
 from kumiki._loop import LoopThread
 from kumiki._streams import EventStream
-from kumiki.errors import ConnectionLostError, EngineTimeoutError, KumikiError
+from kumiki.errors import EngineTimeoutError, KumikiError, SessionClosedError
 from kumiki.events import Event
 from kumiki.records import CancelOrderResult, Order, Position, SessionInfo
 from kumiki.results import RunResult
@@ -34,17 +34,20 @@ class Run:
         return self._run.done()
 
     def result(self, timeout: float | None = None) -> RunResult:
-        """Waits for its end, at most `timeout` seconds.
+        """Waits for its end, at most `timeout` seconds. One that is over has its result also after the session.
 
-        Raises StrategyError where the strategy failed, what `on_event` raised, ConnectionLostError, or
-        EngineTimeoutError.
+        Raises StrategyError where the strategy failed, what `on_event` raised, SessionClosedError where the session
+        was closed before its end, ConnectionLostError, or EngineTimeoutError.
         """
+        timeout = _arguments.maybe_seconds("timeout", timeout)
         if self._thread is not None:
             self._thread.join(timeout)
             if self._thread.is_alive():
                 raise EngineTimeoutError(f"the run is not over after {timeout:g} s")
             if self._error is not None:
                 raise self._error
+        if self._run.done():
+            return self._run._ended()
         return self._session._result(self._run, timeout)
 
     def _follow_aside(self, stream: EventStream, on_event: Callable[[Event], object]) -> None:
@@ -83,7 +86,8 @@ class Session:
         return self
 
     def close(self) -> None:
-        """Ends the session, and the engine with it where it was started by it. The results of a run stay."""
+        """Ends the session, and the engine with it where it was started by it. The results of a run stay. What is
+        called afterwards raises SessionClosedError, until `open()`."""
         loop, self._loop = self._loop, None
         if loop is not None:
             try:
@@ -100,7 +104,9 @@ class Session:
     @property
     def status(self) -> str:
         """Of the run: idle, loaded, running, stopping, stopped (the last run ended) or errored (it failed, or the
-        engine is gone)."""
+        engine is gone). In a session that was closed nothing is loaded and nothing runs: it is stopped where a run
+        was under way, which goes on without it where the engine was not its own; errored where that was so; else
+        idle or stopped."""
         return self._core.status
 
     @property
@@ -173,6 +179,7 @@ class Session:
         self, config: dict[str, Any], strategy_id: str, on_event: Callable[[Event], object] | None, wait: bool
     ) -> RunResult | Run:
         """Starts a strategy, and waits for its end."""
+        _arguments.function("on_event", on_event)
         stream = None if on_event is None else self.events()
         try:
             core_run = self._opened().call(self._core._start(config, strategy_id))
@@ -223,7 +230,7 @@ class Session:
 
     def _opened(self) -> LoopThread:
         if self._loop is None:
-            raise ConnectionLostError("the session is not open; use it as `with ... as session:`", code="closed")
+            raise SessionClosedError(was_open=self._core.mode is not None)
         return self._loop
 
 

@@ -15,14 +15,16 @@ from kumiki._attach import Door
 from kumiki._requests import ANSWERS, OnProgress, Request, Requests
 from kumiki.errors import (
     AuthError, ConnectionLostError, EngineTimeoutError, KumikiError, MissingPackageError, SchemaError,
-    ValidationError, of_event,
+    SessionClosedError, ValidationError, of_event,
 )
 from kumiki.events import Event, decode
 
-#: The messages that this client knows (schemas/ipc.md).
+#: The messages that this client knows: `kumiki.schema("ipc.md")`.
 SCHEMA_MAJOR, SCHEMA_MINOR = 1, 3
 #: Bytes of a message of the engine. The longest are lists of 10,000 orders.
 _MESSAGE_BYTES_MAX = 64 << 20
+#: Bytes of a command; the engine ends the connection of who sends more.
+_COMMAND_BYTES_MAX = 1 << 20
 #: Seconds between two pings that show that the engine still answers.
 _PING_EVERY = 10.0
 #: What the WebSocket says goes here. Nobody can make it show frames: one of them has the second password.
@@ -166,6 +168,9 @@ class Connection:
             text = json.dumps(command, allow_nan=False)
         except (TypeError, ValueError) as error:
             raise ValidationError(f"{command['op']}: {error}", code="validation_error") from None
+        if len(text) > _COMMAND_BYTES_MAX:
+            long = f"{command['op']}: {len(text):,} bytes, {_COMMAND_BYTES_MAX:,} are the most; send less at once"
+            raise ValidationError(long, code="validation_error")
         try:
             await self._socket.send(text)
         except ConnectionClosed as error:
@@ -184,11 +189,13 @@ class Connection:
                 self._requests.take(event, now())
         except ConnectionClosed as closed:
             error = _lost(closed)
-        except KumikiError as wrong:
-            error = wrong
+        except (KumikiError, LookupError, TypeError, ValueError) as wrong:
+            # An event may also lack a field that it must have.
+            words = f"the engine sent what is no event of it: {wrong!r}"
+            error = wrong if isinstance(wrong, KumikiError) else SchemaError(words, code="schema_mismatch")
             await self._socket.close()
         if self._closing:
-            error = ConnectionLostError("the session was closed", code="closed")
+            error = SessionClosedError()
         self.lost = error
         self._requests.fail(error)
         listeners, self._listeners = self._listeners, []

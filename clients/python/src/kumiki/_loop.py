@@ -9,6 +9,8 @@ import threading
 from collections.abc import Coroutine
 from typing import Any, Callable, TypeVar
 
+from kumiki.errors import SessionClosedError
+
 T = TypeVar("T")
 P = TypeVar("P")
 
@@ -46,8 +48,8 @@ class LoopThread:
             while True:
                 # In pieces: a wait without an end cannot be interrupted everywhere.
                 concurrent.futures.wait((future,), timeout=0.5)
-                if future.done():
-                    return future.result()
+                if future.done() or self._is_over():
+                    return self._answer(future)
         except BaseException:
             future.cancel()
             raise
@@ -65,9 +67,11 @@ class LoopThread:
                 try:
                     one = told.get(timeout=0.5)
                 except queue.Empty:
-                    continue
+                    if not self._is_over():
+                        continue
+                    one = None
                 if one is None:
-                    return future.result()
+                    return self._answer(future)
                 tell(one[0])
         except BaseException:
             future.cancel()
@@ -84,7 +88,21 @@ class LoopThread:
         if threading.current_thread() is self._thread:
             work.close()
             raise RuntimeError("this would wait for itself")
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return asyncio.run_coroutine_threadsafe(work, self._loop)
+        except RuntimeError:
+            # The loop has ended.
+            work.close()
+            raise SessionClosedError() from None
+
+    def _is_over(self) -> bool:
+        """Whether nothing is done any more, not even what came just before the end."""
+        return not self._thread.is_alive()
+
+    def _answer(self, future: concurrent.futures.Future[T]) -> T:
+        if not future.done() or future.cancelled():
+            raise SessionClosedError()
+        return future.result()
 
     def close(self) -> None:
         """Ends the loop and its thread."""

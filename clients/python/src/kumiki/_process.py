@@ -16,7 +16,7 @@ import threading
 import weakref
 from typing import Any, Callable, TypeVar
 
-from kumiki import _program
+from kumiki import _arguments, _program
 from kumiki._attach import Door, system_folder
 from kumiki._program import Place
 from kumiki.errors import EngineStartError, EngineTimeoutError
@@ -29,6 +29,16 @@ _END_TIME = 10.0
 #: Lines of what it said that are kept for a start that fails.
 _LINES_KEPT = 20
 _LEVELS = ("off", "error", "warn", "info", "debug", "trace")
+
+
+def engine_level(asked: str) -> str:
+    """How much the engine is to say, in its words. Raises ValidationError."""
+    wanted = "off, error, warning, info or debug"
+    level = _arguments.text("log_level", asked, wanted).lower()
+    level = {"warning": "warn", "critical": "error"}.get(level, level)
+    if level not in _LEVELS:
+        raise _arguments.wrong("log_level", asked, wanted)
+    return level
 
 
 class Process:
@@ -51,10 +61,7 @@ class Process:
         Raises ProgramNotFoundError, EngineStartError, or EngineTimeoutError where it takes longer than `timeout`
         seconds.
         """
-        level = {"warning": "warn", "critical": "error"}.get(log_level.lower(), log_level.lower())
-        if level not in _LEVELS:
-            raise ValueError(f"log_level: {log_level!r} is none of {', '.join(_LEVELS)}")
-        command = [_program.find(program), "serve", "--mode", mode, "--log", level, "--log-format", "json"]
+        command = [_program.find(program), "serve", "--mode", mode, "--log", log_level, "--log-format", "json"]
         if data is not None:
             command += ["--data", os.fspath(data)]
         how: dict[str, Any] = {"start_new_session": True}

@@ -9,9 +9,10 @@ import re
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Union
 
-from kumiki import _ray_node
+from kumiki import _arguments, _ray_node
 from kumiki._program import Place
 from kumiki._ray_node import Files
 from kumiki.errors import KumikiError, ValidationError
@@ -31,16 +32,19 @@ _OWN = ("--data", "--instrument", "--out", "--rows", "--unverified", "--points",
 _ROWS = re.compile(r"rows-(\d+)-(\d+)")
 
 #: A value of a parameter.
-Value = Union[bool, int, float, str]
+Value = Union[bool, int, float, str, Decimal]
 #: The values of a swept parameter: as `--grid` writes them (`5:50:5` or `5,10,20`), or one after the other.
 Values = Union[str, Iterable[Value]]
 
 
 def text(value: Value) -> str:
-    """A parameter's value as the program reads it."""
+    """A parameter's value as the program reads it. Raises ValidationError."""
+    value = _arguments.plain(value)
     if isinstance(value, bool):
         return "true" if value else "false"
-    return repr(value) if isinstance(value, float) else str(value)
+    if not isinstance(value, (int, float, str, Decimal)):
+        raise _arguments.wrong("a parameter", value, "a number, a text, True or False")
+    return repr(value) if isinstance(value, float) else f"{value:f}" if isinstance(value, Decimal) else str(value)
 
 
 def grid_flags(grid: Mapping[str, Values] | None) -> list[str]:
@@ -59,7 +63,8 @@ def points_bytes(points: Place | Iterable[Mapping[str, Value]] | None) -> bytes 
     if isinstance(points, (str, os.PathLike)):
         content = _file("points", pathlib.Path(points), _POINTS_BYTES_MAX)
     else:
-        content = "".join(json.dumps(dict(point)) + "\n" for point in points).encode()
+        named = (_arguments.values(f"points[{row}]", point, "a dict of parameters") for row, point in enumerate(points))
+        content = "".join(json.dumps(point) + "\n" for point in named).encode()
     if len(content) > _POINTS_BYTES_MAX:
         raise ValidationError(f"points: more than {_POINTS_BYTES_MAX} bytes", code="validation_error")
     return content

@@ -6,20 +6,22 @@ import asyncio
 import inspect
 from typing import Any, Callable, TypeVar
 
-from kumiki import _attach, _orders, _starts, results
+from kumiki import _arguments, _attach, _orders, _starts, results
 from kumiki._connection import Connection
-from kumiki._process import LOG, Process
+from kumiki._process import LOG, Process, engine_level
 from kumiki._program import Place
 from kumiki._requests import OnProgress
 from kumiki._state import State
 from kumiki._streams import AsyncEventStream
-from kumiki.errors import BusyError, ConnectionLostError, EngineTimeoutError, KumikiError, ModeError
+from kumiki.errors import BusyError, EngineTimeoutError, KumikiError, ModeError, SessionClosedError
 from kumiki.events import Event
 from kumiki.records import CancelOrderResult, Order, Position, SessionInfo
 from kumiki.results import RunResult
 from kumiki.times import Date
 
 S = TypeVar("S", bound="Session")
+#: What is wanted where a ticker is something else.
+_TICKER = 'a text like "7203"'
 #: Seconds in which a start that was given up may begin all the same; its run is ended then.
 GIVEN_UP_START_TIME = 30.0
 
@@ -45,6 +47,10 @@ class Run:
             await asyncio.wait({self._task})
             self._task.result()
         await asyncio.wait({self._end})
+        return self._ended()
+
+    def _ended(self) -> RunResult:
+        """The result of one that is over."""
         return results.of_event(self._end.result())
 
 
@@ -58,9 +64,15 @@ class Session:
         self, *, venue: str, attach: _attach.Endpoint | None, config_dir: Place | None, cache_dir: Place | None,
         program: Place | None, token: str | None, timeout: float, log_level: str, data: Place | None = None,
     ) -> None:
-        self._venue, self._data, self._attach, self._token = venue, data, attach, token
-        self._config_dir, self._cache_dir, self._program = config_dir, cache_dir, program
-        self._timeout, self._log_level = timeout, log_level
+        self._venue = _arguments.text("venue", venue, "web_broker or local_broker")
+        self._attach = _attach.wanted(attach)
+        self._token = None if token is None else _arguments.secret("token", token)
+        self._data = _arguments.maybe_place("data", data)
+        self._config_dir = _arguments.maybe_place("config_dir", config_dir)
+        self._cache_dir = _arguments.maybe_place("cache_dir", cache_dir)
+        self._program = _arguments.maybe_place("program", program)
+        self._timeout = _arguments.seconds("timeout", timeout, is_above_0=True)
+        self._log_level = engine_level(log_level)
         self._process: Process | None = None
         self._connection: Connection | None = None
         self._state = State("idle")
@@ -136,7 +148,7 @@ class Session:
 
     @property
     def status(self) -> str:
-        """idle, loaded, running, stopping, stopped or errored."""
+        """idle, loaded, running, stopping, stopped or errored; as of `kumiki.ReplaySession`."""
         return self._state.status
 
     @property
@@ -162,11 +174,11 @@ class Session:
 
     async def subscribe(self, ticker: str) -> None:
         """Asks for the market data of a ticker."""
-        await self._ask("Subscribe", venue=self._venue, ticker=ticker)
+        await self._ask("Subscribe", venue=self._venue, ticker=_arguments.text("ticker", ticker, _TICKER))
 
     async def unsubscribe(self, ticker: str) -> None:
         """Gives them up."""
-        await self._ask("Unsubscribe", venue=self._venue, ticker=ticker)
+        await self._ask("Unsubscribe", venue=self._venue, ticker=_arguments.text("ticker", ticker, _TICKER))
 
     # --- Orders and what is held.
 
@@ -216,6 +228,7 @@ class Session:
         self, config: dict[str, Any], strategy_id: str, on_event: Callable[[Event], object] | None, wait: bool
     ) -> RunResult | Run:
         """Starts a strategy, and waits for its end."""
+        _arguments.function("on_event", on_event)
         stream = None if on_event is None else self.events()
         try:
             run = await self._start(config, strategy_id)
@@ -236,6 +249,7 @@ class Session:
             raise
 
     async def _start(self, config: dict[str, Any], strategy_id: str) -> Run:
+        strategy_id = _arguments.text("strategy_id", strategy_id)
         config = {**await self._completed(config), "strategy_id": strategy_id}
         started = self.events("EngineStarted", "EngineError", timeout=GIVEN_UP_START_TIME)
         try:
@@ -290,13 +304,13 @@ class Session:
 
     def _opened(self) -> Connection:
         if self._connection is None:
-            raise ConnectionLostError("the session is not open; use it as `with ... as session:`", code="closed")
+            raise SessionClosedError(was_open=self._mode is not None)
         return self._connection
 
     async def _ask(
         self, op: str, *, on_progress: OnProgress = None, timeout: float | None = None, **fields: Any
     ) -> Event:
-        timeout = self._timeout if timeout is None else timeout
+        timeout = self._timeout if timeout is None else _arguments.seconds("timeout", timeout, is_above_0=True)
         answers = await self._opened().ask(op, timeout=timeout, on_progress=on_progress, **fields)
         return answers[-1]
 

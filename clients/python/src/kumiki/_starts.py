@@ -7,9 +7,9 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Union
 
-from kumiki import _orders
+from kumiki import _arguments, _orders
 from kumiki._program import Place
-from kumiki.errors import NotLoadedError
+from kumiki.errors import NotLoadedError, ValidationError
 from kumiki.events import Amount, amount_text
 from kumiki.records import LoadedInstrument
 from kumiki.times import Date
@@ -32,14 +32,18 @@ def version() -> str:
 
 def instruments(instrument_id: str | Sequence[str]) -> dict[str, Any]:
     """One instrument or several."""
-    ids = [instrument_id] if isinstance(instrument_id, str) else list(instrument_id)
+    if isinstance(instrument_id, str):
+        ids = [_arguments.text("instrument_id", instrument_id)]
+    else:
+        ids = _arguments.texts("instrument_id", instrument_id, f"{_orders.INSTRUMENT}, or a list of them")
     if not ids:
-        raise ValueError("instrument_id: name at least one instrument, like 7203.TSE")
+        raise ValidationError("instrument_id: name at least one, like 7203.TSE", code="validation_error")
     return {"instrument_id": ids[0], **({"instrument_ids": ids} if len(ids) > 1 else {})}
 
 
 def load(instrument_id: str | Sequence[str], start_date: Date, end_date: Date, granularity: str) -> dict[str, Any]:
     """The fields of LoadReplayData."""
+    granularity = _arguments.text("granularity", granularity, "Trade, Minute or Daily")
     return {**instruments(instrument_id), **_orders.span(start_date, end_date), "granularity": granularity}
 
 
@@ -61,10 +65,13 @@ def config(
     """The config of StartEngine for a replay, other than what is replayed."""
     fields = {
         **_strategy(strategy_file, parameters), "initial_cash": amount_text("initial_cash", initial_cash),
-        "multiplier": multiplier,
+        "multiplier": _arguments.multiplier(multiplier),
     }
-    if execution is not None:
-        fields["execution"] = {"model": execution} if isinstance(execution, str) else dict(execution)
+    if isinstance(execution, str):
+        fields["execution"] = {"model": _arguments.text("execution", execution)}
+    elif execution is not None:
+        wanted = 'the name of a model, or a dict of its values, as {"model": "strict", "latency_ns": 5_000_000}'
+        fields["execution"] = _arguments.values("execution", execution, wanted)
     return fields
 
 
@@ -73,14 +80,20 @@ def live_config(
     parameters: Mapping[str, Any] | None,
 ) -> dict[str, Any]:
     """The config of StartEngine for trading."""
-    limits = {"max_qty": max_qty, "max_notional_jpy": max_notional_jpy}
+    limits = {
+        "max_qty": _arguments.whole("max_qty", max_qty, "shares as a whole number"),
+        "max_notional_jpy": _arguments.whole("max_notional_jpy", max_notional_jpy, "yen as a whole number"),
+    }
+    instrument_id = _arguments.text("instrument_id", instrument_id, _orders.INSTRUMENT)
     return {"instrument_id": instrument_id, **_strategy(strategy_file, parameters), **limits}
 
 
 def _strategy(strategy_file: Place, parameters: Mapping[str, Any] | None) -> dict[str, Any]:
-    path = os.fspath(strategy_file)
+    path = _arguments.place("strategy_file", strategy_file)
     # The engine may have another working directory; what is no file here is the name of a built-in strategy.
-    fields: dict[str, Any] = {"strategy_file": os.path.abspath(path) if os.path.isfile(path) else path}
+    path = os.path.abspath(path) if os.path.isfile(path) else path
+    fields: dict[str, Any] = {"strategy_file": _arguments.text("strategy_file", path, "a path")}
     if parameters is not None:
-        fields["strategy_init_kwargs"] = dict(parameters)
+        wanted = 'the parameters by their names, as {"fast": 10}'
+        fields["strategy_init_kwargs"] = _arguments.values("strategy_init_kwargs", parameters, wanted)
     return fields

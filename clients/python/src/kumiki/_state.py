@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from kumiki.errors import KumikiError
+from kumiki.errors import KumikiError, SessionClosedError
 from kumiki.events import Event
 from kumiki.records import BuyingPower
 
@@ -40,10 +40,13 @@ class State:
                 end.set_result(event)
 
     def end(self, error: KumikiError | None) -> None:
-        """There are no more events."""
-        self._lost = error or KumikiError("the session was closed", code="closed")
+        """There are no more events: nothing that was under way is followed any more."""
+        self._lost = error or SessionClosedError()
         if error is not None:
             self.status = "errored"
+        else:
+            self.status = {"running": "stopped", "stopping": "stopped", "loaded": "idle"}.get(self.status, self.status)
+        self.strategy_id = None
         for end in self._ends.values():
             if not end.done():
                 self._give_up(end)

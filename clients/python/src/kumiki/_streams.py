@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Callable, Optional, Union
 
+from kumiki import _arguments
 from kumiki.errors import EngineTimeoutError, KumikiError, TooSlowError
 from kumiki.events import Event
 
@@ -30,8 +31,9 @@ _Item = Union[Event, _End]
 class _Stream:
     """What both kinds of streams do in the event loop."""
 
-    def __init__(self, names: tuple[str, ...]) -> None:
-        self._names = frozenset(names)
+    def __init__(self, names: tuple[str, ...], timeout: float | None) -> None:
+        self._names = frozenset(_arguments.texts("names", names, "names of events"))
+        self._timeout = _arguments.maybe_seconds("timeout", timeout)
         self._over = False
         # Bytes put in and taken out; each is counted on a thread of its own.
         self._bytes_in = self._bytes_out = 0
@@ -67,8 +69,7 @@ class AsyncEventStream(_Stream):
     ConnectionLostError, and more than 1 GiB of events that nobody takes TooSlowError."""
 
     def __init__(self, names: tuple[str, ...] = (), timeout: float | None = None) -> None:
-        super().__init__(names)
-        self._timeout = timeout
+        super().__init__(names, timeout)
         self._items: collections.deque[_Item] = collections.deque()
         self._wake: Optional[asyncio.Future[None]] = None
 
@@ -114,8 +115,7 @@ class EventStream(_Stream):
     ConnectionLostError, and more than 1 GiB of events that nobody takes TooSlowError."""
 
     def __init__(self, names: tuple[str, ...] = (), timeout: float | None = None) -> None:
-        super().__init__(names)
-        self._timeout = timeout
+        super().__init__(names, timeout)
         self._items: queue.SimpleQueue[_Item] = queue.SimpleQueue()
         self._last: _End | None = None
 

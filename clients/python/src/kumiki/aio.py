@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, overload
 
-from kumiki import _attach, _orders, _starts
+from kumiki import _arguments, _attach, _orders, _starts
 from kumiki._program import Place
 from kumiki._requests import OnProgress
 from kumiki._session import Run, Session
@@ -47,6 +47,7 @@ class ReplaySession(Session):
         *, on_progress: OnProgress = None,
     ) -> LoadedData:
         """Loads data."""
+        _arguments.function("on_progress", on_progress)
         fields = _starts.load(instrument_id, start_date, end_date, granularity)
         return LoadedData.of(await self._ask("LoadReplayData", on_progress=on_progress, **fields))
 
@@ -82,7 +83,7 @@ class ReplaySession(Session):
 
     async def set_speed(self, multiplier: Multiplier) -> None:
         """Changes the speed of the run."""
-        await self._ask("SetReplaySpeed", multiplier=multiplier)
+        await self._ask("SetReplaySpeed", multiplier=_arguments.multiplier(multiplier))
 
     # --- Orders of a person.
 
@@ -107,7 +108,7 @@ class ReplaySession(Session):
     ) -> ModifyOrderResult:
         """Changes an order."""
         which = _orders.which(self._venue, client_order_id, venue_order_id)
-        change = _orders.change(new_quantity, new_price, new_trigger_price, new_expire_time)
+        change = _orders.change(self._venue, new_quantity, new_price, new_trigger_price, new_expire_time)
         return ModifyOrderResult.of(await self._ask("ModifyOrder", **which, **change))
 
     async def cancel_all(self, *, instrument_id: str | None = None, side: str | None = None) -> CancelAllResult:
@@ -163,9 +164,7 @@ class LiveSession(Session):
 
     async def set_second_password(self, *, value: str) -> None:
         """Gives the engine the second password."""
-        if not isinstance(value, str):
-            raise TypeError("value: a text is asked for")
-        await self._ask("SetSecondPassword", value=value)
+        await self._ask("SetSecondPassword", value=_arguments.secret("value", value))
 
     async def forget_second_password(self) -> None:
         """The engine forgets it at once."""
@@ -195,7 +194,7 @@ class LiveSession(Session):
     ) -> ModifyOrderResult:
         """Changes an order."""
         which = _orders.which(self._venue, client_order_id, venue_order_id)
-        change = _orders.change(new_quantity, new_price, new_trigger_price, new_expire_time_ns)
+        change = _orders.change(self._venue, new_quantity, new_price, new_trigger_price, new_expire_time_ns)
         return ModifyOrderResult.of(await self._ask("ModifyOrder", **which, **change))
 
     async def cancel_all(

@@ -1,6 +1,6 @@
 """What goes wrong: one exception for each kind, all of them `KumikiError`.
 
-`code` is the engine's word for it (schemas/ipc.md), or one of this module for what never reached the engine.
+`code` is the engine's word for it (`kumiki.schema("ipc.md")`), or one of this module for what never reached the engine.
 """
 
 from __future__ import annotations
@@ -160,6 +160,14 @@ class ConnectionLostError(KumikiError, ConnectionError):
 
     def __str__(self) -> str:
         return str(self.args[0])
+
+
+class SessionClosedError(ConnectionLostError):
+    """The session was closed, or not opened yet."""
+
+    def __init__(self, message: str = "", *, code: str = "closed", was_open: bool = True) -> None:
+        how = "any more: it was closed" if was_open else "yet; use it as `with ... as session:`"
+        super().__init__(message or f"the session is not open {how}", code=code)
 
 
 class EngineTimeoutError(KumikiError, TimeoutError):

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from decimal import Decimal
 from typing import Any, Union
 
+from kumiki import _arguments
 from kumiki.errors import SchemaError
 from kumiki.times import to_datetime
 
@@ -127,15 +128,8 @@ def _exact(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def amount_text(name: str, amount: Amount) -> str:
-    """An amount as it is sent: its shortest exact text."""
-    if isinstance(amount, (bool, float)) or not isinstance(amount, (int, str, Decimal)):
-        raise TypeError(f"{name}: {amount!r} is no exact amount; give an int, a Decimal or a text")
-    try:
-        number = Decimal(amount)
-    except ArithmeticError:
-        raise ValueError(f"{name}: {amount!r} is no number") from None
-    if not number.is_finite():
-        raise ValueError(f"{name}: {amount!r} is no number")
+    """An amount as it is sent: its shortest exact text. Raises ValidationError."""
+    number = _arguments.amount(name, amount)
     # Not normalize(), which rounds to the precision of the context.
     text = f"{number:f}"
     if "." in text:

@@ -30,6 +30,11 @@ class LiveSession(Session):
 
     The engine has no venue to trade at yet: what asks for one raises VenueNotAvailableError.
 
+    What no message carries is no argument here. Whether the venue is the demo or the real market: the engine decides,
+    the demo unless it was started otherwise, and `venue_capabilities["is_production"]` says which after `login()`. The
+    user's name and password: the engine has them, or asks the user. The second password is given by
+    `set_second_password()` when it is asked for, and not before.
+
     `venue` is web_broker or local_broker. `attach` says which engine: "auto" the one that runs, where
     `engine-session.json` in `config_dir` (else the system's folder for settings) names one, else an own one; None
     always an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. An own engine works in that
@@ -68,7 +73,8 @@ class LiveSession(Session):
     def login(self, *, timeout: float | None = None) -> None:
         """Logs in at the venue, and waits until it can be used, `timeout` seconds after the last sign of life.
 
-        The engine has the name and password, or asks the user; they never pass through here. Raises VenueError
+        There is no `user_id` and no `password`: no message carries them. The engine has them from the system's key
+        store, or asks the user. The venue is that of the session. Raises VenueError
         (`code` is login_failed, login_cancelled, ...), VenueNotAvailableError or EngineTimeoutError.
         """
         self._opened().call(self._core.login(timeout=timeout))
@@ -80,8 +86,6 @@ class LiveSession(Session):
     def set_second_password(self, *, value: str) -> None:
         """Gives the engine the second password, which orders at the web broker need. It keeps it in memory only, and
         this session does not keep it at all; no order is sent again by itself."""
-        if not isinstance(value, str):
-            raise TypeError("value: a text is asked for")
         self._opened().call(self._core.set_second_password(value=value))
 
     def forget_second_password(self) -> None:
@@ -120,7 +124,8 @@ class LiveSession(Session):
         new_quantity: Amount | None = None, new_price: Amount | None = None, new_trigger_price: Amount | None = None,
         new_expire_time_ns: Time | None = None,
     ) -> ModifyOrderResult:
-        """Changes an order, one placed elsewhere by its `venue_order_id`: shares in all, yen, and a time.
+        """Changes an order, one placed elsewhere by its `venue_order_id`: shares in all, yen, and a time. With both ids
+        `client_order_id` counts. The broker's business day (`eig_day`) is in no message, and not in the answer.
 
         Raises SecondPasswordRequiredError, OrderRejectedError or VenueNotAvailableError.
         """

@@ -26,7 +26,7 @@ from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable
 
-from kumiki import _program, _ray_node
+from kumiki import _arguments, _program, _ray_node
 from kumiki._program import Place
 from kumiki._ray_driver import (
     ROWS_PER_TASK_MAX, TASKS_MAX, TASKS_PER_PLACE, Parts, Value, Values, grid_flags, on_nodes, others, points_bytes,
@@ -72,7 +72,8 @@ class SweepResult:
     nodes: Mapping[str, int] = field(default_factory=dict)
 
     def table(self, *, backend: str = "pandas", exact: bool = True) -> Any:
-        """The table as a data frame of pandas or polars, a row for each run; columns: schemas/replay-sweep.json."""
+        """The table as a data frame of pandas or polars, a row for each run. `kumiki.schema("replay-sweep.json")`
+        describes its columns."""
         return frame(self.folder / "sweep.parquet", backend=backend, exact=exact)
 
     def manifest(self) -> dict[str, Any]:
@@ -135,15 +136,23 @@ def sweep(
     ray = _ray()
     if (grid is None) == (points is None):
         raise ValidationError("grid: give the values of a grid, or points, and not both", code="validation_error")
+    cpus_per_task, retries = _arguments.whole("cpus_per_task", cpus_per_task), _arguments.whole("retries", retries)
+    rows_per_task = None if rows_per_task is None else _arguments.whole("rows_per_task", rows_per_task)
     for name, number in (("cpus_per_task", cpus_per_task), ("rows_per_task", rows_per_task)):
         if number is not None and number < 1:
             raise ValidationError(f"{name}: {number} is not above 0", code="validation_error")
-    names = [instruments] if isinstance(instruments, str) else list(instruments)
+    for name, number in (("cash", cash), ("random", random), ("seed", seed), ("verify", verify)):
+        if number is not None:
+            _arguments.whole(name, number)
+    _arguments.function("on_progress", on_progress)
+    names = [instruments] if isinstance(instruments, str) else _arguments.texts(
+        "instruments", instruments, "a text like 7203.TSE, or a list of them")
     flags = [part for name in names for part in ("--instrument", name)] + grid_flags(grid)
     for name, value in (params or {}).items():
         flags += ["--param", f"{name}={text(value)}"]
     given: tuple[tuple[str, object], ...] = (
-        ("--start", None if start is None else date_text(start)), ("--end", None if end is None else date_text(end)),
+        ("--start", None if start is None else date_text(start, "start")),
+        ("--end", None if end is None else date_text(end, "end")),
         ("--granularity", granularity), ("--cash", cash), ("--random", random), ("--seed", seed),
         ("--walk-forward", walk_forward), ("--rank-by", rank_by), ("--verify", verify),
     )

@@ -94,7 +94,7 @@ class SubmitOrderResult(Record):
 
 @dataclass(frozen=True)
 class ModifyOrderResult(Record):
-    """An order was changed; this is what it is now."""
+    """An order was changed; this is what it is now. The broker's business day (`eig_day`) is in no message."""
 
     #: None of an order that was placed elsewhere.
     client_order_id: str | None
@@ -110,7 +110,7 @@ class ModifyOrderResult(Record):
 
 @dataclass(frozen=True)
 class CancelOrderResult(Record):
-    """An order was cancelled."""
+    """An order was cancelled. The broker's business day (`eig_day`) is in no message."""
 
     #: None of an order that was placed elsewhere.
     client_order_id: str | None

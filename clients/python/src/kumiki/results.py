@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
+from kumiki import _arguments
 from kumiki.errors import MissingPackageError, ResultsError, StrategyError
 from kumiki.times import to_datetime
 
@@ -20,8 +21,8 @@ __all__ = ["RunResult"]
 class RunResult:
     """A run that is over.
 
-    The frames are read from the Parquet files of `run_dir`; every column is described in
-    schemas/replay-run.json. They need pandas with pyarrow, or polars.
+    The frames are read from the Parquet files of `run_dir`; `kumiki.schema("replay-run.json")` describes every
+    column. They need pandas with pyarrow, or polars.
     """
 
     run_id: str
@@ -64,13 +65,13 @@ class RunResult:
         plots and statistics want. Times are UTC. Raises MissingPackageError where a package is not installed, and
         FileNotFoundError where the folder is not there any more.
         """
-        path = self.run_dir / f"{name}.parquet"
+        path = self.run_dir / f"{_arguments.text('name', name, 'the name of a table like fills')}.parquet"
         if not path.is_file():
             raise FileNotFoundError(f"there is no {path}; only the last runs are kept")
         return frame(path, backend=backend, exact=exact)
 
     def summary(self) -> dict[str, Any]:
-        """The numbers of the run, as schemas/statistics.md defines them; money in yen as text."""
+        """The numbers of the run, as `kumiki.schema("statistics.md")` defines them; money in yen as text."""
         return self._json("summary.json")
 
     def manifest(self) -> dict[str, Any]:
@@ -85,7 +86,7 @@ class RunResult:
 def frame(path: pathlib.Path, *, backend: str, exact: bool) -> Any:
     """A Parquet table as a data frame of pandas or polars, with exact decimals or floats."""
     if backend not in ("pandas", "polars"):
-        raise ValueError(f"backend: {backend!r} is neither pandas nor polars")
+        raise _arguments.wrong("backend", backend, "pandas or polars")
     if backend == "polars":
         polars = _package("polars", "polars")
         table = polars.read_parquet(path)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Callable, Literal, overload
 
-from kumiki import _starts, aio
+from kumiki import _arguments, _starts, aio
 from kumiki._attach import Endpoint
 from kumiki._blocking import Run, Session
 from kumiki._program import Place
@@ -72,6 +72,7 @@ class ReplaySession(Session):
         given, because strategies are written for them. `on_progress` is called on this thread with a `Progress`.
         Raises DataNotFoundError, ValidationError, or BusyError while a strategy runs.
         """
+        _arguments.function("on_progress", on_progress)
         loop = self._opened()
         span = (instrument_id, start_date, end_date, granularity)
         if on_progress is None:
