@@ -29,8 +29,6 @@ def program():
 @pytest.fixture(scope="session", autouse=True)
 def temporary_files(tmp_path_factory):
     """Temporary files of programs lie in pytest's own folder, where those of a run that was killed are removed."""
-    # Its sockets need short paths.
-    os.environ.setdefault("RAY_TMPDIR", tempfile.gettempdir())
     before, folder = os.environ.get("TMPDIR"), tmp_path_factory.mktemp("tmp")
     os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
     yield

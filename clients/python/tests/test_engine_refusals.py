@@ -7,6 +7,7 @@ import socket
 import subprocess
 
 import pytest
+from conftest import program  # noqa: E402
 from engine_process import Market, spawn, start_line, wait_until
 from plain_client import PATIENCE, REFUSALS
 from websockets.exceptions import ConnectionClosed, InvalidStatus
@@ -611,9 +612,16 @@ def test_a_start_that_is_told_nothing_ends(market):
     assert failed_start("", market.folder) == 10
 
 
-def test_the_mode_must_be_said(market):
-    from conftest import program
+def test_each_start_that_fails_says_why(tmp_path):
+    """What is said last is written by another thread, and is out before the program is."""
+    for _ in range(60):
+        ended = subprocess.run(
+            [str(program()), "serve", "--mode", "replay", "--data", str(tmp_path / "none")], capture_output=True,
+            input=start_line(tmp_path, tmp_path).encode())
+        assert ended.returncode == 14 and b"there is no data folder" in ended.stderr, ended
 
+
+def test_the_mode_must_be_said(market):
     ended = subprocess.run([str(program()), "serve", "--data", str(market.folder)], capture_output=True,
                            stdin=subprocess.DEVNULL)
     assert ended.returncode == 2

@@ -62,11 +62,9 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
         eprintln!("clients find port and token in {}", file.display());
         eprintln!("runs are kept in {}", config.cache_dir.join("runs").display());
     }
-    let served = engine::serve(config, shutdown, |listening| {
+    engine::serve(config, shutdown, |listening| {
         println!("{{\"listening\": {}}}", listening.port);
-    });
-    standard_error::drain();
-    served?;
+    })?;
     Ok(Ending::Done)
 }
 

@@ -185,7 +185,7 @@ pub fn main() -> ExitCode {
     let started = cli.log.start(default_log(&cli.command));
     let ended = started.and_then(|()| run(&cli.command));
     let printed = output::finish();
-    match ended {
+    let code = match ended {
         Ok(Ending::Done) if !printed => ExitCode::FAILURE,
         Ok(Ending::Done) => ExitCode::SUCCESS,
         Ok(Ending::Problems) => ExitCode::FAILURE,
@@ -204,7 +204,9 @@ pub fn main() -> ExitCode {
                 None => ExitCode::FAILURE,
             }
         }
-    }
+    };
+    standard_error::drain();
+    code
 }
 
 #[cfg(test)]
