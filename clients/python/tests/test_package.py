@@ -147,7 +147,7 @@ def test_every_text_that_is_named_is_one_that_the_package_brings():
         assert files <= made | set(known), (name, files)
     tables = json.loads(kumiki.schema("replay-run.json"))["tables"]
     listed = kumiki.RunResult.table.__doc__
-    assert all(name in listed for name in tables if name not in ("summary",)), "the tables are named where they are read"
+    assert all(name in listed for name in tables if name != "summary"), "the tables are named where they are read"
     assert "sharpe" in kumiki.schema("statistics.md") and "EngineBusy" in kumiki.schema("ipc.md")
     with pytest.raises(kumiki.ValidationError, match="^name: .*give one of .*statistics.md"):
         kumiki.schema("../README.md")
