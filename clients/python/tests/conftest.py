@@ -29,6 +29,8 @@ def program():
 @pytest.fixture(scope="session", autouse=True)
 def temporary_files(tmp_path_factory):
     """Temporary files of programs lie in pytest's own folder, where those of a run that was killed are removed."""
+    # Those of Ray, whose sockets need short paths, stay where they were.
+    os.environ.setdefault("RAY_TMPDIR", tempfile.gettempdir())
     before, folder = os.environ.get("TMPDIR"), tmp_path_factory.mktemp("tmp")
     os.environ["TMPDIR"], tempfile.tempdir = str(folder), None
     yield

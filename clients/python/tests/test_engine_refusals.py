@@ -227,16 +227,14 @@ WRONG = {
 
 
 #: Those of which the id can still be read, and how the answer to some begins.
-IDS = {
-    "an empty id": "", "a long id": "x" * 65, **dict.fromkeys((
-        "no op", "an unknown op", "an op in small letters", "an unknown field", "an unknown field inside",
-        "a field twice inside",
-    ), "w"),
-}
+IDS = dict.fromkeys((
+    "no op", "an unknown op", "an op in small letters", "an unknown field", "an unknown field inside", "a field twice",
+    "an op twice", "a field twice inside",
+), "w")
 WORDS = {
     "no op": "OP: missing field", "an unknown field": "X: unknown field", "an unknown field inside": "X: unknown field",
     "a field twice": "REQUEST_ID: duplicate field", "a field twice inside": "DATE: duplicate field",
-    "an op twice": "OP: duplicate field", "no id": "REQUEST_ID: missing field", "another type": "wrong type or value",
+    "an op twice": "OP: duplicate field", "no id": "REQUEST_ID: missing field", "another type": "REQUEST_ID: wrong type or value",
     "an empty id": "REQUEST_ID: ", "a long id": "REQUEST_ID: ",
 }
 

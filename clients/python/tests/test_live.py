@@ -532,3 +532,30 @@ def test_what_no_message_carries_is_no_argument_and_is_said():
     assert {name for name, one in inspect.getmembers(kind) if isinstance(one, property)} == {
         "status", "mode", "capabilities", "venue", "venue_capabilities"}
     assert issubclass(kumiki.BusyError, kumiki.KumikiError)
+
+
+def test_arguments_of_trading_are_named_too(played):
+    """Before anything is sent, as those of a replay; a secret is not shown."""
+    one, engine = played(lambda _: [])
+    odd = object()
+    for name, call in {
+        "order_side": lambda: one.submit_order(**{**ORDER, "order_side": odd}),
+        "client_order_id": lambda: one.submit_order(**{**ORDER, "client_order_id": 5}),
+        "trigger_type": lambda: one.submit_order(**ORDER, trigger_type=odd),
+        "expire_time_ns": lambda: one.submit_order(**ORDER, expire_time_ns="2025-01-06"),
+        "post_only": lambda: one.submit_order(**ORDER, post_only="yes"),
+        "reduce_only": lambda: one.submit_order(**ORDER, reduce_only=1),
+        "new_expire_time_ns": lambda: one.modify_order(client_order_id="mine", new_expire_time_ns=1.5),
+        "max_qty": lambda: one.run(**{**STRATEGY, "max_qty": 1.5}),
+        "max_notional_jpy": lambda: one.run(**{**STRATEGY, "max_notional_jpy": None}),
+        "instrument_id": lambda: one.run(**{**STRATEGY, "instrument_id": ["7203.TSE"]}),
+        "on_event": lambda: one.run(**STRATEGY, on_event=5),
+        "timeout": lambda: one.login(timeout="soon"),
+    }.items():
+        with pytest.raises(kumiki.ValidationError, match=f"^{name}: .* was given; give "):
+            call()
+    assert engine.heard == []
+    for secret in (lambda: one.set_second_password(value=12345678), lambda: kumiki.LiveSession(token=12345678)):
+        with pytest.raises(kumiki.ValidationError) as wrong:
+            secret()
+        assert "12345678" not in str(wrong.value)

@@ -3,6 +3,7 @@
 import datetime
 import importlib.util
 import json
+import pathlib
 import pickle
 import re
 import shutil
@@ -146,7 +147,7 @@ def test_every_text_that_is_named_is_one_that_the_package_brings():
         assert files <= made | set(known), (name, files)
     tables = json.loads(kumiki.schema("replay-run.json"))["tables"]
     listed = kumiki.RunResult.table.__doc__
-    assert all(name in listed for name in tables if name not in ("summary",)), "the tables are named where they are read"
+    assert all(name in listed for name in tables if name != "summary"), "the tables are named where they are read"
     assert "sharpe" in kumiki.schema("statistics.md") and "EngineBusy" in kumiki.schema("ipc.md")
     with pytest.raises(kumiki.ValidationError, match="^name: .*give one of .*statistics.md"):
         kumiki.schema("../README.md")
@@ -175,3 +176,10 @@ def test_values_of_sweeps_are_written_as_the_program_reads_them():
             text(wrong)
     with pytest.raises(kumiki.ValidationError, match=r"^points\[0\]\.fast: "):
         points_bytes([{"fast": object()}])
+
+
+def test_temporary_files_of_programs_lie_in_pytests_folder(tmp_path_factory):
+    """What a test that was killed has left is removed with it."""
+    command = [sys.executable, "-c", "import tempfile; print(tempfile.gettempdir())"]
+    told = subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+    assert pathlib.Path(told).parent == tmp_path_factory.getbasetemp()

@@ -138,7 +138,7 @@ def nodes(desk):
     call("data", "sample", "--out", "ray-data", "--instrument", "7203.TSE", "--days", "4",
          "--trades-per-day", "1000", "--seed", "3")
     # A short path: those of Ray's sockets have a limit.
-    ray_folder = tempfile.mkdtemp(prefix="kumiki-ray-test-", dir="/tmp")
+    ray_folder = tempfile.mkdtemp(prefix="kumiki-ray-test-", dir=os.environ["RAY_TMPDIR"])
     own = {
         "PYTHONPATH": os.pathsep.join(filter(None, [str(SOURCE), os.environ.get("PYTHONPATH")])),
         "KUMIKI_TEST_FOLDER": str(folder), "KUMIKI_TEST_PROGRAM": str(program()), "KUMIKI_TEST_NODE": "",

@@ -583,8 +583,10 @@ def test_an_argument_of_a_wrong_kind_is_named(session, market):
     assert one.status == "loaded" and len(frames_of(one)) == sent, "nothing was started, and nothing sent"
     with pytest.raises(kumiki.ValidationError, match="1,048,576 are the most"):
         one.run(strategy_file="sma-cross", strategy_init_kwargs={"long": "x" * (1 << 20)})
-    result = one.run(strategy_file="sma-cross", multiplier="max", strategy_init_kwargs=SMA)
-    for name, call in {"backend": lambda: result.fills(backend=odd), "name": lambda: result.table(odd)}.items():
+    run = one.run(strategy_file="sma-cross", multiplier="max", strategy_init_kwargs=SMA, wait=False)
+    result = run.result()
+    for name, call in {"backend": lambda: result.fills(backend=odd), "name": lambda: result.table(odd),
+                       "timeout": lambda: run.result(timeout="soon")}.items():
         with pytest.raises(kumiki.ValidationError, match=f"^{name}: "):
             call()
 

@@ -48,7 +48,8 @@ def test_a_run_with_its_events(session, market):
             assert (events[0], events[-1]) == ("EngineStarted", "EngineStopped")
             with open(result.run_dir / "fills.csv", newline="", encoding="utf-8") as file:
                 assert events.count("OrderFilled") == len(list(csv.DictReader(file))) > 0
-        for call in (one.session, one.stop, one.positions, lambda: one.set_speed(2), lambda: one.run(strategy_file="x")):
+        calls = (one.session, one.stop, one.positions, lambda: one.set_speed(2), lambda: one.run(strategy_file="x"))
+        for call in calls:
             with pytest.raises(kumiki.SessionClosedError, match="not open any more"):
                 await call()
         assert one.status == "stopped"

@@ -30,7 +30,7 @@ pub(crate) fn decode(text: &str) -> Result<Command, Box<NoCommand>> {
         return Err(Box::new(NoCommand { head: CommandHead::default(), why, field: None }));
     }
     serde_json::from_str(text).map_err(|error| {
-        let head: CommandHead = serde_json::from_str(text).unwrap_or_default();
+        let head = CommandHead::read(text);
         let field = head.op.as_deref().and_then(|op| wrong_field(op, text));
         Box::new(NoCommand { head, why: why(&error), field })
     })
@@ -84,7 +84,7 @@ impl NoCommand {
     pub(crate) fn event(&self, now: TsNanos, venue: Option<&'static str>) -> Event<'_> {
         let request_id = self.head.request_id.as_deref().map(Text::Borrowed);
         let is_of_order = self.head.op.as_deref().is_some_and(|op| ORDER_COMMANDS.contains(&op));
-        if let (true, Some(id)) = (is_of_order, self.head.order_id()) {
+        if let (true, Some(id)) = (is_of_order, self.head.client_order_id.as_deref()) {
             let text = format!("{}: {}", self.field().as_deref().unwrap_or("ORDER"), self.why);
             let rejection = Rejection::new(ReasonCode::ValidationError, text);
             return Event::OrderRejected(OrderRejected {

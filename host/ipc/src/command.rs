@@ -2,6 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use crate::{
     CancelAllOrders, CancelOrder, EvictLru, ForgetSecondPassword, GetBoard, GetBuyingPower,
@@ -141,34 +142,36 @@ command_fields! {
     Shutdown: |command| Some(&command.request_id), |_| None;
 }
 
+/// Characters of an order's id that are told where it is too long to be one.
+const ORDER_ID_CHARS_TOLD: usize = 64;
+
 /// What can be told of a message that is no valid [`Command`], for the answer to it.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct CommandHead {
     /// The command's name.
-    #[serde(default)]
     pub op: Option<String>,
-    /// Its id.
-    #[serde(default)]
+    /// Its id, where that is one.
     pub request_id: Option<String>,
-    /// The order that it is about.
-    #[serde(default)]
+    /// The caller's id of the order that it is about, or the begin of it.
     pub client_order_id: Option<String>,
-    /// The order that it would send.
-    #[serde(default)]
-    order: Option<OrderHead>,
-}
-
-#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize)]
-struct OrderHead {
-    #[serde(default)]
-    client_order_id: Option<String>,
 }
 
 impl CommandHead {
-    /// The caller's id of the order that the command is about.
+    /// Reads what there is of it, also where other fields are wrong.
     #[must_use]
-    pub fn order_id(&self) -> Option<&str> {
-        let inner = self.order.as_ref().and_then(|order| order.client_order_id.as_deref());
-        inner.or(self.client_order_id.as_deref())
+    pub fn read(text: &str) -> Self {
+        let Ok(Value::Object(fields)) = serde_json::from_str(text) else { return Self::default() };
+        let text = |fields: &Map<String, Value>, name: &str| {
+            fields.get(name).and_then(Value::as_str).map(str::to_owned)
+        };
+        let order = fields.get("order").and_then(Value::as_object);
+        let order_id = order.and_then(|order| text(order, "client_order_id"));
+        let order_id = order_id.or_else(|| text(&fields, "client_order_id"));
+        Self {
+            op: text(&fields, "op"),
+            request_id: text(&fields, "request_id")
+                .filter(|id| RequestId::try_from(id.clone()).is_ok()),
+            client_order_id: order_id.map(|id| id.chars().take(ORDER_ID_CHARS_TOLD).collect()),
+        }
     }
 }

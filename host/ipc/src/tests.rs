@@ -153,14 +153,23 @@ fn secrets_are_masked_and_cannot_be_written() {
 
 #[test]
 fn what_is_no_command_still_tells_whom_to_answer() {
-    let head = |text: &str| serde_json::from_str::<CommandHead>(text).unwrap();
+    let head = CommandHead::read;
     let submit =
         r#"{"op":"SubmitOrder","request_id":"r","order":{"client_order_id":"c","more":1}}"#;
     assert!(serde_json::from_str::<Command>(submit).is_err());
-    assert_eq!(head(submit).order_id(), Some("c"));
+    assert_eq!(head(submit).client_order_id.as_deref(), Some("c"));
     assert_eq!(head(submit).request_id.as_deref(), Some("r"));
-    assert_eq!(head(r#"{"op":"CancelOrder","client_order_id":"d"}"#).order_id(), Some("d"));
-    assert_eq!(head(r#"{"more":1}"#), CommandHead::default());
+    let cancel = head(r#"{"op":"CancelOrder","client_order_id":"d","request_id":7}"#);
+    assert_eq!((cancel.client_order_id.as_deref(), cancel.request_id), (Some("d"), None));
+    assert_eq!(cancel.op.as_deref(), Some("CancelOrder"));
+    // What is too long to be an id is not sent back as one.
+    let long = "x".repeat(65);
+    let cancel = head(&format!(r#"{{"client_order_id":"{long}","request_id":"{long}"}}"#));
+    assert_eq!(cancel.client_order_id.as_deref(), Some(&long[..64]));
+    assert_eq!(cancel.request_id, None);
+    for nothing in [r#"{"more":1}"#, "[]", "{"] {
+        assert_eq!(head(nothing), CommandHead::default(), "{nothing}");
+    }
 }
 
 #[test]

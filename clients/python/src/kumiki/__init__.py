@@ -46,9 +46,10 @@ __all__ = [
     "Event", "EventStream", "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession",
     "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError", "ModifyOrderResult", "NotLoadedError",
     "Order", "OrderRejectedError", "Position", "ProgramNotFoundError", "Progress", "ReplaySession", "ResultsError",
-    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionClosedError", "SessionInfo", "StrategyError",
-    "SubmitOrderResult", "SubmittedOrder", "TooSlowError", "ValidationError", "VenueBuyingPower", "VenueError",
-    "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "schema", "schemas", "to_datetime", "to_ns",
+    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionClosedError", "SessionInfo",
+    "StrategyError", "SubmitOrderResult", "SubmittedOrder", "TooSlowError", "ValidationError", "VenueBuyingPower",
+    "VenueError", "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "schema", "schemas", "to_datetime",
+    "to_ns",
 ]
 
 #: Looked up when they are asked for: `python -m kumiki` needs none of them.

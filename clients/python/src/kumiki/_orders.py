@@ -31,7 +31,8 @@ def submit(
         "order_type": _arguments.text("order_type", order_type, "MARKET, LIMIT, STOP_MARKET or STOP_LIMIT"),
         "quantity": amount_text("quantity", quantity),
         "time_in_force": _arguments.text("time_in_force", time_in_force, "DAY, GTD, AT_THE_OPEN or AT_THE_CLOSE"),
-        "post_only": _arguments.flag("post_only", post_only), "reduce_only": _arguments.flag("reduce_only", reduce_only),
+        "post_only": _arguments.flag("post_only", post_only),
+        "reduce_only": _arguments.flag("reduce_only", reduce_only),
     }
     if price is not None:
         order["price"] = amount_text("price", price)
