@@ -1,13 +1,14 @@
 //! Which days `kumiki update` asks for, holds for complete and publishes: each rule with the program
-//! itself against a vendor on this machine. That today is due from 16:30 on is a rule of the clock and
-//! is held beside the rules.
+//! itself against a vendor on this machine. That today is due from 16:30 on is seen from the side of that time on
+//! which the test runs; both sides are held beside the rules.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::process::Command;
 use std::sync::{Arc, Mutex};
 
-use domain::{JstDate, clock, holidays};
+use domain::time::NANOS_PER_MINUTE;
+use domain::{JstDate, TsNanos, clock, holidays};
 use pricestore::DataDir;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -303,6 +304,36 @@ fn days_that_are_not_due_are_asked_of_nobody() {
     let run = fixture.update("--as-of 2025-12-24 --days 8 --refetch --codes 1300");
     assert_eq!((run.code, run.others), (0, 0), "{run:?}");
     assert_eq!(run.days()[4..], ["22 not_due", "23 not_due", "24 not_due"]);
+}
+
+/// D3.
+#[test]
+fn today_is_due_from_half_past_four_on() {
+    let name = |date: JstDate| &*date.to_string().replace('-', "").leak();
+    let is_due = |now: TsNanos, today| {
+        let hours = now.jst_nanos_of_day() as f64 / (60.0 * NANOS_PER_MINUTE as f64);
+        now.jst_date() > today || hours >= 16.5
+    };
+    // Begun again where it was half past four, or midnight, in the middle of it.
+    let (run, due, today) = loop {
+        let begin = clock::wall_now();
+        let today = begin.jst_date();
+        let dates = [today.pred_opt().unwrap(), today].map(name);
+        let fixture = Fixture::new(Market {
+            days: dates.map(|date| (date, 10)).into(),
+            divisions: Some(dates.map(|date| (date, "1")).into()),
+            ..Market::default()
+        });
+        let run = fixture.update(&format!("--as-of {today} --days 3"));
+        let is_weekday = today.format("%u").to_string().as_str() < "6";
+        let due = is_due(begin, today) && is_weekday;
+        if is_due(begin, today) == is_due(clock::wall_now(), today) {
+            break (run, due, today);
+        }
+    };
+    assert_eq!(run.asked.contains(&name(today)[6..].to_owned()), due, "{today}: {run:?}");
+    let told = |outcome: &str| run.days().contains(&format!("{} {outcome}", &name(today)[6..]));
+    assert!(if due { told("fetched") } else { !told("fetched") && !told("incomplete") }, "{run:?}");
 }
 
 #[test]
