@@ -365,11 +365,7 @@ def test_a_session_can_be_repeated_from_its_commands(start, market, desk, seed):
             *(f"--param={name}={value}" for name, value in parameters.items()), "--commands",
             str(folder / "commands.jsonl"), "--window", window, "--out", str(out), "--quiet",
         ]
-        try:
-            call(*arguments)
-        except subprocess.CalledProcessError as error:
-            # A run that people ended says so as one that was interrupted.
-            assert ends_early and error.returncode == 130, error
+        call(*arguments)
         assert manifest(out)["event_log_digest"] == manifest(folder)["event_log_digest"], window
         for name in ("orders", "fills", "equity"):
             assert table(out, name) == table(folder, name), f"{name} with window {window}"

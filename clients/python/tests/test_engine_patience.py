@@ -120,32 +120,59 @@ def test_a_session_tells_of_the_run_that_has_ended_until_other_data_are_loaded(s
         assert "equity" not in session and session["positions"] == session["orders"] == []
 
 
-def test_a_run_without_pace_waits_for_who_reads_its_trades(desk, tmp_path):
-    """440,000 trades, four times what may wait for a client, to one that takes its time for each message,
-    beside one that reads nothing at all: that one is sent away, and nobody else notices."""
+@pytest.fixture
+def dense(desk, tmp_path):
+    """An engine over 440,000 trades, four times what may wait for a client, and their market."""
     folder, call = desk
-    call("data", "sample", "--out", "dense", "--instrument", "7203.TSE", "--days", "3", "--trades-per-day", "240000",
-         "--seed", "2")
+    if not (folder / "dense").exists():
+        call("data", "sample", "--out", "dense", "--instrument", "7203.TSE", "--days", "3", "--trades-per-day",
+             "240000", "--seed", "2")
     market = Market(folder / "dense", ["7203.TSE"])
     engine = Engine(tmp_path / "engine", market.folder)
-    try:
-        with engine.client() as client, engine.client(max_queue=1) as deaf:
-            for one in (client, deaf):
-                one.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
-            loaded = market.load(client, 1, 2)
-            market.run(client, last=2, multiplier="max")
-            told, frames = sum(len(event["trades"]) for event in client.since(0, "Trades")), 0
+    yield engine, market
+    engine.kill()
+
+
+def slowly(client, pause):
+    """Reads all of a run, taking its time for each message: its end, its trades and in how many messages."""
+    told, frames = sum(len(event["trades"]) for event in client.since(0, "Trades")), 0
+    while True:
+        event = json.loads(client.socket.recv(timeout=60))
+        if event["event"] == "EngineStopped":
+            return event, told, frames
+        if event["event"] == "Trades":
+            told, frames = told + len(event["trades"]), frames + 1
+            time.sleep(pause)
+
+
+def test_a_run_without_pace_waits_for_its_only_client(dense):
+    engine, market = dense
+    with engine.client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        loaded = market.load(client, 1, 2)
+        market.run(client, last=2, multiplier="max")
+        end, told, frames = slowly(client, 0.01)
+        assert (end["status"], told) == ("completed", loaded["trades_loaded"]) and frames > 50
+        assert told * 170 > 4 * (16 << 20), "it would not have fitted what is waited for"
+
+
+@pytest.mark.parametrize("pause", [0.05, None], ids=["reads a little", "reads nothing"])
+def test_a_run_without_pace_waits_for_nobody_where_others_would_notice(dense, pause):
+    """The slow one is sent away, and the other one hears the end of the run long before the slow one could have
+    read a tenth of it."""
+    engine, market = dense
+    with engine.client() as client, engine.client(max_queue=1) as slow:
+        slow.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client, 1, 2)
+        market.run(client, last=2, multiplier="max")
+        frames = 0
+        while pause and not client.since(0, "EngineStopped"):
+            frames += json.loads(slow.socket.recv(timeout=60))["event"] == "Trades"
+            time.sleep(pause)
+            client.take_all()
+        assert client.wait("EngineStopped")["status"] == "completed"
+        assert frames < 50, "nobody waited for it"
+        with pytest.raises(ConnectionClosed):
             while True:
-                event = json.loads(client.socket.recv(timeout=60))
-                if event["event"] == "EngineStopped":
-                    break
-                if event["event"] == "Trades":
-                    told, frames = told + len(event["trades"]), frames + 1
-                    time.sleep(0.01)
-            assert (event["status"], told) == ("completed", loaded["trades_loaded"]) and frames > 50
-            assert told * 170 > 4 * (16 << 20), "it would not have fitted what is waited for"
-            with pytest.raises(ConnectionClosed):
-                while True:
-                    deaf.socket.recv(timeout=60)
-    finally:
-        engine.kill()
+                slow.socket.recv(timeout=60)
+        assert client.is_alive()

@@ -2,6 +2,8 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 use engine::limits::{DEFAULT_PORT, RUNS_KEPT};
@@ -23,12 +25,16 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
     let stop = shutdown.clone();
     let _interrupt = Interrupt::listen_and(move || stop.cancel())?;
     let file = Configuration::read(args.config.as_deref())?;
+    let listens = Arc::new(AtomicBool::new(false));
     let start = if args.standalone {
         standalone(args, &file)?
     } else {
-        let gone = shutdown.clone();
+        let (gone, listens) = (shutdown.clone(), Arc::clone(&listens));
         read_start_line(io::stdin(), move || {
-            tracing::info!("standard input was closed: whoever started the engine is gone");
+            // What does not start says why, and nothing else.
+            if listens.load(Ordering::Relaxed) {
+                tracing::info!("standard input was closed: whoever started the engine is gone");
+            }
             gone.cancel();
         })?
     };
@@ -63,6 +69,7 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
         eprintln!("runs are kept in {}", config.cache_dir.join("runs").display());
     }
     engine::serve(config, shutdown, |listening| {
+        listens.store(true, Ordering::Relaxed);
         println!("{{\"listening\": {}}}", listening.port);
     })?;
     Ok(Ending::Done)

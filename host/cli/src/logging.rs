@@ -54,7 +54,7 @@ const FORMAT_ARGUMENT: &str = "--log-format";
 #[derive(Debug, Clone, Copy, Args)]
 #[command(next_help_heading = "Log (standard error)")]
 pub(crate) struct LogArgs {
-    /// What is logged. Default: warn; info for `rank serve` and `update`.
+    /// What is logged. Default: warn; info for `serve`, `rank serve` and `update`.
     #[arg(long, value_name = "LEVEL", env = LEVEL_VARIABLE, global = true)]
     log: Option<LogLevel>,
 

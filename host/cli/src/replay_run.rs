@@ -65,6 +65,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<Ending> {
     }
     Ok(match &finished.totals.status {
         RunStatus::Completed => Ending::Done,
+        // The commands themselves end the run where a person did.
+        RunStatus::Interrupted if args.commands.is_some() && !interrupt.is_wanted() => Ending::Done,
         RunStatus::Interrupted => {
             eprintln!("interrupted: the results go up to {}", last_seen(&finished.totals));
             Ending::Interrupted

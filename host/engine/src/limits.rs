@@ -36,7 +36,7 @@ pub const OUTBOX_BYTES_MAX: usize = 64 << 20;
 pub const OUTBOX_FRAMES_MAX: usize = 65_536;
 /// From so many waiting messages on a client is behind, and gets the newest buying power only.
 pub const BEHIND_FRAMES: usize = 256;
-/// Bytes that wait for a client from which on a run without pace waits for it.
+/// Bytes that wait for the only client from which on a run without pace waits for it.
 pub const READERS_BEHIND_BYTES: usize = 16 << 20;
 /// Trades of a run without pace between two looks at who is behind.
 pub const ROWS_BETWEEN_LOOKS: u64 = 256;
@@ -50,9 +50,11 @@ pub const READER_PATIENCE: Duration = Duration::from_secs(1);
 pub const TRADES_PER_FRAME_MAX: usize = 4_096;
 /// Wall time that the trades of one message span at most.
 pub const TRADES_PER_FRAME_TIME: Duration = Duration::from_millis(50);
-/// Messages of trades that a client is sent at once, in a row; one more may be sent for each [`TRADES_REST`] that
-/// goes by. A client that is sent so many cannot be kept up with by single trades: it is behind.
+/// Messages of trades that a client is sent at once, in a row; [`TRADES_PER_REST`] more may be sent for each
+/// [`TRADES_REST`] that goes by. A client that is sent more cannot be kept up with by single trades: it is behind.
 pub const TRADES_AT_ONCE: u32 = 256;
+/// See [`TRADES_AT_ONCE`]: 8,000 messages a second.
+pub const TRADES_PER_REST: u32 = 8;
 /// How long the writer of such a client rests after it has written trades, where nothing else waits: trades that
 /// come within that time go out together. A write costs more than the trade in it, and a dense stream would
 /// take a core for each client. The rest is a fifth of what may lie between queue and socket (5 ms).
@@ -61,6 +63,8 @@ pub const TRADES_REST: Duration = Duration::from_millis(1);
 pub const TELL_EVERY: Duration = Duration::from_millis(100);
 /// Orders of one message of a list, and orders and fills of a session (P74).
 pub const LIST_ROWS_MAX: usize = 10_000;
+/// Bars of each instrument in a session: more than a day of minutes.
+pub const SESSION_BARS_MAX: usize = 400;
 /// Marks of the strategy in a session.
 pub const SESSION_SIGNALS_MAX: usize = 1_000;
 /// Lists of one client of which messages are left: each is made when what was told before is written.

@@ -255,12 +255,11 @@ impl Outbox {
         }
     }
 
-    /// The bytes that wait, where they are so many that a run without pace is to wait for the client, and those
-    /// that the client has been written.
-    pub(crate) fn behind(&self) -> Option<(usize, u64)> {
+    /// The bytes that the client has been written, where so many wait that a run without pace is to wait for it.
+    pub(crate) fn behind(&self) -> Option<u64> {
         let queue = self.queue();
         let is_behind = queue.bytes > READERS_BEHIND_BYTES && queue.closing.is_none();
-        (is_behind && !queue.is_given_up).then_some((queue.bytes, queue.written))
+        (is_behind && !queue.is_given_up).then_some(queue.written)
     }
 
     /// The same and those that wait.

@@ -28,7 +28,8 @@ use crate::hub::Hub;
 use crate::klines::{GrowingBar, shares};
 use crate::ledger::{Asked, ListFilter, Orders, PositionLife, position_row};
 use crate::limits::{
-    LIST_ROWS_MAX, SESSION_SIGNALS_MAX, SIGNAL_NOTE_CHARS_MAX, SIGNAL_TAG_CHARS_MAX, TELL_EVERY,
+    LIST_ROWS_MAX, SESSION_BARS_MAX, SESSION_SIGNALS_MAX, SIGNAL_NOTE_CHARS_MAX,
+    SIGNAL_TAG_CHARS_MAX, TELL_EVERY,
 };
 use crate::outbox::{Newest, TradesHead};
 use crate::{ACCOUNT, VENUE};
@@ -89,6 +90,8 @@ pub(crate) struct RunSetup {
     /// Shares in a trading unit of each instrument.
     pub(crate) lots: Vec<Quantity>,
     pub(crate) rows_total: u64,
+    /// Span of the bars that are told.
+    pub(crate) interval: KlineInterval,
     pub(crate) commands: Sender<RunCommand>,
 }
 
@@ -140,18 +143,19 @@ struct Market {
     sequence: u64,
     bar: Option<GrowingBar>,
     bar_told: Duration,
-    last_bar: Option<(KlineInterval, Kline)>,
+    /// The newest bars that are final.
+    last_bars: VecDeque<Kline>,
     last_trade: Option<TradeRow>,
 }
 
 impl Market {
-    fn kline(&self, interval: KlineInterval, kline: Kline) -> KlineUpdate<'_> {
+    fn kline(&self, interval: KlineInterval, klines: Vec<Kline>) -> KlineUpdate<'_> {
         KlineUpdate {
             venue: VENUE.into(),
             ticker: Text::Borrowed(&self.head.ticker),
             instrument_id: Text::Borrowed(&self.head.instrument_id),
             interval,
-            klines: vec![kline],
+            klines,
         }
     }
 }
@@ -177,7 +181,7 @@ impl Run {
             sequence: 0,
             bar: None,
             bar_told: Duration::ZERO,
-            last_bar: None,
+            last_bars: VecDeque::new(),
             last_trade: None,
         };
         let now = crate::ledger::midnight(setup.dates.0);
@@ -289,19 +293,23 @@ impl Run {
             after_gap: None,
         };
         let is_wanted = hub.is_wanted(&market.head.ticker);
-        let ended = GrowingBar::take(&mut market.bar, trade);
+        let ended = GrowingBar::take(&mut market.bar, trade).map(|bar| bar.kline(true));
+        if let Some(kline) = &ended {
+            push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
+        }
         if is_wanted {
-            if let Some(ended) = ended {
-                let update = market.kline(KlineInterval::Minute, ended.kline(true));
+            let is_first = ended.is_some();
+            if let Some(kline) = ended {
+                let update = market.kline(KlineInterval::Minute, vec![kline]);
                 hub.tell_ticker(&market.head.ticker, &Event::KlineUpdate(update), None);
             }
             hub.tell_trade(&market.head, &row, wall);
             if let Some(bar) = market.bar
-                && (ended.is_some() || wall.saturating_sub(market.bar_told) >= TELL_EVERY)
+                && (is_first || wall.saturating_sub(market.bar_told) >= TELL_EVERY)
             {
                 market.bar_told = wall;
                 let index = usize::from(trade.instrument.0);
-                let update = market.kline(KlineInterval::Minute, bar.kline(false));
+                let update = market.kline(KlineInterval::Minute, vec![bar.kline(false)]);
                 let newest = Some(Newest::GrowingBar(index));
                 hub.tell_ticker(&market.head.ticker, &Event::KlineUpdate(update), newest);
             }
@@ -334,8 +342,8 @@ impl Run {
             turnover: None,
             is_final: true,
         };
-        market.last_bar = Some((interval, kline.clone()));
-        let update = Event::KlineUpdate(market.kline(interval, kline));
+        push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
+        let update = Event::KlineUpdate(market.kline(interval, vec![kline]));
         hub.tell_ticker(&market.head.ticker, &update, None);
     }
 
@@ -806,14 +814,16 @@ impl Run {
         }
     }
 
-    /// The last bar of each instrument.
+    /// The newest bars of each instrument; the last one may still grow.
     pub(crate) fn last_bars(&self) -> Vec<KlineUpdate<'_>> {
-        let last = |market: &Market| {
-            let growing = market.bar.map(|bar| (KlineInterval::Minute, bar.kline(false)));
-            growing.or_else(|| market.last_bar.clone())
+        let told = |market: &'_ Market| {
+            let growing = market.bar.map(|bar| bar.kline(false));
+            let klines: Vec<Kline> = market.last_bars.iter().cloned().chain(growing).collect();
+            (!klines.is_empty()).then_some(klines)
         };
-        let told = |market| last(market).map(|(interval, kline)| market.kline(interval, kline));
-        self.markets.iter().filter_map(told).collect()
+        let markets = self.markets.iter();
+        let with_bars = markets.filter_map(|market| Some((market, told(market)?)));
+        with_bars.map(|(market, klines)| market.kline(self.setup.interval, klines)).collect()
     }
 
     /// The last trade of each instrument.
@@ -828,8 +838,8 @@ impl Run {
         for market in &mut self.markets {
             if let Some(bar) = market.bar.take() {
                 let kline = bar.kline(true);
-                market.last_bar = Some((KlineInterval::Minute, kline.clone()));
-                let update = Event::KlineUpdate(market.kline(KlineInterval::Minute, kline));
+                push_newest(&mut market.last_bars, SESSION_BARS_MAX, kline.clone());
+                let update = Event::KlineUpdate(market.kline(KlineInterval::Minute, vec![kline]));
                 hub.tell_ticker(&market.head.ticker, &update, None);
             }
         }

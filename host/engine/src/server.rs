@@ -31,7 +31,8 @@ use crate::handshake::{Side, is_proof, proof, random_hex};
 use crate::hub::ClientId;
 use crate::limits::{
     CLOSE_TIME, EARLY_PINGS_MAX, ERRORS_WITHIN, HANDSHAKE_TIME, HANDSHAKES_MAX, MESSAGE_BYTES_MAX,
-    NONCE_CHARS, PING_EVERY, PINGS_MAX, RUN_END_TIME, SILENCE_MAX, TRADES_AT_ONCE, TRADES_REST,
+    NONCE_CHARS, PING_EVERY, PINGS_MAX, RUN_END_TIME, SILENCE_MAX, TRADES_AT_ONCE, TRADES_PER_REST,
+    TRADES_REST,
 };
 use crate::outbox::{Closing, Outbox, Taken, Waiting};
 use crate::session::Shared;
@@ -569,7 +570,7 @@ impl Pace {
         let rests = now.saturating_sub(self.counted).as_nanos() / TRADES_REST.as_nanos();
         if rests > 0 {
             self.counted = now;
-            let more = u32::try_from(rests).unwrap_or(u32::MAX);
+            let more = u32::try_from(rests).unwrap_or(u32::MAX).saturating_mul(TRADES_PER_REST);
             self.left = self.left.saturating_add(more).min(TRADES_AT_ONCE);
         }
         self.left = self.left.saturating_sub(u32::try_from(trades).unwrap_or(u32::MAX));

@@ -81,6 +81,8 @@ pub(crate) struct EndedRun {
     pub(crate) run_dir: PathBuf,
     pub(crate) final_equity: Money,
     pub(crate) status: RunEnd,
+    /// The code and the words of what went wrong.
+    pub(crate) fault: Option<(&'static str, String)>,
 }
 
 /// What is behind the lock.
@@ -311,6 +313,7 @@ impl Core {
                 run_dir: run.run_dir.to_string_lossy(),
                 final_equity: run.final_equity.into(),
                 status: run.status,
+                fault: run.fault.as_ref().map(crate::start::told_fault),
             }),
             sequence: self.hub.sequence(),
         }

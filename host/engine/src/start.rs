@@ -14,8 +14,9 @@ use domain::text::with_causes;
 use domain::{InstrumentId, JstDate, Money, Quantity};
 use exchange::{Commission, ExecutionModel, Preset, SameDayRoundTrips};
 use ipc::{
-    EngineKind, EngineMode, EngineStartConfig, EngineStopped, Event, ExecutionConfig, Multiplier,
-    ReplayStopped, RunEnd, RunFault, SessionState, StartEngine, Text, error_code,
+    EngineKind, EngineMode, EngineStartConfig, EngineStopped, Event, ExecutionConfig, Granularity,
+    KlineInterval, Multiplier, ReplayStopped, RunEnd, RunFault, SessionState, StartEngine, Text,
+    error_code,
 };
 use replay::data_set::DataRequest;
 use replay::driver::{Paced, SystemClock};
@@ -48,7 +49,7 @@ fn invalid(text: impl Into<String>) -> Refusal {
 struct Wanted {
     strategy_id: String,
     data: DataRequest,
-    wire: ipc::Granularity,
+    wire: Granularity,
     dates: (JstDate, JstDate),
     strategy: String,
     parameters: std::collections::BTreeMap<String, serde_json::Value>,
@@ -209,6 +210,10 @@ impl Shared {
                 dates: wanted.dates,
                 cash: wanted.cash,
                 rows_total,
+                interval: match wanted.wire {
+                    Granularity::Trade | Granularity::Minute => KlineInterval::Minute,
+                    Granularity::Daily => KlineInterval::Day,
+                },
                 commands,
             });
             run.execution = Some(values_of(wanted.model_name, &request.model, &choices));
@@ -309,16 +314,18 @@ impl Shared {
             run_id: Text::Borrowed(&run_id),
             final_equity: final_equity.into(),
             status,
-            fault: fault.as_ref().map(|(code, message)| RunFault {
-                code: Text::Borrowed(code),
-                message: Text::Borrowed(message),
-            }),
+            fault: fault.as_ref().map(told_fault),
             run_dir: run_dir.to_string_lossy(),
             rows_done,
             ts_event_ms,
         }));
-        core.last_run = Some(EndedRun { run_id, run_dir, final_equity, status });
+        core.last_run = Some(EndedRun { run_id, run_dir, final_equity, status, fault });
     }
+}
+
+/// Why a run failed, as it is told.
+pub(crate) fn told_fault<'a>((code, message): &'a (&'static str, String)) -> RunFault<'a> {
+    RunFault { code: Text::Borrowed(code), message: Text::Borrowed(message) }
 }
 
 /// How a run ended.
@@ -528,10 +535,10 @@ struct ClientSink<'a> {
 }
 
 impl ClientSink<'_> {
-    /// A run without pace waits for who wants its trades and reads them, so that a client is not sent away only
-    /// because it takes longer for a trade than the run. Who reads nothing is not waited for, and nobody is for
-    /// long: commands are heard between two waits.
-    fn wait_for_readers(&mut self) {
+    /// A run without pace waits for its only client, where that wants its trades and reads them: it is not sent
+    /// away only because it takes longer for a trade than the run. Who reads nothing is not waited for, nobody is
+    /// where there are others, and a command ends the wait.
+    fn wait_for_reader(&mut self) {
         self.since_look += 1;
         if self.since_look < ROWS_BETWEEN_LOOKS {
             return;
@@ -541,10 +548,10 @@ impl ClientSink<'_> {
         while waited < READERS_WAIT_MAX && !self.shared.is_stopping.load(Ordering::Relaxed) {
             let mut core = self.shared.lock();
             let Core { hub, run: Some(run), .. } = &mut *core else { return };
-            if run.setup.multiplier != Multiplier::Max {
+            if run.setup.multiplier != Multiplier::Max || !run.waiting.is_empty() {
                 return;
             }
-            let Some(behind) = hub.most_behind() else { return };
+            let Some(behind) = hub.only_client_behind() else { return };
             match &mut self.waited_for {
                 Some((same, so_far)) if *same == behind => {
                     *so_far += READERS_WAIT_STEP;
@@ -567,7 +574,7 @@ impl RunSink for ClientSink<'_> {
             return Ok(());
         }
         if matches!(record, Record::Trade(_)) {
-            self.wait_for_readers();
+            self.wait_for_reader();
         }
         let mut core = self.shared.lock();
         if core.under_way == Some(UnderWay::Start) {

@@ -36,8 +36,8 @@ pub struct StartLine {
 pub enum StartError {
     /// Nobody wrote the line.
     #[error(
-        "no line on standard input within {} s; write one line of JSON with port, token, config_dir \
-         and cache_dir, or start with --standalone",
+        "no line on standard input, which has ended or said nothing for {} s; write one line of JSON with \
+         port, token, config_dir and cache_dir, or start with --standalone",
         START_LINE_TIME.as_secs()
     )]
     NoLine,
@@ -169,15 +169,22 @@ pub fn read_start_line(
         // Names of fields are told, values never.
         let words = inner.to_string();
         let missing = words.strip_prefix("missing field `").and_then(|rest| rest.split_once('`'));
+        let path = error.path();
         StartError::BadLine(match missing {
             Some((name, _)) => format!("the field {name} is missing"),
+            None if path.iter().next().is_none() => "it is no object with these fields".to_owned(),
             None => format!(
                 "the field {} is unknown or its value wrong (column {})",
-                error.path(),
+                path,
                 inner.column()
             ),
         })
     })?;
+    for (name, folder) in [("config_dir", &start.config_dir), ("cache_dir", &start.cache_dir)] {
+        if folder.as_os_str().is_empty() {
+            return Err(StartError::BadLine(format!("the field {name} is empty")));
+        }
+    }
     if !TOKEN_CHARS.contains(&start.token.expose().chars().count()) {
         let (low, high) = (TOKEN_CHARS.start(), TOKEN_CHARS.end());
         return Err(StartError::BadLine(format!("the token must have {low} to {high} characters")));
@@ -213,10 +220,26 @@ mod tests {
     fn what_starts_nothing_is_told_without_the_token() {
         assert!(refused("").contains("no line"));
         assert!(refused("hello\n").contains("no JSON"));
-        for wrong in [LINE.replace("port", "prot"), LINE.replace("0,", "\"0\","), "{}".to_owned()] {
+        for (wrong, why) in [
+            (LINE.replace("port", "prot"), "the field prot is unknown or its value wrong"),
+            (LINE.replace("0,", "\"0\","), "the field port is unknown or its value wrong"),
+            (LINE.replace(r#""token":"0123456789abcdef","#, ""), "the field token is missing"),
+            (
+                LINE.replace(r#""0123456789abcdef""#, "1234567890123456"),
+                "the field token is unknown",
+            ),
+            (LINE.replace(r#","cache_dir":"d""#, ""), "the field cache_dir is missing"),
+            (
+                LINE.replace(r#""cache_dir":"d""#, r#""cache_dir":"""#),
+                "the field cache_dir is empty",
+            ),
+            ("{}".to_owned(), "the field token is missing"),
+            ("[]".to_owned(), "it is no object"),
+            ("7".to_owned(), "it is no object"),
+        ] {
             let told = refused(&wrong);
-            assert!(told.contains("the field "), "{told}");
-            assert!(!told.contains("0123456789abcdef"), "{told}");
+            assert!(told.contains(why), "{wrong}: {told}");
+            assert!(!told.contains("0123456789abcdef") && !told.contains("12345678"), "{told}");
         }
         assert!(refused(&LINE.replace("0123456789abcdef", "short")).contains("16 to 1024"));
         assert!(refused(&format!("{}{LINE}", " ".repeat(70_000))).contains("longer than 65536"));

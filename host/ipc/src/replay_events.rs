@@ -213,7 +213,7 @@ pub struct Session<'a> {
     pub signals: Vec<StrategySignal<'a>>,
     /// What is held at the last row handled.
     pub positions: Vec<PositionRow<'a>>,
-    /// The last bar of each instrument.
+    /// The newest bars of each instrument, up to 400; the last one may still grow.
     pub last_bars: Vec<KlineUpdate<'a>>,
     /// The last trade of each instrument.
     pub last_trades: Vec<Trades<'a>>,
@@ -254,4 +254,7 @@ pub struct LastRun<'a> {
     pub final_equity: Decimal,
     /// How it ended.
     pub status: RunEnd,
+    /// Why it failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fault: Option<RunFault<'a>>,
 }

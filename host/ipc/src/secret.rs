@@ -5,7 +5,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::Error as _;
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// A password or a token: it can be read from a message but never written into one, its debug output
@@ -35,9 +35,48 @@ impl fmt::Debug for Secret {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        // The usual error says what stands there instead of a text, as `integer 1234`.
-        let text = String::deserialize(from);
-        text.map(Self::from).map_err(|_| D::Error::custom("a secret must be a text"))
+        from.deserialize_string(SecretText)
+    }
+}
+
+/// Reads the text of a secret. The usual error says what stands there instead, as `integer 1234`.
+struct SecretText;
+
+impl SecretText {
+    fn no_text<E: Error>() -> Result<Secret, E> {
+        Err(E::custom("a secret must be a text"))
+    }
+}
+
+impl Visitor<'_> for SecretText {
+    type Value = Secret;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a text")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Secret, E> {
+        Ok(Secret::from(text.to_owned()))
+    }
+
+    fn visit_string<E: Error>(self, text: String) -> Result<Secret, E> {
+        Ok(Secret::from(text))
+    }
+
+    fn visit_bool<E: Error>(self, _: bool) -> Result<Secret, E> {
+        Self::no_text()
+    }
+
+    fn visit_i64<E: Error>(self, _: i64) -> Result<Secret, E> {
+        Self::no_text()
+    }
+
+    fn visit_u64<E: Error>(self, _: u64) -> Result<Secret, E> {
+        Self::no_text()
+    }
+
+    fn visit_f64<E: Error>(self, _: f64) -> Result<Secret, E> {
+        Self::no_text()
     }
 }
 
