@@ -332,6 +332,22 @@ def test_a_session_file_that_is_none_keeps_no_engine_from_starting(start, tmp_pa
         assert client.is_alive()
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="named pipes")
+@pytest.mark.parametrize("kind", ["pipe", "link"])
+def test_a_lock_that_is_no_file_is_told(tmp_path, market, kind):
+    folder = tmp_path / "config"
+    folder.mkdir()
+    if kind == "pipe":
+        os.mkfifo(folder / "engine.lock")
+    else:
+        (folder / "engine.lock").symlink_to(tmp_path / "elsewhere")
+    ended = subprocess.run(
+        [str(program()), "serve", "--mode", "replay", "--data", str(market.folder)], capture_output=True, timeout=60,
+        input=start_line(folder, tmp_path / "cache").encode())
+    assert ended.returncode == 13 and b"engine.lock in it is no file" in ended.stderr, ended
+    assert not (tmp_path / "elsewhere").exists()
+
+
 def test_what_people_did_outlives_a_kill(start, market):
     """The next engine keeps the audit log and the commands of the run, under its name; they count among the runs
     that are kept."""
@@ -346,8 +362,9 @@ def test_what_people_did_outlives_a_kill(start, market):
     again = start(engine.folder, more=("--runs-kept", "2"))
     folder = engine.cache_dir / "runs" / run_id
     assert {path.name for path in folder.iterdir()} == {"commands.jsonl", "web_broker_orders_replay.jsonl"}
-    first = json.loads((folder / "web_broker_orders_replay.jsonl").read_text(encoding="utf-8").splitlines()[0])
-    assert (first["phase"], first["client_order_id"]) == ("submit", "rests")
+    lines = (folder / "web_broker_orders_replay.jsonl").read_text(encoding="utf-8").splitlines()
+    told = [(line["phase"], line["client_order_id"]) for line in map(json.loads, lines)]
+    assert told == [("submit", "rests"), ("accepted", "rests")], "what was told is there"
     assert '"rests"' in (folder / "commands.jsonl").read_text(encoding="utf-8")
     with again.client() as client:
         for _ in range(2):

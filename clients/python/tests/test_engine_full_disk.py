@@ -66,15 +66,22 @@ def test_an_order_that_is_not_on_the_disk_is_not_sent(start, market, full):
         limit_files(engine, sizes[full])
         place = len(client.events)
         asked = client.send("SubmitOrder", venue="replay", order=order("lost", price=low))
+        # What is sent behind it is answered too.
+        late = [client.send("SubmitOrder", venue="replay", order=order(f"late-{number}", price=low))
+                for number in range(50)]
         refused = client.wait("OrderRejected", client_order_id="lost")
         assert (refused["request_id"], refused["reason_code"]) == (asked, "INTERNAL_ERROR")
         assert refused["reason_text"].startswith("NOT_SENT: "), refused
         assert refused["origin"] == "person" and refused["order_side"] == "BUY"
         audit = failed(engine, client, run_id)
+        client.ask("GetSession", "Session")
+        assert {event["request_id"] for event in client.since(place, "EngineBusy")} == set(late)
         told = client.since(place, "OrderSubmitted", "OrderAccepted", "OrderRejected", "SubmitOrderResult")
-        expected = ["OrderRejected"] if full == COMMANDS else ["OrderSubmitted", "OrderRejected"]
-        assert [event["event"] for event in told] == expected
+        assert [event["event"] for event in told] == ["OrderRejected"], "nobody is told what is not on the disk"
         assert submitted(audit) == [f"kept-{number}" for number in range(40)]
+        assert audit.read_text(encoding="utf-8").endswith("}\n"), "no line is half there"
+        commands = (audit.parent / COMMANDS).read_text(encoding="utf-8")
+        assert "lost" not in commands and commands.count("\n") == 40, "what was not sent is not done again"
         other.wait("EngineStopped")
         # There is room again.
         limit_files(engine, None)

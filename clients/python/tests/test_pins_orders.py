@@ -213,6 +213,21 @@ def test_p61_an_order_that_expires_on_its_way_is_answered(slow):
     assert expired.get("request_id") == sent
 
 
+def test_p21_the_id_of_a_rejected_order_is_free(client, market):
+    """Whether it was rejected before it was told as submitted or after."""
+    market.load(client)
+    market.run(client, multiplier=20)
+    price = last_trade_price(client)
+    below = str(int(price * Decimal("0.99")))
+    for number in range(2):
+        wanted = order("again", order_type="STOP_MARKET", trigger_price=below)
+        sent = client.send("SubmitOrder", venue="replay", order=wanted)
+        refused = client.wait("OrderRejected", request_id=sent)
+        assert refused["reason_text"].startswith("STOP_TRIGGER: "), refused
+    sent = client.send("SubmitOrder", venue="replay", order=order("again"))
+    assert client.wait("SubmitOrderResult", *REFUSALS, request_id=sent)["outcome"] == "Created"
+
+
 def test_p72_what_is_sold_is_the_account_s(client, market):
     """A person may sell what is held less what both have in open sells, whoever bought it; the strategy trades on."""
     seen = set()

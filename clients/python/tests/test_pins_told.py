@@ -1,6 +1,8 @@
 """The pins about what is told and kept of a replay, P75 to P80, each by its name, and that each pin has a test. What
 another test holds wholly is not repeated: the docstrings name it."""
 
+import csv
+import gzip
 import json
 import pathlib
 import re
@@ -13,7 +15,7 @@ import pytest
 pytest.importorskip("websockets")
 pytest.importorskip("jsonschema")
 
-from engine_process import CASH, EXECUTION, component, wait_until, write_market  # noqa: E402
+from engine_process import CASH, EXECUTION, Market, component, wait_until, write_market  # noqa: E402
 from plain_client import parse  # noqa: E402
 from sessions import (  # noqa: E402
     RICH, check_folder, check_money, check_run, filled, half_even, last_trade_price, manifest, order, submit, table,
@@ -349,3 +351,61 @@ def test_each_pin_of_the_engine_has_a_test_that_names_it():
     told = {name for file, text in texts.items() if file.startswith("test_pins_")
             for name in re.findall(r"`(test_\w+)`", text)}
     assert told and told <= tests, told - tests
+
+
+@pytest.fixture
+def split_market(desk, tmp_path):
+    """Makes a market of five days whose shares are split before the third."""
+    folder, call = desk
+    if not (folder / "whole").exists():
+        call("data", "sample", "--out", "whole", "--instrument", "7203.TSE", "--days", "5", "--trades-per-day", "1000",
+             "--bars", "--seed", "2")
+
+    def make(factor):
+        out = tmp_path / "split"
+        out.mkdir()
+        day = Market(folder / "whole", ["7203.TSE"]).days[2]
+        for path in (folder / "whole").iterdir():
+            with gzip.open(path, "rt", newline="", encoding="utf-8") as file:
+                head, *rows = csv.reader(file)
+            for row in rows:
+                fields = dict(zip(head, row))
+                if "AdjFactor" in fields and fields["Date"] == day:
+                    row[head.index("AdjFactor")] = factor
+                if "Price" in fields and fields["Date"] >= day:
+                    row[head.index("Price")] = str(int(Decimal(fields["Price"]) * Decimal(factor)))
+            with gzip.open(out / path.name, "wt", newline="", encoding="utf-8") as file:
+                csv.writer(file, lineterminator="\n").writerows([head, *rows])
+        return Market(out, ["7203.TSE"])
+
+    return make
+
+
+@pytest.mark.parametrize("factor", ["0.5", "1000.0"])
+def test_p77_a_split_tells_what_becomes_of_a_position(start, split_market, factor):
+    """Twice the shares, or less than one, for which there is money; and both books agree."""
+    market = split_market(factor)
+    engine = start(data=market.folder)
+    with engine.client() as client:
+        client.ask("Subscribe", "Subscribed", venue="replay", ticker="7203")
+        market.load(client, 1, 3)
+        market.run(client, last=3, multiplier=2000, initial_cash=RICH)
+        last_trade_price(client)
+        submit(client, order("held", quantity="300"))
+        client.wait("PositionOpened")
+        place = len(client.events)
+        client.ask("SetReplaySpeed", "ReplaySpeedChanged", multiplier="max")
+        end = client.wait("EngineStopped")
+        told = client.since(place, "PositionsUpdated", "PositionClosed")
+        money = [event["cash"] for event in client.since(0, "ReplayBuyingPower")]
+        if factor == "0.5":
+            assert [event["positions"][0]["qty"] for event in told if event["event"] == "PositionsUpdated"][-1] == "600"
+            assert not client.since(place, "PositionClosed")
+        else:
+            closed, = client.since(place, "PositionClosed")
+            rows = table(pathlib.Path(end["run_dir"]), "round_trips")
+            assert Decimal(closed["realized_pnl"]) == Decimal(rows[-1]["pnl"]) and closed["opened_qty"] == "300"
+            assert client.ask("GetSession", "Session")["positions"] == [] and len(set(money[-2:])) == 1
+        after = [event["event"] for event in client.events[client.events.index(told[-1]):]]
+        assert after[1] == "ReplayBuyingPower", "the money is told with it"
+        assert money[-1] == client.ask("GetSession", "Session")["cash"]

@@ -161,12 +161,12 @@ impl Hub {
         self.clients.get_mut(&id).map(|client| &mut client.tickers)
     }
 
-    /// The only client, where it wants market data and much waits for it, and how many bytes it was written so
-    /// far. Where there are others, nobody is waited for: they would notice.
-    pub(crate) fn only_client_behind(&self) -> Option<(ClientId, u64)> {
-        let (id, client) = self.clients.iter().next().filter(|_| self.clients.len() == 1)?;
-        let written = client.outbox.behind().filter(|_| !client.tickers.is_empty())?;
-        Some((*id, written))
+    /// The client for which the most waits, where that is much, and how many bytes it was written so far.
+    pub(crate) fn most_behind(&self) -> Option<(ClientId, u64)> {
+        let clients = self.clients.iter();
+        let behind = clients.filter_map(|(id, client)| Some((*id, client.outbox.behind()?)));
+        let (id, (_, written)) = behind.max_by_key(|(_, (frames, _))| *frames)?;
+        Some((id, written))
     }
 
     /// Runs wait for this client no more, until it has read what waits.

@@ -134,6 +134,17 @@ pub(crate) struct PositionLife {
     pub(crate) number: u64,
     bought: Side,
     sold: Side,
+    /// Commissions of its fills.
+    commission: Money,
+    /// What came for rests of shares at splits.
+    paid: Money,
+}
+
+/// What a position came to that a split has ended.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ClosedBySplit {
+    pub(crate) avg_close_price: Decimal,
+    pub(crate) realized_pnl: Money,
 }
 
 /// Shares and their value over the life of a position.
@@ -176,18 +187,29 @@ impl PositionLife {
         if opens {
             *self = Self { number: self.number + 1, ..Self::default() };
         }
+        self.commission += fill.commission;
         match fill.side {
             OrderSide::Buy => self.bought.add(fill),
             OrderSide::Sell => self.sold.add(fill),
         }
     }
 
-    /// Shares were split: those of before are another number, for the same money.
-    pub(crate) fn split(&mut self, adjustment: Adjustment) {
+    /// Shares were split: those of before are another number, for the same money; `paid` is what came for the
+    /// rest of a share. Gives what the position came to if nothing else was left of it.
+    pub(crate) fn split(&mut self, adjustment: Adjustment, paid: Money) -> ClosedBySplit {
+        self.paid += paid;
+        let received = self.sold.value + i128::from(self.paid.units());
+        let result = received - self.bought.value - i128::from(self.commission.units());
+        let average = half_to_even(received, i128::from(self.bought.shares));
+        let closed = ClosedBySplit {
+            avg_close_price: Decimal::from_units(average),
+            realized_pnl: Money::from_units(i64::try_from(result).unwrap_or(i64::MAX)),
+        };
         for side in [&mut self.bought, &mut self.sold] {
             let shares = i64::try_from(side.shares).unwrap_or(i64::MAX);
             side.shares = adjustment.shares(shares).whole.unsigned_abs();
         }
+        closed
     }
 
     /// Shares bought, and the average prices of what was bought and sold.

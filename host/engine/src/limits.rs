@@ -22,6 +22,9 @@ pub const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
 pub const PING_EVERY: Duration = Duration::from_secs(15);
 /// A client of which nothing came for so long, not even the answer to a ping, is gone.
 pub const SILENCE_MAX: Duration = Duration::from_secs(30);
+/// A client of which nothing came for that long, and that took more than so many bytes meanwhile, reads slowly and is
+/// there. Less than that the system may hold for a client that is not.
+pub const SYSTEM_HOLDS_BYTES: u64 = 4 << 20;
 /// Bytes of a message of a client (specification 4, P62).
 pub const MESSAGE_BYTES_MAX: usize = 1 << 20;
 /// How deep the JSON of a message may be nested (P62).
@@ -36,9 +39,11 @@ pub const OUTBOX_BYTES_MAX: usize = 64 << 20;
 pub const OUTBOX_FRAMES_MAX: usize = 65_536;
 /// From so many waiting messages on a client is behind, and gets the newest buying power only.
 pub const BEHIND_FRAMES: usize = 256;
-/// Bytes that wait for the only client from which on a run without pace waits for it.
-pub const READERS_BEHIND_BYTES: usize = 16 << 20;
-/// Trades of a run without pace between two looks at who is behind.
+/// Parts of a thousand of what may wait for a client (P62), from which on a run without pace waits for it.
+pub const READERS_BEHIND: usize = 250;
+/// For how long a run waits for one client altogether where others are there, which would notice.
+pub const BESIDE_OTHERS_MAX: Duration = Duration::from_secs(5);
+/// Trades, bars and events of orders of a run without pace between two looks at who is behind.
 pub const ROWS_BETWEEN_LOOKS: u64 = 256;
 /// How long such a run waits at each of these looks at most, and in which steps.
 pub const READERS_WAIT_MAX: Duration = Duration::from_millis(200);

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_tungstenite::tungstenite::Utf8Bytes;
 
 use crate::limits::{
-    BEHIND_FRAMES, LIST_AHEAD_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, READERS_BEHIND_BYTES,
+    BEHIND_FRAMES, LIST_AHEAD_BYTES, OUTBOX_BYTES_MAX, OUTBOX_FRAMES_MAX, READERS_BEHIND,
     TRADES_PER_FRAME_MAX, TRADES_PER_FRAME_TIME, TRADES_REST,
 };
 use crate::waits::Waits;
@@ -255,11 +255,14 @@ impl Outbox {
         }
     }
 
-    /// The bytes that the client has been written, where so many wait that a run without pace is to wait for it.
-    pub(crate) fn behind(&self) -> Option<u64> {
+    /// How far the client is from being too slow, in parts of a thousand, and the bytes that it has been written,
+    /// where so much waits that a run without pace is to wait for it.
+    pub(crate) fn behind(&self) -> Option<(usize, u64)> {
         let queue = self.queue();
-        let is_behind = queue.bytes > READERS_BEHIND_BYTES && queue.closing.is_none();
-        (is_behind && !queue.is_given_up).then_some(queue.written)
+        let frames = queue.frames * 1_000 / OUTBOX_FRAMES_MAX;
+        let parts = frames.max(queue.bytes / (OUTBOX_BYTES_MAX / 1_000));
+        let is_behind = parts > READERS_BEHIND && queue.closing.is_none();
+        (is_behind && !queue.is_given_up).then_some((parts, queue.written))
     }
 
     /// The same and those that wait.

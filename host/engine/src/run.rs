@@ -7,6 +7,7 @@ use std::sync::mpsc::Sender;
 use std::time::Duration;
 
 use domain::account::Position;
+use domain::adjustment::ExRights;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
@@ -149,6 +150,11 @@ struct Market {
 }
 
 impl Market {
+    /// Names the present position, or the last one.
+    fn position_id(&self) -> String {
+        format!("{}-{}", self.head.instrument_id, self.life.number)
+    }
+
     fn kline(&self, interval: KlineInterval, klines: Vec<Kline>) -> KlineUpdate<'_> {
         KlineUpdate {
             venue: VENUE.into(),
@@ -252,13 +258,7 @@ impl Run {
                 self.tell_filled(hub);
                 self.position(hub, event);
             }
-            Record::Split { ex_rights, price } => {
-                self.account.adjust(ex_rights.instrument, ex_rights.adjustment, price);
-                if let Some(market) = self.markets.get_mut(usize::from(ex_rights.instrument.0)) {
-                    market.life.split(ex_rights.adjustment);
-                    market.last_price = Some(price);
-                }
-            }
+            Record::Split { ex_rights, price } => self.split(hub, ex_rights, price),
             Record::BuyingPower(row) => {
                 debug_assert_eq!(row.cash, self.account.account().cash, "one account, two books");
                 self.tell_buying_power(hub);
@@ -577,8 +577,7 @@ impl Run {
         let Some(market) = self.markets.get(usize::from(event.instrument.0)) else { return };
         let strategy_id = Text::Borrowed(&*self.setup.strategy_id);
         let instrument_id = Text::Borrowed(&*market.head.instrument_id);
-        let position_id =
-            Text::Owned(format!("{}-{}", market.head.instrument_id, market.life.number));
+        let position_id = Text::Owned(market.position_id());
         let (opened_qty, avg_open_price, avg_close_price) = market.life.told();
         let (venue, side) = (VENUE.into(), event.entry_side);
         let ts_event_ms = event.ts_event.millis();
@@ -609,6 +608,38 @@ impl Run {
         };
         hub.tell_all(&event);
         self.end_fill(hub);
+    }
+
+    /// Shares were split: what is held is another number, or nothing but money.
+    fn split(&mut self, hub: &mut Hub, ex_rights: &ExRights, price: Price) {
+        let at = ex_rights.instrument;
+        let held = self.account.held(at);
+        let paid = self.account.adjust(at, ex_rights.adjustment, price);
+        let Some(market) = self.markets.get_mut(usize::from(at.0)) else { return };
+        market.last_price = Some(price);
+        let (opened_qty, avg_open_price, _) = market.life.told();
+        let closed = market.life.split(ex_rights.adjustment, paid);
+        if held == 0 {
+            return;
+        }
+        if self.account.held(at) == 0 {
+            let market = &self.markets[usize::from(at.0)];
+            hub.tell_all(&Event::PositionClosed(PositionClosed {
+                strategy_id: Text::Borrowed(&self.setup.strategy_id),
+                venue: VENUE.into(),
+                instrument_id: Text::Borrowed(&market.head.instrument_id),
+                position_id: Text::Owned(market.position_id()),
+                side: domain::OrderSide::Buy,
+                opened_qty,
+                avg_open_price,
+                avg_close_price: closed.avg_close_price,
+                realized_pnl: closed.realized_pnl.into(),
+                ts_event_ms: self.now.millis(),
+            }));
+        } else {
+            hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
+        }
+        self.tell_buying_power(hub);
     }
 
     fn signal(&mut self, hub: &mut Hub, ts_event: TsNanos, signal: &Signal) {

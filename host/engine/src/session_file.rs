@@ -44,11 +44,17 @@ struct Found {
 impl ConfigFolder {
     /// Takes a folder that is there. Where the system has no locks, the engine that starts last has it.
     pub(crate) fn take(path: &Path) -> Result<Self, NotOurs> {
+        let file = path.join(LOCK_FILE);
+        // To open a pipe may take for ever, and a link leads to a file of somebody else.
+        if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) {
+            let text = format!("{LOCK_FILE} in it is no file");
+            return Err(NotOurs::System(io::Error::other(text)));
+        }
         let lock = File::options()
             .create(true)
             .truncate(false)
             .write(true)
-            .open(path.join(LOCK_FILE))
+            .open(file)
             .map_err(NotOurs::System)?;
         match lock.try_lock() {
             Ok(()) => {}

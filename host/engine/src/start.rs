@@ -1,6 +1,7 @@
 //! Starts a run, drives it on a thread of its own, and ends it (specification 2, `StartEngine`; pins
 //! P65 to P67).
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -30,7 +31,8 @@ use uuid::Uuid;
 use crate::hub::ClientId;
 use crate::ledger::Asked;
 use crate::limits::{
-    READER_PATIENCE, READERS_WAIT_MAX, READERS_WAIT_STEP, ROWS_BETWEEN_LOOKS, STRATEGY_ID_CHARS_MAX,
+    BESIDE_OTHERS_MAX, READER_PATIENCE, READERS_WAIT_MAX, READERS_WAIT_STEP, ROWS_BETWEEN_LOOKS,
+    STRATEGY_ID_CHARS_MAX,
 };
 use crate::load::{Refusal, Telling, dates, granularity, instruments, internal};
 use crate::run::{Run, RunSetup};
@@ -52,7 +54,7 @@ struct Wanted {
     wire: Granularity,
     dates: (JstDate, JstDate),
     strategy: String,
-    parameters: std::collections::BTreeMap<String, serde_json::Value>,
+    parameters: BTreeMap<String, serde_json::Value>,
     cash: Money,
     model: ExecutionModel,
     model_name: Preset,
@@ -222,7 +224,12 @@ impl Shared {
         let mut clock = SystemClock::default();
         let paced = Paced::new(crate::multiplier(wanted.multiplier), receiver, &mut clock);
         let mut driver = ClientDriver { shared: self, paced, has_begun: false };
-        let mut sink = ClientSink { shared: self, since_look: 0, waited_for: None };
+        let mut sink = ClientSink {
+            shared: self,
+            since_look: 0,
+            waited_for: None,
+            beside_others: BTreeMap::new(),
+        };
         let mut observer = Telling::new(Arc::clone(self), asked.request_id.clone());
         observer.ends_with_run = true;
         let outcome = request.run(&mut driver, Some(&mut sink), &mut observer);
@@ -528,16 +535,18 @@ impl Shared {
 /// Tells clients the records of a run.
 struct ClientSink<'a> {
     shared: &'a Arc<Shared>,
-    /// Trades since the last look at who is behind.
+    /// Trades, bars and events of orders since the last look at who is behind.
     since_look: u64,
     /// The client that is waited for, what it was written so far, and for how long that has not changed.
     waited_for: Option<((ClientId, u64), Duration)>,
+    /// For how long each client was waited for while others were there.
+    beside_others: BTreeMap<ClientId, Duration>,
 }
 
 impl ClientSink<'_> {
-    /// A run without pace waits for its only client, where that wants its trades and reads them: it is not sent
-    /// away only because it takes longer for a trade than the run. Who reads nothing is not waited for, nobody is
-    /// where there are others, and a command ends the wait.
+    /// A run without pace waits for who reads what it tells, so that nobody is sent away only because it takes
+    /// longer for an event than the run. Who reads nothing is not waited for, who is not the only client for a
+    /// few seconds of the run altogether, and a command ends the wait.
     fn wait_for_reader(&mut self) {
         self.since_look += 1;
         if self.since_look < ROWS_BETWEEN_LOOKS {
@@ -551,7 +560,15 @@ impl ClientSink<'_> {
             if run.setup.multiplier != Multiplier::Max || !run.waiting.is_empty() {
                 return;
             }
-            let Some(behind) = hub.only_client_behind() else { return };
+            let Some(behind) = hub.most_behind() else { return };
+            if hub.count() > 1 {
+                let so_far = self.beside_others.entry(behind.0).or_default();
+                *so_far += READERS_WAIT_STEP;
+                if *so_far > BESIDE_OTHERS_MAX {
+                    hub.wait_no_more(behind.0);
+                    continue;
+                }
+            }
             match &mut self.waited_for {
                 Some((same, so_far)) if *same == behind => {
                     *so_far += READERS_WAIT_STEP;
@@ -573,7 +590,7 @@ impl RunSink for ClientSink<'_> {
         if matches!(record, Record::Log(_) | Record::Narrative(..) | Record::Order(_)) {
             return Ok(());
         }
-        if matches!(record, Record::Trade(_)) {
+        if matches!(record, Record::Trade(_) | Record::Bar(_) | Record::OrderEvent { .. }) {
             self.wait_for_reader();
         }
         let mut core = self.shared.lock();

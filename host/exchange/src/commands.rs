@@ -284,8 +284,8 @@ impl Exchange {
     pub(crate) fn reject(&mut self, number: OrderIx, now: TsNanos, rejection: Rejection) {
         self.count_rejected(number, rejection.text.len());
         let record = &self.orders[number].record;
-        if record.origin == Origin::Client && record.status == OrderStatus::Initialized {
-            // Nothing was sent, so a person may mend the order and send it (specification 4, P11).
+        if record.origin == Origin::Client && record.venue_order_id.is_none() {
+            // The venue does not have it, so a person may mend the order and send it (specification 4, P11, P21).
             self.orders.free_id(number);
         }
         self.orders[number].record.rejection = Some(rejection.clone());

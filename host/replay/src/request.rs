@@ -104,7 +104,7 @@ impl RunRequest {
         let totals = match live {
             None => self.replay(&module, &data, &options, kept, driver, observer)?,
             Some(live) => {
-                let mut both = Tee { first: live, second: kept };
+                let mut both = Tee { first: kept, second: live };
                 self.replay(&module, &data, &options, &mut both, driver, observer)?
             }
         };
@@ -128,10 +128,10 @@ impl RunRequest {
 
     pub(crate) fn folder(&self, out: &Path) -> Result<RunFolder, FolderError> {
         let folder = RunFolder::create(out, &self.data.instruments)?;
-        Ok(match self.wall_clock {
+        match self.wall_clock {
             Some(clock) => folder.with_people(clock),
-            None => folder,
-        })
+            None => Ok(folder),
+        }
     }
 
     /// The strategy, ready to run, unless `stopped` says yes while it is compiled; the path none takes

@@ -306,12 +306,13 @@ impl Run<'_> {
 
     /// Asks the driver, and executes what it wants at the present instant.
     fn poll(&mut self, next_row: Option<TsNanos>) -> Result<Control, Box<Fault>> {
-        if self.recorder.has_failed() {
-            return Ok(Control::Stop);
-        }
         let Self { rows_done, days_done, now, .. } = *self;
         let position = RunPosition { rows_done, days_done, now, next_row };
         for _ in 0..COMMANDS_PER_POSITION_MAX {
+            // Commands that come after a failure stay where they are.
+            if self.recorder.has_failed() {
+                return Ok(Control::Stop);
+            }
             match self.driver.poll(position) {
                 None => break,
                 Some(RunCommand::Stop) => {

@@ -11,9 +11,10 @@ use serde_json::Value;
 use crate::output::cells::{Names, TableFile};
 use crate::output::commands::CommandLog;
 use crate::output::convert::other_forms;
-use crate::output::events::{AuditLog, EventLog};
+use crate::output::events::{AuditFile, AuditLog, EventLog};
 use crate::output::removable;
 use crate::output::tables::{Positions, StreamedTables, SummaryNumbers};
+use crate::output::whole_lines::WholeLines;
 use crate::output::{
     AUDIT_FILE, COMMANDS_FILE, EVENTS_FILE, FolderError, MANIFEST_FILE, Manifest, REPORT_FILE,
     TABLES,
@@ -32,7 +33,7 @@ pub struct RunFolder {
     names: Names,
     tables: StreamedTables,
     events: EventLog<BufWriter<File>>,
-    audit: AuditLog<BufWriter<File>>,
+    audit: AuditLog<AuditFile>,
     commands: CommandLog,
     /// The time of the outside, where people take part in the run.
     wall_clock: Option<WallClock>,
@@ -59,7 +60,7 @@ impl RunFolder {
             names: Names::new(instruments),
             tables: StreamedTables::create(path)?,
             events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
-            audit: AuditLog::new(begin_file(&path.join(AUDIT_FILE))?),
+            audit: AuditLog::create(AuditFile::Buffered(begin_file(&path.join(AUDIT_FILE))?)),
             commands: CommandLog::new(path.join(COMMANDS_FILE)),
             wall_clock: None,
             aside,
@@ -69,14 +70,19 @@ impl RunFolder {
     /// A folder of a run in which people take part: the audit log says when things were done and whose
     /// each order is, and an order of a person is on the disk before it counts as sent
     /// (specification 4, P79).
-    #[must_use]
-    pub fn with_people(self, wall_clock: WallClock) -> Self {
-        Self {
+    ///
+    /// # Errors
+    /// [`FolderError`] where the audit log cannot be made.
+    pub fn with_people(self, wall_clock: WallClock) -> Result<Self, FolderError> {
+        let path = self.aside.unfinished_path().join(AUDIT_FILE);
+        let audit = File::create(&path).map_err(FolderError::at(&path))?;
+        Ok(Self {
             wall_clock: Some(wall_clock),
+            audit: AuditLog::create(AuditFile::Whole(WholeLines::new(audit))),
             commands: self.commands.begin(),
             aside: self.aside.keeping(&KEPT_UNFINISHED),
             ..self
-        }
+        })
     }
 
     /// Removes what runs have left in a folder whose processes were killed. What people did in them stays: the
@@ -119,7 +125,6 @@ impl RunFolder {
             None => self.audit.into_inner().flush(),
         };
         audit.map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
-        self.commands.finish().map_err(FolderError::at(&path.join(COMMANDS_FILE)))?;
         TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
         write_summary(path, &Summary::new(totals), &self.names)?;
         write_json(&path.join(MANIFEST_FILE), manifest)?;
@@ -158,14 +163,18 @@ impl RunSink for RunFolder {
         self.events.take(record, &self.names)?;
         self.commands.take(record, &self.names)?;
         if let Record::OrderEvent { event, sent } = record {
-            self.audit.take(event, sent, &self.names, self.wall_clock)?;
-            let is_of_person = event.origin == Origin::Client;
-            if self.wall_clock.is_some()
-                && is_of_person
-                && matches!(event.kind, OrderEventKind::Submitted(_))
-            {
-                self.audit.sync()?;
+            let is_sent_now = self.wall_clock.is_some()
+                && event.origin == Origin::Client
+                && matches!(event.kind, OrderEventKind::Submitted(_));
+            let mut kept = self.audit.take(event, sent, &self.names, self.wall_clock);
+            if is_sent_now {
+                kept = kept.and_then(|()| self.audit.sync());
+                if kept.is_err() {
+                    // What was not sent is not done again either.
+                    self.commands.take_back();
+                }
             }
+            kept?;
         }
         self.tables.take(record, &self.names)
     }

@@ -96,8 +96,8 @@ pub trait RunSink {
     /// When it cannot be kept. The run ends at its next look outside and reports the error.
     fn take(&mut self, record: Record<'_>) -> io::Result<()>;
 
-    /// Another sink, which comes after this one, cannot keep a row that this one has taken. The run is over for
-    /// both: no further row comes.
+    /// The sink before this one cannot keep a row, so that this one does not get it. The run is over for both: no
+    /// further row comes.
     fn not_kept(&mut self, _: Record<'_>, _: &io::Error) {}
 
     /// What it wants besides the rows of tables; asked once, before a run. Nothing by default.
@@ -116,22 +116,23 @@ impl RunSink for TotalsOnly {
     }
 }
 
-/// Gives every row to two sinks, one after the other.
+/// Gives every row to two sinks, one after the other: nobody is told what is not kept.
 pub struct Tee<'a> {
-    /// Takes a row first, and hears when the second cannot keep it.
+    /// Takes a row first.
     pub first: &'a mut dyn RunSink,
-    /// Takes it then, also where the first could not.
+    /// Takes it then, or hears that the first could not.
     pub second: &'a mut dyn RunSink,
 }
 
 impl RunSink for Tee<'_> {
     fn take(&mut self, record: Record<'_>) -> io::Result<()> {
-        let first = self.first.take(record);
-        let second = self.second.take(record);
-        if let Err(error) = &second {
-            self.first.not_kept(record, error);
+        match self.first.take(record) {
+            Ok(()) => self.second.take(record),
+            Err(error) => {
+                self.second.not_kept(record, &error);
+                Err(error)
+            }
         }
-        first.and(second)
     }
 
     fn live_records(&self) -> LiveRecords {

@@ -1,7 +1,7 @@
 //! `commands.jsonl`: what clients did to a run, written while it goes on and read to do the same again.
 
 use std::fs::File;
-use std::io::{self, BufRead, BufReader, BufWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -11,6 +11,7 @@ use ipc::{CommandLine, CommandPosition, LoggedCommand, OrderNames};
 use super::cells::Names;
 use super::events::JsonLines;
 use super::files::ReadError;
+use super::whole_lines::WholeLines;
 use crate::sink::Record;
 
 /// Bytes of a line, its end included.
@@ -22,7 +23,7 @@ pub const COMMANDS_MAX: usize = 4_000_000;
 #[derive(Debug)]
 pub(crate) struct CommandLog {
     path: PathBuf,
-    lines: Option<JsonLines<BufWriter<File>>>,
+    lines: Option<JsonLines<WholeLines>>,
 }
 
 impl CommandLog {
@@ -32,7 +33,7 @@ impl CommandLog {
 
     /// The same for a run in which people can do something: its file is there also when they do not.
     pub(crate) fn begin(self) -> Self {
-        let lines = File::create(&self.path).map(|file| JsonLines::new(BufWriter::new(file)));
+        let lines = File::create(&self.path).map(|file| JsonLines::new(WholeLines::new(file)));
         // Where it cannot be made, the first command tells why.
         Self { lines: lines.ok(), ..self }
     }
@@ -42,8 +43,9 @@ impl CommandLog {
         let Record::ClientCommand(command) = record else { return Ok(()) };
         let lines = match &mut self.lines {
             Some(lines) => lines,
-            none => none.insert(JsonLines::new(BufWriter::new(File::create(&self.path)?))),
+            none => none.insert(JsonLines::new(WholeLines::new(File::create(&self.path)?))),
         };
+        // What people did is there also when this process is killed.
         lines.write(&CommandLine {
             rows_done: command.rows_done,
             at: match command.is_before_row {
@@ -52,13 +54,14 @@ impl CommandLog {
             },
             ts_event_ms: command.ts_event.millis(),
             command: LoggedCommand::new(command.command, |instrument| names.of(instrument)),
-        })?;
-        // What people did is there also when this process is killed.
-        lines.out.flush()
+        })
     }
 
-    pub(crate) fn finish(self) -> io::Result<()> {
-        self.lines.map_or(Ok(()), |mut lines| lines.out.flush())
+    /// The last command has come to nothing.
+    pub(crate) fn take_back(&mut self) {
+        if let Some(lines) = &mut self.lines {
+            lines.out.take_back();
+        }
     }
 }
 

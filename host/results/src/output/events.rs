@@ -17,6 +17,7 @@ use ipc::{
 use serde::Serialize;
 
 use super::cells::Names;
+use super::whole_lines::WholeLines;
 use crate::rows::{FillRow, PositionEvent};
 use crate::run_folder::WallClock;
 use crate::sink::Record;
@@ -130,7 +131,7 @@ fn signal_line<'a>(ts_event: TsNanos, signal: &'a Signal, names: &'a Names) -> E
     })
 }
 
-/// Writes the audit log of a replay. Nothing goes to a broker, so lines are not forced to the disk,
+/// Writes the audit log of a replay. Nothing goes to a broker, so only orders of people are forced to the disk,
 /// and `p_no` counts the requests of the run from 1: orders, changes and cancels.
 #[derive(Debug)]
 pub(crate) struct AuditLog<W> {
@@ -225,10 +226,45 @@ impl<W: Write> AuditLog<W> {
     }
 }
 
-impl AuditLog<BufWriter<File>> {
+/// Where the audit log of a run goes.
+#[derive(Debug)]
+pub(crate) enum AuditFile {
+    /// Nobody but the strategy takes part: the lines are there when the run ends.
+    Buffered(BufWriter<File>),
+    /// People take part: each line is there at once.
+    Whole(WholeLines),
+}
+
+impl Write for AuditFile {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Buffered(file) => file.write(bytes),
+            Self::Whole(file) => file.write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Buffered(file) => file.flush(),
+            Self::Whole(file) => file.flush(),
+        }
+    }
+}
+
+impl AuditLog<AuditFile> {
+    /// A log in which nothing is yet.
+    pub(crate) const fn create(file: AuditFile) -> Self {
+        Self::new(file)
+    }
+
     /// Brings the lines so far to the disk.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
-        self.lines.out.flush()?;
-        self.lines.out.get_ref().sync_data()
+        match &mut self.lines.out {
+            AuditFile::Buffered(file) => {
+                file.flush()?;
+                file.get_ref().sync_data()
+            }
+            AuditFile::Whole(file) => file.sync(),
+        }
     }
 }

@@ -14,6 +14,7 @@ pub mod narrative;
 pub(crate) mod read;
 pub(crate) mod removable;
 pub(crate) mod tables;
+pub(crate) mod whole_lines;
 
 pub use column::{Column, Kind, Table};
 pub use files::{
