@@ -22,10 +22,17 @@ from typing import TYPE_CHECKING, Any
 from kumiki._program import program
 from kumiki._schemas import schema, schemas
 from kumiki.errors import (
-    AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError, EngineStartError,
-    EngineTimeoutError, InternalError, KumikiError, LiveEngineUnavailableError, MissingPackageError, ModeError,
-    NotLoadedError, OrderRejectedError, ProgramNotFoundError, ResultsError, SchemaError, SecondPasswordRequiredError,
-    SessionClosedError, StrategyError, TooSlowError, ValidationError, VenueError, VenueNotAvailableError,
+    AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
+    EngineStartError, EngineTimeoutError, GatewayConnectionError, HandshakeTimeoutError, InsufficientFundsError,
+    InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError,
+    LoginFailedError, MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError,
+    NotLoadedError, OrderInternalError, OrderInvalidError, OrderRejectedError, OrderStatusUnknownError,
+    OrderUnsupportedError, ProgramNotFoundError, RateLimitedError, RegisterFullError, ResultsError, SchemaError,
+    SecondPasswordInvalidError, SecondPasswordLockedError, SecondPasswordMissingError, SecondPasswordRequiredError,
+    SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError, StrategyInitError,
+    StrategyLoadError, TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError,
+    ValidationError, VenueError, VenueNotAvailableError, VenueRejectedError, VenueUnsupportedError,
+    WrongEngineError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
@@ -43,12 +50,19 @@ if TYPE_CHECKING:
 __all__ = [
     "JST", "AuthError", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
     "ConnectionLostError", "DataNotFoundError", "DataUnreadableError", "EngineStartError", "EngineTimeoutError",
-    "Event", "EventStream", "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession",
-    "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError", "ModifyOrderResult", "NotLoadedError",
-    "Order", "OrderRejectedError", "Position", "ProgramNotFoundError", "Progress", "ReplaySession", "ResultsError",
-    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionClosedError", "SessionInfo",
-    "StrategyError", "SubmitOrderResult", "SubmittedOrder", "TooSlowError", "ValidationError", "VenueBuyingPower",
-    "VenueError", "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "schema", "schemas", "to_datetime",
+    "Event", "EventStream", "GatewayConnectionError", "HandshakeTimeoutError", "InsufficientFundsError",
+    "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession", "LoadedData", "LoadedInstrument",
+    "LocalAppDownError", "LoginCancelledError", "LoginFailedError", "MarketClosedError", "MissingPackageError",
+    "ModeError", "ModeMismatchError", "ModifyOrderResult", "NotInReplayModeError", "NotLoadedError", "Order",
+    "OrderInternalError", "OrderInvalidError", "OrderRejectedError", "OrderStatusUnknownError",
+    "OrderUnsupportedError", "Position", "ProgramNotFoundError", "Progress", "RateLimitedError",
+    "RegisterFullError", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError",
+    "SecondPasswordInvalidError", "SecondPasswordLockedError", "SecondPasswordMissingError",
+    "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError", "SessionInfo", "StrategyError",
+    "StrategyFaultError", "StrategyInitError", "StrategyLoadError", "SubmitOrderResult", "SubmittedOrder",
+    "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "UnsupportedInstrumentError", "ValidationError",
+    "VenueBuyingPower", "VenueError", "VenueNotAvailableError", "VenueRejectedError", "VenueState",
+    "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray", "schema", "schemas", "to_datetime",
     "to_ns",
 ]
 
