@@ -29,6 +29,8 @@ DECIMALS = frozenset(
     "buying_power equity final_equity market_value unrealized_pnl realized_pnl avg_open_price avg_close_price "
     "open high low close volume turnover".split()
 )
+#: Fields with a text that somebody chose, of which a schema knows the length at most.
+IDS = frozenset("request_id client_order_id venue_order_id trade_id".split())
 SHORTEST = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]{0,3}[1-9])?")
 
 
@@ -84,6 +86,44 @@ def check_decimals(value, name=None):
             check_decimals(inner, name)
     elif name in DECIMALS and isinstance(value, str):
         assert SHORTEST.fullmatch(value) and value != "-0", f"{name}: {value!r} is not the shortest form"
+
+
+#: What was held against its schema already, by what the schema looks at.
+_CHECKED = set()
+
+
+def check_many(message):
+    """As `check_command` and `check_event`, for the many of a test that are alike: what differs only in what no schema
+    looks at is held against it once."""
+    key = likeness(message)
+    if key not in _CHECKED:
+        (check_command if "op" in message else check_event)(fewer(message))
+        _CHECKED.add(key)
+
+
+def likeness(value, name=None):
+    """What a schema can look at. Of an amount in its shortest form that is its sign and its point, of a whole number
+    above 0 nothing but that, of an id its length; only a multiplier has a highest value."""
+    if isinstance(value, dict):
+        return tuple((key, likeness(inner, key)) for key, inner in value.items())
+    if isinstance(value, list):
+        return frozenset(likeness(inner, name) for inner in value)
+    if isinstance(value, str):
+        if name in DECIMALS and SHORTEST.fullmatch(value) and value != "-0":
+            return "-" in value, "." in value
+        return ("id", len(value)) if name in IDS else value
+    if type(value) is int and value > 0 and name != "multiplier":
+        return int
+    return type(value), value
+
+
+def fewer(value):
+    """A message whose lists have one item of each likeness."""
+    if isinstance(value, dict):
+        return {key: fewer(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [fewer(inner) for inner in {likeness(inner): inner for inner in value}.values()]
+    return value
 
 
 def parse(text):
@@ -164,7 +204,6 @@ class Client:
         """Takes the challenge, shows the proof, and checks that of the server."""
         self.take_challenge()
         greeting = self.hello()
-        check_command(greeting)
         self.raw(json.dumps(greeting))
         ready = self.ready = self.next()
         assert ready["event"] == "Ready", ready
@@ -177,18 +216,31 @@ class Client:
     # --- Frames.
 
     def raw(self, frame):
-        """Sends a frame as it is: text as text, bytes as a binary frame."""
+        """Sends the text of a command as it is. It is held against its schema."""
+        check_many(parse(frame))
         self.socket.send(frame)
 
-    def send(self, op, is_right=True, **fields):
-        """Sends a command and gives its id. One that is right is held against its schema."""
-        self.requests += 1
-        request_id = fields.setdefault("request_id", f"{self.name}-{self.requests}")
-        command = {"op": op, **fields}
-        if is_right:
-            check_command(command)
+    def wrong(self, frame):
+        """Sends what is no right command on purpose: text as text, bytes as a binary frame."""
+        self.socket.send(frame)
+
+    def send(self, op, **fields):
+        """Sends a command and gives its id. It is held against its schema."""
+        request_id, command = self.command(op, fields)
         self.raw(json.dumps(command))
         return request_id
+
+    def command(self, op, fields):
+        """A command, and its id."""
+        self.requests += 1
+        request_id = fields.setdefault("request_id", f"{self.name}-{self.requests}")
+        return request_id, {"op": op, **fields}
+
+    def read(self, patience=PATIENCE):
+        """The next event, which is not kept. Raises ConnectionClosed where there is none any more."""
+        event = parse(self.socket.recv(timeout=patience))
+        check_many(event)
+        return event
 
     def next(self, patience=PATIENCE):
         """The next event. Raises ConnectionClosed where there is none any more."""
@@ -229,7 +281,8 @@ class Client:
     def refusal(self, op, **fields):
         """Sends a command that is to be refused and gives the refusal."""
         since = len(self.events)
-        request_id = self.send(op, is_right=False, **fields)
+        request_id, command = self.command(op, fields)
+        self.wrong(json.dumps(command))
         done = (
             "OrderAccepted SubmitOrderResult OrderUpdated OrderCanceled CancelAllResult OrderListUpdated "
             "ReplayDataLoaded EngineStarted ReplayStopped ReplaySpeedChanged Session Subscribed ReplayBuyingPower "
@@ -237,6 +290,9 @@ class Client:
         ).split()
         event = self.wait(*REFUSALS, *done, since=since, request_id=request_id)
         assert event["event"] in REFUSALS, f"{op} {fields} was taken: {event}"
+        if event["event"] == "EngineBusy" or event.get("code", event.get("reason_code")).lower() != "validation_error":
+            # It was wrong at that moment only, or for that engine.
+            check_command(command)
         return event
 
     def take_all(self):

@@ -1,7 +1,5 @@
 """Clients that come late, say nothing, or read slowly: what they are told, and that nobody else notices."""
 
-import json
-import socket
 import time
 
 import pytest
@@ -9,54 +7,10 @@ import pytest
 pytest.importorskip("websockets")
 pytest.importorskip("jsonschema")
 
+from bare_client import Bare  # noqa: E402
 from engine_process import CASH, Engine, Market  # noqa: E402
 from websockets.exceptions import ConnectionClosed  # noqa: E402
-from plain_client import proof  # noqa: E402
 from sessions import last_trade_price, order, orders  # noqa: E402
-
-
-class Bare:
-    """A connection by hand: it answers no pings."""
-
-    TEXT, CLOSE, PING = 1, 8, 9
-
-    def __init__(self, engine):
-        self.socket = socket.create_connection(("127.0.0.1", engine.port), timeout=60)
-        self.socket.sendall(
-            b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
-            b"Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
-        )
-        self.stream = self.socket.makefile("rb")
-        while self.stream.readline() not in (b"\r\n", b""):
-            pass
-        challenge = json.loads(self.next()[1])
-        nonce = "ab" * 32
-        self.send({
-            "op": "Hello", "schema_major": 1, "schema_minor": 3, "client_version": "bare", "mode": "replay",
-            "client_nonce": nonce,
-            "proof": proof(engine.token, "client", challenge["server_nonce"], nonce, "replay"),
-        })
-        assert json.loads(self.next()[1])["event"] == "Ready"
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self.socket.close()
-
-    def send(self, command):
-        """Sends a text frame, masked with zeros."""
-        text = json.dumps(command).encode()
-        self.socket.sendall(bytes([0x81, 0xFE]) + len(text).to_bytes(2, "big") + bytes(4) + text)
-
-    def next(self):
-        """The kind and the content of the next frame."""
-        first, length = self.stream.read(2)
-        if length == 126:
-            length = int.from_bytes(self.stream.read(2), "big")
-        elif length == 127:
-            length = int.from_bytes(self.stream.read(8), "big")
-        return first & 15, self.stream.read(length)
 
 
 def test_who_answers_no_ping_is_gone_after_thirty_seconds(start):
@@ -136,7 +90,7 @@ def test_a_run_without_pace_waits_for_who_reads_its_trades(desk, tmp_path):
             market.run(client, last=2, multiplier="max")
             told, frames = sum(len(event["trades"]) for event in client.since(0, "Trades")), 0
             while True:
-                event = json.loads(client.socket.recv(timeout=60))
+                event = client.read()
                 if event["event"] == "EngineStopped":
                     break
                 if event["event"] == "Trades":
@@ -146,6 +100,6 @@ def test_a_run_without_pace_waits_for_who_reads_its_trades(desk, tmp_path):
             assert told * 170 > 4 * (16 << 20), "it would not have fitted what is waited for"
             with pytest.raises(ConnectionClosed):
                 while True:
-                    deaf.socket.recv(timeout=60)
+                    deaf.read()
     finally:
         engine.kill()
