@@ -27,7 +27,7 @@ REFUSALS = ("Error", "EngineError", "EngineBusy", "OrderRejected")
 DECIMALS = frozenset(
     "price trigger_price last_price qty last_qty quantity filled_qty leaves_qty cumulative_qty opened_qty cash "
     "buying_power equity final_equity market_value unrealized_pnl realized_pnl avg_open_price avg_close_price "
-    "open high low close volume turnover".split()
+    "open high low close volume turnover initial_cash cash_available cash_shortfall credit_available".split()
 )
 #: Fields with a text that somebody chose, of which a schema knows the length at most.
 IDS = frozenset("request_id client_order_id venue_order_id trade_id".split())
@@ -129,7 +129,9 @@ def fewer(value):
 def parse(text):
     """The JSON object of a frame."""
     assert isinstance(text, str), f"a frame that is no text: {text[:80]!r}"
-    return json.loads(text, object_pairs_hook=_once, parse_float=_no_float, parse_constant=_no_float)
+    message = json.loads(text, object_pairs_hook=_once, parse_float=_no_float, parse_constant=_no_float)
+    assert isinstance(message, dict), f"no JSON object: {text[:80]}"
+    return message
 
 
 def _once(pairs):

@@ -3,18 +3,21 @@
 import datetime
 import importlib.util
 import json
+import os
 import pathlib
 import pickle
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from decimal import Decimal
 
 import pytest
 
 import kumiki
-from conftest import ROOT, SOURCE
+from conftest import ROOT, SOURCE, program
+from engine_process import component
 from kumiki import records
 from kumiki._refusals import of_event
 from kumiki.events import Event, amount_text, decode
@@ -49,6 +52,32 @@ def test_everything_that_is_promised_is_there():
     for one in errors:
         copy = pickle.loads(pickle.dumps(one("words")))
         assert type(copy) is one and "words" in str(copy) and copy.code == one("words").code
+
+
+def test_the_package_says_how_a_first_replay_is_made(tmp_path):
+    """The lines of its own docstring are run as they stand; the program is the built one."""
+    _, *blocks = re.split(r"\n\n    ", kumiki.__doc__)
+    lines = textwrap.dedent("    " + blocks[0].partition("\n\n")[0]).splitlines()
+    assert len(lines) == 5 and lines[0] == "import kumiki, subprocess"
+    script = "import kumiki, sys\nkumiki.program = lambda: sys.argv[1]\n" + "\n".join(lines)
+    environment = {
+        **{name: value for name, value in os.environ.items() if name not in ("KUMIKI_DATA", "KUMIKI_ENGINE_TOKEN")},
+        "PYTHONPATH": str(SOURCE), "KUMIKI_PROGRAM": str(program()), "KUMIKI_CACHE": str(tmp_path / "cache"),
+        "KUMIKI_STRATEGIES": str(pathlib.Path(component("sma-cross")).parent),
+    }
+    told = subprocess.run([sys.executable, "-c", script, str(program())], cwd=tmp_path, env=environment, text=True,
+                          capture_output=True, encoding="utf-8")
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"^run \S+: completed at ", told.stdout, re.MULTILINE), told.stdout
+    assert (tmp_path / "data").is_dir()
+
+
+def test_the_wheel_is_told_of_its_readme():
+    """What an index of packages shows; links of a file of the project lead nowhere there."""
+    project = SOURCE.parent
+    settings = (project / "pyproject.toml").read_text(encoding="utf-8")
+    assert re.findall(r'^readme = "(.*)"$', settings, re.MULTILINE) == ["README.md"]
+    assert (project / "README.md").is_file()
 
 
 def test_each_code_has_an_exception_of_its_own():

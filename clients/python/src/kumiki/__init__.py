@@ -1,13 +1,15 @@
 """Kumiki from Python: sessions with the engine (`kumiki serve`), and the program that this package brought along.
 
-    import kumiki
+Sample data of twenty days, in the folder `data`, and a first replay of them:
 
+    import kumiki, subprocess
+    subprocess.run([kumiki.program(), "data", "sample", "--out", "data", "--days", "20"], check=True)
     with kumiki.ReplaySession(data="data") as session:
         session.load("7203.TSE", "2025-01-06", "2025-01-31")
-        result = session.run(strategy_file="sma-cross", multiplier="max")
-        print(result.final_equity, result.fills())
+        print(session.run(strategy_file="sma-cross", multiplier="max"))
 
-    subprocess.run([kumiki.program(), "strategy", "list"], check=True)
+What it prints is a `RunResult`: `fills()`, `equity()` and `summary()` say more. `kumiki data sample --help` is about
+the data, `kumiki strategy list` about the strategies; the methods of `ReplaySession` are about the rest.
 
 `kumiki.aio` has the same sessions for asyncio, and `kumiki.ray` makes sweeps on a Ray cluster. Money is
 `decimal.Decimal` yen, shares are `int`, and times nanoseconds since 1970 UTC (`to_datetime` and `to_ns` turn them into

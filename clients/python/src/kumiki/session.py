@@ -69,8 +69,9 @@ class ReplaySession(Session):
     ) -> LoadedData:
         """Loads the data of one to four instruments like 7203.TSE, beside what is loaded.
 
-        Dates are those of Japan, both included. `granularity` is Trade, Minute or Daily; single trades where none is
-        given, because strategies are written for them. `on_progress` is called on this thread with a `Progress`.
+        Dates are those of Japan, both included. `granularity` is Trade, Minute or Daily. It is Trade where none is
+        given: strategies are written for single trades, and sample data and the vendor's files always have them, bars
+        only where they were asked for. `on_progress` is called on this thread with a `Progress`.
         Raises DataNotFoundError, ValidationError, or BusyError while a strategy runs.
         """
         _arguments.function("on_progress", on_progress)
