@@ -15,7 +15,7 @@ import time
 
 import jsonschema
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "schemas"
 SCHEMA_MAJOR, SCHEMA_MINOR = 1, 3
@@ -104,17 +104,18 @@ def check_many(message):
 def likeness(value, name=None):
     """What a schema can look at. Of an amount in its shortest form that is its sign and its point, of a whole number
     above 0 nothing but that, of an id its length; only a multiplier has a highest value."""
-    if isinstance(value, dict):
-        return tuple((key, likeness(inner, key)) for key, inner in value.items())
-    if isinstance(value, list):
-        return frozenset(likeness(inner, name) for inner in value)
-    if isinstance(value, str):
+    kind = type(value)
+    if kind is str:
         if name in DECIMALS and SHORTEST.fullmatch(value) and value != "-0":
             return "-" in value, "." in value
         return ("id", len(value)) if name in IDS else value
-    if type(value) is int and value > 0 and name != "multiplier":
+    if kind is int and value > 0 and name != "multiplier":
         return int
-    return type(value), value
+    if kind is dict:
+        return tuple([(key, likeness(inner, key)) for key, inner in value.items()])
+    if kind is list:
+        return frozenset([likeness(inner, name) for inner in value])
+    return kind, value
 
 
 def fewer(value):
@@ -144,6 +145,30 @@ def _no_float(text):
     raise AssertionError(f"{text} is a number of binary floating point")
 
 
+class Checked(ClientConnection):
+    """A connection whose frames are held against the schemas, both ways."""
+
+    def send(self, frame, text=None):
+        """Sends a command, as text. What is wrong on purpose is sent by `send_wrong`."""
+        check_many(parse(frame))
+        super().send(frame, text)
+
+    def send_wrong(self, frame, text=None):
+        """Sends what is no right command: text as text, bytes as a binary frame unless they are said to be text."""
+        super().send(frame, text)
+
+    def recv(self, timeout=None, decode=None):
+        """The text of the next event."""
+        return self.receive(timeout)[0]
+
+    def receive(self, timeout=None):
+        """The next event: its text, and its fields."""
+        text = super().recv(timeout)
+        event = parse(text)
+        check_many(event)
+        return text, event
+
+
 class Refused(AssertionError):
     """The engine refused a command; `event` is its answer."""
 
@@ -165,7 +190,7 @@ class Client:
         self.token, self.mode = token, mode
         self.socket = connect(
             f"ws://127.0.0.1:{port}/", origin=origin, compression=None, proxy=None, max_size=None, max_queue=max_queue,
-            ping_interval=None, open_timeout=PATIENCE, close_timeout=PATIENCE, legacy=True,
+            ping_interval=None, open_timeout=PATIENCE, close_timeout=PATIENCE, legacy=True, create_connection=Checked,
         )
         self.challenge = self.ready = None
         if greet:
@@ -219,12 +244,11 @@ class Client:
 
     def raw(self, frame):
         """Sends the text of a command as it is. It is held against its schema."""
-        check_many(parse(frame))
         self.socket.send(frame)
 
     def wrong(self, frame):
         """Sends what is no right command on purpose: text as text, bytes as a binary frame."""
-        self.socket.send(frame)
+        self.socket.send_wrong(frame)
 
     def send(self, op, **fields):
         """Sends a command and gives its id. It is held against its schema."""
@@ -240,14 +264,11 @@ class Client:
 
     def read(self, patience=PATIENCE):
         """The next event, which is not kept. Raises ConnectionClosed where there is none any more."""
-        event = parse(self.socket.recv(timeout=patience))
-        check_many(event)
-        return event
+        return self.socket.receive(patience)[1]
 
     def next(self, patience=PATIENCE):
         """The next event. Raises ConnectionClosed where there is none any more."""
-        event = parse(self.socket.recv(timeout=patience))
-        check_event(event)
+        event = self.read(patience)
         self.events.append(event)
         return event
 

@@ -178,7 +178,7 @@ def test_text_that_is_no_utf_8_ends_the_connection(engine, bystander, text, is_g
     with engine.client(greet=is_greeted) as client:
         if not is_greeted:
             client.take_challenge()
-        client.socket.send(text, text=True)
+        client.socket.send_wrong(text, text=True)
         assert ended(client) == (1007, "no_utf8")
         assert {event["event"] for event in client.events} <= {"Challenge", "Ready", "ClientConnected"}, client.events
 

@@ -117,6 +117,9 @@ def test_frames_that_are_wrong_are_sent_by_that_name_alone(client):
     with pytest.raises(jsonschema.ValidationError):
         client.send("Ping", x=1)
     assert client.is_alive()
+    for wrong in ('{"op":"Ping"}', b'{"op":"Ping","request_id":"a"}'):
+        with pytest.raises((AssertionError, jsonschema.ValidationError)):
+            client.socket.send(wrong)
     client.raw('{"op":"Ping","request_id":"a"}')
     assert client.read()["request_id"] == "a" and client.refusal("Ping", x=1)["code"] == "validation_error"
 
