@@ -148,14 +148,14 @@ def _no_float(text):
 class Checked(ClientConnection):
     """A connection whose frames are held against the schemas, both ways."""
 
-    def send(self, frame, text=None):
+    def send(self, frame, *, text=None):
         """Sends a command, as text. What is wrong on purpose is sent by `send_wrong`."""
         check_many(parse(frame))
-        super().send(frame, text)
+        super().send(frame, text=text)
 
-    def send_wrong(self, frame, text=None):
+    def send_wrong(self, frame, *, text=None):
         """Sends what is no right command: text as text, bytes as a binary frame unless they are said to be text."""
-        super().send(frame, text)
+        super().send(frame, text=text)
 
     def recv(self, timeout=None, decode=None):
         """The text of the next event."""

@@ -73,7 +73,7 @@ def test_the_package_says_how_a_first_replay_is_made(tmp_path):
 
 
 def test_the_wheel_is_told_of_its_readme():
-    """What an index of packages shows; links of a file of the project lead nowhere there."""
+    """It is what `pip show` and an index of packages tell of it."""
     project = SOURCE.parent
     settings = (project / "pyproject.toml").read_text(encoding="utf-8")
     assert re.findall(r'^readme = "(.*)"$', settings, re.MULTILINE) == ["README.md"]

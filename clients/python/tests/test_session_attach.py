@@ -94,7 +94,7 @@ def test_auto_tries_the_token_and_port_that_are_told(standalone, start, elsewher
     monkeypatch.setenv("KUMIKI_PORT", str(standalone.port))
     with kumiki.ReplaySession(**how) as one:
         assert (one.mode, one._core._connection.ready["engine_session_id"]) == ("attach", engine_id(standalone))
-    # An own folder without a session file is none to prefer, and data that are named are.
+    # Data that are named are those of an own engine, unless a folder is named too where one may run.
     with kumiki.ReplaySession(config_dir=tmp_path / "empty", data=market.folder, **how) as one:
         assert one.mode == "attach"
     with kumiki.ReplaySession(data=market.folder, **how) as one:
