@@ -15,7 +15,7 @@ import time
 
 import jsonschema
 from websockets.exceptions import ConnectionClosed
-from websockets.sync.client import connect
+from websockets.sync.client import ClientConnection, connect
 
 SCHEMAS = pathlib.Path(__file__).resolve().parents[3] / "schemas"
 SCHEMA_MAJOR, SCHEMA_MINOR = 1, 3
@@ -27,8 +27,10 @@ REFUSALS = ("Error", "EngineError", "EngineBusy", "OrderRejected")
 DECIMALS = frozenset(
     "price trigger_price last_price qty last_qty quantity filled_qty leaves_qty cumulative_qty opened_qty cash "
     "buying_power equity final_equity market_value unrealized_pnl realized_pnl avg_open_price avg_close_price "
-    "open high low close volume turnover".split()
+    "open high low close volume turnover initial_cash cash_available cash_shortfall credit_available".split()
 )
+#: Fields with a text that somebody chose, of which a schema knows the length at most.
+IDS = frozenset("request_id client_order_id venue_order_id trade_id".split())
 SHORTEST = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]{0,3}[1-9])?")
 
 
@@ -86,10 +88,51 @@ def check_decimals(value, name=None):
         assert SHORTEST.fullmatch(value) and value != "-0", f"{name}: {value!r} is not the shortest form"
 
 
+#: What was held against its schema already, by what the schema looks at.
+_CHECKED = set()
+
+
+def check_many(message):
+    """As `check_command` and `check_event`, for the many of a test that are alike: what differs only in what no schema
+    looks at is held against it once."""
+    key = likeness(message)
+    if key not in _CHECKED:
+        (check_command if "op" in message else check_event)(fewer(message))
+        _CHECKED.add(key)
+
+
+def likeness(value, name=None):
+    """What a schema can look at. Of an amount in its shortest form that is its sign and its point, of a whole number
+    above 0 nothing but that, of an id its length; only a multiplier has a highest value."""
+    kind = type(value)
+    if kind is str:
+        if name in DECIMALS and SHORTEST.fullmatch(value) and value != "-0":
+            return "-" in value, "." in value
+        return ("id", len(value)) if name in IDS else value
+    if kind is int and value > 0 and name != "multiplier":
+        return int
+    if kind is dict:
+        return tuple([(key, likeness(inner, key)) for key, inner in value.items()])
+    if kind is list:
+        return frozenset([likeness(inner, name) for inner in value])
+    return kind, value
+
+
+def fewer(value):
+    """A message whose lists have one item of each likeness."""
+    if isinstance(value, dict):
+        return {key: fewer(inner) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [fewer(inner) for inner in {likeness(inner): inner for inner in value}.values()]
+    return value
+
+
 def parse(text):
     """The JSON object of a frame."""
     assert isinstance(text, str), f"a frame that is no text: {text[:80]!r}"
-    return json.loads(text, object_pairs_hook=_once, parse_float=_no_float, parse_constant=_no_float)
+    message = json.loads(text, object_pairs_hook=_once, parse_float=_no_float, parse_constant=_no_float)
+    assert isinstance(message, dict), f"no JSON object: {text[:80]}"
+    return message
 
 
 def _once(pairs):
@@ -100,6 +143,30 @@ def _once(pairs):
 
 def _no_float(text):
     raise AssertionError(f"{text} is a number of binary floating point")
+
+
+class Checked(ClientConnection):
+    """A connection whose frames are held against the schemas, both ways."""
+
+    def send(self, frame, *, text=None):
+        """Sends a command, as text. What is wrong on purpose is sent by `send_wrong`."""
+        check_many(parse(frame))
+        super().send(frame, text=text)
+
+    def send_wrong(self, frame, *, text=None):
+        """Sends what is no right command: text as text, bytes as a binary frame unless they are said to be text."""
+        super().send(frame, text=text)
+
+    def recv(self, timeout=None, decode=None):
+        """The text of the next event."""
+        return self.receive(timeout)[0]
+
+    def receive(self, timeout=None):
+        """The next event: its text, and its fields."""
+        text = super().recv(timeout)
+        event = parse(text)
+        check_many(event)
+        return text, event
 
 
 class Refused(AssertionError):
@@ -123,7 +190,7 @@ class Client:
         self.token, self.mode = token, mode
         self.socket = connect(
             f"ws://127.0.0.1:{port}/", origin=origin, compression=None, proxy=None, max_size=None, max_queue=max_queue,
-            ping_interval=None, open_timeout=PATIENCE, close_timeout=PATIENCE, legacy=True,
+            ping_interval=None, open_timeout=PATIENCE, close_timeout=PATIENCE, legacy=True, create_connection=Checked,
         )
         self.challenge = self.ready = None
         if greet:
@@ -164,7 +231,6 @@ class Client:
         """Takes the challenge, shows the proof, and checks that of the server."""
         self.take_challenge()
         greeting = self.hello()
-        check_command(greeting)
         self.raw(json.dumps(greeting))
         ready = self.ready = self.next()
         assert ready["event"] == "Ready", ready
@@ -177,23 +243,32 @@ class Client:
     # --- Frames.
 
     def raw(self, frame):
-        """Sends a frame as it is: text as text, bytes as a binary frame."""
+        """Sends the text of a command as it is. It is held against its schema."""
         self.socket.send(frame)
 
-    def send(self, op, is_right=True, **fields):
-        """Sends a command and gives its id. One that is right is held against its schema."""
-        self.requests += 1
-        request_id = fields.setdefault("request_id", f"{self.name}-{self.requests}")
-        command = {"op": op, **fields}
-        if is_right:
-            check_command(command)
+    def wrong(self, frame):
+        """Sends what is no right command on purpose: text as text, bytes as a binary frame."""
+        self.socket.send_wrong(frame)
+
+    def send(self, op, **fields):
+        """Sends a command and gives its id. It is held against its schema."""
+        request_id, command = self.command(op, fields)
         self.raw(json.dumps(command))
         return request_id
 
+    def command(self, op, fields):
+        """A command, and its id."""
+        self.requests += 1
+        request_id = fields.setdefault("request_id", f"{self.name}-{self.requests}")
+        return request_id, {"op": op, **fields}
+
+    def read(self, patience=PATIENCE):
+        """The next event, which is not kept. Raises ConnectionClosed where there is none any more."""
+        return self.socket.receive(patience)[1]
+
     def next(self, patience=PATIENCE):
         """The next event. Raises ConnectionClosed where there is none any more."""
-        event = parse(self.socket.recv(timeout=patience))
-        check_event(event)
+        event = self.read(patience)
         self.events.append(event)
         return event
 
@@ -229,7 +304,8 @@ class Client:
     def refusal(self, op, **fields):
         """Sends a command that is to be refused and gives the refusal."""
         since = len(self.events)
-        request_id = self.send(op, is_right=False, **fields)
+        request_id, command = self.command(op, fields)
+        self.wrong(json.dumps(command))
         done = (
             "OrderAccepted SubmitOrderResult OrderUpdated OrderCanceled CancelAllResult OrderListUpdated "
             "ReplayDataLoaded EngineStarted ReplayStopped ReplaySpeedChanged Session Subscribed ReplayBuyingPower "
@@ -237,6 +313,9 @@ class Client:
         ).split()
         event = self.wait(*REFUSALS, *done, since=since, request_id=request_id)
         assert event["event"] in REFUSALS, f"{op} {fields} was taken: {event}"
+        if event["event"] == "EngineBusy" or event.get("code", event.get("reason_code")).lower() != "validation_error":
+            # It was wrong at that moment only, or for that engine.
+            check_command(command)
         return event
 
     def take_all(self):

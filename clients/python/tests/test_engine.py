@@ -22,6 +22,23 @@ SEEDS = [int(os.environ["KUMIKI_SOAK_SEED"])] if "KUMIKI_SOAK_SEED" in os.enviro
 ANSWERS = ("OrderSubmitted", "OrderPendingUpdate", "OrderPendingCancel", "CancelAllResult", "ReplaySpeedChanged")
 
 
+def test_a_session_of_who_has_nothing_of_the_package(start, market):
+    """The handshake and a whole session, in a process in which the package can not be imported. Pin P62."""
+    engine = start()
+    span = {"instrument_id": "7203.TSE", **market.span(), "granularity": "Trade"}
+    config = {"initial_cash": str(CASH), "strategy_file": component("empty"), "execution": EXECUTION}
+    how = {"port": engine.port, "token": engine.token, "span": span, "config": config}
+    script = pathlib.Path(__file__).with_name("independent_session.py")
+    ended = subprocess.run([sys.executable, "-I", str(script), json.dumps(how)], capture_output=True, text=True,
+                           encoding="utf-8")
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    told, trades = json.loads(ended.stdout), market.trades("7203.TSE", market.days[1:2])
+    assert told["refused"] == ["EngineError", "auth_failed", 1008, "auth_failed"]
+    assert told["loaded"] == told["rows"] == told["done"] == len(trades) and told["status"] == "completed"
+    assert told["equity"] == told["cash"] and told["fills"] >= 2, "it holds nothing at the end"
+    assert told["code"] == 1001 and engine.ended() == 0
+
+
 def test_a_whole_session(start, market):
     """Pins P64, P66, P70, P71, P74 and P75."""
     engine = start()

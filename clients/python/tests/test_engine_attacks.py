@@ -1,9 +1,11 @@
 """What an attack on the engine has found, kept: each of these did harm once."""
 
+import concurrent.futures
 import contextlib
 import json
 import os
 import pathlib
+import select
 import signal
 import socket
 import subprocess
@@ -11,6 +13,7 @@ import time
 from decimal import Decimal
 
 import pytest
+from bare_client import Bare
 from conftest import program
 from engine_process import CASH, EXECUTION_FLAGS, TOKEN, component, spawn, start_line
 from plain_client import Client
@@ -110,6 +113,40 @@ def test_connections_that_say_nothing_keep_nobody_out(start):
         assert other.is_alive() and not other.since(0, "Error", "EngineError")
 
 
+def test_a_thousand_clients_that_greet_keep_nobody_out(start):
+    """There is room for seven beside the one that was there; the others are told so, and nobody else notices."""
+    engine = start()
+    with engine.client() as other, contextlib.ExitStack() as held:
+        def greet(_):
+            client = engine.client(greet=False)
+            client.take_challenge()
+            client.raw(json.dumps(client.hello()))
+            try:
+                client.next()
+            except ConnectionClosed:
+                assert [event["event"] for event in client.events] == ["Challenge"]
+                return client.socket.close_code, client.socket.close_reason
+            held.callback(client.socket.close)
+            return client
+
+        with concurrent.futures.ThreadPoolExecutor(16) as threads:
+            told = list(threads.map(greet, range(1_000)))
+        taken = [one for one in told if isinstance(one, Client)]
+        sent_away = [one for one in told if one == (1008, "too_many_clients")]
+        assert (len(taken), len(sent_away)) == (CLIENTS_MAX - 1, 1_000 - CLIENTS_MAX + 1)
+        assert other.wait("ClientConnected", count=CLIENTS_MAX)
+        for client in (other, *taken):
+            assert client.is_alive() and client.ask("GetSession", "Session")["state"] == "Idle"
+        place = len(other.events)
+        taken[0].socket.close()
+        other.wait("ClientConnected", count=CLIENTS_MAX - 1, since=place)
+        with engine.client() as late:
+            assert late.ask("GetSession", "Session")["state"] == "Idle"
+        assert not other.since(0, "Error", "EngineError")
+
+
+#: Clients that an engine takes.
+CLIENTS_MAX = 8
 #: Connections that have not greeted, of which the engine keeps the newest.
 HANDSHAKES_MAX = 64
 
@@ -123,26 +160,58 @@ def said_nothing(silent):
 
 
 def test_a_greeting_byte_by_byte_has_ten_seconds(start):
+    """Of the request for a WebSocket, and of a right Hello: the first is told nothing, the second why."""
     engine = start()
-    with engine.client() as other, engine.client(greet=False) as silent:
+    with engine.client() as other, engine.client(greet=False) as silent, Bare(engine, greet=False) as drips:
         silent.take_challenge()
+        hello = iter(drips.frame(drips.hello()))
         with socket.create_connection(("127.0.0.1", engine.port), timeout=60) as slow:
-            slow.settimeout(0.2)
-            begin, ended = time.monotonic(), False
-            while not ended and time.monotonic() - begin < 60:
-                try:
-                    slow.sendall(b"G")
-                    told = slow.recv(100)
-                    assert told == b"", "there is nothing to answer"
-                    ended = True
-                except TimeoutError:
-                    pass
-                except OSError:
-                    ended = True
-        assert ended, "it is not waited for without end"
+            slow.setblocking(False)
+            begin, ended, is_told = time.monotonic(), False, False
+            while not (ended and is_told) and time.monotonic() - begin < 60:
+                is_told = is_told or bool(select.select([drips.socket], [], [], 0)[0])
+                if not is_told:
+                    drips.socket.sendall(bytes([next(hello)]))
+                ended = ended or has_ended(slow)
+                time.sleep(0.2)
+        assert ended and is_told, "they are not waited for without end"
+        assert next(hello, None) is not None, "the greeting was not whole"
+        refused = drips.event()
+        assert (refused["event"], refused["code"]) == ("EngineError", "handshake_timeout")
+        kind, close = drips.next()
+        assert (kind, close) == (Bare.CLOSE, (1008).to_bytes(2, "big") + b"handshake_timeout")
         refused = silent.next()
         assert (refused["event"], refused["code"]) == ("EngineError", "handshake_timeout")
         assert (silent.closed(), silent.socket.close_reason) == (1008, "handshake_timeout")
+        assert other.is_alive()
+
+
+def has_ended(slow):
+    """Sends one more byte of a request, and tells whether the connection is at its end, without a word."""
+    try:
+        slow.sendall(b"G")
+        told = slow.recv(100)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
+    assert told == b"", "there is nothing to answer"
+    return True
+
+
+def test_no_extension_is_taken(start):
+    """A message is the bytes of its frame: compressed ones, which grow without limit, are not agreed on."""
+    engine = start()
+    offers = "permessage-deflate", "permessage-deflate; client_max_window_bits, x-webkit-deflate-frame"
+    with engine.client() as other:
+        for offer in offers:
+            with Bare(engine, more=[f"Sec-WebSocket-Extensions: {offer}"]) as client:
+                assert client.head[0].split()[1] == "101"
+                names = [line.partition(":")[0].lower() for line in client.head[1:]]
+                assert "sec-websocket-accept" in names and "sec-websocket-extensions" not in names, client.head
+                client.send({"op": "GetSession", "request_id": "plain"})
+                while (event := client.event())["event"] != "Session":
+                    assert event["event"] == "ClientConnected"
         assert other.is_alive()
 
 
@@ -162,7 +231,7 @@ def test_a_nonce_has_a_length(start, nonce):
     engine = start()
     with engine.client() as other, engine.client(greet=False) as client:
         client.take_challenge()
-        client.raw(json.dumps({**client.hello(), "client_nonce": nonce}))
+        client.wrong(json.dumps({**client.hello(), "client_nonce": nonce}))
         refused = client.wait("EngineError")
         assert refused["code"] == "validation_error" and refused["message"].startswith("CLIENT_NONCE: ")
         assert (client.closed(), client.socket.close_reason) == (1008, "validation_error")
@@ -295,7 +364,7 @@ def test_an_engine_whose_log_nobody_reads_goes_on_and_ends(tmp_path, market):
         with Client(port, TOKEN) as client:
             for _ in range(1_500):
                 with Client(port, "another token, as long", greet=False) as stranger:
-                    stranger.raw("{}")
+                    stranger.wrong("{}")
             assert client.ask("GetSession", "Session")["state"] == "Idle"
             process.stdin.close()
             assert client.closed() == 1001

@@ -3,18 +3,23 @@
 import datetime
 import importlib.util
 import json
+import os
 import pathlib
 import pickle
 import re
 import shutil
 import subprocess
 import sys
+import textwrap
 from decimal import Decimal
 
 import pytest
 
 import kumiki
-from conftest import ROOT, SOURCE
+from conftest import ROOT, SOURCE, program
+from engine_process import component
+from kumiki import records
+from kumiki._refusals import of_event
 from kumiki.events import Event, amount_text, decode
 
 SCHEMA = json.loads((ROOT / "schemas" / "ipc.schema.json").read_text(encoding="utf-8"))
@@ -47,6 +52,84 @@ def test_everything_that_is_promised_is_there():
     for one in errors:
         copy = pickle.loads(pickle.dumps(one("words")))
         assert type(copy) is one and "words" in str(copy) and copy.code == one("words").code
+
+
+def test_the_package_says_how_a_first_replay_is_made(tmp_path):
+    """The lines of its own docstring are run as they stand; the program is the built one."""
+    _, *blocks = re.split(r"\n\n    ", kumiki.__doc__)
+    lines = textwrap.dedent("    " + blocks[0].partition("\n\n")[0]).splitlines()
+    assert len(lines) == 5 and lines[0] == "import kumiki, subprocess"
+    script = "import kumiki, sys\nkumiki.program = lambda: sys.argv[1]\n" + "\n".join(lines)
+    environment = {
+        **{name: value for name, value in os.environ.items() if name not in ("KUMIKI_DATA", "KUMIKI_ENGINE_TOKEN")},
+        "PYTHONPATH": str(SOURCE), "KUMIKI_PROGRAM": str(program()), "KUMIKI_CACHE": str(tmp_path / "cache"),
+        "KUMIKI_STRATEGIES": str(pathlib.Path(component("sma-cross")).parent),
+    }
+    told = subprocess.run([sys.executable, "-c", script, str(program())], cwd=tmp_path, env=environment, text=True,
+                          capture_output=True, encoding="utf-8")
+    assert told.returncode == 0, told.stderr
+    assert re.search(r"^run \S+: completed at ", told.stdout, re.MULTILINE), told.stdout
+    assert (tmp_path / "data").is_dir()
+
+
+def test_the_wheel_is_told_of_its_readme():
+    """It is what `pip show` and an index of packages tell of it."""
+    project = SOURCE.parent
+    settings = (project / "pyproject.toml").read_text(encoding="utf-8")
+    assert re.findall(r'^readme = "(.*)"$', settings, re.MULTILINE) == ["README.md"]
+    assert (project / "README.md").is_file()
+
+
+def test_each_code_has_an_exception_of_its_own():
+    """Each that the engine knows, as its source and the schema list them; what was caught before still is."""
+    source = (ROOT / "host" / "ipc" / "src" / "event.rs").read_text(encoding="utf-8")
+    codes = re.findall(r'pub const [A-Z_]+: &str = "([a-z_]+)";', source.partition("pub mod error_code")[2])
+    reasons = [one["const"] for one in SCHEMA["$defs"]["ReasonCode"]["oneOf"]]
+    assert len(codes) > 20 and len(reasons) == 14
+    told = {code: of_event({"event": "Error", "code": code, "message": "as told"}) for code in codes}
+    rejected = {reason: of_event({"event": "OrderRejected", "reason_code": reason, "reason_text": "as told",
+                                  "client_order_id": "mine"}) for reason in reasons}
+    for code, error in {**told, **rejected}.items():
+        assert type(error).__name__ in kumiki.__all__ and type(error).__doc__, code
+        assert error.code == code and "as told" in str(error)
+    kinds = [type(error) for error in (*told.values(), *rejected.values())]
+    assert len(set(kinds)) == len(kinds), "one class for each code"
+    assert kumiki.KumikiError not in kinds and kumiki.OrderRejectedError not in kinds
+    for error in rejected.values():
+        assert isinstance(error, kumiki.OrderRejectedError) and error.client_order_id == "mine"
+    bases = {
+        kumiki.StrategyError: ["strategy_load_failed", "strategy_init_failed", "strategy_fault", "results_failed"],
+        kumiki.ValidationError: ["validation_error", "too_many_instruments"],
+        kumiki.ModeError: ["value_error", "mode_mismatch"],
+        kumiki.VenueNotAvailableError: ["venue_not_available", "not_in_replay_mode"],
+        kumiki.VenueError: ["login_failed", "token_expired", "local_app_down", "register_full", "rate_limited"],
+        ValueError: ["value_error", "validation_error"],
+        TimeoutError: ["handshake_timeout"],
+    }
+    for base, of_base in bases.items():
+        assert all(isinstance(told[code], base) for code in of_base), base
+    for code in bases[kumiki.VenueError]:
+        outage = of_event({"event": "VenueError", "venue": "web_broker", "code": code, "message": "as told"})
+        assert (type(outage), outage.venue) == (type(told[code]), "web_broker")
+    cancelled = of_event({"event": "VenueLoginCancelled", "venue": "web_broker"})
+    assert (type(cancelled), cancelled.code) == (kumiki.LoginCancelledError, "login_cancelled")
+
+
+def test_an_answer_that_never_came_is_no_rejection():
+    """What became of an order is unknown with this code; another reason is told in its own class, and a code that no
+    one knows is a plain error."""
+    def told(code):
+        return of_event({"event": "Error", "code": code, "message": "as told"})
+
+    assert type(told("INTERNAL_ERROR")) is kumiki.InternalError
+    assert not isinstance(told("INTERNAL_ERROR"), kumiki.OrderRejectedError)
+    expired = told("SESSION_EXPIRED")
+    assert type(expired) is kumiki.SessionExpiredError and expired.reason_text == "as told"
+    assert (type(told("of_tomorrow")), told("of_tomorrow").code) == (kumiki.KumikiError, "of_tomorrow")
+    later = {"reason_code": "OF_TOMORROW", "reason_text": "as told"}
+    assert type(of_event({"event": "OrderRejected", **later})) is kumiki.OrderRejectedError
+    outage = of_event({"event": "VenueError", "venue": "web_broker", "code": "of_tomorrow", "message": "as told"})
+    assert (type(outage), outage.code) == (kumiki.VenueError, "of_tomorrow")
 
 
 def test_the_program_needs_no_other_package():
@@ -126,7 +209,7 @@ def test_market_data_are_read_when_somebody_looks():
 def test_records_have_the_fields_of_the_schema(record, schema):
     kinds = {kind["properties"]["event"]["const"]: kind for kind in SCHEMA["$defs"]["Event"]["oneOf"]}
     fields = (kinds.get(schema) or SCHEMA["$defs"][schema])["properties"]
-    for name in getattr(kumiki.records, record).__dataclass_fields__:
+    for name in getattr(records, record).__dataclass_fields__:
         assert name in fields or name.replace("_ns", "_ms") in fields, f"{record}.{name}"
 
 

@@ -12,7 +12,7 @@ pytest.importorskip("websockets")
 pytest.importorskip("jsonschema")
 
 from engine_process import EXECUTION, JAPAN, Engine, component, write_market  # noqa: E402
-from plain_client import REFUSALS, check_event, parse  # noqa: E402
+from plain_client import REFUSALS  # noqa: E402
 from sessions import (  # noqa: E402
     RICH, check_run, filled, last_trade_price, order, orders, submit, table,
 )
@@ -412,16 +412,16 @@ def many(desk, tmp_path_factory):
             one.load(client, 0, len(days) - 1)
             flood = {"flood": "cancel-replace", "count": 100}
             one.run(client, "floods-orders", first=0, last=len(days) - 1, multiplier="max", strategy_init_kwargs=flood)
-            assert unchecked(client, "EngineStopped")["status"] == "completed"
+            assert next_of(client, "EngineStopped")["status"] == "completed"
         yield engine, len(days) * 10 * flood["count"]
     finally:
         engine.kill()
 
 
-def unchecked(client, *names):
-    """The next event of a name. The many others are not held against the schema, which takes long."""
+def next_of(client, *names):
+    """The next event of a name."""
     while True:
-        event = parse(client.socket.recv(timeout=60))
+        event = client.read()
         if event["event"] in names:
             return event
 
@@ -430,18 +430,17 @@ def test_p74_a_long_list_comes_in_pages(many):
     engine, count = many
     with engine.client() as client:
         client.raw('{"op":"GetOrderList","request_id":"list","venue":"replay","filter":{}}')
-        pages = [unchecked(client, "OrderListUpdated")]
+        pages = [next_of(client, "OrderListUpdated")]
         while pages[-1]["more"]:
-            pages.append(unchecked(client, "OrderListUpdated"))
-        for page in pages:
-            check_event({**page, "orders": page["orders"][::100]})
+            pages.append(next_of(client, "OrderListUpdated"))
+        assert len(json.dumps(pages[0])) > 1 << 20, "longer than a command may be"
         numbers = [int(row["venue_order_id"][1:]) for page in pages for row in page["orders"]]
         assert numbers == list(range(1, count + 1)), "each once, by arrival"
         assert {page["request_id"] for page in pages} == {"list"}
         assert [len(page["orders"]) for page in pages] == [PAGE, count - PAGE]
         assert [(page["more"], page.get("next")) for page in pages] == [(True, PAGE), (False, None)]
         client.raw('{"op":"GetSession","request_id":"session"}')
-        newest = unchecked(client, "Session")["orders"]
+        newest = next_of(client, "Session")["orders"]
         assert [int(row["venue_order_id"][1:]) for row in newest] == numbers[-PAGE:]
 
 
@@ -454,7 +453,7 @@ def test_p74_lists_come_as_fast_as_they_are_read(many):
             client.raw(json.dumps({"op": "GetOrderList", "request_id": name, "venue": "replay", "filter": {}}))
         told, busy = dict.fromkeys(asked, 0), []
         while any(told[name] < count for name in asked if name not in busy):
-            event = unchecked(client, "OrderListUpdated", "EngineBusy")
+            event = next_of(client, "OrderListUpdated", "EngineBusy")
             if event["event"] == "EngineBusy":
                 busy.append(event["request_id"])
             else:
@@ -474,7 +473,7 @@ def test_p62_a_client_that_is_64_mib_behind_is_sent_away(many):
         other.wait("ClientConnected", count=1, since=len(other.events))
         try:
             while True:
-                slow.socket.recv(timeout=60)
+                slow.read()
         except ConnectionClosed:
             pass
         assert slow.socket.close_code in (1006, 1008), "what is half written stays so"

@@ -116,9 +116,10 @@ def test_p67_after_a_run_data_are_loaded_again(start, market):
         # A load that fails leaves the list as it is.
         wrong = client.refusal("LoadReplayData", instrument_id="1301.TSE", **market.span(), granularity="Trade")
         assert wrong["code"] == "data_not_found" and [row["status"] for row in orders(client)] == ["EXPIRED"]
-        # What is decoded already is not decoded again.
+        # What is decoded already is not decoded again. A memo is what is remembered of a vendor's file, and is
+        # written anew as long as that file is so young that it may still change.
         decoded = {path: path.stat().st_mtime_ns for path in engine.cache_dir.rglob("*")
-                   if path.is_file() and "runs" not in path.parts}
+                   if path.is_file() and "runs" not in path.parts and path.suffix != ".memo"}
         again = market.load(client, 1, 2)
         assert (again["trades_loaded"], again["session_epoch"]) == (loaded["trades_loaded"], 2)
         assert decoded and all(path.stat().st_mtime_ns == at for path, at in decoded.items())

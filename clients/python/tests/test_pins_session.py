@@ -82,7 +82,7 @@ def test_p61_every_command_has_an_id_of_1_to_64_characters(start):
             without = [] if op in may_lack else [{}]
             for id in (*without, {"request_id": ""}, {"request_id": "x" * 65}, {"request_id": 1}):
                 since = len(client.events)
-                client.raw(json.dumps({"op": op, **fields, **id}))
+                client.wrong(json.dumps({"op": op, **fields, **id}))
                 refused = client.wait(*REFUSALS, since=since)
                 assert "validation_error" in (refused.get("code"), refused.get("reason_code", "").lower()), (op, id)
         assert client.ask("Ping", "Pong")["event"] == "Pong"
@@ -147,7 +147,7 @@ def test_p62_errors_are_of_three_kinds(start, market):
     with engine.client() as client:
         wrong = client.refusal("LoadReplayData", **DAY, instrument_id="7203", granularity="Trade")
         assert wrong.keys() - {"venue_order_id"} == {"event", "request_id", "code", "message"}
-        client.raw('{"op":"Nothing"}')
+        client.wrong('{"op":"Nothing"}')
         unknown = client.wait("Error", where=lambda event: event is not wrong)
         assert unknown["code"] == "validation_error" and unknown.get("request_id") is None and unknown["message"]
         market.load(client)

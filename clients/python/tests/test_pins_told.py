@@ -16,7 +16,6 @@ pytest.importorskip("websockets")
 pytest.importorskip("jsonschema")
 
 from engine_process import CASH, EXECUTION, Market, component, wait_until, write_market  # noqa: E402
-from plain_client import parse  # noqa: E402
 from sessions import (  # noqa: E402
     RICH, check_folder, check_money, check_run, filled, half_even, last_trade_price, manifest, order, submit, table,
 )
@@ -120,7 +119,7 @@ def test_p76_only_who_is_behind_is_told_less(start, market):
         wait_until(lambda: engine.runs(), "the run has ended")
         run = [slow.events[-1]]
         while run[-1]["event"] != "EngineStopped":
-            run.append(parse(slow.socket.recv(timeout=60)))
+            run.append(slow.read())
         fills = [event["trade_id"] for event in run if event["event"] == "OrderFilled"]
         powers = [event for event in run if event["event"] == "ReplayBuyingPower"]
         assert fills == [str(number + 1) for number in range(len(fills))] and len(fills) > 1000

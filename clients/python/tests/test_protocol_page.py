@@ -5,6 +5,7 @@
 
 import hashlib
 import hmac
+import inspect
 import json
 import os
 import pathlib
@@ -174,6 +175,36 @@ def test_another_transcript_is_seen_to_be_one(change):
     _, text, _ = transcript()
     frames = read(text)
     assert shapes(change(frames)) != shapes(frames)
+
+
+def named(page, schema):
+    """The messages of the schema that a page names as code, and those that it does not."""
+    forms = schema["$defs"]
+    known = {kind["properties"][tag]["const"] for root, tag in (("Command", "op"), ("Event", "event"))
+             for kind in forms[root]["oneOf"]}
+    text, _, rest = page.partition(BEGIN)
+    text += rest.partition(END)[2]
+    found = set(re.findall(r"`(\w+)`", text)) & known
+    return found, known - found
+
+
+def test_the_page_names_every_message():
+    """In its text: the transcript has some of them, and does not say what they are for."""
+    schema = json.loads((SCHEMAS / "ipc.schema.json").read_text(encoding="utf-8"))
+    page = PAGE.read_text(encoding="utf-8")
+    found, missing = named(page, schema)
+    assert not missing and len(found) > 60, missing
+    assert named(page.replace("`EvictLru`", "EvictLru"), schema)[1] == {"EvictLru"}
+
+
+def test_the_page_warns_of_events_longer_than_a_package_takes():
+    """The default of Python's `websockets` is what the page says it is; the lists are longer in
+    `test_p74_a_long_list_comes_in_pages`."""
+    from websockets.sync.client import connect
+
+    default = inspect.signature(connect).parameters["max_size"].default
+    page = " ".join(PAGE.read_text(encoding="utf-8").split())
+    assert default == 1 << 20 and "`websockets` ends the connection at 1 MiB unless `max_size` says otherwise" in page
 
 
 def guide(page):

@@ -24,7 +24,7 @@ from kumiki import _ray_driver, _ray_node
 FILES = ("sweep.csv", "sweep.parquet", "sweep.json", "sweep.html")
 GRID = {"fast": "5:30:5", "slow": [40, 60, 80, 100]}
 COMMON = ("sma-cross", "--data", "ray-data", "--instrument", "7203.TSE", "--quiet")
-#: Stands before the program on the nodes, and notes what is begun. Where `hold` names a node, each node makes one part;
+#: Stands before the program on the nodes, and notes what is begun, and the number of the folder with the data. Where `hold` names a node, each node makes one part;
 #: then the named one is held within its next (which it tells in `held`), and the others wait until it is.
 WRAPPER = """#!/bin/sh
 [ "$3" = merge ] && exec "$KUMIKI_TEST_PROGRAM" "$@"
@@ -34,9 +34,11 @@ rows=rest
 last=
 for word in "$@"; do
   [ "$last" = --rows ] && rows=$word
+  [ "$last" = --data ] && data=$word
   last=$word
 done
 echo "$node $rows" >> begun
+echo "$node $(ls -di "$data")" >> data-read
 if [ -e hold ] && [ "$rows" != 0..0 ]; then
   if [ ! -e "$node-made-one" ]; then
     touch "$node-made-one"
@@ -67,17 +69,39 @@ class Nodes:
         # A node that is gone is noticed within seconds.
         health = {"initial_delay_ms": 0, "period_ms": 500, "failure_threshold": 4}
         health = {f"health_check_{name}": value for name, value in health.items()}
-        os.environ["KUMIKI_TEST_NODE"] = "first"
-        self.cluster = Cluster(initialize_head=True, head_node_args={**small, "_system_config": health})
+        with self.place("first"):
+            self.cluster = Cluster(initialize_head=True, head_node_args={**small, "_system_config": health})
         self.second = self.add("second")
         ray.init(address=self.cluster.address, log_to_driver=False)
 
     def add(self, name):
         """One more node; what runs there knows its name."""
-        os.environ["KUMIKI_TEST_NODE"] = name
-        node = self.cluster.add_node(**self.small)
-        self.cluster.wait_for_nodes()
+        with self.place(name):
+            node = self.cluster.add_node(**self.small)
+            self.cluster.wait_for_nodes()
         return node
+
+    @contextlib.contextmanager
+    def place(self, name):
+        """What begins within it is of that node, whose temporary folder is its own as on a machine of its own."""
+        folder = self.folder / f"temporary-{name}"
+        folder.mkdir(exist_ok=True)
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("KUMIKI_TEST_NODE", name)
+            patch.setenv("TMPDIR", str(folder))
+            yield
+
+    def left(self, name):
+        """What lies in a node's folder of sweeps."""
+        return [path for path in (self.folder / f"temporary-{name}").glob("kumiki-ray-*/*") if path.name != "lock"]
+
+    def data_read(self):
+        """The folders that were read on each node: the number of each, and its path."""
+        read = {}
+        for line in (self.folder / "data-read").read_text().splitlines():
+            node, number, path = line.split(maxsplit=2)
+            read.setdefault(node, set()).add((number, pathlib.Path(path)))
+        return read
 
     @contextlib.contextmanager
     def loss(self, name, node):
@@ -112,11 +136,11 @@ class Nodes:
         return [tuple(line.split()) for line in path.read_text().splitlines()] if path.exists() else []
 
     def forget(self):
-        (self.folder / "begun").unlink(missing_ok=True)
+        for name in ("begun", "data-read"):
+            (self.folder / name).unlink(missing_ok=True)
 
     def sweep(self, out, **how):
-        how = {"data": self.data, "instruments": "7203.TSE", "program": self.wrapper, "rows_per_task": 2,
-               "node_dir": self.folder / "node", **how}
+        how = {"data": self.data, "instruments": "7203.TSE", "program": self.wrapper, "rows_per_task": 2, **how}
         return kumiki.ray.sweep(how.pop("strategy", "sma-cross"), out=self.folder / out, **how)
 
     def same(self, out, whole):
@@ -217,13 +241,23 @@ def test_a_component_and_a_walk_forward_travel(nodes, desk):
     path, (_, call) = component("sma-cross"), desk
     flags = ("--grid", "fast=5,10", "--grid", "slow=20,40", "--walk-forward", "2d/1d", "--slippage-ticks", "0")
     call("replay", "sweep", str(path), *COMMON[1:], *flags, "--out", "walk-whole")
+    nodes.forget()
     result = nodes.sweep("walk", strategy=path, grid={"fast": [5, 10], "slow": [20, 40]}, walk_forward="2d/1d",
                          arguments=["--slippage-ticks", "0"])
     assert nodes.same("walk", "walk-whole") and result.runs == 10
-    # What was shipped was unpacked once, and no task leaves anything else.
-    (shipped,) = [path for path in (nodes.folder / "node").iterdir() if path.name != "lock"]
-    names = {path.name: path.read_bytes() for path in nodes.data.iterdir()}
-    assert {path.name: path.read_bytes() for path in shipped.iterdir()} == names
+    assert only_once(nodes), "somebody did"
+
+
+def only_once(nodes, lost=None):
+    """What was shipped was unpacked once on each node that read it, and no task leaves anything else but one that is
+    killed. Gives the names of these nodes."""
+    read, files = nodes.data_read(), {path.name: path.read_bytes() for path in nodes.data.iterdir()}
+    for name, folders in read.items():
+        (shipped,) = [path for path in nodes.left(name) if name != lost or not path.name.startswith("part-")]
+        assert {path for _, path in folders} == {shipped}, f"{name} reads what is its own"
+        assert len(folders) == 1, f"{name} unpacked it again"
+        assert {path.name: path.read_bytes() for path in shipped.iterdir()} == files
+    return set(read)
 
 
 def test_what_goes_wrong_on_a_node_is_told(nodes):
@@ -281,6 +315,8 @@ def test_a_sweep_survives_the_loss_of_a_node_in_its_middle(nodes, whole):
     # Twelve parts of two rows, of which only the held one was begun twice; each row counts for who made it.
     assert len(begun) == 13 and len({one for _, one in begun}) == 12
     assert sorted(result.nodes.values()) == [2, 22]
+    # Each node unpacked what was shipped by itself, and once: it had made a part, and read it again for the next.
+    assert only_once(nodes, lost="second") == {"first", "second"}
     # The cluster hears of a loss a moment later than the tasks that were on it.
     wait_until(lambda: sum(node["Alive"] for node in ray.nodes()) == 1, "one node is left")
 

@@ -192,14 +192,16 @@ def test_what_is_wrong_is_told_by_its_kind(session, market, frames):
         one.load("7203.TSE", "2025-13-01", "2025-01-31")
     with pytest.raises(ValueError) as refused:
         load(one, market, instruments=[f"{code}.TSE" for code in range(7201, 7206)])
-    assert refused.value.code == "too_many_instruments"
+    assert type(refused.value) is kumiki.TooManyInstrumentsError and refused.value.code == "too_many_instruments"
     load(one, market)
     with pytest.raises(kumiki.StrategyError) as refused:
         one.run(strategy_file="nothing-of-that-name")
     assert (refused.value.code, refused.value.result) == ("strategy_load_failed", None)
+    assert type(refused.value) is kumiki.StrategyLoadError
     with pytest.raises(kumiki.StrategyError) as refused:
         one.run(strategy_file=component("panics-in-init"))
     assert (refused.value.code, one.status) == ("strategy_init_failed", "loaded")
+    assert type(refused.value) is kumiki.StrategyInitError
     for wrong in ({"multiplier": 0}, {"execution": "perfect"}, {"initial_cash": 0}, {"strategy_id": ""}):
         with pytest.raises(kumiki.ValidationError):
             one.run(strategy_file="sma-cross", **wrong)
@@ -209,6 +211,7 @@ def test_what_is_wrong_is_told_by_its_kind(session, market, frames):
     with pytest.raises(kumiki.StrategyError) as failed:
         one.run(strategy_file=component("panics-in-event"), strategy_init_kwargs={"at": 20}, multiplier="max")
     assert (failed.value.code, failed.value.result.status, one.status) == ("strategy_fault", "fault", "errored")
+    assert type(failed.value) is kumiki.StrategyFaultError
     assert failed.value.result.manifest()["fault"]
 
 
@@ -222,6 +225,7 @@ def test_the_engine_of_the_other_mode_is_a_value_error(session, market):
     with pytest.raises(ValueError) as refused:
         one._loop.call(one._core._ask("StartEngine", engine="Live", strategy_id="one", config=config))
     assert isinstance(refused.value, kumiki.ModeError) and refused.value.code == "value_error"
+    assert type(refused.value) is kumiki.WrongEngineError
     assert one.status == "loaded"
 
 

@@ -5,6 +5,8 @@ import json
 import logging
 import os
 import pathlib
+import re
+import socket
 import subprocess
 import sys
 import threading
@@ -15,6 +17,7 @@ import pytest
 import websockets
 from conftest import SOURCE, program
 from engine_process import component, wait_until
+from kumiki import _attach
 from plain_client import proof
 
 NONCE = "5e" * 32
@@ -30,9 +33,15 @@ def elsewhere(monkeypatch, tmp_path):
     """The system's folders lie elsewhere, so that nobody's own engine is met."""
     for name in ("XDG_CONFIG_HOME", "APPDATA", "HOME"):
         monkeypatch.setenv(name, str(tmp_path / "system"))
-    for name in ("KUMIKI_ENGINE_TOKEN", "KUMIKI_CACHE"):
+    for name in ("KUMIKI_ENGINE_TOKEN", "KUMIKI_PORT", "KUMIKI_CACHE"):
         monkeypatch.delenv(name, raising=False)
     return tmp_path / "system"
+
+
+def engine_id(engine):
+    """Which engine it is, as it says to everybody."""
+    with engine.client() as client:
+        return client.ready["engine_session_id"]
 
 
 def test_an_engine_that_runs_is_attached_to(standalone, elsewhere, monkeypatch):
@@ -75,6 +84,67 @@ def test_auto_attaches_where_it_may(standalone, elsewhere, market, tmp_path):
         (elsewhere / "kumiki").mkdir(parents=True, exist_ok=True)
         (elsewhere / "kumiki" / "engine-session.json").write_text(standalone.session_file.read_text())
     assert modes == ["spawn", "attach" if sys.platform == "linux" else modes[1], "spawn"]
+
+
+def test_auto_tries_the_token_and_port_that_are_told(standalone, start, elsewhere, market, tmp_path, monkeypatch):
+    """The session file, then KUMIKI_ENGINE_TOKEN with KUMIKI_PORT, then an engine of its own."""
+    how = {"program": program(), "cache_dir": tmp_path / "cache"}
+    monkeypatch.setenv("KUMIKI_DATA", str(market.folder))
+    monkeypatch.setenv("KUMIKI_ENGINE_TOKEN", standalone.token)
+    monkeypatch.setenv("KUMIKI_PORT", str(standalone.port))
+    with kumiki.ReplaySession(**how) as one:
+        assert (one.mode, one._core._connection.ready["engine_session_id"]) == ("attach", engine_id(standalone))
+    # Data that are named are those of an own engine, unless a folder is named too where one may run.
+    with kumiki.ReplaySession(config_dir=tmp_path / "empty", data=market.folder, **how) as one:
+        assert one.mode == "attach"
+    with kumiki.ReplaySession(data=market.folder, **how) as one:
+        assert one.mode == "spawn"
+    with kumiki.ReplaySession(attach=None, **how) as one:
+        assert one.mode == "spawn"
+    # What the session file names goes first.
+    other = start(standalone=True)
+    with kumiki.ReplaySession(config_dir=other.config_dir, **how) as one:
+        assert one._core._connection.ready["engine_session_id"] == engine_id(other) != engine_id(standalone)
+    # The token may be an argument.
+    monkeypatch.delenv("KUMIKI_ENGINE_TOKEN")
+    for token, mode in ((standalone.token, "attach"), (None, "spawn")):
+        with kumiki.ReplaySession(token=token, **how) as one:
+            assert one.mode == mode
+
+
+@pytest.mark.parametrize("told", ["nobody's port", "another token", "any port", "no token"])
+def test_a_token_of_no_engine_is_in_nobodys_way(standalone, elsewhere, market, tmp_path, monkeypatch, caplog, told):
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        nobodys = taken.getsockname()[1]
+    port = {"nobody's port": nobodys, "any port": 0}.get(told, standalone.port)
+    monkeypatch.setenv("KUMIKI_DATA", str(market.folder))
+    monkeypatch.setenv("KUMIKI_PORT", str(port))
+    monkeypatch.setenv("KUMIKI_ENGINE_TOKEN", {"another token": "x" * 64, "no token": ""}.get(told, standalone.token))
+    with kumiki.ReplaySession(cache_dir=tmp_path / "cache", program=program()) as one:
+        assert one.mode == "spawn"
+    words = [record.getMessage() for record in caplog.records]
+    assert bool(words) == (told in ("nobody's port", "another token")), words
+    assert standalone.token not in str(words)
+
+
+@pytest.mark.parametrize("port", ["many", "-1", "65536", "1e3", "９"])
+def test_a_port_that_is_told_wrong_is_named(elsewhere, monkeypatch, port):
+    monkeypatch.setenv("KUMIKI_ENGINE_TOKEN", "x" * 64)
+    monkeypatch.setenv("KUMIKI_PORT", port)
+    with pytest.raises(kumiki.ValidationError, match="^KUMIKI_PORT: .* a port from 0 to 65,535"):
+        kumiki.ReplaySession().open()
+
+
+def test_the_port_that_is_not_told_is_that_of_the_program(monkeypatch):
+    """Nobody is asked there: somebody's own engine may run at it."""
+    table = kumiki.schema("configuration.md")
+    default, variable = re.search(r"`engine.port` \| [^|]+ \| (\d+) \| `(\w+)`", table).groups()
+    monkeypatch.delenv("KUMIKI_PORT", raising=False)
+    monkeypatch.setenv("KUMIKI_ENGINE_TOKEN", "x" * 64)
+    door = _attach.told(None)
+    assert (str(door.port), _attach.PORT_VARIABLE, door.token) == (default, variable, "x" * 64)
+    monkeypatch.delenv("KUMIKI_ENGINE_TOKEN")
+    assert _attach.told(None) is None
 
 
 @pytest.mark.parametrize("file", ["a dead process", "nobody's port", "another token", "nothing", "no JSON", "a pipe"])
@@ -305,8 +375,6 @@ def test_what_knows_the_token_is_taken_and_progress_is_told():
 
 
 def test_a_server_that_says_nothing_is_not_waited_for():
-    import socket
-
     with socket.create_server(("127.0.0.1", 0)) as silent:
         with pytest.raises(kumiki.EngineTimeoutError, match="did not greet"):
             kumiki.ReplaySession(attach=silent.getsockname()[1], token="x" * 16, timeout=0.5).open()

@@ -1,13 +1,15 @@
 """Kumiki from Python: sessions with the engine (`kumiki serve`), and the program that this package brought along.
 
-    import kumiki
+Sample data of twenty days, in the folder `data`, and a first replay of them:
 
+    import kumiki, subprocess
+    subprocess.run([kumiki.program(), "data", "sample", "--out", "data", "--days", "20"], check=True)
     with kumiki.ReplaySession(data="data") as session:
         session.load("7203.TSE", "2025-01-06", "2025-01-31")
-        result = session.run(strategy_file="sma-cross", multiplier="max")
-        print(result.final_equity, result.fills())
+        print(session.run(strategy_file="sma-cross", multiplier="max"))
 
-    subprocess.run([kumiki.program(), "strategy", "list"], check=True)
+What it prints is a `RunResult`: `fills()`, `equity()` and `summary()` say more. `kumiki data sample --help` is about
+the data, `kumiki strategy list` about the strategies; the methods of `ReplaySession` are about the rest.
 
 `kumiki.aio` has the same sessions for asyncio, and `kumiki.ray` makes sweeps on a Ray cluster. Money is
 `decimal.Decimal` yen, shares are `int`, and times nanoseconds since 1970 UTC (`to_datetime` and `to_ns` turn them into
@@ -22,10 +24,17 @@ from typing import TYPE_CHECKING, Any
 from kumiki._program import program
 from kumiki._schemas import schema, schemas
 from kumiki.errors import (
-    AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError, EngineStartError,
-    EngineTimeoutError, InternalError, KumikiError, LiveEngineUnavailableError, MissingPackageError, ModeError,
-    NotLoadedError, OrderRejectedError, ProgramNotFoundError, ResultsError, SchemaError, SecondPasswordRequiredError,
-    SessionClosedError, StrategyError, TooSlowError, ValidationError, VenueError, VenueNotAvailableError,
+    AuthError, BusyError, ConflictError, ConnectionLostError, DataNotFoundError, DataUnreadableError,
+    EngineStartError, EngineTimeoutError, GatewayConnectionError, HandshakeTimeoutError, InsufficientFundsError,
+    InternalError, KumikiError, LiveEngineUnavailableError, LocalAppDownError, LoginCancelledError,
+    LoginFailedError, MarketClosedError, MissingPackageError, ModeError, ModeMismatchError, NotInReplayModeError,
+    NotLoadedError, OrderInternalError, OrderInvalidError, OrderRejectedError, OrderStatusUnknownError,
+    OrderUnsupportedError, ProgramNotFoundError, RateLimitedError, RegisterFullError, ResultsError, SchemaError,
+    SecondPasswordInvalidError, SecondPasswordLockedError, SecondPasswordMissingError, SecondPasswordRequiredError,
+    SessionClosedError, SessionExpiredError, StrategyError, StrategyFaultError, StrategyInitError,
+    StrategyLoadError, TokenExpiredError, TooManyInstrumentsError, TooSlowError, UnsupportedInstrumentError,
+    ValidationError, VenueError, VenueNotAvailableError, VenueRejectedError, VenueUnsupportedError,
+    WrongEngineError,
 )
 from kumiki.times import JST, to_datetime, to_ns
 
@@ -43,12 +52,19 @@ if TYPE_CHECKING:
 __all__ = [
     "JST", "AuthError", "BusyError", "BuyingPower", "CancelAllResult", "CancelOrderResult", "ConflictError",
     "ConnectionLostError", "DataNotFoundError", "DataUnreadableError", "EngineStartError", "EngineTimeoutError",
-    "Event", "EventStream", "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession",
-    "LoadedData", "LoadedInstrument", "MissingPackageError", "ModeError", "ModifyOrderResult", "NotLoadedError",
-    "Order", "OrderRejectedError", "Position", "ProgramNotFoundError", "Progress", "ReplaySession", "ResultsError",
-    "Run", "RunResult", "SchemaError", "SecondPasswordRequiredError", "SessionClosedError", "SessionInfo",
-    "StrategyError", "SubmitOrderResult", "SubmittedOrder", "TooSlowError", "ValidationError", "VenueBuyingPower",
-    "VenueError", "VenueNotAvailableError", "VenueState", "aio", "program", "ray", "schema", "schemas", "to_datetime",
+    "Event", "EventStream", "GatewayConnectionError", "HandshakeTimeoutError", "InsufficientFundsError",
+    "InternalError", "KumikiError", "LiveEngineUnavailableError", "LiveSession", "LoadedData", "LoadedInstrument",
+    "LocalAppDownError", "LoginCancelledError", "LoginFailedError", "MarketClosedError", "MissingPackageError",
+    "ModeError", "ModeMismatchError", "ModifyOrderResult", "NotInReplayModeError", "NotLoadedError", "Order",
+    "OrderInternalError", "OrderInvalidError", "OrderRejectedError", "OrderStatusUnknownError",
+    "OrderUnsupportedError", "Position", "ProgramNotFoundError", "Progress", "RateLimitedError",
+    "RegisterFullError", "ReplaySession", "ResultsError", "Run", "RunResult", "SchemaError",
+    "SecondPasswordInvalidError", "SecondPasswordLockedError", "SecondPasswordMissingError",
+    "SecondPasswordRequiredError", "SessionClosedError", "SessionExpiredError", "SessionInfo", "StrategyError",
+    "StrategyFaultError", "StrategyInitError", "StrategyLoadError", "SubmitOrderResult", "SubmittedOrder",
+    "TokenExpiredError", "TooManyInstrumentsError", "TooSlowError", "UnsupportedInstrumentError", "ValidationError",
+    "VenueBuyingPower", "VenueError", "VenueNotAvailableError", "VenueRejectedError", "VenueState",
+    "VenueUnsupportedError", "WrongEngineError", "aio", "program", "ray", "schema", "schemas", "to_datetime",
     "to_ns",
 ]
 

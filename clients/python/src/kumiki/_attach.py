@@ -19,8 +19,8 @@ from kumiki.errors import AuthError, ConnectionLostError
 #: What `attach` may be beside "auto" and None: a port, `127.0.0.1:PORT`, or the path of a session file.
 Endpoint = Union[int, Place]
 
-#: The variable with the token of an endpoint.
-TOKEN_VARIABLE = "KUMIKI_ENGINE_TOKEN"
+#: The variables with the token and the port of an engine that runs, and the port where none is told.
+TOKEN_VARIABLE, PORT_VARIABLE, PORT = "KUMIKI_ENGINE_TOKEN", "KUMIKI_PORT", 19_876
 SESSION_FILE = "engine-session.json"
 #: Bytes of such a file at most, here and for the engine; its own have some two hundred.
 SESSION_FILE_BYTES_MAX = 65_536
@@ -68,6 +68,27 @@ def running(config_dir: Place) -> Door | None:
         return None
 
 
+def told(token: str | None) -> Door | None:
+    """The engine whose token is given, or is that of KUMIKI_ENGINE_TOKEN, at the port of KUMIKI_PORT; None where no
+    token is known, or the port is 0, which is any. Whether one runs there shows when it is connected to.
+
+    Raises ValidationError where KUMIKI_PORT is no port.
+    """
+    token = _token(token)
+    if token is None:
+        return None
+    text = os.environ.get(PORT_VARIABLE) or str(PORT)
+    port = int(text) if text.isascii() and text.isdecimal() and len(text) <= 5 else -1
+    if not 0 <= port < 65_536:
+        raise _arguments.wrong(PORT_VARIABLE, text, "a port from 0 to 65,535; 0 is any")
+    return Door(port, token) if port else None
+
+
+def _token(given: str | None) -> str | None:
+    """The token that is given, else that of KUMIKI_ENGINE_TOKEN."""
+    return given or os.environ.get(TOKEN_VARIABLE) or None
+
+
 def at(endpoint: str, config_dir: Place, token: str | None) -> Door:
     """The engine at an endpoint. Its token is the one that is given, that of KUMIKI_ENGINE_TOKEN, or that of the
     session file in `config_dir`, if the file is of that port.
@@ -82,7 +103,7 @@ def at(endpoint: str, config_dir: Place, token: str | None) -> Door:
         except _NoEngine as why:
             raise ConnectionLostError(f"attach: {why}", code="no_engine") from None
     port = _port(endpoint)
-    token = token or os.environ.get(TOKEN_VARIABLE)
+    token = _token(token)
     if token is None:
         door = running(config_dir)
         if door is None or door.port != port:

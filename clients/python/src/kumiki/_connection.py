@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from typing import Any, Callable, Protocol
 
 from kumiki._attach import Door
+from kumiki._refusals import of_event
 from kumiki._requests import ANSWERS, OnProgress, Request, Requests
 from kumiki.errors import (
     AuthError, ConnectionLostError, EngineTimeoutError, KumikiError, MissingPackageError, SchemaError,
-    SessionClosedError, ValidationError, of_event,
+    SessionClosedError, ValidationError,
 )
 from kumiki.events import Event, decode
 

@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
-from kumiki.errors import (
-    BusyError, KumikiError, OrderRejectedError, SecondPasswordRequiredError, of_event,
-)
+from kumiki._refusals import of_event
+from kumiki.errors import BusyError, KumikiError, SecondPasswordRequiredError, VenueRejectedError
 from kumiki.events import Event
 from kumiki.records import Progress
 
@@ -75,7 +74,7 @@ class Request:
             how = "EXPIRED" if event.name == "OrderExpired" else "CANCELED"
             text = f"{how}: the order ended on its way to the venue"
             order_id = event.get("client_order_id")
-            self.end(OrderRejectedError(reason_code="VENUE_REJECTED", reason_text=text, client_order_id=order_id))
+            self.end(VenueRejectedError(reason_code="VENUE_REJECTED", reason_text=text, client_order_id=order_id))
         elif event.name == "SecondPasswordRequired":
             self.end(self._without_password())
         elif event.name == "VenueLoginCancelled":
@@ -111,7 +110,7 @@ class Request:
                 event.name == "OrderFilled" and event["leaves_qty"] == 0
             ):
                 text = "TOO_LATE: the order is done"
-                error = OrderRejectedError(
+                error = VenueRejectedError(
                     reason_code="VENUE_REJECTED", reason_text=text, client_order_id=event["client_order_id"]
                 )
                 self.end(error)

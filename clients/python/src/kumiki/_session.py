@@ -88,17 +88,8 @@ class Session:
             return self
         config_dir = self._config_dir or _attach.system_folder("config")
         if self._attach == "auto":
-            # An engine in the system's folder may have other data than those that are named.
-            may_attach = self._data is None or self._config_dir is not None
-            door = _attach.running(config_dir) if may_attach else None
-            try:
-                if door is not None:
-                    return await self._connect(door, "attach")
-            except KumikiError as error:
-                if self._engine_mode == "live" and isinstance(error, ModeError):
-                    # An own one could not be started beside it.
-                    raise
-                LOG.warning("the engine of %s is left alone: %s", config_dir, error)
+            if await self._attached(config_dir):
+                return self
         elif self._attach is not None:
             return await self._connect(_attach.at(self._attach, config_dir, self._token), "attach")
         self._process, door = await Process.start(
@@ -111,6 +102,23 @@ class Session:
             self._process.kill()
             self._process = None
             raise
+
+    async def _attached(self, config_dir: Place) -> bool:
+        """Connects to an engine that runs: the one of the session file, else the one whose token is told."""
+        if self._data is not None and self._config_dir is None:
+            # An engine that nobody named here may have other data than those that are named.
+            return False
+        for what, door in ((config_dir, _attach.running(config_dir)), ("the token", _attach.told(self._token))):
+            try:
+                if door is not None:
+                    await self._connect(door, "attach")
+                    return True
+            except KumikiError as error:
+                if self._engine_mode == "live" and isinstance(error, ModeError) and what is config_dir:
+                    # An own one could not be started beside it.
+                    raise
+                LOG.warning("the engine of %s is left alone: %s", what, error)
+        return False
 
     def _config_dir_of_own(self) -> Place | None:
         """Where an own engine keeps its session file; None is a folder that goes with it."""

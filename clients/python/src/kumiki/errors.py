@@ -1,6 +1,8 @@
-"""What goes wrong: one exception for each kind, all of them `KumikiError`.
+"""What goes wrong: one exception for each code, all of them `KumikiError`.
 
 `code` is the engine's word for it (`kumiki.schema("ipc.md")`), or one of this module for what never reached the engine.
+Codes of one kind share a base: `except kumiki.StrategyError` is for a strategy that cannot be loaded, fails at its
+start, or fails while it runs, and `StrategyLoadError` for the first of these alone.
 """
 
 from __future__ import annotations
@@ -28,12 +30,31 @@ class SchemaError(KumikiError):
     """The engine's messages have another major version, or are none."""
 
 
+class HandshakeTimeoutError(KumikiError, TimeoutError):
+    """The engine was not greeted in time, and ended the connection."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
 class ModeError(KumikiError, ValueError):
     """The engine that was asked for is not that of the process, as Live in a replay."""
 
 
+class ModeMismatchError(ModeError):
+    """The engine's process has another mode than the session: it trades, or it replays past data."""
+
+
+class WrongEngineError(ModeError):
+    """A strategy was to be started in an engine that is not that of the process."""
+
+
 class ValidationError(KumikiError, ValueError):
     """An argument is wrong. The message begins with its name, as `START_DATE: ...`."""
+
+
+class TooManyInstrumentsError(ValidationError):
+    """More instruments than a replay takes."""
 
 
 class BusyError(KumikiError):
@@ -70,7 +91,7 @@ class NotLoadedError(KumikiError):
 
 
 class OrderRejectedError(KumikiError):
-    """An order, a change or a cancel was rejected."""
+    """An order, a change or a cancel was rejected. Each reason has a class of its own."""
 
     def __init__(
         self, message: str = "", *, reason_code: str = "", reason_text: str = "", client_order_id: str | None = None
@@ -81,6 +102,62 @@ class OrderRejectedError(KumikiError):
         #: The same for people; it often begins with the field, as `QUANTITY: ...`.
         self.reason_text = reason_text
         self.client_order_id = client_order_id
+
+
+class OrderInvalidError(OrderRejectedError):
+    """An order breaks the schema, or the rules of the exchange: `reason_text` begins with the field."""
+
+
+class OrderUnsupportedError(OrderRejectedError):
+    """A kind of order, a side, a tag or a term that the engine does not take yet."""
+
+
+class VenueUnsupportedError(OrderRejectedError):
+    """The venue cannot do this combination."""
+
+
+class SecondPasswordMissingError(OrderRejectedError):
+    """No second password was given: who was asked for it declined."""
+
+
+class SecondPasswordInvalidError(OrderRejectedError):
+    """The broker refused the second password."""
+
+
+class SecondPasswordLockedError(OrderRejectedError):
+    """There were too many wrong second passwords; the next is taken after a while."""
+
+
+class SessionExpiredError(OrderRejectedError):
+    """The broker's session is gone: log in again."""
+
+
+class UnsupportedInstrumentError(OrderRejectedError):
+    """Futures or options, at a venue of stocks."""
+
+
+class GatewayConnectionError(OrderRejectedError):
+    """The venue's program on this machine cannot be reached."""
+
+
+class MarketClosedError(OrderRejectedError):
+    """The venue is closed."""
+
+
+class InsufficientFundsError(OrderRejectedError):
+    """There is not enough money, or there are not enough shares."""
+
+
+class VenueRejectedError(OrderRejectedError):
+    """The venue rejected it; `reason_text` begins with its own code."""
+
+
+class OrderStatusUnknownError(OrderRejectedError):
+    """The venue's number of the order is not known yet, so that it cannot be changed or cancelled."""
+
+
+class OrderInternalError(OrderRejectedError):
+    """The engine could not do it, and nothing was sent."""
 
 
 class SecondPasswordRequiredError(KumikiError):
@@ -99,13 +176,40 @@ class VenueNotAvailableError(KumikiError):
     """The engine has no such venue: it replays past data, or cannot trade there yet."""
 
 
+class NotInReplayModeError(VenueNotAvailableError):
+    """A venue to trade at was asked for, and the engine replays past data."""
+
+
 class VenueError(KumikiError):
-    """The venue cannot be used now. `code` says why: login_failed, login_cancelled, token_expired, local_app_down,
-    register_full (of market data), rate_limited."""
+    """The venue cannot be used now. Each reason has a class of its own."""
 
     def __init__(self, message: str = "", *, code: str = "venue_error", venue: str | None = None) -> None:
         super().__init__(message, code=code)
         self.venue = venue
+
+
+class LoginFailedError(VenueError):
+    """The venue refused the login."""
+
+
+class LoginCancelledError(VenueError):
+    """The login was given up."""
+
+
+class TokenExpiredError(VenueError):
+    """The venue no longer takes the token: log in again."""
+
+
+class LocalAppDownError(VenueError):
+    """The venue's program on this machine cannot be reached."""
+
+
+class RegisterFullError(VenueError):
+    """The venue gives market data of so many tickers at once, and no more."""
+
+
+class RateLimitedError(VenueError):
+    """The venue takes no more requests for now."""
 
 
 class LiveEngineUnavailableError(KumikiError):
@@ -124,6 +228,18 @@ class StrategyError(KumikiError):
         super().__init__(message, code=code)
         #: What there is of the run, where it had begun.
         self.result = result
+
+
+class StrategyLoadError(StrategyError):
+    """The file of a strategy cannot be used."""
+
+
+class StrategyInitError(StrategyError):
+    """A strategy failed at its start, as where it refuses its parameters. What is loaded stays."""
+
+
+class StrategyFaultError(StrategyError):
+    """A strategy failed while it ran."""
 
 
 class ResultsError(StrategyError):
@@ -192,53 +308,3 @@ class MissingPackageError(KumikiError, ImportError):
 
     def __init__(self, message: str = "", *, code: str = "missing_package") -> None:
         super().__init__(message, code=code)
-
-
-_BY_CODE: dict[str, type[KumikiError]] = {
-    "auth_failed": AuthError,
-    "schema_mismatch": SchemaError,
-    "mode_mismatch": ModeError,
-    "value_error": ModeError,
-    "validation_error": ValidationError,
-    "too_many_instruments": ValidationError,
-    "data_not_found": DataNotFoundError,
-    "data_unreadable": DataUnreadableError,
-    "not_loaded": NotLoadedError,
-    "strategy_load_failed": StrategyError,
-    "strategy_init_failed": StrategyError,
-    "strategy_fault": StrategyError,
-    "results_failed": ResultsError,
-    "venue_not_available": VenueNotAvailableError,
-    "not_in_replay_mode": VenueNotAvailableError,
-    "live_engine_unavailable": LiveEngineUnavailableError,
-    "login_failed": VenueError,
-    "token_expired": VenueError,
-    "local_app_down": VenueError,
-    "register_full": VenueError,
-    "rate_limited": VenueError,
-    "internal_error": InternalError,
-    "INTERNAL_ERROR": InternalError,
-}
-
-
-def of_event(event: Mapping[str, Any]) -> KumikiError:
-    """The exception for an event that refuses a command: Error, EngineError, EngineBusy, OrderRejected, or what a
-    login ends with, VenueError and VenueLoginCancelled."""
-    name = event["event"]
-    if name == "OrderRejected":
-        return OrderRejectedError(
-            reason_code=event["reason_code"], reason_text=event["reason_text"],
-            client_order_id=event.get("client_order_id"),
-        )
-    if name == "EngineBusy":
-        state, command = event["current_state"], event["attempted_command"]
-        text = f"{command} while {state}: {event['reason']}"
-        return BusyError(text, current_state=state, attempted_command=command)
-    if name == "VenueLoginCancelled":
-        return VenueError("the login was cancelled", code="login_cancelled", venue=event["venue"])
-    code, message = event["code"], event["message"]
-    if name == "VenueError":
-        return VenueError(message, code=code, venue=event["venue"])
-    if code == "conflict":
-        return ConflictError(message, venue_order_id=event.get("venue_order_id"))
-    return _BY_CODE.get(code, KumikiError)(message, code=code)

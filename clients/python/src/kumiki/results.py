@@ -11,7 +11,7 @@ from decimal import Decimal
 from typing import Any
 
 from kumiki import _arguments
-from kumiki.errors import MissingPackageError, ResultsError, StrategyError
+from kumiki.errors import MissingPackageError, ResultsError, StrategyFaultError
 from kumiki.times import to_datetime
 
 __all__ = ["RunResult"]
@@ -105,7 +105,7 @@ def frame(path: pathlib.Path, *, backend: str, exact: bool) -> Any:
 def of_event(event: Mapping[str, Any]) -> RunResult:
     """The result that an EngineStopped tells.
 
-    Raises StrategyError where the strategy failed, and ResultsError where there are no results.
+    Raises StrategyFaultError where the strategy failed, and ResultsError where there are no results.
     """
     fault = event.get("fault") or {}
     result = RunResult(
@@ -118,7 +118,7 @@ def of_event(event: Mapping[str, Any]) -> RunResult:
     message = result.fault_message or "the strategy failed"
     if result.fault_code == "results_failed":
         raise ResultsError(message, code="results_failed", result=result)
-    raise StrategyError(message, result=result)
+    raise StrategyFaultError(message, result=result)
 
 
 def _package(name: str, packages: str) -> Any:

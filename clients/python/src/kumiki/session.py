@@ -28,9 +28,10 @@ class ReplaySession(Session):
             result = session.run(strategy_file="sma-cross", multiplier="max")
             print(result.fills())
 
-    `attach` says which engine: "auto" the one that runs, where `engine-session.json` in `config_dir` names one, else
-    an own one; None always an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. "auto" with
-    `data` looks for a running engine only where `config_dir` is given, because another one may have other data.
+    `attach` says which engine: "auto" the one that runs, where `engine-session.json` in `config_dir` names one; else,
+    where `token` or KUMIKI_ENGINE_TOKEN is there, the one at KUMIKI_PORT (else 19876); else an own one. None is always
+    an own one; a port, `127.0.0.1:PORT` or the path of a session file that one. "auto" with `data` looks for a running
+    engine only where `config_dir` is given, because another one may have other data. `mode` says what came of it.
 
     An own engine replays the vendor's files in `data` (else of KUMIKI_DATA), keeps runs and decoded data in
     `cache_dir` (else KUMIKI_CACHE, else the system's folder for caches), and can be found by others where
@@ -68,8 +69,9 @@ class ReplaySession(Session):
     ) -> LoadedData:
         """Loads the data of one to four instruments like 7203.TSE, beside what is loaded.
 
-        Dates are those of Japan, both included. `granularity` is Trade, Minute or Daily; single trades where none is
-        given, because strategies are written for them. `on_progress` is called on this thread with a `Progress`.
+        Dates are those of Japan, both included. `granularity` is Trade, Minute or Daily. It is Trade where none is
+        given: strategies are written for single trades, and sample data and the vendor's files always have them, bars
+        only where they were asked for. `on_progress` is called on this thread with a `Progress`.
         Raises DataNotFoundError, ValidationError, or BusyError while a strategy runs.
         """
         _arguments.function("on_progress", on_progress)
