@@ -4,13 +4,10 @@
 //! packs a number of 16 bits to next to nothing. So days are stored as such numbers, and sources, of
 //! which there are few, as the words of an enumeration; readers see the columns of the combined
 //! database in their order and with their types.
-//!
-//! How a column is packed is said where one way is always the best: else the engine tries every way on every
-//! column of every file, which takes a tenth of the time of all files and finds the same.
 
 use pricestore::sql::quoted;
 
-use super::schema::{ADJUSTED_MARK, COLUMNS};
+use super::schema::{ADJUSTED_MARK, COLUMNS, packed_definition};
 
 /// The table below the view `daily`.
 pub(super) const TABLE: &str = "packed_daily";
@@ -29,15 +26,6 @@ pub(super) const COMPARABLE: &str = "comparable";
 /// More sources than this in one database are stored as they are: an enumeration is in every file.
 const SOURCES_MAX: usize = 64;
 
-/// How the engine packs the values of a type; none where that depends on the rows.
-fn packing(kind: &str) -> Option<&'static str> {
-    match kind {
-        "DOUBLE" => Some("alp"),
-        "VARCHAR" => Some("dict_fsst"),
-        _ => None,
-    }
-}
-
 /// Name and type of a column in the table.
 fn packed(column: (&'static str, &'static str), sources: &str) -> (&'static str, String) {
     match column.0 {
@@ -55,11 +43,7 @@ pub(super) fn definitions(sources: &[String]) -> String {
         _ => "VARCHAR".to_owned(),
     };
     let columns = COLUMNS.map(|column| packed(column, &sources));
-    let definition = |(name, kind): (&str, String)| match packing(&kind) {
-        Some(packing) => format!("{name} {kind} USING COMPRESSION {packing}"),
-        None => format!("{name} {kind}"),
-    };
-    let columns = columns.map(definition).join(", ");
+    let columns = columns.map(|(name, kind)| packed_definition(name, &kind)).join(", ");
     format!("{columns}, {ADJUSTED_MARK} BOOLEAN, {COMPARABLE} BOOLEAN")
 }
 
