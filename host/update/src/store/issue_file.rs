@@ -30,9 +30,6 @@ const OPTIONS: &str = "BLOCK_SIZE 16384, STORAGE_VERSION 'v1.5.0'";
 const ONE_STEP: &str = "SET checkpoint_threshold = '0B';
     SET auto_checkpoint_skip_wal_threshold = 0; SET fsync_mode = 'none';";
 
-/// Nothing of what a file is written with can be improved, and looking for it takes as long as compressing.
-const AS_WRITTEN: &str = "PRAGMA disable_optimizer";
-
 /// The rows of one issue in the published database.
 #[derive(Debug)]
 pub(super) struct Issue {
@@ -109,7 +106,6 @@ impl<'a> IssueWriter<'a> {
     ) -> Result<Self, StoreError> {
         let clone = || published.try_clone().map_err(StoreError::database("start the threads"));
         let (reader, connection) = (clone()?, clone()?);
-        connection.execute_batch(AS_WRITTEN).map_err(StoreError::database("start the threads"))?;
         Ok(Self { reader, connection, name: format!("issue_{number}"), empty, paths })
     }
 

@@ -9,9 +9,9 @@ pub const LOAD_THREADS: usize = 2;
 pub const LOAD_ROWS_MIN: usize = 50_000;
 /// Threads that write per-issue databases. More than cores, because each waits for the disk.
 pub const SPLIT_THREADS_MAX: usize = 8;
-/// Issues whose rows a thread reads at once for their files: those of ten years lie in one or two of the
-/// engine's row groups, and each reading begins with planning and looking for them.
-pub(super) const SPLIT_READ_ISSUES: usize = 32;
+/// Issues whose rows a thread reads at once for their files; it finds one issue's rows in as much time
+/// as it stores them.
+pub(super) const SPLIT_READ_ISSUES: usize = 16;
 /// Per-issue files after which it is noted what is in them; a job that is killed writes at most so
 /// many again.
 pub const SPLIT_NOTE_EVERY: usize = 256;

@@ -7,7 +7,7 @@
 
 use pricestore::sql::quoted;
 
-use super::schema::{ADJUSTED_MARK, COLUMNS, packed_definition};
+use super::schema::{ADJUSTED_MARK, COLUMNS};
 
 /// The table below the view `daily`.
 pub(super) const TABLE: &str = "packed_daily";
@@ -43,7 +43,7 @@ pub(super) fn definitions(sources: &[String]) -> String {
         _ => "VARCHAR".to_owned(),
     };
     let columns = COLUMNS.map(|column| packed(column, &sources));
-    let columns = columns.map(|(name, kind)| packed_definition(name, &kind)).join(", ");
+    let columns = columns.map(|(name, kind)| format!("{name} {kind}")).join(", ");
     format!("{columns}, {ADJUSTED_MARK} BOOLEAN, {COMPARABLE} BOOLEAN")
 }
 

@@ -18,7 +18,7 @@ use super::fetch_tables;
 use super::issue_file::open_published;
 use super::lock::wait_for_publication;
 use super::paths::{StorePaths, unfinished};
-use super::schema::{ADJUSTED, combined_definitions, published_values, unknown_before};
+use super::schema::{ADJUSTED, published_values, unknown_before};
 use super::split::{Found, found_in, is_there};
 use super::written;
 use crate::price_store::StoreProgress;
@@ -96,11 +96,9 @@ fn write(connection: &Connection, aside: &Path, paths: &StorePaths) -> Result<u6
     let write = format!(
         "CHECKPOINT work;
          ATTACH {} AS aside (STORAGE_VERSION '{STORAGE_VERSION}', RECOVERY_MODE no_wal_writes);
-         CREATE TABLE aside.daily ({});
-         INSERT INTO aside.daily SELECT {} FROM {visible} ORDER BY code, date;
+         CREATE TABLE aside.daily AS SELECT {} FROM {visible} ORDER BY code, date;
          {calendar} {} USE aside; {ADJUSTED}; USE memory; CHECKPOINT aside",
         quoted_path(aside),
-        combined_definitions(),
         published_values(),
         unknown_before()
     );

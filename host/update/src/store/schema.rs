@@ -34,22 +34,6 @@ pub(super) fn definitions() -> String {
     columns.join(", ")
 }
 
-/// The definition of a column of a published database. How numbers are packed is said: else the engine tries
-/// every way on every column, and finds the same. It stands in the file, so nothing is said that not every
-/// program can store which copies a table of ours into a database of its own.
-pub(super) fn packed_definition(name: &str, kind: &str) -> String {
-    match kind {
-        "DOUBLE" => format!("{name} {kind} USING COMPRESSION alp"),
-        _ => format!("{name} {kind}"),
-    }
-}
-
-/// The definitions of the columns of a published combined database.
-pub(super) fn combined_definitions() -> String {
-    let columns = COLUMNS.map(|(name, kind)| packed_definition(name, kind));
-    format!("{}, {ADJUSTED_MARK} BOOLEAN", columns.join(", "))
-}
-
 /// The definitions of the columns of a published database.
 #[cfg(test)]
 pub(super) fn published_definitions() -> String {

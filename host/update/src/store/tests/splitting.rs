@@ -43,7 +43,7 @@ fn each_issue_gets_its_rows() {
     }
 }
 
-/// Also into one of a form that older programs can open: what a column is packed with stands in the file.
+/// Also into one of a form that older programs can open: all that is said of a table goes with the copy.
 #[test]
 fn what_is_published_can_be_copied_into_any_database() {
     let fixture = Fixture::new();
@@ -96,7 +96,8 @@ fn ten_years(code: &str, seed: u64) -> Vec<DailyRow> {
 fn a_file_is_as_the_combined_database_and_small() {
     let fixture = Fixture::new();
     let mut store = fixture.open();
-    let codes: Vec<String> = (0..SPLIT_READ_ISSUES + 3).map(|n| (1301 + n).to_string()).collect();
+    let codes: Vec<String> =
+        (0..2 * SPLIT_READ_ISSUES + 3).map(|n| (1301 + n).to_string()).collect();
     for (code, seed) in codes.iter().zip(7..) {
         store.apply(&ten_years(code, seed)).unwrap();
     }
