@@ -18,7 +18,8 @@ const MUTATIONS: u64 = 10_000;
 /// Data folders that are cut after an instant and run again; `cargo xtask test` takes a twentieth.
 const CUTS: u64 = 500;
 
-/// Runs of `kumiki update` that are killed; `cargo xtask test` takes ten.
+/// Runs of `kumiki update` that are killed, of which `cargo xtask test` takes ten, and jobs that publish one
+/// state after the other, of which it takes six.
 const KILLS: u64 = 100;
 
 /// Runs every seeded test with all its seeds and prints what each says of itself.
@@ -40,7 +41,8 @@ pub(crate) fn run(
         test(project, place, &damaged, "KUMIKI_SOAK_MUTATIONS", mutations)?;
     }
     test(project, &suite, &["cuts::"], "KUMIKI_SOAK_CUTS", CUTS)?;
-    test(project, &["--test", "program"], &["update_kills::"], "KUMIKI_SOAK_KILLS", KILLS)
+    let killed = ["update_kills::", "update_crash::"];
+    test(project, &["--test", "program"], &killed, "KUMIKI_SOAK_KILLS", KILLS)
 }
 
 /// Runs the seeded sessions with the engine. A client in Python makes them; without Python or network they

@@ -1,5 +1,6 @@
 //! Publishing while others read, and jobs that are killed: readers never fail and never see
-//! anything but complete states, each one at least as new as the one before.
+//! anything but complete states, each one at least as new as the one before. KUMIKI_SOAK_KILLS jobs are
+//! killed (`cargo xtask soak`), else a few.
 
 #![cfg(unix)]
 
@@ -21,10 +22,10 @@ use serde_json::{Value, json};
 use tests::market::{CODES, code, state_of};
 use tests::{built, http};
 
-/// Jobs that are killed.
-const KILLS: u64 = 20;
-/// Publications in all, at least.
-const PUBLICATIONS: u64 = 50;
+/// Jobs that are killed in `cargo xtask test`.
+const KILLS: u64 = 6;
+/// Publications in all for each two of these, at least.
+const PUBLICATIONS_OF_TWO: u64 = 5;
 /// A job lives at most so long before it is killed: several rounds of it, on a machine that has
 /// nothing else to do.
 const LIFE_MS_MAX: u64 = 900;
@@ -184,15 +185,17 @@ fn readers_only_see_complete_days() {
         ("combined", reading(&stop, vec![Box::new(move || opened(&mother, CODES))])),
         ("per issue", reading(&stop, issues.collect())),
     ];
+    let kills = std::env::var("KUMIKI_SOAK_KILLS").map_or(KILLS, |text| text.parse().unwrap());
+    let publications = kills * PUBLICATIONS_OF_TWO / 2;
     let mut seed = 7;
-    for _ in 0..KILLS {
+    for _ in 0..kills {
         let job = Job::start(&data, u64::MAX);
         sleep(Duration::from_millis(random(&mut seed) % LIFE_MS_MAX));
         published += job.kill();
     }
-    let rest = PUBLICATIONS.saturating_sub(published).max(5);
+    let rest = publications.saturating_sub(published).max(5);
     published += Job::start(&data, rest).end();
-    assert!(published >= PUBLICATIONS, "{published} publications");
+    assert!(published >= publications, "{published} publications");
 
     let last = opened(&data, CODES).unwrap();
     // The service looks four times a second; the wait is long for a machine that is busy.

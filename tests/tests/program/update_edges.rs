@@ -38,15 +38,20 @@ fn what_a_killed_job_left_in_the_cache_is_removed_once_it_is_old() {
 
 #[test]
 fn a_reason_is_said_once_for_all_days_that_it_is_true_of() {
-    let fixture = two_days();
-    fixture.change(|market| market.down.extend(["20251217", "20251218", "20251219"]));
+    // Each day and each issue is asked for again after a second, and again after two: so there are few.
+    let fixture = Fixture::new(Market {
+        days: days([("20251215", 1), ("20251216", 1)]),
+        ..Market::default()
+    });
+    assert_eq!(fixture.update("--as-of 2025-12-16 --days 2").code, 0);
+    fixture.change(|market| market.down.extend(["20251217", "20251218"]));
     let vendor = format!("http://{}/v2", fixture.server.address);
-    let arguments = ["update", "--as-of", "2025-12-19", "--vendor-rate", "60000"];
+    let arguments = ["update", "--as-of", "2025-12-18", "--vendor-rate", "60000"];
     let mut update = command(fixture.path(), &arguments);
     update.args(["--vendor-url", &vendor, "--public-url", "http://127.0.0.1:9/q/"]);
     let output = update.output().unwrap();
     let (report, _) = texts(&output);
-    let line = "2025-12-17, 2025-12-18, 2025-12-19  ";
+    let line = "2025-12-17, 2025-12-18  ";
     for words in ["vendor: ", "0 rows, not published: no source has given any row of it"] {
         assert_eq!(report.matches(&format!("{line}{words}")).count(), 1, "{words}: {report}");
     }

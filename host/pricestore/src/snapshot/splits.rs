@@ -94,7 +94,9 @@ pub(super) fn make(connection: &Connection) -> Result<Option<Splits>, PublishErr
 }
 
 /// Fills `unknown_days` by U1, U3 and U5. Most issues have a row of one source on each day, which is seen
-/// by counting; only the others are looked at row by row. Days are counted by `seen`, without gaps.
+/// by counting; only the others are looked at row by row. Days are counted by `seen`, without gaps. A span
+/// is a run of unknown rows, whose places stay as far from their number among the unknown ones; counting the
+/// others before each row would take the square of an issue's rows.
 fn unknown_days(told: Told) -> String {
     let Told { is_adjusted, has_every_day } = told;
     let factor = told.factor();
@@ -118,12 +120,12 @@ fn unknown_days(told: Told) -> String {
                  OR (lag(day_no) OVER one IS NOT NULL
                    AND (adjusted OR lag(adjusted) OVER one
                      OR (seen > lag(seen) OVER one + 1 AND (every_day OR lag(every_day) OVER one))))
-                 AS unknown
+                 AS unknown, row_number() OVER one AS place
              FROM row_by_row WINDOW one AS (PARTITION BY code_id ORDER BY day_no))
          SELECT code_id, min(first_day), max(day_no)
-           FROM (SELECT *, count(*) FILTER (NOT unknown) OVER (PARTITION BY code_id ORDER BY day_no) run
-             FROM pairs)
-           WHERE unknown GROUP BY code_id, run ORDER BY 1, 2;
+           FROM (SELECT *, place - row_number() OVER (PARTITION BY code_id ORDER BY day_no) AS run
+             FROM pairs WHERE unknown)
+           GROUP BY code_id, run ORDER BY 1, 2;
          DROP TABLE temp.seen_day;"
     )
 }

@@ -43,6 +43,32 @@ fn each_issue_gets_its_rows() {
     }
 }
 
+/// Also into one of a form that older programs can open: all that is said of a table goes with the copy.
+#[test]
+fn what_is_published_can_be_copied_into_any_database() {
+    let fixture = Fixture::new();
+    let mut store = fixture.open();
+    store.apply(&market(&["1301", "7203"], &days(3))).unwrap();
+    publish_and_split(&mut store);
+    let connection = Connection::open_in_memory().unwrap();
+    for (number, version) in ["v0.10.2", "v1.2.0", "v1.5.0", "latest"].into_iter().enumerate() {
+        for (name, file) in [("a", fixture.data.mother()), ("b", fixture.issue("7203"))] {
+            let copy = fixture.folder.path().join(format!("{name}{number}.db"));
+            let made = connection.execute_batch(&format!(
+                "ATTACH '{}' AS ours (READ_ONLY); ATTACH '{}' AS theirs (STORAGE_VERSION '{version}');
+                 COPY FROM DATABASE ours TO theirs; DETACH ours; DETACH theirs",
+                file.display(),
+                copy.display()
+            ));
+            made.unwrap_or_else(|error| panic!("{name} as {version}: {error}"));
+            assert_eq!(
+                lines(&reader(&copy), "SELECT * FROM daily ORDER BY ALL"),
+                lines(&reader(&file), "SELECT * FROM daily ORDER BY ALL"),
+            );
+        }
+    }
+}
+
 /// A walk of prices that is the same on every machine.
 fn ten_years(code: &str, seed: u64) -> Vec<DailyRow> {
     let mut state = seed;
