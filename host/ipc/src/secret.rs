@@ -5,7 +5,7 @@ use std::fmt;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
-use serde::de::{Error, Visitor};
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// A password or a token: it can be read from a message but never written into one, its debug output
@@ -35,7 +35,7 @@ impl fmt::Debug for Secret {
 
 impl<'de> Deserialize<'de> for Secret {
     fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-        from.deserialize_string(SecretText)
+        from.deserialize_any(SecretText)
     }
 }
 
@@ -48,7 +48,7 @@ impl SecretText {
     }
 }
 
-impl Visitor<'_> for SecretText {
+impl<'de> Visitor<'de> for SecretText {
     type Value = Secret;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -76,6 +76,18 @@ impl Visitor<'_> for SecretText {
     }
 
     fn visit_f64<E: Error>(self, _: f64) -> Result<Secret, E> {
+        Self::no_text()
+    }
+
+    fn visit_unit<E: Error>(self) -> Result<Secret, E> {
+        Self::no_text()
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, _: A) -> Result<Secret, A::Error> {
+        Self::no_text()
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, _: A) -> Result<Secret, A::Error> {
         Self::no_text()
     }
 }
