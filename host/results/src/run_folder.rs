@@ -60,7 +60,7 @@ impl RunFolder {
             names: Names::new(instruments),
             tables: StreamedTables::create(path)?,
             events: EventLog::new(begin_file(&path.join(EVENTS_FILE))?),
-            audit: AuditLog::create(AuditFile::Buffered(begin_file(&path.join(AUDIT_FILE))?)),
+            audit: AuditLog::new(AuditFile::Buffered(begin_file(&path.join(AUDIT_FILE))?)),
             commands: CommandLog::new(path.join(COMMANDS_FILE)),
             wall_clock: None,
             aside,
@@ -78,7 +78,7 @@ impl RunFolder {
         let audit = File::create(&path).map_err(FolderError::at(&path))?;
         Ok(Self {
             wall_clock: Some(wall_clock),
-            audit: AuditLog::create(AuditFile::Whole(WholeLines::new(audit))),
+            audit: AuditLog::new(AuditFile::Whole(WholeLines::new(audit))),
             commands: self.commands.begin(),
             aside: self.aside.keeping(&KEPT_UNFINISHED),
             ..self

@@ -252,11 +252,6 @@ impl Write for AuditFile {
 }
 
 impl AuditLog<AuditFile> {
-    /// A log in which nothing is yet.
-    pub(crate) const fn create(file: AuditFile) -> Self {
-        Self::new(file)
-    }
-
     /// Brings the lines so far to the disk.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         match &mut self.lines.out {
