@@ -31,6 +31,22 @@ pub fn sync_folder(folder: &Path) -> io::Result<()> {
     if cfg!(unix) { File::open(folder)?.sync_all() } else { Ok(()) }
 }
 
+/// Opens a file to be locked, which is made where there is none: a file of its folder, never what a link leads
+/// to, nor a pipe, which might take for ever.
+///
+/// # Errors
+/// What the system says, or [`io::ErrorKind::AlreadyExists`] where the name is taken by something else.
+pub fn open_own(path: &Path) -> io::Result<File> {
+    match fs::symlink_metadata(path) {
+        Ok(found) if !found.is_file() => {
+            let what = "it is no file of its own but a link or something else; remove it";
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
+        }
+        _ => {}
+    }
+    File::options().create(true).truncate(false).write(true).open(path)
+}
+
 /// Removes a file, which need not be there.
 ///
 /// # Errors

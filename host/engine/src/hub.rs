@@ -165,7 +165,7 @@ impl Hub {
     pub(crate) fn most_behind(&self) -> Option<(ClientId, u64)> {
         let clients = self.clients.iter();
         let behind = clients.filter_map(|(id, client)| Some((*id, client.outbox.behind()?)));
-        let (id, (_, written)) = behind.max_by_key(|(_, (frames, _))| *frames)?;
+        let (id, (_, written)) = behind.max_by_key(|(_, (parts, _))| *parts)?;
         Some((id, written))
     }
 

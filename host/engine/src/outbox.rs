@@ -265,15 +265,15 @@ impl Outbox {
         (is_behind && !queue.is_given_up).then_some((parts, queue.written))
     }
 
+    /// Bytes that were handed to the writer so far.
+    pub(crate) fn bytes_written(&self) -> u64 {
+        self.queue().written
+    }
+
     /// The same and those that wait.
     pub(crate) fn bytes_told(&self) -> u64 {
         let queue = self.queue();
         queue.written + queue.bytes as u64
-    }
-
-    /// Bytes that were handed to the writer so far.
-    pub(crate) fn bytes_written(&self) -> u64 {
-        self.queue().written
     }
 
     /// No run waits for this client any more, until it has read what waits.

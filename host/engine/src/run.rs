@@ -11,15 +11,15 @@ use domain::adjustment::ExRights;
 use domain::market::{Bar, BarGranularity, Trade};
 use domain::strategy::Signal;
 use domain::{
-    JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderStatus, Origin, Price, Quantity,
-    ReasonCode, Rejection, TsNanos,
+    JstDate, Money, OrderCommand, OrderEvent, OrderEventKind, OrderSide, OrderStatus, Origin,
+    Price, Quantity, ReasonCode, Rejection, TsNanos,
 };
 use exchange::{CashAccount, PositionChange};
 use ipc::{
-    CancelAllResult, EngineStarted, Event, ExecutionConfig, ExecutionMarker, Kline, KlineInterval,
-    KlineUpdate, Multiplier, OrderContext, OrderListUpdated, OrderRejected, PositionClosed,
-    PositionOpened, PositionsUpdated, ReplayBuyingPower, StrategySignal, SubmitOrderResult,
-    SubmitOutcome, Text, TradeRow, TradeSide,
+    CancelAllResult, Decimal, EngineStarted, Event, ExecutionConfig, ExecutionMarker, Kline,
+    KlineInterval, KlineUpdate, Multiplier, OrderContext, OrderListUpdated, OrderRejected,
+    PositionClosed, PositionOpened, PositionsUpdated, ReplayBuyingPower, ShareCount,
+    StrategySignal, SubmitOrderResult, SubmitOutcome, Text, TradeRow, TradeSide,
 };
 use replay::RunCommand;
 use results::rows::{ClientCommand, FillRow, PositionEvent};
@@ -575,39 +575,48 @@ impl Run {
 
     fn position(&mut self, hub: &mut Hub, event: &PositionEvent) {
         let Some(market) = self.markets.get(usize::from(event.instrument.0)) else { return };
-        let strategy_id = Text::Borrowed(&*self.setup.strategy_id);
-        let instrument_id = Text::Borrowed(&*market.head.instrument_id);
-        let position_id = Text::Owned(market.position_id());
-        let (opened_qty, avg_open_price, avg_close_price) = market.life.told();
-        let (venue, side) = (VENUE.into(), event.entry_side);
-        let ts_event_ms = event.ts_event.millis();
+        let told = market.life.told();
         let event = if event.opened {
+            let (opened_qty, avg_open_price, _) = told;
             Event::PositionOpened(PositionOpened {
-                strategy_id,
-                venue,
-                instrument_id,
-                position_id,
-                side,
+                strategy_id: Text::Borrowed(&self.setup.strategy_id),
+                venue: VENUE.into(),
+                instrument_id: Text::Borrowed(&market.head.instrument_id),
+                position_id: Text::Owned(market.position_id()),
+                side: event.entry_side,
                 opened_qty,
                 avg_open_price,
-                ts_event_ms,
+                ts_event_ms: event.ts_event.millis(),
             })
         } else {
-            Event::PositionClosed(PositionClosed {
-                strategy_id,
-                venue,
-                instrument_id,
-                position_id,
-                side,
-                opened_qty,
-                avg_open_price,
-                avg_close_price,
-                realized_pnl: event.realised_pnl.unwrap_or_default().into(),
-                ts_event_ms,
-            })
+            let realized_pnl = event.realised_pnl.unwrap_or_default();
+            self.position_closed(market, told, realized_pnl, event.ts_event)
         };
         hub.tell_all(&event);
         self.end_fill(hub);
+    }
+
+    /// The end of a position: shares opened over its life, average prices, and what it came to. A cash account only
+    /// buys to open.
+    fn position_closed<'a>(
+        &'a self,
+        market: &'a Market,
+        (opened_qty, avg_open_price, avg_close_price): (ShareCount, Decimal, Decimal),
+        realized_pnl: Money,
+        ts_event: TsNanos,
+    ) -> Event<'a> {
+        Event::PositionClosed(PositionClosed {
+            strategy_id: Text::Borrowed(&self.setup.strategy_id),
+            venue: VENUE.into(),
+            instrument_id: Text::Borrowed(&market.head.instrument_id),
+            position_id: Text::Owned(market.position_id()),
+            side: OrderSide::Buy,
+            opened_qty,
+            avg_open_price,
+            avg_close_price,
+            realized_pnl: realized_pnl.into(),
+            ts_event_ms: ts_event.millis(),
+        })
     }
 
     /// Shares were split: what is held is another number, or nothing but money.
@@ -624,18 +633,8 @@ impl Run {
         }
         if self.account.held(at) == 0 {
             let market = &self.markets[usize::from(at.0)];
-            hub.tell_all(&Event::PositionClosed(PositionClosed {
-                strategy_id: Text::Borrowed(&self.setup.strategy_id),
-                venue: VENUE.into(),
-                instrument_id: Text::Borrowed(&market.head.instrument_id),
-                position_id: Text::Owned(market.position_id()),
-                side: domain::OrderSide::Buy,
-                opened_qty,
-                avg_open_price,
-                avg_close_price: closed.avg_close_price,
-                realized_pnl: closed.realized_pnl.into(),
-                ts_event_ms: self.now.millis(),
-            }));
+            let told = (opened_qty, avg_open_price, closed.avg_close_price);
+            hub.tell_all(&self.position_closed(market, told, closed.realized_pnl, self.now));
         } else {
             hub.tell_all(&Event::PositionsUpdated(self.positions(None)));
         }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use domain::clock::Stopwatch;
-use domain::{InstrumentId, JstDate, Money, Quantity, TsNanos};
+use domain::{InstrumentId, JstDate, Money, OrderRecord, Quantity, TsNanos};
 use ipc::{
     ClientConnected, EngineBusy, EngineError, Error, Event, Granularity, LastRun, LoadedInstrument,
     RunEnd, Session, SessionState, SubmittedOrder, Text,
@@ -266,22 +266,14 @@ impl Core {
         let money = |amount: fn(&Run) -> Money| run.map(|run| amount(run).into());
         let orders = run.map(|run| {
             let filter = ListFilter::default();
-            let newest = run.orders.numbered().rev().take(LIST_ROWS_MAX);
-            let mut rows: Vec<_> = newest
-                .filter_map(|record| filter.row(record, run.instrument(record.request.instrument)))
-                .collect();
-            rows.reverse();
-            rows
+            newest(run.orders.numbered(), |record| {
+                filter.row(record, run.instrument(record.request.instrument))
+            })
         });
         let orders_submitted = run.map(|run| {
-            let newest = run.orders.unnumbered().rev().take(LIST_ROWS_MAX);
-            let mut rows: Vec<_> = newest
-                .filter_map(|record| {
-                    SubmittedOrder::of_record(record, run.instrument(record.request.instrument))
-                })
-                .collect();
-            rows.reverse();
-            rows
+            newest(run.orders.unnumbered(), |record| {
+                SubmittedOrder::of_record(record, run.instrument(record.request.instrument))
+            })
         });
         Session {
             request_id: Text::Borrowed(request_id),
@@ -325,6 +317,16 @@ impl Core {
         let loaded = first.map(crate::ledger::midnight).unwrap_or_default();
         self.run.as_ref().map_or(loaded, |run| run.now)
     }
+}
+
+/// The rows of the newest orders, the oldest of them first.
+fn newest<'a, R>(
+    records: impl DoubleEndedIterator<Item = &'a OrderRecord>,
+    row: impl Fn(&'a OrderRecord) -> Option<R>,
+) -> Vec<R> {
+    let mut rows: Vec<R> = records.rev().take(LIST_ROWS_MAX).filter_map(row).collect();
+    rows.reverse();
+    rows
 }
 
 impl Loaded {

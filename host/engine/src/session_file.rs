@@ -44,18 +44,14 @@ struct Found {
 impl ConfigFolder {
     /// Takes a folder that is there. Where the system has no locks, the engine that starts last has it.
     pub(crate) fn take(path: &Path) -> Result<Self, NotOurs> {
-        let file = path.join(LOCK_FILE);
-        // To open a pipe may take for ever, and a link leads to a file of somebody else.
-        if fs::symlink_metadata(&file).is_ok_and(|found| !found.is_file()) {
-            let text = format!("{LOCK_FILE} in it is no file");
-            return Err(NotOurs::System(io::Error::other(text)));
-        }
-        let lock = File::options()
-            .create(true)
-            .truncate(false)
-            .write(true)
-            .open(file)
-            .map_err(NotOurs::System)?;
+        let lock = atomic_file::open_own(&path.join(LOCK_FILE)).map_err(|error| {
+            NotOurs::System(match error.kind() {
+                io::ErrorKind::AlreadyExists => {
+                    io::Error::other(format!("{LOCK_FILE} in it is no file"))
+                }
+                _ => error,
+            })
+        })?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(NotOurs::Running(port_of(path))),

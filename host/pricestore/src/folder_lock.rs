@@ -57,7 +57,7 @@ impl FolderLock {
             let path = path.to_owned();
             move |source| LockFault::Io(path, source)
         };
-        let file = open_own(&path).map_err(failed(&path))?;
+        let file = atomic_file::open_own(&path).map_err(failed(&path))?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(LockFault::Held(read(&holder))),
@@ -71,22 +71,6 @@ impl FolderLock {
         named.and_then(|mut file| file.write_all(text.as_bytes())).map_err(failed(&holder))?;
         Ok(Self { _file: file, holder })
     }
-}
-
-/// Opens the file that is locked, which is made where there is none: a file of this folder, never what a
-/// link leads to.
-///
-/// # Errors
-/// What the system says, or that the name is taken by something else.
-pub fn open_own(path: &Path) -> io::Result<File> {
-    match fs::symlink_metadata(path) {
-        Ok(found) if !found.is_file() => {
-            let what = "it is no file of its own but a link or something else; remove it";
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, what));
-        }
-        _ => {}
-    }
-    OpenOptions::new().create(true).truncate(false).write(true).open(path)
 }
 
 impl Drop for FolderLock {

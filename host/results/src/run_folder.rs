@@ -33,7 +33,7 @@ pub struct RunFolder {
     names: Names,
     tables: StreamedTables,
     events: EventLog<BufWriter<File>>,
-    audit: AuditLog<AuditFile>,
+    audit: AuditLog,
     commands: CommandLog,
     /// The time of the outside, where people take part in the run.
     wall_clock: Option<WallClock>,
@@ -120,11 +120,7 @@ impl RunFolder {
         let path = self.aside.unfinished_path();
         self.tables.finish()?;
         self.events.into_inner().flush().map_err(FolderError::at(&path.join(EVENTS_FILE)))?;
-        let audit = match self.wall_clock {
-            Some(_) => self.audit.sync(),
-            None => self.audit.into_inner().flush(),
-        };
-        audit.map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
+        self.audit.sync().map_err(FolderError::at(&path.join(AUDIT_FILE)))?;
         TableFile::<Positions>::write_all(path, &totals.positions, &self.names)?;
         write_summary(path, &Summary::new(totals), &self.names)?;
         write_json(&path.join(MANIFEST_FILE), manifest)?;
@@ -168,7 +164,8 @@ impl RunSink for RunFolder {
                 && matches!(event.kind, OrderEventKind::Submitted(_));
             let mut kept = self.audit.take(event, sent, &self.names, self.wall_clock);
             if is_sent_now {
-                kept = kept.and_then(|()| self.audit.sync());
+                kept =
+                    kept.and_then(|()| self.audit.sync().inspect_err(|_| self.audit.take_back()));
                 if kept.is_err() {
                     // What was not sent is not done again either.
                     self.commands.take_back();

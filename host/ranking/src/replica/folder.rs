@@ -58,7 +58,7 @@ impl ReplicaFolder {
             ));
         }
         fs::create_dir_all(&own)?;
-        let lock = pricestore::folder_lock::open_own(&own.join("LOCK"))?;
+        let lock = atomic_file::open_own(&own.join("LOCK"))?;
         match lock.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {

@@ -134,15 +134,15 @@ fn signal_line<'a>(ts_event: TsNanos, signal: &'a Signal, names: &'a Names) -> E
 /// Writes the audit log of a replay. Nothing goes to a broker, so only orders of people are forced to the disk,
 /// and `p_no` counts the requests of the run from 1: orders, changes and cancels.
 #[derive(Debug)]
-pub(crate) struct AuditLog<W> {
-    lines: JsonLines<W>,
+pub(crate) struct AuditLog {
+    lines: JsonLines<AuditFile>,
     requests: u64,
     /// The number of the request of each order that is not answered yet.
     in_flight: BTreeMap<(Origin, Arc<str>), u64>,
 }
 
-impl<W: Write> AuditLog<W> {
-    pub(crate) const fn new(out: W) -> Self {
+impl AuditLog {
+    pub(crate) const fn new(out: AuditFile) -> Self {
         Self { lines: JsonLines::new(out), requests: 0, in_flight: BTreeMap::new() }
     }
 
@@ -221,8 +221,20 @@ impl<W: Write> AuditLog<W> {
         self.lines.write(&line)
     }
 
-    pub(crate) fn into_inner(self) -> W {
-        self.lines.out
+    /// Brings the lines so far to the disk where people take part, else to the system.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        match &mut self.lines.out {
+            AuditFile::Buffered(file) => file.flush(),
+            AuditFile::Whole(file) => file.sync(),
+        }
+    }
+
+    /// Cuts the last line back where people take part: what it says has not been done.
+    pub(crate) fn take_back(&mut self) {
+        match &mut self.lines.out {
+            AuditFile::Buffered(_) => {}
+            AuditFile::Whole(file) => file.take_back(),
+        }
     }
 }
 
@@ -247,19 +259,6 @@ impl Write for AuditFile {
         match self {
             Self::Buffered(file) => file.flush(),
             Self::Whole(file) => file.flush(),
-        }
-    }
-}
-
-impl AuditLog<AuditFile> {
-    /// Brings the lines so far to the disk.
-    pub(crate) fn sync(&mut self) -> io::Result<()> {
-        match &mut self.lines.out {
-            AuditFile::Buffered(file) => {
-                file.flush()?;
-                file.get_ref().sync_data()
-            }
-            AuditFile::Whole(file) => file.sync(),
         }
     }
 }

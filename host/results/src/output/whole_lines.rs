@@ -18,13 +18,9 @@ impl WholeLines {
         Self { file, bytes: 0, bytes_before: 0 }
     }
 
-    /// Brings the lines to the disk; where that cannot be, the last one is cut back.
+    /// Brings the lines to the disk.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
-        let synced = self.file.sync_data();
-        if synced.is_err() {
-            self.take_back();
-        }
-        synced
+        self.file.sync_data()
     }
 
     /// Cuts the last line back: what it says has not been done.
