@@ -21,6 +21,7 @@ pub mod limits;
 pub mod market;
 pub mod money;
 pub mod order;
+pub mod order_mapping;
 pub mod price;
 pub mod random;
 pub mod request_key;
