@@ -329,18 +329,57 @@ pub enum OrderTrigger {
         /// Whether some shares were done before.
         partly_filled: bool,
     },
+    /// The change is refused, and the order works on as it was.
+    ModifyRefused {
+        /// Whether some shares were done before.
+        partly_filled: bool,
+    },
     /// A cancel goes out.
     SendCancel,
     /// The cancel is done.
     CancelDone,
+    /// The cancel is refused, and the order works on.
+    CancelRefused {
+        /// Whether some shares were done before.
+        partly_filled: bool,
+    },
     /// Its time runs out.
     Expire,
+    /// The venue's list has an order working that counted as rejected, because a change of it was
+    /// refused.
+    FoundWorking {
+        /// Whether some shares were done before.
+        partly_filled: bool,
+    },
+}
+
+/// What a transition is told as (specification 2, "Events").
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OrderEffect {
+    /// `OrderSubmitted`
+    Submitted,
+    /// `OrderAccepted`
+    Accepted,
+    /// `OrderRejected`: of the order, or of the change or cancel that was asked for.
+    Rejected,
+    /// `OrderFilled`
+    Filled,
+    /// `OrderPendingUpdate`
+    PendingUpdate,
+    /// `OrderUpdated`
+    Updated,
+    /// `OrderPendingCancel`
+    PendingCancel,
+    /// `OrderCanceled`
+    Canceled,
+    /// `OrderExpired`
+    Expired,
 }
 
 /// A trigger that the state does not take.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("an order that is {from} cannot take {trigger:?}")]
-pub struct TransitionError {
+pub struct IllegalTransition {
     /// The order's state before it.
     pub from: OrderStatus,
     /// The trigger that was not taken.
@@ -348,34 +387,55 @@ pub struct TransitionError {
 }
 
 impl OrderStatus {
-    /// The next state. This is the only place that decides it, for live trading and for replay.
+    /// The next state, and the event that tells it. This is the only place that decides it, for live
+    /// trading and for replay.
     ///
-    /// Beyond the specification's table: a fill may cross a change or a cancel under way (the
-    /// state stays pending until nothing is left), and an order may expire, be rejected or be
-    /// cancelled by the venue from every state that is not final.
+    /// Beyond the specification's table (specification 4, P25, P26): a fill may come before the venue's
+    /// answer, and may cross a change or a cancel under way (the state stays pending until nothing is
+    /// left); a fill that comes late, after the order ended otherwise, leaves the state; a refused
+    /// change or cancel leaves a working order; and an order may expire, be rejected or be cancelled
+    /// by the venue from every state that is not final.
     ///
     /// # Errors
-    /// [`TransitionError`] when the state does not take the trigger; the order is unchanged.
-    pub fn next(self, trigger: OrderTrigger) -> Result<Self, TransitionError> {
+    /// [`IllegalTransition`] when the state does not take the trigger; the order is unchanged.
+    pub fn transition(
+        self,
+        trigger: OrderTrigger,
+    ) -> Result<(Self, OrderEffect), IllegalTransition> {
+        use OrderEffect as E;
         use OrderTrigger as T;
         let working = matches!(self, Self::Accepted | Self::PartiallyFilled);
         let pending = matches!(self, Self::PendingUpdate | Self::PendingCancel);
-        match trigger {
-            T::Send if self == Self::Initialized => Ok(Self::Submitted),
-            T::VenueAccepts if self == Self::Submitted => Ok(Self::Accepted),
-            T::Reject if !self.is_final() => Ok(Self::Rejected),
-            T::Fill { done: true } if working || pending => Ok(Self::Filled),
-            T::Fill { done: false } if working => Ok(Self::PartiallyFilled),
-            T::Fill { done: false } if pending => Ok(self),
-            T::SendModify if working => Ok(Self::PendingUpdate),
+        let sent = working || pending || self == Self::Submitted;
+        let works = |partly_filled| {
+            if partly_filled { Self::PartiallyFilled } else { Self::Accepted }
+        };
+        Ok(match trigger {
+            T::Send if self == Self::Initialized => (Self::Submitted, E::Submitted),
+            T::VenueAccepts if self == Self::Submitted => (Self::Accepted, E::Accepted),
+            T::Reject if !self.is_final() => (Self::Rejected, E::Rejected),
+            T::Fill { done: true } if sent => (Self::Filled, E::Filled),
+            T::Fill { done: false } if pending => (self, E::Filled),
+            T::Fill { done: false } if sent => (Self::PartiallyFilled, E::Filled),
+            T::Fill { .. } if self.is_final() && self != Self::Filled => (self, E::Filled),
+            T::SendModify if working => (Self::PendingUpdate, E::PendingUpdate),
             T::ModifyDone { partly_filled } if self == Self::PendingUpdate => {
-                Ok(if partly_filled { Self::PartiallyFilled } else { Self::Accepted })
+                (works(partly_filled), E::Updated)
             }
-            T::SendCancel if working => Ok(Self::PendingCancel),
-            T::CancelDone if working || pending || self == Self::Submitted => Ok(Self::Canceled),
-            T::Expire if working || pending || self == Self::Submitted => Ok(Self::Expired),
-            _ => Err(TransitionError { from: self, trigger }),
-        }
+            T::ModifyRefused { partly_filled } if self == Self::PendingUpdate => {
+                (works(partly_filled), E::Rejected)
+            }
+            T::SendCancel if working => (Self::PendingCancel, E::PendingCancel),
+            T::CancelDone if sent => (Self::Canceled, E::Canceled),
+            T::CancelRefused { partly_filled } if self == Self::PendingCancel => {
+                (works(partly_filled), E::Rejected)
+            }
+            T::Expire if sent => (Self::Expired, E::Expired),
+            T::FoundWorking { partly_filled } if self == Self::Rejected => {
+                (works(partly_filled), E::Accepted)
+            }
+            _ => return Err(IllegalTransition { from: self, trigger }),
+        })
     }
 }
 
@@ -405,22 +465,65 @@ mod tests {
 
     #[test]
     fn every_row_of_the_specification_holds() {
-        for (from, trigger, to) in [
-            (S::Initialized, T::Send, S::Submitted),
-            (S::Submitted, T::Reject, S::Rejected),
-            (S::Submitted, T::VenueAccepts, S::Accepted),
-            (S::Accepted, T::Fill { done: true }, S::Filled),
-            (S::Accepted, T::Fill { done: false }, S::PartiallyFilled),
-            (S::PartiallyFilled, T::Fill { done: true }, S::Filled),
-            (S::Accepted, T::SendModify, S::PendingUpdate),
-            (S::PendingUpdate, T::ModifyDone { partly_filled: false }, S::Accepted),
-            (S::PendingUpdate, T::Reject, S::Rejected),
-            (S::Accepted, T::SendCancel, S::PendingCancel),
-            (S::PendingCancel, T::CancelDone, S::Canceled),
-            (S::Accepted, T::Expire, S::Expired),
-            (S::Accepted, T::Reject, S::Rejected),
+        use OrderEffect as E;
+        for (from, trigger, to, effect) in [
+            (S::Initialized, T::Send, S::Submitted, E::Submitted),
+            (S::Submitted, T::Reject, S::Rejected, E::Rejected),
+            (S::Submitted, T::VenueAccepts, S::Accepted, E::Accepted),
+            (S::Accepted, T::Fill { done: true }, S::Filled, E::Filled),
+            (S::Accepted, T::Fill { done: false }, S::PartiallyFilled, E::Filled),
+            (S::PartiallyFilled, T::Fill { done: true }, S::Filled, E::Filled),
+            (S::Accepted, T::SendModify, S::PendingUpdate, E::PendingUpdate),
+            (S::PendingUpdate, T::ModifyDone { partly_filled: false }, S::Accepted, E::Updated),
+            (S::PendingUpdate, T::Reject, S::Rejected, E::Rejected),
+            (S::Accepted, T::SendCancel, S::PendingCancel, E::PendingCancel),
+            (S::PendingCancel, T::CancelDone, S::Canceled, E::Canceled),
+            (S::Accepted, T::Expire, S::Expired, E::Expired),
+            (S::Accepted, T::Reject, S::Rejected, E::Rejected),
         ] {
-            assert_eq!(from.next(trigger), Ok(to), "{from} {trigger:?}");
+            assert_eq!(from.transition(trigger), Ok((to, effect)), "{from} {trigger:?}");
+        }
+    }
+
+    /// Specification 4, P25 and P26.
+    #[test]
+    fn what_brokers_do_beyond_the_table_is_legal() {
+        use OrderEffect as E;
+        let (none, some) = (false, true);
+        for (from, trigger, to, effect) in [
+            (S::Submitted, T::Fill { done: true }, S::Filled, E::Filled),
+            (S::Submitted, T::Fill { done: false }, S::PartiallyFilled, E::Filled),
+            (S::PendingUpdate, T::Fill { done: true }, S::Filled, E::Filled),
+            (S::PendingUpdate, T::Fill { done: false }, S::PendingUpdate, E::Filled),
+            (S::PendingCancel, T::Fill { done: true }, S::Filled, E::Filled),
+            (S::PendingCancel, T::Fill { done: false }, S::PendingCancel, E::Filled),
+            (S::PartiallyFilled, T::SendModify, S::PendingUpdate, E::PendingUpdate),
+            (S::PartiallyFilled, T::SendCancel, S::PendingCancel, E::PendingCancel),
+            (S::PartiallyFilled, T::Expire, S::Expired, E::Expired),
+            (S::Canceled, T::Fill { done: false }, S::Canceled, E::Filled),
+            (S::Rejected, T::Fill { done: true }, S::Rejected, E::Filled),
+            (S::Expired, T::Fill { done: true }, S::Expired, E::Filled),
+            (S::PendingCancel, T::CancelRefused { partly_filled: none }, S::Accepted, E::Rejected),
+            (
+                S::PendingCancel,
+                T::CancelRefused { partly_filled: some },
+                S::PartiallyFilled,
+                E::Rejected,
+            ),
+            (S::PendingUpdate, T::ModifyRefused { partly_filled: none }, S::Accepted, E::Rejected),
+            (
+                S::PendingUpdate,
+                T::ModifyRefused { partly_filled: some },
+                S::PartiallyFilled,
+                E::Rejected,
+            ),
+            (S::Rejected, T::FoundWorking { partly_filled: none }, S::Accepted, E::Accepted),
+            (S::Rejected, T::FoundWorking { partly_filled: some }, S::PartiallyFilled, E::Accepted),
+        ] {
+            assert_eq!(from.transition(trigger), Ok((to, effect)), "{from} {trigger:?}");
+        }
+        for from in [S::Filled, S::Canceled, S::Expired, S::Accepted] {
+            assert!(from.transition(T::FoundWorking { partly_filled: none }).is_err(), "{from}");
         }
     }
 
@@ -430,21 +533,25 @@ mod tests {
             T::Send,
             T::VenueAccepts,
             T::Reject,
-            T::Fill { done: true },
-            T::Fill { done: false },
             T::SendModify,
             T::ModifyDone { partly_filled: true },
+            T::ModifyRefused { partly_filled: true },
             T::SendCancel,
             T::CancelDone,
+            T::CancelRefused { partly_filled: true },
             T::Expire,
         ];
         for status in OrderStatus::ALL.iter().filter(|status| status.is_final()) {
             for trigger in triggers {
-                assert!(status.next(trigger).is_err(), "{status} {trigger:?}");
+                assert!(status.transition(trigger).is_err(), "{status} {trigger:?}");
             }
         }
+        for done in [false, true] {
+            assert!(S::Filled.transition(T::Fill { done }).is_err());
+            assert!(S::Initialized.transition(T::Fill { done }).is_err());
+        }
         assert_eq!(
-            S::Filled.next(T::SendCancel).unwrap_err().to_string(),
+            S::Filled.transition(T::SendCancel).unwrap_err().to_string(),
             "an order that is FILLED cannot take SendCancel"
         );
     }

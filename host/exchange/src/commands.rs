@@ -171,7 +171,7 @@ impl Exchange {
         let IdState::Held(number) = self.orders.find(Origin::Client, client_order_id) else {
             return Ok(());
         };
-        if self.orders[number].record.status.next(OrderTrigger::SendModify).is_err() {
+        if self.orders[number].record.status.transition(OrderTrigger::SendModify).is_err() {
             return Ok(());
         }
         self.changed_request(number, now, change).map(drop)
@@ -336,7 +336,7 @@ impl Exchange {
 
     fn can_take(&mut self, number: OrderIx, trigger: OrderTrigger, command: &str) -> bool {
         let record = &self.orders[number].record;
-        let possible = record.status.next(trigger).is_ok();
+        let possible = record.status.transition(trigger).is_ok();
         if !possible {
             let (id, status) = (Arc::clone(&record.request.client_order_id), record.status);
             self.warn_too_late(record.origin, command, &id, status);

@@ -1,7 +1,7 @@
 //! One order as the exchange keeps it.
 
 use domain::instrument::DailyLimits;
-use domain::order::{OrderTrigger, TransitionError};
+use domain::order::{IllegalTransition, OrderTrigger};
 use domain::session::TradingHours;
 use domain::{
     Money, OrderRecord, OrderRequest, OrderSide, OrderType, Quantity, TimeInForce, TsNanos,
@@ -111,8 +111,8 @@ impl Order {
         &mut self,
         trigger: OrderTrigger,
         now: TsNanos,
-    ) -> Result<(), TransitionError> {
-        self.record.status = self.record.status.next(trigger)?;
+    ) -> Result<(), IllegalTransition> {
+        (self.record.status, _) = self.record.status.transition(trigger)?;
         self.record.ts_last = now;
         Ok(())
     }

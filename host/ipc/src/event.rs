@@ -5,13 +5,14 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     BuyingPowerUpdated, CancelAllResult, Challenge, DepthSnapshot, EngineStarted, EngineStopped,
-    ExecutionMarker, KlineUpdate, OrderAccepted, OrderCanceled, OrderExpired, OrderFilled,
-    OrderListUpdated, OrderPendingCancel, OrderPendingUpdate, OrderRejected, OrderSubmitted,
-    OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated, ProgressKind, Ready,
-    ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped, SecondPasswordRequired,
-    SecondPasswordSet, Session, SessionState, StrategySignal, SubmitOrderResult, Subscribed,
-    SubscriptionEvicted, Text, Trades, Unsubscribed, VenueCredentialsRefreshed, VenueError,
-    VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState,
+    ExecutionMarker, KlineUpdate, OrderAccepted, OrderCanceled, OrderDiscrepancy, OrderExpired,
+    OrderFilled, OrderListUpdated, OrderPendingCancel, OrderPendingUpdate, OrderRejected,
+    OrderSubmitted, OrderUpdated, PositionClosed, PositionOpened, PositionsUpdated, ProgressKind,
+    Ready, ReplayBuyingPower, ReplayDataLoaded, ReplaySpeedChanged, ReplayStopped,
+    SecondPasswordRequired, SecondPasswordSet, Session, SessionState, StrategySignal,
+    SubmitOrderResult, Subscribed, SubscriptionEvicted, Text, Trades, Unsubscribed,
+    VenueCredentialsRefreshed, VenueError, VenueLoginCancelled, VenueLoginStarted, VenueReady,
+    VenueState,
 };
 
 /// An event or an answer.
@@ -58,6 +59,8 @@ pub enum Event<'a> {
     CancelAllResult(CancelAllResult<'a>),
     /// Orders of a venue.
     OrderListUpdated(OrderListUpdated<'a>),
+    /// What the broker says of an order does not fit.
+    OrderDiscrepancy(OrderDiscrepancy<'a>),
     /// The second password is needed.
     SecondPasswordRequired(SecondPasswordRequired<'a>),
     /// The second password is held.

@@ -77,11 +77,24 @@ pub struct Ready<'a> {
     /// What each venue can do, by its name; in live mode.
     #[serde(default)]
     pub venue_capabilities: BTreeMap<String, VenueCapabilities>,
+    /// The dialect that each broker is spoken to in, by the venue's name; in live mode.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub dialects: BTreeMap<String, Dialect>,
     /// Where the session stands.
     pub session_state: SessionState,
     /// That the engine has the token: HMAC-SHA256 with the token as key over
     /// `server:<client_nonce>:<server_nonce>:<mode>`, as lowercase hexadecimal digits.
     pub proof: Text<'a>,
+}
+
+/// A component that knows a broker's names and codes.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct Dialect {
+    /// What it is called, like `web-broker-spec`.
+    pub name: String,
+    /// SHA-256 of the component, as lowercase hexadecimal digits.
+    pub sha256: String,
 }
 
 /// What the engine can do.

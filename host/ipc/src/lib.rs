@@ -45,7 +45,7 @@ pub use event::{
 };
 pub use event_log::{EventLine, ExecutionMarkerLine, PositionClosedLine, PositionOpenedLine};
 pub use handshake::{
-    Capabilities, Challenge, EngineMode, Hello, Ready, StrategyEngineCapabilities,
+    Capabilities, Challenge, Dialect, EngineMode, Hello, Ready, StrategyEngineCapabilities,
     VenueCapabilities,
 };
 pub use market::{
@@ -59,10 +59,10 @@ pub use order_commands::{
     OrderModifyChange, SetSecondPassword, SubmitOrder, SubmitOrderRequest,
 };
 pub use order_events::{
-    CancelAllResult, ExecutionMarker, OrderAccepted, OrderCanceled, OrderContext, OrderExpired,
-    OrderFilled, OrderListUpdated, OrderPendingCancel, OrderPendingUpdate, OrderRejected,
-    OrderSubmitted, OrderUpdated, SecondPasswordRequired, SecondPasswordSet, StrategySignal,
-    SubmitOrderResult, SubmitOutcome,
+    CancelAllResult, Discrepancy, ExecutionMarker, OrderAccepted, OrderCanceled, OrderContext,
+    OrderDiscrepancy, OrderExpired, OrderFilled, OrderListUpdated, OrderPendingCancel,
+    OrderPendingUpdate, OrderRejected, OrderSubmitted, OrderUpdated, SecondPasswordRequired,
+    SecondPasswordSet, StrategySignal, SubmitOrderResult, SubmitOutcome,
 };
 pub use order_record::{OrderRecordWire, SubmittedOrder};
 pub use replay_commands::{

@@ -257,3 +257,50 @@ pub struct StrategySignal<'a> {
     /// Time of the event in milliseconds since 1970 UTC; virtual in a replay.
     pub ts_event_ms: u64,
 }
+
+/// What the broker says of an order that the engine cannot explain (specification 4, P19; nothing is
+/// ever made up for it: the order stands as the broker says).
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Discrepancy {
+    /// The list has more shares filled than notices have told.
+    FillsMissing,
+    /// Notices have told more shares filled than the list has.
+    FillsUnlisted,
+    /// Notices have told more shares filled than the order has.
+    Overfilled,
+    /// Two notices tell the same fill with different shares or prices.
+    FillConflict,
+    /// The broker took a fill back.
+    FillCanceled,
+    /// Several rows of the list, or several orders, fit an order whose number is unknown.
+    Ambiguous,
+    /// A notice tells of an order that no list has.
+    NoticeWithoutOrder,
+    /// An order that was accepted is in no list of the day.
+    OrderMissing,
+    /// The list has an order working that the engine knows as ended.
+    EndedButWorking,
+    /// A row of the list, or a notice, cannot be read.
+    Unreadable,
+}
+
+/// Tells a [`Discrepancy`], once for each order and kind.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(deny_unknown_fields)]
+pub struct OrderDiscrepancy<'a> {
+    /// The venue: `web_broker` or `local_broker`.
+    pub venue: Text<'a>,
+    /// The caller's id of the order; null for an order placed elsewhere.
+    pub client_order_id: Option<Text<'a>>,
+    /// The venue's number of the order, where it is known.
+    pub venue_order_id: Option<Text<'a>>,
+    /// What does not fit.
+    pub discrepancy: Discrepancy,
+    /// The same in words, with the numbers.
+    pub message: Text<'a>,
+    /// Time of the message in milliseconds since 1970 UTC.
+    pub ts_event_ms: u64,
+}

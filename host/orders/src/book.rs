@@ -1,0 +1,309 @@
+//! The orders that the desk knows: its own, found by their caller's id, and those placed elsewhere, found
+//! by the broker's number. The book is also the map that makes a resend harmless (specification 2,
+//! "Idempotency record"; specification 4, P21, P23).
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::order::{IllegalTransition, OrderEffect, OrderTrigger};
+use domain::order_mapping::{BrokerOrder, BrokerRow};
+use domain::{JstDate, OrderStatus, Price, Quantity, TsNanos};
+use ipc::Discrepancy;
+
+use crate::limits::ORDERS_HELD_MAX;
+use crate::restore::RestoredOrder;
+
+/// An order's place in the book: in the order in which the desk came to know of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct OrderKey(u64);
+
+/// A change or a cancel that the broker was asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pending {
+    /// The command's id.
+    pub(crate) request_id: Option<String>,
+    /// The order as the change wants it; none for a cancel.
+    pub(crate) wanted: Option<BrokerOrder>,
+    /// When the answer came, or was given up; none while it is awaited.
+    pub(crate) ended: Option<Duration>,
+}
+
+/// An order as the broker's newest list has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Listed {
+    pub(crate) status: OrderStatus,
+    pub(crate) filled: Quantity,
+}
+
+/// One order.
+#[derive(Debug, Clone)]
+pub(crate) struct DeskOrder {
+    /// The caller's id; none for an order placed elsewhere.
+    pub(crate) client_order_id: Option<Arc<str>>,
+    pub(crate) request_key: u64,
+    /// The command that sent it.
+    pub(crate) request_id: Option<String>,
+    /// `7203.TSE`.
+    pub(crate) instrument_id: Arc<str>,
+    /// What it is now, prices as the broker has them. Of a restored order whose log line does not say it,
+    /// the time in force is unknown.
+    pub(crate) order: BrokerOrder,
+    /// Whether its times and prices are known.
+    pub(crate) is_whole: bool,
+    pub(crate) expire_time: Option<TsNanos>,
+    pub(crate) venue_order_id: Option<Arc<str>>,
+    pub(crate) business_day: Option<Arc<str>>,
+    pub(crate) status: OrderStatus,
+    /// Fills by their number.
+    pub(crate) fills: BTreeMap<Arc<str>, (Quantity, Price)>,
+    pub(crate) cumulative: u64,
+    /// Time of the submit, or of the broker's order, in milliseconds UTC.
+    pub(crate) ts_ms: u64,
+    /// Number of the request that sent it.
+    pub(crate) p_no: Option<u64>,
+    /// Its request has left, and no clear answer came: when that was.
+    pub(crate) unknown_since: Option<Duration>,
+    pub(crate) pending: Option<Pending>,
+    pub(crate) listed: Option<Listed>,
+    /// It counts as rejected because a change was refused, until a list tells of it (P26).
+    pub(crate) awaits_list: bool,
+    /// The broker will not change it any more.
+    pub(crate) is_over: bool,
+    /// When its state or its fills changed last: a list that was asked for before knows less.
+    pub(crate) changed_at: Duration,
+    /// What was told that does not fit.
+    pub(crate) told: BTreeSet<Discrepancy>,
+}
+
+impl DeskOrder {
+    /// An order that was made and not sent.
+    pub(crate) fn new(
+        client_order_id: Arc<str>,
+        request_key: u64,
+        instrument_id: Arc<str>,
+        order: BrokerOrder,
+        ts_ms: u64,
+    ) -> Self {
+        Self {
+            client_order_id: Some(client_order_id),
+            request_key,
+            request_id: None,
+            instrument_id,
+            order,
+            is_whole: true,
+            expire_time: None,
+            venue_order_id: None,
+            business_day: None,
+            status: OrderStatus::Initialized,
+            fills: BTreeMap::new(),
+            cumulative: 0,
+            ts_ms,
+            p_no: None,
+            unknown_since: None,
+            pending: None,
+            listed: None,
+            awaits_list: false,
+            is_over: false,
+            changed_at: Duration::ZERO,
+            told: BTreeSet::new(),
+        }
+    }
+
+    /// An order of the log; `started` is when the desk began, which is the latest that its sending can
+    /// have ended.
+    pub(crate) fn restored(from: RestoredOrder, started: Duration) -> Self {
+        let symbol = from.instrument_id.split('.').next().unwrap_or_default();
+        let order = BrokerOrder {
+            symbol: symbol.into(),
+            side: from.side,
+            order_type: from.order_type,
+            quantity: from.quantity,
+            price: from.price,
+            trigger_price: from.trigger_price,
+            time_in_force: from.time_in_force.unwrap_or(domain::TimeInForce::Day),
+            expire_date: from.expire_time.map(TsNanos::jst_date),
+            tags: Vec::new(),
+        };
+        let mut made =
+            Self::new(from.client_order_id, from.request_key, from.instrument_id, order, from.ts_ms);
+        made.is_whole = from.time_in_force.is_some();
+        made.expire_time = from.expire_time;
+        let is_known = from.venue_order_id.is_some();
+        made.status = if is_known { OrderStatus::Accepted } else { OrderStatus::Submitted };
+        made.venue_order_id = from.venue_order_id;
+        made.unknown_since = (!is_known).then_some(started);
+        made
+    }
+
+    /// An order of the broker's list that was placed elsewhere.
+    pub(crate) fn foreign(row: &BrokerRow) -> Self {
+        let order = BrokerOrder {
+            symbol: Arc::clone(&row.symbol),
+            side: row.side,
+            order_type: row.order_type,
+            quantity: row.quantity,
+            price: row.price,
+            trigger_price: row.trigger_price,
+            time_in_force: row.time_in_force,
+            expire_date: row.expire_date,
+            tags: Vec::new(),
+        };
+        let instrument_id = format!("{}.TSE", row.symbol).into();
+        let mut made = Self::new("".into(), 0, instrument_id, order, row.time.millis());
+        made.client_order_id = None;
+        made.expire_time = row.expire_date.and_then(last_moment);
+        made.venue_order_id = Some(Arc::clone(&row.venue_order_id));
+        made.business_day.clone_from(&row.business_day);
+        made.status = OrderStatus::Accepted;
+        made
+    }
+
+    /// Shares still open.
+    pub(crate) fn leaves(&self) -> u64 {
+        self.order.quantity.shares().saturating_sub(self.cumulative)
+    }
+
+    pub(crate) const fn is_partly_filled(&self) -> bool {
+        self.cumulative > 0
+    }
+
+    /// Whether its request has left and its number is unknown.
+    pub(crate) fn is_unknown(&self) -> bool {
+        self.status == OrderStatus::Submitted && self.venue_order_id.is_none()
+    }
+
+    /// Whether nothing more is expected of it: it may be forgotten when its day is over (P23).
+    pub(crate) fn is_settled(&self) -> bool {
+        !self.awaits_list && (self.status.is_final() || self.is_over)
+    }
+
+    /// Moves it to its next state, at a time.
+    pub(crate) fn take(
+        &mut self,
+        trigger: OrderTrigger,
+        now: Duration,
+    ) -> Result<OrderEffect, IllegalTransition> {
+        let (next, effect) = self.status.transition(trigger)?;
+        self.status = next;
+        self.changed_at = now;
+        Ok(effect)
+    }
+}
+
+/// The last nanosecond of a date in Japan.
+pub(crate) fn last_moment(date: JstDate) -> Option<TsNanos> {
+    TsNanos::from_jst(date, domain::time::NANOS_PER_DAY - 1)
+}
+
+/// All orders.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    orders: BTreeMap<OrderKey, DeskOrder>,
+    by_id: HashMap<Arc<str>, OrderKey>,
+    by_number: HashMap<Arc<str>, OrderKey>,
+    next: u64,
+}
+
+impl Book {
+    /// Adds an order; none where the book is full.
+    pub(crate) fn add(&mut self, order: DeskOrder) -> Option<OrderKey> {
+        if self.orders.len() >= ORDERS_HELD_MAX {
+            return None;
+        }
+        let key = OrderKey(self.next);
+        self.next += 1;
+        if let Some(id) = &order.client_order_id {
+            self.by_id.insert(Arc::clone(id), key);
+        }
+        if let Some(number) = &order.venue_order_id {
+            self.by_number.insert(Arc::clone(number), key);
+        }
+        self.orders.insert(key, order);
+        Some(key)
+    }
+
+    pub(crate) fn get(&self, key: OrderKey) -> Option<&DeskOrder> {
+        self.orders.get(&key)
+    }
+
+    pub(crate) fn get_mut(&mut self, key: OrderKey) -> Option<&mut DeskOrder> {
+        self.orders.get_mut(&key)
+    }
+
+    pub(crate) fn by_id(&self, client_order_id: &str) -> Option<OrderKey> {
+        self.by_id.get(client_order_id).copied()
+    }
+
+    /// The order with a number. Numbers are unique on one business day: a settled order of another day is
+    /// another order. One that works on is the same on each of its days.
+    pub(crate) fn by_number(&self, number: &str, day: Option<&str>) -> Option<OrderKey> {
+        let key = *self.by_number.get(number)?;
+        let known = self.orders.get(&key)?;
+        let differs =
+            known.business_day.as_deref().zip(day).is_some_and(|(known, day)| known != day);
+        (!differs || !known.is_settled()).then_some(key)
+    }
+
+    /// Gives an order its number.
+    pub(crate) fn set_number(&mut self, key: OrderKey, number: &Arc<str>, day: Option<&Arc<str>>) {
+        if let Some(order) = self.orders.get_mut(&key) {
+            order.venue_order_id = Some(Arc::clone(number));
+            if day.is_some() {
+                order.business_day = day.cloned();
+            }
+            order.unknown_since = None;
+            self.by_number.insert(Arc::clone(number), key);
+        }
+    }
+
+    /// Makes the id of an order free (P21). The order itself stays while notices may tell of it; one that
+    /// never had a number goes.
+    pub(crate) fn free_id(&mut self, key: OrderKey) {
+        let Some(order) = self.orders.get(&key) else { return };
+        if let Some(id) = &order.client_order_id
+            && self.by_id.get(id) == Some(&key)
+        {
+            self.by_id.remove(id);
+        }
+        if order.venue_order_id.is_none() {
+            self.orders.remove(&key);
+        }
+    }
+
+    /// Removes an order wholly.
+    pub(crate) fn remove(&mut self, key: OrderKey) {
+        let Some(order) = self.orders.remove(&key) else { return };
+        if let Some(id) = &order.client_order_id
+            && self.by_id.get(id) == Some(&key)
+        {
+            self.by_id.remove(id);
+        }
+        if let Some(number) = &order.venue_order_id
+            && self.by_number.get(number) == Some(&key)
+        {
+            self.by_number.remove(number);
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (OrderKey, &DeskOrder)> {
+        self.orders.iter().map(|(key, order)| (*key, order))
+    }
+
+    pub(crate) fn keys(&self) -> Vec<OrderKey> {
+        self.orders.keys().copied().collect()
+    }
+
+    /// Forgets the settled orders of days before `today` (P23).
+    pub(crate) fn forget_before(&mut self, today: JstDate) {
+        let is_old = |order: &DeskOrder| {
+            let day = TsNanos::from_nanos(order.ts_ms.saturating_mul(1_000_000)).jst_date();
+            order.is_settled() && day < today
+        };
+        let old = self.orders.iter().filter(|(_, order)| is_old(order));
+        let old: Vec<OrderKey> = old.map(|(key, _)| *key).collect();
+        for key in old {
+            self.remove(key);
+        }
+    }
+}

@@ -1,0 +1,212 @@
+//! What can be said of an order, or of a change, before anything is sent: its shape, what the venue and
+//! its phase take, lots, ticks and dates (specification 2, "SubmitOrderRequest"; specification 4, P30 to
+//! P37). Neither reads time nor asks the broker.
+
+use std::sync::Arc;
+
+use domain::order_mapping::BrokerOrder;
+use domain::{
+    InstrumentId, InstrumentIx, OrderRequest, OrderSide, OrderType, Price, Quantity, ReasonCode,
+    Rejection, TimeInForce, TsNanos,
+};
+use ipc::SubmitOrderRequest;
+use venues::web_broker::{Issue, Masters};
+
+use crate::limits::{TAG_CHARS_MAX, TAGS_MAX};
+use crate::phase::OrderPhase;
+
+/// Characters of a wrong text that a rejection repeats.
+const SHOWN_CHARS: usize = 32;
+
+/// An order that can be sent, as far as its words go.
+#[derive(Debug, Clone)]
+pub(crate) struct Checked {
+    pub(crate) instrument_id: Arc<str>,
+    pub(crate) order: BrokerOrder,
+    pub(crate) expire_time: Option<TsNanos>,
+}
+
+fn invalid(text: impl AsRef<str>) -> Rejection {
+    Rejection::new(ReasonCode::ValidationError, text)
+}
+
+fn unsupported(text: impl AsRef<str>) -> Rejection {
+    Rejection::new(ReasonCode::VenueUnsupported, text)
+}
+
+fn no_master(what: &str) -> Rejection {
+    let text = format!("MASTER_MISSING: the broker's {what} is not here; log in again");
+    Rejection::new(ReasonCode::InternalError, text)
+}
+
+fn shown(text: &str) -> String {
+    text.chars().take(SHOWN_CHARS).collect()
+}
+
+/// Checks a new order: shape first, then phase and venue, then lot, ticks and dates as far as masters are
+/// known. Without any (nobody has logged in) these are left for later: nothing is sent then.
+pub(crate) fn check_order(
+    order: &SubmitOrderRequest,
+    phase: OrderPhase,
+    masters: Option<&Masters>,
+    now: TsNanos,
+) -> Result<Checked, Rejection> {
+    if order.client_order_id.trim().is_empty() {
+        return Err(invalid("CLIENT_ORDER_ID: it needs 1 to 36 characters, not only spaces"));
+    }
+    let tags = order.tags.as_deref().unwrap_or_default();
+    if tags.len() > TAGS_MAX || tags.iter().any(|tag| tag.chars().nth(TAG_CHARS_MAX).is_some()) {
+        let text = format!("TAGS: an order takes {TAGS_MAX} tags of {TAG_CHARS_MAX} characters");
+        return Err(invalid(text));
+    }
+    let symbol = symbol_of(&order.instrument_id)?;
+    let request = order.to_request(InstrumentIx(0))?;
+    request.validate_shape()?;
+    phase.check(order)?;
+    check_venue(&request)?;
+    let issue = masters.map(|masters| issue_of(masters, &symbol)).transpose()?;
+    let mut made = BrokerOrder {
+        symbol,
+        side: request.side,
+        order_type: request.order_type,
+        quantity: request.quantity,
+        price: request.price,
+        trigger_price: request.trigger_price,
+        time_in_force: request.time_in_force,
+        expire_date: request.expire_time.map(TsNanos::jst_date),
+        tags: request.tags,
+    };
+    if let Some((masters, issue)) = masters.zip(issue) {
+        check_lot("QUANTITY", made.quantity, issue)?;
+        let side = made.side;
+        made.price = made.price.map(|price| limit_on_tick("PRICE", masters, issue, side, price)).transpose()?;
+        let trigger = made.trigger_price;
+        made.trigger_price = trigger
+            .map(|price| trigger_on_tick("TRIGGER_PRICE", masters, issue, side, price))
+            .transpose()?;
+    }
+    if let Some((masters, expire)) = masters.zip(request.expire_time) {
+        check_expiry("EXPIRE_TIME_NS", masters, expire, now)?;
+    }
+    let instrument_id = order.instrument_id.as_str().into();
+    Ok(Checked { instrument_id, order: made, expire_time: request.expire_time })
+}
+
+/// The symbol of an instrument of Tokyo (specification 4, P32).
+pub(crate) fn symbol_of(instrument_id: &str) -> Result<Arc<str>, Rejection> {
+    let symbol = instrument_id.split('.').next().unwrap_or_default();
+    if symbol.len() == 9 && symbol.bytes().all(|digit| digit.is_ascii_digit()) {
+        let text = format!("FUTURES: `{}` is no stock", shown(instrument_id));
+        return Err(Rejection::new(ReasonCode::UnsupportedInstrument, text));
+    }
+    if instrument_id.parse::<InstrumentId>().is_err() {
+        let text = format!(
+            "INSTRUMENT_ID: `{}` is no instrument of Tokyo; write it like 7203.TSE",
+            shown(instrument_id)
+        );
+        return Err(invalid(text));
+    }
+    Ok(symbol.into())
+}
+
+/// What no broker of this kind takes, whatever the phase (specification 2, "Order type mapping").
+fn check_venue(request: &OrderRequest) -> Result<(), Rejection> {
+    let order_type = request.order_type;
+    if matches!(order_type, OrderType::MarketIfTouched | OrderType::LimitIfTouched) {
+        return Err(unsupported(format!("{order_type}: the broker has no such order")));
+    }
+    let time = request.time_in_force;
+    if matches!(time, TimeInForce::Gtc | TimeInForce::Ioc | TimeInForce::Fok) {
+        return Err(unsupported(format!("{time}: the broker has no such time in force")));
+    }
+    for (is_asked, name) in
+        [(request.post_only, "POST_ONLY"), (request.reduce_only, "REDUCE_ONLY")]
+    {
+        if is_asked {
+            return Err(unsupported(format!("{name}: the broker has no such order")));
+        }
+    }
+    Ok(())
+}
+
+/// An issue of the master.
+pub(crate) fn issue_of<'m>(masters: &'m Masters, symbol: &str) -> Result<&'m Issue, Rejection> {
+    if !masters.has_issues() {
+        return Err(no_master("list of issues"));
+    }
+    masters.issue(symbol).ok_or_else(|| {
+        invalid(format!("INSTRUMENT_ID: the broker's list of issues has no `{symbol}`"))
+    })
+}
+
+pub(crate) fn check_lot(field: &str, quantity: Quantity, issue: &Issue) -> Result<(), Rejection> {
+    let lot = issue.lot.shares();
+    if lot == 0 {
+        return Err(no_master("trading unit of the issue"));
+    }
+    if quantity.shares() % lot == 0 {
+        return Ok(());
+    }
+    Err(invalid(format!("{field}: {} shares are no multiple of the lot of {lot}", quantity.shares())))
+}
+
+/// Moves a limit price onto the grid, to the side that is never worse than what was asked for (P35).
+pub(crate) fn limit_on_tick(
+    field: &str,
+    masters: &Masters,
+    issue: &Issue,
+    side: OrderSide,
+    price: Price,
+) -> Result<Price, Rejection> {
+    on_tick(field, masters, issue, price, side == OrderSide::Buy)
+}
+
+/// Moves a trigger price onto the grid, away from the market (P35).
+pub(crate) fn trigger_on_tick(
+    field: &str,
+    masters: &Masters,
+    issue: &Issue,
+    side: OrderSide,
+    price: Price,
+) -> Result<Price, Rejection> {
+    on_tick(field, masters, issue, price, side == OrderSide::Sell)
+}
+
+fn on_tick(
+    field: &str,
+    masters: &Masters,
+    issue: &Issue,
+    price: Price,
+    down: bool,
+) -> Result<Price, Rejection> {
+    let ticks = masters.ticks(issue).ok_or_else(|| no_master("table of price steps"))?;
+    let moved = if down { ticks.floor(price) } else { ticks.ceil(price) };
+    if moved.units() <= 0 {
+        let tick = ticks.tick_at(price);
+        return Err(invalid(format!("{field}: {price} is below the lowest step of {tick} yen")));
+    }
+    Ok(moved)
+}
+
+/// Whether the broker takes an order until then (specification 4, P36).
+pub(crate) fn check_expiry(
+    field: &str,
+    masters: &Masters,
+    expire: TsNanos,
+    now: TsNanos,
+) -> Result<(), Rejection> {
+    let days = masters.days.as_ref().ok_or_else(|| no_master("calendar"))?;
+    let date = expire.jst_date();
+    if expire <= now {
+        return Err(invalid(format!("{field}: {date} is past")));
+    }
+    let last = days.next.last().copied().unwrap_or(days.today);
+    if date > last {
+        let text = format!("{field}: {date} is later than {last}, the broker's last day");
+        return Err(invalid(text));
+    }
+    if date != days.today && !days.next.contains(&date) {
+        return Err(invalid(format!("{field}: the exchange is closed on {date}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,421 @@
+//! The order desk: what becomes of each command, answer, list and notice. It does no input or output but
+//! to the audit log, and knows no clock: everything happens at a [`Now`] that the caller gives, and what
+//! is to be told or sent is handed out as [`Out`]. So every crossing of messages can be played in a test.
+//!
+//! Commands wait in one queue, because the broker takes one question at a time. A command is checked when
+//! it comes (`submit`, `change`), and again when its turn has come.
+//!
+//! - `submit`: from a new order to its request; `answers`: what answers mean for orders;
+//! - `change`: changes and cancels; `cancel_all`: cancels of many;
+//! - `lists` and `notices`: what the broker tells by itself; what both mean for an order: `crate::reconcile`;
+//! - `money`: balances and positions; `session`: login, freeze, password; `tell`: events.
+
+mod answers;
+mod cancel_all;
+mod change;
+mod guards;
+mod lists;
+mod money;
+mod notices;
+mod session;
+mod submit;
+mod tell;
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::order_mapping::{BrokerNotice, BrokerRequest, OrderMapping, VenuePhase};
+use domain::{ReasonCode, Rejection, TsNanos};
+use ipc::{Event, Secret};
+use venues::web_broker::{Called, Masters};
+
+use crate::audit::AuditSink;
+use crate::book::{Book, DeskOrder, OrderKey};
+use crate::limits::{JOBS_WAITING_MAX, ORDER_ANSWER_TIME};
+use crate::password::{PasswordRules, SecondPassword};
+use crate::phase::OrderPhase;
+use crate::restore::Restored;
+
+pub(crate) use change::Change;
+pub use session::{LoginDone, LoginFailed};
+
+/// The venue's name on the wire.
+pub const VENUE: &str = "web_broker";
+
+/// An instant: of the monotonic clock since the start of the program, and of the wall clock.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Now {
+    /// Time since the program began.
+    pub mono: Duration,
+    /// UTC.
+    pub wall: TsNanos,
+}
+
+/// Who asked for something, and by which command.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Asked {
+    /// The client.
+    pub client: u64,
+    /// The command's id.
+    pub request_id: String,
+}
+
+/// Who is told.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recipient {
+    /// Every client.
+    All,
+    /// One client.
+    Client(u64),
+}
+
+/// What is to be done outside.
+#[derive(Debug)]
+pub enum Out {
+    /// Somebody is to be told.
+    Tell(Recipient, Box<Event<'static>>),
+    /// The broker is to be asked; the answer comes back with [`Desk::answered`] and the same ticket.
+    Send {
+        /// Names the question.
+        ticket: u64,
+        /// The question.
+        request: Box<BrokerRequest>,
+        /// The second password, where the request takes one.
+        password: Option<Secret>,
+    },
+    /// The broker is to be asked for a session; the answer comes back with [`Desk::login_ended`].
+    Login {
+        /// Names the login.
+        ticket: u64,
+    },
+}
+
+/// How a desk works.
+#[derive(Debug, Clone, Copy)]
+pub struct DeskRules {
+    /// How far the venue is delivered.
+    pub phase: OrderPhase,
+    /// How the second password is held.
+    pub password: PasswordRules,
+    /// Time after which an order that no list has is not at the broker (specification 4, P20).
+    pub unknown_settle: Duration,
+}
+
+impl Default for DeskRules {
+    fn default() -> Self {
+        Self {
+            phase: OrderPhase::default(),
+            password: PasswordRules::default(),
+            unknown_settle: Duration::from_secs(5),
+        }
+    }
+}
+
+/// Where the session at the broker stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionStand {
+    /// Nobody has logged in.
+    LoggedOut,
+    /// Orders can be sent.
+    Active,
+    /// The broker has ended it; a login is needed.
+    Frozen,
+}
+
+/// What waits for the broker.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) asked: Option<Asked>,
+    pub(crate) received: Duration,
+    pub(crate) kind: JobKind,
+    /// Whoever asked waits no more: the time of an answer is over.
+    pub(crate) is_given_up: bool,
+}
+
+#[derive(Debug)]
+pub(crate) enum JobKind {
+    Login,
+    Submit(submit::SubmitJob),
+    Change(change::ChangeJob),
+    CancelAll { number: u64 },
+    List(lists::ListJob),
+    BuyingPower(money::BuyingPowerJob),
+    Positions(money::PositionsJob),
+}
+
+/// The job that the broker is asked for now.
+#[derive(Debug)]
+struct Active {
+    ticket: u64,
+    job: Job,
+}
+
+/// The order desk of one account at the web broker.
+pub struct Desk {
+    rules: DeskRules,
+    mapping: Box<dyn OrderMapping>,
+    log: Box<dyn AuditSink>,
+    book: Book,
+    stand: SessionStand,
+    /// Logins in this process.
+    epoch: u64,
+    phase: VenuePhase,
+    /// The login's own account, in the broker's code.
+    account: String,
+    masters: Option<Arc<Masters>>,
+    password: SecondPassword,
+    /// Commands that were answered with the question for the second password.
+    at_modal: Vec<(Asked, Option<Arc<str>>)>,
+    queue: VecDeque<Job>,
+    active: Option<Active>,
+    tickets: u64,
+    cancels: Vec<cancel_all::CancelAll>,
+    cancels_begun: u64,
+    /// Notices of orders that are not known yet, with the time of their coming.
+    held: Vec<(Duration, BrokerNotice)>,
+    resync: lists::Resync,
+    ready: session::Readiness,
+    out: Vec<Out>,
+}
+
+impl Desk {
+    /// A desk whose orders are those of the log.
+    #[must_use]
+    pub fn new(
+        rules: DeskRules,
+        mapping: Box<dyn OrderMapping>,
+        log: Box<dyn AuditSink>,
+        restored: Restored,
+        now: Now,
+    ) -> Self {
+        let mut book = Book::default();
+        for entry in restored.entries {
+            // A log has fewer orders than a book can hold, or its oldest are left out.
+            book.add(DeskOrder::restored(entry, now.mono));
+        }
+        Self {
+            rules,
+            mapping,
+            log,
+            book,
+            stand: SessionStand::LoggedOut,
+            epoch: 0,
+            phase: VenuePhase::Unknown,
+            account: String::new(),
+            masters: None,
+            password: SecondPassword::new(rules.password),
+            at_modal: Vec::new(),
+            queue: VecDeque::new(),
+            active: None,
+            tickets: 0,
+            cancels: Vec::new(),
+            cancels_begun: 0,
+            held: Vec::new(),
+            resync: lists::Resync::default(),
+            ready: session::Readiness::default(),
+            out: Vec::new(),
+        }
+    }
+
+    /// What is to be done, in its order.
+    pub fn take_out(&mut self) -> Vec<Out> {
+        std::mem::take(&mut self.out)
+    }
+
+    /// Where the session stands.
+    #[must_use]
+    pub const fn stand(&self) -> SessionStand {
+        self.stand
+    }
+
+    /// Whether a command can wait for its turn.
+    fn has_room(&self) -> Result<(), Rejection> {
+        if self.queue.len() < JOBS_WAITING_MAX {
+            return Ok(());
+        }
+        let text = format!("TOO_MANY_WAITING: {JOBS_WAITING_MAX} commands wait for the broker");
+        Err(Rejection::new(ReasonCode::InternalError, text))
+    }
+
+    fn enqueue(&mut self, asked: Option<Asked>, kind: JobKind, now: Now) {
+        self.queue.push_back(Job { asked, received: now.mono, kind, is_given_up: false });
+        self.work(now);
+    }
+
+    /// Takes the next job, unless the broker is being asked.
+    fn work(&mut self, now: Now) {
+        while self.active.is_none() {
+            let Some(job) = self.queue.pop_front() else { return };
+            if now.mono.saturating_sub(job.received) >= ORDER_ANSWER_TIME
+                && !matches!(job.kind, JobKind::Login)
+            {
+                self.withdraw(job, now);
+                continue;
+            }
+            self.begin(job, now);
+        }
+    }
+
+    /// A job's turn has come: asks the broker, or ends the job.
+    fn begin(&mut self, job: Job, now: Now) {
+        if matches!(job.kind, JobKind::Login) {
+            let ticket = self.next_ticket();
+            self.out.push(Out::Login { ticket });
+            self.active = Some(Active { ticket, job });
+            return;
+        }
+        if let Err(rejection) = self.check_session() {
+            return self.refuse_job(job, &rejection, now);
+        }
+        match job.kind {
+            JobKind::Submit(_) => self.continue_submit(job, now),
+            JobKind::Change(_) => self.begin_change(job, now),
+            JobKind::CancelAll { .. } => self.begin_cancel_all(job, now),
+            JobKind::List(_) => self.begin_list(job, now),
+            JobKind::BuyingPower(_) => self.begin_buying_power(job, now),
+            JobKind::Positions(_) => self.begin_positions(job, now),
+            JobKind::Login => {}
+        }
+    }
+
+    fn next_ticket(&mut self) -> u64 {
+        self.tickets += 1;
+        self.tickets
+    }
+
+    /// Asks the broker for a job.
+    fn send(&mut self, job: Job, request: BrokerRequest, password: Option<Secret>) {
+        let ticket = self.next_ticket();
+        let password = password.filter(|_| request.password_field.is_some());
+        self.out.push(Out::Send { ticket, request: Box::new(request), password });
+        self.active = Some(Active { ticket, job });
+    }
+
+    /// The broker has answered, or will not.
+    pub fn answered(&mut self, ticket: u64, called: Called, now: Now) {
+        if self.active.as_ref().is_none_or(|active| active.ticket != ticket) {
+            return;
+        }
+        let Some(Active { job, .. }) = self.active.take() else { return };
+        match job.kind {
+            JobKind::Submit(_) => self.submit_answered(job, called, now),
+            JobKind::Change(_) => self.change_answered(job, called, now),
+            JobKind::CancelAll { .. } => self.cancel_all_answered(job, called, now),
+            JobKind::List(_) => self.list_answered(job, called, now),
+            JobKind::BuyingPower(_) => self.buying_power_answered(job, called, now),
+            JobKind::Positions(_) => self.positions_answered(job, called, now),
+            JobKind::Login => {}
+        }
+        self.work(now);
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Now) {
+        if self.password.forget_idle(now.mono) {
+            tracing::info!("the second password was forgotten: no command used it");
+        }
+        self.give_up_waits(now);
+        self.book.forget_before(now.wall.jst_date());
+        self.tick_cancels(now);
+        self.tick_resync(now);
+        self.work(now);
+    }
+
+    /// When [`Self::tick`] is to be called at the latest, seen from now.
+    #[must_use]
+    pub const fn tick_pause() -> Duration {
+        Duration::from_millis(200)
+    }
+
+    /// Commands whose time of an answer is over: what has not been sent is withdrawn, what has been sent
+    /// goes on without anybody who waits (P23a).
+    fn give_up_waits(&mut self, now: Now) {
+        let is_late = |received: Duration| now.mono.saturating_sub(received) >= ORDER_ANSWER_TIME;
+        let late = |job: &Job| is_late(job.received) && !matches!(job.kind, JobKind::Login);
+        if self.queue.iter().any(late) {
+            let (out, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(late);
+            self.queue = kept.into();
+            for job in out {
+                self.withdraw(job, now);
+            }
+        }
+        if let Some(Active { job, .. }) = &mut self.active
+            && is_late(job.received)
+            && !job.is_given_up
+        {
+            job.is_given_up = true;
+            if let Some(asked) = job.asked.clone() {
+                let seconds = ORDER_ANSWER_TIME.as_secs();
+                let text = format!(
+                    "TIMEOUT: the broker has not answered within {seconds} s; read the order list"
+                );
+                self.tell_error(&asked, ReasonCode::InternalError.as_str(), text, None);
+            }
+        }
+    }
+
+    /// A command that was not sent in time never will be.
+    fn withdraw(&mut self, job: Job, now: Now) {
+        let seconds = ORDER_ANSWER_TIME.as_secs();
+        let text = format!("NOT_SENT: the broker was busy for {seconds} s; nothing was sent");
+        self.refuse_job(job, &Rejection::new(ReasonCode::InternalError, text), now);
+    }
+
+    /// Ends a job of which nothing was sent.
+    fn refuse_job(&mut self, job: Job, rejection: &Rejection, now: Now) {
+        let Job { asked, kind, .. } = job;
+        match kind {
+            JobKind::Submit(submit) => self.refuse_submit(asked.as_ref(), submit, rejection, now),
+            JobKind::Change(change) => self.refuse_change(asked.as_ref(), &change, rejection, now),
+            JobKind::CancelAll { number } => self.refuse_cancel_all(number, rejection, now),
+            JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
+            JobKind::BuyingPower(_) | JobKind::Positions(_) => {
+                if let Some(asked) = asked {
+                    let (code, text) = (rejection.code.as_str(), rejection.text.clone());
+                    self.tell_error(&asked, code, text, None);
+                }
+            }
+            JobKind::Login => {}
+        }
+    }
+
+    /// Whether orders can be sent (specification 4, P23b).
+    fn check_session(&self) -> Result<(), Rejection> {
+        let text = match self.stand {
+            SessionStand::Active => return Ok(()),
+            SessionStand::LoggedOut => "NOT_LOGGED_IN: log in at web_broker first",
+            SessionStand::Frozen => "FROZEN: the broker has ended the session; log in again",
+        };
+        Err(Rejection::new(ReasonCode::SessionExpired, text))
+    }
+
+    /// Whether the broker says that it takes no orders (specification 4, P2).
+    fn check_open(&self) -> Result<(), Rejection> {
+        if matches!(self.phase, VenuePhase::Closed | VenuePhase::NightClosing) {
+            let text = "VENUE_CLOSED: the broker says that it takes no orders now";
+            return Err(Rejection::new(ReasonCode::MarketClosed, text));
+        }
+        Ok(())
+    }
+
+    /// Whether a submit is on its way whose answer may name any number.
+    fn is_submitting(&self) -> bool {
+        let active = self.active.as_ref().map(|active| &active.job.kind);
+        matches!(active, Some(JobKind::Submit(submit)) if submit.is_sent)
+    }
+
+    fn order_key_of(&self, client: Option<&str>, venue: Option<&str>) -> Option<OrderKey> {
+        match (client, venue) {
+            (Some(client), _) => self.book.by_id(client),
+            (None, Some(venue)) => self.book.by_number(venue, None),
+            (None, None) => None,
+        }
+    }
+}
+
+impl std::fmt::Debug for Desk {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Desk").field("rules", &self.rules).field("stand", &self.stand).finish_non_exhaustive()
+    }
+}

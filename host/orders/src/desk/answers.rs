@@ -1,0 +1,283 @@
+//! What an answer means for the order that was sent (specification 2, "Submit flow", 4 to 6;
+//! specification 4, P18).
+//!
+//! | the call ended with | the order | its log line | its sender is told |
+//! |---|---|---|---|
+//! | a number | ACCEPTED | accepted | OrderAccepted, SubmitOrderResult |
+//! | a clear refusal | REJECTED, id free | rejected | OrderRejected |
+//! | a wrong second password | REJECTED, id free | rejected | OrderRejected SECOND_PASSWORD_INVALID |
+//! | an ended session | REJECTED, id free | session_expired, rejected | OrderRejected SESSION_EXPIRED |
+//! | nothing left this machine | REJECTED, id free | rejected | OrderRejected |
+//! | anything else | SUBMITTED, unknown | none | Error INTERNAL_ERROR |
+
+use std::sync::Arc;
+
+use domain::order::OrderTrigger;
+use domain::order_mapping::{BrokerAccepted, BrokerOutcome, VenuePhase, Verdict};
+use domain::{ReasonCode, Rejection};
+use ipc::{
+    AuditAccepted, AuditContext, AuditLine, AuditRejected, Event, SubmitOrderResult, SubmitOutcome,
+};
+use venues::web_broker::{Answered, CallFailure, Called};
+
+use super::guards::guard_failed;
+use super::submit::{SubmitJob, fault_of};
+use super::{Asked, Desk, Job, JobKind, Now, Recipient};
+use crate::audit::plain;
+use crate::book::OrderKey;
+use crate::password::HeldPassword;
+
+/// What a call came to.
+#[derive(Debug)]
+pub(crate) enum Ended {
+    /// The broker did it.
+    Done(BrokerAccepted, Box<Answered>),
+    /// There is nothing to tell.
+    Nothing(Box<Answered>),
+    /// It was surely not done.
+    Refused(Rejection),
+    /// The second password is wrong.
+    WrongPassword(bool, String),
+    /// The session is gone.
+    Expired,
+    /// Nobody can tell.
+    Unknown(String),
+}
+
+impl Desk {
+    /// What a call came to, for whatever was asked.
+    pub(crate) fn end_of(&mut self, called: Called) -> Ended {
+        let answered = match called.result {
+            Ok(answered) => answered,
+            Err(CallFailure::NotSent(why)) => {
+                let text = format!("NOT_SENT: {why}");
+                return Ended::Refused(Rejection::new(ReasonCode::InternalError, text));
+            }
+            Err(CallFailure::Refused(why)) => {
+                let text = format!("CONNECTION_REFUSED: {why}");
+                return Ended::Refused(Rejection::new(ReasonCode::ConnectionError, text));
+            }
+            Err(CallFailure::NotLoggedIn) => {
+                let text = "NOT_LOGGED_IN: log in at web_broker first";
+                return Ended::Refused(Rejection::new(ReasonCode::SessionExpired, text));
+            }
+            Err(CallFailure::Unknown(why)) => return Ended::Unknown(why),
+        };
+        let BrokerOutcome { verdict, venue_closed } = match self.mapping.judge(&answered.answer) {
+            Ok(outcome) => outcome,
+            // The request has left, and what came back cannot be read.
+            Err(fault) => return Ended::Unknown(fault_of(&fault).text),
+        };
+        if venue_closed {
+            self.phase = VenuePhase::Closed;
+        }
+        match verdict {
+            Verdict::Accepted(accepted) => Ended::Done(accepted, Box::new(answered)),
+            Verdict::NoData => Ended::Nothing(Box::new(answered)),
+            Verdict::Refused(rejection) => Ended::Refused(rejection),
+            Verdict::WrongPassword { counts, text } => Ended::WrongPassword(counts, text),
+            Verdict::SessionExpired => Ended::Expired,
+            Verdict::Unknown(why) => Ended::Unknown(why),
+        }
+    }
+
+    pub(crate) fn submit_answered(&mut self, mut job: Job, called: Called, now: Now) {
+        let p_no = called.p_no;
+        let ended = self.end_of(called);
+        let JobKind::Submit(submit) = &mut job.kind else { return };
+        if !submit.is_sent {
+            return self.guard_answered(job, ended, now);
+        }
+        let key = submit.key;
+        if let Some(order) = self.book.get_mut(key) {
+            order.p_no = p_no;
+        }
+        match ended {
+            Ended::Done(accepted, _) if accepted.venue_order_id.is_some() => {
+                self.password.accept();
+                self.accepted(key, &accepted, p_no.unwrap_or(0), now);
+                self.tell_created(&job, key, &accepted);
+                self.release_held(now);
+            }
+            Ended::Done(..) => self.unknown(&job, key, "the answer has no order number", now),
+            Ended::Nothing(_) => self.unknown(&job, key, "the answer tells nothing", now),
+            Ended::Unknown(why) => self.unknown(&job, key, &why, now),
+            Ended::Refused(rejection) => {
+                self.reject(key, job.asked.as_ref(), &rejection, now);
+            }
+            Ended::WrongPassword(counts, text) => {
+                let used = submit.password.clone();
+                let rejection = self.wrong_password(&used, counts, &text, now);
+                self.reject(key, job.asked.as_ref(), &rejection, now);
+            }
+            Ended::Expired => {
+                self.freeze(now);
+                let rejection = expired();
+                self.reject(key, job.asked.as_ref(), &rejection, now);
+            }
+        }
+    }
+
+    /// A guard was answered: the next one, the order, or its end.
+    fn guard_answered(&mut self, mut job: Job, ended: Ended, now: Now) {
+        let JobKind::Submit(submit) = &mut job.kind else { return };
+        let judged = match ended {
+            Ended::Done(_, answered) | Ended::Nothing(answered) => {
+                match submit.guards.pop_front() {
+                    Some(guard) => self.judge_guard(submit, guard, &answered),
+                    None => Ok(()),
+                }
+            }
+            Ended::Expired => {
+                self.freeze(now);
+                Err(expired())
+            }
+            Ended::Refused(rejection) if rejection.code == ReasonCode::MarketClosed => {
+                Err(rejection)
+            }
+            Ended::Refused(rejection) if rejection.code == ReasonCode::ConnectionError => {
+                Err(rejection)
+            }
+            Ended::Refused(rejection) => Err(guard_failed(&rejection.text)),
+            Ended::WrongPassword(_, why) | Ended::Unknown(why) => Err(guard_failed(&why)),
+        };
+        let is_late = now.mono.saturating_sub(job.received) >= crate::limits::ORDER_ANSWER_TIME;
+        match judged {
+            // Whoever asked was told that nobody knows; it is not sent any more.
+            Ok(()) if is_late => self.withdraw(job, now),
+            Ok(()) => self.continue_submit(job, now),
+            Err(rejection) => self.refuse_job(job, &rejection, now),
+        }
+    }
+
+    /// The broker has given an order its number.
+    pub(crate) fn accepted(
+        &mut self,
+        key: OrderKey,
+        accepted: &BrokerAccepted,
+        p_no: u64,
+        now: Now,
+    ) {
+        let Some(number) = &accepted.venue_order_id else { return };
+        self.book.set_number(key, number, accepted.business_day.as_ref());
+        let Some(order) = self.book.get_mut(key) else { return };
+        let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
+        let is_taken = order.take(OrderTrigger::VenueAccepts, now.mono).is_ok();
+        let text = |text: &Option<String>| text.as_deref().map(|text| plain(text).into());
+        let line = AuditLine::Accepted(AuditAccepted {
+            ts: now.wall.millis(),
+            client_order_id: id.into(),
+            venue_order_id: Some((&**number).into()),
+            p_no,
+            warning_code: text(&accepted.warning_code),
+            warning_text: text(&accepted.warning_text),
+            context: AuditContext::default(),
+        });
+        self.write(&line);
+        if is_taken {
+            self.tell_accepted(key, now);
+        }
+    }
+
+    /// Answers the sender of an order that was accepted.
+    fn tell_created(&mut self, job: &Job, key: OrderKey, accepted: &BrokerAccepted) {
+        let (Some(asked), Some(order)) = (&job.asked, self.book.get(key)) else { return };
+        if job.is_given_up {
+            return;
+        }
+        let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
+        let broker = accepted.warning_code.clone().map(|code| {
+            (code, accepted.warning_text.clone().unwrap_or_default())
+        });
+        let (code, text) = broker.or_else(|| warning.clone()).unzip();
+        let number = order.venue_order_id.as_deref().map(|number| number.to_owned().into());
+        let result = SubmitOrderResult {
+            request_id: asked.request_id.clone().into(),
+            client_order_id: order.client_order_id.as_deref().unwrap_or_default().to_owned().into(),
+            outcome: SubmitOutcome::Created,
+            status: order.status,
+            venue_order_id: number,
+            warning_code: code.map(Into::into),
+            warning_text: text.map(Into::into),
+        };
+        self.tell(Recipient::Client(asked.client), Event::SubmitOrderResult(result));
+    }
+
+    /// The request has left and nobody can tell what became of it: the order stays as it is, and lists
+    /// are asked for until they say.
+    fn unknown(&mut self, job: &Job, key: OrderKey, why: &str, now: Now) {
+        if let Some(order) = self.book.get_mut(key) {
+            order.unknown_since = Some(now.mono);
+        }
+        self.tell_unknown(job, why);
+        self.ask_list_soon(now);
+    }
+
+    /// Tells whoever waits that the outcome of a request is unknown.
+    pub(crate) fn tell_unknown(&mut self, job: &Job, why: &str) {
+        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
+            let why = plain(why);
+            let text = format!("OUTCOME_UNKNOWN: {why}; nothing is sent again; read the order list");
+            self.tell_error(asked, ReasonCode::InternalError.as_str(), text, None);
+        }
+    }
+
+    /// Ends an order that was sent: a rejected line, the event, and its id is free.
+    pub(crate) fn reject(
+        &mut self,
+        key: OrderKey,
+        asked: Option<&Asked>,
+        rejection: &Rejection,
+        now: Now,
+    ) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        if order.take(OrderTrigger::Reject, now.mono).is_err() {
+            return;
+        }
+        let request_id = asked.map(|asked| asked.request_id.clone());
+        let request_id = request_id.or_else(|| order.request_id.clone());
+        order.unknown_since = None;
+        if let Some(id) = order.client_order_id.clone() {
+            self.log_rejected(&id, rejection, now);
+        }
+        self.tell_rejected(key, request_id, rejection, now);
+        self.book.free_id(key);
+    }
+
+    fn log_rejected(&mut self, id: &Arc<str>, rejection: &Rejection, now: Now) {
+        let line = AuditLine::Rejected(AuditRejected {
+            ts: now.wall.millis(),
+            client_order_id: (&**id).into(),
+            reason_code: rejection.code,
+            reason_text: plain(&rejection.text).into(),
+            context: AuditContext::default(),
+        });
+        self.write(&line);
+    }
+
+    /// Writes a line that follows what has happened: where it cannot be written, what has happened stands,
+    /// and the next start learns it from the broker's list.
+    pub(crate) fn write(&mut self, line: &AuditLine<'_>) {
+        if let Err(error) = self.log.append(std::slice::from_ref(line), false) {
+            tracing::error!(%error, "a line of the audit log could not be written");
+        }
+    }
+
+    /// The broker refuses the second password.
+    pub(crate) fn wrong_password(
+        &mut self,
+        used: &HeldPassword,
+        counts: bool,
+        text: &str,
+        now: Now,
+    ) -> Rejection {
+        self.password.refuse(used, counts, now.mono);
+        Rejection::new(ReasonCode::SecondPasswordInvalid, text)
+    }
+}
+
+/// The rejection of what the end of the session ends.
+pub(crate) fn expired() -> Rejection {
+    let text = "SESSION_EXPIRED: the broker has ended the session; log in again";
+    Rejection::new(ReasonCode::SessionExpired, text)
+}

@@ -1,0 +1,377 @@
+//! Changes and cancels of one order (specification 2, "Modify and cancel"; specification 4, P25 to P27).
+//!
+//! | the call ended with | a change | a cancel |
+//! |---|---|---|
+//! | the broker's consent | the order is as wanted, OrderUpdated | stays pending until a notice or a list (P27) |
+//! | the broker's refusal | OrderRejected; the order as the dialect says (P26) | OrderRejected, works on |
+//! | nothing left, or the session ended | OrderRejected, works on | OrderRejected, works on |
+//! | anything else | stays pending until a list tells | stays pending until a list tells |
+
+use std::sync::Arc;
+
+use domain::order::OrderTrigger;
+use domain::order_mapping::{BrokerChange, BrokerOrder, BrokerRequest};
+use domain::{OrderModify, OrderType, ReasonCode, Rejection, TimeInForce, TsNanos};
+use ipc::{CancelOrder, ModifyOrder};
+use venues::web_broker::Called;
+
+use super::answers::{Ended, expired};
+use super::submit::fault_of;
+use super::{Asked, Desk, Job, JobKind, Now};
+use crate::book::{DeskOrder, OrderKey, Pending};
+use crate::check::{check_expiry, check_lot, issue_of, limit_on_tick, trigger_on_tick};
+use crate::password::HeldPassword;
+use crate::phase::OrderPhase;
+
+/// What is wanted of an order.
+#[derive(Debug, Clone)]
+pub(crate) enum Change {
+    /// The fields that change.
+    Modify(OrderModify),
+    /// Its end.
+    Cancel,
+}
+
+/// A change on its way to the broker.
+#[derive(Debug)]
+pub(crate) struct ChangeJob {
+    pub(crate) key: OrderKey,
+    pub(crate) change: Change,
+    pub(crate) password: HeldPassword,
+}
+
+fn invalid(text: impl AsRef<str>) -> Rejection {
+    Rejection::new(ReasonCode::ValidationError, text)
+}
+
+impl Desk {
+    /// Changes an order.
+    pub fn modify(&mut self, asked: Asked, modify: &ModifyOrder, now: Now) {
+        let ids = (modify.client_order_id.as_deref(), modify.venue_order_id.as_deref());
+        let checked = modify.change.to_modify().and_then(|change| {
+            self.rules.phase.check_change("ModifyOrder")?;
+            let is_dated = change.expire_time.is_some() || change.trigger_price.is_some();
+            if is_dated && self.rules.phase != OrderPhase::O3 {
+                let text = format!("PHASE: stops and dates are not taken in phase {}", self.rules.phase);
+                return Err(Rejection::new(ReasonCode::VenueUnsupported, text));
+            }
+            let key = self.find(ids)?;
+            let order = self.book.get(key).ok_or_else(|| status_unknown(ids))?;
+            self.wanted(order, change, now)?;
+            Ok((key, Change::Modify(change)))
+        });
+        self.change(asked, ids, checked, now);
+    }
+
+    /// Cancels an order.
+    pub fn cancel(&mut self, asked: Asked, cancel: &CancelOrder, now: Now) {
+        let ids = (cancel.client_order_id.as_deref(), cancel.venue_order_id.as_deref());
+        let checked = self.rules.phase.check_change("CancelOrder");
+        let checked = checked.and_then(|()| Ok((self.find(ids)?, Change::Cancel)));
+        self.change(asked, ids, checked, now);
+    }
+
+    fn change(
+        &mut self,
+        asked: Asked,
+        ids: (Option<&str>, Option<&str>),
+        checked: Result<(OrderKey, Change), Rejection>,
+        now: Now,
+    ) {
+        let may_go = checked.and_then(|checked| {
+            self.check_session()?;
+            self.password.check_lock(now.mono)?;
+            self.has_room()?;
+            Ok(checked)
+        });
+        let (key, change) = match may_go {
+            Ok(checked) => checked,
+            Err(rejection) => return self.tell_change_refused(&asked, ids, &rejection, now),
+        };
+        let id = self.book.get(key).and_then(|order| order.client_order_id.clone());
+        let Some(password) = self.password.use_it(now.mono) else {
+            return self.ask_password(asked, id);
+        };
+        let job = ChangeJob { key, change, password };
+        self.enqueue(Some(asked), JobKind::Change(job), now);
+    }
+
+    /// The order that is meant; one whose number is unknown cannot be changed (ORDER_STATUS_UNKNOWN).
+    fn find(&self, ids: (Option<&str>, Option<&str>)) -> Result<OrderKey, Rejection> {
+        if ids == (None, None) {
+            let text = "CLIENT_ORDER_ID: the order has neither this nor a venue_order_id";
+            return Err(invalid(text));
+        }
+        let key = self.order_key_of(ids.0, ids.1).ok_or_else(|| status_unknown(ids))?;
+        let is_numbered = self.book.get(key).is_some_and(|order| order.venue_order_id.is_some());
+        if is_numbered { Ok(key) } else { Err(status_unknown(ids)) }
+    }
+
+    fn tell_change_refused(
+        &mut self,
+        asked: &Asked,
+        (client, venue): (Option<&str>, Option<&str>),
+        rejection: &Rejection,
+        now: Now,
+    ) {
+        match client {
+            Some(id) => self.tell_order_refused(asked, id, rejection, now),
+            None => match venue.and_then(|number| self.book.by_number(number, None)) {
+                Some(key) => self.tell_rejected(key, Some(asked.request_id.clone()), rejection, now),
+                None => self.tell_refused(asked.request_id.clone(), rejection, now),
+            },
+        }
+    }
+
+    /// The order as a change wants it, prices on the grid (specification 4, P35), or why it cannot be.
+    fn wanted(
+        &self,
+        order: &DeskOrder,
+        change: OrderModify,
+        now: Now,
+    ) -> Result<(BrokerOrder, Option<TsNanos>), Rejection> {
+        let mut wanted = order.order.clone();
+        let mut expire_time = order.expire_time;
+        let has_limit = matches!(wanted.order_type, OrderType::Limit | OrderType::StopLimit);
+        let has_trigger = matches!(wanted.order_type, OrderType::StopMarket | OrderType::StopLimit);
+        if change.price.is_some() && !has_limit {
+            return Err(invalid("NEW_PRICE: the order has no limit price"));
+        }
+        if change.trigger_price.is_some() && !has_trigger {
+            return Err(invalid("NEW_TRIGGER_PRICE: the order has no trigger price"));
+        }
+        if [change.price, change.trigger_price].iter().flatten().any(|price| price.units() <= 0) {
+            return Err(invalid("NEW_PRICE: must be above zero"));
+        }
+        let is_auction =
+            matches!(wanted.time_in_force, TimeInForce::AtTheOpen | TimeInForce::AtTheClose);
+        if change.expire_time.is_some() && is_auction {
+            return Err(invalid("NEW_EXPIRE_TIME_NS: the order is for an auction of today"));
+        }
+        let masters = self.masters.as_deref();
+        let issue = masters.map(|masters| issue_of(masters, &wanted.symbol)).transpose()?;
+        if let Some(quantity) = change.quantity {
+            if quantity.shares() <= order.cumulative {
+                let filled = order.cumulative;
+                return Err(invalid(format!("NEW_QUANTITY: {filled} shares are filled already")));
+            }
+            if let Some(issue) = issue {
+                check_lot("NEW_QUANTITY", quantity, issue)?;
+            }
+            wanted.quantity = quantity;
+        }
+        let side = wanted.side;
+        if let Some(price) = change.price {
+            wanted.price = Some(match masters.zip(issue) {
+                Some((masters, issue)) => limit_on_tick("NEW_PRICE", masters, issue, side, price)?,
+                None => price,
+            });
+        }
+        if let Some(price) = change.trigger_price {
+            wanted.trigger_price = Some(match masters.zip(issue) {
+                Some((masters, issue)) => {
+                    trigger_on_tick("NEW_TRIGGER_PRICE", masters, issue, side, price)?
+                }
+                None => price,
+            });
+        }
+        if let Some(expire) = change.expire_time {
+            if let Some(masters) = masters {
+                check_expiry("NEW_EXPIRE_TIME_NS", masters, expire, now.wall)?;
+            }
+            wanted.time_in_force = TimeInForce::Gtd;
+            wanted.expire_date = Some(expire.jst_date());
+            expire_time = Some(expire);
+        }
+        Ok((wanted, expire_time))
+    }
+
+    /// The turn of a change has come.
+    pub(crate) fn begin_change(&mut self, job: Job, now: Now) {
+        let JobKind::Change(change) = &job.kind else { return };
+        let (key, password) = (change.key, change.password.clone());
+        let made = self.may_use(&password, now).and_then(|()| self.change_request(change, now));
+        let (request, wanted) = match made {
+            Ok(made) => made,
+            Err(rejection) => return self.refuse_job(job, &rejection, now),
+        };
+        let is_update = wanted.is_some();
+        let trigger =
+            if is_update { OrderTrigger::SendModify } else { OrderTrigger::SendCancel };
+        if let Some(order) = self.book.get_mut(key) {
+            // `change_request` has asked whether the state takes it.
+            let _ = order.take(trigger, now.mono);
+            let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
+            order.pending = Some(Pending { request_id, wanted, ended: None });
+        }
+        self.tell_pending(key, is_update, now);
+        self.send(job, request, Some(password.value));
+    }
+
+    fn change_request(
+        &mut self,
+        job: &ChangeJob,
+        now: Now,
+    ) -> Result<(BrokerRequest, Option<BrokerOrder>), Rejection> {
+        let gone = || status_unknown((None, None));
+        let order = self.book.get(job.key).ok_or_else(gone)?;
+        let number = order.venue_order_id.clone().ok_or_else(gone)?;
+        let trigger = match job.change {
+            Change::Modify(_) => OrderTrigger::SendModify,
+            Change::Cancel => OrderTrigger::SendCancel,
+        };
+        if order.status.transition(trigger).is_err() {
+            let text = format!("ORDER_STATE: the order is {}", order.status);
+            return Err(Rejection::new(ReasonCode::VenueRejected, text));
+        }
+        let business_day = order.business_day.clone();
+        match &job.change {
+            Change::Cancel => {
+                let made = self.mapping.cancel_order(&number, business_day.as_deref());
+                Ok((made.map_err(|fault| fault_of(&fault))??, None))
+            }
+            Change::Modify(change) => {
+                let (wanted, _) = self.wanted(order, *change, now)?;
+                let change = BrokerChange {
+                    venue_order_id: number,
+                    business_day,
+                    order_type: wanted.order_type,
+                    quantity: change.quantity.map(|_| wanted.quantity),
+                    price: change.price.and(wanted.price),
+                    trigger_price: change.trigger_price.and(wanted.trigger_price),
+                    expire_date: change.expire_time.and(wanted.expire_date),
+                };
+                let made = self.mapping.modify_order(&change);
+                Ok((made.map_err(|fault| fault_of(&fault))??, Some(wanted)))
+            }
+        }
+    }
+
+    pub(crate) fn change_answered(&mut self, job: Job, called: Called, now: Now) {
+        let is_answered = called.result.is_ok();
+        let ended = self.end_of(called);
+        let JobKind::Change(change) = &job.kind else { return };
+        let (key, is_update) = (change.key, matches!(change.change, Change::Modify(_)));
+        match ended {
+            Ended::Done(..) => {
+                self.password.accept();
+                if is_update {
+                    self.updated(key, now);
+                } else {
+                    self.await_list(key, now);
+                }
+            }
+            Ended::Nothing(_) => {
+                self.await_list(key, now);
+                self.tell_unknown(&job, "the answer tells nothing");
+            }
+            Ended::Unknown(why) => {
+                self.await_list(key, now);
+                self.tell_unknown(&job, &why);
+            }
+            Ended::Refused(rejection) => {
+                self.change_refused(key, &job, &rejection, is_answered, now);
+            }
+            Ended::WrongPassword(counts, text) => {
+                let used = change.password.clone();
+                let rejection = self.wrong_password(&used, counts, &text, now);
+                self.change_refused(key, &job, &rejection, true, now);
+            }
+            Ended::Expired => {
+                self.freeze(now);
+                self.change_refused(key, &job, &expired(), false, now);
+            }
+        }
+        self.release_held(now);
+    }
+
+    /// The broker will tell by a notice or in a list what became of it.
+    fn await_list(&mut self, key: OrderKey, now: Now) {
+        let order = self.book.get_mut(key);
+        if let Some(pending) = order.and_then(|order| order.pending.as_mut()) {
+            pending.ended = Some(now.mono);
+        }
+        self.ask_list_soon(now);
+    }
+
+    /// A change is done.
+    pub(crate) fn updated(&mut self, key: OrderKey, now: Now) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        let pending = order.pending.take();
+        let partly_filled = order.is_partly_filled();
+        let is_taken = order.take(OrderTrigger::ModifyDone { partly_filled }, now.mono).is_ok();
+        let Some(Pending { request_id, wanted: Some(wanted), .. }) = pending else { return };
+        order.expire_time = match (wanted.expire_date == order.order.expire_date, order.expire_time) {
+            (true, known) => known,
+            (false, _) => wanted.expire_date.and_then(crate::book::last_moment),
+        };
+        order.order = wanted;
+        if is_taken {
+            self.tell_updated(key, request_id, now);
+        }
+    }
+
+    /// A change or a cancel is refused. `by_broker`: its own word on a change, which in some dialects
+    /// counts as a rejection of the order until a list tells of it.
+    pub(crate) fn change_refused(
+        &mut self,
+        key: OrderKey,
+        job: &Job,
+        rejection: &Rejection,
+        by_broker: bool,
+        now: Now,
+    ) {
+        let request_id = job.asked.as_ref().map(|asked| asked.request_id.clone());
+        self.work_on(key, request_id, rejection, by_broker, now);
+    }
+
+    /// Ends what is pending of an order, which works on, and tells the refusal.
+    pub(crate) fn work_on(
+        &mut self,
+        key: OrderKey,
+        request_id: Option<String>,
+        rejection: &Rejection,
+        by_broker: bool,
+        now: Now,
+    ) {
+        let rejects = by_broker && self.mapping.description().refused_change_rejects;
+        let Some(order) = self.book.get_mut(key) else { return };
+        let is_update =
+            order.pending.take().is_some_and(|pending| pending.wanted.is_some());
+        let partly_filled = order.is_partly_filled();
+        let trigger = match (is_update, rejects) {
+            (true, true) => OrderTrigger::Reject,
+            (true, false) => OrderTrigger::ModifyRefused { partly_filled },
+            (false, _) => OrderTrigger::CancelRefused { partly_filled },
+        };
+        // An order that has ended in the meantime stays ended; its request was refused all the same.
+        let is_taken = order.take(trigger, now.mono).is_ok();
+        if is_taken && trigger == OrderTrigger::Reject {
+            order.awaits_list = true;
+            self.ask_list_soon(now);
+        }
+        self.tell_rejected(key, request_id, rejection, now);
+    }
+
+    /// A change of which nothing was sent.
+    pub(crate) fn refuse_change(
+        &mut self,
+        asked: Option<&Asked>,
+        change: &ChangeJob,
+        rejection: &Rejection,
+        now: Now,
+    ) {
+        let request_id = asked.map(|asked| asked.request_id.clone());
+        self.tell_rejected(change.key, request_id, rejection, now);
+    }
+}
+
+fn status_unknown((client, venue): (Option<&str>, Option<&str>)) -> Rejection {
+    let named: Arc<str> = match (client, venue) {
+        (Some(id), _) => format!("CLIENT_ORDER_ID: `{id}`").into(),
+        (None, Some(number)) => format!("VENUE_ORDER_ID: `{number}`").into(),
+        (None, None) => "CLIENT_ORDER_ID: the order".into(),
+    };
+    let text = format!("{named} is no order whose number at the broker is known; read the order list");
+    Rejection::new(ReasonCode::OrderStatusUnknown, text)
+}

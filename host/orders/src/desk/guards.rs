@@ -1,0 +1,224 @@
+//! What the broker is asked before an order is sent: cash, margin, shares, positions (specification 4,
+//! P39, P40). A guard that cannot be asked refuses the order: nothing was sent.
+
+use std::collections::VecDeque;
+
+use domain::order_mapping::{Allocation, BrokerRequest, Funding, OrderPlan, TaxAccount};
+use domain::{Money, OrderSide, OrderType, Quantity, ReasonCode, Rejection};
+use venues::web_broker::{Answered, Masters, account};
+
+use super::Desk;
+use super::submit::SubmitJob;
+use crate::book::{DeskOrder, OrderKey};
+
+/// A question before an order.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// Is there cash for it?
+    Cash,
+    /// Is there room for a new margin position?
+    Margin,
+    /// Are there shares to sell?
+    Sellable,
+    /// Is so much open of the positions that it closes, and how much of which?
+    Positions,
+}
+
+fn funds(text: String) -> Rejection {
+    Rejection::new(ReasonCode::InsufficientFunds, text)
+}
+
+pub(crate) fn guard_failed(why: &str) -> Rejection {
+    Rejection::new(ReasonCode::InternalError, format!("GUARD: balances are not known: {why}"))
+}
+
+impl Desk {
+    /// The questions of an order. Positions are asked for in every phase that has them: which shares an
+    /// order closes is a part of it.
+    pub(crate) fn guards_of(&self, key: OrderKey, plan: &OrderPlan) -> VecDeque<Guard> {
+        let Some(order) = self.book.get(key) else { return VecDeque::new() };
+        let guards = self.rules.phase.guards_balances();
+        let side = order.order.side;
+        let mut found = VecDeque::new();
+        match plan.funding {
+            Funding::Cash if guards && side == OrderSide::Buy => found.push_back(Guard::Cash),
+            Funding::Cash if guards => found.push_back(Guard::Sellable),
+            Funding::MarginNew if guards => found.push_back(Guard::Margin),
+            Funding::MarginRepay if guards || plan.positions.len() > 1 => {
+                found.push_back(Guard::Positions);
+            }
+            _ => {}
+        }
+        if plan.needs_cash && guards {
+            found.push_back(Guard::Cash);
+        }
+        found
+    }
+
+    pub(crate) fn guard_request(&self, key: OrderKey, guard: &Guard) -> BrokerRequest {
+        match guard {
+            Guard::Cash => account::cash_request(),
+            Guard::Margin => account::margin_request(),
+            Guard::Sellable => {
+                let order = self.book.get(key);
+                account::sellable_request(order.map_or("", |order| &order.order.symbol))
+            }
+            Guard::Positions => account::margin_positions_request(),
+        }
+    }
+
+    /// Judges an order by the answer to a guard's question.
+    pub(crate) fn judge_guard(
+        &self,
+        submit: &mut SubmitJob,
+        guard: Guard,
+        answered: &Answered,
+    ) -> Result<(), Rejection> {
+        let failed = |why: String| guard_failed(&why);
+        let Some(order) = self.book.get(submit.key) else { return Ok(()) };
+        let asked = order.order.quantity;
+        match guard {
+            Guard::Cash => {
+                let value = self.value_of(order)?;
+                let cash = account::read_cash(answered).map_err(failed)?;
+                if value > cash {
+                    let text = format!("CASH: the order needs {value} yen, {cash} yen can be spent");
+                    return Err(funds(text));
+                }
+            }
+            Guard::Margin => {
+                let value = self.value_of(order)?;
+                let room = account::read_margin(answered).map_err(failed)?;
+                if value > room {
+                    let text = format!(
+                        "MARGIN: the order needs {value} yen, new positions may take {room} yen"
+                    );
+                    return Err(funds(text));
+                }
+            }
+            Guard::Sellable => {
+                let held = account::read_sellable(answered).map_err(failed)?;
+                let held = match submit.plan.account.or_else(|| login_account(&self.account)) {
+                    Some(TaxAccount::General) => held.general,
+                    Some(TaxAccount::Nisa) => held.nisa,
+                    Some(TaxAccount::NisaGrowth) => held.growth,
+                    Some(TaxAccount::Specific) | None => held.specific,
+                };
+                if asked > held {
+                    let (asked, held) = (asked.shares(), held.shares());
+                    let text = format!("SELLABLE: {held} shares can be sold, not {asked}");
+                    return Err(funds(text));
+                }
+            }
+            Guard::Positions => {
+                let open = account::read_margin_positions(answered).map_err(failed)?;
+                let of_symbol = open.iter().filter(|one| *one.symbol == *order.order.symbol);
+                let mut open: Vec<(&str, Quantity)> =
+                    of_symbol.map(|one| (one.id.as_str(), one.open)).collect();
+                submit.allocations = allocate(&submit.plan.positions, asked, &mut open)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What an order may cost: at its limit price, else at the day's upper limit (P40).
+    fn value_of(&self, order: &DeskOrder) -> Result<Money, Rejection> {
+        let made = &order.order;
+        let has_limit = matches!(made.order_type, OrderType::Limit | OrderType::StopLimit);
+        let price = match made.price.filter(|_| has_limit) {
+            Some(price) => price,
+            None => upper_limit(self.masters.as_deref(), &made.symbol)?,
+        };
+        let shares = i64::try_from(made.quantity.shares()).ok();
+        let units = shares.and_then(|shares| price.units().checked_mul(shares));
+        units.map(Money::from_units).ok_or_else(|| {
+            Rejection::new(ReasonCode::ValidationError, "QUANTITY: the order is worth too much")
+        })
+    }
+}
+
+fn upper_limit(masters: Option<&Masters>, symbol: &str) -> Result<domain::Price, Rejection> {
+    let issue = masters.and_then(|masters| masters.issue(symbol));
+    issue.and_then(|issue| issue.upper_limit).ok_or_else(|| {
+        let text = "MASTER_MISSING: the day's upper limit of the issue is not known";
+        Rejection::new(ReasonCode::InternalError, text)
+    })
+}
+
+/// The account that a login's code means (sZyoutoekiKazeiC).
+fn login_account(code: &str) -> Option<TaxAccount> {
+    match code {
+        "1" => Some(TaxAccount::Specific),
+        "3" => Some(TaxAccount::General),
+        "5" => Some(TaxAccount::Nisa),
+        "6" => Some(TaxAccount::NisaGrowth),
+        _ => None,
+    }
+}
+
+/// Which position gives how many shares (P39): one takes the whole order; several are filled in ascending
+/// number; without any the broker chooses, and all of the symbol's positions must suffice.
+fn allocate(
+    wanted: &[String],
+    asked: Quantity,
+    open: &mut [(&str, Quantity)],
+) -> Result<Vec<Allocation>, Rejection> {
+    open.sort_unstable();
+    let mut left = asked.shares();
+    let mut found = Vec::new();
+    let mut available = 0_u64;
+    for (id, shares) in open.iter() {
+        if !wanted.is_empty() && !wanted.iter().any(|one| one == id) {
+            continue;
+        }
+        available = available.saturating_add(shares.shares());
+        let taken = left.min(shares.shares());
+        if taken > 0 && !wanted.is_empty() {
+            let quantity = Quantity::new(taken);
+            found.push(Allocation { position: (*id).to_owned(), quantity });
+        }
+        left -= taken;
+    }
+    if left > 0 {
+        let text = format!(
+            "TATEGYOKU: {available} shares are open of what the order closes, not {}",
+            asked.shares()
+        );
+        return Err(funds(text));
+    }
+    Ok(found)
+}
+
+/// The allocation of an order that names one position, where nobody asked how much of it is open.
+pub(crate) fn whole(plan: &OrderPlan, asked: Quantity) -> Vec<Allocation> {
+    match plan.positions.as_slice() {
+        [position] => vec![Allocation { position: position.clone(), quantity: asked }],
+        _ => Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shares(count: u64) -> Quantity {
+        Quantity::new(count)
+    }
+
+    /// Specification 4, P39.
+    #[test]
+    fn positions_are_filled_in_ascending_number() {
+        let open = || vec![("B", shares(200)), ("A", shares(100)), ("C", shares(500))];
+        let wanted = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
+        let found = allocate(&wanted(&["B", "A"]), shares(250), &mut open()).unwrap();
+        let told: Vec<_> =
+            found.iter().map(|one| (one.position.as_str(), one.quantity.shares())).collect();
+        assert_eq!(told, [("A", 100), ("B", 150)]);
+        let told = allocate(&wanted(&["A"]), shares(200), &mut open()).unwrap_err();
+        assert_eq!(told.code, ReasonCode::InsufficientFunds);
+        assert!(told.text.starts_with("TATEGYOKU: 100 shares"), "{told}");
+        assert_eq!(allocate(&[], shares(800), &mut open()).unwrap(), []);
+        assert!(allocate(&[], shares(801), &mut open()).is_err());
+        assert!(allocate(&wanted(&["Z"]), shares(1), &mut open()).is_err());
+    }
+}

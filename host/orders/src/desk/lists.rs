@@ -1,0 +1,536 @@
+//! Lists of orders: asked for by clients, after every reconnect and login, and while something is unknown.
+//! What a list means is decided in `crate::reconcile`; here it is done.
+
+use std::time::Duration;
+
+use domain::order::OrderTrigger;
+use domain::order_mapping::{BrokerAccepted, BrokerRow};
+use domain::{JstDate, OrderStatus, ReasonCode, Rejection, TsNanos};
+use ipc::{Discrepancy, Event, GetOrderList, OrderListFilter, OrderListUpdated, OrderRecordWire};
+use venues::web_broker::{Answered, Called};
+
+use super::answers::{Ended, expired};
+use super::submit::fault_of;
+use super::{Asked, Desk, Job, JobKind, Now, Recipient, SessionStand};
+use crate::book::{DeskOrder, OrderKey};
+use crate::limits::{LIST_ROWS_MAX, LIST_ROWS_TOLD_MAX, RESYNC_PAUSE_MAX};
+use crate::reconcile::{self, ListAsked, Step};
+
+/// Rows that a dialect reads in one call.
+const ROWS_PER_CALL: usize = 500;
+
+/// What a list is asked for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// A client wants it.
+    Client(ListFilter),
+    /// The desk wants to know where its orders stand.
+    Resync,
+    /// A cancel of many waits for it.
+    CancelAll(u64),
+}
+
+/// A list on its way.
+#[derive(Debug)]
+pub(crate) struct ListJob {
+    pub(crate) purpose: Purpose,
+    /// When it was asked for.
+    sent_at: Duration,
+}
+
+/// Which orders a client wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ListFilter {
+    status: Option<OrderStatus>,
+    instrument_id: Option<String>,
+    date: Option<JstDate>,
+}
+
+impl ListFilter {
+    fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
+        let invalid = |text| Rejection::new(ReasonCode::ValidationError, text);
+        let status = filter.status.as_deref().map(|text| {
+            let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
+            let shown: String = text.chars().take(32).collect();
+            known.copied().ok_or_else(|| invalid(format!("STATUS: `{shown}` is no order status")))
+        });
+        let date = filter.date.as_deref().map(|text| {
+            let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
+            let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
+            let shown: String = text.chars().take(32).collect();
+            let date = dashed.and_then(|text| text.parse().ok());
+            date.ok_or_else(|| invalid(format!("DATE: `{shown}` is no date; write YYYYMMDD")))
+        });
+        Ok(Self {
+            status: status.transpose()?,
+            instrument_id: filter.instrument_id.clone(),
+            date: date.transpose()?,
+        })
+    }
+
+    fn takes(&self, row: &OrderRecordWire<'_>) -> bool {
+        let day = TsNanos::from_nanos(row.ts_event_ms.saturating_mul(1_000_000)).jst_date();
+        self.status.is_none_or(|status| status == row.status)
+            && self.instrument_id.as_deref().is_none_or(|id| id == row.instrument_id)
+            && self.date.is_none_or(|date| date == day)
+    }
+}
+
+/// Lists that the desk asks for by itself.
+#[derive(Debug, Default)]
+pub(crate) struct Resync {
+    /// When the next one is due.
+    due: Option<Duration>,
+    /// How long after it the one after that is, while something stays unknown.
+    pause: Duration,
+    /// One waits or is on its way.
+    is_asked: bool,
+    /// Since when the stream of notices is up.
+    stream_up: Option<Duration>,
+    /// The broker's newest list, and when it was asked for.
+    rows: Vec<BrokerRow>,
+    pub(crate) listed_at: Option<Duration>,
+}
+
+impl Desk {
+    /// Tells the orders of the broker's list.
+    pub fn order_list(&mut self, asked: Asked, list: &GetOrderList, now: Now) {
+        let filter = self.rules.phase.check_change("GetOrderList");
+        let filter = filter.and_then(|()| ListFilter::read(&list.filter)).and_then(|filter| {
+            self.check_session()?;
+            self.has_room()?;
+            Ok(filter)
+        });
+        match filter {
+            Ok(filter) => self.enqueue_list(Some(asked), Purpose::Client(filter), now),
+            Err(rejection) => self.tell_refused(asked.request_id, &rejection, now),
+        }
+    }
+
+    pub(crate) fn enqueue_list(&mut self, asked: Option<Asked>, purpose: Purpose, now: Now) {
+        let job = ListJob { purpose, sent_at: now.mono };
+        self.enqueue(asked, JobKind::List(job), now);
+    }
+
+    /// A list is wanted at once, and again while something stays unknown.
+    pub(crate) fn ask_list_soon(&mut self, now: Now) {
+        self.resync.due = Some(now.mono);
+        self.resync.pause = self.rules.unknown_settle;
+    }
+
+    pub(crate) fn tick_resync(&mut self, now: Now) {
+        let is_due = self.resync.due.is_some_and(|due| now.mono >= due);
+        if is_due && !self.resync.is_asked && self.stand == SessionStand::Active {
+            self.resync.is_asked = true;
+            self.resync.due = None;
+            self.enqueue_list(None, Purpose::Resync, now);
+        }
+    }
+
+    pub(crate) fn begin_list(&mut self, mut job: Job, now: Now) {
+        let made = self.mapping.list_orders();
+        match made {
+            Ok(request) => {
+                if let JobKind::List(list) = &mut job.kind {
+                    list.sent_at = now.mono;
+                }
+                self.send(job, request, None);
+            }
+            Err(fault) => {
+                let rejection = fault_of(&fault);
+                self.refuse_job(job, &rejection, now);
+            }
+        }
+    }
+
+    pub(crate) fn list_answered(&mut self, job: Job, called: Called, now: Now) {
+        let p_no = called.p_no;
+        let ended = self.end_of(called);
+        let JobKind::List(list) = &job.kind else { return };
+        let settle = self.rules.unknown_settle;
+        let asked = ListAsked { at: list.sent_at, p_no, settle };
+        let rejection = match ended {
+            Ended::Done(_, answered) | Ended::Nothing(answered) => {
+                match self.read_rows(&answered, now) {
+                    Ok(rows) => {
+                        self.apply_list(rows, asked, now);
+                        return self.list_done(&job, now);
+                    }
+                    Err(why) => Rejection::new(ReasonCode::InternalError, why),
+                }
+            }
+            Ended::Refused(rejection) => rejection,
+            Ended::WrongPassword(_, text) => {
+                Rejection::new(ReasonCode::SecondPasswordInvalid, text)
+            }
+            Ended::Expired => {
+                self.freeze(now);
+                expired()
+            }
+            Ended::Unknown(why) => {
+                Rejection::new(ReasonCode::InternalError, format!("LIST_FAILED: {why}"))
+            }
+        };
+        let Job { asked, kind: JobKind::List(list), .. } = job else { return };
+        self.refuse_list(asked.as_ref(), &list, &rejection, now);
+    }
+
+    /// A list that is there has served.
+    fn list_done(&mut self, job: &Job, now: Now) {
+        let JobKind::List(list) = &job.kind else { return };
+        match &list.purpose {
+            Purpose::Client(filter) => {
+                if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
+                    let (client, request_id) = (asked.client, asked.request_id.clone());
+                    self.tell_list(client, &request_id, Some(filter));
+                }
+            }
+            Purpose::Resync => self.resync.is_asked = false,
+            Purpose::CancelAll(number) => self.cancel_all_listed(*number, now),
+        }
+        self.list_came(now);
+        self.plan_resync(now);
+    }
+
+    /// A list that cannot be had.
+    pub(crate) fn refuse_list(
+        &mut self,
+        asked: Option<&Asked>,
+        list: &ListJob,
+        rejection: &Rejection,
+        now: Now,
+    ) {
+        match (&list.purpose, asked) {
+            (Purpose::Client(_), Some(asked)) => {
+                self.tell_refused(asked.request_id.clone(), rejection, now);
+            }
+            (Purpose::CancelAll(number), _) => self.cancel_all_unlisted(*number, rejection, now),
+            (Purpose::Resync, _) => {
+                self.resync.is_asked = false;
+                tracing::warn!(why = %rejection, "the list of orders could not be had");
+                self.put_off_resync(now);
+            }
+            (Purpose::Client(_), None) => {}
+        }
+    }
+
+    /// Plans the next list of the desk's own, while something stays unknown.
+    fn plan_resync(&mut self, now: Now) {
+        let is_open = |order: &DeskOrder| {
+            order.is_unknown() || order.awaits_list || order.pending.is_some()
+        };
+        let is_needed = self.book.iter().any(|(_, order)| is_open(order))
+            || !self.held.is_empty()
+            || self.has_untold_fills(now);
+        if is_needed {
+            self.put_off_resync(now);
+        } else if self.resync.due.is_none() {
+            self.resync.pause = self.rules.unknown_settle;
+        }
+    }
+
+    fn put_off_resync(&mut self, now: Now) {
+        let pause = self.resync.pause.max(self.rules.unknown_settle);
+        let due = now.mono + pause;
+        self.resync.due = Some(self.resync.due.map_or(due, |known| known.min(due)));
+        self.resync.pause = (pause * 2).min(RESYNC_PAUSE_MAX.max(self.rules.unknown_settle));
+    }
+
+    /// The rows of an answer, each read by the dialect.
+    fn read_rows(&mut self, answered: &Answered, now: Now) -> Result<Vec<BrokerRow>, String> {
+        let name = self.mapping.description().order_rows.clone();
+        let raw = answered.lists.get(&name).map(Vec::as_slice).unwrap_or_default();
+        if raw.len() > LIST_ROWS_MAX {
+            let count = raw.len();
+            return Err(format!("LIST_TOO_LONG: {count} rows; {LIST_ROWS_MAX} are read at most"));
+        }
+        let mut rows = Vec::with_capacity(raw.len());
+        for part in raw.chunks(ROWS_PER_CALL) {
+            let read = self.mapping.read_orders(part).map_err(|fault| fault_of(&fault).text)?;
+            for row in read {
+                match row {
+                    Ok(row) => rows.push(row),
+                    Err(why) => {
+                        self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+                    }
+                }
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Takes a list up.
+    fn apply_list(&mut self, rows: Vec<BrokerRow>, asked: ListAsked, now: Now) {
+        let mut strangers: Vec<(usize, &BrokerRow)> = Vec::new();
+        let mut listed = std::collections::BTreeSet::new();
+        for (index, row) in rows.iter().enumerate() {
+            match self.book.by_number(&row.venue_order_id, row.business_day.as_deref()) {
+                Some(key) => {
+                    listed.insert(key);
+                    self.apply_row(key, row, asked, now);
+                }
+                None => strangers.push((index, row)),
+            }
+        }
+        let claims = reconcile::claims(&self.book, &strangers, asked);
+        for (key, index) in &claims.found {
+            let Some(row) = rows.get(*index) else { continue };
+            let accepted = BrokerAccepted {
+                venue_order_id: Some(row.venue_order_id.clone()),
+                business_day: row.business_day.clone(),
+                ..BrokerAccepted::default()
+            };
+            self.accepted(*key, &accepted, asked.p_no.unwrap_or(0), now);
+            listed.insert(*key);
+            // It was accepted just now, and the row is what says so.
+            if let Some(order) = self.book.get_mut(*key) {
+                order.changed_at = asked.at;
+            }
+            self.apply_row(*key, row, asked, now);
+        }
+        for key in &claims.missing {
+            self.reject(*key, None, &reconcile::not_at_broker(), now);
+        }
+        for key in &claims.ambiguous {
+            let text = "several rows of the list, or several orders, fit; its number stays unknown";
+            self.tell_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text.to_owned(), now);
+        }
+        for (index, row) in strangers {
+            let is_claimed = claims.found.iter().any(|(_, claimed)| *claimed == index)
+                || claims.kept_free.binary_search(&index).is_ok();
+            if is_claimed {
+                continue;
+            }
+            if let Some(key) = self.book.add(DeskOrder::foreign(row)) {
+                listed.insert(key);
+                self.apply_foreign(key, row, now);
+            }
+        }
+        self.apply_absence(&listed, asked, now);
+        self.resync.rows = rows;
+        self.resync.listed_at = Some(asked.at);
+        self.release_held(now);
+        self.compare_fills(asked, now);
+    }
+
+    /// An order that was placed elsewhere is seen for the first time: where it stands is no event.
+    fn apply_foreign(&mut self, key: OrderKey, row: &BrokerRow, now: Now) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        order.status = match row.status {
+            OrderStatus::Submitted | OrderStatus::Initialized => OrderStatus::Accepted,
+            OrderStatus::PendingUpdate | OrderStatus::PendingCancel
+                if row.filled.is_zero() =>
+            {
+                OrderStatus::Accepted
+            }
+            // Fills are told by notices, which come again.
+            OrderStatus::Filled | OrderStatus::PartiallyFilled => OrderStatus::Accepted,
+            OrderStatus::PendingUpdate | OrderStatus::PendingCancel => OrderStatus::Accepted,
+            status => status,
+        };
+        order.is_over = row.status == OrderStatus::Filled;
+        order.changed_at = now.mono;
+        order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
+    }
+
+    /// Takes a row up for the order that it tells of.
+    fn apply_row(&mut self, key: OrderKey, row: &BrokerRow, asked: ListAsked, now: Now) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        if row.business_day.is_some() {
+            order.business_day.clone_from(&row.business_day);
+        }
+        order.listed = Some(crate::book::Listed { status: row.status, filled: row.filled });
+        let steps = reconcile::steps(order, row, asked);
+        if row.status.is_final() && order.changed_at <= asked.at {
+            order.is_over = true;
+        }
+        let ts_ms = now.wall.millis();
+        for step in steps {
+            let Some(order) = self.book.get_mut(key) else { return };
+            let partly_filled = order.is_partly_filled();
+            let pending = order.pending.as_ref();
+            let request_id = pending.and_then(|pending| pending.request_id.clone());
+            match step {
+                Step::FoundWorking => {
+                    order.awaits_list = false;
+                    let trigger = OrderTrigger::FoundWorking { partly_filled };
+                    if order.take(trigger, now.mono).is_ok() {
+                        self.tell_accepted(key, now);
+                    }
+                }
+                Step::Canceled => self.canceled(key, ts_ms, now),
+                Step::Expired => self.expired(key, ts_ms, now),
+                Step::Rejected => {
+                    let text = "LISTED_AS_REJECTED: the broker's list has the order as rejected";
+                    let rejection = Rejection::new(ReasonCode::VenueRejected, text);
+                    self.reject(key, None, &rejection, now);
+                }
+                Step::ChangeDone => self.updated(key, now),
+                Step::RequestFailed(text) => {
+                    let rejection = Rejection::new(ReasonCode::InternalError, text);
+                    self.work_on(key, request_id, &rejection, false, now);
+                }
+                Step::Differs => self.take_row(key, row, now),
+                Step::EndedButWorking => {
+                    let status = order.status;
+                    let text = format!("the desk knows it as {status}, the broker has it working");
+                    let kind = Discrepancy::EndedButWorking;
+                    self.tell_discrepancy(Some(key), None, kind, text, now);
+                }
+            }
+        }
+    }
+
+    /// An order is as the broker's list says: it was changed elsewhere, or the log did not say all of it.
+    fn take_row(&mut self, key: OrderKey, row: &BrokerRow, now: Now) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        let was_whole = std::mem::replace(&mut order.is_whole, true);
+        order.order.quantity = row.quantity;
+        order.order.price = row.price;
+        order.order.trigger_price = row.trigger_price;
+        order.order.time_in_force = row.time_in_force;
+        if order.order.expire_date != row.expire_date {
+            order.order.expire_date = row.expire_date;
+            order.expire_time = row.expire_date.and_then(crate::book::last_moment);
+        }
+        order.changed_at = now.mono;
+        if was_whole {
+            self.tell_updated(key, None, now);
+        }
+    }
+
+    /// Orders with a number that the list does not have: those of days before are over (P23); one of
+    /// today is told.
+    fn apply_absence(
+        &mut self,
+        listed: &std::collections::BTreeSet<OrderKey>,
+        asked: ListAsked,
+        now: Now,
+    ) {
+        let today = now.wall.jst_date();
+        for key in self.book.keys() {
+            let Some(order) = self.book.get_mut(key) else { continue };
+            let is_open = order.venue_order_id.is_some() && !order.is_settled();
+            if listed.contains(&key) || !is_open || !asked.has_settled_since(order.changed_at) {
+                continue;
+            }
+            let day = TsNanos::from_nanos(order.ts_ms.saturating_mul(1_000_000)).jst_date();
+            if day < today {
+                order.is_over = true;
+                continue;
+            }
+            let text = "it was accepted today, and the broker's list does not have it".to_owned();
+            self.tell_discrepancy(Some(key), None, Discrepancy::OrderMissing, text, now);
+        }
+    }
+
+    /// An order whose fills lists and notices do not have alike, and what that is called. Of an order of
+    /// an earlier day no notice tells what was filled then.
+    fn uneven(order: &DeskOrder, today: JstDate) -> Option<(Discrepancy, u64, u64)> {
+        let listed = order.listed?.filled.shares();
+        let day = TsNanos::from_nanos(order.ts_ms.saturating_mul(1_000_000)).jst_date();
+        let kind = match order.cumulative.cmp(&listed) {
+            std::cmp::Ordering::Less if day == today => Discrepancy::FillsMissing,
+            std::cmp::Ordering::Greater => Discrepancy::FillsUnlisted,
+            _ => return None,
+        };
+        (!order.told.contains(&kind)).then_some((kind, order.cumulative, listed))
+    }
+
+    fn has_untold_fills(&self, now: Now) -> bool {
+        let today = now.wall.jst_date();
+        self.rules.phase.takes_notices()
+            && self.stream_is_up()
+            && self.book.iter().any(|(_, order)| Self::uneven(order, today).is_some())
+    }
+
+    /// Tells fills that lists and notices do not have alike, once both have had their time.
+    fn compare_fills(&mut self, asked: ListAsked, now: Now) {
+        let has_notices = self.rules.phase.takes_notices()
+            && self.resync.stream_up.is_some_and(|since| asked.has_settled_since(since));
+        if !has_notices {
+            return;
+        }
+        let today = now.wall.jst_date();
+        let uneven = self.book.iter().filter(|(_, order)| asked.has_settled_since(order.changed_at));
+        let uneven: Vec<_> =
+            uneven.filter_map(|(key, order)| Some((key, Self::uneven(order, today)?))).collect();
+        for (key, (kind, told, listed)) in uneven {
+            let text = format!("the list has {listed} shares filled, notices have told {told}");
+            self.tell_discrepancy(Some(key), None, kind, text, now);
+        }
+    }
+
+    /// Since when the stream of notices is up; none while it is down.
+    pub(crate) fn set_stream(&mut self, up: Option<Duration>) {
+        self.resync.stream_up = up;
+    }
+
+    pub(crate) const fn stream_is_up(&self) -> bool {
+        self.resync.stream_up.is_some()
+    }
+
+    /// Tells the newest list, in messages of limited size.
+    pub(crate) fn tell_list(
+        &mut self,
+        client: u64,
+        request_id: &str,
+        filter: Option<&ListFilter>,
+    ) {
+        let rows = self.resync.rows.iter().map(|row| self.wire(row));
+        let rows: Vec<OrderRecordWire<'static>> =
+            rows.filter(|row| filter.is_none_or(|filter| filter.takes(row))).collect();
+        let mut parts: Vec<Vec<OrderRecordWire<'static>>> =
+            rows.chunks(LIST_ROWS_TOLD_MAX).map(<[_]>::to_vec).collect();
+        if parts.is_empty() {
+            parts.push(Vec::new());
+        }
+        let last = parts.len() - 1;
+        let mut told = 0_u64;
+        for (index, orders) in parts.into_iter().enumerate() {
+            told += orders.len() as u64;
+            let more = index < last;
+            let event = OrderListUpdated {
+                request_id: request_id.to_owned().into(),
+                orders,
+                more: (last > 0).then_some(more),
+                next: more.then_some(told),
+            };
+            self.tell(Recipient::Client(client), Event::OrderListUpdated(event));
+        }
+    }
+
+    /// A row as clients see it: what the broker says, with the id that its sender gave the order. A partial
+    /// fill is ACCEPTED there (specification 2, "Order status mapping").
+    fn wire(&self, row: &BrokerRow) -> OrderRecordWire<'static> {
+        let key = self.book.by_number(&row.venue_order_id, row.business_day.as_deref());
+        let order = key.and_then(|key| self.book.get(key));
+        let id = order.and_then(|order| order.client_order_id.as_deref());
+        let expire_time = order
+            .filter(|order| order.order.expire_date == row.expire_date)
+            .and_then(|order| order.expire_time)
+            .or_else(|| row.expire_date.and_then(crate::book::last_moment));
+        let status = match row.status {
+            OrderStatus::PartiallyFilled => OrderStatus::Accepted,
+            status => status,
+        };
+        OrderRecordWire {
+            client_order_id: id.map(|id| id.to_owned().into()),
+            venue_order_id: row.venue_order_id.to_string().into(),
+            instrument_id: format!("{}.TSE", row.symbol).into(),
+            order_side: row.side,
+            order_type: row.order_type,
+            quantity: row.quantity.into(),
+            filled_qty: row.filled.into(),
+            leaves_qty: row.leaves.into(),
+            price: row.price.map(Into::into),
+            trigger_price: row.trigger_price.map(Into::into),
+            time_in_force: row.time_in_force,
+            expire_time_ns: expire_time.map(TsNanos::nanos),
+            status,
+            ts_event_ms: row.time.millis(),
+            extra: None,
+            origin: None,
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Balances and positions of the account (specification 4, P57; the broker's own amounts as decimal text,
+//! null where it has none).
+
+use domain::{Money, OrderSide};
+use ipc::{BuyingPowerUpdated, Event, PositionRow, PositionsUpdated, Text};
+use venues::web_broker::{Answered, Called, Holding, MarginPosition, account};
+
+use super::answers::{Ended, expired};
+use super::{Asked, Desk, Job, JobKind, Now, Recipient, VENUE};
+
+/// Buying power that is being asked for: cash first, then margin.
+#[derive(Debug, Default)]
+pub(crate) struct BuyingPowerJob {
+    cash: Option<Money>,
+}
+
+/// Positions that are being asked for: shares held first, then margin.
+#[derive(Debug, Default)]
+pub(crate) struct PositionsJob {
+    held: Option<Vec<Holding>>,
+}
+
+/// An answer for a person, who is told in words why there is none.
+enum Got {
+    Answer(Box<Answered>),
+    /// The broker has no such account.
+    Refused(String),
+    No(String),
+}
+
+impl Desk {
+    /// Tells the buying power.
+    pub fn buying_power(&mut self, asked: Asked, now: Now) {
+        self.ask_money(asked, JobKind::BuyingPower(BuyingPowerJob::default()), now);
+    }
+
+    /// Tells the positions.
+    pub fn positions(&mut self, asked: Asked, now: Now) {
+        self.ask_money(asked, JobKind::Positions(PositionsJob::default()), now);
+    }
+
+    fn ask_money(&mut self, asked: Asked, kind: JobKind, now: Now) {
+        match self.check_session().and_then(|()| self.has_room()) {
+            Ok(()) => self.enqueue(Some(asked), kind, now),
+            Err(rejection) => {
+                self.tell_error(&asked, rejection.code.as_str(), rejection.text, None);
+            }
+        }
+    }
+
+    pub(crate) fn begin_buying_power(&mut self, job: Job, now: Now) {
+        let _ = now;
+        let JobKind::BuyingPower(BuyingPowerJob { cash }) = &job.kind else { return };
+        let request =
+            if cash.is_none() { account::cash_request() } else { account::margin_request() };
+        self.send(job, request, None);
+    }
+
+    pub(crate) fn buying_power_answered(&mut self, mut job: Job, called: Called, now: Now) {
+        let got = self.money_of(called, now);
+        let JobKind::BuyingPower(BuyingPowerJob { cash }) = &mut job.kind else { return };
+        match (*cash, got) {
+            (None, Got::Answer(answered)) => match account::read_cash(&answered) {
+                Ok(read) => {
+                    *cash = Some(read);
+                    self.begin_buying_power(job, now);
+                }
+                Err(why) => self.no_money(&job, &why),
+            },
+            (Some(cash), Got::Answer(answered)) => match account::read_margin(&answered) {
+                Ok(margin) => self.tell_buying_power(&job, cash, Some(margin), now),
+                Err(why) => self.no_money(&job, &why),
+            },
+            // An account without margin.
+            (Some(cash), Got::Refused(_)) => self.tell_buying_power(&job, cash, None, now),
+            (_, Got::Refused(why) | Got::No(why)) => self.no_money(&job, &why),
+        }
+    }
+
+    fn tell_buying_power(&mut self, job: &Job, cash: Money, margin: Option<Money>, now: Now) {
+        let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) else { return };
+        let event = Event::BuyingPowerUpdated(BuyingPowerUpdated {
+            request_id: Some(asked.request_id.clone().into()),
+            venue: VENUE.into(),
+            cash_available: Some(cash.into()),
+            cash_shortfall: None,
+            credit_available: margin.map(Into::into),
+            ts_ms: now.wall.millis(),
+        });
+        self.tell(Recipient::Client(asked.client), event);
+    }
+
+    pub(crate) fn begin_positions(&mut self, job: Job, now: Now) {
+        let _ = now;
+        let JobKind::Positions(PositionsJob { held }) = &job.kind else { return };
+        let request = match held {
+            None => account::holdings_request(),
+            Some(_) => account::margin_positions_request(),
+        };
+        self.send(job, request, None);
+    }
+
+    pub(crate) fn positions_answered(&mut self, mut job: Job, called: Called, now: Now) {
+        let got = self.money_of(called, now);
+        let JobKind::Positions(PositionsJob { held }) = &mut job.kind else { return };
+        match (held.take(), got) {
+            (None, Got::Answer(answered)) => match account::read_holdings(&answered) {
+                Ok(read) => {
+                    *held = Some(read);
+                    self.begin_positions(job, now);
+                }
+                Err(why) => self.no_money(&job, &why),
+            },
+            (Some(held), Got::Answer(answered)) => {
+                match account::read_margin_positions(&answered) {
+                    Ok(margin) => self.tell_positions(&job, &held, &margin, now),
+                    Err(why) => self.no_money(&job, &why),
+                }
+            }
+            (Some(held), Got::Refused(_)) => self.tell_positions(&job, &held, &[], now),
+            (_, Got::Refused(why) | Got::No(why)) => self.no_money(&job, &why),
+        }
+    }
+
+    fn tell_positions(
+        &mut self,
+        job: &Job,
+        held: &[Holding],
+        margin: &[MarginPosition],
+        now: Now,
+    ) {
+        let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) else { return };
+        let row = |symbol: &str| PositionRow {
+            instrument_id: Text::Owned(format!("{symbol}.TSE")),
+            qty: domain::Quantity::ZERO.into(),
+            avg_open_price: None,
+            market_value: None,
+            unrealized_pnl: None,
+            side: OrderSide::Buy,
+            position_type: "cash".into(),
+            tategyoku_id: None,
+            venue: VENUE.into(),
+        };
+        let held = held.iter().map(|one| PositionRow {
+            qty: one.quantity.into(),
+            avg_open_price: one.price.map(Into::into),
+            market_value: one.market_value.map(Into::into),
+            unrealized_pnl: one.profit.map(Into::into),
+            ..row(&one.symbol)
+        });
+        let margin = margin.iter().map(|one| PositionRow {
+            qty: one.quantity.into(),
+            avg_open_price: Some(one.price.into()),
+            market_value: one.market_value.map(Into::into),
+            unrealized_pnl: one.profit.map(Into::into),
+            side: one.side,
+            position_type: if one.is_general { "margin_general" } else { "margin_credit" }.into(),
+            tategyoku_id: Some(one.id.clone().into()),
+            ..row(&one.symbol)
+        });
+        let event = Event::PositionsUpdated(PositionsUpdated {
+            request_id: Some(asked.request_id.clone().into()),
+            venue: VENUE.into(),
+            positions: held.chain(margin).collect(),
+            ts_ms: now.wall.millis(),
+        });
+        self.tell(Recipient::Client(asked.client), event);
+    }
+
+    fn money_of(&mut self, called: Called, now: Now) -> Got {
+        match self.end_of(called) {
+            Ended::Done(_, answered) | Ended::Nothing(answered) => Got::Answer(answered),
+            Ended::Refused(rejection) => Got::Refused(rejection.text),
+            Ended::WrongPassword(_, why) | Ended::Unknown(why) => Got::No(why),
+            Ended::Expired => {
+                self.freeze(now);
+                Got::No(expired().text)
+            }
+        }
+    }
+
+    fn no_money(&mut self, job: &Job, why: &str) {
+        if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
+            let code = domain::ReasonCode::InternalError.as_str();
+            self.tell_error(asked, code, format!("BALANCES: {why}"), None);
+        }
+    }
+}

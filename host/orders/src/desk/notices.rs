@@ -1,0 +1,251 @@
+//! Notices of the broker: fills, ends, refusals (specification 2, "Execution notices"; specification 4, P25
+//! to P28). They come late, twice, before the answer that they belong to, in any order, and for orders
+//! placed elsewhere.
+
+use std::sync::Arc;
+
+use domain::order::OrderTrigger;
+use domain::order_mapping::{BrokerFrame, BrokerNotice, Field, NoticeKind, VenuePhase};
+use domain::{OrderStatus, ReasonCode, Rejection};
+use ipc::Discrepancy;
+
+use super::submit::fault_of;
+use super::tell::ToldFill;
+use super::{Desk, Now};
+use crate::book::OrderKey;
+use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX};
+
+impl Desk {
+    /// A frame of the stream of events.
+    pub fn frame(&mut self, fields: &[Field], now: Now) {
+        if !self.rules.phase.takes_notices() {
+            return;
+        }
+        match self.mapping.read_frame(fields) {
+            Ok(Ok(BrokerFrame::Order(notice))) => self.notice(notice, now),
+            Ok(Ok(BrokerFrame::Venue(phase))) => self.venue_phase(phase),
+            // The broker ends a connection; that alone says nothing of the session (P8).
+            Ok(Ok(BrokerFrame::Ended(number))) => {
+                tracing::info!(number, "the broker ends the stream of events");
+            }
+            Ok(Ok(BrokerFrame::KeepAlive | BrokerFrame::Other)) => {}
+            Ok(Err(why)) => {
+                self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+                self.ask_list_soon(now);
+            }
+            Err(fault) => {
+                let why = fault_of(&fault).text;
+                self.tell_discrepancy(None, None, Discrepancy::Unreadable, why, now);
+                self.ask_list_soon(now);
+            }
+        }
+        self.work(now);
+    }
+
+    fn venue_phase(&mut self, phase: VenuePhase) {
+        if phase != self.phase {
+            tracing::info!(?phase, "the broker says whether it takes orders");
+        }
+        self.phase = phase;
+        if phase == VenuePhase::NightClosing && self.password.forget() {
+            tracing::info!("the second password was forgotten: the broker closes for the night");
+        }
+    }
+
+    /// A notice about an order.
+    fn notice(&mut self, notice: BrokerNotice, now: Now) {
+        let number = &notice.venue_order_id;
+        match self.book.by_number(number, notice.business_day.as_deref()) {
+            Some(key) => self.apply_notice(key, &notice, now),
+            None => self.hold(notice, now),
+        }
+    }
+
+    /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
+    fn hold(&mut self, notice: BrokerNotice, now: Now) {
+        if self.held.len() >= NOTICES_HELD_MAX {
+            let text = format!("more than {NOTICES_HELD_MAX} notices are of orders that no list has");
+            let number = Some(notice.venue_order_id.to_string());
+            let kind = Discrepancy::NoticeWithoutOrder;
+            return self.tell_discrepancy(None, number.as_deref(), kind, text, now);
+        }
+        self.held.push((now.mono, notice));
+        if !self.is_submitting() {
+            self.ask_list_soon(now);
+        }
+    }
+
+    /// Applies what was held of orders that are known by now; what a later list does not have either is
+    /// told and dropped.
+    pub(crate) fn release_held(&mut self, now: Now) {
+        if self.held.is_empty() {
+            return;
+        }
+        let is_submitting = self.is_submitting();
+        let settle = self.rules.unknown_settle;
+        let listed_at = self.resync.listed_at;
+        let has_unknown = self.book.iter().any(|(_, order)| order.is_unknown());
+        for (came, notice) in std::mem::take(&mut self.held) {
+            let number = &notice.venue_order_id;
+            if let Some(key) = self.book.by_number(number, notice.business_day.as_deref()) {
+                self.apply_notice(key, &notice, now);
+                continue;
+            }
+            let is_unlisted = listed_at.is_some_and(|listed| listed >= came + settle);
+            if is_unlisted && !is_submitting && !has_unknown {
+                let text = format!("a notice ({:?}) tells of an order that no list has", notice.kind);
+                let kind = Discrepancy::NoticeWithoutOrder;
+                self.tell_discrepancy(None, Some(number), kind, text, now);
+                continue;
+            }
+            self.held.push((came, notice));
+        }
+        if !self.held.is_empty() && !is_submitting && self.resync.listed_at.is_none() {
+            self.ask_list_soon(now);
+        }
+    }
+
+    fn apply_notice(&mut self, key: OrderKey, notice: &BrokerNotice, now: Now) {
+        let ts_ms = notice.time.unwrap_or(now.wall).millis();
+        let reason = |words: &str| notice.reason.clone().unwrap_or_else(|| words.to_owned());
+        match notice.kind {
+            NoticeKind::Accepted | NoticeKind::UpdateAccepted | NoticeKind::CancelAccepted => {}
+            NoticeKind::Rejected => {
+                let text = reason("NOTICE: the broker's notice says that it refuses the order");
+                let rejection = Rejection::new(ReasonCode::VenueRejected, text);
+                self.reject(key, None, &rejection, now);
+            }
+            NoticeKind::UpdateRefused | NoticeKind::CancelRefused => {
+                self.request_refused(key, notice, now);
+            }
+            NoticeKind::Updated => self.updated_by_notice(key, now),
+            NoticeKind::Canceled => self.canceled(key, ts_ms, now),
+            NoticeKind::Expired => self.expired(key, ts_ms, now),
+            NoticeKind::Filled => self.filled(key, notice, ts_ms, now),
+            NoticeKind::FillCanceled => {
+                let text = "the broker took a fill back; look at its own records".to_owned();
+                self.tell_discrepancy(Some(key), None, Discrepancy::FillCanceled, text, now);
+                self.ask_list_soon(now);
+            }
+            NoticeKind::Changed => self.ask_list_soon(now),
+        }
+    }
+
+    /// A change that the desk asked for is done with its answer; one from elsewhere is in the next list.
+    fn updated_by_notice(&mut self, key: OrderKey, now: Now) {
+        let order = self.book.get(key);
+        let pending = order.and_then(|order| order.pending.as_ref());
+        match pending {
+            // Its answer was lost, and this is the word that it was done.
+            Some(pending) if pending.wanted.is_some() && pending.ended.is_some() => {
+                self.updated(key, now);
+            }
+            Some(_) => {}
+            None => self.ask_list_soon(now),
+        }
+    }
+
+    /// The exchange refuses a change or a cancel that the broker had taken.
+    fn request_refused(&mut self, key: OrderKey, notice: &BrokerNotice, now: Now) {
+        let text = notice.reason.clone();
+        let text = text.unwrap_or_else(|| "NOTICE: the broker's notice says that it is refused".into());
+        let rejection = Rejection::new(ReasonCode::VenueRejected, text);
+        let Some(order) = self.book.get(key) else { return };
+        let pending = order.pending.as_ref();
+        let is_update = notice.kind == NoticeKind::UpdateRefused;
+        let fits = pending.is_some_and(|pending| {
+            pending.wanted.is_some() == is_update && pending.ended.is_some()
+        });
+        if fits {
+            let request_id = pending.and_then(|pending| pending.request_id.clone());
+            return self.work_on(key, request_id, &rejection, true, now);
+        }
+        if pending.is_none() {
+            // A change that had counted as done: the list has what the order really is.
+            self.tell_rejected(key, None, &rejection, now);
+            self.ask_list_soon(now);
+        }
+    }
+
+    /// An order is cancelled: told once, by whichever comes first of notice and list (P27).
+    pub(crate) fn canceled(&mut self, key: OrderKey, ts_ms: u64, now: Now) {
+        self.end(key, OrderTrigger::CancelDone, now, |desk| desk.tell_canceled(key, ts_ms));
+    }
+
+    /// An order's time ran out: told once.
+    pub(crate) fn expired(&mut self, key: OrderKey, ts_ms: u64, now: Now) {
+        self.end(key, OrderTrigger::Expire, now, |desk| desk.tell_expired(key, ts_ms));
+    }
+
+    fn end(&mut self, key: OrderKey, trigger: OrderTrigger, now: Now, tell: impl FnOnce(&mut Self)) {
+        let Some(order) = self.book.get_mut(key) else { return };
+        // An order that counts as rejected by a refused change was working after all.
+        if order.awaits_list {
+            order.awaits_list = false;
+            let partly_filled = order.is_partly_filled();
+            let found = OrderTrigger::FoundWorking { partly_filled };
+            if order.take(found, now.mono).is_ok() {
+                self.tell_accepted(key, now);
+            }
+        }
+        let Some(order) = self.book.get_mut(key) else { return };
+        if order.take(trigger, now.mono).is_ok() {
+            order.is_over = true;
+            tell(self);
+            if let Some(order) = self.book.get_mut(key) {
+                order.pending = None;
+            }
+        }
+    }
+
+    /// A fill: counted and told once, whatever the order's state is.
+    fn filled(&mut self, key: OrderKey, notice: &BrokerNotice, ts_ms: u64, now: Now) {
+        let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
+        if let Some(known) = order.fills.get(&fill.trade_id) {
+            if *known != (fill.quantity, fill.price) {
+                let text = format!("fill {} was told with other shares or another price", fill.trade_id);
+                self.tell_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
+            }
+            return;
+        }
+        if order.fills.len() >= FILLS_PER_ORDER_MAX {
+            let text = format!("more than {FILLS_PER_ORDER_MAX} fills");
+            return self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
+        }
+        order.fills.insert(Arc::clone(&fill.trade_id), (fill.quantity, fill.price));
+        order.cumulative = order.cumulative.saturating_add(fill.quantity.shares());
+        let asked = order.order.quantity.shares();
+        let is_over = order.cumulative > asked;
+        let done = order.cumulative >= asked;
+        let before = order.status;
+        // A filled order that is filled again stays so.
+        let _ = order.take(OrderTrigger::Fill { done }, now.mono);
+        order.changed_at = now.mono;
+        if done && order.status == OrderStatus::Filled {
+            order.is_over = true;
+            order.pending = None;
+        }
+        let told = ToldFill { trade_id: &fill.trade_id, quantity: fill.quantity, price: fill.price, ts_ms };
+        self.tell_filled(key, told);
+        if is_over {
+            let text = format!("notices have told more shares filled than the {asked} of the order");
+            self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
+        }
+        if before == OrderStatus::Canceled || before == OrderStatus::Expired {
+            self.ask_list_soon(now);
+        }
+    }
+
+    /// The stream of notices is up: what was missed comes again, and a list says where orders stand.
+    pub fn stream_up(&mut self, now: Now) {
+        self.set_stream(Some(now.mono));
+        self.ask_list_soon(now);
+        self.stream_came(now);
+        self.tick_resync(now);
+    }
+
+    /// The stream of notices is down.
+    pub fn stream_down(&mut self) {
+        self.set_stream(None);
+    }
+}

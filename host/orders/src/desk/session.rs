@@ -1,0 +1,247 @@
+//! The session at the broker: login, freeze, second password (specification 2, "Session and password
+//! states"; specification 4, P2, P3, P8, P23a, P41).
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use domain::order_mapping::VenuePhase;
+use domain::{ReasonCode, Rejection};
+use ipc::{
+    AuditLine, AuditSessionExpired, Event, GetVenueState, SecondPasswordSet, Secret,
+    VenueCredentialsRefreshed, VenueError, VenueLifecycle, VenueLoginCancelled, VenueLoginStarted,
+    VenueReady, VenueState,
+};
+use venues::web_broker::Masters;
+
+use super::answers::expired;
+use super::{Active, Asked, Desk, JobKind, Now, Recipient, SessionStand, VENUE};
+
+/// A login that the broker has taken.
+#[derive(Debug)]
+pub struct LoginDone {
+    /// The account's tax code.
+    pub account: String,
+    /// Names of what changed against the login before, never values.
+    pub changed: Vec<&'static str>,
+    /// The day's masters; none where they could not be had.
+    pub masters: Option<Arc<Masters>>,
+}
+
+/// A login that came to nothing.
+#[derive(Debug)]
+pub enum LoginFailed {
+    /// There are no credentials.
+    NoCredentials(String),
+    /// The broker refuses, or cannot be reached.
+    Failed(String),
+}
+
+/// What a login waits for before the venue is ready (P3).
+#[derive(Debug, Default)]
+pub(crate) struct Readiness {
+    /// The commands that asked; empty where a login is not under way.
+    asked: Vec<Option<String>>,
+    /// The masters are there, and a list and the stream are waited for.
+    is_waiting: bool,
+    has_list: bool,
+    since_ms: u64,
+    /// The last error's code.
+    error: Option<&'static str>,
+}
+
+impl Desk {
+    /// Logs in at the broker; a second command joins a login that is under way.
+    pub fn login(&mut self, request_id: Option<String>, now: Now) {
+        let is_under_way = !self.ready.asked.is_empty();
+        self.ready.asked.push(request_id.clone());
+        if is_under_way {
+            return;
+        }
+        self.ready.since_ms = now.wall.millis();
+        let started = VenueLoginStarted { venue: VENUE.into(), request_id: request_id.map(Into::into) };
+        self.tell(Recipient::All, Event::VenueLoginStarted(started));
+        self.enqueue(None, JobKind::Login, now);
+    }
+
+    /// A login has ended.
+    pub fn login_ended(&mut self, ticket: u64, ended: Result<LoginDone, LoginFailed>, now: Now) {
+        let is_ours = |active: &Active| {
+            active.ticket == ticket && matches!(active.job.kind, JobKind::Login)
+        };
+        if !self.active.as_ref().is_some_and(is_ours) {
+            return;
+        }
+        self.active = None;
+        self.ready.since_ms = now.wall.millis();
+        match ended {
+            Ok(done) => self.logged_in(done, now),
+            Err(LoginFailed::NoCredentials(why)) => {
+                tracing::warn!(why, "no login at the web broker");
+                for request_id in std::mem::take(&mut self.ready.asked) {
+                    let request_id = request_id.map(Into::into);
+                    let event = VenueLoginCancelled { venue: VENUE.into(), request_id };
+                    self.tell(Recipient::All, Event::VenueLoginCancelled(event));
+                }
+                self.venue_error("login_failed", why);
+            }
+            Err(LoginFailed::Failed(why)) => {
+                self.ready.asked.clear();
+                self.venue_error("login_failed", why);
+            }
+        }
+        self.work(now);
+    }
+
+    fn logged_in(&mut self, done: LoginDone, now: Now) {
+        self.epoch += 1;
+        self.stand = SessionStand::Active;
+        self.phase = VenuePhase::Unknown;
+        self.account = done.account;
+        if done.masters.is_some() {
+            self.masters = done.masters;
+        }
+        self.ready.error = None;
+        if !done.changed.is_empty() && self.password.forget() {
+            tracing::info!("the second password was forgotten: the session has other addresses");
+        }
+        let event = VenueCredentialsRefreshed {
+            venue: VENUE.into(),
+            session_epoch: self.epoch,
+            changed: done.changed.into_iter().map(Into::into).collect(),
+            ts_ms: now.wall.millis(),
+        };
+        self.tell(Recipient::All, Event::VenueCredentialsRefreshed(event));
+        self.ready.is_waiting = true;
+        self.ready.has_list = false;
+        // The stream of a session before belongs to that session.
+        self.set_stream(None);
+        self.ask_list_soon(now);
+        self.tick_resync(now);
+    }
+
+    /// A list has come.
+    pub(crate) fn list_came(&mut self, now: Now) {
+        self.ready.has_list = true;
+        self.check_ready(now);
+    }
+
+    /// The stream is up.
+    pub(crate) fn stream_came(&mut self, now: Now) {
+        self.check_ready(now);
+    }
+
+    fn check_ready(&mut self, now: Now) {
+        let has_stream = self.stream_is_up() || !self.rules.phase.takes_notices();
+        if !self.ready.is_waiting || !self.ready.has_list || !has_stream {
+            return;
+        }
+        self.ready.is_waiting = false;
+        self.ready.since_ms = now.wall.millis();
+        for request_id in std::mem::take(&mut self.ready.asked) {
+            let event = VenueReady { venue: VENUE.into(), request_id: request_id.map(Into::into) };
+            self.tell(Recipient::All, Event::VenueReady(event));
+        }
+    }
+
+    fn venue_error(&mut self, code: &'static str, message: String) {
+        self.ready.error = Some(code);
+        self.ready.is_waiting = false;
+        let event = VenueError { venue: VENUE.into(), code: code.into(), message: message.into() };
+        self.tell(Recipient::All, Event::VenueError(event));
+    }
+
+    /// The broker has ended the session: nothing that waits is sent any more (P23a).
+    pub(crate) fn freeze(&mut self, now: Now) {
+        if self.stand == SessionStand::Frozen {
+            return;
+        }
+        self.stand = SessionStand::Frozen;
+        self.ready.since_ms = now.wall.millis();
+        self.ready.asked.clear();
+        let ts = now.wall.millis();
+        self.write(&AuditLine::SessionExpired(AuditSessionExpired { ts }));
+        self.password.forget();
+        self.venue_error("session_expired", "the broker has ended the session; log in again".into());
+        let rejection = expired();
+        let waiting = std::mem::take(&mut self.queue);
+        for job in waiting {
+            if matches!(job.kind, JobKind::Login) {
+                self.queue.push_back(job);
+            } else {
+                self.refuse_job(job, &rejection, now);
+            }
+        }
+        self.end_cancels();
+    }
+
+    /// Holds the second password. Who was asked for it sends the command again (P41).
+    pub fn set_second_password(&mut self, asked: Asked, value: Secret, now: Now) {
+        self.password.set(value, now.mono);
+        self.at_modal.clear();
+        let set = SecondPasswordSet { request_id: asked.request_id.into() };
+        self.tell(Recipient::Client(asked.client), Event::SecondPasswordSet(set));
+    }
+
+    /// Forgets the second password. Commands that had been answered with the question for it end.
+    pub fn forget_second_password(&mut self, now: Now) {
+        let uses = |kind: &JobKind| {
+            matches!(kind, JobKind::Submit(_) | JobKind::Change(_) | JobKind::CancelAll { .. })
+        };
+        let in_flight = self.queue.iter().filter(|job| uses(&job.kind)).count()
+            + usize::from(self.active.as_ref().is_some_and(|active| uses(&active.job.kind)));
+        self.password.forget();
+        if in_flight > 0 {
+            tracing::info!(in_flight, "commands under way keep the second password they have read");
+        }
+        let text = "NO_PASSWORD: the second password was not given";
+        let rejection = Rejection::new(ReasonCode::SecondPasswordRequired, text);
+        for (asked, id) in std::mem::take(&mut self.at_modal) {
+            match id {
+                Some(id) => self.tell_order_refused(&asked, &id, &rejection, now),
+                None => self.tell_refused(asked.request_id, &rejection, now),
+            }
+        }
+    }
+
+    /// A client is gone: nobody waits for the second password in its name.
+    pub fn client_left(&mut self, client: u64) {
+        self.at_modal.retain(|(asked, _)| asked.client != client);
+    }
+
+    /// Tells where the venue stands.
+    pub fn venue_state(&mut self, client: u64, state: &GetVenueState) {
+        let lifecycle = match self.stand {
+            _ if !self.ready.asked.is_empty() || self.ready.is_waiting => VenueLifecycle::LoggingIn,
+            SessionStand::LoggedOut => VenueLifecycle::Disconnected,
+            SessionStand::Active => VenueLifecycle::Ready,
+            SessionStand::Frozen => VenueLifecycle::TokenExpired,
+        };
+        let push = match (self.stand, self.stream_is_up()) {
+            (SessionStand::Active, true) => Some("Streaming".into()),
+            (SessionStand::Active, false) if self.rules.phase.takes_notices() => {
+                Some("Reconnecting".into())
+            }
+            _ => None,
+        };
+        let event = Event::VenueState(VenueState {
+            request_id: state.request_id.as_text().into_owned().into(),
+            venue: VENUE.into(),
+            state: lifecycle,
+            push,
+            code: self.ready.error.map(Into::into),
+            since_ms: self.ready.since_ms,
+        });
+        self.tell(Recipient::Client(client), event);
+    }
+
+    /// The day's masters were had again.
+    pub fn set_masters(&mut self, masters: Arc<Masters>) {
+        self.masters = Some(masters);
+    }
+
+    /// How long until an idle second password is forgotten, at most.
+    #[must_use]
+    pub const fn password_idle(&self) -> Duration {
+        self.rules.password.idle
+    }
+}

@@ -1,0 +1,50 @@
+//! Limits of the order desk. Each has a reason and a test that hits it.
+
+use std::time::Duration;
+
+/// Commands that wait for the broker: one is asked after the other, and a person can have no use for
+/// more. Further ones are refused.
+pub const JOBS_WAITING_MAX: usize = 1_000;
+
+/// Time from the receipt of a command to its answer (specification 2, "Limits").
+pub const ORDER_ANSWER_TIME: Duration = Duration::from_secs(30);
+
+/// Orders that the desk holds at once; brokers take some thousands a day.
+pub const ORDERS_HELD_MAX: usize = 200_000;
+
+/// Notices that wait for an order that is not known yet.
+pub const NOTICES_HELD_MAX: usize = 10_000;
+
+/// Fills of one order that are told apart; an order of the largest size has fewer.
+pub const FILLS_PER_ORDER_MAX: usize = 100_000;
+
+/// Rows of one list of orders; more are an error of the broker.
+pub const LIST_ROWS_MAX: usize = 50_000;
+
+/// Rows in one message about a list.
+pub const LIST_ROWS_TOLD_MAX: usize = 10_000;
+
+/// Bytes of one line of the audit log; the longest that is written has far fewer.
+pub const AUDIT_LINE_BYTES_MAX: usize = 16 << 10;
+
+/// Bytes of an audit log that is read at the start: about 4 million orders.
+pub const AUDIT_LOG_BYTES_MAX: u64 = 2 << 30;
+
+/// The longest pause between two lists that are asked for because something is unknown; the first is
+/// the configured `unknown_settle_secs`, each further one twice as long.
+pub const RESYNC_PAUSE_MAX: Duration = Duration::from_secs(60);
+
+/// How long a cancel of many waits until all orders have ended (specification 4, P23b).
+pub const CANCEL_ALL_TIME: Duration = Duration::from_secs(30);
+
+/// Pause between the lists that a cancel of many asks for.
+pub const CANCEL_ALL_LIST_PAUSE: Duration = Duration::from_secs(1);
+
+/// How much earlier than its submit line an order may seem to be at the broker, whose times have no
+/// fractions of seconds and another clock (specification 4, P19).
+pub const CLAIM_SLACK_MS: u64 = 2_000;
+
+/// Tags of an order, and characters of one.
+pub const TAGS_MAX: usize = 32;
+/// See [`TAGS_MAX`].
+pub const TAG_CHARS_MAX: usize = 128;

@@ -1,0 +1,211 @@
+//! The second password: held in memory, forgotten, locked (specification 2, "Session and password
+//! states"; specification 4, P41, P42). Time is the monotonic clock's, given by the caller.
+
+use std::time::Duration;
+
+use domain::{ReasonCode, Rejection};
+use ipc::Secret;
+
+/// How the second password is held.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PasswordRules {
+    /// Time without a command that uses it, after which it is forgotten.
+    pub idle: Duration,
+    /// Wrong ones in a row that lock.
+    pub max_failures: u32,
+    /// How long.
+    pub lockout: Duration,
+}
+
+impl Default for PasswordRules {
+    fn default() -> Self {
+        Self {
+            idle: Duration::from_secs(1_800),
+            max_failures: 3,
+            lockout: Duration::from_secs(1_800),
+        }
+    }
+}
+
+/// A second password as a command has taken it.
+#[derive(Debug, Clone)]
+pub struct HeldPassword {
+    /// The password.
+    pub value: Secret,
+    /// Which one since the start: the broker's word on one is not a word on the next.
+    pub number: u64,
+}
+
+/// What is known of the second password.
+#[derive(Debug)]
+pub struct SecondPassword {
+    rules: PasswordRules,
+    held: Option<HeldPassword>,
+    set: u64,
+    last_used: Duration,
+    failures: u32,
+    /// The newest one that the broker refused.
+    refused: u64,
+    locked_until: Option<Duration>,
+}
+
+impl SecondPassword {
+    /// None is held.
+    #[must_use]
+    pub const fn new(rules: PasswordRules) -> Self {
+        Self {
+            rules,
+            held: None,
+            set: 0,
+            last_used: Duration::ZERO,
+            failures: 0,
+            refused: 0,
+            locked_until: None,
+        }
+    }
+
+    /// Holds one; allowed while locked, too.
+    pub fn set(&mut self, value: Secret, now: Duration) {
+        self.set += 1;
+        self.held = Some(HeldPassword { value, number: self.set });
+        self.last_used = now;
+    }
+
+    /// Forgets it; tells whether one was held.
+    pub fn forget(&mut self) -> bool {
+        self.held.take().is_some()
+    }
+
+    /// Whether one is held.
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.held.is_some()
+    }
+
+    /// Forgets it where no command has used it for too long; tells whether it did.
+    pub fn forget_idle(&mut self, now: Duration) -> bool {
+        let is_idle = now.saturating_sub(self.last_used) >= self.rules.idle;
+        is_idle && self.forget()
+    }
+
+    /// Whether orders are refused because of wrong passwords.
+    ///
+    /// # Errors
+    /// `SECOND_PASSWORD_LOCKED` with the seconds that are left.
+    pub fn check_lock(&mut self, now: Duration) -> Result<(), Rejection> {
+        let Some(until) = self.locked_until else { return Ok(()) };
+        if now >= until {
+            self.locked_until = None;
+            self.failures = 0;
+            return Ok(());
+        }
+        let seconds = until.saturating_sub(now).as_secs() + 1;
+        let failures = self.rules.max_failures;
+        Err(Rejection::new(
+            ReasonCode::SecondPasswordLocked,
+            format!("LOCKED: {failures} wrong second passwords in a row; wait {seconds} s"),
+        ))
+    }
+
+    /// The password for a command that uses it, which counts as use.
+    pub fn use_it(&mut self, now: Duration) -> Option<HeldPassword> {
+        self.forget_idle(now);
+        let held = self.held.clone()?;
+        self.last_used = now;
+        Some(held)
+    }
+
+    /// Whether the broker has refused this very password: it is not sent again.
+    #[must_use]
+    pub const fn is_refused(&self, used: &HeldPassword) -> bool {
+        used.number <= self.refused
+    }
+
+    /// The broker refuses one. It is cleared; the count rises where it `counts`.
+    pub fn refuse(&mut self, used: &HeldPassword, counts: bool, now: Duration) {
+        self.refused = self.refused.max(used.number);
+        if self.held.as_ref().is_some_and(|held| held.number <= self.refused) {
+            self.held = None;
+        }
+        if counts {
+            self.failures += 1;
+            if self.failures >= self.rules.max_failures {
+                self.locked_until = Some(now + self.rules.lockout);
+            }
+        }
+    }
+
+    /// The broker has taken one.
+    pub fn accept(&mut self) {
+        self.failures = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const fn at(seconds: u64) -> Duration {
+        Duration::from_secs(seconds)
+    }
+
+    fn held(now: u64) -> SecondPassword {
+        let mut password = SecondPassword::new(PasswordRules::default());
+        password.set("0000".to_owned().into(), at(now));
+        password
+    }
+
+    #[test]
+    fn it_is_forgotten_after_half_an_hour_without_use() {
+        let mut password = held(10);
+        assert!(password.use_it(at(1_800)).is_some());
+        assert!(!password.forget_idle(at(3_599)));
+        assert!(password.forget_idle(at(3_600)) && !password.is_held());
+        let mut password = held(10);
+        assert!(password.use_it(at(1_810)).is_none(), "also where nobody looked in between");
+    }
+
+    /// Specification 4, P42.
+    #[test]
+    fn three_in_a_row_lock_for_half_an_hour() {
+        let mut password = held(0);
+        for time in 1..=3 {
+            assert!(password.check_lock(at(time)).is_ok(), "the third failure is still answered");
+            let used = password.use_it(at(time)).unwrap();
+            password.refuse(&used, true, at(time));
+            assert!(!password.is_held() && password.is_refused(&used));
+            password.set("1111".to_owned().into(), at(time));
+        }
+        let told = password.check_lock(at(4)).unwrap_err();
+        assert_eq!(told.code, ReasonCode::SecondPasswordLocked);
+        assert!(told.text.starts_with("LOCKED: 3 wrong") && told.text.contains("1800 s"), "{told}");
+        assert!(password.is_held(), "setting one while locked is allowed");
+        assert!(password.check_lock(at(1_802)).is_err());
+        assert!(password.check_lock(at(1_803)).is_ok());
+    }
+
+    #[test]
+    fn a_success_resets_the_count_and_a_malformed_one_does_not_count() {
+        let mut password = held(0);
+        for round in 0..6 {
+            let used = password.use_it(at(1)).unwrap();
+            password.refuse(&used, round % 2 == 0, at(1));
+            if round == 2 {
+                password.accept();
+            }
+            password.set("1111".to_owned().into(), at(1));
+        }
+        assert!(password.check_lock(at(2)).is_ok(), "2, then 1 after the reset");
+    }
+
+    #[test]
+    fn a_newer_password_outlives_the_refusal_of_an_older_one() {
+        let mut password = held(0);
+        let old = password.use_it(at(1)).unwrap();
+        password.set("1111".to_owned().into(), at(2));
+        password.refuse(&old, true, at(3));
+        assert!(password.is_held());
+        let new = password.use_it(at(4)).unwrap();
+        assert!(password.is_refused(&old) && !password.is_refused(&new));
+    }
+}

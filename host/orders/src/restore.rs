@@ -1,0 +1,234 @@
+//! What an audit log says when the desk starts (specification 2, "Audit log", rule 5; specification 4,
+//! P22, P23). Whatever the log holds, nothing is made up: an order is there only by its submit line.
+//!
+//! | line | what becomes of the order |
+//! |---|---|
+//! | submit | sent, its number unknown; a second one of the same id takes the place of the first |
+//! | accepted with a number | the broker has it |
+//! | accepted without one | sent, its number unknown |
+//! | rejected | its id is free |
+//! | session_expired, another version of the key, what is no line | nothing |
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use domain::{OrderSide, OrderType, Price, Quantity, TimeInForce, TsNanos};
+use ipc::{AuditLine, AuditSubmit};
+
+use crate::limits::AUDIT_LINE_BYTES_MAX;
+
+/// Version of the key of requests that lines are written with; one without it is version 1.
+pub const REQUEST_KEY_VERSION: u32 = 1;
+
+/// An order that the log has.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RestoredOrder {
+    /// The caller's id.
+    pub client_order_id: Arc<str>,
+    /// The key of what was asked for.
+    pub request_key: u64,
+    /// `7203.TSE`.
+    pub instrument_id: Arc<str>,
+    /// Buy or sell.
+    pub side: OrderSide,
+    /// How it finds its price.
+    pub order_type: OrderType,
+    /// Shares.
+    pub quantity: Quantity,
+    /// Limit price as it was sent.
+    pub price: Option<Price>,
+    /// Trigger price as it was sent.
+    pub trigger_price: Option<Price>,
+    /// How long it lives; `None` in lines that do not say.
+    pub time_in_force: Option<TimeInForce>,
+    /// End of life.
+    pub expire_time: Option<TsNanos>,
+    /// The broker's number, where it is known.
+    pub venue_order_id: Option<Arc<str>>,
+    /// Time of the submit line in milliseconds UTC.
+    pub ts_ms: u64,
+}
+
+/// What a log says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Restored {
+    /// Orders in the order of their submit lines.
+    pub entries: Vec<RestoredOrder>,
+    /// Bytes up to the end of the last whole line.
+    pub whole_bytes: u64,
+    /// Whole lines that are none of the log's.
+    pub unreadable: u64,
+}
+
+impl Restored {
+    /// Reads a log. What follows the last newline is no line.
+    #[must_use]
+    pub fn read(log: &[u8]) -> Self {
+        let whole = log.iter().rposition(|byte| *byte == b'\n').map_or(0, |at| at + 1);
+        let mut entries: Vec<Option<RestoredOrder>> = Vec::new();
+        let mut places: HashMap<Arc<str>, usize> = HashMap::new();
+        let mut unreadable = 0_u64;
+        for line in log[..whole].split(|byte| *byte == b'\n').filter(|line| !line.is_empty()) {
+            let read = (line.len() <= AUDIT_LINE_BYTES_MAX)
+                .then(|| serde_json::from_slice::<AuditLine<'_>>(line).ok());
+            match read.flatten() {
+                Some(AuditLine::Submit(submit)) => {
+                    if submit.request_key_version.unwrap_or(1) != REQUEST_KEY_VERSION {
+                        continue;
+                    }
+                    let order = RestoredOrder::new(&submit);
+                    let id = Arc::clone(&order.client_order_id);
+                    if let Some(before) = places.insert(id, entries.len()) {
+                        entries[before] = None;
+                    }
+                    entries.push(Some(order));
+                }
+                Some(AuditLine::Accepted(accepted)) => {
+                    let place = places.get(&*accepted.client_order_id);
+                    let number = accepted.venue_order_id.as_deref().map(Arc::from);
+                    if let Some(Some(order)) = place.map(|place| &mut entries[*place])
+                        && number.is_some()
+                    {
+                        order.venue_order_id = number;
+                    }
+                }
+                Some(AuditLine::Rejected(rejected)) => {
+                    if let Some(place) = places.remove(&*rejected.client_order_id) {
+                        entries[place] = None;
+                    }
+                }
+                Some(AuditLine::SessionExpired(_)) => {}
+                None => unreadable += 1,
+            }
+        }
+        if unreadable > 0 {
+            tracing::warn!(lines = unreadable, "the audit log has lines that cannot be read");
+        }
+        Self { entries: entries.into_iter().flatten().collect(), whole_bytes: whole as u64, unreadable }
+    }
+}
+
+impl RestoredOrder {
+    fn new(submit: &AuditSubmit<'_>) -> Self {
+        Self {
+            client_order_id: Arc::from(&*submit.client_order_id),
+            request_key: submit.request_key,
+            instrument_id: Arc::from(&*submit.instrument_id),
+            side: submit.order_side,
+            order_type: submit.order_type,
+            quantity: submit.quantity.into(),
+            price: submit.price.map(Into::into),
+            trigger_price: submit.trigger_price.map(Into::into),
+            time_in_force: submit.time_in_force,
+            expire_time: submit.expire_time_ns.map(TsNanos::from_nanos),
+            venue_order_id: None,
+            ts_ms: submit.ts,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing::{accepted_line, rejected_line, submit_line};
+
+    fn text(lines: &[AuditLine<'_>]) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        for line in lines {
+            serde_json::to_writer(&mut bytes, line).unwrap();
+            bytes.push(b'\n');
+        }
+        bytes
+    }
+
+    #[test]
+    fn lines_do_what_the_table_says() {
+        let expired = AuditLine::SessionExpired(ipc::AuditSessionExpired { ts: 1 });
+        let log = text(&[
+            submit_line("a", 1),
+            submit_line("b", 2),
+            accepted_line("b", Some("11")),
+            submit_line("c", 3),
+            accepted_line("c", None),
+            submit_line("d", 4),
+            expired,
+            rejected_line("d"),
+            accepted_line("nobody", Some("12")),
+            rejected_line("nobody"),
+            submit_line("d", 5),
+        ]);
+        let restored = Restored::read(&log);
+        let told: Vec<(&str, u64, Option<&str>)> = restored
+            .entries
+            .iter()
+            .map(|one| (&*one.client_order_id, one.request_key, one.venue_order_id.as_deref()))
+            .collect();
+        assert_eq!(told, [("a", 1, None), ("b", 2, Some("11")), ("c", 3, None), ("d", 5, None)]);
+        assert_eq!((restored.unreadable, restored.whole_bytes), (0, log.len() as u64));
+    }
+
+    /// Specification 2, "Versioning", 3; specification 4, P23.
+    #[test]
+    fn another_version_of_the_key_is_another_namespace() {
+        let mut log = text(&[submit_line("a", 1)]);
+        let other = String::from_utf8(log.clone()).unwrap();
+        log.extend(other.replace("\"a\"", "\"b\"").replace("\"ts\":", "\"request_key_version\":2,\"ts\":").into_bytes());
+        let restored = Restored::read(&log);
+        assert_eq!(restored.entries.len(), 1);
+        assert_eq!((&*restored.entries[0].client_order_id, restored.unreadable), ("a", 0));
+    }
+
+    #[test]
+    fn fields_of_later_versions_and_foreign_lines_are_passed_over() {
+        let log = String::from_utf8(text(&[submit_line("a", 1)])).unwrap();
+        let more = log.replace("\"ts\":", "\"later\":[1],\"ts\":");
+        let mixed = format!("{more}hello\n{{\"phase\":\"dance\"}}\n\n");
+        let restored = Restored::read(mixed.as_bytes());
+        assert_eq!((restored.entries.len(), restored.unreadable), (1, 2));
+    }
+
+    proptest! {
+        /// Every prefix of a log gives orders that were submitted, and nothing else; a prefix that ends
+        /// within a line gives what the lines before it give.
+        #[test]
+        fn no_prefix_makes_an_order_up(
+            steps in prop::collection::vec((0_u8..4, 0_u8..5), 0..30),
+            cut in 0.0_f64..=1.0,
+        ) {
+            let ids = ["a", "b", "c", "d", "e"];
+            let mut submitted = Vec::new();
+            let mut lines = Vec::new();
+            for (index, (kind, id)) in steps.iter().enumerate() {
+                let id = ids[usize::from(*id)];
+                lines.push(match kind {
+                    0 => {
+                        submitted.push((id, index as u64));
+                        submit_line(id, index as u64)
+                    }
+                    1 => accepted_line(id, Some("R7")),
+                    2 => accepted_line(id, None),
+                    _ => rejected_line(id),
+                });
+            }
+            let log = text(&lines);
+            for end in [(log.len() as f64 * cut) as usize, log.len()] {
+                let restored = Restored::read(&log[..end]);
+                for entry in &restored.entries {
+                    let known = (&*entry.client_order_id, entry.request_key);
+                    prop_assert!(submitted.contains(&known));
+                }
+                let whole = usize::try_from(restored.whole_bytes).unwrap();
+                prop_assert!(whole <= end);
+                prop_assert_eq!(&Restored::read(&log[..whole]).entries, &restored.entries);
+            }
+        }
+
+        #[test]
+        fn no_bytes_panic(bytes in prop::collection::vec(any::<u8>(), 0..400)) {
+            let restored = Restored::read(&bytes);
+            prop_assert!(restored.entries.is_empty());
+        }
+    }
+}
