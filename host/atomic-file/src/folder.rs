@@ -44,7 +44,7 @@ pub fn open_own(path: &Path) -> io::Result<File> {
         }
         _ => {}
     }
-    File::options().create(true).truncate(false).write(true).open(path)
+    File::options().create(true).truncate(false).read(true).write(true).open(path)
 }
 
 /// Removes a file, which need not be there.
