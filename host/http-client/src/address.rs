@@ -18,7 +18,9 @@ pub fn checked_address(text: &str) -> Result<Url, String> {
     }
 }
 
-pub(crate) fn is_loopback(url: &Url) -> bool {
+/// Whether an address is of this machine.
+#[must_use]
+pub fn is_loopback(url: &Url) -> bool {
     let host = url.host_str().unwrap_or_default().trim_matches(['[', ']']);
     host == "localhost" || host.parse::<std::net::IpAddr>().is_ok_and(|ip| ip.is_loopback())
 }

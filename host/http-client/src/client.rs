@@ -18,7 +18,7 @@ use crate::secrets::Secrets;
 use crate::stream::HttpStream;
 
 /// How this program names itself to servers.
-const USER_AGENT: &str = concat!("kumiki/", env!("CARGO_PKG_VERSION"));
+pub(crate) const USER_AGENT: &str = concat!("kumiki/", env!("CARGO_PKG_VERSION"));
 
 /// Asks one server, one question after the other.
 pub struct HttpClient {

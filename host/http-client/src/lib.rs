@@ -3,7 +3,7 @@
 //!
 //! Secrets are [`secrecy::SecretString`]s: they go into a header by [`secret_header`], and what
 //! [`HttpClient::hide`] was told stands in no error and no event, even where a server repeats it.
-//! Addresses are https, or http to this machine ([`checked_address`]); no redirect is followed, so
+//! Where a request must never be sent twice, [`OneAttempt`] asks instead. Addresses are https, or http to this machine ([`checked_address`]); no redirect is followed, so
 //! a key never goes to another server.
 
 mod address;
@@ -11,20 +11,24 @@ mod client;
 mod error;
 pub mod limits;
 mod network;
+mod one_attempt;
 mod pace;
 mod policy;
 mod response;
 mod secrets;
+mod socket;
 mod stream;
 
-pub use address::checked_address;
+pub use address::{checked_address, is_loopback};
 pub use client::{HttpClient, secret_header};
 pub use error::HttpError;
 pub use network::Network;
+pub use one_attempt::{AttemptError, AttemptStream, OneAttempt};
 pub use pace::Slowed;
 pub use policy::RequestPolicy;
 pub use reqwest::Url;
 pub use reqwest::header::{HeaderMap, HeaderName, HeaderValue};
 pub use response::HttpResponse;
+pub use socket::{Socket, connect_socket};
 pub use stream::{HttpStream, MinimumRate};
 pub use tokio_util::sync::CancellationToken;

@@ -1,0 +1,1 @@
+//! One attempt is one request.

@@ -1,0 +1,77 @@
+//! The web broker: requests as addresses, answers as Shift-JIS JSON, and a stream of events
+//! (specification 2; specification 4, P1 to P8).
+
+pub mod account;
+pub mod addresses;
+pub mod encoding;
+pub mod events;
+pub mod frame;
+pub mod json;
+pub mod limits;
+mod login;
+pub mod master_records;
+pub mod masters;
+mod masters_cache;
+pub mod numbers;
+pub mod request;
+pub mod ticks;
+mod transport;
+mod websocket;
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+pub use addresses::{AddressError, Addresses};
+pub use events::{EventAddress, FollowTimes, StreamEvent, follow, follow_with};
+pub use login::{Login, LoginFailure};
+pub use masters::{BusinessDays, Issue, Masters, MastersError};
+pub use numbers::{NumbersError, RequestNumbers};
+pub use ticks::Ticks;
+pub use transport::{
+    Answered, CallFailure, Called, NUMBERS_FILE, Transport, TransportError, read_answer,
+};
+
+/// Which of the broker's environments (specification 4, P1).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Environment {
+    /// Orders that are none.
+    #[default]
+    Demo,
+    /// The market.
+    Prod,
+}
+
+/// `[web_broker]` of `kumiki.toml`, already typed (specification 4, P1).
+#[derive(Clone)]
+pub struct WebBrokerConfig {
+    /// `environment`
+    pub environment: Environment,
+    /// `base_url`: the address below which the login is; `None`: the built-in one of the environment.
+    pub base_url: Option<String>,
+    /// Whether the production address may be asked at all: `WEBBROKER_ALLOW_PROD` is `1`.
+    pub production_allowed: bool,
+    /// `connect_timeout_ms`
+    pub connect_timeout: Duration,
+    /// `answer_timeout_ms`: from the connection to the last byte of an answer.
+    pub answer_timeout: Duration,
+    /// Folder of the file with the request numbers.
+    pub state_dir: PathBuf,
+    /// Folder of the masters' cache; it may be deleted.
+    pub cache_dir: PathBuf,
+}
+
+/// Shows no address.
+impl fmt::Debug for WebBrokerConfig {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("WebBrokerConfig")
+            .field("environment", &self.environment)
+            .field("production_allowed", &self.production_allowed)
+            .field("connect_timeout", &self.connect_timeout)
+            .field("answer_timeout", &self.answer_timeout)
+            .finish_non_exhaustive()
+    }
+}

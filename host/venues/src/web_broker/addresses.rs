@@ -1,0 +1,202 @@
+//! The one place that decides where the web broker may be asked (specification 4, P1), and that makes
+//! addresses of requests. No error shows an address: those of a session are as good as its password.
+
+use std::fmt;
+
+use http_client::{Url, is_loopback};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::web_broker::limits::VIRTUAL_URL_BYTES_MAX;
+use crate::web_broker::{Environment, WebBrokerConfig};
+
+/// Hosts are compared whole: the name of the demo's holds that of the market's.
+const DEMO_HOST: &str = "demo-kabuka.e-shiten.jp";
+const PRODUCTION_HOST: &str = "kabuka.e-shiten.jp";
+/// The broker's version that is spoken.
+const PATH: &str = "/e_api_v4r8/";
+
+/// Why an address is refused, in one line that does not show it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// It cannot be read.
+    #[error("base_url or an address of the broker's is no address that can be read")]
+    NotAnAddress,
+    /// It is too long.
+    #[error("an address of the broker's has more than {VIRTUAL_URL_BYTES_MAX} bytes")]
+    TooLong,
+    /// A name, a password, a port, a query or a fragment has no place in it.
+    #[error("an address of the broker's must hold no name, password, port, query or fragment")]
+    NotPlain,
+    /// Not encrypted, and not on this machine.
+    #[error(
+        "an address of the broker's must be encrypted (https, wss) unless it is of this machine"
+    )]
+    NotEncrypted,
+    /// A folder must end with `/`.
+    #[error("base_url must end with /")]
+    NotAFolder,
+    /// Neither the broker nor this machine.
+    #[error(
+        "base_url is neither the broker's address of this environment nor one of this machine \
+         (127.0.0.0/8, ::1, localhost)"
+    )]
+    Elsewhere,
+    /// The market, without permission.
+    #[error(
+        "the production address is refused: it needs environment = \"prod\" and \
+         WEBBROKER_ALLOW_PROD=1"
+    )]
+    Production,
+    /// A login told of another host than its own.
+    #[error("the login names an address that is not of the server that was asked")]
+    OtherServer,
+}
+
+/// Where a server stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Place {
+    ThisMachine,
+    Demo,
+    Production,
+}
+
+/// How an address is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Scheme {
+    /// Questions and answers.
+    Http,
+    /// The stream of events.
+    WebSocket,
+}
+
+/// Where this session's broker may be asked.
+#[derive(Clone)]
+pub struct Addresses {
+    base: Url,
+    place: Place,
+    host: String,
+}
+
+impl Addresses {
+    /// The addresses of a configuration.
+    ///
+    /// # Errors
+    /// [`AddressError`] in one line where the rules refuse it.
+    pub fn new(config: &WebBrokerConfig) -> Result<Self, AddressError> {
+        let host = match config.environment {
+            Environment::Demo => DEMO_HOST,
+            Environment::Prod => PRODUCTION_HOST,
+        };
+        let built_in = format!("https://{host}{PATH}");
+        let base = config.base_url.as_deref().unwrap_or(&built_in);
+        let base = plain(base, Scheme::Http)?;
+        let place = place_of(&base).ok_or(AddressError::Elsewhere)?;
+        match (place, config.environment) {
+            (Place::Production, Environment::Prod) if config.production_allowed => {}
+            (Place::Production, _) => return Err(AddressError::Production),
+            (Place::Demo, Environment::Prod) => return Err(AddressError::Elsewhere),
+            (Place::Demo, Environment::Demo) | (Place::ThisMachine, _) => {}
+        }
+        if !base.path().ends_with('/') {
+            return Err(AddressError::NotAFolder);
+        }
+        if place != Place::ThisMachine && base.path() != PATH {
+            return Err(AddressError::Elsewhere);
+        }
+        let host = base.host_str().unwrap_or_default().to_owned();
+        Ok(Self { base, place, host })
+    }
+
+    /// The host that is asked, for people.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether orders reach the market.
+    #[must_use]
+    pub fn is_production(&self) -> bool {
+        self.place == Place::Production
+    }
+
+    /// Whether the server is on this machine.
+    #[must_use]
+    pub fn is_this_machine(&self) -> bool {
+        self.place == Place::ThisMachine
+    }
+
+    /// What tells two servers apart: host and port.
+    pub(crate) fn server(&self) -> String {
+        let port = self.base.port_or_known_default().unwrap_or_default();
+        format!("{}:{port}", self.host)
+    }
+
+    /// The address of a login.
+    pub(crate) fn login(&self, query: &SecretString) -> SecretString {
+        let (base, query) = (self.base.as_str(), query.expose_secret());
+        SecretString::from(format!("{base}auth/?{query}"))
+    }
+
+    /// The address of a request at one that a login gave.
+    pub(crate) fn request(to: &SecretString, query: &SecretString) -> SecretString {
+        SecretString::from(format!("{}?{}", to.expose_secret(), query.expose_secret()))
+    }
+
+    /// Judges an address that a login gave by the rules that hold for the login itself.
+    pub(crate) fn judge(&self, text: &str, scheme: Scheme) -> Result<SecretString, AddressError> {
+        let url = plain(text, scheme)?;
+        match place_of(&url) {
+            Some(place) if place == self.place => {}
+            Some(Place::Production) => return Err(AddressError::Production),
+            _ => return Err(AddressError::OtherServer),
+        }
+        Ok(SecretString::from(String::from(url)))
+    }
+}
+
+/// Shows the host only.
+impl fmt::Debug for Addresses {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Addresses").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// An address without anything but scheme, host, path, and on this machine a port.
+fn plain(text: &str, scheme: Scheme) -> Result<Url, AddressError> {
+    if text.len() > VIRTUAL_URL_BYTES_MAX {
+        return Err(AddressError::TooLong);
+    }
+    // What a parser would leave out in silence.
+    if text.chars().any(|letter| letter.is_control() || letter.is_whitespace() || letter == '\\') {
+        return Err(AddressError::NotAnAddress);
+    }
+    let url = Url::parse(text).map_err(|_| AddressError::NotAnAddress)?;
+    let (secure, open) = match scheme {
+        Scheme::Http => ("https", "http"),
+        Scheme::WebSocket => ("wss", "ws"),
+    };
+    match url.scheme() {
+        found if found == secure => {}
+        found if found == open && is_loopback(&url) => {}
+        found if found == open => return Err(AddressError::NotEncrypted),
+        _ => return Err(AddressError::NotAnAddress),
+    }
+    let has_port = url.port().is_some() && !is_loopback(&url);
+    let has_name = !url.username().is_empty() || url.password().is_some();
+    if has_port || has_name || url.query().is_some() || url.fragment().is_some() {
+        return Err(AddressError::NotPlain);
+    }
+    Ok(url)
+}
+
+fn place_of(url: &Url) -> Option<Place> {
+    match url.host_str()? {
+        DEMO_HOST => Some(Place::Demo),
+        PRODUCTION_HOST => Some(Place::Production),
+        _ if is_loopback(url) => Some(Place::ThisMachine),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests;

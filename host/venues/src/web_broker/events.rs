@@ -1,0 +1,178 @@
+//! The stream of events: one connection, followed until it is no longer wanted.
+//!
+//! The broker sends the day's events again at each connection (`p_eno=0`), and that is wanted each time:
+//! numbers of different kinds do not rise together, so none of them says what was missed. Whoever reads
+//! knows by records of its own what it has seen.
+
+use std::fmt;
+use std::time::Duration;
+
+use domain::clock::Stopwatch;
+use domain::order_mapping::Field;
+use futures_util::{SinkExt as _, StreamExt as _};
+use secrecy::SecretString;
+use tokio::sync::mpsc::Sender;
+use tokio_tungstenite::tungstenite::{Error, Message, error::CapacityError};
+use tokio_util::sync::CancellationToken;
+
+use crate::web_broker::frame;
+use crate::web_broker::limits::FRAME_BYTES_MAX;
+use crate::web_broker::websocket::{self, Stream};
+
+/// What is asked for: states, keep-alives, executions, system and operation states. The order of the
+/// arguments is the broker's.
+const QUERY: &str = "p_rid=0&p_board_no=1000&p_eno=0&p_evt_cmd=ST,KP,EC,SS,US";
+
+/// Where the stream of events is. Nothing shows it.
+#[derive(Clone)]
+pub struct EventAddress {
+    address: SecretString,
+    connect_time: Duration,
+}
+
+impl EventAddress {
+    pub(crate) fn new(address: &SecretString, connect_time: Duration) -> Self {
+        Self { address: address.clone(), connect_time }
+    }
+}
+
+impl fmt::Debug for EventAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("EventAddress").finish_non_exhaustive()
+    }
+}
+
+/// What the stream tells.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StreamEvent {
+    /// The connection stands.
+    Up,
+    /// A frame, keep-alives too.
+    Frame(Vec<Field>),
+    /// The connection is gone, and why; it is tried again.
+    Down(String),
+}
+
+/// How patient [`follow_with`] is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FollowTimes {
+    /// Silence after which a connection counts as dead. The broker says something every 5 seconds.
+    pub silence: Duration,
+    /// The first pause before the next connection; each further one is twice as long.
+    pub pause: Duration,
+    /// The longest.
+    pub pause_max: Duration,
+    /// How long a connection must have stood for the pause to be the first one again. A stream that
+    /// another program takes away again and again is asked for ever more slowly.
+    pub stable: Duration,
+}
+
+impl Default for FollowTimes {
+    fn default() -> Self {
+        Self {
+            silence: Duration::from_secs(20),
+            pause: Duration::from_secs(1),
+            pause_max: Duration::from_secs(60),
+            stable: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Follows the stream until `cancel` is cancelled or nobody receives any more.
+pub async fn follow(address: EventAddress, sender: Sender<StreamEvent>, cancel: CancellationToken) {
+    follow_with(address, sender, cancel, FollowTimes::default()).await;
+}
+
+/// The same with other times.
+pub async fn follow_with(
+    address: EventAddress,
+    sender: Sender<StreamEvent>,
+    cancel: CancellationToken,
+    times: FollowTimes,
+) {
+    tokio::select! {
+        biased;
+        () = cancel.cancelled() => {}
+        () = sender.closed() => {}
+        () = connections(&address, &sender, times) => {}
+    }
+}
+
+/// One connection after the other; ends when nobody receives.
+async fn connections(address: &EventAddress, sender: &Sender<StreamEvent>, times: FollowTimes) {
+    let mut pause = times.pause;
+    loop {
+        let why = match websocket::open(&address.address, QUERY, address.connect_time).await {
+            Ok(mut stream) => {
+                let watch = Stopwatch::start();
+                if sender.send(StreamEvent::Up).await.is_err() {
+                    return;
+                }
+                let why = read(&mut stream, sender, times.silence).await;
+                if watch.elapsed() >= times.stable {
+                    pause = times.pause;
+                }
+                why
+            }
+            Err(why) => why,
+        };
+        tracing::debug!(why, "the web broker's stream of events is down");
+        if sender.send(StreamEvent::Down(why)).await.is_err() {
+            return;
+        }
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(times.pause_max);
+    }
+}
+
+/// Reads a connection to its end, and says why it ended.
+async fn read(stream: &mut Stream, sender: &Sender<StreamEvent>, silence: Duration) -> String {
+    loop {
+        let Ok(came) = tokio::time::timeout(silence, stream.next()).await else {
+            return format!("nothing came for {} s", silence.as_secs_f64());
+        };
+        let message = match came {
+            Some(Ok(message)) => message,
+            Some(Err(error)) => return told(&error),
+            None => return "the broker ended the stream".to_owned(),
+        };
+        let parsed = match &message {
+            Message::Text(text) => frame::parse(text.as_bytes()),
+            // Where the texts are not BASE64 the frames cannot be text frames.
+            Message::Binary(bytes) => frame::parse(bytes),
+            Message::Ping(_) => {
+                // The answer was made by the library, and waits to be sent.
+                if stream.flush().await.is_err() {
+                    return "the connection ended".to_owned();
+                }
+                continue;
+            }
+            Message::Close(_) => return "the broker ended the stream".to_owned(),
+            Message::Pong(_) | Message::Frame(_) => continue,
+        };
+        match parsed {
+            Ok(fields) if fields.is_empty() => {}
+            Ok(fields) => {
+                if sender.send(StreamEvent::Frame(fields)).await.is_err() {
+                    return "nobody receives".to_owned();
+                }
+            }
+            // What it said is lost, so whoever reads must know: the list of orders tells what it was.
+            Err(error) => return error.to_string(),
+        }
+    }
+}
+
+/// Why a connection ended, in words without anything of what came.
+fn told(error: &Error) -> String {
+    match error {
+        Error::ConnectionClosed | Error::AlreadyClosed => "the broker ended the stream".to_owned(),
+        Error::Io(error) => format!("the connection ended ({})", error.kind()),
+        Error::Capacity(CapacityError::MessageTooLong { .. }) => {
+            format!("a frame has more than {FRAME_BYTES_MAX} bytes")
+        }
+        Error::Utf8(_) => "a text frame is no UTF-8".to_owned(),
+        Error::Protocol(_) => "what came is against the rules of WebSockets".to_owned(),
+        _ => "the stream failed".to_owned(),
+    }
+}

@@ -1,0 +1,78 @@
+//! Records of the masters in the bytes of a stream: each ends with its `}`, and nothing but that tells
+//! them apart.
+
+use crate::web_broker::encoding::leads;
+use crate::web_broker::limits::MASTER_RECORD_BYTES_MAX;
+
+/// Cuts a stream into records, whatever pieces it comes in.
+#[derive(Debug, Default)]
+pub struct Records {
+    /// Of the record that is not yet whole.
+    begun: Vec<u8>,
+    depth: usize,
+    is_text: bool,
+    /// The next byte is the second of a character, or escaped.
+    is_skipped: bool,
+}
+
+/// Why a stream is none of records.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum RecordError {
+    /// A record without end.
+    #[error("a record of the masters has more than {MASTER_RECORD_BYTES_MAX} bytes")]
+    TooLong,
+    /// Something else stands between records.
+    #[error("the masters are no records")]
+    NoRecord,
+}
+
+impl Records {
+    /// Takes the next bytes and gives every record that they end to `found`, until that says to stop.
+    ///
+    /// # Errors
+    /// [`RecordError`].
+    pub fn take(
+        &mut self,
+        bytes: &[u8],
+        mut found: impl FnMut(&[u8]) -> bool,
+    ) -> Result<bool, RecordError> {
+        for &byte in bytes {
+            if self.depth == 0 {
+                match byte {
+                    b'{' => {}
+                    b' ' | b'\t' | b'\r' | b'\n' | b',' | b'[' | b']' => continue,
+                    _ => return Err(RecordError::NoRecord),
+                }
+            }
+            self.begun.push(byte);
+            if self.begun.len() > MASTER_RECORD_BYTES_MAX {
+                return Err(RecordError::TooLong);
+            }
+            if std::mem::take(&mut self.is_skipped) {
+                continue;
+            }
+            match byte {
+                // The second byte of a character may look like a brace or a backslash.
+                _ if leads(byte) => self.is_skipped = true,
+                b'\\' if self.is_text => self.is_skipped = true,
+                b'"' => self.is_text = !self.is_text,
+                b'{' if !self.is_text => self.depth += 1,
+                b'}' if !self.is_text => {
+                    self.depth = self.depth.saturating_sub(1);
+                    if self.depth == 0 {
+                        let goes_on = found(&self.begun);
+                        self.begun.clear();
+                        if !goes_on {
+                            return Ok(false);
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Ok(true)
+    }
+}
+
+#[cfg(test)]
+mod tests;

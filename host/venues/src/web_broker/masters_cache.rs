@@ -1,0 +1,53 @@
+//! A day's masters on the disk: one file for each server, whole or not at all, with a first line that
+//! says what it is. What does not fit, or is of another day, is not used and is no error.
+
+use std::fs::File;
+use std::io::Read as _;
+use std::path::PathBuf;
+
+use domain::JstDate;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::web_broker::limits::MASTERS_BYTES_MAX;
+use crate::web_broker::masters::Masters;
+use crate::web_broker::transport::Transport;
+
+/// Version of the file's form.
+const FORM: u32 = 1;
+
+fn path(transport: &Transport) -> PathBuf {
+    // A port has a colon before it, and an IPv6 address has more.
+    let server = transport.addresses.server().replace(|c: char| !c.is_ascii_alphanumeric(), "_");
+    transport.config.cache_dir.join(format!("web_broker_masters_{server}.json"))
+}
+
+fn head(server: &str, date: JstDate, json: &[u8]) -> String {
+    format!("kumiki-masters {FORM} {server} {date} {:016x}\n", xxh3_64(json))
+}
+
+/// Today's masters, where they are there and undamaged.
+pub(crate) fn load(transport: &Transport, today: JstDate) -> Option<Masters> {
+    let mut bytes = Vec::new();
+    let most = MASTERS_BYTES_MAX as u64 + 1;
+    File::open(path(transport)).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+    let end = bytes.iter().position(|byte| *byte == b'\n')? + 1;
+    let (first, json) = bytes.split_at(end);
+    if first != head(&transport.addresses.server(), today, json).as_bytes() {
+        return None;
+    }
+    let masters: Masters = serde_json::from_slice(json).ok()?;
+    (masters.date == today).then_some(masters)
+}
+
+/// Keeps the masters for the rest of the day. Without the file they are asked for again.
+pub(crate) fn store(transport: &Transport, masters: &Masters) {
+    let kept = || -> std::io::Result<()> {
+        let json = serde_json::to_vec(masters)?;
+        let mut bytes = head(&transport.addresses.server(), masters.date, &json).into_bytes();
+        bytes.extend_from_slice(&json);
+        atomic_file::write(&path(transport), &bytes)
+    };
+    if let Err(error) = kept() {
+        tracing::warn!(%error, "the masters cannot be kept on the disk");
+    }
+}

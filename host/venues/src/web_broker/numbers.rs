@@ -1,0 +1,169 @@
+//! Request numbers: strictly rising, across logins, restarts, `kill -9` and clocks that step back
+//! (specification 4, P6).
+//!
+//! The file has two places of 32 bytes that are written in turn, each with a checksum, and each number
+//! is on the disk before it is used. A write that was cut damages the place it was for, whose number was
+//! then never used, and leaves the other.
+
+use std::fs::{self, File};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+use domain::clock::wall_now;
+use xxhash_rust::xxh3::xxh3_64;
+
+use crate::web_broker::limits::REQUEST_NUMBER_MAX;
+
+/// Bytes of one place: `p_no `, ten digits, a blank, fifteen digits of the checksum, a line end.
+const PLACE_BYTES: usize = 32;
+/// How far numbers jump where one of the places is damaged: more than a day's seconds, so that they rise
+/// even if it was the newer one and the clock was set back since.
+const DAMAGE_GAP: u64 = 100_000;
+
+/// Why there is no request number.
+#[derive(Debug, thiserror::Error)]
+pub enum NumbersError {
+    /// The file cannot be opened, read or written.
+    #[error("the file of the request numbers, {}: {cause}", .path.display())]
+    File {
+        /// Where it is.
+        path: PathBuf,
+        /// What the system says.
+        cause: io::Error,
+    },
+    /// Another process has it.
+    #[error("another process uses the file of the request numbers, {}", .0.display())]
+    Taken(PathBuf),
+    /// It is another user's.
+    #[error("the file of the request numbers, {}, is another user's", .0.display())]
+    NotOwn(PathBuf),
+    /// It holds something else.
+    #[error(
+        "the file of the request numbers, {}, is damaged; the broker refuses numbers that do not rise: \
+         remove it when the clock is right and no session of an hour ago used higher ones",
+        .0.display()
+    )]
+    Damaged(PathBuf),
+    /// There are no more.
+    #[error("the broker takes no request numbers above {REQUEST_NUMBER_MAX}")]
+    NoMore,
+}
+
+/// The numbers of an account's requests.
+#[derive(Debug)]
+pub struct RequestNumbers {
+    file: File,
+    path: PathBuf,
+    last: u64,
+    /// The place that is written next.
+    next_place: usize,
+}
+
+impl RequestNumbers {
+    /// Opens the file, or makes it, and keeps it from other processes.
+    ///
+    /// # Errors
+    /// [`NumbersError`]; nothing that is no file of ours is ever written.
+    pub fn open(path: &Path) -> Result<Self, NumbersError> {
+        let failed = |cause| NumbersError::File { path: path.to_owned(), cause };
+        fs::create_dir_all(atomic_file::folder_of(path)).map_err(failed)?;
+        let lock = atomic_file::open_own(path).map_err(failed)?;
+        if !is_own(&lock).map_err(failed)? {
+            return Err(NumbersError::NotOwn(path.to_owned()));
+        }
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(fs::TryLockError::WouldBlock) => {
+                return Err(NumbersError::Taken(path.to_owned()));
+            }
+            Err(fs::TryLockError::Error(cause)) => return Err(failed(cause)),
+        }
+        let mut bytes = Vec::new();
+        let most = PLACE_BYTES as u64 * 2 + 1;
+        (&lock).take(most).read_to_end(&mut bytes).map_err(failed)?;
+        let damaged = || NumbersError::Damaged(path.to_owned());
+        let (last, next_place) = recovered(&bytes).ok_or_else(damaged)?;
+        if bytes.is_empty() {
+            atomic_file::sync_folder(atomic_file::folder_of(path)).map_err(failed)?;
+        }
+        Ok(Self { file: lock, path: path.to_owned(), last, next_place })
+    }
+
+    /// The next number: above all before it, and not below the seconds since 1970. It is on the disk
+    /// when this returns.
+    ///
+    /// # Errors
+    /// [`NumbersError`]; the number was not used then, and will not be.
+    pub fn take(&mut self) -> Result<u64, NumbersError> {
+        self.take_at(wall_now().millis() / 1_000)
+    }
+
+    fn take_at(&mut self, now_s: u64) -> Result<u64, NumbersError> {
+        let number = self.last.saturating_add(1).max(now_s);
+        if number > REQUEST_NUMBER_MAX {
+            return Err(NumbersError::NoMore);
+        }
+        // Whatever becomes of the write, this number is spent.
+        self.last = number;
+        let at = (self.next_place * PLACE_BYTES) as u64;
+        let place = written(number);
+        let write = || -> io::Result<()> {
+            let mut file = &self.file;
+            file.seek(SeekFrom::Start(at))?;
+            file.write_all(&place)?;
+            file.sync_data()
+        };
+        write().map_err(|cause| NumbersError::File { path: self.path.clone(), cause })?;
+        self.next_place = 1 - self.next_place;
+        Ok(number)
+    }
+}
+
+fn written(number: u64) -> [u8; PLACE_BYTES] {
+    let digits = format!("p_no {number:010}");
+    let sum = xxh3_64(digits.as_bytes()) >> 4;
+    let mut place = [b' '; PLACE_BYTES];
+    for (to, from) in place.iter_mut().zip(format!("{digits} {sum:015x}\n").bytes()) {
+        *to = from;
+    }
+    place
+}
+
+fn read(place: &[u8]) -> Option<u64> {
+    let digits = str::from_utf8(place.get(5..15)?).ok()?;
+    let number = digits.parse().ok()?;
+    (written(number) == place).then_some(number)
+}
+
+/// The last number of a file, and the place for the next one.
+fn recovered(bytes: &[u8]) -> Option<(u64, usize)> {
+    let first = bytes.get(..PLACE_BYTES).map(read);
+    let second =
+        bytes.get(PLACE_BYTES..).map(|place| (place.len() == PLACE_BYTES).then(|| read(place)));
+    match (first, second.map(Option::flatten)) {
+        (None, None) if bytes.is_empty() => Some((0, 0)),
+        // One number so far, or the write of the second was cut.
+        (Some(Some(number)), Some(None)) if bytes.len() == PLACE_BYTES => Some((number, 1)),
+        (Some(Some(first)), Some(Some(second))) => {
+            Some(if first > second { (first, 1) } else { (second, 0) })
+        }
+        (Some(Some(number)), Some(None)) => Some((number + DAMAGE_GAP, 1)),
+        (Some(None), Some(Some(number))) => Some((number + DAMAGE_GAP, 0)),
+        _ => None,
+    }
+}
+
+#[cfg(unix)]
+fn is_own(file: &File) -> io::Result<bool> {
+    use std::os::unix::fs::MetadataExt as _;
+    Ok(file.metadata()?.uid() == rustix::process::geteuid().as_raw())
+}
+
+#[cfg(not(unix))]
+#[expect(clippy::unnecessary_wraps, reason = "the same as on other systems")]
+fn is_own(_: &File) -> io::Result<bool> {
+    Ok(true)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,392 @@
+//! The session with the web broker: one request in flight, each sent once, and what becomes of it.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use domain::JstDate;
+use domain::clock::wall_now;
+use domain::order_mapping::{BrokerAnswer, BrokerRequest, Field};
+use http_client::{AttemptError, OneAttempt};
+use secrecy::{ExposeSecret, SecretString};
+
+use crate::web_broker::addresses::{AddressError, Addresses};
+use crate::web_broker::encoding::{from_cp932, percent_decode, percent_decoded_text};
+use crate::web_broker::events::EventAddress;
+use crate::web_broker::json::{self, Value};
+use crate::web_broker::limits::ANSWER_BYTES_MAX;
+use crate::web_broker::login::{self, Login, LoginFailure, Session};
+use crate::web_broker::masters::{Masters, MastersError};
+use crate::web_broker::numbers::{NumbersError, RequestNumbers};
+use crate::web_broker::request::Prepared;
+use crate::web_broker::{WebBrokerConfig, masters_cache};
+
+/// Name of the file with the request numbers, in the folder for it.
+pub const NUMBERS_FILE: &str = "web_broker_p_no";
+
+/// Why there is no transport.
+#[derive(Debug, thiserror::Error)]
+pub enum TransportError {
+    /// The address is refused.
+    #[error(transparent)]
+    Address(#[from] AddressError),
+    /// There are no request numbers.
+    #[error(transparent)]
+    Numbers(#[from] NumbersError),
+    /// There is no HTTP.
+    #[error("{0}")]
+    Http(String),
+}
+
+/// What became of a request.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Called {
+    /// Its number; `None` where it got none. It belongs into the audit log only (specification 4, P6).
+    pub p_no: Option<u64>,
+    /// The answer, or why there is none.
+    pub result: Result<Answered, CallFailure>,
+}
+
+/// An answer.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Answered {
+    /// Its texts, without the number and the times; `errno` is empty for `0`.
+    pub answer: BrokerAnswer,
+    /// Its lists by name; the broker's `""` is an empty one.
+    pub lists: BTreeMap<String, Vec<Vec<Field>>>,
+}
+
+/// Why a request has no answer. No text holds a secret.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CallFailure {
+    /// Surely nothing was sent.
+    #[error("not sent: {0}")]
+    NotSent(String),
+    /// The broker's machine refuses the connection: nothing was sent (specification 4, P32).
+    #[error("not sent: {0}")]
+    Refused(String),
+    /// The request may have arrived, and nobody can tell what became of it (specification 4, P18).
+    #[error("no clear answer: {0}")]
+    Unknown(String),
+    /// There is no session.
+    #[error("not logged in")]
+    NotLoggedIn,
+}
+
+/// The session with the web broker. Its methods take it whole, so that one request is in flight.
+pub struct Transport {
+    pub(crate) addresses: Addresses,
+    numbers: RequestNumbers,
+    pub(crate) http: OneAttempt,
+    decodes_answers: bool,
+    session: Option<Session>,
+    /// The session before the one that is or was.
+    last_session: Option<Session>,
+    pub(crate) config: WebBrokerConfig,
+}
+
+impl Transport {
+    /// Prepares for a login: judges the address and opens the request numbers. `decodes_answers` is the
+    /// dialect's word whether answers are percent-encoded (specification 4, P5).
+    ///
+    /// # Errors
+    /// [`TransportError`], in one line.
+    pub fn new(config: &WebBrokerConfig, decodes_answers: bool) -> Result<Self, TransportError> {
+        let addresses = Addresses::new(config)?;
+        let numbers = RequestNumbers::open(&config.state_dir.join(NUMBERS_FILE))?;
+        let (connect, answer) = (config.connect_timeout, config.answer_timeout);
+        let http = OneAttempt::new(addresses.is_this_machine(), connect, answer);
+        let http = http.map_err(TransportError::Http)?;
+        let config = config.clone();
+        let (session, last_session) = (None, None);
+        Ok(Self { addresses, numbers, http, decodes_answers, session, last_session, config })
+    }
+
+    /// Where the broker is asked.
+    #[must_use]
+    pub fn addresses(&self) -> &Addresses {
+        &self.addresses
+    }
+
+    /// Whether there is a session, as far as is known here.
+    #[must_use]
+    pub fn is_logged_in(&self) -> bool {
+        self.session.is_some()
+    }
+
+    /// Begins a session (`CLMAuthLoginRequest`), which ends the one before. Its addresses stay inside.
+    ///
+    /// # Errors
+    /// [`LoginFailure`]. The session before is kept only where nothing was sent.
+    pub async fn login(
+        &mut self,
+        user: &SecretString,
+        password: &SecretString,
+    ) -> Result<Login, LoginFailure> {
+        self.http.hide(user);
+        self.http.hide(password);
+        let request = login::login_request(user, password);
+        let prepared = Prepared::new(&request, None);
+        let prepared = prepared.map_err(|error| LoginFailure::NotSent(error.to_string()))?;
+        let called = self.send(&prepared, &To::Login, &[]).await;
+        let answered = match called.result {
+            Ok(answered) => answered,
+            Err(CallFailure::NotSent(text)) => return Err(LoginFailure::NotSent(text)),
+            Err(CallFailure::Refused(text)) => return Err(LoginFailure::Unreachable(text)),
+            Err(failure) => {
+                // The broker may have ended the session before.
+                self.session = None;
+                let text = match failure {
+                    CallFailure::Unknown(text) => text,
+                    other => other.to_string(),
+                };
+                return Err(LoginFailure::Unknown(text));
+            }
+        };
+        let read = login::read(&answered.answer, &self.addresses);
+        if read.is_err() {
+            self.session = None;
+        }
+        let (session, mut login) = read?;
+        for secret in session.secrets() {
+            self.http.hide(&secret);
+        }
+        if let Some(before) = &self.last_session {
+            login.changed = session.changed_since(before);
+            login.is_first = false;
+        }
+        self.last_session = Some(session.clone());
+        self.session = Some(session);
+        let changed = login.changed.len();
+        tracing::info!(host = self.addresses.host(), changed, "logged in at the web broker");
+        Ok(login)
+    }
+
+    /// Ends the session (`CLMAuthLogoutRequest`), as well as that goes: it is gone here in any case.
+    ///
+    /// # Errors
+    /// [`CallFailure`], for the log.
+    pub async fn logout(&mut self) -> Result<(), CallFailure> {
+        let called = self.call(&login::logout_request(), None).await;
+        self.session = None;
+        called.result.map(drop)
+    }
+
+    /// Asks the broker anything that goes to `sUrlRequest`: orders, lists, balances.
+    pub async fn call(
+        &mut self,
+        request: &BrokerRequest,
+        second_password: Option<&SecretString>,
+    ) -> Called {
+        let session = self.session.as_ref().map(|session| session.request.clone());
+        self.ask(request, second_password, session).await
+    }
+
+    /// Asks for prices, at `sUrlPrice`, by the same rules.
+    pub async fn call_price(&mut self, request: &BrokerRequest) -> Called {
+        let session = self.session.as_ref().map(|session| session.price.clone());
+        self.ask(request, None, session).await
+    }
+
+    /// Asks for a part of the masters, at `sUrlMaster`, by the same rules.
+    pub(crate) async fn call_master(&mut self, request: &BrokerRequest) -> Called {
+        let session = self.session.as_ref().map(|session| session.master.clone());
+        self.ask(request, None, session).await
+    }
+
+    /// The masters of a day: from the cache on the disk, else from the broker's stream of all, else by
+    /// single requests (specification 4, P4).
+    ///
+    /// # Errors
+    /// [`MastersError`] where there are none. Without the date master, [`Masters::days`] is `None`.
+    pub async fn masters(&mut self, today: JstDate) -> Result<Masters, MastersError> {
+        if let Some(masters) = masters_cache::load(self, today) {
+            tracing::debug!(issues = masters.issue_count(), "masters from the cache");
+            return Ok(masters);
+        }
+        let masters = crate::web_broker::masters::ask(self, today).await?;
+        if masters.is_whole() {
+            masters_cache::store(self, &masters);
+        }
+        Ok(masters)
+    }
+
+    /// Where the stream of events is, for [`crate::web_broker::follow`]; `None` without a session.
+    #[must_use]
+    pub fn event_address(&self) -> Option<EventAddress> {
+        let session = self.session.as_ref()?;
+        Some(EventAddress::new(&session.event_socket, self.config.connect_timeout))
+    }
+
+    /// The address of a request for a stream at `sUrlMaster`, whose number is taken.
+    pub(crate) fn master_address(
+        &mut self,
+        request: &BrokerRequest,
+    ) -> Result<SecretString, CallFailure> {
+        let session = self.session.as_ref().ok_or(CallFailure::NotLoggedIn)?;
+        let prepared = Prepared::new(request, None);
+        let prepared = prepared.map_err(|error| CallFailure::NotSent(error.to_string()))?;
+        let number = self.numbers.take();
+        let number = number.map_err(|error| CallFailure::NotSent(error.to_string()))?;
+        Ok(Addresses::request(&session.master, &prepared.query(number, wall_now())))
+    }
+
+    /// Reads an answer, or a record of a stream.
+    pub(crate) fn read(&self, id: &str, body: &[u8]) -> Result<Answered, String> {
+        read_answer(id, body, self.decodes_answers)
+    }
+
+    async fn ask(
+        &mut self,
+        request: &BrokerRequest,
+        second_password: Option<&SecretString>,
+        to: Option<SecretString>,
+    ) -> Called {
+        let Some(to) = to else {
+            return Called { p_no: None, result: Err(CallFailure::NotLoggedIn) };
+        };
+        let prepared = match Prepared::new(request, second_password) {
+            Ok(prepared) => prepared,
+            Err(error) => {
+                let result = Err(CallFailure::NotSent(error.to_string()));
+                return Called { p_no: None, result };
+            }
+        };
+        let secrets: Vec<_> = second_password.into_iter().cloned().collect();
+        self.send(&prepared, &To::Session(to), &secrets).await
+    }
+
+    /// Takes a number, sends, waits and reads.
+    async fn send(&mut self, prepared: &Prepared, to: &To, secrets: &[SecretString]) -> Called {
+        let number = match self.numbers.take() {
+            Ok(number) => number,
+            Err(error) => {
+                let result = Err(CallFailure::NotSent(error.to_string()));
+                return Called { p_no: None, result };
+            }
+        };
+        let query = prepared.query(number, wall_now());
+        let address = match to {
+            To::Login => self.addresses.login(&query),
+            To::Session(address) => Addresses::request(address, &query),
+        };
+        let id = prepared.id();
+        tracing::debug!(request = id, "a request is sent to the web broker");
+        let result = match self.http.get(&address, ANSWER_BYTES_MAX).await {
+            Ok(body) => self.read(id, &body).map_err(CallFailure::Unknown),
+            Err(error) => Err(failure(&error)),
+        };
+        let mut hidden = secrets.to_vec();
+        hidden.push(SecretString::from(number.to_string()));
+        let result = result.map(|answered| self.without_secrets(answered, &hidden));
+        match &result {
+            Ok(answered) => {
+                let errno = answered.answer.errno.as_str();
+                tracing::debug!(request = id, errno, "the web broker has answered");
+            }
+            Err(failure) => tracing::debug!(request = id, %failure, "no answer of the web broker"),
+        }
+        Called { p_no: Some(number), result }
+    }
+
+    /// An answer whose words hold none of our secrets, even where the broker repeats them. Other fields
+    /// are data and stay.
+    fn without_secrets(&self, mut answered: Answered, more: &[SecretString]) -> Answered {
+        let hide = |text: &mut String| {
+            let mut hidden = self.http.redacted(text);
+            for secret in more.iter().filter(|secret| !secret.expose_secret().is_empty()) {
+                hidden = hidden.replace(secret.expose_secret(), "***");
+            }
+            *text = hidden;
+        };
+        let answer = &mut answered.answer;
+        hide(&mut answer.error_text);
+        let words = |field: &&mut Field| field.name.ends_with("Text");
+        answer.fields.iter_mut().filter(words).for_each(|field| hide(&mut field.value));
+        answered
+    }
+}
+
+impl fmt::Debug for Transport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Transport")
+            .field("addresses", &self.addresses)
+            .field("is_logged_in", &self.is_logged_in())
+            .finish_non_exhaustive()
+    }
+}
+
+/// Where a request goes.
+enum To {
+    Login,
+    Session(SecretString),
+}
+
+pub(crate) fn failure(error: &AttemptError) -> CallFailure {
+    match error {
+        AttemptError::Refused => CallFailure::Refused(error.to_string()),
+        AttemptError::NotSent(text) => CallFailure::NotSent(text.clone()),
+        _ => CallFailure::Unknown(error.to_string()),
+    }
+}
+
+/// Reads the bytes of an answer. The text of an error holds nothing of them.
+pub fn read_answer(id: &str, body: &[u8], decodes: bool) -> Result<Answered, String> {
+    // Either all of an answer is spelled in %XX, or its texts may be.
+    let is_spelled = !body.trim_ascii_start().starts_with(b"{");
+    let text = match decodes && is_spelled {
+        true => from_cp932(&percent_decode(body)),
+        false => from_cp932(body),
+    };
+    let text = text.ok_or("the answer is no Shift-JIS")?;
+    let value =
+        json::parse(&text).map_err(|error| format!("the answer cannot be read: {error}"))?;
+    let Value::Record(entries) = value else {
+        return Err("the answer is no JSON record".to_owned());
+    };
+    let decoded = |text: String| match decodes && !is_spelled {
+        true => percent_decoded_text(&text),
+        false => text,
+    };
+    let mut answered = Answered::default();
+    answered.answer.id = id.to_owned();
+    for (name, value) in entries {
+        match value {
+            Value::Text(text) => match name.as_str() {
+                "p_no" | "p_sd_date" | "p_rv_date" => {}
+                "p_errno" if text == "0" => {}
+                "p_errno" => answered.answer.errno = text,
+                "p_err" => answered.answer.error_text = decoded(text),
+                _ if text.is_empty() && is_list_name(&name) => {
+                    answered.lists.insert(name, Vec::new());
+                }
+                _ => answered.answer.fields.push(Field::new(name, decoded(text))),
+            },
+            Value::List(rows) => {
+                let mut read = Vec::with_capacity(rows.len());
+                for row in rows {
+                    let row = json::fields(row);
+                    let mut row =
+                        row.map_err(|error| format!("the answer cannot be read: {error}"))?;
+                    for field in &mut row {
+                        field.value = decoded(std::mem::take(&mut field.value));
+                    }
+                    read.push(row);
+                }
+                answered.lists.insert(name, read);
+            }
+            Value::Record(_) => {
+                return Err(
+                    "the answer cannot be read: a record stands where a text should".to_owned()
+                );
+            }
+        }
+    }
+    Ok(answered)
+}
+
+/// Lists are called `aOrderList`; the masters' by the name of their records.
+fn is_list_name(name: &str) -> bool {
+    let mut letters = name.chars();
+    letters.next() == Some('a') && letters.next().is_some_and(|letter| letter.is_ascii_uppercase())
+        || name.starts_with("CLM")
+}
