@@ -125,8 +125,13 @@ impl DeskOrder {
             expire_date: from.expire_time.map(TsNanos::jst_date),
             tags: Vec::new(),
         };
-        let mut made =
-            Self::new(from.client_order_id, from.request_key, from.instrument_id, order, from.ts_ms);
+        let mut made = Self::new(
+            from.client_order_id,
+            from.request_key,
+            from.instrument_id,
+            order,
+            from.ts_ms,
+        );
         made.is_whole = from.time_in_force.is_some();
         made.expire_time = from.expire_time;
         let is_known = from.venue_order_id.is_some();

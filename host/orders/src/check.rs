@@ -79,7 +79,10 @@ pub(crate) fn check_order(
     if let Some((masters, issue)) = masters.zip(issue) {
         check_lot("QUANTITY", made.quantity, issue)?;
         let side = made.side;
-        made.price = made.price.map(|price| limit_on_tick("PRICE", masters, issue, side, price)).transpose()?;
+        made.price = made
+            .price
+            .map(|price| limit_on_tick("PRICE", masters, issue, side, price))
+            .transpose()?;
         let trigger = made.trigger_price;
         made.trigger_price = trigger
             .map(|price| trigger_on_tick("TRIGGER_PRICE", masters, issue, side, price))
@@ -119,8 +122,7 @@ fn check_venue(request: &OrderRequest) -> Result<(), Rejection> {
     if matches!(time, TimeInForce::Gtc | TimeInForce::Ioc | TimeInForce::Fok) {
         return Err(unsupported(format!("{time}: the broker has no such time in force")));
     }
-    for (is_asked, name) in
-        [(request.post_only, "POST_ONLY"), (request.reduce_only, "REDUCE_ONLY")]
+    for (is_asked, name) in [(request.post_only, "POST_ONLY"), (request.reduce_only, "REDUCE_ONLY")]
     {
         if is_asked {
             return Err(unsupported(format!("{name}: the broker has no such order")));
@@ -147,7 +149,10 @@ pub(crate) fn check_lot(field: &str, quantity: Quantity, issue: &Issue) -> Resul
     if quantity.shares() % lot == 0 {
         return Ok(());
     }
-    Err(invalid(format!("{field}: {} shares are no multiple of the lot of {lot}", quantity.shares())))
+    Err(invalid(format!(
+        "{field}: {} shares are no multiple of the lot of {lot}",
+        quantity.shares()
+    )))
 }
 
 /// Moves a limit price onto the grid, to the side that is never worse than what was asked for (P35).

@@ -37,7 +37,6 @@ use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
 use crate::restore::Restored;
 
-pub(crate) use change::Change;
 pub use session::{LoginDone, LoginFailed};
 
 /// The venue's name on the wire.
@@ -416,6 +415,9 @@ impl Desk {
 
 impl std::fmt::Debug for Desk {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Desk").field("rules", &self.rules).field("stand", &self.stand).finish_non_exhaustive()
+        f.debug_struct("Desk")
+            .field("rules", &self.rules)
+            .field("stand", &self.stand)
+            .finish_non_exhaustive()
     }
 }

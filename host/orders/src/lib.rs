@@ -16,6 +16,7 @@ pub mod password;
 pub mod phase;
 mod reconcile;
 pub mod restore;
+pub mod service;
 #[cfg(test)]
 mod testing;
 
@@ -24,3 +25,4 @@ pub use desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipie
 pub use password::PasswordRules;
 pub use phase::OrderPhase;
 pub use restore::Restored;
+pub use service::{Busy, Credentials, Service, ServiceError, Setup};

@@ -104,7 +104,11 @@ impl Restored {
         if unreadable > 0 {
             tracing::warn!(lines = unreadable, "the audit log has lines that cannot be read");
         }
-        Self { entries: entries.into_iter().flatten().collect(), whole_bytes: whole as u64, unreadable }
+        Self {
+            entries: entries.into_iter().flatten().collect(),
+            whole_bytes: whole as u64,
+            unreadable,
+        }
     }
 }
 
@@ -174,7 +178,12 @@ mod tests {
     fn another_version_of_the_key_is_another_namespace() {
         let mut log = text(&[submit_line("a", 1)]);
         let other = String::from_utf8(log.clone()).unwrap();
-        log.extend(other.replace("\"a\"", "\"b\"").replace("\"ts\":", "\"request_key_version\":2,\"ts\":").into_bytes());
+        log.extend(
+            other
+                .replace("\"a\"", "\"b\"")
+                .replace("\"ts\":", "\"request_key_version\":2,\"ts\":")
+                .into_bytes(),
+        );
         let restored = Restored::read(&log);
         assert_eq!(restored.entries.len(), 1);
         assert_eq!((&*restored.entries[0].client_order_id, restored.unreadable), ("a", 0));

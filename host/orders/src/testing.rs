@@ -1,9 +1,7 @@
 //! Lines and orders for tests.
 
 use domain::{OrderSide, OrderType, Quantity, ReasonCode, TimeInForce};
-use ipc::{
-    AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSubmit, SubmitOrderRequest,
-};
+use ipc::{AuditAccepted, AuditContext, AuditLine, AuditRejected, AuditSubmit, SubmitOrderRequest};
 
 /// The smallest order that every phase takes.
 pub(crate) fn market_buy(id: &str) -> SubmitOrderRequest {

@@ -186,9 +186,10 @@ impl Desk {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
-        let broker = accepted.warning_code.clone().map(|code| {
-            (code, accepted.warning_text.clone().unwrap_or_default())
-        });
+        let broker = accepted
+            .warning_code
+            .clone()
+            .map(|code| (code, accepted.warning_text.clone().unwrap_or_default()));
         let (code, text) = broker.or_else(|| warning.clone()).unzip();
         let number = order.venue_order_id.as_deref().map(|number| number.to_owned().into());
         let result = SubmitOrderResult {
@@ -217,7 +218,8 @@ impl Desk {
     pub(crate) fn tell_unknown(&mut self, job: &Job, why: &str) {
         if let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) {
             let why = plain(why);
-            let text = format!("OUTCOME_UNKNOWN: {why}; nothing is sent again; read the order list");
+            let text =
+                format!("OUTCOME_UNKNOWN: {why}; nothing is sent again; read the order list");
             self.tell_error(asked, ReasonCode::InternalError.as_str(), text, None);
         }
     }

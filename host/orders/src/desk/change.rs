@@ -52,7 +52,8 @@ impl Desk {
             self.rules.phase.check_change("ModifyOrder")?;
             let is_dated = change.expire_time.is_some() || change.trigger_price.is_some();
             if is_dated && self.rules.phase != OrderPhase::O3 {
-                let text = format!("PHASE: stops and dates are not taken in phase {}", self.rules.phase);
+                let text =
+                    format!("PHASE: stops and dates are not taken in phase {}", self.rules.phase);
                 return Err(Rejection::new(ReasonCode::VenueUnsupported, text));
             }
             let key = self.find(ids)?;
@@ -117,7 +118,9 @@ impl Desk {
         match client {
             Some(id) => self.tell_order_refused(asked, id, rejection, now),
             None => match venue.and_then(|number| self.book.by_number(number, None)) {
-                Some(key) => self.tell_rejected(key, Some(asked.request_id.clone()), rejection, now),
+                Some(key) => {
+                    self.tell_rejected(key, Some(asked.request_id.clone()), rejection, now)
+                }
                 None => self.tell_refused(asked.request_id.clone(), rejection, now),
             },
         }
@@ -196,8 +199,7 @@ impl Desk {
             Err(rejection) => return self.refuse_job(job, &rejection, now),
         };
         let is_update = wanted.is_some();
-        let trigger =
-            if is_update { OrderTrigger::SendModify } else { OrderTrigger::SendCancel };
+        let trigger = if is_update { OrderTrigger::SendModify } else { OrderTrigger::SendCancel };
         if let Some(order) = self.book.get_mut(key) {
             // `change_request` has asked whether the state takes it.
             let _ = order.take(trigger, now.mono);
@@ -301,7 +303,8 @@ impl Desk {
         let partly_filled = order.is_partly_filled();
         let is_taken = order.take(OrderTrigger::ModifyDone { partly_filled }, now.mono).is_ok();
         let Some(Pending { request_id, wanted: Some(wanted), .. }) = pending else { return };
-        order.expire_time = match (wanted.expire_date == order.order.expire_date, order.expire_time) {
+        order.expire_time = match (wanted.expire_date == order.order.expire_date, order.expire_time)
+        {
             (true, known) => known,
             (false, _) => wanted.expire_date.and_then(crate::book::last_moment),
         };
@@ -336,8 +339,7 @@ impl Desk {
     ) {
         let rejects = by_broker && self.mapping.description().refused_change_rejects;
         let Some(order) = self.book.get_mut(key) else { return };
-        let is_update =
-            order.pending.take().is_some_and(|pending| pending.wanted.is_some());
+        let is_update = order.pending.take().is_some_and(|pending| pending.wanted.is_some());
         let partly_filled = order.is_partly_filled();
         let trigger = match (is_update, rejects) {
             (true, true) => OrderTrigger::Reject,
@@ -372,6 +374,7 @@ fn status_unknown((client, venue): (Option<&str>, Option<&str>)) -> Rejection {
         (None, Some(number)) => format!("VENUE_ORDER_ID: `{number}`").into(),
         (None, None) => "CLIENT_ORDER_ID: the order".into(),
     };
-    let text = format!("{named} is no order whose number at the broker is known; read the order list");
+    let text =
+        format!("{named} is no order whose number at the broker is known; read the order list");
     Rejection::new(ReasonCode::OrderStatusUnknown, text)
 }

@@ -82,7 +82,8 @@ impl Desk {
                 let value = self.value_of(order)?;
                 let cash = account::read_cash(answered).map_err(failed)?;
                 if value > cash {
-                    let text = format!("CASH: the order needs {value} yen, {cash} yen can be spent");
+                    let text =
+                        format!("CASH: the order needs {value} yen, {cash} yen can be spent");
                     return Err(funds(text));
                 }
             }
@@ -114,7 +115,7 @@ impl Desk {
                 let open = account::read_margin_positions(answered).map_err(failed)?;
                 let of_symbol = open.iter().filter(|one| *one.symbol == *order.order.symbol);
                 let mut open: Vec<(&str, Quantity)> =
-                    of_symbol.map(|one| (one.id.as_str(), one.open)).collect();
+                    of_symbol.map(|one| (one.id.as_str(), one.open_quantity)).collect();
                 submit.allocations = allocate(&submit.plan.positions, asked, &mut open)?;
             }
         }

@@ -216,9 +216,8 @@ impl Desk {
 
     /// Plans the next list of the desk's own, while something stays unknown.
     fn plan_resync(&mut self, now: Now) {
-        let is_open = |order: &DeskOrder| {
-            order.is_unknown() || order.awaits_list || order.pending.is_some()
-        };
+        let is_open =
+            |order: &DeskOrder| order.is_unknown() || order.awaits_list || order.pending.is_some();
         let is_needed = self.book.iter().any(|(_, order)| is_open(order))
             || !self.held.is_empty()
             || self.has_untold_fills(now);
@@ -318,9 +317,7 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         order.status = match row.status {
             OrderStatus::Submitted | OrderStatus::Initialized => OrderStatus::Accepted,
-            OrderStatus::PendingUpdate | OrderStatus::PendingCancel
-                if row.filled.is_zero() =>
-            {
+            OrderStatus::PendingUpdate | OrderStatus::PendingCancel if row.filled.is_zero() => {
                 OrderStatus::Accepted
             }
             // Fills are told by notices, which come again.
@@ -452,7 +449,8 @@ impl Desk {
             return;
         }
         let today = now.wall.jst_date();
-        let uneven = self.book.iter().filter(|(_, order)| asked.has_settled_since(order.changed_at));
+        let uneven =
+            self.book.iter().filter(|(_, order)| asked.has_settled_since(order.changed_at));
         let uneven: Vec<_> =
             uneven.filter_map(|(key, order)| Some((key, Self::uneven(order, today)?))).collect();
         for (key, (kind, told, listed)) in uneven {
@@ -471,12 +469,7 @@ impl Desk {
     }
 
     /// Tells the newest list, in messages of limited size.
-    pub(crate) fn tell_list(
-        &mut self,
-        client: u64,
-        request_id: &str,
-        filter: Option<&ListFilter>,
-    ) {
+    pub(crate) fn tell_list(&mut self, client: u64, request_id: &str, filter: Option<&ListFilter>) {
         let rows = self.resync.rows.iter().map(|row| self.wire(row));
         let rows: Vec<OrderRecordWire<'static>> =
             rows.filter(|row| filter.is_none_or(|filter| filter.takes(row))).collect();

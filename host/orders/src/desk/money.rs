@@ -3,7 +3,8 @@
 
 use domain::{Money, OrderSide};
 use ipc::{BuyingPowerUpdated, Event, PositionRow, PositionsUpdated, Text};
-use venues::web_broker::{Answered, Called, Holding, MarginPosition, account};
+use venues::web_broker::account::{Holding, MarginPosition};
+use venues::web_broker::{Answered, Called, account};
 
 use super::answers::{Ended, expired};
 use super::{Asked, Desk, Job, JobKind, Now, Recipient, VENUE};
@@ -122,13 +123,7 @@ impl Desk {
         }
     }
 
-    fn tell_positions(
-        &mut self,
-        job: &Job,
-        held: &[Holding],
-        margin: &[MarginPosition],
-        now: Now,
-    ) {
+    fn tell_positions(&mut self, job: &Job, held: &[Holding], margin: &[MarginPosition], now: Now) {
         let Some(asked) = job.asked.as_ref().filter(|_| !job.is_given_up) else { return };
         let row = |symbol: &str| PositionRow {
             instrument_id: Text::Owned(format!("{symbol}.TSE")),
@@ -143,7 +138,7 @@ impl Desk {
         };
         let held = held.iter().map(|one| PositionRow {
             qty: one.quantity.into(),
-            avg_open_price: one.price.map(Into::into),
+            avg_open_price: one.average_price.map(Into::into),
             market_value: one.market_value.map(Into::into),
             unrealized_pnl: one.profit.map(Into::into),
             ..row(&one.symbol)

@@ -64,7 +64,8 @@ impl Desk {
     /// Keeps a notice of an order that is not known: its answer is on its way (P27), or a list will have it.
     fn hold(&mut self, notice: BrokerNotice, now: Now) {
         if self.held.len() >= NOTICES_HELD_MAX {
-            let text = format!("more than {NOTICES_HELD_MAX} notices are of orders that no list has");
+            let text =
+                format!("more than {NOTICES_HELD_MAX} notices are of orders that no list has");
             let number = Some(notice.venue_order_id.to_string());
             let kind = Discrepancy::NoticeWithoutOrder;
             return self.tell_discrepancy(None, number.as_deref(), kind, text, now);
@@ -93,7 +94,8 @@ impl Desk {
             }
             let is_unlisted = listed_at.is_some_and(|listed| listed >= came + settle);
             if is_unlisted && !is_submitting && !has_unknown {
-                let text = format!("a notice ({:?}) tells of an order that no list has", notice.kind);
+                let text =
+                    format!("a notice ({:?}) tells of an order that no list has", notice.kind);
                 let kind = Discrepancy::NoticeWithoutOrder;
                 self.tell_discrepancy(None, Some(number), kind, text, now);
                 continue;
@@ -148,7 +150,8 @@ impl Desk {
     /// The exchange refuses a change or a cancel that the broker had taken.
     fn request_refused(&mut self, key: OrderKey, notice: &BrokerNotice, now: Now) {
         let text = notice.reason.clone();
-        let text = text.unwrap_or_else(|| "NOTICE: the broker's notice says that it is refused".into());
+        let text =
+            text.unwrap_or_else(|| "NOTICE: the broker's notice says that it is refused".into());
         let rejection = Rejection::new(ReasonCode::VenueRejected, text);
         let Some(order) = self.book.get(key) else { return };
         let pending = order.pending.as_ref();
@@ -177,7 +180,13 @@ impl Desk {
         self.end(key, OrderTrigger::Expire, now, |desk| desk.tell_expired(key, ts_ms));
     }
 
-    fn end(&mut self, key: OrderKey, trigger: OrderTrigger, now: Now, tell: impl FnOnce(&mut Self)) {
+    fn end(
+        &mut self,
+        key: OrderKey,
+        trigger: OrderTrigger,
+        now: Now,
+        tell: impl FnOnce(&mut Self),
+    ) {
         let Some(order) = self.book.get_mut(key) else { return };
         // An order that counts as rejected by a refused change was working after all.
         if order.awaits_list {
@@ -203,7 +212,8 @@ impl Desk {
         let (Some(fill), Some(order)) = (&notice.fill, self.book.get_mut(key)) else { return };
         if let Some(known) = order.fills.get(&fill.trade_id) {
             if *known != (fill.quantity, fill.price) {
-                let text = format!("fill {} was told with other shares or another price", fill.trade_id);
+                let text =
+                    format!("fill {} was told with other shares or another price", fill.trade_id);
                 self.tell_discrepancy(Some(key), None, Discrepancy::FillConflict, text, now);
             }
             return;
@@ -225,10 +235,16 @@ impl Desk {
             order.is_over = true;
             order.pending = None;
         }
-        let told = ToldFill { trade_id: &fill.trade_id, quantity: fill.quantity, price: fill.price, ts_ms };
+        let told = ToldFill {
+            trade_id: &fill.trade_id,
+            quantity: fill.quantity,
+            price: fill.price,
+            ts_ms,
+        };
         self.tell_filled(key, told);
         if is_over {
-            let text = format!("notices have told more shares filled than the {asked} of the order");
+            let text =
+                format!("notices have told more shares filled than the {asked} of the order");
             self.tell_discrepancy(Some(key), None, Discrepancy::Overfilled, text, now);
         }
         if before == OrderStatus::Canceled || before == OrderStatus::Expired {

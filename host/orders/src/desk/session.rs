@@ -58,16 +58,16 @@ impl Desk {
             return;
         }
         self.ready.since_ms = now.wall.millis();
-        let started = VenueLoginStarted { venue: VENUE.into(), request_id: request_id.map(Into::into) };
+        let started =
+            VenueLoginStarted { venue: VENUE.into(), request_id: request_id.map(Into::into) };
         self.tell(Recipient::All, Event::VenueLoginStarted(started));
         self.enqueue(None, JobKind::Login, now);
     }
 
     /// A login has ended.
     pub fn login_ended(&mut self, ticket: u64, ended: Result<LoginDone, LoginFailed>, now: Now) {
-        let is_ours = |active: &Active| {
-            active.ticket == ticket && matches!(active.job.kind, JobKind::Login)
-        };
+        let is_ours =
+            |active: &Active| active.ticket == ticket && matches!(active.job.kind, JobKind::Login);
         if !self.active.as_ref().is_some_and(is_ours) {
             return;
         }
@@ -161,7 +161,10 @@ impl Desk {
         let ts = now.wall.millis();
         self.write(&AuditLine::SessionExpired(AuditSessionExpired { ts }));
         self.password.forget();
-        self.venue_error("session_expired", "the broker has ended the session; log in again".into());
+        self.venue_error(
+            "session_expired",
+            "the broker has ended the session; log in again".into(),
+        );
         let rejection = expired();
         let waiting = std::mem::take(&mut self.queue);
         for job in waiting {

@@ -230,5 +230,8 @@ fn unknown_tags(plan: &OrderPlan) -> Option<(String, String)> {
         0 => String::new(),
         more => format!(" and {more} more"),
     };
-    Some(("unknown_tag".to_owned(), format!("tag `{first}`{others} is not in the registry: ignored")))
+    Some((
+        "unknown_tag".to_owned(),
+        format!("tag `{first}`{others} is not in the registry: ignored"),
+    ))
 }

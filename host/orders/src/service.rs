@@ -1,0 +1,382 @@
+//! The thread that owns an order desk and its connection to the broker. Commands come in by a queue, events
+//! go out by a function; between the two everything happens on one thread, in the order in which it came.
+
+use std::future::Future;
+use std::path::PathBuf;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use domain::clock::{Stopwatch, wall_now};
+use domain::order_mapping::OrderMapping;
+use ipc::{Command, Event};
+use secrecy::SecretString;
+use thiserror::Error;
+use tokio::sync::mpsc;
+use tokio_util::sync::{CancellationToken, DropGuard};
+use venues::web_broker::{
+    AddressError, Addresses, Called, StreamEvent, Transport, TransportError, WebBrokerConfig,
+    follow,
+};
+
+use crate::audit::{AuditError, AuditLog};
+use crate::desk::{Asked, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient};
+
+/// Commands that wait for the thread; it takes them in microseconds.
+pub const COMMANDS_WAITING_MAX: usize = 4_096;
+/// Frames of the stream that wait for the thread; the stream waits when there are more.
+const FRAMES_WAITING_MAX: usize = 1_024;
+/// How long the end of the program waits for the answer that is on its way, whose line belongs in the log.
+const LAST_ANSWER_TIME: Duration = Duration::from_secs(3);
+
+/// A user's name and password at the broker.
+pub struct Credentials {
+    /// The name.
+    pub user: SecretString,
+    /// The password.
+    pub password: SecretString,
+}
+
+/// Finds the credentials when a login needs them; the error says in one line what is missing and what to
+/// do, without a secret.
+pub type FindCredentials = Box<dyn Fn() -> Result<Credentials, String> + Send>;
+
+/// What a desk is made of.
+pub struct Setup {
+    /// Where the broker is.
+    pub broker: WebBrokerConfig,
+    /// How the desk works.
+    pub rules: DeskRules,
+    /// The dialect.
+    pub mapping: Box<dyn OrderMapping>,
+    /// Where the audit log is.
+    pub config_dir: PathBuf,
+    /// Finds the credentials at a login.
+    pub credentials: FindCredentials,
+}
+
+/// Why a desk cannot start.
+#[derive(Debug, Error)]
+pub enum ServiceError {
+    /// The audit log cannot be used.
+    #[error(transparent)]
+    Audit(#[from] AuditError),
+    /// The broker's address is none that may be used.
+    #[error("[web_broker] {0}")]
+    Address(#[from] AddressError),
+    /// The connection cannot be prepared.
+    #[error("the web broker's connection cannot be prepared: {0}")]
+    Transport(#[from] TransportError),
+    /// The system gives no thread or no sockets.
+    #[error("the order desk cannot start: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// A command could not be handed over: too many wait, or the desk has ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Busy;
+
+enum Input {
+    Command { client: u64, command: Box<Command> },
+    Left { client: u64 },
+}
+
+/// An order desk that runs.
+pub struct Service {
+    inputs: mpsc::Sender<Input>,
+    stop: DropGuard,
+    thread: Option<JoinHandle<()>>,
+    host: String,
+    is_production: bool,
+}
+
+impl Service {
+    /// Opens the log, restores what it says, and starts the thread. `tell` is called on that thread for
+    /// every event, in order.
+    ///
+    /// # Errors
+    /// [`ServiceError`].
+    pub fn start(
+        setup: Setup,
+        tell: impl Fn(Recipient, &Event<'_>) + Send + 'static,
+    ) -> Result<Self, ServiceError> {
+        let addresses = Addresses::new(&setup.broker)?;
+        let (log, restored) = AuditLog::open(&setup.config_dir)?;
+        let description = setup.mapping.description();
+        let identity = setup.mapping.identity();
+        tracing::info!(
+            dialect = description.name,
+            version = description.version,
+            sha256 = identity.sha256,
+            orders = restored.entries.len(),
+            "the order desk of the web broker starts"
+        );
+        let transport = Transport::new(&setup.broker, description.decodes_answers)?;
+        let watch = Stopwatch::start();
+        let now = Now { mono: Duration::ZERO, wall: wall_now() };
+        let desk = Desk::new(setup.rules, setup.mapping, Box::new(log), restored, now);
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (inputs, waiting) = mpsc::channel(COMMANDS_WAITING_MAX);
+        let token = CancellationToken::new();
+        let stop = token.clone().drop_guard();
+        let (host, is_production) = (addresses.host().to_owned(), addresses.is_production());
+        let credentials = setup.credentials;
+        let thread =
+            std::thread::Builder::new().name("web-broker".to_owned()).spawn(move || {
+                let (frames, stream) = mpsc::channel(FRAMES_WAITING_MAX);
+                let worker = Worker {
+                    desk,
+                    watch,
+                    tell: Box::new(tell),
+                    credentials,
+                    transport: Some(transport),
+                    call: None,
+                    frames,
+                    following: None,
+                };
+                runtime.block_on(worker.run(waiting, stream, &token));
+            })?;
+        Ok(Self { inputs, stop, thread: Some(thread), host, is_production })
+    }
+
+    /// The broker's host, for people.
+    #[must_use]
+    pub fn host(&self) -> &str {
+        &self.host
+    }
+
+    /// Whether orders reach the market.
+    #[must_use]
+    pub const fn is_production(&self) -> bool {
+        self.is_production
+    }
+
+    /// Hands a command over; commands that are none of the desk's are passed over.
+    ///
+    /// # Errors
+    /// [`Busy`]: it was not taken.
+    pub fn command(&self, client: u64, command: Command) -> Result<(), Busy> {
+        let command = Box::new(command);
+        self.inputs.try_send(Input::Command { client, command }).map_err(|_| Busy)
+    }
+
+    /// A client is gone.
+    pub fn client_left(&self, client: u64) {
+        // A desk that is that busy forgets the client's questions with their time.
+        let _ = self.inputs.try_send(Input::Left { client });
+    }
+
+    /// Ends the desk, after the answer that is on its way, or without it after three seconds.
+    pub fn stop(mut self) {
+        let thread = self.thread.take();
+        drop(self);
+        if thread.is_some_and(|thread| thread.join().is_err()) {
+            tracing::error!("the order desk ended by a panic");
+        }
+    }
+}
+
+impl std::fmt::Debug for Service {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let _ = &self.stop;
+        f.debug_struct("Service").field("host", &self.host).finish_non_exhaustive()
+    }
+}
+
+/// What the broker's answer is for, with the connection that comes back with it.
+enum Done {
+    Called { ticket: u64, called: Called },
+    LoggedIn { ticket: u64, ended: Result<LoginDone, LoginFailed> },
+}
+
+type Call = Pin<Box<dyn Future<Output = (Transport, Done)> + Send>>;
+
+struct Worker {
+    desk: Desk,
+    watch: Stopwatch,
+    tell: Box<dyn Fn(Recipient, &Event<'_>) + Send>,
+    credentials: FindCredentials,
+    /// None while it is asked: one request is on its way at a time.
+    transport: Option<Transport>,
+    call: Option<Call>,
+    frames: mpsc::Sender<(u64, StreamEvent)>,
+    /// The stream of the present session: which login it is of, and what ends it.
+    following: Option<(u64, DropGuard)>,
+}
+
+impl Worker {
+    fn now(&self) -> Now {
+        Now { mono: self.watch.elapsed(), wall: wall_now() }
+    }
+
+    async fn run(
+        mut self,
+        mut inputs: mpsc::Receiver<Input>,
+        mut stream: mpsc::Receiver<(u64, StreamEvent)>,
+        stop: &CancellationToken,
+    ) {
+        loop {
+            tokio::select! {
+                biased;
+                () = stop.cancelled() => break,
+                done = ended(&mut self.call) => self.done(done),
+                Some(input) = inputs.recv() => self.input(input),
+                Some((session, event)) = stream.recv() => self.streamed(session, event),
+                () = tokio::time::sleep(Desk::tick_pause()) => {
+                    let now = self.now();
+                    self.desk.tick(now);
+                }
+            }
+            self.act();
+        }
+        self.following = None;
+        if self.call.is_some()
+            && let Ok(done) = tokio::time::timeout(LAST_ANSWER_TIME, ended(&mut self.call)).await
+        {
+            self.done(done);
+            for out in self.desk.take_out() {
+                if let Out::Tell(to, event) = out {
+                    (self.tell)(to, &event);
+                }
+            }
+        }
+    }
+
+    fn input(&mut self, input: Input) {
+        let now = self.now();
+        let (client, command) = match input {
+            Input::Left { client } => return self.desk.client_left(client),
+            Input::Command { client, command } => (client, *command),
+        };
+        let request_id = command.request_id().map(|id| id.as_text().into_owned());
+        let asked = Asked { client, request_id: request_id.clone().unwrap_or_default() };
+        let desk = &mut self.desk;
+        match command {
+            Command::SubmitOrder(submit) => desk.submit(asked, &submit.order, now),
+            Command::ModifyOrder(modify) => desk.modify(asked, &modify, now),
+            Command::CancelOrder(cancel) => desk.cancel(asked, &cancel, now),
+            Command::CancelAllOrders(all) => desk.cancel_all(asked, &all, now),
+            Command::GetOrderList(list) => desk.order_list(asked, &list, now),
+            Command::GetBuyingPower(_) => desk.buying_power(asked, now),
+            Command::GetPositions(_) => desk.positions(asked, now),
+            Command::SetSecondPassword(set) => desk.set_second_password(asked, set.value, now),
+            Command::ForgetSecondPassword(_) => desk.forget_second_password(now),
+            Command::RequestVenueLogin(_) => desk.login(request_id, now),
+            Command::GetVenueState(state) => desk.venue_state(client, &state),
+            _ => {}
+        }
+    }
+
+    fn streamed(&mut self, session: u64, event: StreamEvent) {
+        if self.following.as_ref().is_none_or(|(present, _)| *present != session) {
+            return;
+        }
+        let now = self.now();
+        match event {
+            StreamEvent::Up => self.desk.stream_up(now),
+            StreamEvent::Frame(fields) => self.desk.frame(&fields, now),
+            StreamEvent::Down(why) => {
+                tracing::warn!(why, "the stream of events is down");
+                self.desk.stream_down();
+            }
+        }
+    }
+
+    fn done(&mut self, (transport, done): (Transport, Done)) {
+        let now = self.now();
+        match done {
+            Done::Called { ticket, called } => {
+                self.transport = Some(transport);
+                self.desk.answered(ticket, called, now);
+            }
+            Done::LoggedIn { ticket, ended } => {
+                if ended.is_ok() {
+                    self.follow(&transport);
+                }
+                self.transport = Some(transport);
+                self.desk.login_ended(ticket, ended, now);
+            }
+        }
+    }
+
+    /// Follows the stream of the session that has begun; that of the one before ends.
+    fn follow(&mut self, transport: &Transport) {
+        let session = self.following.take().map_or(1, |(session, _)| session + 1);
+        let Some(address) = transport.event_address() else { return };
+        let cancel = CancellationToken::new();
+        self.following = Some((session, cancel.clone().drop_guard()));
+        let (sender, mut events) = mpsc::channel(FRAMES_WAITING_MAX);
+        let frames = self.frames.clone();
+        tokio::spawn(follow(address, sender, cancel));
+        tokio::spawn(async move {
+            while let Some(event) = events.recv().await {
+                if frames.send((session, event)).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+
+    /// Does what the desk wants done.
+    fn act(&mut self) {
+        for out in self.desk.take_out() {
+            match out {
+                Out::Tell(to, event) => (self.tell)(to, &event),
+                Out::Send { ticket, request, password } => {
+                    // The desk asks one question at a time.
+                    let Some(mut transport) = self.transport.take() else { continue };
+                    self.call = Some(Box::pin(async move {
+                        let password = password
+                            .map(|password| SecretString::from(password.expose().to_owned()));
+                        let called = transport.call(&request, password.as_ref()).await;
+                        (transport, Done::Called { ticket, called })
+                    }));
+                }
+                Out::Login { ticket } => {
+                    let Some(transport) = self.transport.take() else { continue };
+                    let credentials = (self.credentials)();
+                    self.call = Some(Box::pin(login(transport, ticket, credentials)));
+                }
+            }
+        }
+    }
+}
+
+/// Waits for the call that is on its way, for ever where there is none.
+async fn ended(call: &mut Option<Call>) -> (Transport, Done) {
+    match call {
+        Some(future) => {
+            let done = future.await;
+            *call = None;
+            done
+        }
+        None => std::future::pending().await,
+    }
+}
+
+async fn login(
+    mut transport: Transport,
+    ticket: u64,
+    credentials: Result<Credentials, String>,
+) -> (Transport, Done) {
+    let credentials = match credentials {
+        Ok(credentials) => credentials,
+        Err(why) => {
+            let ended = Err(LoginFailed::NoCredentials(why));
+            return (transport, Done::LoggedIn { ticket, ended });
+        }
+    };
+    let ended = match transport.login(&credentials.user, &credentials.password).await {
+        Err(failure) => Err(LoginFailed::Failed(failure.to_string())),
+        Ok(login) => {
+            let masters = transport.masters(wall_now().jst_date()).await;
+            let masters = masters.inspect_err(|error| {
+                tracing::error!(%error, "the broker's masters could not be had");
+            });
+            let masters = masters.ok().map(Arc::new);
+            Ok(LoginDone { account: login.account, changed: login.changed, masters })
+        }
+    };
+    (transport, Done::LoggedIn { ticket, ended })
+}
