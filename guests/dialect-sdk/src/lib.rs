@@ -17,18 +17,18 @@ pub mod web_broker;
 use wasm::bindings::exports::kumiki::order_mapping::guest;
 
 pub use guest::{
-    Accepted, Account, Allocation, Answer, Change, Description, Field, FieldList, Fill, Frame, Funding,
-    Notice, NoticeKind, Order, OrderRow, OrderStatus, OrderType, Outcome, OrderPlan, ReasonCode, Refusal,
-    Request, Side, TimeInForce, VenuePhase, Verdict,
+    Accepted, Account, Allocation, Answer, Change, Description, Field, FieldList, Fill, Frame,
+    Funding, Notice, NoticeKind, Order, OrderPlan, OrderRow, OrderStatus, OrderType, Outcome,
+    ReasonCode, Refusal, Request, Side, TimeInForce, VenuePhase, Verdict,
 };
 
 /// Everything that a dialect needs.
 pub mod prelude {
     pub use crate::text::{field, of};
     pub use crate::{
-        Accepted, Account, Allocation, Answer, Change, Description, Dialect, Field, FieldList, Fill, Frame,
-        Funding, Notice, NoticeKind, Order, OrderRow, OrderStatus, OrderType, Outcome, OrderPlan, ReasonCode,
-        Refusal, Request, Side, TimeInForce, VenuePhase, Verdict,
+        Accepted, Account, Allocation, Answer, Change, Description, Dialect, Field, FieldList,
+        Fill, Frame, Funding, Notice, NoticeKind, Order, OrderPlan, OrderRow, OrderStatus,
+        OrderType, Outcome, ReasonCode, Refusal, Request, Side, TimeInForce, VenuePhase, Verdict,
     };
 }
 
@@ -48,7 +48,11 @@ pub trait Dialect {
     ///
     /// # Errors
     /// As [`Self::plan`].
-    fn new_order(order: &Order, account: &str, allocations: &[Allocation]) -> Result<Request, Refusal>;
+    fn new_order(
+        order: &Order,
+        account: &str,
+        allocations: &[Allocation],
+    ) -> Result<Request, Refusal>;
 
     /// The request for a change.
     ///
@@ -100,7 +104,7 @@ macro_rules! register_dialect {
         const _: () = {
             type Component = $dialect;
 
-            $crate::wasm::export!(Component with_types_in $crate::wasm::bindings);
+    $crate::wasm::export!(Component with_types_in $crate::wasm::bindings);
         };
     };
 }

@@ -52,10 +52,16 @@ pub fn answer(id: &str, errno: &str, pairs: &[(&str, &str)]) -> Answer {
 #[must_use]
 pub fn shown(request: &Request) -> String {
     for (index, one) in request.fields.iter().enumerate() {
-        assert!(!["p_no", "p_sd_date", "sCLMID", "sJsonOfmt"].contains(&one.name.as_str()), "{one:?}");
+        assert!(
+            !["p_no", "p_sd_date", "sCLMID", "sJsonOfmt"].contains(&one.name.as_str()),
+            "{one:?}"
+        );
         assert!(!one.value.contains(char::is_control), "{one:?}");
         assert!(request.password_field.as_ref() != Some(&one.name), "{one:?} is the host's");
-        assert!(request.fields[..index].iter().all(|other| other.name != one.name), "{one:?} twice");
+        assert!(
+            request.fields[..index].iter().all(|other| other.name != one.name),
+            "{one:?} twice"
+        );
     }
     let shown = request.fields.iter().map(|one| format!("{}={}", one.name, one.value));
     shown.collect::<Vec<_>>().join(" ")

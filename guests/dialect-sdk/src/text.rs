@@ -136,13 +136,18 @@ mod tests {
             assert_eq!(decimal(text).as_deref(), expected, "{text}");
         }
         assert_eq!((price("0.0"), price("0.1000").as_deref()), (None, Some("0.1")));
-        assert_eq!((shares("100"), shares("100.0000"), shares("1.5")), (Some(100), Some(100), None));
+        assert_eq!(
+            (shares("100"), shares("100.0000"), shares("1.5")),
+            (Some(100), Some(100), None)
+        );
     }
 
     #[test]
     fn dates_and_times_are_of_the_calendar() {
         assert_eq!(date("20240229").as_deref(), Some("20240229"));
-        for text in ["20230229", "00000000", "20261301", "20260431", "2026051", "2026-5-1", "２０２６"] {
+        for text in
+            ["20230229", "00000000", "20261301", "20260431", "2026051", "2026-5-1", "２０２６"]
+        {
             assert_eq!(date(text), None, "{text}");
         }
         assert_eq!(time("20260511090001").as_deref(), Some("20260511090001"));

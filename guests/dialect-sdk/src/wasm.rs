@@ -3,7 +3,10 @@
 
 use crate::Dialect;
 
-#[expect(missing_docs, reason = "generated; the contract in wit/order-mapping documents every item")]
+#[expect(
+    missing_docs,
+    reason = "generated; the contract in wit/order-mapping documents every item"
+)]
 #[cfg_attr(
     target_arch = "wasm32",
     expect(clippy::allow_attributes_without_reason, reason = "generated")

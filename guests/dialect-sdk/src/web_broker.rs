@@ -13,8 +13,8 @@ pub use tags::{CashMargin, CloseAction, Tags};
 
 use crate::text::{field, of, reason};
 use crate::{
-    Allocation, Change, Field, FieldList, Order, OrderType, OrderPlan, ReasonCode, Refusal, Request, Side,
-    TimeInForce,
+    Allocation, Change, Field, FieldList, Order, OrderPlan, OrderType, ReasonCode, Refusal,
+    Request, Side, TimeInForce,
 };
 
 /// The field that takes the second password.
@@ -114,7 +114,9 @@ pub fn times_of(
 pub fn prices(order: &Order) -> Result<(Option<&str>, Option<&str>), Refusal> {
     let (price, trigger) = (order.price.as_deref(), order.trigger_price.as_deref());
     let (has_price, has_trigger) = (has_price(order.order_type), has_trigger(order.order_type));
-    for (field, given, has) in [("PRICE", price, has_price), ("TRIGGER_PRICE", trigger, has_trigger)] {
+    for (field, given, has) in
+        [("PRICE", price, has_price), ("TRIGGER_PRICE", trigger, has_trigger)]
+    {
         if given.is_some() != has || given.is_some_and(|text| crate::text::price(text).is_none()) {
             return Err(invalid(field, "an order of this type has another one"));
         }
@@ -253,7 +255,8 @@ pub fn account_code(tags: &Tags, of_login: &str) -> Result<String, Refusal> {
     if let Some(account) = tags.account {
         return Ok(tags::account_code(account).to_owned());
     }
-    let is_code = (1..=4).contains(&of_login.len()) && of_login.bytes().all(|byte| byte.is_ascii_digit());
+    let is_code =
+        (1..=4).contains(&of_login.len()) && of_login.bytes().all(|byte| byte.is_ascii_digit());
     if !is_code {
         let words = "the login answered no account";
         return Err(Refusal::new(ReasonCode::InternalError, "ACCOUNT_TYPE", words));

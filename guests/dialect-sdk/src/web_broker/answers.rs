@@ -77,11 +77,17 @@ pub fn judge_result(
         Failure::None => result(answer, judged),
         Failure::SessionExpired => Verdict::SessionExpired,
         Failure::NoData if is_list => Verdict::NoData,
-        Failure::NoData => refused(ReasonCode::VenueRejected, text("the broker has no data for it")),
-        Failure::Closed => refused(ReasonCode::MarketClosed, text("the broker is outside its hours")),
+        Failure::NoData => {
+            refused(ReasonCode::VenueRejected, text("the broker has no data for it"))
+        }
+        Failure::Closed => {
+            refused(ReasonCode::MarketClosed, text("the broker is outside its hours"))
+        }
         Failure::Offline => Verdict::Unknown(text("the broker is offline")),
         Failure::Busy => Verdict::Unknown(text("the broker is busy")),
-        Failure::Refused => refused(ReasonCode::VenueRejected, text("the broker refuses the request")),
+        Failure::Refused => {
+            refused(ReasonCode::VenueRejected, text("the broker refuses the request"))
+        }
         Failure::Other => other(errno, text("the broker answered with a failure")),
         Failure::Garbage => {
             Verdict::Unknown(told("P_ERRNO", None, "the answer's failure is no number"))

@@ -124,9 +124,17 @@ mod tests {
 
     fn told(change: &[(&str, &str)]) -> Result<Notice, String> {
         let usual = [
-            ("p_cmd", "EC"), ("p_NT", "12"), ("p_ON", "20000123"), ("p_ED", "20261120"),
-            ("p_ENO", "10507"), ("p_IC", "7203"), ("p_BBKB", "3"), ("p_CRSR", "300"),
-            ("p_EXPR", "2849.500000"), ("p_EXSR", "100"), ("p_EXDT", "20261120091402"),
+            ("p_cmd", "EC"),
+            ("p_NT", "12"),
+            ("p_ON", "20000123"),
+            ("p_ED", "20261120"),
+            ("p_ENO", "10507"),
+            ("p_IC", "7203"),
+            ("p_BBKB", "3"),
+            ("p_CRSR", "300"),
+            ("p_EXPR", "2849.500000"),
+            ("p_EXSR", "100"),
+            ("p_EXDT", "20261120091402"),
         ];
         let kept = usual.iter().filter(|(name, _)| change.iter().all(|(other, _)| other != name));
         let all: Vec<_> = kept.chain(change).copied().collect();
@@ -140,10 +148,17 @@ mod tests {
     fn every_notice_has_a_kind() {
         use NoticeKind as Kind;
         for (codes, kind) in [
-            (&["1"][..], Kind::Accepted), (&["2"], Kind::UpdateAccepted), (&["3"], Kind::CancelAccepted),
-            (&["4", "7"], Kind::Rejected), (&["5", "8"], Kind::UpdateRefused),
-            (&["6", "9"], Kind::CancelRefused), (&["10"], Kind::Updated), (&["11"], Kind::Canceled),
-            (&["12"], Kind::Filled), (&["13", "14"], Kind::Expired), (&["15"], Kind::FillCanceled),
+            (&["1"][..], Kind::Accepted),
+            (&["2"], Kind::UpdateAccepted),
+            (&["3"], Kind::CancelAccepted),
+            (&["4", "7"], Kind::Rejected),
+            (&["5", "8"], Kind::UpdateRefused),
+            (&["6", "9"], Kind::CancelRefused),
+            (&["10"], Kind::Updated),
+            (&["11"], Kind::Canceled),
+            (&["12"], Kind::Filled),
+            (&["13", "14"], Kind::Expired),
+            (&["15"], Kind::FillCanceled),
             (&["16", "100", "77"], Kind::Changed),
         ] {
             for code in codes {
@@ -165,8 +180,15 @@ mod tests {
         assert_eq!((fill.trade_id.as_str(), fill.quantity), ("20261120-10507", 100));
         assert_eq!((fill.price.as_str(), notice.quantity), ("2849.5", Some(300)));
         for (name, value) in [
-            ("p_ENO", ""), ("p_EXSR", "0"), ("p_EXPR", "0.0"), ("p_EXPR", "x"), ("p_ON", ""),
-            ("p_IC", "a b"), ("p_ED", "20261399"), ("p_EXDT", "1"), ("p_NT", ""),
+            ("p_ENO", ""),
+            ("p_EXSR", "0"),
+            ("p_EXPR", "0.0"),
+            ("p_EXPR", "x"),
+            ("p_ON", ""),
+            ("p_IC", "a b"),
+            ("p_ED", "20261399"),
+            ("p_EXDT", "1"),
+            ("p_NT", ""),
         ] {
             assert!(told(&[(name, value)]).is_err(), "{name}={value}");
         }

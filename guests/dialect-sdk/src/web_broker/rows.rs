@@ -65,7 +65,8 @@ pub fn order_of(
     let (order_type, limit, trigger) = kind(row).map_err(|what| bad(&what))?;
     let condition = words.of(row, "sCondition", "sOrderCondition").unwrap_or("0");
     let expiry = words.of(row, "sOrderExpireDay", "sOrderOrderExpireDay").unwrap_or("0");
-    let (time_in_force, expire_date, funari) = times_of(condition, expiry).map_err(|what| bad(&what))?;
+    let (time_in_force, expire_date, funari) =
+        times_of(condition, expiry).map_err(|what| bad(&what))?;
     let day = words.of(row, "sEigyouDay", "sOrderSikkouDay");
     let business_day = day.map(|text| date(text).ok_or_else(|| bad("its business day is no date")));
     let placed = of(row, "sOrderOrderDateTime").and_then(time);

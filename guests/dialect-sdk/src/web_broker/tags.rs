@@ -2,7 +2,7 @@
 
 use super::{invalid, unsupported};
 use crate::text::name;
-use crate::{Account, Funding, Order, OrderType, OrderPlan, Refusal, Side, TimeInForce};
+use crate::{Account, Funding, Order, OrderPlan, OrderType, Refusal, Side, TimeInForce};
 
 /// How an order is paid for: `sGenkinShinyouKubun`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -166,7 +166,10 @@ impl Tags {
             }
             ("tategyoku", _) => {
                 let Some(id) = name(value) else {
-                    return Err(unsupported("TATEGYOKU", "a position's number is letters and digits"));
+                    return Err(unsupported(
+                        "TATEGYOKU",
+                        "a position's number is letters and digits",
+                    ));
                 };
                 self.positions.push(id.to_owned());
                 Ok(())
@@ -198,7 +201,8 @@ impl Tags {
             return conflict("tategyoku goes with a margin repayment only");
         }
         if self.close_action.is_some() {
-            let is_plain = order.order_type == OrderType::Market && order.time_in_force == TimeInForce::Day;
+            let is_plain =
+                order.order_type == OrderType::Market && order.time_in_force == TimeInForce::Day;
             if funding != Funding::MarginRepay || self.positions.is_empty() || !is_plain {
                 return conflict(
                     "close_action needs a margin repayment, a tategyoku tag, MARKET and DAY",
@@ -265,7 +269,10 @@ mod tests {
     fn tags_that_conflict_are_refused_by_name() {
         let sell = |tags: &[&str]| order(Side::Sell, OrderType::Market, tags);
         let once = of(&["cash_margin=cash", "cash_margin=cash", "note=a", "note=a"]);
-        assert_eq!((once.cash_margin(), once.unknown), (CashMargin::Cash, vec!["note=a".to_owned()]));
+        assert_eq!(
+            (once.cash_margin(), once.unknown),
+            (CashMargin::Cash, vec!["note=a".to_owned()])
+        );
         for tags in [
             &["cash_margin=cash", "cash_margin=margin_credit_new"][..],
             &["account_type=general", "account_type=specific"],
@@ -276,14 +283,19 @@ mod tests {
             &["close_action=physical_settle_buy", "tategyoku=201"],
             &["close_action=physical_settle_buy", "cash_margin=margin_credit_repay"],
             &[
-                "close_action=physical_settle_buy", "close_action=physical_settle_sell",
-                "cash_margin=margin_credit_repay", "tategyoku=201",
+                "close_action=physical_settle_buy",
+                "close_action=physical_settle_sell",
+                "cash_margin=margin_credit_repay",
+                "tategyoku=201",
             ],
         ] {
             assert_eq!(refused(&sell(tags)), "CONFLICTING_TAGS", "{tags:?}");
         }
-        let settle =
-            ["close_action=physical_settle_buy", "cash_margin=margin_credit_repay", "tategyoku=201"];
+        let settle = [
+            "close_action=physical_settle_buy",
+            "cash_margin=margin_credit_repay",
+            "tategyoku=201",
+        ];
         assert!(Tags::of(&sell(&settle)).is_ok());
         assert_eq!(refused(&order(Side::Sell, OrderType::Limit, &settle)), "CONFLICTING_TAGS");
         let at_open = Order { time_in_force: TimeInForce::AtTheOpen, ..sell(&settle) };
@@ -291,7 +303,10 @@ mod tests {
         assert_eq!(refused(&sell(&["account_type=nisa_growth"])), "ACCOUNT_TYPE");
         let nisa = order(Side::Buy, OrderType::Market, &["account_type=nisa"]);
         assert_eq!(refused(&nisa), "ACCOUNT_TYPE");
-        assert_eq!(refused(&sell(&["cash_margin=margin_credit_repay", "tategyoku=a b"])), "TATEGYOKU");
+        assert_eq!(
+            refused(&sell(&["cash_margin=margin_credit_repay", "tategyoku=a b"])),
+            "TATEGYOKU"
+        );
     }
 
     /// P39

@@ -93,7 +93,11 @@ impl Dialect for WebBrokerSpec {
         Ok(tags.plan())
     }
 
-    fn new_order(order: &Order, account: &str, allocations: &[Allocation]) -> Result<Request, Refusal> {
+    fn new_order(
+        order: &Order,
+        account: &str,
+        allocations: &[Allocation],
+    ) -> Result<Request, Refusal> {
         let tags = Tags::of(order)?;
         let plan = tags.plan();
         let (condition, expiry) = broker::times(order, tags.is_funari)?;

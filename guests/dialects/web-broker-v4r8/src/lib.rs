@@ -37,8 +37,12 @@ fn type_fields<'a>(order: &'a Order, tags: &Tags) -> Result<TypeFields<'a>, Refu
         OrderType::Market if tags.close_action.is_some() => normal(NONE),
         OrderType::Market => normal("0"),
         OrderType::Limit => normal(price),
-        OrderType::StopMarket => TypeFields { price: NONE, stop_type: "1", trigger, stop_price: "0" },
-        OrderType::StopLimit => TypeFields { price: NONE, stop_type: "1", trigger, stop_price: price },
+        OrderType::StopMarket => {
+            TypeFields { price: NONE, stop_type: "1", trigger, stop_price: "0" }
+        }
+        OrderType::StopLimit => {
+            TypeFields { price: NONE, stop_type: "1", trigger, stop_price: price }
+        }
     })
 }
 
@@ -112,7 +116,8 @@ fn family(code: &str) -> Judged {
 /// The tags of an order, and what this broker refuses of them (specification 4, P37, P39).
 fn tags_of(order: &Order) -> Result<Tags, Refusal> {
     let tags = Tags::of(order)?;
-    let in_an_auction = matches!(order.time_in_force, TimeInForce::AtTheOpen | TimeInForce::AtTheClose);
+    let in_an_auction =
+        matches!(order.time_in_force, TimeInForce::AtTheOpen | TimeInForce::AtTheClose);
     if broker::has_trigger(order.order_type) && in_an_auction {
         let words = "a stop cannot wait for an auction";
         return Err(broker::unsupported("CONDITION_WITH_STOP", words));
@@ -142,9 +147,10 @@ fn position_account(tags: &Tags, account: &str) -> Result<String, Refusal> {
     match (tags.close_action, account) {
         (None, _) => Ok(NONE.to_owned()),
         (Some(_), "1" | "3") => Ok(account.to_owned()),
-        (Some(_), _) => {
-            Err(broker::unsupported("ACCOUNT_TYPE", "close_action needs a specific or general account"))
-        }
+        (Some(_), _) => Err(broker::unsupported(
+            "ACCOUNT_TYPE",
+            "close_action needs a specific or general account",
+        )),
     }
 }
 
@@ -167,7 +173,11 @@ impl Dialect for WebBrokerV4r8 {
         Ok(tags.plan())
     }
 
-    fn new_order(order: &Order, account: &str, allocations: &[Allocation]) -> Result<Request, Refusal> {
+    fn new_order(
+        order: &Order,
+        account: &str,
+        allocations: &[Allocation],
+    ) -> Result<Request, Refusal> {
         let tags = tags_of(order)?;
         let plan = tags.plan();
         let own = type_fields(order, &tags)?;
