@@ -1,0 +1,10 @@
+//! The web broker over real sockets on this machine.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends at the first surprise")]
+
+mod calls;
+mod events;
+mod logins;
+mod masters;
+mod samples;
+mod server;
