@@ -2,7 +2,7 @@
 //!
 //! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed or daily prices are not
 //! complete, 4 a run did not come out the same with window 1, 5 what a run was made from has changed,
-//! 6 daily prices have a gap, 10 to 15 the engine did not start, 130 interrupted.
+//! 6 daily prices have a gap, 10 to 18 the engine did not start, 130 interrupted.
 
 #![allow(
     clippy::print_stdout,
@@ -65,6 +65,7 @@ mod table;
 mod terminal;
 #[cfg(feature = "database")]
 mod update;
+mod web_broker;
 
 use std::fmt;
 use std::process::ExitCode;

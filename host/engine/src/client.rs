@@ -99,8 +99,7 @@ impl Client {
         let Some(EngineAddress { port, token }) = session_file::find(folder) else {
             return Err(ClientError::NoEngine(folder.to_owned()));
         };
-        let no_answer =
-            |source| ClientError::NoAnswer { folder: folder.to_owned(), port, source };
+        let no_answer = |source| ClientError::NoAnswer { folder: folder.to_owned(), port, source };
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
         let stream = TcpStream::connect_timeout(&address, CONNECT_TIME).map_err(no_answer)?;
         stream.set_nodelay(true).map_err(no_answer)?;

@@ -33,8 +33,12 @@ fn find_with(
         match (variable(user)?, variable(password)?) {
             (Some(user), Some(password)) => return Ok(Credentials { user, password }),
             (None, None) => {}
-            (Some(_), None) => return Err(format!("{user} is set and {password} is not; set both")),
-            (None, Some(_)) => return Err(format!("{password} is set and {user} is not; set both")),
+            (Some(_), None) => {
+                return Err(format!("{user} is set and {password} is not; set both"));
+            }
+            (None, Some(_)) => {
+                return Err(format!("{password} is set and {user} is not; set both"));
+            }
         }
     }
     let both = [WEB_BROKER_USER, WEB_BROKER_PASSWORD].map(|wanted| {
@@ -49,7 +53,9 @@ fn find_with(
 
 fn variable(name: &str) -> Result<Option<SecretString>, String> {
     match env::var(name) {
-        Ok(text) => Ok(Some(SecretString::from(text)).filter(|text| !text.expose_secret().is_empty())),
+        Ok(text) => {
+            Ok(Some(SecretString::from(text)).filter(|text| !text.expose_secret().is_empty()))
+        }
         Err(VarError::NotPresent) => Ok(None),
         Err(VarError::NotUnicode(_)) => Err(format!("{name} is no text")),
     }

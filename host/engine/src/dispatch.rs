@@ -15,8 +15,8 @@ use crate::VENUE;
 use crate::decode::decode;
 use crate::hub::{ClientId, OrderList};
 use crate::ledger::{Asked, ListFilter};
-use crate::live::WEB_BROKER;
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
+use crate::live::WEB_BROKER;
 use crate::session::{Core, Refusing, Shared, UnderWay};
 
 /// Venues that live trading knows.

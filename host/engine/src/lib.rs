@@ -31,10 +31,12 @@ mod start;
 pub mod startup;
 mod waits;
 
+pub use ::orders::{DeskRules, OrderPhase, PasswordRules};
 pub use live::WebBroker;
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;
+pub use venues::web_broker::{Environment, WebBrokerConfig};
 
 /// A token for an engine that is started by nobody else: 32 random bytes in hexadecimal digits.
 #[must_use]

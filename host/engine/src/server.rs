@@ -13,8 +13,9 @@ use domain::clock::Stopwatch;
 use futures_util::stream::{SplitSink, SplitStream};
 use futures_util::{FutureExt, SinkExt, StreamExt};
 use ipc::{
-    Capabilities, Challenge, Command, Dialect, EngineError, EngineMode, Event, Hello, Ready, SCHEMA_MAJOR,
-    SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, VenueCapabilities, error_code,
+    Capabilities, Challenge, Command, Dialect, EngineError, EngineMode, Event, Hello, Ready,
+    SCHEMA_MAJOR, SCHEMA_MINOR, SessionState, StrategyEngineCapabilities, Text, VenueCapabilities,
+    error_code,
 };
 use results::RunFolder;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

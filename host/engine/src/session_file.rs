@@ -69,7 +69,9 @@ impl ConfigFolder {
         })?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(NotOurs::Running(find(path).map(|engine| engine.port))),
+            Err(TryLockError::WouldBlock) => {
+                return Err(NotOurs::Running(find(path).map(|engine| engine.port)));
+            }
             Err(TryLockError::Error(error)) => {
                 let folder = path.display();
                 tracing::warn!(%folder, %error, "the folder has no locks: see that no other engine uses it");

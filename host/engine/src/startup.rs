@@ -11,8 +11,8 @@ use sandbox::Limits;
 use serde::Deserialize;
 use thiserror::Error;
 
-use crate::live::WebBroker;
 use crate::limits::{START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
+use crate::live::WebBroker;
 
 /// What a program that starts the engine writes on its standard input: one line of JSON.
 #[derive(Debug, Clone, Deserialize)]

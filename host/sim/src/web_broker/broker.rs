@@ -150,7 +150,8 @@ impl Broker {
     ) -> Result<Self, ServerError> {
         let issues = config.issues.clone();
         check_issues(&issues)?;
-        let instruments: Vec<Instrument> = issues.iter().map(instrument).collect::<Result<_, _>>()?;
+        let instruments: Vec<Instrument> =
+            issues.iter().map(instrument).collect::<Result<_, _>>()?;
         let model = ExecutionModel { latency_ns: 0, ..Preset::Optimistic.model() };
         let exchange =
             Exchange::new(model, &instruments, HOUSE_CASH).with_calendar(calendar.clone());
@@ -523,9 +524,8 @@ pub(crate) fn moved_hours(day: JstDate, hours_of: Option<JstDate>) -> TradingHou
     let today = TradingHours::longest_of(day);
     let Some(date) = hours_of else { return today };
     let of_date = TradingHours::of(date);
-    let moved = |time: TsNanos| {
-        today.start.plus_nanos(time.nanos().saturating_sub(of_date.start.nanos()))
-    };
+    let moved =
+        |time: TsNanos| today.start.plus_nanos(time.nanos().saturating_sub(of_date.start.nanos()));
     TradingHours {
         date: day,
         start: today.start,
@@ -546,7 +546,10 @@ fn instrument(issue: &Issue) -> Result<Instrument, ServerError> {
 fn check_issues(issues: &[Issue]) -> Result<(), ServerError> {
     let wrong = |text: String| Err(ServerError::Config(text));
     if issues.is_empty() || issues.len() > ISSUES_MAX {
-        return wrong(format!("there are {} issues; 1 to {ISSUES_MAX} can be traded", issues.len()));
+        return wrong(format!(
+            "there are {} issues; 1 to {ISSUES_MAX} can be traded",
+            issues.len()
+        ));
     }
     for (index, issue) in issues.iter().enumerate() {
         let symbol = &issue.symbol;
@@ -558,7 +561,9 @@ fn check_issues(issues: &[Issue]) -> Result<(), ServerError> {
         }
         let base = issue.base;
         if base <= Price::default() || base > BASE_PRICE_MAX {
-            return wrong(format!("{symbol}: the base price {base} is not 0.1 to {BASE_PRICE_MAX}"));
+            return wrong(format!(
+                "{symbol}: the base price {base} is not 0.1 to {BASE_PRICE_MAX}"
+            ));
         }
     }
     Ok(())

@@ -46,7 +46,12 @@ pub(crate) struct EventLog {
 
 impl EventLog {
     /// Puts down an event. Numbers rise with gaps, as the broker's.
-    pub(crate) fn push(&mut self, kind: EventKind, items: Vec<(&'static str, String)>, most: usize) {
+    pub(crate) fn push(
+        &mut self,
+        kind: EventKind,
+        items: Vec<(&'static str, String)>,
+        most: usize,
+    ) {
         if self.events.len() >= most {
             tracing::warn!("EVENTS_PER_DAY_MAX events: what happens now is in lists only");
             return;

@@ -21,8 +21,10 @@ fn asset(name: &str) -> Option<String> {
 async fn the_official_login_begins_a_session() {
     let Some(ack) = asset("tachibana/samples/login_ack.official_sample.json") else { return };
     let server = Server::start(move |_, port| {
-        let local = ack.replace("https://demo-kabuka.e-shiten.jp", &format!("http://127.0.0.1:{port}"));
-        let local = local.replace("wss://demo-kabuka.e-shiten.jp", &format!("ws://127.0.0.1:{port}"));
+        let local =
+            ack.replace("https://demo-kabuka.e-shiten.jp", &format!("http://127.0.0.1:{port}"));
+        let local =
+            local.replace("wss://demo-kabuka.e-shiten.jp", &format!("ws://127.0.0.1:{port}"));
         Act::Body(sjis(&local))
     });
     let folder = tempfile::tempdir().unwrap();
