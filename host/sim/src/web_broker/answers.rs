@@ -146,7 +146,11 @@ impl Broker {
         self.last_login = times::second(self.clock());
         add(
             &mut answer,
-            &[("sZyoutoekiKazeiC", &tax), ("sSecondPasswordOmit", "0"), ("sLastLoginDate", &before)],
+            &[
+                ("sZyoutoekiKazeiC", &tax),
+                ("sSecondPasswordOmit", "0"),
+                ("sLastLoginDate", &before),
+            ],
         );
         let flags = [
             ("sSogoKouzaKubun", "1"),
@@ -187,10 +191,7 @@ impl Broker {
             };
             add(&mut answer, &[(name, &address)]);
         }
-        add(
-            &mut answer,
-            &[("sUpdateInformWebDocument", ""), ("sUpdateInformAPISpecFunction", "")],
-        );
+        add(&mut answer, &[("sUpdateInformWebDocument", ""), ("sUpdateInformAPISpecFunction", "")]);
         let last_p_no = request.text("p_no").parse().unwrap_or_default();
         self.session = (!is_unread).then_some(Session { token, last_p_no });
         answer

@@ -22,7 +22,7 @@ use super::config::{Config, Issue};
 use super::event_log::{EventKind, EventLog};
 use super::faults::{FaultKind, Faults};
 use super::ledger::{Ledger, value};
-use super::limits::{EVENTS_PER_DAY_MAX, ISSUES_MAX, REQUESTS_KEPT_MAX};
+use super::limits::{ISSUES_MAX, REQUESTS_KEPT_MAX};
 use super::order::{FillRow, Order, State};
 use super::times;
 
@@ -150,7 +150,8 @@ impl Broker {
     ) -> Result<Self, ServerError> {
         let issues = config.issues.clone();
         check_issues(&issues)?;
-        let instruments: Vec<Instrument> = issues.iter().map(instrument).collect::<Result<_, _>>()?;
+        let instruments: Vec<Instrument> =
+            issues.iter().map(instrument).collect::<Result<_, _>>()?;
         let model = ExecutionModel { latency_ns: 0, ..Preset::Optimistic.model() };
         let exchange =
             Exchange::new(model, &instruments, HOUSE_CASH).with_calendar(calendar.clone());
@@ -257,7 +258,7 @@ impl Broker {
         self.limits = (0..self.issues.len())
             .map(|index| DailyLimits::around(self.last[index]).aligned(self.issues[index].ticks))
             .collect();
-        self.log.clear();
+        self.log.begin_day();
         for index in 0..self.issues.len() {
             self.exchange.begin_day(hours, ix(index), Some(self.last[index]));
         }
@@ -267,7 +268,7 @@ impl Broker {
         }
         let now = times::second(self.clock());
         let system = vec![("p_CT", now), ("p_LK", "1".to_owned()), ("p_SS", "1".to_owned())];
-        self.log.push(EventKind::Ss, system, EVENTS_PER_DAY_MAX);
+        self.log.push(EventKind::Ss, system);
         self.tell_phase();
         self.run_due(hours.start);
         for number in self.open.clone() {
@@ -294,7 +295,7 @@ impl Broker {
             ("p_EDK", text("0")),
             ("p_US", phase),
         ];
-        self.log.push(EventKind::Us, items, EVENTS_PER_DAY_MAX);
+        self.log.push(EventKind::Us, items);
     }
 
     /// Orders are not taken.
@@ -523,9 +524,8 @@ pub(crate) fn moved_hours(day: JstDate, hours_of: Option<JstDate>) -> TradingHou
     let today = TradingHours::longest_of(day);
     let Some(date) = hours_of else { return today };
     let of_date = TradingHours::of(date);
-    let moved = |time: TsNanos| {
-        today.start.plus_nanos(time.nanos().saturating_sub(of_date.start.nanos()))
-    };
+    let moved =
+        |time: TsNanos| today.start.plus_nanos(time.nanos().saturating_sub(of_date.start.nanos()));
     TradingHours {
         date: day,
         start: today.start,
@@ -546,7 +546,10 @@ fn instrument(issue: &Issue) -> Result<Instrument, ServerError> {
 fn check_issues(issues: &[Issue]) -> Result<(), ServerError> {
     let wrong = |text: String| Err(ServerError::Config(text));
     if issues.is_empty() || issues.len() > ISSUES_MAX {
-        return wrong(format!("there are {} issues; 1 to {ISSUES_MAX} can be traded", issues.len()));
+        return wrong(format!(
+            "there are {} issues; 1 to {ISSUES_MAX} can be traded",
+            issues.len()
+        ));
     }
     for (index, issue) in issues.iter().enumerate() {
         let symbol = &issue.symbol;
@@ -558,7 +561,9 @@ fn check_issues(issues: &[Issue]) -> Result<(), ServerError> {
         }
         let base = issue.base;
         if base <= Price::default() || base > BASE_PRICE_MAX {
-            return wrong(format!("{symbol}: the base price {base} is not 0.1 to {BASE_PRICE_MAX}"));
+            return wrong(format!(
+                "{symbol}: the base price {base} is not 0.1 to {BASE_PRICE_MAX}"
+            ));
         }
     }
     Ok(())

@@ -124,8 +124,8 @@ pub(crate) fn run(broker: &mut Broker, body: &[u8]) -> Result<Value, String> {
     let mut answer = json!({ "done": commands.len() });
     for (command, place) in commands.into_iter().zip(1..) {
         let place: u32 = place;
-        let command: Command = serde_json::from_value(command)
-            .map_err(|error| format!("command {place}: {error}"))?;
+        let command: Command =
+            serde_json::from_value(command).map_err(|error| format!("command {place}: {error}"))?;
         let told = one(broker, command).map_err(|why| format!("command {place}: {why}"))?;
         if let (Value::Object(answer), Value::Object(told)) = (&mut answer, told) {
             answer.extend(told);

@@ -297,7 +297,9 @@ mod tests {
         assert_eq!(faults.standing(FaultKind::VenueClosed), Some(900));
         faults.clear(Some(FaultKind::VenueClosed));
         assert_eq!(faults.all().count(), 0);
-        for wrong in ["nothing", "errno", "delay-answer=-1", "gzip*2", "offline@CLMOrderList", "a=b"] {
+        for wrong in
+            ["nothing", "errno", "delay-answer=-1", "gzip*2", "offline@CLMOrderList", "a=b"]
+        {
             assert!(read(wrong).is_err(), "{wrong}");
         }
     }

@@ -208,9 +208,8 @@ impl Broker {
         let index = number.and_then(|number| number.checked_sub(FIRST_NUMBER));
         let order = index.and_then(|index| self.orders.get(usize::try_from(index).ok()?));
         let day = request.needed("sEigyouDay")?;
-        let of_day = |order: &&Order| {
-            times::day(order.day) == day || times::day(order.placed_on) == day
-        };
+        let of_day =
+            |order: &&Order| times::day(order.day) == day || times::day(order.placed_on) == day;
         let order = order.filter(of_day).ok_or_else(|| {
             Refusal::Parameter("sOrderNumber and sEigyouDay name no order".to_owned())
         })?;
@@ -274,7 +273,8 @@ impl Broker {
         answer.insert("aYakuzyouSikkouList".to_owned(), rows(fills.collect()));
         let closes = order.terms.closes.iter().zip(1..).map(|((number, shares), rank)| {
             let mut row = Answer::new();
-            let (rank, number, shares): (u32, _, _) = (rank, number.to_string(), shares.to_string());
+            let (rank, number, shares): (u32, _, _) =
+                (rank, number.to_string(), shares.to_string());
             add(&mut row, &[("sKessaiTategyokuNumber", &number)]);
             add(&mut row, &[("sKessaiTatebiZyuni", &rank.to_string())]);
             add(&mut row, &[("sKessaiSuryou", &shares)]);

@@ -91,5 +91,4 @@ pub(crate) const NO_POSITION: Refusal = Refusal::Business(11_421, "返済可能�
 pub(crate) const NO_CAPACITY: Refusal = Refusal::Business(11_429, "新規建余力が不足しています");
 pub(crate) const NO_CASH_TO_TAKE: Refusal = Refusal::Business(11_423, "現引可能額が不足しています");
 pub(crate) const INCREASE: Refusal = Refusal::Business(12_170, "数量の増加はできません");
-pub(crate) const CONDITION_STAYS: Refusal =
-    Refusal::Business(12_034, "執行条件の訂正はできません");
+pub(crate) const CONDITION_STAYS: Refusal = Refusal::Business(12_034, "執行条件の訂正はできません");

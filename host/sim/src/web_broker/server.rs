@@ -34,7 +34,11 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub(crate) fn new(broker: Broker, changed: watch::Receiver<u64>, stop: CancellationToken) -> Self {
+    pub(crate) fn new(
+        broker: Broker,
+        changed: watch::Receiver<u64>,
+        stop: CancellationToken,
+    ) -> Self {
         let form = broker.config.form;
         Self { broker: Mutex::new(broker), changed, stop, form }
     }
@@ -121,7 +125,8 @@ fn door_of(path: &str) -> Option<(&'static str, &str)> {
         return Some(("auth", ""));
     }
     let (door, token) = rest.split_once('/')?;
-    let known = ["request", "master", "price", "event_ws"].into_iter().find(|known| *known == door)?;
+    let known =
+        ["request", "master", "price", "event_ws"].into_iter().find(|known| *known == door)?;
     let token = token.strip_suffix('/')?;
     (!token.contains('/')).then_some((known, token))
 }

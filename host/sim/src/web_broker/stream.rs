@@ -134,13 +134,13 @@ impl Sender {
         let keep_alive = self.shared.broker().config.keep_alive;
         let stop = self.shared.stop.clone();
         let mut changed = self.shared.changed.clone();
-        let (mut next, mut generation) = (0, u64::MAX);
+        let mut next = self.shared.broker().log.day_start;
         if !self.keep_alive().await {
             return;
         }
         loop {
             changed.mark_unchanged();
-            let texts = self.due(asked, &mut next, &mut generation);
+            let texts = self.due(asked, &mut next);
             for text in texts {
                 if !self.send(text).await {
                     return;
@@ -177,12 +177,9 @@ impl Sender {
     }
 
     /// The frames that may go out now.
-    fn due(&mut self, asked: &Asked, next: &mut usize, generation: &mut u64) -> Vec<String> {
+    fn due(&mut self, asked: &Asked, next: &mut usize) -> Vec<String> {
         let shared = Arc::clone(&self.shared);
         let mut broker = shared.broker();
-        if *generation != broker.log.generation {
-            (*generation, *next) = (broker.log.generation, 0);
-        }
         let is_held = broker.faults.has(FaultKind::HoldNotices);
         let mut order = Vec::new();
         while *next < broker.log.visible {

@@ -90,7 +90,9 @@ mod tests {
         assert_eq!(second(time), "20260511090005");
         assert_eq!(day(parse_day("20260511").unwrap()), "20260511");
         assert_eq!(parse_of_day("09:00:00.5"), Some(32_400_500_000_000));
-        for wrong in ["2026.05.11 09:00:05.250", "2026.13.11-09:00:05.250", "2026.05.11-24:00:00.000"] {
+        for wrong in
+            ["2026.05.11 09:00:05.250", "2026.13.11-09:00:05.250", "2026.05.11-24:00:00.000"]
+        {
             assert_eq!(parse_milli(wrong), None, "{wrong}");
         }
         assert_eq!(parse_day("2026051"), None);

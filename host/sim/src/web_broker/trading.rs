@@ -176,7 +176,9 @@ impl Broker {
         let parameter = |text: &str| Refusal::Parameter(text.to_owned());
         if !terms.closes_position() {
             return match terms.is_settlement() {
-                true => Err(parameter("genbiki and genwatasi repay: sGenkinShinyouKubun is 4 or 8")),
+                true => {
+                    Err(parameter("genbiki and genwatasi repay: sGenkinShinyouKubun is 4 or 8"))
+                }
                 false => Ok(Vec::new()),
             };
         }
@@ -285,9 +287,11 @@ impl Broker {
 
     fn is_trigger_reached(&self, terms: &Terms) -> bool {
         let last = self.last[terms.issue];
-        terms.trigger.is_some_and(|trigger| {
-            if terms.is_buy() { last >= trigger } else { last <= trigger }
-        })
+        terms.trigger.is_some_and(
+            |trigger| {
+                if terms.is_buy() { last >= trigger } else { last <= trigger }
+            },
+        )
     }
 
     fn check_terms(&self, terms: &Terms) -> Result<(), Refusal> {
@@ -325,9 +329,8 @@ impl Broker {
             ('0', '1') if shares > sellable => Err(NO_SHARES),
             ('4' | '8', '5') if shares > sellable => Err(NO_SHARES),
             ('4' | '8', '7') => {
-                let price = |number: u64| {
-                    self.ledger.positions.iter().find(|known| known.number == number)
-                };
+                let price =
+                    |number: u64| self.ledger.positions.iter().find(|known| known.number == number);
                 let cost = |(number, shares): &(u64, u64)| {
                     price(*number).map_or(Money::ZERO, |known| value(known.price, *shares))
                 };
@@ -440,7 +443,9 @@ impl Broker {
             change.quantity = Some(quantity);
         }
         let price_field = match terms.trigger {
-            Some(_) if !order.is_triggered && said("sGyakusasiPrice").is_some() => "sGyakusasiPrice",
+            Some(_) if !order.is_triggered && said("sGyakusasiPrice").is_some() => {
+                "sGyakusasiPrice"
+            }
             Some(_) if !order.is_triggered && self.config.form == Form::V4r8 => {
                 if said("sOrderPrice").is_some() {
                     return Err(STOP_REFUSED);
@@ -463,11 +468,12 @@ impl Broker {
             change.trigger = Some(price_of(request, "sGyakusasiZyouken")?);
         }
         if let Some(day) = said("sOrderExpireDay") {
-            change.expires = self.read_expiry(day, terms.condition).map_err(|refusal| match refusal {
-                EXPIRY => Refusal::Business(12_120, "注文期日が誤っています"),
-                EXPIRY_CONDITION => Refusal::Business(12_033, "期日の訂正はできません"),
-                other => other,
-            })?;
+            change.expires =
+                self.read_expiry(day, terms.condition).map_err(|refusal| match refusal {
+                    EXPIRY => Refusal::Business(12_120, "注文期日が誤っています"),
+                    EXPIRY_CONDITION => Refusal::Business(12_033, "期日の訂正はできません"),
+                    other => other,
+                })?;
             if change.expires.is_none() || terms.expires.is_none() {
                 return Err(Refusal::Business(12_033, "期日の訂正はできません"));
             }
