@@ -2,6 +2,7 @@
 //! nothing here waits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 
 use domain::instrument::DailyLimits;
@@ -38,11 +39,17 @@ const NANOS_PER_DAY: u64 = 86_400_000_000_000;
 const STANDING_TIME: u64 = (9 * 60 + 30) * 60 * 1_000_000_000;
 
 /// The session of the last login.
-#[derive(Debug)]
 pub(crate) struct Session {
     /// The part of the virtual addresses that nobody can guess.
     pub(crate) token: String,
     pub(crate) last_p_no: u64,
+}
+
+/// Without the part that is secret.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("last_p_no", &self.last_p_no).finish_non_exhaustive()
+    }
 }
 
 /// What is told to the connection of the stream of events.

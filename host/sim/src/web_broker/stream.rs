@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -146,7 +146,7 @@ impl Sender {
                     return;
                 }
             }
-            let silence = sleep_until(Instant::now() + keep_alive);
+            let silence = sleep(keep_alive);
             tokio::select! {
                 () = stop.cancelled() => return self.end(None).await,
                 command = commands.recv() => match command {

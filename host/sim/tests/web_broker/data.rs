@@ -1,3 +1,5 @@
+//! A market that trade files feed.
+
 use std::path::Path;
 use std::time::Duration;
 

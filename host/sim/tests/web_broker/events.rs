@@ -1,3 +1,5 @@
+//! The stream of events.
+
 use std::time::Duration;
 
 use serde_json::json;

@@ -1,3 +1,5 @@
+//! Every fault.
+
 use serde_json::{Value, json};
 use sim::web_broker::{Config, FaultKind, FaultSetting, Form, Server};
 

@@ -1,3 +1,5 @@
+//! Masters, and the layout of answers against the samples of the vendor.
+
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -105,7 +107,8 @@ fn the_vendors_records_of_price_steps_are_ours() {
     for (sample, id, fields) in answers {
         let mut expected = names(&samples[sample]);
         let mut ours = names(&client.ask(id, &fields));
-        (expected.sort(), ours.sort());
+        expected.sort();
+        ours.sort();
         assert_eq!(ours, expected, "{id}");
     }
     let order = client.placed(&json!({}));

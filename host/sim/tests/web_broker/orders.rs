@@ -1,3 +1,5 @@
+//! Orders: what is refused, fills, changes, margin, days.
+
 use serde_json::{Value, json};
 use sim::web_broker::{Config, Form, Server};
 

@@ -1,3 +1,5 @@
+//! Logins, numbers, bytes and the control endpoint.
+
 use secrecy::SecretString;
 use serde_json::{Value, json};
 use sim::web_broker::{Config, Form, Server};
