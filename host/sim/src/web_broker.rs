@@ -30,6 +30,7 @@ mod times;
 mod trading;
 mod wire;
 
+use std::fmt;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -45,6 +46,7 @@ use tokio_util::sync::CancellationToken;
 
 pub use config::{Config, Form, Issue, MarketData, MarketStart};
 pub use faults::{FaultKind, FaultSetting};
+pub use secrecy::SecretString;
 
 use broker::Broker;
 use server::Shared;
@@ -72,12 +74,18 @@ pub enum ServerError {
 }
 
 /// A running simulated broker. It ends when this is dropped.
-#[derive(Debug)]
 pub struct Server {
     /// Where it listens.
     pub address: SocketAddr,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+}
+
+/// Without what it holds: addresses of a login are secrets.
+impl fmt::Debug for Server {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Server").field("address", &self.address).finish_non_exhaustive()
+    }
 }
 
 impl Server {

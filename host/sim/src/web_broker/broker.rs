@@ -2,6 +2,7 @@
 //! nothing here waits.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fmt;
 use std::sync::Arc;
 
 use domain::instrument::DailyLimits;
@@ -22,7 +23,7 @@ use super::config::{Config, Issue};
 use super::event_log::{EventKind, EventLog};
 use super::faults::{FaultKind, Faults};
 use super::ledger::{Ledger, value};
-use super::limits::{EVENTS_PER_DAY_MAX, ISSUES_MAX, REQUESTS_KEPT_MAX};
+use super::limits::{ISSUES_MAX, REQUESTS_KEPT_MAX};
 use super::order::{FillRow, Order, State};
 use super::times;
 
@@ -38,11 +39,17 @@ const NANOS_PER_DAY: u64 = 86_400_000_000_000;
 const STANDING_TIME: u64 = (9 * 60 + 30) * 60 * 1_000_000_000;
 
 /// The session of the last login.
-#[derive(Debug)]
 pub(crate) struct Session {
     /// The part of the virtual addresses that nobody can guess.
     pub(crate) token: String,
     pub(crate) last_p_no: u64,
+}
+
+/// Without the part that is secret.
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session").field("last_p_no", &self.last_p_no).finish_non_exhaustive()
+    }
 }
 
 /// What is told to the connection of the stream of events.
@@ -258,7 +265,7 @@ impl Broker {
         self.limits = (0..self.issues.len())
             .map(|index| DailyLimits::around(self.last[index]).aligned(self.issues[index].ticks))
             .collect();
-        self.log.clear();
+        self.log.begin_day();
         for index in 0..self.issues.len() {
             self.exchange.begin_day(hours, ix(index), Some(self.last[index]));
         }
@@ -268,7 +275,7 @@ impl Broker {
         }
         let now = times::second(self.clock());
         let system = vec![("p_CT", now), ("p_LK", "1".to_owned()), ("p_SS", "1".to_owned())];
-        self.log.push(EventKind::Ss, system, EVENTS_PER_DAY_MAX);
+        self.log.push(EventKind::Ss, system);
         self.tell_phase();
         self.run_due(hours.start);
         for number in self.open.clone() {
@@ -295,7 +302,7 @@ impl Broker {
             ("p_EDK", text("0")),
             ("p_US", phase),
         ];
-        self.log.push(EventKind::Us, items, EVENTS_PER_DAY_MAX);
+        self.log.push(EventKind::Us, items);
     }
 
     /// Orders are not taken.

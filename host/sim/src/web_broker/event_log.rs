@@ -1,6 +1,7 @@
 //! The events of a business day, and their frames.
 
 use super::config::Form;
+use super::limits::EVENTS_KEPT_MAX;
 
 /// What a frame is about.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,37 +35,30 @@ pub(crate) struct Event {
     pub(crate) items: Vec<(&'static str, String)>,
 }
 
-/// The events of the present business day. Those after `visible` wait for the answer that they belong to.
+/// The events so far. Those from `visible` on wait for the answer that they belong to.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct EventLog {
     pub(crate) events: Vec<Event>,
     pub(crate) visible: usize,
-    /// Rises with each business day.
-    pub(crate) generation: u64,
+    /// The first one of the present business day: what connections are told again.
+    pub(crate) day_start: usize,
     last_number: u64,
 }
 
 impl EventLog {
     /// Puts down an event. Numbers rise with gaps, as the broker's.
-    pub(crate) fn push(
-        &mut self,
-        kind: EventKind,
-        items: Vec<(&'static str, String)>,
-        most: usize,
-    ) {
-        if self.events.len() >= most {
-            tracing::warn!("EVENTS_PER_DAY_MAX events: what happens now is in lists only");
+    pub(crate) fn push(&mut self, kind: EventKind, items: Vec<(&'static str, String)>) {
+        if self.events.len() >= EVENTS_KEPT_MAX {
+            tracing::warn!("EVENTS_KEPT_MAX events: what happens now is in lists only");
             return;
         }
         self.last_number += 1 + self.events.len() as u64 % 3;
         self.events.push(Event { number: self.last_number, kind, was_sent: false, items });
     }
 
-    /// A new business day begins: its numbers go on.
-    pub(crate) fn clear(&mut self) {
-        self.events.clear();
-        self.visible = 0;
-        self.generation += 1;
+    /// A new business day begins. What was not sent yet still goes to the connection that there is.
+    pub(crate) fn begin_day(&mut self) {
+        self.day_start = self.events.len();
     }
 }
 

@@ -433,7 +433,7 @@ impl Broker {
         answer: &mut Answer,
     ) -> Result<(), Refusal> {
         let issue = self.issue_index(request.needed("sIssueCode")?);
-        let issue = issue.ok_or_else(|| Refusal::Session(1, "no data."))?;
+        let issue = issue.ok_or(Refusal::Session(1, "no data."))?;
         add(answer, &[("sIssueCode", &self.issues[issue].symbol), ("sSizyouC", "00")]);
         let days = &self.history[issue];
         let list = days.iter().rev().take(HISTORY_ROWS_MAX).rev().map(|day| {

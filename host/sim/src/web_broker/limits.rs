@@ -18,8 +18,8 @@ pub const REQUEST_TIME: Duration = Duration::from_secs(30);
 pub const IDLE_TIME: Duration = Duration::from_secs(60);
 /// Orders that are kept; one more is refused with 11352.
 pub const ORDERS_KEPT_MAX: usize = 100_000;
-/// Events of one business day; what happens after them is in lists only.
-pub const EVENTS_PER_DAY_MAX: usize = 500_000;
+/// Events that are kept; what happens after them is in lists only.
+pub const EVENTS_KEPT_MAX: usize = 500_000;
 /// Requests that the control view keeps; older ones are forgotten and counted.
 pub const REQUESTS_KEPT_MAX: usize = 10_000;
 /// Faults that wait at the same time.

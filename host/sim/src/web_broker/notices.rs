@@ -5,7 +5,6 @@ use domain::Price;
 use super::broker::Broker;
 use super::config::Form;
 use super::event_log::EventKind;
-use super::limits::EVENTS_PER_DAY_MAX;
 use super::order::State;
 use super::{times, wire};
 
@@ -74,6 +73,6 @@ impl Broker {
         if self.config.form == Form::Spec {
             items.insert(0, ("p_eda_no", order.branch.to_string()));
         }
-        self.log.push(EventKind::Ec, items, EVENTS_PER_DAY_MAX);
+        self.log.push(EventKind::Ec, items);
     }
 }

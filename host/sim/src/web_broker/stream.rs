@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use tokio::io::AsyncWriteExt as _;
 use tokio::net::TcpStream;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
-use tokio::time::{Instant, sleep_until};
+use tokio::time::sleep;
 use tokio_tungstenite::WebSocketStream;
 use tokio_tungstenite::tungstenite::Message;
 use tokio_tungstenite::tungstenite::handshake::derive_accept_key;
@@ -134,19 +134,19 @@ impl Sender {
         let keep_alive = self.shared.broker().config.keep_alive;
         let stop = self.shared.stop.clone();
         let mut changed = self.shared.changed.clone();
-        let (mut next, mut generation) = (0, u64::MAX);
+        let mut next = self.shared.broker().log.day_start;
         if !self.keep_alive().await {
             return;
         }
         loop {
             changed.mark_unchanged();
-            let texts = self.due(asked, &mut next, &mut generation);
+            let texts = self.due(asked, &mut next);
             for text in texts {
                 if !self.send(text).await {
                     return;
                 }
             }
-            let silence = sleep_until(Instant::now() + keep_alive);
+            let silence = sleep(keep_alive);
             tokio::select! {
                 () = stop.cancelled() => return self.end(None).await,
                 command = commands.recv() => match command {
@@ -177,12 +177,9 @@ impl Sender {
     }
 
     /// The frames that may go out now.
-    fn due(&mut self, asked: &Asked, next: &mut usize, generation: &mut u64) -> Vec<String> {
+    fn due(&mut self, asked: &Asked, next: &mut usize) -> Vec<String> {
         let shared = Arc::clone(&self.shared);
         let mut broker = shared.broker();
-        if *generation != broker.log.generation {
-            (*generation, *next) = (broker.log.generation, 0);
-        }
         let is_held = broker.faults.has(FaultKind::HoldNotices);
         let mut order = Vec::new();
         while *next < broker.log.visible {

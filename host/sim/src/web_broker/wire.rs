@@ -44,7 +44,8 @@ pub(crate) async fn read_head(
     buffer: &mut Vec<u8>,
 ) -> Result<Head, BadRequest> {
     loop {
-        if let Some(end) = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n") {
+        let end = buffer.windows(4).position(|bytes| bytes == b"\r\n\r\n");
+        if let Some(end) = end.filter(|end| *end <= HEAD_BYTES_MAX) {
             let head = String::from_utf8(buffer[..end].to_vec());
             buffer.drain(..end + 4);
             let head = head.map_err(|_| BadRequest::Status(400, "the head is no text"))?;

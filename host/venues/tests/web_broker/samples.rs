@@ -74,7 +74,7 @@ fn every_event_frame_is_read() {
         assert_eq!(field(&fields, "p_cmd"), kind.split(' ').next(), "{kind}");
         assert!(fields.iter().all(|field| field.name.starts_with("p_")), "{kind}");
         if kind.starts_with("EC") {
-            assert_eq!(field(&fields, "p_IN"), Some("トヨタ自動車"), "{kind}");
+            assert_eq!(field(&fields, "p_IN"), Some("トヨタクタ"), "{kind}");
             assert!(field(&fields, "p_EPRC").is_some(), "{kind}");
         }
         count += 1;
