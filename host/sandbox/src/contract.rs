@@ -135,10 +135,7 @@ pub(crate) static FORMULA: Contract = Contract {
 /// Dialects of brokers.
 pub(crate) static ORDER_MAPPING: Contract = Contract {
     kind: "dialect",
-    files: &[(
-        "order-mapping.wit",
-        include_str!("../../../wit/order-mapping/order-mapping.wit"),
-    )],
+    files: &[("order-mapping.wit", include_str!("../../../wit/order-mapping/order-mapping.wit"))],
     package: "kumiki:order-mapping",
     version: "1.0.0",
     world: "order-mapping",

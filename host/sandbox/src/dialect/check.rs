@@ -17,7 +17,9 @@ fn is_short(text: &str) -> bool {
 
 fn order_type(order_type: OrderType) -> Result<(), Rejection> {
     match order_type {
-        OrderType::Market | OrderType::Limit | OrderType::StopMarket | OrderType::StopLimit => Ok(()),
+        OrderType::Market | OrderType::Limit | OrderType::StopMarket | OrderType::StopLimit => {
+            Ok(())
+        }
         OrderType::MarketIfTouched | OrderType::LimitIfTouched => rejected(
             ReasonCode::VenueUnsupported,
             &format!("ORDER_TYPE: no broker takes {order_type}"),

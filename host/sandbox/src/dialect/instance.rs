@@ -165,8 +165,9 @@ impl OrderMapping for DialectInstance {
             let checked: Vec<_> = rows.iter().map(|row| check::fields(row)).collect();
             let fit = rows.iter().zip(&checked).filter(|(_, checked)| checked.is_ok());
             let fit: Vec<&[Field]> = fit.map(|(row, _)| row.as_slice()).collect();
-            let mut read =
-                self.call("read-orders", |calls, store| calls.read_orders(store, &fit))?.into_iter();
+            let mut read = self
+                .call("read-orders", |calls, store| calls.read_orders(store, &fit))?
+                .into_iter();
             for checked in checked {
                 match checked {
                     Err(why) => all.push(Err(why)),

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use domain::fault::FaultKind;
 use domain::guest_limit::GuestLimit;
 use domain::limits::{
-    DIALECT_REQUEST_FIELDS_MAX, DIALECT_REQUEST_LISTS_MAX, DIALECT_REQUEST_ROWS_MAX, DIALECT_TAGS_MAX,
-    DIALECT_TEXT_BYTES_MAX,
+    DIALECT_REQUEST_FIELDS_MAX, DIALECT_REQUEST_LISTS_MAX, DIALECT_REQUEST_ROWS_MAX,
+    DIALECT_TAGS_MAX, DIALECT_TEXT_BYTES_MAX,
 };
 use domain::order::{OrderSide, OrderStatus, OrderType, ReasonCode, Rejection, TimeInForce};
 use domain::order_mapping::{
@@ -217,10 +217,7 @@ impl Reader {
         Ok(Rejection::new(refusal.code.into(), text))
     }
 
-    pub(super) fn description(
-        &mut self,
-        found: wit::Description,
-    ) -> Answered<DialectDescription> {
+    pub(super) fn description(&mut self, found: wit::Description) -> Answered<DialectDescription> {
         use domain::limits::{
             FORMULA_NAME_BYTES_MAX, FORMULA_TEXT_BYTES_MAX, FORMULA_WORD_BYTES_MAX,
         };
@@ -273,7 +270,8 @@ impl Reader {
         for list in found.lists {
             let name = self.name("the list", list.name)?;
             within("records of a list", list.rows.len(), DIALECT_REQUEST_ROWS_MAX)?;
-            let rows = list.rows.into_iter().map(|row| self.fields(row)).collect::<Answered<_>>()?;
+            let rows =
+                list.rows.into_iter().map(|row| self.fields(row)).collect::<Answered<_>>()?;
             lists.push(FieldList { name, rows });
         }
         let password = found.password_field;
@@ -288,7 +286,9 @@ impl Reader {
             names.push(list);
         }
         let own = SESSION_FIELDS.len();
-        if let Some(index) = (own..names.len()).find(|&index| names[..index].contains(&names[index])) {
+        if let Some(index) =
+            (own..names.len()).find(|&index| names[..index].contains(&names[index]))
+        {
             let name = names[index];
             return broken(format!("`{name}` of a request is the host's, or stands there twice"));
         }
