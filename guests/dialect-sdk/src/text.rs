@@ -23,10 +23,15 @@ pub fn of<'a>(fields: &'a [Field], name: &str) -> Option<&'a str> {
     Some(found.value.trim()).filter(|text| !text.is_empty())
 }
 
-/// One line: control characters become blanks.
+/// One line: what commands whatever shows it becomes blanks. That is control characters, separators of
+/// lines, and what turns the direction of the text around it.
 #[must_use]
 pub fn line(text: &str) -> String {
-    let blank = |letter: char| if letter.is_control() { ' ' } else { letter };
+    let steers = |letter: char| {
+        letter.is_control()
+            || matches!(letter, '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    let blank = |letter: char| if steers(letter) { ' ' } else { letter };
     text.chars().map(blank).collect::<String>().trim().to_owned()
 }
 
@@ -159,6 +164,7 @@ mod tests {
     #[test]
     fn reasons_are_one_line_with_a_tag() {
         assert_eq!(reason("11304", "wrong\r\npassword\u{7}"), "11304: wrong  password");
+        assert_eq!(reason("11304", "\u{202e}a\u{2028}b"), "11304: a b");
         assert_eq!(reason("p_errno", "a"), "P_ERRNO: a");
         assert_eq!(reason("", "a"), "NO_CODE: a");
         assert_eq!(reason("A", &"字".repeat(600)).chars().count(), 512);

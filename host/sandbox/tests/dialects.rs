@@ -164,6 +164,8 @@ fn long_lists_are_read_in_several_calls_and_what_is_too_large_is_told() {
     let tags = vec!["a=b"; DIALECT_TAGS_MAX + 1];
     let refused = dialect.new_order(&order(&tags), "1", &[]).unwrap().unwrap_err();
     assert_eq!(refused.code, ReasonCode::ValidationError);
+    let refused = dialect.new_order(&order(&["a=\u{1b}[2J"]), "1", &[]).unwrap().unwrap_err();
+    assert!(refused.text.starts_with("TAGS: "), "{refused}");
     let touched = BrokerOrder { order_type: OrderType::MarketIfTouched, ..order(&[]) };
     let refused = dialect.new_order(&touched, "1", &[]).unwrap().unwrap_err();
     assert_eq!(refused.code, ReasonCode::VenueUnsupported);

@@ -6,6 +6,7 @@ use domain::limits::{
 };
 use domain::order::{OrderType, ReasonCode, Rejection, TimeInForce};
 use domain::order_mapping::{Allocation, BrokerAnswer, BrokerChange, BrokerOrder, Field};
+use domain::text::steers;
 
 fn rejected(code: ReasonCode, text: &str) -> Result<(), Rejection> {
     Err(Rejection::new(code, text))
@@ -13,6 +14,11 @@ fn rejected(code: ReasonCode, text: &str) -> Result<(), Rejection> {
 
 fn is_short(text: &str) -> bool {
     text.len() <= DIALECT_TEXT_BYTES_MAX
+}
+
+/// Whether a text is short and on one line: dialects tell some of an order's texts again.
+fn is_plain(text: &str) -> bool {
+    is_short(text) && !text.contains(steers)
 }
 
 fn order_type(order_type: OrderType) -> Result<(), Rejection> {
@@ -37,11 +43,16 @@ pub(super) fn order(order: &BrokerOrder) -> Result<(), Rejection> {
             return rejected(ReasonCode::VenueUnsupported, &text);
         }
     }
-    if !is_short(&order.symbol) {
-        return rejected(ReasonCode::ValidationError, "INSTRUMENT_ID: it is too long");
+    if !is_plain(&order.symbol) {
+        return rejected(
+            ReasonCode::ValidationError,
+            "INSTRUMENT_ID: it is too long or has control characters",
+        );
     }
-    if order.tags.len() > DIALECT_TAGS_MAX || !order.tags.iter().all(|tag| is_short(tag)) {
-        let text = format!("TAGS: more than {DIALECT_TAGS_MAX}, or one is too long");
+    if order.tags.len() > DIALECT_TAGS_MAX || !order.tags.iter().all(|tag| is_plain(tag)) {
+        let text = format!(
+            "TAGS: more than {DIALECT_TAGS_MAX}, or one is too long or has control characters"
+        );
         return rejected(ReasonCode::ValidationError, &text);
     }
     Ok(())
@@ -49,8 +60,8 @@ pub(super) fn order(order: &BrokerOrder) -> Result<(), Rejection> {
 
 /// The account and the positions of an order.
 pub(super) fn allocations(account: &str, allocations: &[Allocation]) -> Result<(), Rejection> {
-    let all_short = allocations.iter().all(|one| is_short(&one.position)) && is_short(account);
-    if allocations.len() > DIALECT_REQUEST_ROWS_MAX || !all_short {
+    let all_plain = allocations.iter().all(|one| is_plain(&one.position)) && is_plain(account);
+    if allocations.len() > DIALECT_REQUEST_ROWS_MAX || !all_plain {
         let text = format!(
             "POSITIONS: more than {DIALECT_REQUEST_ROWS_MAX} margin positions, or a name is too long"
         );
@@ -61,8 +72,9 @@ pub(super) fn allocations(account: &str, allocations: &[Allocation]) -> Result<(
 
 /// The number of an order.
 pub(super) fn order_id(id: &str, business_day: Option<&str>) -> Result<(), Rejection> {
-    if !is_short(id) || business_day.is_some_and(|day| !is_short(day)) {
-        return rejected(ReasonCode::ValidationError, "VENUE_ORDER_ID: it is too long");
+    if !is_plain(id) || business_day.is_some_and(|day| !is_plain(day)) {
+        let text = "VENUE_ORDER_ID: it is too long or has control characters";
+        return rejected(ReasonCode::ValidationError, text);
     }
     Ok(())
 }
