@@ -1,6 +1,12 @@
 //! Dialects of brokers in the sandbox: one that misbehaves in every way, and both dialects of the web broker
 //! against the vendor's samples.
 
+#![expect(clippy::unwrap_used, reason = "tests")]
+#![expect(
+    clippy::print_stdout,
+    reason = "a skipped test says so, and a measurement tells what it found"
+)]
+
 use std::path::PathBuf;
 use std::time::Instant;
 
@@ -8,8 +14,8 @@ use domain::JstDate;
 use domain::fault::FaultKind;
 use domain::limits::{
     DIALECT_CALLS_PER_INSTANCE, DIALECT_FIELDS_MAX, DIALECT_FUEL_PER_CALL, DIALECT_MEMORY_BYTES,
-    DIALECT_REQUEST_FIELDS_MAX, DIALECT_RESULT_BYTES, DIALECT_ROWS_PER_CALL, DIALECT_TAGS_MAX,
-    DIALECT_TEXT_BYTES_MAX,
+    DIALECT_REQUEST_FIELDS_MAX, DIALECT_REQUEST_LISTS_MAX, DIALECT_REQUEST_ROWS_MAX,
+    DIALECT_RESULT_BYTES, DIALECT_ROWS_PER_CALL, DIALECT_TAGS_MAX, DIALECT_TEXT_BYTES_MAX,
 };
 use domain::order::{OrderSide, OrderStatus, OrderType, ReasonCode, TimeInForce};
 use domain::order_mapping::{
@@ -77,7 +83,6 @@ fn each_misbehaviour_is_a_fault_and_the_next_call_works() {
         fault.kind
     };
     assert!(matches!(fault("traps"), FaultKind::Panic(_) | FaultKind::Trap(_)));
-    let (budget, per_event) = (DIALECT_FUEL_PER_CALL, DIALECT_FUEL_PER_CALL);
     assert!(
         matches!(fault("loops"), FaultKind::Fuel { budget: found, .. } if found == budget),
         "{per_event}"
@@ -91,6 +96,8 @@ fn each_misbehaviour_is_a_fault_and_the_next_call_works() {
     };
     assert_eq!(limit(fault("answers-long")), DIALECT_TEXT_BYTES_MAX);
     assert_eq!(limit(fault("many-fields")), DIALECT_REQUEST_FIELDS_MAX);
+    assert_eq!(limit(fault("many-lists")), DIALECT_REQUEST_LISTS_MAX);
+    assert_eq!(limit(fault("many-rows")), DIALECT_REQUEST_ROWS_MAX);
     let much = fault("answers-much");
     assert!(much.to_string().contains(&DIALECT_RESULT_BYTES.to_string()), "{much}");
     for (tag, words) in [

@@ -37,6 +37,14 @@ fn turn(order: &Order) -> Result<Request, Refusal> {
         "many-fields" => {
             Ok(request((0..65).map(|index| field(&format!("f{index}"), "1")).collect()))
         }
+        "many-lists" => {
+            let list = |index| FieldList { name: format!("l{index}"), rows: Vec::new() };
+            Ok(Request { lists: (0..5).map(list).collect(), ..request(Vec::new()) })
+        }
+        "many-rows" => {
+            let list = FieldList { name: "rows".to_owned(), rows: vec![Vec::new(); 257] };
+            Ok(Request { lists: vec![list], ..request(Vec::new()) })
+        }
         "control-in-value" => Ok(request(vec![field("a", "1\u{1}2")])),
         "control-in-name" => Ok(request(vec![field("a\n", "1")])),
         "session-field" => Ok(request(vec![field("p_no", "1")])),
