@@ -213,6 +213,7 @@ mod tests {
             package("kumiki-sdk", "/p/guests/sdk/Cargo.toml", "lib"),
             package("kumiki-formula-sdk", "/p/guests/formula-sdk/Cargo.toml", "lib"),
             package("limit-distance", "/p/guests/formulas/limit-distance/Cargo.toml", "cdylib"),
+            package("web-broker-spec", "/p/guests/dialects/web-broker-spec/Cargo.toml", "cdylib"),
             package("loops-forever", "/p/guests/test/loops-forever/Cargo.toml", "cdylib"),
         ]});
         let guests = read_guests(&metadata);
@@ -226,6 +227,7 @@ mod tests {
                 ("formulas", "limit-distance", "limit_distance"),
                 ("test-guests", "loops-forever", "loops_forever"),
                 ("strategies", "sma-cross", "sma_cross"),
+                ("dialects", "web-broker-spec", "web_broker_spec"),
             ]
         );
     }

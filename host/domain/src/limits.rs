@@ -60,3 +60,25 @@ pub const FORMULA_NAME_BYTES_MAX: usize = 64;
 pub const FORMULA_WORD_BYTES_MAX: usize = 32;
 /// Bytes of what a formula module says of itself or of a parameter.
 pub const FORMULA_TEXT_BYTES_MAX: usize = 400;
+/// Fuel of one call of a dialect, about 0.1 s of work; an order takes a thousandth of it.
+pub const DIALECT_FUEL_PER_CALL: u64 = 100_000_000;
+/// Bytes of a dialect's memory.
+pub const DIALECT_MEMORY_BYTES: usize = 16 << 20;
+/// Bytes copied out of a dialect's memory by one call.
+pub const DIALECT_RESULT_BYTES: usize = 1 << 20;
+/// Calls that one instance of a dialect answers before it is made anew, so that nothing can be kept.
+pub const DIALECT_CALLS_PER_INSTANCE: u32 = 1_024;
+/// Fields of a request that a dialect makes, and of a record in it.
+pub const DIALECT_REQUEST_FIELDS_MAX: usize = 64;
+/// Lists of a request that a dialect makes.
+pub const DIALECT_REQUEST_LISTS_MAX: usize = 4;
+/// Records of a list in such a request, margin positions for example, and what an order allocates.
+pub const DIALECT_REQUEST_ROWS_MAX: usize = 256;
+/// Rows of the list of orders that a dialect reads in one call; longer lists are several calls.
+pub const DIALECT_ROWS_PER_CALL: usize = 64;
+/// Fields of an answer, a row or a frame that a dialect reads; the vendor's have about 40.
+pub const DIALECT_FIELDS_MAX: usize = 256;
+/// Bytes of one text that a dialect reads or writes.
+pub const DIALECT_TEXT_BYTES_MAX: usize = 4 << 10;
+/// Tags of one order that a dialect reads or tells.
+pub const DIALECT_TAGS_MAX: usize = 64;

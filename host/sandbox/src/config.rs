@@ -125,6 +125,18 @@ impl Limits {
         }
     }
 
+    /// The limits of a dialect: an event is a call, and what it says is short.
+    #[must_use]
+    pub fn dialect() -> Self {
+        Self {
+            memory_bytes: limits::DIALECT_MEMORY_BYTES,
+            fuel_per_event: limits::DIALECT_FUEL_PER_CALL,
+            fuel_per_lifecycle_call: limits::DIALECT_FUEL_PER_CALL,
+            result_bytes: limits::DIALECT_RESULT_BYTES,
+            ..Self::default()
+        }
+    }
+
     /// The same limits with the changes that a user wants.
     ///
     /// # Errors
@@ -191,6 +203,8 @@ pub struct SandboxConfig {
     pub strategy_limits: Limits,
     /// Limits of formula modules.
     pub formula_limits: Limits,
+    /// Limits of dialects.
+    pub dialect_limits: Limits,
 }
 
 impl Default for SandboxConfig {
@@ -204,6 +218,7 @@ impl Default for SandboxConfig {
             call_path: None,
             strategy_limits: Limits::default(),
             formula_limits: Limits::formula(),
+            dialect_limits: Limits::dialect(),
         }
     }
 }

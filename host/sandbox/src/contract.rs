@@ -2,6 +2,7 @@
 
 use domain::fault::{Fault, FaultKind, Identity};
 use domain::formula::FormulaFault;
+use domain::order_mapping::MappingFault;
 
 use crate::error::SandboxError;
 use crate::version::{self, InterfaceName};
@@ -31,6 +32,8 @@ pub(crate) struct Contract {
     pub(crate) imports: &'static [&'static str],
     /// What may be imported, in words for messages.
     pub(crate) imports_shown: &'static str,
+    /// Whether there is a direct path for it.
+    pub(crate) is_called_directly: bool,
     /// The fault of a component that failed in a call before it ran.
     pub(crate) fault_of: fn(Identity, &'static str, FaultKind) -> SandboxError,
 }
@@ -97,6 +100,7 @@ pub(crate) static STRATEGY: Contract = Contract {
     guest_name: "kumiki:strategy/guest@1.0.0",
     imports: &["types", "actions", "log", "parameters", "portfolio", "aggressor"],
     imports_shown: "only kumiki:strategy/{actions, log, parameters, portfolio, aggressor}@1.0.0",
+    is_called_directly: true,
     fault_of: |Identity { component, sha256 }, export, kind| {
         let (ts_event, backtrace) = (None, Vec::new());
         SandboxError::Fault(Box::new(Fault {
@@ -121,9 +125,28 @@ pub(crate) static FORMULA: Contract = Contract {
     guest_name: "kumiki:formula/guest@1.0.0",
     imports: &[],
     imports_shown: "nothing",
+    is_called_directly: true,
     fault_of: |Identity { component, sha256 }, export, kind| {
         let backtrace = Vec::new();
         SandboxError::Formula(Box::new(FormulaFault { component, sha256, export, kind, backtrace }))
+    },
+};
+
+/// Dialects of brokers.
+pub(crate) static ORDER_MAPPING: Contract = Contract {
+    kind: "dialect",
+    files: &[("order-mapping.wit", include_str!("../../../wit/order-mapping/order-mapping.wit"))],
+    package: "kumiki:order-mapping",
+    version: "1.0.0",
+    world: "order-mapping",
+    guest: "guest",
+    guest_name: "kumiki:order-mapping/guest@1.0.0",
+    imports: &[],
+    imports_shown: "nothing",
+    is_called_directly: false,
+    fault_of: |Identity { component, sha256 }, export, kind| {
+        let backtrace = Vec::new();
+        SandboxError::Dialect(Box::new(MappingFault { component, sha256, export, kind, backtrace }))
     },
 };
 
@@ -133,7 +156,7 @@ mod tests {
 
     #[test]
     fn the_texts_have_the_package_and_version_that_is_said() {
-        for contract in [&STRATEGY, &FORMULA] {
+        for contract in [&STRATEGY, &FORMULA, &ORDER_MAPPING] {
             let package = format!("package {}@{};", contract.package, contract.version);
             assert!(contract.files.iter().all(|(_, text)| text.contains(&package)), "{package}");
             let guest = format!("{}/{}@{}", contract.package, contract.guest, contract.version);

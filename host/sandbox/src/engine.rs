@@ -16,6 +16,7 @@ use crate::cache::{CacheOutcome, CompileCache, Compiled};
 use crate::compiler::Compiler;
 use crate::config::{CallPath, Limits, SandboxConfig};
 use crate::contract::{self, Contract};
+use crate::dialect::DialectModule;
 use crate::error::SandboxError;
 use crate::formula::FormulaModule;
 use crate::general::StrategyLinker;
@@ -33,6 +34,7 @@ pub struct Sandbox {
     cache: Option<CompileCache>,
     shipped: Option<CompileCache>,
     formula_cache: Option<CompileCache>,
+    dialect_cache: Option<CompileCache>,
 }
 
 /// What a component is made ready for, and within which bounds.
@@ -55,11 +57,21 @@ impl Sandbox {
         let strategies = StrategyLinker::new(&engine).map_err(engine_error)?;
         let folder = config.cache_folder.as_deref();
         let cache = |contract| folder.map(|path| CompileCache::new(path, &engine, contract));
+        let dialect_cache = cache(&contract::ORDER_MAPPING);
         let (cache, formula_cache) = (cache(&contract::STRATEGY), cache(&contract::FORMULA));
         let shipped = config.shipped_folder.as_deref();
         let shipped = shipped.map(|path| CompileCache::new(path, &engine, &contract::STRATEGY));
         let watchdogs = Arc::new(Watchdogs::of(engine.weak()));
-        Ok(Self { engine, strategies, watchdogs, config, cache, shipped, formula_cache })
+        Ok(Self {
+            engine,
+            strategies,
+            watchdogs,
+            config,
+            cache,
+            shipped,
+            formula_cache,
+            dialect_cache,
+        })
     }
 
     /// Where compiled strategies are kept.
@@ -164,6 +176,41 @@ impl Sandbox {
         FormulaModule::new(compiled, origin, self.config.formula_limits)
     }
 
+    /// Reads a dialect's file and makes it ready to run.
+    ///
+    /// # Errors
+    /// When it cannot be read, is no dialect, imports anything, or does not describe itself within the
+    /// limits.
+    pub fn load_dialect(&self, path: &Path) -> Result<DialectModule, SandboxError> {
+        let bytes_max = self.config.component_bytes;
+        self.prepare_dialect(Artefact::read_as(&contract::ORDER_MAPPING, path, bytes_max)?)
+    }
+
+    /// Makes a dialect that is already in memory ready to run.
+    ///
+    /// # Errors
+    /// As [`Self::load_dialect`].
+    pub fn dialect_from_bytes(
+        &self,
+        name: &str,
+        bytes: Vec<u8>,
+    ) -> Result<DialectModule, SandboxError> {
+        self.prepare_dialect(Artefact::from_bytes_as(&contract::ORDER_MAPPING, name, bytes)?)
+    }
+
+    fn prepare_dialect(&self, artefact: Artefact) -> Result<DialectModule, SandboxError> {
+        let task = Task {
+            contract: &contract::ORDER_MAPPING,
+            limits: self.config.dialect_limits,
+            cache: self.dialect_cache.as_ref(),
+            shipped: None,
+            stopped: &|| false,
+        };
+        let origin = self.origin(artefact);
+        let compiled = self.compile(&origin.artefact, &task)?;
+        DialectModule::new(compiled, origin, self.config.dialect_limits)
+    }
+
     /// What every instance of this component shares.
     fn origin(&self, artefact: Artefact) -> Origin {
         Origin {
@@ -181,7 +228,10 @@ impl Sandbox {
         let proof = self.prove(contract, artefact);
         let path = match &proof {
             Ok(_) => CallPath::Direct,
-            Err(reason) if self.config.call_path == Some(CallPath::Direct) => {
+            Err(reason)
+                if contract.is_called_directly
+                    && self.config.call_path == Some(CallPath::Direct) =>
+            {
                 let name = name.to_owned();
                 return Err(SandboxError::NotDirect { name, reason: reason.clone() });
             }
@@ -212,6 +262,9 @@ impl Sandbox {
 
     /// The proof that the direct path may be taken, or why the general one is.
     fn prove(&self, contract: &Contract, artefact: &Artefact) -> Result<Plan, String> {
+        if !contract.is_called_directly {
+            return Err("its contract has no other way".to_owned());
+        }
         if self.config.call_path == Some(CallPath::General) {
             return Err("it was asked for".to_owned());
         }

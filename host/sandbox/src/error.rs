@@ -112,6 +112,9 @@ pub enum SandboxError {
     /// A formula module was too much to compile, or failed while it was asked what it is.
     #[error("{0}")]
     Formula(#[from] Box<domain::formula::FormulaFault>),
+    /// A dialect was too much to compile, or failed while it was asked what it is.
+    #[error("{0}")]
+    Dialect(#[from] Box<domain::order_mapping::MappingFault>),
     /// Nobody wanted it any more.
     #[error("interrupted while it was compiled")]
     Stopped,

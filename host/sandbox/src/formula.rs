@@ -1,6 +1,6 @@
 //! Formula modules: ready to run, and running.
 
-mod description;
+pub(crate) mod description;
 mod exports;
 mod instance;
 

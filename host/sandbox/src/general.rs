@@ -5,6 +5,7 @@
 mod formula;
 mod from_guest;
 mod host;
+mod order_mapping;
 mod strategy;
 mod to_guest;
 
@@ -14,6 +15,7 @@ use wasmtime::component::types::ComponentItem;
 use crate::version::InterfaceName;
 
 pub(crate) use formula::{Formula, FormulaReady};
+pub(crate) use order_mapping::{Mapping, MappingReady};
 pub(crate) use strategy::{Strategy, StrategyLinker, StrategyReady};
 
 /// Bytes of host memory that lifting may take for each byte that a guest may hand over in one call:
@@ -39,6 +41,13 @@ mod formula_bindings {
         path: "../../wit/formula",
         world: "formula",
         ownership: Borrowing { duplicate_if_necessary: false },
+    });
+}
+
+mod order_mapping_bindings {
+    wasmtime::component::bindgen!({
+        path: "../../wit/order-mapping",
+        world: "order-mapping",
     });
 }
 

@@ -1,4 +1,4 @@
-//! Runs strategies and formula modules as WebAssembly components. This is the only crate that knows
+//! Runs strategies, formula modules and dialects of brokers as WebAssembly components. This is the only crate that knows
 //! wasmtime.
 //!
 //! - [`Sandbox`] holds the engine, one configuration for live trading and replay alike, and turns a
@@ -10,6 +10,8 @@
 //!
 //! - [`FormulaModule`] and [`FormulaInstance`] are the same for formula modules, behind
 //!   [`domain::formula::FormulaRuntime`]. One engine, one cache, the same limits and faults.
+//! - [`DialectModule`] and [`DialectInstance`] are the same for dialects of brokers, behind
+//!   [`domain::order_mapping::OrderMapping`], on the general path alone.
 //!
 //! A component is compiled beside the thread that waits for it (`compiler`), within a deadline and after
 //! its functions were counted (`complexity`), because a few kilobytes can keep a compiler for minutes.
@@ -24,8 +26,8 @@
 //! and conversions in `general`, and a runtime trait in `domain`.
 //!
 //! A strategy gets no clock, no randomness, no files and no network: nothing but the contract in
-//! `wit/strategy` exists in the linker, and a component that wants more is refused by name. A formula
-//! gets nothing at all.
+//! `wit/strategy` exists in the linker, and a component that wants more is refused by name. Formulas and
+//! dialects get nothing at all.
 
 mod abi;
 mod artefact;
@@ -35,6 +37,7 @@ mod compiler;
 mod complexity;
 mod config;
 mod contract;
+mod dialect;
 mod engine;
 mod error;
 mod exports;
@@ -58,6 +61,7 @@ pub const ENGINE: &str = "wasmtime 48.0.8";
 pub use artefact::{Artefact, sha256};
 pub use cache::{CacheOutcome, CompileCache};
 pub use config::{CallPath, Limits, SandboxConfig};
+pub use dialect::{DialectInstance, DialectModule};
 pub use engine::Sandbox;
 pub use error::SandboxError;
 pub use formula::{FormulaInstance, FormulaModule};

@@ -14,7 +14,7 @@ use crate::project::Project;
 use crate::toolchain::Active;
 
 /// Folders of components that go beside the program, below `<target>/release`.
-const COMPONENTS: [&str; 2] = ["strategies", "formulas"];
+const COMPONENTS: [&str; 3] = ["strategies", "formulas", "dialects"];
 /// Texts of the project's folder.
 pub(super) const TEXTS: [&str; 5] =
     ["README.md", "README.ja.md", "CHANGELOG.md", "LICENSE-APACHE", "LICENSE-MIT"];
@@ -29,7 +29,7 @@ pub(super) struct Contents {
     pub(super) host: String,
     /// The program without what only debuggers read, and without folders of this machine.
     pub(super) program: PathBuf,
-    /// Strategies and formula modules.
+    /// Strategies, formula modules and dialects.
     pub(super) components: Tree,
     /// What is there to read.
     pub(super) texts: Tree,

@@ -67,6 +67,7 @@ impl<'p> Way<'p> {
             cache: None,
             shipped: None,
             formula_cache: None,
+            dialect_cache: None,
         };
         Self { sandbox, programs }
     }

@@ -7,7 +7,7 @@ use domain::limits::{
     FORMULA_PARAMETERS_MAX, FORMULA_TEXT_BYTES_MAX, FORMULA_WORD_BYTES_MAX,
 };
 
-type Checked = Result<(), FaultKind>;
+pub(crate) type Checked = Result<(), FaultKind>;
 
 fn broken(what: String) -> Checked {
     Err(FaultKind::Protocol(what))
@@ -38,7 +38,7 @@ pub(super) fn check(description: &FormulaDescription) -> Checked {
 }
 
 /// A name that users write, see [`is_name`].
-fn word(what: &str, name: &str, bytes_max: usize, sign: u8) -> Checked {
+pub(crate) fn word(what: &str, name: &str, bytes_max: usize, sign: u8) -> Checked {
     if is_name(name, bytes_max, sign) {
         return Ok(());
     }
@@ -49,7 +49,7 @@ fn word(what: &str, name: &str, bytes_max: usize, sign: u8) -> Checked {
 }
 
 /// A text for people, on one line.
-fn text(what: &str, text: &str, bytes_max: usize) -> Checked {
+pub(crate) fn text(what: &str, text: &str, bytes_max: usize) -> Checked {
     if text.len() > bytes_max || text.contains(char::is_control) {
         return broken(format!("{what} is not one line of at most {bytes_max} bytes"));
     }

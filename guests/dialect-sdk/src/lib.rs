@@ -1,0 +1,110 @@
+//! Write dialects of brokers in Rust.
+//!
+//! A dialect says an order in a broker's own words, and what the broker answers in ours. It is a type
+//! that implements [`Dialect`]; [`register_dialect!`] makes it a component. It is a function: nothing may
+//! be kept from one call to the next, because the host makes a new instance whenever it likes.
+//!
+//! [`web_broker`] has what the dialects of the web broker share: the registry of tags and the vendor's
+//! tables. [`text`] reads decimals and dates. Test a dialect without wasm with [`testing`].
+
+#[cfg(not(target_arch = "wasm32"))]
+pub mod testing;
+pub mod text;
+#[doc(hidden)]
+pub mod wasm;
+pub mod web_broker;
+
+use wasm::bindings::exports::kumiki::order_mapping::guest;
+
+pub use guest::{
+    Accepted, Account, Allocation, Answer, Change, Description, Field, FieldList, Fill, Frame,
+    Funding, Notice, NoticeKind, Order, OrderPlan, OrderRow, OrderStatus, OrderType, Outcome,
+    ReasonCode, Refusal, Request, Side, TimeInForce, VenuePhase, Verdict,
+};
+
+/// Everything that a dialect needs.
+pub mod prelude {
+    pub use crate::text::{field, of};
+    pub use crate::{
+        Accepted, Account, Allocation, Answer, Change, Description, Dialect, Field, FieldList,
+        Fill, Frame, Funding, Notice, NoticeKind, Order, OrderPlan, OrderRow, OrderStatus,
+        OrderType, Outcome, ReasonCode, Refusal, Request, Side, TimeInForce, VenuePhase, Verdict,
+    };
+}
+
+/// The dialect of a broker. Every function depends on what it is given alone.
+pub trait Dialect {
+    /// Says what the dialect is.
+    fn describe() -> Description;
+
+    /// Judges a new order by its type, its times and its tags, and says what it needs.
+    ///
+    /// # Errors
+    /// Why the broker does not take such an order.
+    fn plan(order: &Order) -> Result<OrderPlan, Refusal>;
+
+    /// The request for a new order. `account` is the login's own account in the broker's code,
+    /// `allocations` what each margin position gives.
+    ///
+    /// # Errors
+    /// As [`Self::plan`].
+    fn new_order(
+        order: &Order,
+        account: &str,
+        allocations: &[Allocation],
+    ) -> Result<Request, Refusal>;
+
+    /// The request for a change.
+    ///
+    /// # Errors
+    /// Why the order cannot be changed so.
+    fn modify_order(change: &Change) -> Result<Request, Refusal>;
+
+    /// The request for a cancel.
+    ///
+    /// # Errors
+    /// Why the order cannot be named to the broker.
+    fn cancel_order(venue_order_id: &str, business_day: Option<&str>) -> Result<Request, Refusal>;
+
+    /// The request that cancels every open order of the account.
+    fn cancel_all() -> Request;
+
+    /// The request for the list of orders.
+    fn list_orders() -> Request;
+
+    /// Says what an answer means.
+    fn judge(answer: &Answer) -> Outcome;
+
+    /// Reads a row of the list of orders.
+    ///
+    /// # Errors
+    /// Why it is none.
+    fn read_order(row: &[Field]) -> Result<OrderRow, String>;
+
+    /// Reads a frame of the stream of events.
+    ///
+    /// # Errors
+    /// Why it is none.
+    fn read_frame(fields: &[Field]) -> Result<Frame, String>;
+}
+
+impl Refusal {
+    /// A refusal: what stands before the colon, and the words after it, on one line.
+    #[must_use]
+    pub fn new(code: ReasonCode, tag: &str, words: &str) -> Self {
+        Self { code, text: text::reason(tag, words) }
+    }
+}
+
+/// Makes a [`Dialect`] the component's dialect. Use it once, at the top level of the crate.
+#[macro_export]
+macro_rules! register_dialect {
+    ($dialect:ty) => {
+        #[cfg(target_arch = "wasm32")]
+        const _: () = {
+            type Component = $dialect;
+
+    $crate::wasm::export!(Component with_types_in $crate::wasm::bindings);
+        };
+    };
+}

@@ -1,0 +1,188 @@
+//! One running dialect.
+
+use std::sync::Arc;
+
+use domain::fault::{FaultKind, Identity};
+use domain::limits::{DIALECT_CALLS_PER_INSTANCE, DIALECT_ROWS_PER_CALL};
+use domain::order::{ReasonCode, Rejection};
+use domain::order_mapping::{
+    Allocation, BrokerAnswer, BrokerChange, BrokerFrame, BrokerOrder, BrokerOutcome, BrokerRequest,
+    BrokerRow, DialectDescription, Field, Mapped, MappingFault, OrderMapping, OrderPlan, Verdict,
+};
+use wasmtime::{Result as Called, Store};
+
+use super::{Shared, check};
+use crate::error::SandboxError;
+use crate::fault::Failure;
+use crate::general::Mapping;
+use crate::running::Running;
+use crate::state::State;
+
+/// One running dialect, with its own memory. It is made anew after a fault, and after
+/// [`DIALECT_CALLS_PER_INSTANCE`] calls, so that no dialect can rely on what it kept.
+pub struct DialectInstance {
+    shared: Arc<Shared>,
+    running: Running<Mapping>,
+    description: Arc<DialectDescription>,
+    /// Calls that the present program may still answer.
+    calls_left: u32,
+    fuel_used_before: u64,
+}
+
+impl DialectInstance {
+    pub(super) fn new(
+        shared: Arc<Shared>,
+        running: Running<Mapping>,
+        description: Arc<DialectDescription>,
+    ) -> Self {
+        let calls_left = DIALECT_CALLS_PER_INSTANCE;
+        Self { shared, running, description, calls_left, fuel_used_before: 0 }
+    }
+
+    /// Fuel used so far by all calls; the same on every machine and every run.
+    #[must_use]
+    pub const fn fuel_used(&self) -> u64 {
+        self.fuel_used_before + self.running.fuel_used()
+    }
+
+    /// What the dialect says of itself, held against the limits.
+    pub(super) fn describe(&mut self) -> Mapped<DialectDescription> {
+        self.call("describe", Mapping::describe)
+    }
+
+    fn call<R>(
+        &mut self,
+        export: &'static str,
+        act: impl FnOnce(&Mapping, &mut Store<State>) -> Called<R>,
+    ) -> Mapped<R> {
+        if self.calls_left == 0 {
+            let made = self.shared.make();
+            let failed = |error: SandboxError| {
+                let kind = FaultKind::Trap(error.to_string());
+                let failure = Failure { export: None, kind, ts_event: None, backtrace: Vec::new() };
+                self.fault_of(export, failure)
+            };
+            let fresh = made.map_err(failed)?;
+            let old = std::mem::replace(&mut self.running, fresh);
+            self.fuel_used_before += old.fuel_used();
+            self.calls_left = DIALECT_CALLS_PER_INSTANCE;
+        }
+        self.calls_left -= 1;
+        let fuel = self.shared.limits.fuel_per_event;
+        self.running.call(fuel, act).map_err(|failure| {
+            // The next call meets a fresh one.
+            self.calls_left = 0;
+            self.fault_of(export, *failure)
+        })
+    }
+
+    #[cold]
+    fn fault_of(&self, export: &'static str, failure: Failure) -> Box<MappingFault> {
+        let Identity { component, sha256 } = self.running.identity();
+        let Failure { export: elsewhere, kind, backtrace, .. } = failure;
+        let export = elsewhere.unwrap_or(export);
+        Box::new(MappingFault { component, sha256, export, kind, backtrace })
+    }
+}
+
+impl std::fmt::Debug for DialectInstance {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("DialectInstance")
+            .field("component", &self.running.identity())
+            .finish_non_exhaustive()
+    }
+}
+
+impl OrderMapping for DialectInstance {
+    fn identity(&self) -> Identity {
+        self.running.identity()
+    }
+
+    fn description(&self) -> &DialectDescription {
+        &self.description
+    }
+
+    fn plan(&mut self, order: &BrokerOrder) -> Mapped<Result<OrderPlan, Rejection>> {
+        match check::order(order) {
+            Err(rejection) => Ok(Err(rejection)),
+            Ok(()) => self.call("plan", |calls, store| calls.plan(store, order)),
+        }
+    }
+
+    fn new_order(
+        &mut self,
+        order: &BrokerOrder,
+        account: &str,
+        allocations: &[Allocation],
+    ) -> Mapped<Result<BrokerRequest, Rejection>> {
+        match check::order(order).and_then(|()| check::allocations(account, allocations)) {
+            Err(rejection) => Ok(Err(rejection)),
+            Ok(()) => self.call("new-order", |calls, store| {
+                calls.new_order(store, order, account, allocations)
+            }),
+        }
+    }
+
+    fn modify_order(&mut self, change: &BrokerChange) -> Mapped<Result<BrokerRequest, Rejection>> {
+        match check::change(change) {
+            Err(rejection) => Ok(Err(rejection)),
+            Ok(()) => self.call("modify-order", |calls, store| calls.modify_order(store, change)),
+        }
+    }
+
+    fn cancel_order(
+        &mut self,
+        venue_order_id: &str,
+        business_day: Option<&str>,
+    ) -> Mapped<Result<BrokerRequest, Rejection>> {
+        match check::order_id(venue_order_id, business_day) {
+            Err(rejection) => Ok(Err(rejection)),
+            Ok(()) => self.call("cancel-order", |calls, store| {
+                calls.cancel_order(store, venue_order_id, business_day)
+            }),
+        }
+    }
+
+    fn cancel_all(&mut self) -> Mapped<BrokerRequest> {
+        self.call("cancel-all", Mapping::cancel_all)
+    }
+
+    fn list_orders(&mut self) -> Mapped<BrokerRequest> {
+        self.call("list-orders", Mapping::list_orders)
+    }
+
+    fn judge(&mut self, answer: &BrokerAnswer) -> Mapped<BrokerOutcome> {
+        if let Err(why) = check::answer(answer) {
+            let text = Rejection::new(ReasonCode::InternalError, format!("ANSWER: {why}")).text;
+            return Ok(BrokerOutcome { verdict: Verdict::Unknown(text), venue_closed: false });
+        }
+        self.call("judge", |calls, store| calls.judge(store, answer))
+    }
+
+    fn read_orders(&mut self, rows: &[Vec<Field>]) -> Mapped<Vec<Result<BrokerRow, String>>> {
+        let mut all = Vec::with_capacity(rows.len());
+        for rows in rows.chunks(DIALECT_ROWS_PER_CALL) {
+            let checked: Vec<_> = rows.iter().map(|row| check::fields(row)).collect();
+            let fit = rows.iter().zip(&checked).filter(|(_, checked)| checked.is_ok());
+            let fit: Vec<&[Field]> = fit.map(|(row, _)| row.as_slice()).collect();
+            let mut read = self
+                .call("read-orders", |calls, store| calls.read_orders(store, &fit))?
+                .into_iter();
+            for checked in checked {
+                match checked {
+                    Err(why) => all.push(Err(why)),
+                    // There is an answer for each row that was asked about.
+                    Ok(()) => all.extend(read.next()),
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn read_frame(&mut self, fields: &[Field]) -> Mapped<Result<BrokerFrame, String>> {
+        match check::fields(fields) {
+            Err(why) => Ok(Err(why)),
+            Ok(()) => self.call("read-frame", |calls, store| calls.read_frame(store, fields)),
+        }
+    }
+}
