@@ -66,6 +66,8 @@ pub(crate) struct DeskOrder {
     pub(crate) unknown_since: Option<Duration>,
     pub(crate) pending: Option<Pending>,
     pub(crate) listed: Option<Listed>,
+    /// Several rows of a list, or several orders, fitted: its number stays unknown (P19).
+    pub(crate) is_ambiguous: bool,
     /// It counts as rejected because a change was refused, until a list tells of it (P26).
     pub(crate) awaits_list: bool,
     /// The broker will not change it any more.
@@ -103,6 +105,7 @@ impl DeskOrder {
             unknown_since: None,
             pending: None,
             listed: None,
+            is_ambiguous: false,
             awaits_list: false,
             is_over: false,
             changed_at: Duration::ZERO,
@@ -178,6 +181,12 @@ impl DeskOrder {
         self.status == OrderStatus::Submitted && self.venue_order_id.is_none()
     }
 
+    /// Whether a list can still say where it stands: not of an order of an earlier day, which the broker's
+    /// lists no longer have, nor of one that several rows fitted.
+    pub(crate) fn is_findable(&self, today: JstDate) -> bool {
+        self.is_unknown() && !self.is_ambiguous && day_of(self.ts_ms) == today
+    }
+
     /// Whether nothing more is expected of it: it may be forgotten when its day is over (P23).
     pub(crate) fn is_settled(&self) -> bool {
         !self.awaits_list && (self.status.is_final() || self.is_over)
@@ -194,6 +203,11 @@ impl DeskOrder {
         self.changed_at = now;
         Ok(effect)
     }
+}
+
+/// The date in Japan of a time in milliseconds UTC.
+pub(crate) fn day_of(ts_ms: u64) -> JstDate {
+    TsNanos::from_nanos(ts_ms.saturating_mul(1_000_000)).jst_date()
 }
 
 /// The last nanosecond of a date in Japan.
@@ -301,10 +315,7 @@ impl Book {
 
     /// Forgets the settled orders of days before `today` (P23).
     pub(crate) fn forget_before(&mut self, today: JstDate) {
-        let is_old = |order: &DeskOrder| {
-            let day = TsNanos::from_nanos(order.ts_ms.saturating_mul(1_000_000)).jst_date();
-            order.is_settled() && day < today
-        };
+        let is_old = |order: &DeskOrder| order.is_settled() && day_of(order.ts_ms) < today;
         let old = self.orders.iter().filter(|(_, order)| is_old(order));
         let old: Vec<OrderKey> = old.map(|(key, _)| *key).collect();
         for key in old {

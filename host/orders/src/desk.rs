@@ -389,6 +389,15 @@ impl Desk {
         Err(Rejection::new(ReasonCode::SessionExpired, text))
     }
 
+    /// Whether the broker's masters are here, without which lots and price steps are unknown.
+    fn check_masters(&self) -> Result<(), Rejection> {
+        if self.masters.is_some() {
+            return Ok(());
+        }
+        let text = "MASTER_MISSING: the broker's masters could not be had; log in again";
+        Err(Rejection::new(ReasonCode::InternalError, text))
+    }
+
     /// Whether the broker says that it takes no orders (specification 4, P2).
     fn check_open(&self) -> Result<(), Rejection> {
         if matches!(self.phase, VenuePhase::Closed | VenuePhase::NightClosing) {

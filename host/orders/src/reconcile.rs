@@ -19,7 +19,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use domain::order_mapping::BrokerRow;
-use domain::{OrderStatus, Rejection};
+use domain::{JstDate, OrderStatus, Rejection};
 
 use crate::book::{Book, DeskOrder, OrderKey, Pending};
 use crate::limits::CLAIM_SLACK_MS;
@@ -136,9 +136,9 @@ pub(crate) struct Claims {
     pub(crate) found: Vec<(OrderKey, usize)>,
     /// Orders that the broker surely does not have.
     pub(crate) missing: Vec<OrderKey>,
-    /// Orders that several rows fit, or that share a row with another one.
+    /// Orders that several rows fit, or that share a row with another one, and stay so.
     pub(crate) ambiguous: Vec<OrderKey>,
-    /// Rows that may belong to one of those.
+    /// Rows that may belong to an order of which that is not yet sure.
     pub(crate) kept_free: Vec<usize>,
 }
 
@@ -160,14 +160,19 @@ fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
 }
 
 /// Finds the rows of orders whose numbers are unknown. `rows` are those of no known order.
-pub(crate) fn claims(book: &Book, rows: &[(usize, &BrokerRow)], asked: ListAsked) -> Claims {
+pub(crate) fn claims(
+    book: &Book,
+    rows: &[(usize, &BrokerRow)],
+    asked: ListAsked,
+    today: JstDate,
+) -> Claims {
     let unknown = book.iter().filter_map(|(key, order)| {
-        let since = order.unknown_since.filter(|_| order.is_unknown())?;
+        let since = order.unknown_since.filter(|_| order.is_unknown() && !order.is_ambiguous)?;
         (asked.at >= since).then_some((key, order, since))
     });
     let mut found = Claims::default();
     let mut by_row: BTreeMap<usize, Vec<OrderKey>> = BTreeMap::new();
-    let mut of_order: Vec<(OrderKey, Vec<usize>)> = Vec::new();
+    let mut of_order: Vec<(OrderKey, Vec<usize>, bool)> = Vec::new();
     for (key, order, since) in unknown {
         let fitting: Vec<usize> =
             rows.iter().filter(|(_, row)| fits(order, row)).map(|(index, _)| *index).collect();
@@ -178,7 +183,7 @@ pub(crate) fn claims(book: &Book, rows: &[(usize, &BrokerRow)], asked: ListAsked
                 (None, Some(_)) => true,
                 (_, None) => false,
             };
-            if is_later && asked.has_settled_since(since) {
+            if is_later && asked.has_settled_since(since) && order.is_findable(today) {
                 found.missing.push(key);
             }
             continue;
@@ -186,17 +191,15 @@ pub(crate) fn claims(book: &Book, rows: &[(usize, &BrokerRow)], asked: ListAsked
         for row in &fitting {
             by_row.entry(*row).or_default().push(key);
         }
-        of_order.push((key, fitting));
+        of_order.push((key, fitting, asked.has_settled_since(since)));
     }
-    for (key, fitting) in of_order {
+    for (key, fitting, has_settled) in of_order {
         match fitting.as_slice() {
             [row] if by_row.get(row).is_some_and(|orders| orders.len() == 1) => {
                 found.found.push((key, *row));
             }
-            _ => {
-                found.ambiguous.push(key);
-                found.kept_free.extend(fitting);
-            }
+            _ if has_settled => found.ambiguous.push(key),
+            _ => found.kept_free.extend(fitting),
         }
     }
     found.kept_free.sort_unstable();

@@ -69,7 +69,7 @@ impl ListFilter {
     }
 
     fn takes(&self, row: &OrderRecordWire<'_>) -> bool {
-        let day = TsNanos::from_nanos(row.ts_event_ms.saturating_mul(1_000_000)).jst_date();
+        let day = crate::book::day_of(row.ts_event_ms);
         self.status.is_none_or(|status| status == row.status)
             && self.instrument_id.as_deref().is_none_or(|id| id == row.instrument_id)
             && self.date.is_none_or(|date| date == day)
@@ -271,7 +271,7 @@ impl Desk {
                 None => strangers.push((index, row)),
             }
         }
-        let claims = reconcile::claims(&self.book, &strangers, asked);
+        let claims = reconcile::claims(&self.book, &strangers, asked, now.wall.jst_date());
         for (key, index) in &claims.found {
             let Some(row) = rows.get(*index) else { continue };
             let accepted = BrokerAccepted {
@@ -291,6 +291,9 @@ impl Desk {
             self.reject(*key, None, &reconcile::not_at_broker(), now);
         }
         for key in &claims.ambiguous {
+            if let Some(order) = self.book.get_mut(*key) {
+                order.is_ambiguous = true;
+            }
             let text = "several rows of the list, or several orders, fit; its number stays unknown";
             self.tell_discrepancy(Some(*key), None, Discrepancy::Ambiguous, text.to_owned(), now);
         }
@@ -411,8 +414,7 @@ impl Desk {
             if listed.contains(&key) || !is_open || !asked.has_settled_since(order.changed_at) {
                 continue;
             }
-            let day = TsNanos::from_nanos(order.ts_ms.saturating_mul(1_000_000)).jst_date();
-            if day < today {
+            if crate::book::day_of(order.ts_ms) < today {
                 order.is_over = true;
                 continue;
             }
@@ -425,7 +427,7 @@ impl Desk {
     /// an earlier day no notice tells what was filled then.
     fn uneven(order: &DeskOrder, today: JstDate) -> Option<(Discrepancy, u64, u64)> {
         let listed = order.listed?.filled.shares();
-        let day = TsNanos::from_nanos(order.ts_ms.saturating_mul(1_000_000)).jst_date();
+        let day = crate::book::day_of(order.ts_ms);
         let kind = match order.cumulative.cmp(&listed) {
             std::cmp::Ordering::Less if day == today => Discrepancy::FillsMissing,
             std::cmp::Ordering::Greater => Discrepancy::FillsUnlisted,

@@ -85,7 +85,8 @@ impl Desk {
         let is_submitting = self.is_submitting();
         let settle = self.rules.unknown_settle;
         let listed_at = self.resync.listed_at;
-        let has_unknown = self.book.iter().any(|(_, order)| order.is_unknown());
+        let today = now.wall.jst_date();
+        let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
         for (came, notice) in std::mem::take(&mut self.held) {
             let number = &notice.venue_order_id;
             if let Some(key) = self.book.by_number(number, notice.business_day.as_deref()) {

@@ -49,6 +49,7 @@ impl Desk {
         }
         let may_go = self
             .check_session()
+            .and_then(|()| self.check_masters())
             .and_then(|()| self.check_open())
             .and_then(|()| self.password.check_lock(now.mono))
             .and_then(|()| self.has_room());

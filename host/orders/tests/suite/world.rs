@@ -1,0 +1,438 @@
+//! A desk, its log, its broker and its clients, moved step by step.
+
+use std::collections::VecDeque;
+use std::io;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use domain::order_mapping::{BrokerRequest, Field};
+use domain::{OrderSide, OrderType, TimeInForce, TsNanos};
+use ipc::{
+    AuditLine, CancelAllOrders, CancelOrder, Event, GetOrderList, ModifyOrder, OrderListFilter,
+    OrderModifyChange, Secret, SubmitOrderRequest,
+};
+use orders::{
+    Asked, AuditSink, Desk, DeskRules, LoginDone, LoginFailed, Now, Out, Recipient, Restored,
+};
+use venues::web_broker::{Answered, CallFailure, Called, Masters};
+
+use crate::broker::Broker;
+use crate::dialect::PlainDialect;
+
+/// The log's bytes, which outlive a desk, and whether it can be written.
+#[derive(Clone, Default)]
+pub(crate) struct Log {
+    pub(crate) bytes: Arc<Mutex<Vec<u8>>>,
+    pub(crate) fails: Arc<Mutex<bool>>,
+}
+
+impl AuditSink for Log {
+    fn append(&mut self, lines: &[AuditLine<'_>], _: bool) -> io::Result<()> {
+        if *self.fails.lock().unwrap() {
+            return Err(io::Error::new(io::ErrorKind::StorageFull, "full"));
+        }
+        let mut bytes = self.bytes.lock().unwrap();
+        for line in lines {
+            serde_json::to_writer(&mut *bytes, line)?;
+            bytes.push(b'\n');
+        }
+        Ok(())
+    }
+}
+
+impl Log {
+    /// Lines of a phase, as their text.
+    pub(crate) fn lines(&self, phase: &str) -> Vec<String> {
+        let bytes = self.bytes.lock().unwrap();
+        let text = String::from_utf8(bytes.clone()).unwrap();
+        let wanted = format!("\"phase\":\"{phase}\"");
+        text.lines().filter(|line| line.contains(&wanted)).map(str::to_owned).collect()
+    }
+}
+
+/// What the desk has sent and is not answered.
+pub(crate) enum InFlight {
+    Request { ticket: u64, request: BrokerRequest, sent_p_no: u64 },
+    Login { ticket: u64 },
+}
+
+pub(crate) struct World {
+    pub(crate) desk: Desk,
+    pub(crate) log: Log,
+    pub(crate) broker: Broker,
+    pub(crate) rules: DeskRules,
+    pub(crate) rejects: bool,
+    pub(crate) in_flight: Option<InFlight>,
+    pub(crate) told: Vec<(Recipient, Event<'static>)>,
+    /// Requests by name, as they left.
+    pub(crate) sent: Vec<String>,
+    pub(crate) passwords: Vec<String>,
+    pub(crate) mono: Duration,
+    pub(crate) wall: TsNanos,
+    pub(crate) p_no: u64,
+    /// Notices that the stream has not told yet.
+    pub(crate) stream: VecDeque<Vec<Field>>,
+    /// Notices of the broker that were put into the stream.
+    pub(crate) streamed: usize,
+    pub(crate) is_streaming: bool,
+    commands: u64,
+}
+
+/// 2026-11-20, 09:30 in Japan.
+pub(crate) const MORNING: TsNanos = TsNanos::from_nanos(1_795_134_600_000_000_000);
+
+pub(crate) fn masters() -> Arc<Masters> {
+    let issue = |symbol: &str, ticks: u32| {
+        format!(
+            r#""{symbol}":{{"symbol":"{symbol}","name":"x","lot":100,"upper_limit":30000000,"lower_limit":20000000,"ticks":{ticks}}}"#
+        )
+    };
+    let text = format!(
+        r#"{{"date":"2026-11-20","days":{{"today":"2026-11-20","next":["2026-11-24","2026-11-25"]}},
+            "issues":{{{},{}}},"ticks":{{"101":{{"bands":[[30000000,10000],[50000000,50000]]}}}}}}"#,
+        issue("7203", 101),
+        issue("6758", 7),
+    );
+    Arc::new(serde_json::from_str(&text).unwrap())
+}
+
+pub(crate) fn limit_buy(id: &str, quantity: u64, price: &str) -> SubmitOrderRequest {
+    SubmitOrderRequest {
+        client_order_id: id.to_owned(),
+        instrument_id: "7203.TSE".to_owned(),
+        order_side: OrderSide::Buy,
+        order_type: OrderType::Limit,
+        quantity: quantity.to_string(),
+        price: Some(price.to_owned()),
+        trigger_price: None,
+        trigger_type: None,
+        time_in_force: TimeInForce::Day,
+        expire_time_ns: None,
+        post_only: false,
+        reduce_only: false,
+        tags: None,
+    }
+}
+
+impl World {
+    pub(crate) fn new(rules: DeskRules, rejects: bool) -> Self {
+        let log = Log::default();
+        let now = Now { mono: Duration::ZERO, wall: MORNING };
+        let dialect = Box::new(PlainDialect::new(rejects));
+        let desk = Desk::new(rules, dialect, Box::new(log.clone()), Restored::default(), now);
+        Self {
+            desk,
+            log,
+            broker: Broker { cash: 1_000_000_000, ..Broker::default() },
+            rules,
+            rejects,
+            in_flight: None,
+            told: Vec::new(),
+            sent: Vec::new(),
+            passwords: Vec::new(),
+            mono: Duration::ZERO,
+            wall: MORNING,
+            p_no: 1,
+            stream: VecDeque::new(),
+            streamed: 0,
+            is_streaming: false,
+            commands: 0,
+        }
+    }
+
+    /// A desk that is logged in and holds the second password, with its stream up and a list read.
+    pub(crate) fn ready(rules: DeskRules, rejects: bool) -> Self {
+        let mut world = Self::new(rules, rejects);
+        world.log_in();
+        world.password("0000");
+        world
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        Now { mono: self.mono, wall: self.wall }
+    }
+
+    pub(crate) fn asked(&mut self) -> Asked {
+        self.commands += 1;
+        Asked { client: 1, request_id: format!("r{}", self.commands) }
+    }
+
+    /// Takes what the desk wants done.
+    pub(crate) fn collect(&mut self) {
+        for out in self.desk.take_out() {
+            match out {
+                Out::Tell(to, event) => self.told.push((to, *event)),
+                Out::Send { ticket, request, password } => {
+                    assert!(self.in_flight.is_none(), "one question at a time");
+                    self.sent.push(request.id.clone());
+                    self.passwords.extend(password.map(|password| password.expose().to_owned()));
+                    self.p_no += 1;
+                    let sent_p_no = self.p_no;
+                    self.in_flight =
+                        Some(InFlight::Request { ticket, request: *request, sent_p_no });
+                }
+                Out::Login { ticket } => {
+                    assert!(self.in_flight.is_none(), "one question at a time");
+                    self.sent.push("login".to_owned());
+                    self.in_flight = Some(InFlight::Login { ticket });
+                }
+            }
+        }
+    }
+
+    pub(crate) fn pass(&mut self, time: Duration) {
+        self.mono += time;
+        self.wall = self.wall.plus_nanos(u64::try_from(time.as_nanos()).unwrap());
+        let now = self.now();
+        self.desk.tick(now);
+        self.collect();
+    }
+
+    pub(crate) fn submit(&mut self, order: &SubmitOrderRequest) -> String {
+        let asked = self.asked();
+        let id = asked.request_id.clone();
+        let now = self.now();
+        self.desk.submit(asked, order, now);
+        self.collect();
+        id
+    }
+
+    pub(crate) fn modify(
+        &mut self,
+        id: &str,
+        quantity: Option<&str>,
+        price: Option<&str>,
+    ) -> String {
+        let asked = self.asked();
+        let request_id = asked.request_id.clone();
+        let command = ModifyOrder {
+            request_id: request_id.clone().try_into().unwrap(),
+            venue: "web_broker".to_owned(),
+            client_order_id: Some(id.to_owned()),
+            venue_order_id: None,
+            change: OrderModifyChange {
+                new_quantity: quantity.map(str::to_owned),
+                new_price: price.map(str::to_owned),
+                ..OrderModifyChange::default()
+            },
+        };
+        let now = self.now();
+        self.desk.modify(asked, &command, now);
+        self.collect();
+        request_id
+    }
+
+    pub(crate) fn cancel(&mut self, client: Option<&str>, venue: Option<&str>) -> String {
+        let asked = self.asked();
+        let request_id = asked.request_id.clone();
+        let command = CancelOrder {
+            request_id: request_id.clone().try_into().unwrap(),
+            venue: "web_broker".to_owned(),
+            client_order_id: client.map(str::to_owned),
+            venue_order_id: venue.map(str::to_owned),
+        };
+        let now = self.now();
+        self.desk.cancel(asked, &command, now);
+        self.collect();
+        request_id
+    }
+
+    pub(crate) fn cancel_all(&mut self, side: Option<OrderSide>) -> String {
+        let asked = self.asked();
+        let request_id = asked.request_id.clone();
+        let command = CancelAllOrders {
+            request_id: request_id.clone().try_into().unwrap(),
+            venue: "web_broker".to_owned(),
+            instrument_id: None,
+            order_side: side,
+        };
+        let now = self.now();
+        self.desk.cancel_all(asked, &command, now);
+        self.collect();
+        request_id
+    }
+
+    pub(crate) fn list(&mut self, filter: OrderListFilter) -> String {
+        let asked = self.asked();
+        let request_id = asked.request_id.clone();
+        let command = GetOrderList {
+            request_id: request_id.clone().try_into().unwrap(),
+            venue: "web_broker".to_owned(),
+            filter,
+        };
+        let now = self.now();
+        self.desk.order_list(asked, &command, now);
+        self.collect();
+        request_id
+    }
+
+    pub(crate) fn password(&mut self, value: &str) {
+        let asked = self.asked();
+        let now = self.now();
+        self.desk.set_second_password(asked, Secret::from(value.to_owned()), now);
+        self.collect();
+    }
+
+    /// The broker takes what is on its way and answers.
+    pub(crate) fn answer(&mut self) {
+        match self.in_flight.take() {
+            Some(InFlight::Request { ticket, request, sent_p_no }) => {
+                let answered = self.broker.take(&request, self.wall);
+                self.give(ticket, sent_p_no, Ok(answered));
+            }
+            Some(InFlight::Login { ticket }) => self.logged_in(ticket),
+            None => {}
+        }
+    }
+
+    /// Answers all that comes, until nothing is on its way.
+    pub(crate) fn answer_all(&mut self) {
+        while self.in_flight.is_some() {
+            self.answer();
+        }
+    }
+
+    pub(crate) fn give(&mut self, ticket: u64, p_no: u64, result: Result<Answered, CallFailure>) {
+        let now = self.now();
+        self.desk.answered(ticket, Called { p_no: Some(p_no), result }, now);
+        self.collect();
+    }
+
+    /// The broker does what is on its way (or not), and its answer is lost.
+    pub(crate) fn lose(&mut self, does_it: bool) {
+        if matches!(self.in_flight, Some(InFlight::Login { .. })) {
+            return;
+        }
+        if let Some(InFlight::Request { ticket, request, sent_p_no }) = self.in_flight.take() {
+            if does_it {
+                self.broker.take(&request, self.wall);
+            }
+            self.give(ticket, sent_p_no, Err(CallFailure::Unknown("reset".to_owned())));
+        }
+    }
+
+    /// The broker answers with something of the test's.
+    pub(crate) fn answer_with(&mut self, answer: impl FnOnce(&str) -> Answered) {
+        if matches!(self.in_flight, Some(InFlight::Login { .. })) {
+            return;
+        }
+        if let Some(InFlight::Request { ticket, request, sent_p_no }) = self.in_flight.take() {
+            let answered = answer(&request.id);
+            self.give(ticket, sent_p_no, Ok(answered));
+        }
+    }
+
+    fn logged_in(&mut self, ticket: u64) {
+        let now = self.now();
+        let done = LoginDone {
+            account: "1".to_owned(),
+            changed: vec!["sUrlRequest"],
+            masters: Some(masters()),
+        };
+        self.desk.login_ended(ticket, Ok(done), now);
+        self.collect();
+    }
+
+    pub(crate) fn login_fails(&mut self) {
+        if let Some(InFlight::Login { ticket }) = self.in_flight {
+            self.in_flight = None;
+            let now = self.now();
+            let failed = LoginFailed::Failed("the broker refuses the login (10031: no)".to_owned());
+            self.desk.login_ended(ticket, Err(failed), now);
+            self.collect();
+        }
+    }
+
+    pub(crate) fn log_in(&mut self) {
+        let now = self.now();
+        self.desk.login(Some("login".to_owned()), now);
+        self.collect();
+        self.answer_all();
+        self.connect();
+        self.answer_all();
+    }
+
+    /// The stream connects, and tells the day's notices again.
+    pub(crate) fn connect(&mut self) {
+        self.stream = self.broker.notices.iter().cloned().collect();
+        self.streamed = self.broker.notices.len();
+        self.is_streaming = true;
+        let now = self.now();
+        self.desk.stream_up(now);
+        self.collect();
+    }
+
+    pub(crate) fn disconnect(&mut self) {
+        self.is_streaming = false;
+        self.stream.clear();
+        self.desk.stream_down();
+    }
+
+    /// Puts new notices of the broker into the stream.
+    pub(crate) fn pump(&mut self) {
+        if self.is_streaming {
+            let new = self.broker.notices[self.streamed..].iter().cloned();
+            self.stream.extend(new);
+            self.streamed = self.broker.notices.len();
+        }
+    }
+
+    pub(crate) fn deliver(&mut self, place: usize) {
+        if let Some(fields) = self.stream.remove(place) {
+            let now = self.now();
+            self.desk.frame(&fields, now);
+            self.collect();
+        }
+    }
+
+    /// Delivers all notices in their order.
+    pub(crate) fn deliver_all(&mut self) {
+        self.pump();
+        while !self.stream.is_empty() {
+            self.deliver(0);
+        }
+    }
+
+    /// The program is killed and started again: only the log's bytes are left. What is on its way
+    /// reaches the broker or not, and nobody hears the answer.
+    pub(crate) fn restart(&mut self, reaches: bool) {
+        if let Some(InFlight::Request { request, .. }) = self.in_flight.take()
+            && reaches
+        {
+            self.broker.take(&request, self.wall);
+        }
+        self.is_streaming = false;
+        self.stream.clear();
+        let bytes = self.log.bytes.lock().unwrap().clone();
+        let now = self.now();
+        let dialect = Box::new(PlainDialect::new(self.rejects));
+        let restored = Restored::read(&bytes);
+        self.desk = Desk::new(self.rules, dialect, Box::new(self.log.clone()), restored, now);
+    }
+
+    /// Names of the events since the last look, with the order's id.
+    pub(crate) fn events(&mut self) -> Vec<String> {
+        let told = std::mem::take(&mut self.told);
+        told.iter().map(|(_, event)| short(event)).collect()
+    }
+
+    /// The first event of a name since the last look, as JSON.
+    pub(crate) fn json(&self, name: &str) -> serde_json::Value {
+        let found = self.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
+        found.filter(|event| event["event"] == name).last().unwrap_or_default()
+    }
+}
+
+/// An event in a few words: its name, the order, and what makes it differ.
+pub(crate) fn short(event: &Event<'_>) -> String {
+    let json = serde_json::to_value(event).unwrap();
+    let mut text = json["event"].as_str().unwrap_or_default().to_owned();
+    for name in
+        ["client_order_id", "venue_order_id", "reason_code", "code", "discrepancy", "outcome"]
+    {
+        if let Some(value) = json[name].as_str() {
+            text = format!("{text} {value}");
+        }
+    }
+    text
+}
