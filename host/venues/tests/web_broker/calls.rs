@@ -28,7 +28,8 @@ async fn failure(act: impl Fn() -> Act + Send + Sync + 'static) -> (CallFailure,
 #[tokio::test]
 async fn p7_p18_a_request_that_left_is_never_sent_again() {
     let whole = |status: &str| {
-        let head = format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nLocation: /other\r\n\r\n{{}}");
+        let head =
+            format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nLocation: /other\r\n\r\n{{}}");
         head.into_bytes()
     };
     let acts: Vec<(&str, Box<dyn Fn() -> Act + Send + Sync>)> = vec![
@@ -135,11 +136,20 @@ async fn an_order_is_written_in_the_brokers_order() {
     let json: serde_json::Value = serde_json::from_str(asked.split_once('?').unwrap().1).unwrap();
     let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
     let wanted = [
-        "p_no", "p_sd_date", "sCLMID", "sIssueCode", "sMemo", "sSecondPassword",
-        "aCLMKabuHensaiData", "sJsonOfmt",
+        "p_no",
+        "p_sd_date",
+        "sCLMID",
+        "sIssueCode",
+        "sMemo",
+        "sSecondPassword",
+        "aCLMKabuHensaiData",
+        "sJsonOfmt",
     ];
     assert_eq!(fields, wanted);
-    assert_eq!((&json["sMemo"], &json["sSecondPassword"]), (&"表\"ソ&=#+".into(), &"pass word".into()));
+    assert_eq!(
+        (&json["sMemo"], &json["sSecondPassword"]),
+        (&"表\"ソ&=#+".into(), &"pass word".into())
+    );
     assert_eq!(json["aCLMKabuHensaiData"][0]["sOrderSuryou"], "100");
     assert_eq!(json["p_no"], called.p_no.unwrap().to_string());
     request.fields[1] = Field::new("sMemo", "a\u{1f600}");

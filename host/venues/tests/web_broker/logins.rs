@@ -22,7 +22,9 @@ async fn login_with(body: impl Fn(u16) -> Vec<u8> + Send + Sync + 'static) -> Lo
 async fn a_session_begins_and_ends() {
     let server = Server::start(|asked, port| match asked.contains("/auth/?") {
         true => Act::Body(login_ack(port)),
-        false => Act::Body(sjis(r#"{"p_errno":"0","sCLMID":"CLMAuthLogoutAck","sResultCode":"0"}"#)),
+        false => {
+            Act::Body(sjis(r#"{"p_errno":"0","sCLMID":"CLMAuthLogoutAck","sResultCode":"0"}"#))
+        }
     });
     let folder = tempfile::tempdir().unwrap();
     let mut transport = server.transport(folder.path(), true);
@@ -64,7 +66,8 @@ async fn addresses_that_changed_are_named() {
 
 #[tokio::test]
 async fn logins_fail_in_ways_that_are_told_apart() {
-    let refused = r#"{"p_errno":"0","sResultCode":"10031","sResultText":"暗証番号 word が違います"}"#;
+    let refused =
+        r#"{"p_errno":"0","sResultCode":"10031","sResultText":"暗証番号 word が違います"}"#;
     let failure = login_with(move |_| sjis(refused)).await;
     let text = "暗証番号 *** が違います".to_owned();
     assert_eq!(failure, LoginFailure::Refused { code: "10031".to_owned(), text });
@@ -73,7 +76,10 @@ async fn logins_fail_in_ways_that_are_told_apart() {
     assert!(matches!(failure, LoginFailure::PhoneAuthentication { .. }), "{failure}");
     let night = r#"{"p_errno":"9","p_err":"システム・サービス停止中"}"#;
     let failure = login_with(move |_| sjis(night)).await;
-    assert!(matches!(&failure, LoginFailure::Unavailable { errno, .. } if errno == "9"), "{failure}");
+    assert!(
+        matches!(&failure, LoginFailure::Unavailable { errno, .. } if errno == "9"),
+        "{failure}"
+    );
     let failure = login_with(|port| {
         let ack = String::from_utf8(login_ack(port)).unwrap();
         let ack: Vec<&str> = ack.lines().filter(|line| !line.contains("Url")).collect();

@@ -9,22 +9,24 @@ use crate::samples::day;
 use crate::server::{Act, Server, http, logged_in, sjis};
 
 fn days_record() -> String {
-    let next: String = (1..=10)
-        .map(|n| format!(r#","sYokuEigyouDay_{n}":"202605{:02}""#, 11 + n))
-        .collect();
+    let next: String =
+        (1..=10).map(|n| format!(r#","sYokuEigyouDay_{n}":"202605{:02}""#, 11 + n)).collect();
     format!(r#"{{"sCLMID":"CLMDateZyouhou","sDayKey":"001","sTheDay":"20260511"{next}}}"#)
 }
 
 fn ticks_record(number: u32, since: &str, bands: &[(i64, &str)]) -> String {
-    let mut text = format!(r#"{{"sCLMID":"CLMYobine","sYobineTaniNumber":"{number}","sTekiyouDay":"{since}""#);
+    let mut text =
+        format!(r#"{{"sCLMID":"CLMYobine","sYobineTaniNumber":"{number}","sTekiyouDay":"{since}""#);
     for band in 1..=20 {
         let (up_to, step) = bands.get(band - 1).unwrap_or(&(0, "0"));
-        text += &format!(r#","sKizunPrice_{band}":"{up_to}.000000","sYobineTanka_{band}":"{step}""#);
+        text +=
+            &format!(r#","sKizunPrice_{band}":"{up_to}.000000","sYobineTanka_{band}":"{step}""#);
     }
     text + "}"
 }
 
-const NAME: &str = r#"{"sCLMID":"CLMIssueMstKabu","sIssueCode":"7203","sIssueName":"表}ソ{","sBaibaiTani":"100"}"#;
+const NAME: &str =
+    r#"{"sCLMID":"CLMIssueMstKabu","sIssueCode":"7203","sIssueName":"表}ソ{","sBaibaiTani":"100"}"#;
 const MARKET: &str = r#"{"sCLMID":"CLMIssueSizyouMstKabu","sIssueCode":"7203","sZyouzyouSizyou":"00",
     "sNehabaMin":"2350.0000","sNehabaMax":"3350.0000","sYobineTaniNumber":"103"}"#;
 const COMPLETE: &str = r#"{"sCLMID":"CLMEventDownloadComplete"}"#;
@@ -156,10 +158,9 @@ fn p35_steps_are_those_of_the_exchanges_tables() {
     };
     let json: serde_json::Value = serde_json::from_str(&text).unwrap();
     let mut tables = 0;
-    for (name, ours) in [
-        ("normal_10000_clm101", TickTable::Normal),
-        ("topix500_10003_clm103", TickTable::Topix500),
-    ] {
+    for (name, ours) in
+        [("normal_10000_clm101", TickTable::Normal), ("topix500_10003_clm103", TickTable::Topix500)]
+    {
         let bands = json[name].as_array().unwrap().iter().map(|band| {
             let up_to = band["max_price_inclusive"].as_i64().unwrap_or(999_999_999);
             let step = band["tick"].as_str().unwrap().parse::<Price>().unwrap();

@@ -21,8 +21,10 @@ fn asset(name: &str) -> Option<String> {
 async fn the_official_login_begins_a_session() {
     let Some(ack) = asset("tachibana/samples/login_ack.official_sample.json") else { return };
     let server = Server::start(move |_, port| {
-        let local = ack.replace("https://demo-kabuka.e-shiten.jp", &format!("http://127.0.0.1:{port}"));
-        let local = local.replace("wss://demo-kabuka.e-shiten.jp", &format!("ws://127.0.0.1:{port}"));
+        let local =
+            ack.replace("https://demo-kabuka.e-shiten.jp", &format!("http://127.0.0.1:{port}"));
+        let local =
+            local.replace("wss://demo-kabuka.e-shiten.jp", &format!("ws://127.0.0.1:{port}"));
         Act::Body(sjis(&local))
     });
     let folder = tempfile::tempdir().unwrap();
@@ -72,7 +74,7 @@ fn every_event_frame_is_read() {
         assert_eq!(field(&fields, "p_cmd"), kind.split(' ').next(), "{kind}");
         assert!(fields.iter().all(|field| field.name.starts_with("p_")), "{kind}");
         if kind.starts_with("EC") {
-            assert_eq!(field(&fields, "p_IN"), Some("トヨタ自動車"), "{kind}");
+            assert_eq!(field(&fields, "p_IN"), Some("トヨタクタ"), "{kind}");
             assert!(field(&fields, "p_EPRC").is_some(), "{kind}");
         }
         count += 1;
