@@ -35,7 +35,7 @@ fn p6_a_damaged_file_never_gives_a_lower_number() {
         let last = (0..numbers_before).map(|_| numbers.take_at(1_000).unwrap()).last().unwrap();
         drop(numbers);
         let whole = fs::read(&path).unwrap();
-        for at in 1..whole.len() {
+        for at in 0..whole.len() {
             let flipped = [&whole[..at], &[whole[at] ^ 1], &whole[at + 1..]].concat();
             for damaged in [whole[..at].to_vec(), flipped] {
                 fs::write(&path, &damaged).unwrap();
