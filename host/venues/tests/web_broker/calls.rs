@@ -32,7 +32,8 @@ async fn p7_p18_a_request_that_left_is_never_sent_again() {
             format!("HTTP/1.1 {status}\r\nContent-Length: 2\r\nLocation: /other\r\n\r\n{{}}");
         head.into_bytes()
     };
-    let acts: Vec<(&str, Box<dyn Fn() -> Act + Send + Sync>)> = vec![
+    type Acts = Box<dyn Fn() -> Act + Send + Sync>;
+    let acts: Vec<(&str, Acts)> = vec![
         ("hangs up after reading", Box::new(|| Act::HangUp)),
         ("is too slow", Box::new(|| Act::Wait(Duration::from_secs(3)))),
         ("redirects", Box::new(move || Act::Raw(whole("302 Found")))),
