@@ -5,6 +5,7 @@
 //! is on the disk before it is used. A write that was cut damages the place it was for, whose number was
 //! then never used, and leaves the other.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
@@ -40,8 +41,9 @@ pub enum NumbersError {
     NotOwn(PathBuf),
     /// It holds something else.
     #[error(
-        "the file of the request numbers, {}, is damaged; the broker refuses numbers that do not rise: \
-         remove it when the clock is right and no session of an hour ago used higher ones",
+        "the file of the request numbers, {}, is damaged, and the broker refuses numbers that do not \
+         rise: make sure that the clock is right, then remove the file; numbers begin at the clock's \
+         seconds again",
         .0.display()
     )]
     Damaged(PathBuf),
@@ -51,7 +53,6 @@ pub enum NumbersError {
 }
 
 /// The numbers of an account's requests.
-#[derive(Debug)]
 pub struct RequestNumbers {
     file: File,
     path: PathBuf,
@@ -115,6 +116,13 @@ impl RequestNumbers {
         write().map_err(|cause| NumbersError::File { path: self.path.clone(), cause })?;
         self.next_place = 1 - self.next_place;
         Ok(number)
+    }
+}
+
+/// Shows no number.
+impl fmt::Debug for RequestNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestNumbers").field("path", &self.path).finish_non_exhaustive()
     }
 }
 

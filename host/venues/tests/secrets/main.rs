@@ -70,6 +70,8 @@ async fn nothing_that_is_told_holds_a_secret() {
             _ if asked.contains("/auth/?") => Act::Body(login_ack(port)),
             _ if asked.contains("/event_ws/") => Act::HangUp,
             "hang up" => Act::HangUp,
+            "late" if asked.contains("CLMZan") => Act::HangUp,
+            "late" if asked.contains("CLMMfds") => Act::HangUp,
             "late" => Act::Wait(Duration::from_secs(2)),
             "redirect" => {
                 let to =

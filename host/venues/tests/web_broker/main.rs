@@ -7,5 +7,6 @@ mod calls;
 mod events;
 mod logins;
 mod masters;
+mod numbers;
 mod samples;
 mod server;

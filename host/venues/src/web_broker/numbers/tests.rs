@@ -86,6 +86,17 @@ fn p6_a_link_is_refused() {
     assert_eq!(fs::read_to_string(&other).unwrap(), "x");
 }
 
+#[cfg(unix)]
+#[test]
+fn p6_another_users_file_is_refused() {
+    let (_folder, path) = file();
+    drop(RequestNumbers::open(&path).unwrap());
+    if std::os::unix::fs::chown(&path, Some(12_345), None).is_err() {
+        return; // Only the system's own user may give files away.
+    }
+    assert!(matches!(RequestNumbers::open(&path), Err(NumbersError::NotOwn(_))));
+}
+
 #[test]
 fn the_broker_takes_ten_digits() {
     let (_folder, path) = file();
