@@ -167,7 +167,7 @@ impl Session {
         for (_, address) in self.named() {
             let text = address.expose_secret();
             secrets.push(SecretString::from(text.to_owned()));
-            let parts = text.split('/').skip(3).filter(|part| part.len() >= 8);
+            let parts = text.split(['/', '=']).skip(3).filter(|part| part.len() >= 8);
             let is_public = |part: &str| part.starts_with("e_api_") || part == "event_ws";
             secrets.extend(
                 parts

@@ -5,10 +5,12 @@
 //! is on the disk before it is used. A write that was cut damages the place it was for, whose number was
 //! then never used, and leaves the other.
 
+use std::fmt;
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
+use atomic_file::{AtomicFile, CommitNewError};
 use domain::clock::wall_now;
 use xxhash_rust::xxh3::xxh3_64;
 
@@ -39,8 +41,9 @@ pub enum NumbersError {
     NotOwn(PathBuf),
     /// It holds something else.
     #[error(
-        "the file of the request numbers, {}, is damaged; the broker refuses numbers that do not rise: \
-         remove it when the clock is right and no session of an hour ago used higher ones",
+        "the file of the request numbers, {}, is damaged, and the broker refuses numbers that do not \
+         rise: make sure that the clock is right, then remove the file; numbers begin at the clock's \
+         seconds again",
         .0.display()
     )]
     Damaged(PathBuf),
@@ -50,7 +53,6 @@ pub enum NumbersError {
 }
 
 /// The numbers of an account's requests.
-#[derive(Debug)]
 pub struct RequestNumbers {
     file: File,
     path: PathBuf,
@@ -67,6 +69,7 @@ impl RequestNumbers {
     pub fn open(path: &Path) -> Result<Self, NumbersError> {
         let failed = |cause| NumbersError::File { path: path.to_owned(), cause };
         fs::create_dir_all(atomic_file::folder_of(path)).map_err(failed)?;
+        begin(path).map_err(failed)?;
         let lock = atomic_file::open_own(path).map_err(failed)?;
         if !is_own(&lock).map_err(failed)? {
             return Err(NumbersError::NotOwn(path.to_owned()));
@@ -83,9 +86,6 @@ impl RequestNumbers {
         (&lock).take(most).read_to_end(&mut bytes).map_err(failed)?;
         let damaged = || NumbersError::Damaged(path.to_owned());
         let (last, next_place) = recovered(&bytes).ok_or_else(damaged)?;
-        if bytes.is_empty() {
-            atomic_file::sync_folder(atomic_file::folder_of(path)).map_err(failed)?;
-        }
         Ok(Self { file: lock, path: path.to_owned(), last, next_place })
     }
 
@@ -119,6 +119,13 @@ impl RequestNumbers {
     }
 }
 
+/// Shows no number.
+impl fmt::Debug for RequestNumbers {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RequestNumbers").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
 fn written(number: u64) -> [u8; PLACE_BYTES] {
     let digits = format!("p_no {number:010}");
     let sum = xxh3_64(digits.as_bytes()) >> 4;
@@ -135,21 +142,30 @@ fn read(place: &[u8]) -> Option<u64> {
     (written(number) == place).then_some(number)
 }
 
+/// Makes the file where there is none: whole or not at all, so that one that is short is damaged.
+fn begin(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        _ => return Ok(()),
+    }
+    let mut file = AtomicFile::create_private_in(atomic_file::folder_of(path))?;
+    file.write_all(&[written(0), written(0)].concat())?;
+    match file.commit_new(path) {
+        // Another process was quicker.
+        Ok(()) | Err(CommitNewError::Exists(_)) => Ok(()),
+        Err(CommitNewError::Io(error)) => Err(error),
+    }
+}
+
 /// The last number of a file, and the place for the next one.
 fn recovered(bytes: &[u8]) -> Option<(u64, usize)> {
-    let first = bytes.get(..PLACE_BYTES).map(read);
-    let second =
-        bytes.get(PLACE_BYTES..).map(|place| (place.len() == PLACE_BYTES).then(|| read(place)));
-    match (first, second.map(Option::flatten)) {
-        (None, None) if bytes.is_empty() => Some((0, 0)),
-        // One number so far, or the write of the second was cut.
-        (Some(Some(number)), Some(None)) if bytes.len() == PLACE_BYTES => Some((number, 1)),
-        (Some(Some(first)), Some(Some(second))) => {
-            Some(if first > second { (first, 1) } else { (second, 0) })
-        }
-        (Some(Some(number)), Some(None)) => Some((number + DAMAGE_GAP, 1)),
-        (Some(None), Some(Some(number))) => Some((number + DAMAGE_GAP, 0)),
-        _ => None,
+    let (first, second) = bytes.split_at_checked(PLACE_BYTES).unwrap_or((bytes, &[]));
+    match (read(first), read(second)) {
+        (Some(first), Some(second)) if first > second => Some((first, 1)),
+        (Some(_), Some(second)) => Some((second, 0)),
+        (Some(number), None) => Some((number + DAMAGE_GAP, 1)),
+        (None, Some(number)) => Some((number + DAMAGE_GAP, 0)),
+        (None, None) => None,
     }
 }
 

@@ -38,12 +38,21 @@ pub enum TransportError {
 }
 
 /// What became of a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Called {
     /// Its number; `None` where it got none. It belongs into the audit log only (specification 4, P6).
     pub p_no: Option<u64>,
     /// The answer, or why there is none.
     pub result: Result<Answered, CallFailure>,
+}
+
+/// Shows no number.
+impl fmt::Debug for Called {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { p_no, result } = self;
+        let (has_number, name) = (p_no.is_some(), "Called");
+        f.debug_struct(name).field("has_number", &has_number).field("result", result).finish()
+    }
 }
 
 /// An answer.

@@ -1,1 +1,97 @@
-//! Which addresses are refused.
+//! Which addresses are refused (specification 4, P1).
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use super::*;
+
+fn config(base_url: Option<&str>, environment: Environment, allowed: bool) -> WebBrokerConfig {
+    WebBrokerConfig {
+        environment,
+        base_url: base_url.map(str::to_owned),
+        production_allowed: allowed,
+        connect_timeout: Duration::from_secs(1),
+        answer_timeout: Duration::from_secs(1),
+        state_dir: PathBuf::new(),
+        cache_dir: PathBuf::new(),
+    }
+}
+
+fn of(base_url: &str) -> Result<Addresses, AddressError> {
+    Addresses::new(&config(Some(base_url), Environment::Demo, true))
+}
+
+#[test]
+fn p1_the_built_in_addresses_and_this_machine_are_taken() {
+    let demo = Addresses::new(&config(None, Environment::Demo, false)).unwrap();
+    assert_eq!((demo.host(), demo.is_production()), (DEMO_HOST, false));
+    let login = demo.login(&SecretString::from("x".to_owned()));
+    let wanted = "https://demo-kabuka.e-shiten.jp/e_api_v4r8/auth/?x";
+    assert_eq!(login.expose_secret(), wanted);
+    let market = Addresses::new(&config(None, Environment::Prod, true)).unwrap();
+    assert_eq!((market.host(), market.is_production()), (PRODUCTION_HOST, true));
+    for good in [
+        "https://demo-kabuka.e-shiten.jp/e_api_v4r8/",
+        "https://DEMO-KABUKA.e-shiten.jp:443/e_api_v4r8/",
+        "http://127.0.0.1:1/",
+        "http://127.9.9.9:80/x/",
+        "http://[::1]:5/x/",
+        "https://localhost/y/",
+    ] {
+        assert!(of(good).is_ok(), "{good}");
+    }
+    assert!(!format!("{demo:?}").contains("e_api"), "{demo:?}");
+}
+
+#[test]
+fn p1_every_other_address_is_refused() {
+    use AddressError::{Elsewhere, NotAFolder, NotAnAddress, NotEncrypted, NotPlain, Production};
+    for (wrong, error) in [
+        ("https://kabuka.e-shiten.jp/e_api_v4r8/", Production),
+        ("https://demo-kabuka.e-shiten.jp.example.com/e_api_v4r8/", Elsewhere),
+        ("https://xdemo-kabuka.e-shiten.jp/e_api_v4r8/", Elsewhere),
+        ("https://demo-kabuka.e-shiten.jp./e_api_v4r8/", Elsewhere),
+        ("https://example.com/demo-kabuka.e-shiten.jp/", Elsewhere),
+        ("https://demo-kabuka.e-shiten.jp/e_api_v4r9/", Elsewhere),
+        ("https://demo-kabuka.e-shiten.jp:444/e_api_v4r8/", NotPlain),
+        ("https://name@demo-kabuka.e-shiten.jp/e_api_v4r8/", NotPlain),
+        ("http://demo-kabuka.e-shiten.jp/e_api_v4r8/", NotEncrypted),
+        ("http://127.0.0.1.example.com/", NotEncrypted),
+        ("http://127.0.0.1/x", NotAFolder),
+        ("http://127.0.0.1/?x/", NotPlain),
+        ("ws://127.0.0.1/", NotAnAddress),
+        ("https://demo-kabuka.e-shiten.jp\\@example.com/", NotAnAddress),
+        ("http://127.0.0.1/\n/", NotAnAddress),
+        ("", NotAnAddress),
+    ] {
+        let found = of(wrong).map(drop).unwrap_err();
+        assert_eq!(found, error, "{wrong}");
+        assert!(wrong.is_empty() || !found.to_string().contains(wrong), "{found}");
+    }
+    for (base_url, environment, allowed, error) in [
+        (None, Environment::Prod, false, Production),
+        (Some("https://kabuka.e-shiten.jp/e_api_v4r8/"), Environment::Demo, true, Production),
+        (Some("https://demo-kabuka.e-shiten.jp/e_api_v4r8/"), Environment::Prod, true, Elsewhere),
+    ] {
+        let found = Addresses::new(&config(base_url, environment, allowed)).map(drop);
+        assert_eq!(found, Err(error));
+    }
+}
+
+#[test]
+fn p1_addresses_of_a_login_are_of_the_server_that_was_asked() {
+    let demo = Addresses::new(&config(None, Environment::Demo, true)).unwrap();
+    let judge = |text: &str, scheme| demo.judge(text, scheme).map(drop);
+    let sample = "https://demo-kabuka.e-shiten.jp/e_api_v4r7/request/ND=/";
+    assert_eq!(judge(sample, Scheme::Http), Ok(()));
+    let socket = "wss://demo-kabuka.e-shiten.jp/e_api_v4r7/event_ws/ND=/";
+    assert_eq!(judge(socket, Scheme::WebSocket), Ok(()));
+    assert_eq!(judge(socket, Scheme::Http), Err(AddressError::NotAnAddress));
+    let market = "https://kabuka.e-shiten.jp/e_api_v4r7/request/ND=/";
+    assert_eq!(judge(market, Scheme::Http), Err(AddressError::Production));
+    assert_eq!(judge("http://127.0.0.1/", Scheme::Http), Err(AddressError::OtherServer));
+    let local = of("http://127.0.0.1:1/").unwrap();
+    assert_eq!(local.judge(sample, Scheme::Http).map(drop), Err(AddressError::OtherServer));
+    let long = format!("http://127.0.0.1/{}", "x".repeat(VIRTUAL_URL_BYTES_MAX));
+    assert_eq!(local.judge(&long, Scheme::Http).map(drop), Err(AddressError::TooLong));
+}

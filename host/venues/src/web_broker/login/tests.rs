@@ -1,1 +1,21 @@
-//! Answers to logins.
+//! What of a session is secret.
+
+use super::*;
+
+#[test]
+fn secrets_are_the_addresses_and_the_long_parts_of_their_paths() {
+    let address =
+        SecretString::from("https://host/e_api_v4r8/request/0123456789abcdef/".to_owned());
+    let session = Session {
+        request: address.clone(),
+        master: address.clone(),
+        price: address.clone(),
+        event: address.clone(),
+        event_socket: address,
+    };
+    let secrets = session.secrets();
+    let texts: Vec<&str> = secrets.iter().map(|secret| secret.expose_secret()).collect();
+    assert!(texts.contains(&"0123456789abcdef") && !texts.contains(&"e_api_v4r8"), "{texts:?}");
+    assert!(!format!("{session:?}").contains("host"));
+    assert!(session.changed_since(&session).is_empty());
+}

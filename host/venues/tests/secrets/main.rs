@@ -1,0 +1,129 @@
+//! Nothing that is told holds a secret: passwords, addresses of a session, request numbers. Everything
+//! that any crate says is collected, by `tracing` and by `log`, down to the finest level.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, reason = "a test ends at the first surprise")]
+
+use std::io::Write;
+use std::sync::Mutex;
+use std::time::Duration;
+
+use domain::JstDate;
+use domain::order_mapping::BrokerRequest;
+use tokio_util::sync::CancellationToken;
+use venues::web_broker::{FollowTimes, StreamEvent, account, follow_with};
+
+#[path = "../web_broker/server.rs"]
+#[expect(dead_code, reason = "other tests use more of it")]
+mod server;
+
+use server::{Act, Server, login_ack, secret, sjis};
+
+static TOLD: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+struct Told;
+
+impl Write for Told {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        TOLD.lock().unwrap().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+impl log::Log for Told {
+    fn enabled(&self, _: &log::Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &log::Record<'_>) {
+        let _ = writeln!(Told, "log: {} {}", record.target(), record.args());
+    }
+
+    fn flush(&self) {}
+}
+
+const PASSWORD: &str = "canary-word";
+const SECOND: &str = "canary-second";
+
+#[tokio::test]
+async fn nothing_that_is_told_holds_a_secret() {
+    tracing_subscriber::fmt()
+        .with_max_level(tracing::level_filters::LevelFilter::TRACE)
+        .with_writer(|| Told)
+        .init();
+    log::set_logger(&Told).unwrap();
+    log::set_max_level(log::LevelFilter::Trace);
+    let acts = [
+        format!(
+            r#"{{"p_errno":"-1","p_err":"{SECOND} virtual-secret-1","sResultText":"{PASSWORD}"}}"#
+        ),
+        "garbage virtual-secret-1".to_owned(),
+        "hang up".to_owned(),
+        "redirect".to_owned(),
+        "late".to_owned(),
+    ];
+    let mut told = String::new();
+    for act in acts {
+        let server = Server::start(move |asked, port| match act.as_str() {
+            _ if asked.contains("/auth/?") => Act::Body(login_ack(port)),
+            _ if asked.contains("/event_ws/") => Act::HangUp,
+            "hang up" => Act::HangUp,
+            "late" if asked.contains("CLMZan") => Act::HangUp,
+            "late" if asked.contains("CLMMfds") => Act::HangUp,
+            "late" => Act::Wait(Duration::from_secs(2)),
+            "redirect" => {
+                let to =
+                    "Location: http://127.0.0.1:1/virtual-secret-1\r\nContent-Length: 0\r\n\r\n";
+                Act::Raw(format!("HTTP/1.1 302 Found\r\n{to}").into_bytes())
+            }
+            // A broker that repeats what it was asked.
+            body if asked.contains(SECOND) => Act::Body(sjis(body)),
+            body => Act::Body(sjis(&body.replace(SECOND, ""))),
+        });
+        let folder = tempfile::tempdir().unwrap();
+        let mut transport = server.transport(folder.path(), true);
+        let login = transport.login(&secret("canary-user"), &secret(PASSWORD)).await;
+        told += &format!("{login:?} {transport:?}");
+        let request = BrokerRequest {
+            id: "CLMKabuCancelOrderAll".to_owned(),
+            password_field: Some("sSecondPassword".to_owned()),
+            ..Default::default()
+        };
+        let called = transport.call(&request, Some(&secret(SECOND))).await;
+        told += &format!("{:?}", called.result);
+        if let Err(failure) = called.result {
+            told += &failure.to_string();
+        }
+        told += &format!("{:?}", transport.call(&account::cash_request(), None).await.result);
+        let masters = transport.masters(JstDate::MIN).await;
+        told += &format!("{masters:?}");
+        let address = transport.event_address().unwrap();
+        told += &format!("{address:?}");
+        let (sender, mut receiver) = tokio::sync::mpsc::channel(4);
+        let cancel = CancellationToken::new();
+        tokio::spawn(follow_with(address, sender, cancel.clone(), FollowTimes::default()));
+        let event = receiver.recv().await.unwrap();
+        assert!(matches!(event, StreamEvent::Down(_)), "{event:?}");
+        told += &format!("{event:?}");
+        cancel.cancel();
+        told += &format!("{:?}", transport.logout().await);
+        assert!(
+            server.requests().iter().any(|asked| asked.contains(SECOND)),
+            "the test asks nothing"
+        );
+        let written = std::fs::read(folder.path().join("state/web_broker_p_no")).unwrap();
+        let written = String::from_utf8(written).unwrap();
+        let numbers: Vec<&str> = written.lines().map(|line| &line[5..15]).collect();
+        let log = String::from_utf8(TOLD.lock().unwrap().clone()).unwrap();
+        assert!(log.contains("log: ") && log.contains("CLMKabuCancelOrderAll"), "{log}");
+        for text in [&told, &log] {
+            for canary in ["canary", "virtual-secret", "p_sd_date", numbers[0], numbers[1]] {
+                let at = text.find(canary);
+                let around = at.map(|at| text.get(at.saturating_sub(200)..at + 40));
+                assert_eq!(around, None, "{canary}");
+            }
+        }
+    }
+}

@@ -1,0 +1,142 @@
+//! How a session begins, or does not.
+
+use venues::web_broker::{
+    AddressError, Addresses, CallFailure, Environment, LoginFailure, Transport,
+};
+
+use crate::server::{Act, Server, config, login_ack, secret, sjis};
+
+async fn login_with(body: impl Fn(u16) -> Vec<u8> + Send + Sync + 'static) -> LoginFailure {
+    let server = Server::start(move |_, port| Act::Body(body(port)));
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.transport(folder.path(), true);
+    let failure = transport.login(&secret("user"), &secret("word")).await.unwrap_err();
+    assert!(!transport.is_logged_in() && transport.event_address().is_none());
+    let called = transport.call(&venues::web_broker::account::cash_request(), None).await;
+    assert_eq!((called.p_no, called.result), (None, Err(CallFailure::NotLoggedIn)));
+    assert_eq!(server.requests().len(), 1, "nothing is asked twice");
+    failure
+}
+
+#[tokio::test]
+async fn a_session_begins_and_ends() {
+    let server = Server::start(|asked, port| match asked.contains("/auth/?") {
+        true => Act::Body(login_ack(port)),
+        false => {
+            Act::Body(sjis(r#"{"p_errno":"0","sCLMID":"CLMAuthLogoutAck","sResultCode":"0"}"#))
+        }
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.transport(folder.path(), true);
+    let login = transport.login(&secret("us\"er"), &secret("wo rd%\\")).await.unwrap();
+    assert_eq!((login.account.as_str(), login.is_first), ("1", true));
+    let again = transport.login(&secret("user"), &secret("word")).await.unwrap();
+    assert_eq!((again.changed, again.is_first), (Vec::new(), false));
+    transport.logout().await.unwrap();
+    assert!(!transport.is_logged_in());
+    let asked = server.requests();
+    let path = "/e_api_v4r8/auth/?";
+    assert!(asked[0].starts_with(path), "{}", asked[0]);
+    let json: serde_json::Value = serde_json::from_str(&asked[0][path.len()..]).unwrap();
+    let fields: Vec<&String> = json.as_object().unwrap().keys().collect();
+    assert_eq!(fields, ["p_no", "p_sd_date", "sCLMID", "sUserId", "sPassword", "sJsonOfmt"]);
+    assert_eq!(json["sUserId"], "us\"er");
+    assert_eq!(json["sPassword"], "wo rd%\\");
+    assert_eq!((&json["sCLMID"], &json["sJsonOfmt"]), (&"CLMAuthLoginRequest".into(), &"5".into()));
+    assert!(asked[2].starts_with("/request/ND=virtual-secret-1/?{\"p_no\":\""), "{}", asked[2]);
+    let number = |asked: &String| asked.split('"').nth(3).unwrap().parse::<u64>().unwrap();
+    assert!(asked.is_sorted_by(|one, next| number(one) < number(next)), "{asked:?}");
+}
+
+#[tokio::test]
+async fn addresses_that_changed_are_named() {
+    let server = Server::start(|asked, port| {
+        let ack = login_ack(port);
+        Act::Body(match asked.contains("\"second\"") {
+            true => String::from_utf8(ack).unwrap().replace("secret-3", "other-3").into_bytes(),
+            false => ack,
+        })
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.transport(folder.path(), true);
+    transport.login(&secret("first"), &secret("word")).await.unwrap();
+    let login = transport.login(&secret("second"), &secret("word")).await.unwrap();
+    assert_eq!(login.changed, ["sUrlPrice"]);
+}
+
+#[tokio::test]
+async fn logins_fail_in_ways_that_are_told_apart() {
+    let refused =
+        r#"{"p_errno":"0","sResultCode":"10031","sResultText":"暗証番号 word が違います"}"#;
+    let failure = login_with(move |_| sjis(refused)).await;
+    let text = "暗証番号 *** が違います".to_owned();
+    assert_eq!(failure, LoginFailure::Refused { code: "10031".to_owned(), text });
+    let phone = r#"{"p_errno":"0","sResultCode":"10088","sResultText":"電話認証"}"#;
+    let failure = login_with(move |_| sjis(phone)).await;
+    assert!(matches!(failure, LoginFailure::PhoneAuthentication { .. }), "{failure}");
+    let night = r#"{"p_errno":"9","p_err":"システム・サービス停止中"}"#;
+    let failure = login_with(move |_| sjis(night)).await;
+    assert!(
+        matches!(&failure, LoginFailure::Unavailable { errno, .. } if errno == "9"),
+        "{failure}"
+    );
+    let failure = login_with(|port| {
+        let ack = String::from_utf8(login_ack(port)).unwrap();
+        let ack: Vec<&str> = ack.lines().filter(|line| !line.contains("Url")).collect();
+        let ack = ack.join("\n").replace("Flg\":\"0\"", "Flg\":\"1\"");
+        format!("{}}}", ack.trim().trim_end_matches(',')).into_bytes()
+    });
+    assert_eq!(failure.await, LoginFailure::UnreadDocuments);
+    let failure = login_with(|_| b"\x81{garbage".to_vec()).await;
+    assert!(matches!(failure, LoginFailure::Unknown(_)), "{failure}");
+    let failure = login_with(|_| b"{}".to_vec()).await;
+    assert!(matches!(failure, LoginFailure::Unknown(_)), "{failure}");
+}
+
+#[tokio::test]
+async fn p1_every_address_of_a_login_is_judged() {
+    for (name, other) in [
+        ("sUrlRequest", "https://kabuka.e-shiten.jp/e_api_v4r8/request/ND=virtual-secret/"),
+        ("sUrlMaster", "https://demo-kabuka.e-shiten.jp/e_api_v4r8/master/"),
+        ("sUrlPrice", "http://192.0.2.1/price/virtual-secret/"),
+        ("sUrlEvent", "ftp://127.0.0.1/virtual-secret"),
+        ("sUrlEventWebSocket", "ws://127.0.0.1.example.com/virtual-secret"),
+        ("sUrlEventWebSocket", "http://127.0.0.1/virtual-secret"),
+        ("sUrlRequest", "http://127.0.0.1/virtual-secret?x"),
+        ("sUrlRequest", ""),
+    ] {
+        let failure = login_with(move |port| {
+            let ack = String::from_utf8(login_ack(port)).unwrap();
+            let start = ack.find(&format!("\"{name}\":\"")).unwrap() + name.len() + 4;
+            let end = start + ack[start..].find('"').unwrap();
+            format!("{}{other}{}", &ack[..start], &ack[end..]).into_bytes()
+        })
+        .await;
+        let LoginFailure::Forbidden(text) = failure else { panic!("{other}: {failure}") };
+        assert!(text.starts_with(name) && !text.contains("virtual-secret"), "{text}");
+        assert!(other.is_empty() || !text.contains(other), "{text}");
+    }
+}
+
+#[test]
+fn p1_a_wrong_configuration_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut wrong = config(1, folder.path());
+    wrong.base_url = Some("https://example.com/secret-path/".to_owned());
+    let error = Transport::new(&wrong, true).unwrap_err().to_string();
+    assert!(!error.contains('\n') && !error.contains("secret-path"), "{error}");
+    assert!(error.contains("base_url"), "{error}");
+    wrong.base_url = None;
+    wrong.environment = Environment::Prod;
+    assert_eq!(Addresses::new(&wrong).unwrap_err(), AddressError::Production);
+    assert!(!format!("{wrong:?}").contains("http"));
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_is_unreachable() {
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = Transport::new(&config(port, folder.path()), true).unwrap();
+    let failure = transport.login(&secret("user"), &secret("word")).await.unwrap_err();
+    assert!(matches!(failure, LoginFailure::Unreachable(_)), "{failure}");
+}

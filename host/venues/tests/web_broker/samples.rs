@@ -1,0 +1,118 @@
+//! The vendor's own samples and event frames, where they are at hand; the tests say what they skip.
+
+use std::path::PathBuf;
+
+use domain::order_mapping::field;
+use domain::{JstDate, Money, OrderSide, Price};
+use venues::web_broker::{account, frame, read_answer};
+
+use crate::server::{Act, Server, secret, sjis};
+
+fn asset(name: &str) -> Option<String> {
+    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/assets").join(name);
+    let text = std::fs::read_to_string(&path).ok();
+    if text.is_none() {
+        println!("skipped: 1 sample is not at {}", path.display());
+    }
+    text
+}
+
+#[tokio::test]
+async fn the_official_login_begins_a_session() {
+    let Some(ack) = asset("tachibana/samples/login_ack.official_sample.json") else { return };
+    let server = Server::start(move |_, port| {
+        let local =
+            ack.replace("https://demo-kabuka.e-shiten.jp", &format!("http://127.0.0.1:{port}"));
+        let local =
+            local.replace("wss://demo-kabuka.e-shiten.jp", &format!("ws://127.0.0.1:{port}"));
+        Act::Body(sjis(&local))
+    });
+    let folder = tempfile::tempdir().unwrap();
+    let mut transport = server.transport(folder.path(), false);
+    let login = transport.login(&secret("user"), &secret("word")).await.unwrap();
+    assert_eq!((login.account.as_str(), login.last_login.as_str()), ("1", "20250725141124"));
+    assert!(transport.event_address().is_some());
+}
+
+#[test]
+fn every_sample_is_read() {
+    let Some(text) = asset("tachibana/samples/request_responses.own_values.json") else { return };
+    let samples: serde_json::Map<String, serde_json::Value> = serde_json::from_str(&text).unwrap();
+    let read = |name: &str| {
+        let text = samples[name].to_string();
+        [true, false].map(|decodes| read_answer("x", &sjis(&text), decodes).unwrap())
+    };
+    for name in samples.keys() {
+        let [one, other] = read(name);
+        assert_eq!(one, other, "{name}");
+        assert!(one.answer.fields.iter().all(|field| !field.name.starts_with("p_")), "{name}");
+    }
+    let [order, _] = read("new_order_bad_second_password");
+    let words = "第二暗証番号が誤っています";
+    assert_eq!(field(&order.answer.fields, "sResultText"), Some(words));
+    assert_eq!(read("session_inactive")[0].answer.errno, "2");
+    assert!(read("order_list_empty")[0].lists["aOrderList"].is_empty());
+    let [list, _] = read("order_list");
+    assert_eq!(list.lists["aOrderList"].len(), 4);
+    assert_eq!(field(&list.lists["aOrderList"][0], "sOrderStatus"), Some("一部約定"));
+    assert_eq!(account::read_cash(&read("cash_buying_power")[0]), Ok(Money::from_yen(1_000_000)));
+    assert_eq!(account::read_shortage(&read("cash_buying_power")[0]), Some(false));
+    assert_eq!(account::read_margin(&read("margin_capacity")[0]), Ok(Money::from_yen(3_000_000)));
+    let sellable = account::read_sellable(&read("sellable_quantity")[0]).unwrap();
+    assert_eq!((sellable.specific.shares(), sellable.general.shares()), (300, 0));
+    assert!(account::read_cash(&order).unwrap_err().starts_with("11304: "));
+    println!("{} samples read", samples.len());
+}
+
+#[test]
+fn every_event_frame_is_read() {
+    let Some(text) = asset("tachibana/event_frames.txt") else { return };
+    let mut count = 0;
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let (kind, frame) = line.split_once('\t').unwrap();
+        let fields = frame::parse(frame.as_bytes()).unwrap();
+        assert_eq!(field(&fields, "p_cmd"), kind.split(' ').next(), "{kind}");
+        assert!(fields.iter().all(|field| field.name.starts_with("p_")), "{kind}");
+        if kind.starts_with("EC") {
+            assert_eq!(field(&fields, "p_IN"), Some("トヨタクタ"), "{kind}");
+            assert!(field(&fields, "p_EPRC").is_some(), "{kind}");
+        }
+        count += 1;
+    }
+    assert!(count >= 10, "{count}");
+    println!("{count} frames read");
+}
+
+#[test]
+fn positions_are_read_from_the_fields_of_the_vendors_samples() {
+    let answer = r#"{"p_errno":"0","sResultCode":"0","aGenbutuKabuList":[{"sUriOrderIssueCode":"130A",
+        "sUriOrderZyoutoekiKazeiC":"1","sUriOrderZanKabuSuryou":"300",
+        "sUriOrderUritukeKanouSuryou":"200","sUriOrderGaisanBokaTanka":"1234.5000",
+        "sUriOrderGaisanHyoukagaku":"400000","sUriOrderGaisanHyoukaSoneki":"-29650"}],
+        "aShinyouTategyokuList":[{"sOrderTategyokuNumber":"202611200000402","sOrderIssueCode":"7203",
+        "sOrderBaibaiKubun":"3","sOrderBensaiKubun":"36","sOrderZyoutoekiKazeiC":"1",
+        "sOrderTategyokuSuryou":"200","sOrderTategyokuTanka":"2850.0000",
+        "sOrderHyoukaTanka":"2900.0000","sOrderGaisanHyoukaSoneki":"10000",
+        "sOrderHensaiKanouSuryou":"100"}]}"#;
+    let mut answered = read_answer("x", answer.as_bytes(), false).unwrap();
+    let held = account::read_holdings(&answered).unwrap();
+    assert_eq!((held[0].symbol.as_str(), held[0].sellable.shares()), ("130A", 200));
+    assert_eq!(held[0].profit, Some(Money::from_yen(-29_650)));
+    let margin = account::read_margin_positions(&answered).unwrap();
+    assert_eq!((margin[0].id.as_str(), margin[0].side), ("202611200000402", OrderSide::Buy));
+    assert_eq!((margin[0].is_general, margin[0].open_quantity.shares()), (true, 100));
+    assert_eq!(margin[0].price, Price::from_yen(2_850));
+    assert_eq!(margin[0].market_value, Some(Money::from_yen(580_000)));
+    for request in [account::holdings_request(), account::margin_positions_request()] {
+        assert_eq!(request.fields.len(), 1);
+    }
+    answered.lists.get_mut("aShinyouTategyokuList").unwrap()[0][2].value = "5".to_owned();
+    assert!(account::read_margin_positions(&answered).is_err());
+    answered.lists.clear();
+    assert!(account::read_holdings(&answered).unwrap_err().contains("aGenbutuKabuList"));
+}
+
+/// Used by the masters' tests too.
+pub(crate) fn day(text: &str) -> JstDate {
+    text.parse().unwrap()
+}
