@@ -86,6 +86,7 @@ impl Desk {
         let ended = self.end_of(called);
         let JobKind::Submit(submit) = &mut job.kind else { return };
         if !submit.is_sent {
+            crate::kill::here("guard_answered");
             return self.guard_answered(job, ended, now);
         }
         let key = submit.key;
@@ -173,7 +174,9 @@ impl Desk {
             warning_text: text(&accepted.warning_text),
             context: AuditContext::default(),
         });
+        crate::kill::here("before_accepted_line");
         self.write(&line);
+        crate::kill::here("accepted_line_written");
         if is_taken {
             self.tell_accepted(key, now);
         }
