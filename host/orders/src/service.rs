@@ -289,7 +289,6 @@ impl Worker {
         let now = self.now();
         match done {
             Done::Called { ticket, called } => {
-                crate::kill::here("answer_received");
                 self.transport = Some(transport);
                 self.desk.answered(ticket, called, now);
             }
@@ -333,14 +332,16 @@ impl Worker {
                 }
                 Out::Send { ticket, request, password } => {
                     let is_order = request.password_field.is_some();
-                    crate::kill::here(if is_order { "before_send" } else { "guard_asked" });
+                    if is_order {
+                        crate::kill::here("before_send");
+                    }
                     // The desk asks one question at a time.
                     let Some(mut transport) = self.transport.take() else { continue };
                     self.call = Some(Box::pin(async move {
                         if is_order && crate::kill::is_at("sending") {
                             // The request leaves, and nobody waits for its answer.
-                            let sent =
-                                transport.call(&request, password.as_ref().map(secret).as_ref());
+                            let password = password.as_ref().map(secret);
+                            let sent = transport.call(&request, password.as_ref());
                             let _ = tokio::time::timeout(KILL_AFTER, sent).await;
                             crate::kill::here("sending");
                         }

@@ -89,6 +89,7 @@ impl Desk {
             crate::kill::here("guard_answered");
             return self.guard_answered(job, ended, now);
         }
+        crate::kill::here("answer_received");
         let key = submit.key;
         if let Some(order) = self.book.get_mut(key) {
             order.p_no = p_no;

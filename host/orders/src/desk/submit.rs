@@ -121,6 +121,7 @@ impl Desk {
     pub(crate) fn continue_submit(&mut self, mut job: Job, now: Now) {
         let JobKind::Submit(submit) = &mut job.kind else { return };
         if let Some(guard) = submit.guards.front() {
+            crate::kill::here("guard_asked");
             let request = self.guard_request(submit.key, guard);
             return self.send(job, request, None);
         }
