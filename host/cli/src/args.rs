@@ -13,6 +13,7 @@ mod listings;
 #[cfg(feature = "database")]
 mod rank;
 mod secret;
+mod sim;
 #[cfg(feature = "database")]
 mod update;
 
@@ -40,6 +41,7 @@ use crate::logging::{self, LogArgs};
 use crate::standard_error;
 
 pub(crate) use self::engine::{EngineArgs, EngineMode};
+pub(crate) use self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs};
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
@@ -96,6 +98,9 @@ pub(crate) enum Command {
     /// Serve a GUI or a script over a WebSocket: replays with people's orders in them.
     #[command(after_help = engine::ENGINE_HELP)]
     Serve(Box<EngineArgs>),
+    /// Simulate a venue on this machine, for trying out and for tests.
+    #[command(subcommand)]
+    Sim(SimCommand),
     /// Make and check market data files.
     #[command(subcommand)]
     Data(DataCommand),

@@ -54,6 +54,7 @@ mod replay_sweep_merge;
 mod replay_verify;
 #[cfg(feature = "database")]
 mod schemas;
+mod sim_web_broker;
 #[cfg(feature = "database")]
 mod sql;
 mod standard_error;
@@ -74,7 +75,7 @@ use domain::guest_limit::LimitError;
 use replay::instruments::InstrumentsError;
 use replay::{OptionsError, RequestError};
 
-use args::{Command, DataCommand, ReplayCommand, StrategyCommand};
+use args::{Command, DataCommand, ReplayCommand, SimCommand, StrategyCommand};
 use logging::LogDefault;
 
 /// The strategy failed; what it did before is in the results.
@@ -165,6 +166,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(sweep),
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
         Command::Serve(serve) => engine_serve::run(serve),
+        Command::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),
         Command::Data(DataCommand::Convert(convert)) => data::convert(convert),

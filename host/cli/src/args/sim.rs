@@ -1,0 +1,186 @@
+//! The arguments of `kumiki sim`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use domain::{InstrumentId, JstDate, Money, Price};
+use replay::Multiplier;
+use sim::web_broker::{FaultSetting, Form, MarketStart};
+
+pub(super) const WEB_BROKER_HELP: &str = "\
+Examples:
+  kumiki sim web-broker
+      a market that stands still: the broker's address is http://127.0.0.1:19877/e_api_v4r8/,
+      user demo, password demo, second password 0000
+  curl -d '{\"do\":\"trade\",\"issue\":\"7203\",\"price\":\"2850\",\"quantity\":100}' \\
+      http://127.0.0.1:19877/control
+      a trade of the market, which fills orders
+  curl http://127.0.0.1:19877/control
+      everything that it holds: orders, the account, requests that it saw, events
+  kumiki data sample --out data --instrument 7203.TSE
+  kumiki sim web-broker --data data --instrument 7203 --speed 60
+      trades of files, 60 times as fast, from the first stream of events on
+  kumiki sim web-broker --fault drop-answer@CLMKabuNewOrder*1 --fault gzip
+
+When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\": URL}. Only this machine can connect.
+
+/control takes one command or a list of them, as JSON objects with `do`:
+  trade {issue, price, quantity, time?, count?}     trades of the market
+  order {issue, side, quantity, price?, trigger?, condition?, credit?, expires?}
+                                                    an order placed elsewhere
+  cancel {number}                                   cancels an order elsewhere
+  fault {name, value?, request?, times?}            switches a fault on
+  clear-faults {name?}                              switches faults off
+  release-notices, release-changes {refuse?}        ends hold-notices, hold-changes
+  disconnect-events {errno?}, frame {text}          the stream of events
+  end-day, next-day {keep_session?}, clock {ahead_ms}
+  end-session, market {run}, forget-requests, view
+
+Faults of requests, used up one by one: delay-request=MS, delay-answer=MS, drop-before,
+drop-answer, half-answer, garbage, huge-answer, errno=N, errno-after=N, result=CODE,
+http-status=N, notices-first; of notices: duplicate-notices, reorder-notices.
+Faults that stand until they are cleared: refuse-login=CODE, unread-documents,
+production-host, offline, venue-closed=PHASE, hold-notices, hold-changes, silent,
+refuse-events, truncated-master, no-date-master, gzip, trailing-separator.";
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SimCommand {
+    /// A web broker on this machine, with faults on request: for trying out and for tests, never real.
+    #[command(after_help = WEB_BROKER_HELP)]
+    WebBroker(Box<WebBrokerArgs>),
+}
+
+/// Tax account of the login.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum TaxAccount {
+    /// Tax is taken by the broker.
+    Specific,
+    /// Tax is declared by oneself.
+    General,
+    /// Free of tax; sells only.
+    Nisa,
+}
+
+/// An instrument, and the close before the first day.
+#[derive(Debug, Clone)]
+pub(crate) struct Traded {
+    /// `7203`.
+    pub(crate) symbol: String,
+    /// Its base price.
+    pub(crate) base: Option<Price>,
+}
+
+/// Reads `7203`, `7203.TSE`, `7203=2850`.
+fn parse_traded(text: &str) -> Result<Traded, String> {
+    let (code, base) = match text.split_once('=') {
+        None => (text, None),
+        Some((code, base)) => {
+            (code, Some(base.parse().map_err(|error| format!("`{base}`: {error}"))?))
+        }
+    };
+    let id = if code.contains('.') { code.to_owned() } else { format!("{code}.TSE") };
+    let id: InstrumentId = id.parse().map_err(|error| format!("{error}"))?;
+    Ok(Traded { symbol: id.symbol().to_owned(), base })
+}
+
+/// Reads `7203=300`.
+fn parse_holding(text: &str) -> Result<(String, u64), String> {
+    let (code, shares) = text.split_once('=').ok_or("write a code and shares, like 7203=300")?;
+    let shares = shares.parse().map_err(|_| format!("`{shares}` is no number of shares"))?;
+    Ok((parse_traded(code)?.symbol, shares))
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct WebBrokerArgs {
+    /// The port on this machine, 0 for any.
+    #[arg(long, value_name = "PORT", default_value_t = 19877)]
+    pub(crate) port: u16,
+
+    /// The form of requests and answers: web-broker-spec or web-broker-v4r8, as the dialects are called.
+    #[arg(long, value_name = "NAME", default_value_t = Form::Spec)]
+    pub(crate) dialect: Form,
+
+    /// User id of the one account.
+    #[arg(long, value_name = "TEXT", default_value = "demo")]
+    pub(crate) user: String,
+
+    /// Password of the login.
+    #[arg(long, value_name = "TEXT", default_value = "demo")]
+    pub(crate) password: String,
+
+    /// Password of orders.
+    #[arg(long, value_name = "TEXT", default_value = "0000")]
+    pub(crate) second_password: String,
+
+    /// Tax account of the login.
+    #[arg(long, value_enum, default_value_t = TaxAccount::Specific)]
+    pub(crate) account: TaxAccount,
+
+    /// Cash of the account, in yen.
+    #[arg(long, value_name = "YEN", default_value = "10000000")]
+    pub(crate) cash: Money,
+
+    /// Value of margin positions that it may open, in yen.
+    #[arg(long, value_name = "YEN", default_value = "30000000")]
+    pub(crate) margin: Money,
+
+    /// Shares that it holds from the start; may be given many times.
+    #[arg(long = "holding", value_name = "CODE=SHARES", value_parser = parse_holding)]
+    pub(crate) holdings: Vec<(String, u64)>,
+
+    /// What is traded, without --data with the last close; may be given many times. Default:
+    /// 7203=2850, 130A=1250 and 7261=980, or 7203 with --data.
+    #[arg(long = "instrument", value_name = "CODE[=PRICE]", value_parser = parse_traded)]
+    pub(crate) instruments: Vec<Traded>,
+
+    /// Folder with the vendor's trades files, which feed the market; their days become business days
+    /// from today on. Default: the market stands until trades are posted to /control.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+
+    /// Only this date of the files.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date, requires = "data", conflicts_with_all = ["from", "to"])]
+    pub(crate) date: Option<JstDate>,
+
+    /// First date of the files.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date, requires = "data")]
+    pub(crate) from: Option<JstDate>,
+
+    /// Last date of the files, included.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date, requires = "data")]
+    pub(crate) to: Option<JstDate>,
+
+    /// How many times faster than the market, or max.
+    #[arg(long, value_name = "N", default_value = "1")]
+    pub(crate) speed: Multiplier,
+
+    /// When trades of files begin: at-login (with the first stream of events), at-once, or held (when
+    /// /control says so).
+    #[arg(long, value_name = "WHEN", default_value = "at-login")]
+    pub(crate) market_begins: MarketStart,
+
+    /// Where decoded data are kept.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_CACHE")]
+    pub(crate) cache: Option<PathBuf>,
+
+    /// The first business day. Default: today in Japan, or the next one.
+    #[arg(long, value_name = "YYYY-MM-DD", value_parser = super::parse_date)]
+    pub(crate) business_day: Option<JstDate>,
+
+    /// Silence on the stream of events after which a keep-alive is sent.
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = humantime::parse_duration)]
+    pub(crate) keep_alive: Duration,
+
+    /// Take requests of any p_sd_date, not only those of the last 30 s.
+    #[arg(long)]
+    pub(crate) any_send_date: bool,
+
+    /// A fault from the start on: NAME, NAME=VALUE, NAME@REQUEST=VALUE*TIMES; may be given many times.
+    #[arg(long = "fault", value_name = "FAULT")]
+    pub(crate) faults: Vec<FaultSetting>,
+
+    /// End when standard input closes.
+    #[arg(long)]
+    pub(crate) until_stdin_closes: bool,
+}

@@ -1,0 +1,111 @@
+//! `kumiki sim web-broker`: a simulated web broker, until it is told to end.
+
+use std::io::{self, Read as _};
+use std::path::Path;
+use std::sync::mpsc;
+
+use anyhow::{Context, Result};
+use domain::Price;
+use sim::web_broker::{Config, Issue, MarketData, SecretString, Server};
+
+use crate::args::{TaxAccount, WebBrokerArgs};
+use crate::interrupt::Interrupt;
+use crate::{Ending, paths, wrong_arguments};
+
+/// Runs the command.
+pub(crate) fn run(args: &WebBrokerArgs) -> Result<Ending> {
+    let (end, ended) = mpsc::channel();
+    let interrupted = end.clone();
+    let _interrupt = Interrupt::listen_and(move || {
+        // Whoever waits has gone already.
+        interrupted.send(()).ok();
+    })?;
+    let server = Server::start(config(args)?)?;
+    println!(
+        "{{\"listening\": {}, \"base_url\": \"{}\"}}",
+        server.address.port(),
+        server.base_url()
+    );
+    if args.until_stdin_closes {
+        std::thread::spawn(move || {
+            let mut nothing = [0; 1_024];
+            while io::stdin().read(&mut nothing).is_ok_and(|count| count > 0) {}
+            end.send(()).ok();
+        });
+        ended.recv().context("nobody is left to end it")?;
+    } else {
+        // The sender lives in the handler of Ctrl-C.
+        let _kept = end;
+        ended.recv().context("nobody is left to end it")?;
+    }
+    server.stop();
+    Ok(Ending::Done)
+}
+
+fn config(args: &WebBrokerArgs) -> Result<Config> {
+    let usual = Config::default();
+    let data = args.data.as_ref().map(|folder| data(args, folder)).transpose()?;
+    Ok(Config {
+        port: args.port,
+        form: args.dialect,
+        user: args.user.clone(),
+        password: SecretString::from(args.password.clone()),
+        second_password: SecretString::from(args.second_password.clone()),
+        tax_account: match args.account {
+            TaxAccount::Specific => '1',
+            TaxAccount::General => '3',
+            TaxAccount::Nisa => '5',
+        },
+        cash: args.cash,
+        margin_capacity: args.margin,
+        holdings: args.holdings.clone(),
+        issues: issues(args, &usual.issues)?,
+        data,
+        business_day: args.business_day,
+        keep_alive: args.keep_alive,
+        send_date_age_max: usual.send_date_age_max.filter(|_| !args.any_send_date),
+        faults: args.faults.clone(),
+    })
+}
+
+fn data(args: &WebBrokerArgs, folder: &Path) -> Result<MarketData> {
+    let cache = args.cache.clone().or_else(paths::system_cache);
+    Ok(MarketData {
+        folder: folder.to_path_buf(),
+        cache: cache
+            .context("this system names no folder for caches; give one with --cache DIR")?,
+        start: args.date.or(args.from),
+        end: args.date.or(args.to),
+        speed: args.speed,
+        begins: args.market_begins,
+    })
+}
+
+/// The issues asked for: of those that are usual the rest is known.
+fn issues(args: &WebBrokerArgs, usual: &[Issue]) -> Result<Vec<Issue>> {
+    let has_data = args.data.is_some();
+    if args.instruments.is_empty() {
+        let count = if has_data { 1 } else { usual.len() };
+        return Ok(usual[..count].to_vec());
+    }
+    let issue = |traded: &crate::args::Traded| {
+        let known = usual.iter().find(|issue| issue.symbol == traded.symbol);
+        if has_data && traded.base.is_some() {
+            let text = format!("{}: prices come from --data; leave =PRICE out", traded.symbol);
+            return Err(wrong_arguments(text));
+        }
+        let base = traded.base.or(known.map(|issue| issue.base));
+        // Trade files bring their own.
+        let base = base.or_else(|| has_data.then(|| Price::from_yen(1_000))).ok_or_else(|| {
+            wrong_arguments(format!("{0}: give its last close, as in {0}=1000", traded.symbol))
+        })?;
+        let mut issue = known.unwrap_or(&usual[1]).clone();
+        if known.is_none() {
+            issue.name.clone_from(&traded.symbol);
+        }
+        issue.symbol.clone_from(&traded.symbol);
+        issue.base = base;
+        Ok(issue)
+    };
+    args.instruments.iter().map(issue).collect()
+}
