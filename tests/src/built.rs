@@ -38,6 +38,13 @@ pub fn formula(name: &str) -> PathBuf {
     existing(path, "run `cargo xtask guests`")
 }
 
+/// The component of a broker's dialect.
+#[must_use]
+pub fn dialect(name: &str) -> PathBuf {
+    let path = release_folder().join("dialects").join(format!("{name}.wasm"));
+    existing(path, "run `cargo xtask guests`")
+}
+
 /// A test guest's component.
 #[must_use]
 pub fn test_guest(name: &str) -> PathBuf {

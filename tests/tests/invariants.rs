@@ -50,6 +50,10 @@ fn a_program_without_the_database_is_a_part_of_the_whole_one() {
 #[test]
 fn only_the_client_and_the_key_store_know_the_outside() {
     let mut found = manifests::only_in(&FILES, "reqwest", &["host/http-client"]);
+    // One judge of certificates, for requests and for streams.
+    for package in ["tokio-rustls", "rustls-platform-verifier"] {
+        found.extend(manifests::only_in(&FILES, package, &["host/http-client"]));
+    }
     found.extend(manifests::only_in(&FILES, "keyring", &["host/keys"]));
     let why = "one place holds the rules about servers, and one finds keys";
     hold("only host/http-client asks servers, only host/keys asks the key store", why, &found);

@@ -17,7 +17,9 @@ pub(crate) struct Secrets(Vec<SecretString>);
 
 impl Secrets {
     pub(crate) fn hide(&mut self, secret: &SecretString) {
-        if !secret.expose_secret().is_empty() {
+        let text = secret.expose_secret();
+        let is_known = self.0.iter().any(|known| known.expose_secret() == text);
+        if !text.is_empty() && !is_known {
             self.0.push(secret.clone());
             self.0.extend(in_base64(secret.expose_secret().as_bytes()));
             // What is a part of another one must not tear it.

@@ -56,3 +56,40 @@ fn tls() -> io::Result<Arc<ClientConfig>> {
     let config = Arc::new(builder.map_err(io::Error::other)?.with_no_client_auth());
     Ok(TLS.get_or_init(|| config).clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+
+    use tokio::io::AsyncReadExt as _;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_speaks_no_tls_is_no_secure_connection() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        std::thread::spawn(move || {
+            for socket in listener.incoming() {
+                socket.unwrap().write_all(b"plain text, and no word of TLS").unwrap();
+            }
+        });
+        let time = Duration::from_secs(5);
+        let mut socket = connect_socket("127.0.0.1", port, false, time).await.unwrap();
+        let mut bytes = [0; 5];
+        socket.read_exact(&mut bytes).await.unwrap();
+        assert_eq!(&bytes, b"plain");
+        let error = connect_socket("127.0.0.1", port, true, time).await.map(drop).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData, "{error}");
+    }
+
+    #[tokio::test]
+    async fn a_server_that_says_nothing_is_waited_for_until_the_time_is_over() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let time = Duration::from_millis(50);
+        let error = connect_socket("localhost", port, true, time).await.map(drop).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut, "{error}");
+    }
+}

@@ -133,8 +133,13 @@ impl AuditLog {
             self.cut_back()?;
         }
         self.file.seek(SeekFrom::Start(self.length))?;
+        if sync && crate::kill::is_at("submit_line_half") {
+            self.file.write_all(&self.buffer[..self.buffer.len() / 2])?;
+            crate::kill::here("submit_line_half");
+        }
         self.file.write_all(&self.buffer)?;
         if sync {
+            crate::kill::here("submit_line_unsynced");
             self.file.sync_data()?;
         }
         self.length += self.buffer.len() as u64;

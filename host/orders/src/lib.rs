@@ -11,6 +11,7 @@ pub mod audit;
 mod book;
 mod check;
 pub mod desk;
+pub mod kill;
 pub mod limits;
 pub mod password;
 pub mod phase;

@@ -29,6 +29,8 @@ pub const COMMANDS_WAITING_MAX: usize = 4_096;
 const FRAMES_WAITING_MAX: usize = 1_024;
 /// How long the end of the program waits for the answer that is on its way, whose line belongs in the log.
 const LAST_ANSWER_TIME: Duration = Duration::from_secs(3);
+/// How long a request is on its way before the program is killed at a test's wish.
+const KILL_AFTER: Duration = Duration::from_millis(20);
 
 /// A user's name and password at the broker.
 pub struct Credentials {
@@ -322,11 +324,27 @@ impl Worker {
     fn act(&mut self) {
         for out in self.desk.take_out() {
             match out {
-                Out::Tell(to, event) => (self.tell)(to, &event),
+                Out::Tell(to, event) => {
+                    (self.tell)(to, &event);
+                    if matches!(*event, Event::OrderAccepted(_)) {
+                        crate::kill::here("accepted_told");
+                    }
+                }
                 Out::Send { ticket, request, password } => {
+                    let is_order = request.password_field.is_some();
+                    if is_order {
+                        crate::kill::here("before_send");
+                    }
                     // The desk asks one question at a time.
                     let Some(mut transport) = self.transport.take() else { continue };
                     self.call = Some(Box::pin(async move {
+                        if is_order && crate::kill::is_at("sending") {
+                            // The request leaves, and nobody waits for its answer.
+                            let password = password.as_ref().map(secret);
+                            let sent = transport.call(&request, password.as_ref());
+                            let _ = tokio::time::timeout(KILL_AFTER, sent).await;
+                            crate::kill::here("sending");
+                        }
                         let password = password
                             .map(|password| SecretString::from(password.expose().to_owned()));
                         let called = transport.call(&request, password.as_ref()).await;
@@ -341,6 +359,10 @@ impl Worker {
             }
         }
     }
+}
+
+fn secret(password: &ipc::Secret) -> SecretString {
+    SecretString::from(password.expose().to_owned())
 }
 
 /// Waits for the call that is on its way, for ever where there is none.

@@ -11,8 +11,10 @@
 
 mod answers;
 mod broker;
+mod changes;
 mod config;
 pub mod control;
+mod days;
 mod event_log;
 mod faults;
 mod inquiries;
@@ -26,6 +28,7 @@ mod refusal;
 mod request;
 mod server;
 mod stream;
+mod terms;
 mod times;
 mod trading;
 mod wire;

@@ -13,6 +13,7 @@ mod ipc_pace;
 mod languages_bench;
 mod measure;
 mod memory;
+mod orders_bench;
 mod rank_bench;
 mod rank_kernel;
 mod rank_memory;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
     match name.as_str() {
         "ipc" => ipc_bench::run(),
         "languages" => languages_bench::run(),
+        "orders" => orders_bench::run(),
         "rank" => rank_bench::run(&tests::built::release_folder().join("../bench-data")),
         "replay" => replay_bench::run(),
         "serve" => serve_bench::run(),
@@ -43,8 +45,8 @@ fn main() -> ExitCode {
         serve_mixed::TASK => serve_mixed::child(),
         other => {
             eprintln!(
-                "there is no benchmark `{other}`; there are: ipc, languages, rank, replay, serve, \
-                 sweep, update"
+                "there is no benchmark `{other}`; there are: ipc, languages, orders, rank, replay, \
+                 serve, sweep, update"
             );
             return ExitCode::FAILURE;
         }

@@ -34,11 +34,16 @@ fn is_formula(path: &std::path::Path) -> bool {
     name.contains("formula") || path.parent().unwrap().ends_with("formulas")
 }
 
+/// Dialects of brokers have the general path alone.
+fn is_dialect(path: &std::path::Path) -> bool {
+    path.file_stem().unwrap().to_string_lossy().starts_with("dialect-")
+}
+
 /// All Rust guests of one kind.
 fn guests(formulas: bool) -> Vec<PathBuf> {
     let folders = ["strategies", "formulas", "test-guests", "examples"];
     let all = folders.into_iter().flat_map(components);
-    all.filter(|path| is_formula(path) == formulas).collect()
+    all.filter(|path| !is_dialect(path) && is_formula(path) == formulas).collect()
 }
 
 /// What makes a guest act on the sample data.

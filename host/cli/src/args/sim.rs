@@ -160,8 +160,8 @@ pub(crate) struct WebBrokerArgs {
     #[arg(long, value_name = "WHEN", default_value = "at-login")]
     pub(crate) market_begins: MarketStart,
 
-    /// Where decoded data are kept. Environment: KUMIKI_CACHE.
-    #[arg(long, value_name = "DIR")]
+    /// Where decoded data are kept.
+    #[arg(long, value_name = "DIR", env = "KUMIKI_CACHE")]
     pub(crate) cache: Option<PathBuf>,
 
     /// The first business day. Default: today in Japan, or the next one.

@@ -86,8 +86,10 @@ impl Desk {
         let ended = self.end_of(called);
         let JobKind::Submit(submit) = &mut job.kind else { return };
         if !submit.is_sent {
+            crate::kill::here("guard_answered");
             return self.guard_answered(job, ended, now);
         }
+        crate::kill::here("answer_received");
         let key = submit.key;
         if let Some(order) = self.book.get_mut(key) {
             order.p_no = p_no;
@@ -173,7 +175,9 @@ impl Desk {
             warning_text: text(&accepted.warning_text),
             context: AuditContext::default(),
         });
+        crate::kill::here("before_accepted_line");
         self.write(&line);
+        crate::kill::here("accepted_line_written");
         if is_taken {
             self.tell_accepted(key, now);
         }

@@ -33,6 +33,7 @@ pub(crate) struct SubmitJob {
 impl Desk {
     /// A new order. The steps are those of P24, in that order.
     pub fn submit(&mut self, asked: Asked, order: &SubmitOrderRequest, now: Now) {
+        crate::kill::here("command_taken");
         let id = order.client_order_id.as_str();
         let checked = check_order(order, self.rules.phase, self.masters.as_deref(), now.wall);
         let checked = checked.and_then(|checked| {
@@ -73,6 +74,7 @@ impl Desk {
             let rejection = Rejection::new(ReasonCode::InternalError, text);
             return self.tell_order_refused(&asked, id, &rejection, now);
         };
+        crate::kill::here("id_in_map");
         let guards = self.guards_of(key, &plan);
         let warning = unknown_tags(&plan);
         let submit = SubmitJob {
@@ -119,6 +121,7 @@ impl Desk {
     pub(crate) fn continue_submit(&mut self, mut job: Job, now: Now) {
         let JobKind::Submit(submit) = &mut job.kind else { return };
         if let Some(guard) = submit.guards.front() {
+            crate::kill::here("guard_asked");
             let request = self.guard_request(submit.key, guard);
             return self.send(job, request, None);
         }
@@ -137,11 +140,13 @@ impl Desk {
             Ok(request) => request,
             Err(rejection) => return self.refuse_job(job, &rejection, now),
         };
+        crate::kill::here("before_submit_line");
         if let Err(error) = self.log_submit(key, now) {
             let text = format!("AUDIT_LOG: the order could not be written down ({})", error.kind());
             let rejection = Rejection::new(ReasonCode::InternalError, text);
             return self.refuse_job(job, &rejection, now);
         }
+        crate::kill::here("submit_line_synced");
         submit.is_sent = true;
         if let Some(order) = self.book.get_mut(key) {
             order.ts_ms = now.wall.millis();

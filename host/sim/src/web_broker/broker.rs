@@ -20,8 +20,9 @@ use tokio::sync::watch;
 
 use super::ServerError;
 use super::config::{Config, Issue};
-use super::event_log::{EventKind, EventLog};
-use super::faults::{FaultKind, Faults};
+use super::days::{STANDING_TIME, moved_hours, next_day};
+use super::event_log::EventLog;
+use super::faults::Faults;
 use super::ledger::{Ledger, value};
 use super::limits::{ISSUES_MAX, REQUESTS_KEPT_MAX};
 use super::order::{FillRow, Order, State};
@@ -34,9 +35,6 @@ const HOUSE_SHARES: u64 = 50_000_000;
 const HOUSE_CASH: Money = Money::from_yen(800_000_000_000_000);
 /// The highest base price: the house can pay for its shares of every issue.
 const BASE_PRICE_MAX: Price = Price::from_yen(200_000);
-const NANOS_PER_DAY: u64 = 86_400_000_000_000;
-/// The time of day, in Japan, at which a market without data stands: inside the morning session.
-const STANDING_TIME: u64 = (9 * 60 + 30) * 60 * 1_000_000_000;
 
 /// The session of the last login.
 pub(crate) struct Session {
@@ -244,149 +242,6 @@ impl Broker {
         self.exchange.take_events();
     }
 
-    /// The market stands inside a session: its opening auction is over.
-    fn stand_at(&mut self, of_day: u64) {
-        let opened = self.hours.morning_open;
-        for index in 0..self.issues.len() {
-            self.exchange.set_last_price(ix(index), self.last[index], opened);
-        }
-        self.market_time = self.market_time.max(self.hours.start.plus_nanos(of_day));
-    }
-
-    /// The broker's clock.
-    pub(crate) fn clock(&self) -> TsNanos {
-        clock::wall_now().plus_nanos(self.ahead_nanos)
-    }
-
-    /// A business day begins: price ranges, orders that go on, the frames that tell the phase.
-    fn start_day(&mut self, hours: TradingHours) {
-        (self.day, self.hours) = (hours.date, hours);
-        self.market_time = self.market_time.max(hours.start);
-        self.limits = (0..self.issues.len())
-            .map(|index| DailyLimits::around(self.last[index]).aligned(self.issues[index].ticks))
-            .collect();
-        self.log.begin_day();
-        for index in 0..self.issues.len() {
-            self.exchange.begin_day(hours, ix(index), Some(self.last[index]));
-        }
-        for number in self.open.clone() {
-            let order = &mut self.orders[number];
-            (order.day, order.is_carried) = (hours.date, true);
-        }
-        let now = times::second(self.clock());
-        let system = vec![("p_CT", now), ("p_LK", "1".to_owned()), ("p_SS", "1".to_owned())];
-        self.log.push(EventKind::Ss, system);
-        self.tell_phase();
-        self.run_due(hours.start);
-        for number in self.open.clone() {
-            self.notice(number, "16", None);
-        }
-        self.release();
-    }
-
-    /// The frame of the market's phase.
-    pub(crate) fn tell_phase(&mut self) {
-        let phase = match self.faults.standing(FaultKind::VenueClosed) {
-            Some(phase) => format!("{phase:03}"),
-            None if self.is_over => "300".to_owned(),
-            None => "120".to_owned(),
-        };
-        let text = |text: &str| text.to_owned();
-        let items = vec![
-            ("p_CT", times::second(self.clock())),
-            ("p_MC", text("00")),
-            ("p_GSCD", String::new()),
-            ("p_SHSB", String::new()),
-            ("p_UC", text("01")),
-            ("p_UU", text("0101")),
-            ("p_EDK", text("0")),
-            ("p_US", phase),
-        ];
-        self.log.push(EventKind::Us, items);
-    }
-
-    /// Orders are not taken.
-    pub(crate) fn is_closed(&self) -> bool {
-        self.is_over || self.faults.has(FaultKind::VenueClosed)
-    }
-
-    /// The business day ends: orders of the day lapse.
-    pub(crate) fn end_day(&mut self) {
-        let end = self.market_time.max(self.hours.close);
-        self.run_due(end);
-        self.market_time = end;
-        self.exchange.end_day(end);
-        self.take_events();
-        self.release();
-    }
-
-    /// Goes to the next business day; its sessions are those of `hours_of`, if trades of that date are
-    /// played.
-    pub(crate) fn next_day(&mut self, hours_of: Option<JstDate>) {
-        let next = next_day(&self.calendar, self.day);
-        let days = (next - self.day).num_days().unsigned_abs();
-        self.ahead_nanos += days * NANOS_PER_DAY;
-        self.is_over = false;
-        self.start_day(moved_hours(next, hours_of));
-        if hours_of.is_none() {
-            self.stand_at(STANDING_TIME);
-        }
-    }
-
-    /// What is due by itself up to `until`.
-    fn run_due(&mut self, until: TsNanos) {
-        while let Some(due) = self.exchange.next_due().filter(|due| *due <= until) {
-            self.market_time = self.market_time.max(due);
-            self.exchange.run_due();
-            self.take_events();
-        }
-    }
-
-    /// A trade of the market.
-    pub(crate) fn trade(&mut self, issue: usize, time: TsNanos, price: Price, shares: u64) {
-        let time = time.max(self.market_time);
-        self.run_due(time);
-        self.market_time = time;
-        self.counts.trades += 1;
-        for number in &self.open {
-            let order = &mut self.orders[*number];
-            let (terms, is_waiting) = (&order.terms, order.is_waiting_stop());
-            let reached = terms.trigger.is_some_and(|trigger| {
-                if terms.is_buy() { price >= trigger } else { price <= trigger }
-            });
-            if is_waiting && terms.issue == issue && reached {
-                order.is_triggered = true;
-            }
-        }
-        let quantity = Quantity::new(shares);
-        self.exchange.take_trade(&Trade { ts_event: time, instrument: ix(issue), price, quantity });
-        self.exchange.set_last_price(ix(issue), price, time);
-        self.note_price(issue, price, shares);
-        if self.take_events() {
-            self.release();
-        }
-    }
-
-    fn note_price(&mut self, issue: usize, price: Price, volume: u64) {
-        self.last[issue] = price;
-        let date = self.day;
-        match self.history[issue].last_mut().filter(|row| row.date == date) {
-            Some(row) => {
-                (row.high, row.low) = (row.high.max(price), row.low.min(price));
-                row.close = price;
-                row.volume += volume;
-            }
-            None => self.history[issue].push(DayPrices {
-                date,
-                open: price,
-                high: price,
-                low: price,
-                close: price,
-                volume,
-            }),
-        }
-    }
-
     /// Gives the exchange a command at an instant of its own, so that no trade shares it.
     pub(crate) fn execute(&mut self, command: OrderCommand) {
         self.market_time = self.market_time.plus_nanos(1_000);
@@ -512,35 +367,6 @@ impl Broker {
 /// An instrument's number: there are few.
 pub(crate) fn ix(index: usize) -> InstrumentIx {
     InstrumentIx(u16::try_from(index).unwrap_or(u16::MAX))
-}
-
-/// The business day after a date.
-pub(crate) fn next_day(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
-    let mut days = date.iter_days().skip(1);
-    days.find(|date| calendar.is_business_day(*date)).unwrap_or(date)
-}
-
-/// The business day before a date.
-pub(crate) fn day_before(calendar: &ExchangeCalendar, date: JstDate) -> JstDate {
-    let mut days = std::iter::successors(date.pred_opt(), JstDate::pred_opt);
-    days.find(|date| calendar.is_business_day(*date)).unwrap_or(date)
-}
-
-/// The sessions of a business day: those of the date whose trades are played on it.
-pub(crate) fn moved_hours(day: JstDate, hours_of: Option<JstDate>) -> TradingHours {
-    let today = TradingHours::longest_of(day);
-    let Some(date) = hours_of else { return today };
-    let of_date = TradingHours::of(date);
-    let moved =
-        |time: TsNanos| today.start.plus_nanos(time.nanos().saturating_sub(of_date.start.nanos()));
-    TradingHours {
-        date: day,
-        start: today.start,
-        morning_open: moved(of_date.morning_open),
-        morning_close: moved(of_date.morning_close),
-        afternoon_open: moved(of_date.afternoon_open),
-        close: moved(of_date.close),
-    }
 }
 
 fn instrument(issue: &Issue) -> Result<Instrument, ServerError> {

@@ -4,7 +4,8 @@ use domain::{Price, TickTable};
 use serde_json::json;
 
 use super::answers::{Answer, add, rows};
-use super::broker::{Broker, day_before, next_day};
+use super::broker::Broker;
+use super::days::{day_before, next_day};
 use super::faults::FaultKind;
 use super::refusal::Refusal;
 use super::request::Request;

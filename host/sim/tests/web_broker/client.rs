@@ -171,7 +171,9 @@ impl Client {
         });
         let map = fields.as_object_mut().unwrap();
         if self.form == Form::Spec {
-            map.shift_remove("sGyakusasiOrderType");
+            for of_stops in ["sGyakusasiOrderType", "sGyakusasiZyouken", "sGyakusasiPrice"] {
+                map.shift_remove(of_stops);
+            }
         }
         map.extend(other.as_object().unwrap().clone());
         fields

@@ -200,6 +200,7 @@ fn a_stop_waits_for_its_trigger() {
         (&json!("1"), &json!("2905.0000"))
     );
     assert_eq!(code(&client.correct(&order, &json!({ "sGyakusasiZyouken": "2890" }))), "12296");
+    assert_eq!(code(&client.correct(&order, &json!({ "sGyakusasiPrice": "2890" }))), "12296");
     trade(&server, "2900", 100);
     assert_eq!(client.status(&order), "10");
 }

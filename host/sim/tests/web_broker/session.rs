@@ -1,8 +1,11 @@
 //! Logins, numbers, bytes and the control endpoint.
 
 use secrecy::SecretString;
+use std::io::Read as _;
+use std::net::TcpStream;
+
 use serde_json::{Value, json};
-use sim::web_broker::{Config, Form, Server};
+use sim::web_broker::{Config, Form, Issue, Server, limits};
 
 use crate::client::{Client, exchange, get, start};
 
@@ -173,4 +176,43 @@ fn overlapping_questions_are_counted() {
     waiting.join().unwrap();
     let view = server.view();
     assert_eq!((&view["counts"]["overlaps"], &view["counts"]["in_flight"]), (&json!(1), &json!(0)));
+}
+
+#[test]
+fn every_limit_is_told_by_its_name() {
+    let server = start(Form::V4r8);
+    let refused = |command: Value| server.control(&command).unwrap_err();
+    let many = json!({
+        "do": "trade", "issue": "7203", "price": "2850", "quantity": 1,
+        "count": limits::TRADES_POSTED_MAX + 1,
+    });
+    assert!(refused(many).contains("10000"));
+    let one = json!({ "do": "fault", "name": "errno", "value": 1 });
+    let too_many: Vec<Value> = vec![one; limits::FAULTS_MAX + 1];
+    assert!(refused(json!(too_many)).contains("FAULTS_MAX"));
+    server.control(&json!({ "do": "clear-faults" })).unwrap();
+    let late = json!({ "do": "fault", "name": "delay-answer", "value": 600_001 });
+    assert!(refused(late).contains("600000"));
+    let views = vec![json!({ "do": "forget-requests" }); 10_001];
+    assert!(refused(json!(views)).contains("10000"));
+    let mut client = Client::logged_in(&server, Form::V4r8);
+    let fields: serde_json::Map<String, Value> =
+        (0..limits::REQUEST_FIELDS_MAX).map(|number| (number.to_string(), json!(""))).collect();
+    let answer = client.ask("CLMOrderList", &Value::Object(fields));
+    assert!(answer["p_err"].as_str().unwrap().contains("REQUEST_FIELDS_MAX"));
+    // Requests are forgotten, connections closed.
+    let mut held: Vec<TcpStream> = Vec::new();
+    let mut was_closed = false;
+    for _ in 0..=limits::CONNECTIONS_MAX {
+        held.push(TcpStream::connect(server.address).unwrap());
+    }
+    let mut last = held.pop().unwrap();
+    was_closed |= matches!(last.read(&mut [0; 1]), Ok(0) | Err(_));
+    assert!(was_closed);
+    drop(held);
+    let issue = Config::default().issues[0].clone();
+    let issues = (0..=limits::ISSUES_MAX)
+        .map(|number| Issue { symbol: format!("{}", 1_000 + number), ..issue.clone() });
+    let config = Config { issues: issues.collect(), ..Config::default() };
+    assert!(Server::start(config).unwrap_err().to_string().contains("20 can be traded"));
 }

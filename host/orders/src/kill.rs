@@ -1,0 +1,42 @@
+//! Places of the submit path at which a test lets the whole program die, as by a power cut: without a
+//! last word, and with nothing written that was not written. `KUMIKI_KILL_AT` names one; without it
+//! nothing happens.
+
+use std::sync::OnceLock;
+
+/// The variable that names a place.
+pub const VARIABLE: &str = "KUMIKI_KILL_AT";
+
+/// Every place, in the order in which an order passes them.
+pub const POINTS: [&str; 14] = [
+    "command_taken",
+    "id_in_map",
+    "guard_asked",
+    "guard_answered",
+    "before_submit_line",
+    "submit_line_half",
+    "submit_line_unsynced",
+    "submit_line_synced",
+    "before_send",
+    "sending",
+    "answer_received",
+    "before_accepted_line",
+    "accepted_line_written",
+    "accepted_told",
+];
+
+/// Whether the program is to die here.
+#[must_use]
+pub(crate) fn is_at(point: &str) -> bool {
+    static WANTED: OnceLock<Option<String>> = OnceLock::new();
+    let wanted = WANTED.get_or_init(|| std::env::var(VARIABLE).ok());
+    wanted.as_deref() == Some(point)
+}
+
+/// Dies here, where a test wants that.
+pub(crate) fn here(point: &str) {
+    if is_at(point) {
+        tracing::error!(point, "killed at a test's wish");
+        std::process::abort();
+    }
+}
