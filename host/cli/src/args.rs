@@ -10,6 +10,7 @@ mod engine;
 mod key;
 #[cfg(feature = "database")]
 mod listings;
+mod order;
 #[cfg(feature = "database")]
 mod rank;
 mod secret;
@@ -41,6 +42,10 @@ use crate::logging::{self, LogArgs};
 use crate::standard_error;
 
 pub(crate) use self::engine::{EngineArgs, EngineMode};
+pub(crate) use self::order::{
+    AttachArgs, ConfirmArgs, OrderCancelAllArgs, OrderCancelArgs, OrderCommand, OrderListArgs,
+    OrderModifyArgs, OrderSubmitArgs, WhichArgs,
+};
 pub(crate) use self::sim::{SimCommand, TaxAccount, Traded, WebBrokerArgs};
 pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
@@ -71,7 +76,7 @@ Exit codes:
   4    a verified run or its manifest is not what comes out again
   5    the data or the strategy of a verified run changed
   6    update: a business day is missing between published ones
-  10 to 15  serve: it did not start, see kumiki serve --help
+  10 to 18  serve: it did not start, see kumiki serve --help
   130  interrupted
 
 Each command has a help of its own, with examples: kumiki replay run --help.";
@@ -95,9 +100,12 @@ pub(crate) enum Command {
     /// Run strategies over past market data.
     #[command(subcommand)]
     Replay(ReplayCommand),
-    /// Serve a GUI or a script over a WebSocket: replays with people's orders in them.
+    /// Serve a GUI or a script over a WebSocket: orders at a broker, or replays with people's orders.
     #[command(after_help = engine::ENGINE_HELP)]
     Serve(Box<EngineArgs>),
+    /// Send, change, cancel and follow orders at the web broker, through the engine that runs.
+    #[command(subcommand, after_help = order::ORDER_HELP)]
+    Order(OrderCommand),
     /// Simulate a venue on this machine, for trying out and for tests.
     #[command(subcommand)]
     Sim(SimCommand),

@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use domain::guest_limit::LimitChange;
 use toml::{Table, Value};
 
+use crate::web_broker::{self, WebBrokerSettings};
 use crate::wrong_arguments;
 
 /// Bytes of a file of settings.
@@ -25,7 +26,7 @@ struct Key {
 }
 
 /// Every setting, in the order of the table.
-const KEYS: [Key; 8] = [
+const KEYS: [Key; 19] = [
     Key {
         name: "engine.port",
         kind: "whole number",
@@ -90,6 +91,94 @@ const KEYS: [Key; 8] = [
         variable: "KUMIKI_DATA",
         meaning: "folder with the vendor's files",
     },
+    Key {
+        name: "web_broker.environment",
+        kind: "text",
+        default: "demo",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_ENVIRONMENT",
+        meaning: "demo or prod; prod needs WEBBROKER_ALLOW_PROD=1 in the environment besides",
+    },
+    Key {
+        name: "web_broker.base_url",
+        kind: "text",
+        default: "the broker's",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_BASE_URL",
+        meaning: "the broker's address: that of the environment, or one of this machine",
+    },
+    Key {
+        name: "web_broker.dialect",
+        kind: "text",
+        default: "web-broker-spec",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_DIALECT",
+        meaning: "the component that knows the broker's words: web-broker-spec, web-broker-v4r8, or the path of a .wasm file",
+    },
+    Key {
+        name: "web_broker.dialects",
+        kind: "path",
+        default: "beside the program",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_DIALECTS",
+        meaning: "where the built-in dialects are",
+    },
+    Key {
+        name: "web_broker.order_phase",
+        kind: "text",
+        default: "O3",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_ORDER_PHASE",
+        meaning: "how far orders are taken: O0, O1, O2 or O3",
+    },
+    Key {
+        name: "web_broker.second_password_lockout_secs",
+        kind: "whole number",
+        default: "1800",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_SECOND_PASSWORD_LOCKOUT_SECS",
+        meaning: "how long wrong second passwords lock orders, in seconds",
+    },
+    Key {
+        name: "web_broker.second_password_max_failures",
+        kind: "whole number",
+        default: "3",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_SECOND_PASSWORD_MAX_FAILURES",
+        meaning: "wrong second passwords in a row that lock",
+    },
+    Key {
+        name: "web_broker.second_password_idle_secs",
+        kind: "whole number",
+        default: "1800",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_SECOND_PASSWORD_IDLE_SECS",
+        meaning: "after so many seconds without use the second password is forgotten",
+    },
+    Key {
+        name: "web_broker.unknown_settle_secs",
+        kind: "whole number",
+        default: "5",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_UNKNOWN_SETTLE_SECS",
+        meaning: "after so many seconds an order that no list has is not at the broker",
+    },
+    Key {
+        name: "web_broker.connect_timeout_ms",
+        kind: "whole number",
+        default: "10000",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_CONNECT_TIMEOUT_MS",
+        meaning: "how long a connection to the broker may take, in milliseconds",
+    },
+    Key {
+        name: "web_broker.answer_timeout_ms",
+        kind: "whole number",
+        default: "40000",
+        flag: "--web-broker",
+        variable: "KUMIKI_WEB_BROKER_ANSWER_TIMEOUT_MS",
+        meaning: "how long its answer may take, in milliseconds; longer than the 30 s of a command, so that a late answer still counts",
+    },
 ];
 
 /// The table of all settings, for people.
@@ -119,6 +208,7 @@ pub(crate) struct Configuration {
     pub(crate) strategies: Option<PathBuf>,
     pub(crate) data: Option<PathBuf>,
     pub(crate) limits: Option<Vec<LimitChange>>,
+    pub(crate) web_broker: WebBrokerSettings,
 }
 
 impl Configuration {
@@ -156,15 +246,27 @@ impl Configuration {
             let Some(text) = text.to_str() else {
                 return Err(format!("{from} is no text; it takes a {kind}"));
             };
-            let value = match *kind {
-                // A number that is none is told as one that is not taken.
-                "whole number" => text.parse().map_or_else(|_| text.into(), Value::Integer),
-                "list of texts" => text.split(',').map(str::trim).collect::<Vec<_>>().into(),
-                _ => text.into(),
-            };
+            let value = value_of(kind, text);
             // Paths of the environment are relative to where the program is started.
             let taken = self.take(name, &value, Path::new(""));
             taken.map_err(|why| format!("{from}: {why}"))?;
+        }
+        Ok(())
+    }
+
+    /// Takes what `--web-broker NAME=VALUE` says in place of what environment and file say.
+    ///
+    /// # Errors
+    /// Wrong arguments: a name that is none, or a value of another kind.
+    pub(crate) fn take_web_broker(&mut self, given: &[String]) -> Result<()> {
+        for text in given {
+            let wrong = |why: String| wrong_arguments(format!("--web-broker {text}: {why}"));
+            let Some((field, value)) = text.split_once('=') else {
+                return Err(wrong("write NAME=VALUE, like dialect=web-broker-v4r8".to_owned()));
+            };
+            let name = format!("{}{field}", web_broker::SECTION);
+            let kind = KEYS.iter().find(|key| key.name == name).map_or("text", |key| key.kind);
+            self.take(&name, &value_of(kind, value), Path::new("")).map_err(wrong)?;
         }
         Ok(())
     }
@@ -211,9 +313,24 @@ impl Configuration {
             "engine.runs_kept" => self.runs_kept = Some(number()?.try_into().map_err(|_| wrong())?),
             "engine.strategies" => self.strategies = Some(path()?),
             "replay.data" => self.data = Some(path()?),
-            other => return Err(no_key(other)),
+            other => match other.strip_prefix(web_broker::SECTION) {
+                Some(field) => self.web_broker.take(field, value, folder).map_err(|what| {
+                    format!("{name} is {value}; it takes {}", what.unwrap_or(key.kind.to_owned()))
+                })?,
+                None => return Err(no_key(other)),
+            },
         }
         Ok(())
+    }
+}
+
+/// A text of the environment or a flag as a value of this kind.
+fn value_of(kind: &str, text: &str) -> Value {
+    match kind {
+        // A number that is none is told as one that is not taken.
+        "whole number" => text.parse().map_or_else(|_| text.into(), Value::Integer),
+        "list of texts" => text.split(',').map(str::trim).collect::<Vec<_>>().into(),
+        _ => text.into(),
     }
 }
 
@@ -239,6 +356,8 @@ mod tests {
         let text = "[engine]\nport = 0\nconfig_dir = \"c\"\ncache_dir = \"/d\"\nruns_kept = 5\n\
                     allow_origins = [\"http://localhost:5173\"]\nstrategies = \"s\"\n\
                     limits = [\"fuel=5\"]\n[replay]\ndata = \"../data\"\n";
+        let text = format!("{text}{}", web_broker::tests::EVERY_KEY);
+        let text = text.as_str();
         let path = |text: &str| Some(PathBuf::from(text));
         let expected = Configuration {
             port: Some(0),
@@ -249,6 +368,7 @@ mod tests {
             strategies: path("/home/me/s"),
             data: path("/home/me/../data"),
             limits: Some(vec!["fuel=5".parse().unwrap()]),
+            web_broker: web_broker::tests::every_key(Path::new("/home/me")),
         };
         assert_eq!(parse(text), Ok(expected));
         assert_eq!(parse(""), Ok(Configuration::default()));
@@ -264,7 +384,10 @@ mod tests {
                 "KUMIKI_RUNS_KEPT" => "7",
                 "KUMIKI_LIMITS" => "fuel=5,log=1MiB",
                 "KUMIKI_ALLOW_ORIGINS" => "http://a:1, http://b:2",
-                _ => name.strip_prefix("KUMIKI_").unwrap(),
+                _ => match name.strip_prefix("KUMIKI_WEB_BROKER_") {
+                    Some(name) => web_broker::tests::value(&name.to_ascii_lowercase()),
+                    None => name.strip_prefix("KUMIKI_").unwrap(),
+                },
             };
             Some(OsString::from(text))
         };
@@ -280,6 +403,7 @@ mod tests {
             strategies: path("STRATEGIES"),
             data: path("DATA"),
             limits: Some(vec!["fuel=5".parse().unwrap(), "log=1MiB".parse().unwrap()]),
+            web_broker: web_broker::tests::every_key(Path::new("")),
         };
         assert_eq!(found, expected);
         assert!(KEYS.iter().all(|key| markdown().contains(key.variable)));
@@ -300,6 +424,13 @@ mod tests {
             ("[engine]\nruns_kept = -1", "engine.runs_kept is -1"),
             ("[engine]\nallow_origins = [1]", "it takes a list of texts"),
             ("[engine", "TOML"),
+            (
+                "[web_broker]\norder_phase = \"O4\"",
+                "web_broker.order_phase is \"O4\"; it takes O0, O1, O2 or O3",
+            ),
+            ("[web_broker]\nconnect_timeout_ms = 1", "it takes a whole number from 100 to 600000"),
+            ("[web_broker]\nenvironment = \"test\"", "it takes demo or prod"),
+            ("[web_broker]\nbase_uri = \"x\"", "did you mean `web_broker.base_url`?"),
         ] {
             let told = parse(text).unwrap_err();
             assert!(told.contains(why), "{told}");

@@ -24,7 +24,8 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();
     let _interrupt = Interrupt::listen_and(move || stop.cancel())?;
-    let file = Configuration::read(args.config.as_deref())?;
+    let mut file = Configuration::read(args.config.as_deref())?;
+    file.take_web_broker(&args.web_broker)?;
     let listens = Arc::new(AtomicBool::new(false));
     let start = if args.standalone {
         standalone(args, &file)?
@@ -41,7 +42,12 @@ pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
     let asked = args.strategies.as_ref().or(file.strategies.as_ref());
     let strategies = paths::strategies_folder(asked.map(PathBuf::as_path))?;
     let shipped = asked.is_none().then(|| paths::compiled_folder(&strategies));
+    let web_broker = match args.mode {
+        EngineMode::Live => Some(file.web_broker.web_broker(&start)?),
+        EngineMode::Replay => None,
+    };
     let config = EngineConfig {
+        web_broker,
         mode: match args.mode {
             EngineMode::Live => ipc::EngineMode::Live,
             EngineMode::Replay => ipc::EngineMode::Replay,
@@ -96,6 +102,6 @@ fn standalone(args: &EngineArgs, file: &Configuration) -> Result<StartLine> {
             paths::system_cache(),
             "--cache-dir DIR",
         )?,
-        dev_login_allowed: false,
+        dev_login_allowed: args.dev_login,
     })
 }

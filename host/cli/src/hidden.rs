@@ -13,6 +13,10 @@ use anyhow::{Context, Result};
 use secrecy::SecretString;
 
 #[cfg(unix)]
+#[cfg_attr(
+    not(feature = "database"),
+    allow(unused_imports, reason = "the prompt of SQL needs both")
+)]
 pub(crate) use unix::{Echo, read_line};
 
 #[cfg(unix)]

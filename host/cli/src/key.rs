@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::io::{IsTerminal, Read, stderr, stdin};
 
 use anyhow::{Context, Result, bail};
+use engine::credentials::{WEB_BROKER_PASSWORD, WEB_BROKER_USER};
 use keys::{CREDENTIAL_BYTES_MAX, Found, Key, KeyError, KeyStore, NAME_BYTES_MAX, Origin};
 use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
-use update::KEYS;
 
 use crate::args::{Format, KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs, refuse};
 use crate::rank::terminal_width;
@@ -57,13 +57,18 @@ fn remove(args: &KeyRemoveArgs) -> Result<Ending> {
     Ok(Ending::Done)
 }
 
+/// Every key that this program looks for.
+fn all() -> impl Iterator<Item = Key> {
+    update::KEYS.into_iter().chain([WEB_BROKER_USER, WEB_BROKER_PASSWORD])
+}
+
 /// The key of this name. A wrong one ends the program; it may be a secret, so it is not repeated.
 fn named(name: &OsStr) -> Key {
-    let names = KEYS.map(Key::entry).join(", ");
+    let names = all().map(Key::entry).collect::<Vec<_>>().join(", ");
     if name.len() > NAME_BYTES_MAX {
         refuse(&format!("NAME is longer than {NAME_BYTES_MAX} bytes; it can be {names}"));
     }
-    let found = KEYS.into_iter().find(|key| name == key.entry());
+    let found = all().find(|key| name == key.entry());
     found.unwrap_or_else(|| refuse(&format!("there is no key of this name; it can be {names}")))
 }
 
@@ -106,7 +111,7 @@ fn tell_what_goes_before(key: Key) {
 
 fn list(args: &KeyListArgs) -> Result<Ending> {
     let store = KeyStore::from_environment()?;
-    let found: Vec<_> = KEYS.into_iter().map(|key| (key, key.locate())).collect();
+    let found: Vec<_> = all().map(|key| (key, key.locate())).collect();
     match args.format {
         Format::Table => table(&found),
         Format::Json => {

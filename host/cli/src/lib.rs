@@ -1,8 +1,9 @@
 //! The kumiki command line: arguments in, one command, an exit code out.
 //!
-//! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed or daily prices are not
-//! complete, 4 a run did not come out the same with window 1, 5 what a run was made from has changed,
-//! 6 daily prices have a gap, 10 to 15 the engine did not start, 130 interrupted.
+//! Exit codes: 0 done, 1 an error, 2 wrong arguments, 3 the strategy failed, daily prices are not
+//! complete or an order needs the second password, 4 a run did not come out the same with window 1 or it is
+//! not known what became of an order, 5 what a run was made from has changed,
+//! 6 daily prices have a gap, 10 to 18 the engine did not start, 130 interrupted.
 
 #![allow(
     clippy::print_stdout,
@@ -37,12 +38,12 @@ mod database;
 mod database;
 mod engine_serve;
 mod execution;
-#[cfg(feature = "database")]
 mod hidden;
 mod interrupt;
 #[cfg(feature = "database")]
 mod key;
 mod logging;
+mod order;
 mod paths;
 mod progress;
 #[cfg(feature = "database")]
@@ -66,6 +67,7 @@ mod table;
 mod terminal;
 #[cfg(feature = "database")]
 mod update;
+mod web_broker;
 
 use std::fmt;
 use std::process::ExitCode;
@@ -90,6 +92,12 @@ const DIFFERENT: u8 = 4;
 const INPUTS_CHANGED: u8 = 5;
 /// A business day is missing between days that are published.
 const GAP: u8 = 6;
+/// The engine is busy; nothing was sent.
+const BUSY: u8 = 2;
+/// The second password is needed, and there is no terminal to ask at.
+const NEEDS_PASSWORD: u8 = 3;
+/// A command about an order was sent, and it is not known what became of it.
+const UNKNOWN: u8 = 4;
 /// The user stopped it.
 const INTERRUPTED: u8 = 130;
 
@@ -103,6 +111,9 @@ enum Ending {
     Different,
     InputsChanged,
     Gap,
+    Busy,
+    NeedsPassword,
+    Unknown,
     Interrupted,
 }
 
@@ -166,6 +177,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Replay(ReplayCommand::Sweep(sweep)) => replay_sweep::run(sweep),
         Command::Replay(ReplayCommand::Verify(verify)) => replay_verify::run(verify),
         Command::Serve(serve) => engine_serve::run(serve),
+        Command::Order(order) => order::run(order),
         Command::Sim(SimCommand::WebBroker(broker)) => sim_web_broker::run(broker),
         Command::Data(DataCommand::Sample(sample)) => data::sample(sample),
         Command::Data(DataCommand::Check(check)) => data_check::run(check),
@@ -196,6 +208,9 @@ pub fn main() -> ExitCode {
         Ok(Ending::Different) => ExitCode::from(DIFFERENT),
         Ok(Ending::InputsChanged) => ExitCode::from(INPUTS_CHANGED),
         Ok(Ending::Gap) => ExitCode::from(GAP),
+        Ok(Ending::Busy) => ExitCode::from(BUSY),
+        Ok(Ending::NeedsPassword) => ExitCode::from(NEEDS_PASSWORD),
+        Ok(Ending::Unknown) => ExitCode::from(UNKNOWN),
         Ok(Ending::Interrupted) => ExitCode::from(INTERRUPTED),
         Err(error) if is_wrong_arguments(&error) => args::refuse(&told_once(&error)),
         Err(error) => {

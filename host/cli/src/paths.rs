@@ -1,4 +1,4 @@
-//! Where things are: the cache, the built-in strategies.
+//! Where things are: the cache, the built-in strategies and dialects.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -30,19 +30,28 @@ pub(crate) fn system_config() -> Option<PathBuf> {
 
 /// The folder with the built-in strategies: as asked for, else beside the program.
 pub(crate) fn strategies_folder(asked: Option<&Path>) -> Result<PathBuf> {
+    components_folder(asked, "strategies")
+}
+
+/// The folder with the built-in dialects of brokers: as asked for, else beside the program.
+pub(crate) fn dialects_folder(asked: Option<&Path>) -> Result<PathBuf> {
+    components_folder(asked, "dialects")
+}
+
+fn components_folder(asked: Option<&Path>, name: &str) -> Result<PathBuf> {
     if let Some(folder) = asked {
         return Ok(folder.to_owned());
     }
     let program = env::current_exe().context("cannot find out where this program is")?;
-    Ok(installed_strategies(program.parent().unwrap_or(Path::new("."))))
+    Ok(installed(program.parent().unwrap_or(Path::new(".")), name))
 }
 
 /// Beside the program; where a package has put the program into a folder of programs, as in `bin/kumiki`,
 /// its files are in `lib/kumiki` beside that folder.
-fn installed_strategies(programs: &Path) -> PathBuf {
-    let beside = programs.join("strategies");
+fn installed(programs: &Path, name: &str) -> PathBuf {
+    let beside = programs.join(name);
     let is_for_programs = programs.ends_with("bin") || programs.ends_with("Scripts");
-    match programs.parent().map(|above| above.join("lib/kumiki/strategies")) {
+    match programs.parent().map(|above| above.join("lib/kumiki").join(name)) {
         Some(of_package) if is_for_programs && !beside.is_dir() && of_package.is_dir() => {
             of_package
         }
@@ -75,16 +84,16 @@ mod tests {
         let folder = env::temp_dir().join(format!("kumiki-paths-{}", std::process::id()));
         let (programs, of_package) = (folder.join("bin"), folder.join("lib/kumiki/strategies"));
         let beside = programs.join("strategies");
-        assert_eq!(installed_strategies(&programs), beside, "that is what a message names");
+        assert_eq!(installed(&programs, "strategies"), beside, "that is what a message names");
         fs::create_dir_all(&of_package).unwrap();
-        assert_eq!(installed_strategies(&programs), of_package);
+        assert_eq!(installed(&programs, "strategies"), of_package);
         assert_eq!(
-            installed_strategies(&folder.join("tmp")),
+            installed(&folder.join("tmp"), "strategies"),
             folder.join("tmp/strategies"),
             "no other folder is a folder of programs"
         );
         fs::create_dir_all(&beside).unwrap();
-        assert_eq!(installed_strategies(&programs), beside);
+        assert_eq!(installed(&programs, "strategies"), beside);
         fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -80,8 +80,13 @@ fn why(error: &serde_json::Error) -> String {
 }
 
 impl NoCommand {
-    /// What the sender is told, at a time of the session, which may have one venue only.
-    pub(crate) fn event(&self, now: TsNanos, venue: Option<&'static str>) -> Event<'_> {
+    /// What the sender is told, at a time of the session, about an order at its venue.
+    pub(crate) fn event(
+        &self,
+        now: TsNanos,
+        venue: &'static str,
+        origin: Option<Origin>,
+    ) -> Event<'_> {
         let request_id = self.head.request_id.as_deref().map(Text::Borrowed);
         let is_of_order = self.head.op.as_deref().is_some_and(|op| ORDER_COMMANDS.contains(&op));
         if let (true, Some(id)) = (is_of_order, self.head.client_order_id.as_deref()) {
@@ -94,8 +99,8 @@ impl NoCommand {
                 ts_event_ms: now.millis(),
                 context: OrderContext {
                     request_id,
-                    venue: venue.map(Text::Borrowed),
-                    origin: Some(Origin::Client),
+                    venue: Some(Text::Borrowed(venue)),
+                    origin,
                     ..OrderContext::default()
                 },
             });
@@ -153,8 +158,9 @@ mod tests {
     use super::*;
 
     fn told(text: &str) -> Value {
-        serde_json::to_value(decode(text).unwrap_err().event(TsNanos::from_nanos(7_000_000), None))
-            .unwrap()
+        let now = TsNanos::from_nanos(7_000_000);
+        let wrong = decode(text).unwrap_err();
+        serde_json::to_value(wrong.event(now, "replay", Some(Origin::Client))).unwrap()
     }
 
     #[test]

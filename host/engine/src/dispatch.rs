@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use domain::InstrumentId;
+use domain::{InstrumentId, Origin};
 use ipc::{
     Command, EngineMode, Event, GetOrderList, Multiplier, OrderListUpdated, Pong,
     ReplaySpeedChanged, SessionState, StopEngine, Subscribed, Text, TickerInfo, Unsubscribed,
@@ -16,13 +16,14 @@ use crate::decode::decode;
 use crate::hub::{ClientId, OrderList};
 use crate::ledger::{Asked, ListFilter};
 use crate::limits::{LIST_ROWS_MAX, LISTS_WAITING_MAX};
+use crate::live::WEB_BROKER;
 use crate::session::{Core, Refusing, Shared, UnderWay};
 
 /// Venues that live trading knows.
 const BROKERS: [&str; 2] = ["web_broker", "local_broker"];
 
 /// What a live engine says to commands for venues.
-const NO_VENUE: &str = "this engine has no venue to trade at yet";
+const NO_VENUE: &str = "this engine has no such venue to trade at; it has web_broker";
 
 impl Shared {
     /// Answers one message of a client.
@@ -32,8 +33,10 @@ impl Shared {
             Ok(command) => command,
             Err(wrong) => {
                 let mut core = self.lock();
-                let venue = (self.config.mode == EngineMode::Replay).then_some(VENUE);
-                let event = wrong.event(core.now(), venue);
+                let event = match self.config.mode {
+                    EngineMode::Replay => wrong.event(core.now(), VENUE, Some(Origin::Client)),
+                    EngineMode::Live => wrong.event(domain::clock::wall_now(), WEB_BROKER, None),
+                };
                 return match event {
                     Event::OrderRejected(_) => {
                         core.hub.tell_all(&event);
@@ -48,6 +51,7 @@ impl Shared {
         let venue = command.venue().map(str::to_owned);
         let (request_id_text, venue) = (request_id.as_deref(), venue.as_deref());
         let to = Refusing { client, op, request_id: request_id_text, venue, now };
+        let Some(command) = self.take_for_desk(&to, command) else { return };
         if let Some(venue) = venue
             && !self.is_here(&to, &command, venue)
         {
@@ -121,8 +125,12 @@ impl Shared {
         if venue == VENUE && self.config.mode == EngineMode::Replay {
             return true;
         }
+        let is_known = venue == VENUE || BROKERS.contains(&venue);
+        if !is_known && self.refuse_unknown_venue(to, command) {
+            return false;
+        }
         let mut core = self.lock();
-        if venue != VENUE && !BROKERS.contains(&venue) {
+        if !is_known {
             let known = format!("VENUE: `{venue}` is none of replay, web_broker, local_broker");
             core.error(to, error_code::VALIDATION_ERROR, &known);
             return false;

@@ -15,6 +15,18 @@ use crate::outbox::{Closing, Newest, Outbox, TradesHead};
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct ClientId(u64);
 
+impl ClientId {
+    /// The client of a number.
+    pub(crate) const fn of(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number.
+    pub(crate) const fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// An event as it is sent.
 pub(crate) fn text(event: &Event<'_>) -> Utf8Bytes {
     // Every event is an object with texts as keys, which is all that can fail.

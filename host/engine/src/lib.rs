@@ -5,9 +5,13 @@
 //! - `server`: connections and their limits; `handshake`: who may connect; `outbox`: what waits for a
 //!   client; `waits`: how long; `hub`: all of them.
 //! - `session`: where the session stands, behind one lock; `dispatch`: the answer to each command.
+//! - `live`: the order desk of a live engine; [`credentials`]: what it logs in with; [`client`]: the other side
+//!   of a connection, for programs on this machine.
 //! - `load` and `start`: the threads that read data and run strategies; `run` tells clients what happens;
 //!   `orders`: what people want with their orders; `ledger`, `klines`, `ids`: how it is told.
 
+pub mod client;
+pub mod credentials;
 mod decode;
 mod dispatch;
 mod handshake;
@@ -15,6 +19,7 @@ mod hub;
 mod klines;
 mod ledger;
 pub mod limits;
+mod live;
 mod load;
 mod orders;
 mod outbox;
@@ -26,9 +31,12 @@ mod start;
 pub mod startup;
 mod waits;
 
+pub use ::orders::{DeskRules, OrderPhase, PasswordRules};
+pub use live::WebBroker;
 pub use server::{Listening, serve};
 pub use startup::{EngineConfig, StartError, StartLine, read_start_line};
 pub use tokio_util::sync::CancellationToken;
+pub use venues::web_broker::{Environment, WebBrokerConfig};
 
 /// A token for an engine that is started by nobody else: 32 random bytes in hexadecimal digits.
 #[must_use]

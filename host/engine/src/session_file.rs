@@ -35,10 +35,25 @@ pub(crate) enum NotOurs {
     System(io::Error),
 }
 
-/// What of a file is needed to name its engine.
-#[derive(Deserialize)]
-struct Found {
-    port: u16,
+/// What of a file is needed to find its engine.
+#[derive(Debug, Clone, Deserialize)]
+pub struct EngineAddress {
+    /// Its port on this machine.
+    pub port: u16,
+    /// What both sides of a connection have to know.
+    pub token: Secret,
+}
+
+/// The engine that a config folder's session file names; none where there is no such file, or none that
+/// can be read.
+#[must_use]
+pub fn find(folder: &Path) -> Option<EngineAddress> {
+    let path = folder.join(SESSION_FILE);
+    // Nothing but a small file is one of ours; reading others may never end.
+    let is_ours =
+        fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= FILE_BYTES_MAX);
+    let bytes = is_ours.then(|| fs::read(&path).ok())??;
+    serde_json::from_slice(&bytes).ok()
 }
 
 impl ConfigFolder {
@@ -54,7 +69,9 @@ impl ConfigFolder {
         })?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => return Err(NotOurs::Running(port_of(path))),
+            Err(TryLockError::WouldBlock) => {
+                return Err(NotOurs::Running(find(path).map(|engine| engine.port)));
+            }
             Err(TryLockError::Error(error)) => {
                 let folder = path.display();
                 tracing::warn!(%folder, %error, "the folder has no locks: see that no other engine uses it");
@@ -62,16 +79,6 @@ impl ConfigFolder {
         }
         Ok(Self { path: path.to_owned(), _lock: lock })
     }
-}
-
-/// The port in a folder's session file.
-fn port_of(folder: &Path) -> Option<u16> {
-    let path = folder.join(SESSION_FILE);
-    // Nothing but a small file is one of ours; reading others may never end.
-    let is_ours =
-        fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() <= FILE_BYTES_MAX);
-    let bytes = is_ours.then(|| fs::read(&path).ok())??;
-    serde_json::from_slice(&bytes).ok().map(|found: Found| found.port)
 }
 
 /// The file while the engine runs; removed when this is dropped, unless another engine has written

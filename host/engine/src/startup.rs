@@ -12,6 +12,7 @@ use serde::Deserialize;
 use thiserror::Error;
 
 use crate::limits::{START_LINE_BYTES_MAX, START_LINE_TIME, TOKEN_CHARS};
+use crate::live::WebBroker;
 
 /// What a program that starts the engine writes on its standard input: one line of JSON.
 #[derive(Debug, Clone, Deserialize)]
@@ -83,6 +84,27 @@ pub enum StartError {
         /// The config folder.
         folder: PathBuf,
     },
+    /// Another program writes the log of the orders.
+    #[error(
+        "another program writes {}; end that one, or name another config folder",
+        .0.display()
+    )]
+    LogLocked(PathBuf),
+    /// The order desk cannot start.
+    #[error("the order desk of web_broker does not start: {0}")]
+    Desk(String),
+    /// The dialect cannot be used.
+    #[error(
+        "the dialect {} of web_broker cannot be used: {why}; name a built-in one, web-broker-spec or \
+         web-broker-v4r8, or the path of a .wasm file, with dialect in [web_broker] or --dialect",
+        path.display()
+    )]
+    Dialect {
+        /// Its file.
+        path: PathBuf,
+        /// Why not.
+        why: String,
+    },
     /// The system cannot do it.
     #[error("the engine cannot run: {0}")]
     System(#[from] io::Error),
@@ -99,6 +121,9 @@ impl StartError {
             Self::Folder { .. } => 13,
             Self::NoData(_) => 14,
             Self::Running { .. } => 15,
+            Self::LogLocked(_) => 16,
+            Self::Desk(_) => 17,
+            Self::Dialect { .. } => 18,
             Self::System(_) => 1,
         }
     }
@@ -129,6 +154,8 @@ pub struct EngineConfig {
     pub runs_kept: usize,
     /// What strategies may take.
     pub limits: Limits,
+    /// The web broker; needed to trade.
+    pub web_broker: Option<WebBroker>,
 }
 
 /// Reads the line that starts the engine. When the input ends after it, `ended` is called: whoever
@@ -256,8 +283,11 @@ mod tests {
             StartError::Folder { what: "cache", folder, source: io() },
             StartError::NoData(None),
             StartError::Running { port: Some(1), folder: PathBuf::from("f") },
+            StartError::LogLocked(PathBuf::from("f")),
+            StartError::Desk(String::new()),
+            StartError::Dialect { path: PathBuf::from("d"), why: String::new() },
         ]
         .map(|error| error.exit_code());
-        assert_eq!(codes, [10, 11, 12, 13, 14, 15]);
+        assert_eq!(codes, [10, 11, 12, 13, 14, 15, 16, 17, 18]);
     }
 }

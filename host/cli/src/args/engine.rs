@@ -14,6 +14,8 @@ Examples:
       kumiki serve --mode replay --data data
       as a program starts it: one line of JSON on standard input, which stays open; when it
       closes, the engine ends
+  kumiki serve --mode live --standalone --web-broker dialect=web-broker-v4r8
+      takes orders for the web broker's demo; `kumiki order --help` says how to give them
 
 When clients can connect, one line is printed: {\"listening\": PORT}. The messages are described in \
 schemas/ipc.md and schemas/ipc.schema.json. Only this machine can connect.
@@ -27,7 +29,10 @@ Exit codes:
   12  the port is in use
   13  the config or the cache folder cannot be written
   14  there is no data folder
-  15  another engine runs with this config folder";
+  15  another engine runs with this config folder
+  16  another program writes the log of the orders, web_broker_orders.jsonl
+  17  the order desk cannot start: the broker's address is refused, or a file cannot be used
+  18  the dialect cannot be used";
 
 /// What the engine does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -77,6 +82,19 @@ pub(crate) struct EngineArgs {
     /// times. Default: none. Environment: KUMIKI_ALLOW_ORIGINS, with commas.
     #[arg(long = "allow-origin", value_name = "ORIGIN")]
     pub(crate) allow_origins: Vec<String>,
+
+    /// A setting of the web broker, in place of that of [web_broker] in the file, like
+    /// base_url=http://127.0.0.1:9000/e_api/ or dialect=web-broker-v4r8; may be given many times. With
+    /// --mode live. Environment: KUMIKI_WEB_BROKER_ and the name in capitals. schemas/configuration.md
+    /// lists them; WEBBROKER_ALLOW_PROD=1 in the environment is needed besides to reach the market.
+    #[arg(long = "web-broker", value_name = "NAME=VALUE")]
+    pub(crate) web_broker: Vec<String>,
+
+    /// Log in at the web broker with DEV_WEBBROKER_USER_ID and DEV_WEBBROKER_PASSWORD of the
+    /// environment, where both are set; else with web-broker-user and web-broker-password, see
+    /// `kumiki key --help`.
+    #[arg(long, requires = "standalone")]
+    pub(crate) dev_login: bool,
 
     /// Folders of runs that are kept; older ones are removed.
     /// Default: 20. Environment: KUMIKI_RUNS_KEPT.

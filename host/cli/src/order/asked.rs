@@ -1,0 +1,222 @@
+//! A command and its answer: which event answers it, and what it means for who asked.
+
+use std::io::{IsTerminal, stderr, stdin};
+use std::time::Duration;
+
+use anyhow::{Result, bail};
+use domain::ReasonCode;
+use domain::clock::Stopwatch;
+use engine::client::{Client, Received};
+use ipc::{
+    Command, Event, ForgetSecondPassword, GetVenueState, RequestId, RequestVenueLogin, Secret,
+    VenueLifecycle, error_code,
+};
+use secrecy::ExposeSecret;
+
+use super::VENUE;
+use crate::args::Format;
+use crate::hidden;
+
+/// How long an answer is waited for: longer than the 30 s that the engine takes at most.
+const ANSWER_TIME: Duration = Duration::from_secs(40);
+/// How long a login is waited for, from its last sign of life: masters are a download of some megabytes.
+pub(crate) const LOGIN_TIME: Duration = Duration::from_secs(90);
+/// How often it is looked for.
+const LOOK: Duration = Duration::from_millis(500);
+/// Bytes of a second password that is typed.
+const PASSWORD_BYTES_MAX: usize = 128;
+
+/// What became of a command.
+#[derive(Debug)]
+pub(crate) enum Answer {
+    /// It was done.
+    Done(Received),
+    /// It was refused.
+    Refused(Received),
+    /// The engine is busy.
+    Busy(Received),
+    /// The second password is needed, and nobody can be asked.
+    NeedsPassword(Received),
+    /// It may have been sent, and nobody knows what became of it.
+    Unknown(Option<Received>),
+    /// There is no session at the broker.
+    NotReady(String),
+}
+
+/// A connection to the engine whose venue is asked.
+#[derive(Debug)]
+pub(crate) struct Desk {
+    pub(crate) client: Client,
+    pub(crate) format: Format,
+}
+
+/// The id of the command that an event answers.
+fn request_id(received: &Received) -> Option<String> {
+    let value: serde_json::Value = serde_json::from_str(&received.text).ok()?;
+    value.get("request_id")?.as_str().map(str::to_owned)
+}
+
+impl Desk {
+    /// Sends a command and waits for its answer: the event that `is_done` names, which is also told
+    /// whether it has the command's id.
+    pub(crate) fn ask(
+        &mut self,
+        command: &Command,
+        mut is_done: impl FnMut(&Event<'static>, bool) -> bool,
+    ) -> Result<Answer> {
+        let id = command.request_id().map(|id| id.as_text().into_owned()).unwrap_or_default();
+        let is_of_many = matches!(command, Command::CancelAllOrders(_));
+        self.client.send(command)?;
+        let watch = Stopwatch::start();
+        while watch.elapsed() < ANSWER_TIME {
+            let Some(received) = self.client.next(LOOK)? else { continue };
+            let is_ours = request_id(&received).as_deref() == Some(&id);
+            if is_done(&received.event, is_ours) {
+                return Ok(Answer::Done(received));
+            }
+            if !is_ours {
+                continue;
+            }
+            match &received.event {
+                // Of a cancel of many it may be about one of the orders.
+                Event::OrderRejected(rejected)
+                    if is_of_many && rejected.client_order_id.is_some() => {}
+                Event::OrderRejected(rejected)
+                    if rejected.reason_code == ReasonCode::SecondPasswordRequired =>
+                {
+                    return Ok(Answer::NeedsPassword(received));
+                }
+                Event::OrderRejected(_) => return Ok(Answer::Refused(received)),
+                Event::SecondPasswordRequired(_) => return Ok(Answer::NeedsPassword(received)),
+                Event::EngineBusy(_) => return Ok(Answer::Busy(received)),
+                // After it was sent the engine does not know either (specification 4, P18).
+                Event::Error(error) if error.code == ReasonCode::InternalError.as_str() => {
+                    return Ok(Answer::Unknown(Some(received)));
+                }
+                Event::Error(_) | Event::EngineError(_) => return Ok(Answer::Refused(received)),
+                _ => {}
+            }
+        }
+        Ok(Answer::Unknown(None))
+    }
+
+    /// The same for a command that may need the second password: the person is asked for it, and the
+    /// command sent once more. Logs in first where nobody has.
+    pub(crate) fn ask_with_password(
+        &mut self,
+        command: impl Fn(RequestId) -> Command,
+        mut is_done: impl FnMut(&Event<'static>, bool) -> bool,
+    ) -> Result<Answer> {
+        if let Some(not_ready) = self.make_ready()? {
+            return Ok(not_ready);
+        }
+        let first = command(self.client.request_id()?);
+        let answer = self.ask(&first, &mut is_done)?;
+        let Answer::NeedsPassword(_) = &answer else { return Ok(answer) };
+        if !stdin().is_terminal() || !stderr().is_terminal() {
+            // Nobody else is asked in its name.
+            self.client.send(&Command::ForgetSecondPassword(ForgetSecondPassword::default()))?;
+            return Ok(answer);
+        }
+        let password = hidden::read_line(
+            "second password of the web broker (is not shown): ",
+            PASSWORD_BYTES_MAX,
+        )?;
+        let value = Secret::from(password.expose_secret().to_owned());
+        let request_id = self.client.request_id()?;
+        self.client.send_second_password(&request_id, &value)?;
+        drop(value);
+        // Commands of one connection take effect in order.
+        let again = command(self.client.request_id()?);
+        self.ask(&again, &mut is_done)
+    }
+
+    /// Logs in where nobody has. None: orders can be sent.
+    pub(crate) fn make_ready(&mut self) -> Result<Option<Answer>> {
+        Ok(match self.venue_state()? {
+            VenueLifecycle::Ready => None,
+            VenueLifecycle::Disconnected | VenueLifecycle::LoggingIn => match self.login()? {
+                Answer::Done(_) => None,
+                other => Some(other),
+            },
+            VenueLifecycle::TokenExpired | VenueLifecycle::AppDown => {
+                // The account may be used elsewhere now; to take it back is the person's decision.
+                let why =
+                    "the broker has ended the session; log in again with `kumiki order login`";
+                Some(Answer::NotReady(why.to_owned()))
+            }
+        })
+    }
+
+    /// Logs in, and waits until the venue is ready.
+    pub(crate) fn login(&mut self) -> Result<Answer> {
+        let request_id = self.client.request_id()?;
+        let id = request_id.as_text().into_owned();
+        let login = RequestVenueLogin { request_id: Some(request_id), venue: VENUE.to_owned() };
+        self.client.send(&Command::RequestVenueLogin(login))?;
+        let mut heard = Stopwatch::start();
+        let mut cancelled = None;
+        while heard.elapsed() < LOGIN_TIME {
+            let Some(received) = self.client.next(LOOK)? else { continue };
+            let venue = match &received.event {
+                Event::VenueReady(ready) => &ready.venue,
+                Event::VenueError(error) => &error.venue,
+                Event::VenueLoginCancelled(login) => &login.venue,
+                Event::VenueLoginStarted(login) => &login.venue,
+                Event::VenueCredentialsRefreshed(refreshed) => &refreshed.venue,
+                Event::Error(_) | Event::EngineBusy(_) if request_id_is(&received, &id) => {
+                    let is_busy = matches!(received.event, Event::EngineBusy(_));
+                    let answer = if is_busy { Answer::Busy } else { Answer::Refused };
+                    return Ok(answer(received));
+                }
+                _ => continue,
+            };
+            if venue != VENUE {
+                continue;
+            }
+            heard = Stopwatch::start();
+            match &received.event {
+                Event::VenueReady(_) => return Ok(Answer::Done(received)),
+                // Why follows.
+                Event::VenueLoginCancelled(_) => cancelled = Some(received),
+                Event::VenueError(_) => return Ok(Answer::Refused(received)),
+                _ => {}
+            }
+        }
+        Ok(match cancelled {
+            Some(received) => Answer::Refused(received),
+            None => Answer::NotReady(format!(
+                "{VENUE} was not ready within {} s after its last word; is the broker reachable?",
+                LOGIN_TIME.as_secs()
+            )),
+        })
+    }
+
+    fn venue_state(&mut self) -> Result<VenueLifecycle> {
+        let request_id = self.client.request_id()?;
+        let id = request_id.as_text().into_owned();
+        let venue = Some(VENUE.to_owned());
+        self.client.send(&Command::GetVenueState(GetVenueState { request_id, venue }))?;
+        let watch = Stopwatch::start();
+        while watch.elapsed() < ANSWER_TIME {
+            let Some(received) = self.client.next(LOOK)? else { continue };
+            match &received.event {
+                Event::VenueState(state) if state.request_id == id => return Ok(state.state),
+                Event::Error(error) if request_id_is(&received, &id) => {
+                    let what = if error.code == error_code::VENUE_NOT_AVAILABLE {
+                        "the engine has no such venue"
+                    } else {
+                        "the engine does not say where the venue stands"
+                    };
+                    bail!("{what}: {}", error.message);
+                }
+                _ => {}
+            }
+        }
+        bail!("the engine did not say where {VENUE} stands within {} s", ANSWER_TIME.as_secs())
+    }
+}
+
+fn request_id_is(received: &Received, id: &str) -> bool {
+    request_id(received).as_deref() == Some(id)
+}
