@@ -4,4 +4,5 @@ mod broker;
 mod dialect;
 mod flows;
 mod interleavings;
+mod reconciliation;
 mod world;
