@@ -14,6 +14,7 @@ mod answers;
 mod cancel_all;
 mod change;
 mod guards;
+mod list_rows;
 mod lists;
 mod money;
 mod notices;

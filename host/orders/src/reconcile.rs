@@ -96,9 +96,9 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> Vec
         OrderStatus::Rejected if !status.is_final() => steps.push(Step::Rejected),
         working if is_working(working) => match &order.pending {
             _ if status.is_final() => {
-                if asked.has_settled_since(order.changed_at) && order.client_order_id.is_some() {
-                    steps.push(Step::EndedButWorking);
-                }
+                let is_told =
+                    asked.has_settled_since(order.changed_at) && order.client_order_id.is_some();
+                steps.extend(is_told.then_some(Step::EndedButWorking));
             }
             Some(pending) => steps.extend(pending_step(pending, row, asked)),
             None if !is_same(&order.order, row) || !order.is_whole => steps.push(Step::Differs),

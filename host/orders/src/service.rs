@@ -192,12 +192,14 @@ enum Done {
     LoggedIn { ticket: u64, ended: Result<LoginDone, LoginFailed> },
 }
 
+/// Tells clients.
+type Tell = Box<dyn Fn(Recipient, &Event<'_>) + Send>;
 type Call = Pin<Box<dyn Future<Output = (Transport, Done)> + Send>>;
 
 struct Worker {
     desk: Desk,
     watch: Stopwatch,
-    tell: Box<dyn Fn(Recipient, &Event<'_>) + Send>,
+    tell: Tell,
     credentials: FindCredentials,
     /// None while it is asked: one request is on its way at a time.
     transport: Option<Transport>,

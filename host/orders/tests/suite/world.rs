@@ -419,7 +419,7 @@ impl World {
     /// The first event of a name since the last look, as JSON.
     pub(crate) fn json(&self, name: &str) -> serde_json::Value {
         let found = self.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
-        found.filter(|event| event["event"] == name).last().unwrap_or_default()
+        found.rev().find(|event| event["event"] == name).unwrap_or_default()
     }
 }
 
