@@ -220,17 +220,19 @@ impl Worker {
         mut stream: mpsc::Receiver<(u64, StreamEvent)>,
         stop: &CancellationToken,
     ) {
+        let mut ticks = tokio::time::interval(Desk::tick_pause());
+        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
-                done = ended(&mut self.call) => self.done(done),
-                Some(input) = inputs.recv() => self.input(input),
-                Some((session, event)) = stream.recv() => self.streamed(session, event),
-                () = tokio::time::sleep(Desk::tick_pause()) => {
+                _ = ticks.tick() => {
                     let now = self.now();
                     self.desk.tick(now);
                 }
+                done = ended(&mut self.call) => self.done(done),
+                Some(input) = inputs.recv() => self.input(input),
+                Some((session, event)) = stream.recv() => self.streamed(session, event),
             }
             self.act();
         }
@@ -392,7 +394,10 @@ async fn login(
         }
     };
     let ended = match transport.login(&credentials.user, &credentials.password).await {
-        Err(failure) => Err(LoginFailed::Failed(failure.to_string())),
+        Err(failure) => Err(LoginFailed::Failed {
+            why: failure.to_string(),
+            has_session: transport.event_address().is_some(),
+        }),
         Ok(login) => {
             let masters = transport.masters(wall_now().jst_date()).await;
             let masters = masters.inspect_err(|error| {
