@@ -14,6 +14,7 @@ use ipc::{Command, Event};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use venues::web_broker::{
     AddressError, Addresses, Called, StreamEvent, Transport, TransportError, WebBrokerConfig,
@@ -220,17 +221,18 @@ impl Worker {
         mut stream: mpsc::Receiver<(u64, StreamEvent)>,
         stop: &CancellationToken,
     ) {
+        // Of their own: a pause that begins anew with each command would never end where many come.
         let mut ticks = tokio::time::interval(Desk::tick_pause());
-        ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Skip);
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
+                done = ended(&mut self.call) => self.done(done),
                 _ = ticks.tick() => {
                     let now = self.now();
                     self.desk.tick(now);
                 }
-                done = ended(&mut self.call) => self.done(done),
                 Some(input) = inputs.recv() => self.input(input),
                 Some((session, event)) = stream.recv() => self.streamed(session, event),
             }
