@@ -396,7 +396,10 @@ async fn login(
         }
     };
     let ended = match transport.login(&credentials.user, &credentials.password).await {
-        Err(failure) => Err(LoginFailed::Failed(failure.to_string())),
+        Err(failure) => Err(LoginFailed::Failed {
+            why: failure.to_string(),
+            has_session: transport.event_address().is_some(),
+        }),
         Ok(login) => {
             let masters = transport.masters(wall_now().jst_date()).await;
             let masters = masters.inspect_err(|error| {

@@ -33,7 +33,12 @@ pub enum LoginFailed {
     /// There are no credentials.
     NoCredentials(String),
     /// The broker refuses, or cannot be reached.
-    Failed(String),
+    Failed {
+        /// Why, in one line.
+        why: String,
+        /// Whether the session before goes on.
+        has_session: bool,
+    },
 }
 
 /// What a login waits for before the venue is ready (P3).
@@ -84,8 +89,12 @@ impl Desk {
                 }
                 self.venue_error("login_failed", why);
             }
-            Err(LoginFailed::Failed(why)) => {
+            Err(LoginFailed::Failed { why, has_session }) => {
                 self.ready.asked.clear();
+                if !has_session && self.stand == SessionStand::Active {
+                    self.stand = SessionStand::LoggedOut;
+                    self.set_stream(None);
+                }
                 self.venue_error("login_failed", why);
             }
         }
@@ -96,6 +105,7 @@ impl Desk {
         self.epoch += 1;
         self.stand = SessionStand::Active;
         self.phase = VenuePhase::Unknown;
+        self.is_closed_by_answer = false;
         self.account = done.account;
         if done.masters.is_some() {
             self.masters = done.masters;

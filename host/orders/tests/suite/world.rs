@@ -337,7 +337,8 @@ impl World {
         if let Some(InFlight::Login { ticket }) = self.in_flight {
             self.in_flight = None;
             let now = self.now();
-            let failed = LoginFailed::Failed("the broker refuses the login (10031: no)".to_owned());
+            let why = "the broker refuses the login (10031: no)".to_owned();
+            let failed = LoginFailed::Failed { why, has_session: true };
             self.desk.login_ended(ticket, Err(failed), now);
             self.collect();
         }
