@@ -499,8 +499,8 @@ def test_a_strategy_where_an_engine_can(played, tmp_path):
 def test_the_same_with_asyncio(trading):
     async def main():
         async with kumiki.aio.LiveSession(attach=trading) as one:
-            for command in (one.login(), one.submit_order(**ORDER), one.cancel_all(), one.order_list()):
-                with pytest.raises(kumiki.VenueNotAvailableError):
+            for command in (one.submit_order(**ORDER), one.cancel_all(), one.order_list()):
+                with pytest.raises(kumiki.OrderRejectedError, match="NOT_LOGGED_IN"):
                     await command
             with pytest.raises(kumiki.LiveEngineUnavailableError):
                 await one.run(**STRATEGY)
