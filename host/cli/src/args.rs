@@ -6,7 +6,6 @@ mod database;
 #[path = "args/no_database.rs"]
 mod database;
 mod engine;
-#[cfg(feature = "database")]
 mod key;
 #[cfg(feature = "database")]
 mod listings;
@@ -42,6 +41,7 @@ use crate::logging::{self, LogArgs};
 use crate::standard_error;
 
 pub(crate) use self::engine::{EngineArgs, EngineMode};
+pub(crate) use self::key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs};
 pub(crate) use self::order::{
     AttachArgs, ConfirmArgs, OrderCancelAllArgs, OrderCancelArgs, OrderCommand, OrderListArgs,
     OrderModifyArgs, OrderSubmitArgs, WhichArgs,
@@ -51,7 +51,6 @@ pub(crate) use database::{DatabaseCommand, ListingsCommand};
 #[cfg(feature = "database")]
 pub(crate) use {
     self::update::{UpdateArgs, first_day},
-    key::{KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs},
     listings::{CalendarArgs, Every, InstrumentsArgs, VendorArgs, address},
     rank::{
         FormulasArgs, PublishArgs, QueryArgs, RankArgs, RankCommand, RegistryArgs, RowFormat,
@@ -115,6 +114,9 @@ pub(crate) enum Command {
     /// Look at strategies.
     #[command(subcommand)]
     Strategy(StrategyCommand),
+    /// Keep the keys of data vendors and of the broker in the system's own store.
+    #[command(subcommand, after_help = key::KEY_HELP)]
+    Key(KeyCommand),
     #[command(flatten)]
     Database(DatabaseCommand),
 }

@@ -5,6 +5,7 @@ use std::error::Error;
 
 use anyhow::Result;
 use domain::clock::Stopwatch;
+use keys::Key;
 use marketdata::sample::daily::DailySample;
 use pricestore::DataDir;
 use pricestore::sample::make_daily_sample;
@@ -13,7 +14,7 @@ use ranking::RankError;
 use crate::args::{DatabaseCommand, ListingsCommand, RankCommand, SampleArgs};
 use crate::logging::LogDefault;
 use crate::terminal::grouped;
-use crate::{Ending, data_listings, key, rank, schemas, sql, update};
+use crate::{Ending, data_listings, rank, schemas, sql};
 
 pub(crate) use crate::data_info_prices::Prices;
 
@@ -34,13 +35,17 @@ pub(crate) fn is_wrong_arguments(cause: &(dyn Error + 'static)) -> bool {
     cause.downcast_ref::<RankError>().is_some_and(RankError::is_wrong_arguments)
 }
 
+/// The keys that these commands look for.
+pub(crate) fn keys() -> impl Iterator<Item = Key> {
+    ::update::KEYS.into_iter()
+}
+
 /// Runs a command.
 pub(crate) fn run(command: &DatabaseCommand) -> Result<Ending> {
     match command {
         DatabaseCommand::Rank(rank) => rank::run(rank),
         DatabaseCommand::Sql(sql) => sql::run(sql),
-        DatabaseCommand::Update(update) => update::run(update),
-        DatabaseCommand::Key(command) => key::run(command),
+        DatabaseCommand::Update(update) => crate::update::run(update),
         DatabaseCommand::Schemas(schemas) => schemas::run(schemas),
     }
 }

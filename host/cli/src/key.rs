@@ -10,9 +10,9 @@ use secrecy::{ExposeSecret, SecretString};
 use serde_json::{Value, json};
 
 use crate::args::{Format, KeyCommand, KeyListArgs, KeyRemoveArgs, KeySetArgs, StoreArgs, refuse};
-use crate::rank::terminal_width;
 use crate::table::{Align, Column, Table};
-use crate::{Ending, hidden};
+use crate::terminal::terminal_width;
+use crate::{Ending, database, hidden};
 
 /// Runs a command.
 pub(crate) fn run(command: &KeyCommand) -> Result<Ending> {
@@ -59,7 +59,7 @@ fn remove(args: &KeyRemoveArgs) -> Result<Ending> {
 
 /// Every key that this program looks for.
 fn all() -> impl Iterator<Item = Key> {
-    update::KEYS.into_iter().chain([WEB_BROKER_USER, WEB_BROKER_PASSWORD])
+    database::keys().chain([WEB_BROKER_USER, WEB_BROKER_PASSWORD])
 }
 
 /// The key of this name. A wrong one ends the program; it may be a secret, so it is not repeated.

@@ -40,7 +40,6 @@ mod engine_serve;
 mod execution;
 mod hidden;
 mod interrupt;
-#[cfg(feature = "database")]
 mod key;
 mod logging;
 mod order;
@@ -184,6 +183,7 @@ fn run(command: &Command) -> anyhow::Result<Ending> {
         Command::Data(DataCommand::Convert(convert)) => data::convert(convert),
         Command::Data(DataCommand::Info(info)) => data_info::run(info),
         Command::Data(DataCommand::Listings(command)) => database::listings(command),
+        Command::Key(command) => key::run(command),
         Command::Database(command) => database::run(command),
         Command::Strategy(StrategyCommand::List(list)) => strategy::list(list),
         Command::Strategy(StrategyCommand::Check(check)) => strategy::check(check),

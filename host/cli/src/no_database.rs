@@ -5,6 +5,7 @@ use std::error::Error;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use keys::Key;
 use serde_json::Value;
 
 use crate::Ending;
@@ -21,13 +22,17 @@ pub(crate) fn is_wrong_arguments(_: &(dyn Error + 'static)) -> bool {
     false
 }
 
+/// The keys that these commands would look for: none.
+pub(crate) fn keys() -> impl Iterator<Item = Key> {
+    std::iter::empty()
+}
+
 /// Says that a command is not here.
 pub(crate) fn run(command: &DatabaseCommand) -> Result<Ending> {
     absent(match command {
         DatabaseCommand::Rank(_) => "kumiki rank",
         DatabaseCommand::Sql(_) => "kumiki sql",
         DatabaseCommand::Update(_) => "kumiki update",
-        DatabaseCommand::Key(_) => "kumiki key",
     })
 }
 

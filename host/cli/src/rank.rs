@@ -23,11 +23,10 @@ use ranking::{
 use crate::args::{PublishArgs, QueryArgs, RankArgs, RankCommand, RowFormat};
 use crate::interrupt::Interrupt;
 use crate::output;
-use crate::terminal::grouped;
+use crate::terminal::{grouped, terminal_width};
 use crate::{Ending, wrong_arguments};
 
 pub(crate) use serve::service_sdl;
-pub(crate) use show::terminal_width;
 
 /// Runs the command.
 pub(crate) fn run(args: &RankArgs) -> Result<Ending> {

@@ -2,6 +2,11 @@
 
 use crate::table::{Align, plain};
 
+/// The width to fit a table into; none where nobody looks at it.
+pub(crate) fn terminal_width() -> Option<usize> {
+    terminal_size::terminal_size_of(std::io::stdout()).map(|(width, _)| usize::from(width.0))
+}
+
 /// Names with their values below each other.
 pub(crate) fn pairs(rows: &[(&str, String)]) -> String {
     let row = |(name, value): &(&str, String)| vec![(*name).to_owned(), value.clone()];

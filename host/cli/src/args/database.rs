@@ -3,7 +3,6 @@
 use clap::Subcommand;
 
 use super::SchemasArgs;
-use super::key::{KEY_HELP, KeyCommand};
 use super::listings::{CALENDAR_HELP, CalendarArgs, INSTRUMENTS_EXAMPLES, InstrumentsArgs};
 use super::rank::{RankArgs, SqlArgs};
 use super::update::UpdateArgs;
@@ -16,9 +15,6 @@ pub(crate) enum DatabaseCommand {
     Sql(SqlArgs),
     /// Fetch daily prices and publish them: the combined database, a file of each issue, rankings.
     Update(Box<UpdateArgs>),
-    /// Keep the keys of data vendors in the system's own store.
-    #[command(subcommand, after_help = KEY_HELP)]
-    Key(KeyCommand),
     /// Write or check the schemas of the files that kumiki writes.
     #[command(hide = true)]
     Schemas(SchemasArgs),

@@ -7,12 +7,15 @@ use keys::KeyStore;
 
 use super::Format;
 
-pub(super) const KEY_HELP: &str = "\
+pub(crate) const KEY_HELP: &str = "\
 Examples:
   kumiki key set jquants-api-key
       asks for the value and does not show it
   pass jquants | kumiki key set jquants-api-key
       the value comes from another program
+  kumiki key set web-broker-user
+  kumiki key set web-broker-password
+      the login of `kumiki serve --mode live`; the second password is kept nowhere
   kumiki key list --format json
   kumiki key remove jquants-api-key
 
@@ -86,10 +89,8 @@ fn parse_store(text: &str) -> Result<KeyStore, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-    use update::KEYS;
-
     use super::*;
+    use clap::Parser;
 
     #[derive(Debug, Parser)]
     struct Only {
@@ -112,6 +113,7 @@ mod tests {
         assert!(Only::try_parse_from(["x", "set", "name", "--store", "off"]).is_err());
     }
 
+    #[cfg(feature = "database")]
     #[test]
     fn the_help_says_what_there_is() {
         let vendor = update::VENDOR_KEY;
@@ -127,7 +129,7 @@ mod tests {
         ] {
             assert!(KEY_HELP.contains(words), "{words}");
         }
-        let others = KEYS.iter().filter(|key| key.other_variable().is_some()).count();
+        let others = update::KEYS.iter().filter(|key| key.other_variable().is_some()).count();
         assert_eq!(others, 1, "the help says which key has a second variable");
     }
 }

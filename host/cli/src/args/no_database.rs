@@ -16,9 +16,6 @@ pub(crate) enum DatabaseCommand {
     /// Not in this program, which was built without its database: fetch daily prices.
     #[command(disable_help_flag = true)]
     Update(AnyArgs),
-    /// Not in this program, which was built without its database: keep the keys of data vendors.
-    #[command(disable_help_flag = true)]
-    Key(AnyArgs),
 }
 
 #[derive(Debug, Subcommand)]

@@ -7,11 +7,6 @@ use ranking::{ListedField, ListedInfo, RankQuery, RankRow, Ranking};
 use crate::table::{Align, Column, Table};
 use crate::terminal::grouped;
 
-/// The width to fit a table into; none where nobody looks at it.
-pub(crate) fn terminal_width() -> Option<usize> {
-    terminal_size::terminal_size_of(io::stdout()).map(|(width, _)| usize::from(width.0))
-}
-
 /// Columns of names, which are there where a row has one: with the name after the code, and what is left
 /// out first on narrow terminals at the end.
 const NAMES: [ListedField; 3] = [ListedField::Name, ListedField::Market, ListedField::Sector33];

@@ -10,7 +10,7 @@ use ranking::CancelToken;
 use ranking::console::{AnswerSink, Column, Console, Cut, Held};
 
 use crate::args::SqlFormat;
-use crate::rank::terminal_width;
+use crate::terminal::terminal_width;
 use crate::table::{self, Align, Table};
 
 /// Runs a statement and prints its answer.
