@@ -10,8 +10,8 @@ use ranking::CancelToken;
 use ranking::console::{AnswerSink, Column, Console, Cut, Held};
 
 use crate::args::SqlFormat;
-use crate::terminal::terminal_width;
 use crate::table::{self, Align, Table};
+use crate::terminal::terminal_width;
 
 /// Runs a statement and prints its answer.
 pub(super) fn answer(
