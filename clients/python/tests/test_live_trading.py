@@ -234,6 +234,36 @@ def test_a_lost_answer_is_found_again(session):
     assert len(broker.orders()) == 1
 
 
+def test_the_end_waits_for_the_answer_that_is_on_its_way(session):
+    """What the broker says belongs in the log; the engine's end takes no more than that."""
+    one, broker, engine = session()
+    broker.control({"do": "fault", "name": "delay-answer", "value": 1000, "request": "CLMKabuNewOrder", "times": 1})
+    with engine.client() as client:
+        client.send("SubmitOrder", venue="web_broker", order={"client_order_id": "last", **ORDER})
+        client.wait("OrderSubmitted")
+        client.send("Shutdown")
+        client.wait("OrderAccepted", client_order_id="last")
+        assert client.closed() == 1001
+    assert engine.process.wait(30) == 0
+    assert [line["phase"] for line in engine.log()] == ["submit", "accepted"]
+
+
+@pytest.mark.parametrize("is_allowed", [True, False])
+def test_the_line_that_starts_the_engine_allows_a_login_of_development(tmp_path, is_allowed):
+    broker = Broker(tmp_path / "broker")
+    engine = Trading(tmp_path / "engine", broker.url, start_line={"dev_login_allowed": is_allowed})
+    try:
+        with kumiki.LiveSession(attach=engine.config) as one:
+            if is_allowed:
+                one.login()
+            else:
+                with pytest.raises(kumiki.VenueError, match="KUMIKI_WEB_BROKER_USER is not set"):
+                    one.login()
+    finally:
+        engine.kill()
+        broker.kill()
+
+
 def test_asyncio(session):
     one, broker, engine = session()
 

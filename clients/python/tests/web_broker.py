@@ -72,21 +72,28 @@ class Broker:
 
 
 class Trading:
-    """`kumiki serve --mode live --standalone` that trades at an address."""
+    """`kumiki serve --mode live` that trades at an address: by itself, or started by a line on standard input."""
 
-    def __init__(self, folder, url, *arguments, form="web-broker-spec", dev_login=True, environment=()):
+    def __init__(self, folder, url, *arguments, form="web-broker-spec", dev_login=True, environment=(),
+                 start_line=None):
         self.folder, self.config, self.cache = folder, folder / "config", folder / "cache"
         folder.mkdir(parents=True, exist_ok=True)
-        command = [program(), "serve", "--mode", "live", "--standalone", "--port", "0", "--config-dir", self.config,
-                   "--cache-dir", self.cache, *(["--dev-login"] if dev_login else []), *arguments]
+        command = [program(), "serve", "--mode", "live", "--port", "0", *arguments]
+        if start_line is None:
+            command += ["--standalone", "--config-dir", self.config, "--cache-dir", self.cache]
+            command += ["--dev-login"] if dev_login else []
         for name, value in (("base_url", url), ("dialect", form)):
             if value is not None:
                 command += ["--web-broker", f"{name}={value}"]
         self.stderr = folder / "engine.err"
         with self.stderr.open("ab") as errors:
             self.process = subprocess.Popen(
-                list(map(str, command)), stdout=subprocess.PIPE, stderr=errors,
+                list(map(str, command)), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
                 env={**os.environ, **CLEAN, **dict(environment)}, cwd=folder)
+        if start_line is not None:
+            line = {"token": "a token of sixteen", "config_dir": str(self.config), "cache_dir": str(self.cache)}
+            self.process.stdin.write(json.dumps({**line, **start_line}).encode() + b"\n")
+            self.process.stdin.flush()
         self.port = first_line(self.process)["listening"]
         self.token = json.loads((self.config / "engine-session.json").read_text())["token"]
 
@@ -102,6 +109,7 @@ class Trading:
     def kill(self):
         self.process.kill()
         self.process.wait()
+        self.process.stdin.close()
         self.process.stdout.close()
 
     def log(self):

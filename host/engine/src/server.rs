@@ -206,7 +206,7 @@ async fn end(shared: &Arc<Shared>) {
         let _ = stopped.await;
     };
     if timeout(RUN_END_TIME, ended).await.is_err() {
-        tracing::warn!("the run did not end in time; its results are lost");
+        tracing::warn!("what was under way did not end in time; what comes of it now is lost");
     }
     shared.lock().hub.close_all(1001, "the engine ends");
     let left = async {
