@@ -121,6 +121,8 @@ def test_exit_codes(engine, tmp_path):
     assert (code, told) == (2, "") and "give --yes" in why
     code, told, why = order(engine, *wanted, "--yes")
     assert (code, told) == (3, "") and "the second password is needed" in why
+    code, shown = at_terminal(engine, *wanted, "--yes", answers=[("(is not shown): ", "")])
+    assert code == 3 and "nothing was sent" in shown
     code, _, why = order(engine, "modify", "codes", "--yes")
     assert code == 2 and "nothing would change" in why
     code, _, why = order(engine, "cancel", "--yes")

@@ -311,7 +311,7 @@ fn ended(
         (Ending::Done, Some(received)) if !is_json => println!("{}", done(&received.event)),
         (Ending::Done, _) => {}
         (Ending::NeedsPassword, _) => crate::output::failure(
-            "the second password is needed, and there is no terminal to ask at; nothing was sent",
+            "the second password is needed, and was not given; it is asked for at a terminal only; nothing was sent",
         ),
         (Ending::Unknown, None) => crate::output::failure(&format!(
             "no answer within {} s: it is not known what became of it; read `kumiki order list`",

@@ -8,8 +8,7 @@ use domain::ReasonCode;
 use domain::clock::Stopwatch;
 use engine::client::{Client, Received};
 use ipc::{
-    Command, Event, ForgetSecondPassword, GetVenueState, RequestId, RequestVenueLogin, Secret,
-    VenueLifecycle, error_code,
+    Command, Event, GetVenueState, RequestId, RequestVenueLogin, Secret, VenueLifecycle, error_code,
 };
 use secrecy::ExposeSecret;
 
@@ -114,14 +113,15 @@ impl Desk {
         let answer = self.ask(&first, &mut is_done)?;
         let Answer::NeedsPassword(_) = &answer else { return Ok(answer) };
         if !stdin().is_terminal() || !stderr().is_terminal() {
-            // Nobody else is asked in its name.
-            self.client.send(&Command::ForgetSecondPassword(ForgetSecondPassword::default()))?;
             return Ok(answer);
         }
         let password = hidden::read_line(
             "second password of the web broker (is not shown): ",
             PASSWORD_BYTES_MAX,
         )?;
+        if password.expose_secret().is_empty() {
+            return Ok(answer);
+        }
         let value = Secret::from(password.expose_secret().to_owned());
         let request_id = self.client.request_id()?;
         self.client.send_second_password(&request_id, &value)?;
