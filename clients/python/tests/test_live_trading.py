@@ -259,6 +259,9 @@ def test_no_credentials(desk):
         assert "kumiki key set web-broker-user" in error["message"], error
         state = client.ask("GetVenueState", "VenueState", venue="web_broker")
         assert (state["state"], state["code"]) == ("Disconnected", "login_failed")
+    with kumiki.LiveSession(attach=engine.config) as one:
+        with pytest.raises(kumiki.VenueError, match="kumiki key set web-broker-user"):
+            one.login()
 
 
 def test_wrong_credentials(desk):

@@ -82,12 +82,13 @@ impl Desk {
             Ok(done) => self.logged_in(done, now),
             Err(LoginFailed::NoCredentials(why)) => {
                 tracing::warn!(why, "no login at the web broker");
+                // What is missing comes first: whoever waits for the end of the login hears it.
+                self.venue_error("login_failed", why);
                 for request_id in std::mem::take(&mut self.ready.asked) {
                     let request_id = request_id.map(Into::into);
                     let event = VenueLoginCancelled { venue: VENUE.into(), request_id };
                     self.tell(Recipient::All, Event::VenueLoginCancelled(event));
                 }
-                self.venue_error("login_failed", why);
             }
             Err(LoginFailed::Failed { why, has_session }) => {
                 self.ready.asked.clear();
