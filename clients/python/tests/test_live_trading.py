@@ -136,7 +136,7 @@ def test_commands_before_a_login_and_for_other_venues(desk):
         odd = client.refusal("SubmitOrder", venue="web_broker", order={**order, "speed": 2})
         assert odd["reason_text"].startswith("SPEED: ") and odd["venue"] == "web_broker" and "origin" not in odd
         assert odd["ts_event_ms"] > 1_700_000_000_000, "the time is that of the wall clock"
-        other.take_all()
+        other.wait("OrderRejected", request_id=odd["request_id"])
         refused = other.since(0, "OrderRejected")
         assert [event["request_id"] for event in refused] == [
             event["request_id"] for event in client.since(0, "OrderRejected")], "all clients are told"
