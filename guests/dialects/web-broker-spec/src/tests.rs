@@ -1,3 +1,5 @@
+//! The tables of the specification, row by row, as the dialect writes and reads them.
+
 use kumiki_dialect_sdk::testing::{answer, fields, order, shown};
 
 use super::*;
