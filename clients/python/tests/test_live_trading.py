@@ -4,11 +4,13 @@ import asyncio
 import fcntl
 import hashlib
 import json
+import subprocess
 import sys
 
 import kumiki
 import kumiki.aio
 import pytest
+from conftest import program
 from engine_process import wait_until
 from web_broker import ORDER, PASSWORD, SECOND_PASSWORD, USER, Broker, Trading, dialect, refused_start
 
@@ -335,6 +337,9 @@ def test_starts_that_are_refused(tmp_path):
     ):
         ended, line = refused_start(tmp_path, *arguments, environment=environment.items())
         assert ended == code and told in line, (arguments, ended, line)
+    replay = subprocess.run([program(), "serve", "--mode", "replay", "--web-broker", "dialect=x"], capture_output=True,
+                            text=True)
+    assert replay.returncode == 2 and "--mode live; a replay has no broker" in replay.stderr
     with (tmp_path / "config" / "web_broker_orders.lock").open("wb") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         ended, line = refused_start(tmp_path, *spec)

@@ -16,10 +16,15 @@ use crate::Ending;
 use crate::args::{EngineArgs, EngineMode};
 use crate::configuration::Configuration;
 use crate::interrupt::Interrupt;
-use crate::{paths, standard_error};
+use crate::{paths, standard_error, wrong_arguments};
 
 /// Runs the command.
 pub(crate) fn run(args: &EngineArgs) -> Result<Ending> {
+    if args.mode == EngineMode::Replay && (args.dev_login || !args.web_broker.is_empty()) {
+        return Err(wrong_arguments(
+            "--web-broker and --dev-login are of --mode live; a replay has no broker",
+        ));
+    }
     standard_error::write_aside()?;
     let shutdown = CancellationToken::new();
     let stop = shutdown.clone();
