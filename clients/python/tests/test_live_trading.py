@@ -1,11 +1,9 @@
 """`kumiki.LiveSession` and `kumiki serve --mode live` at a simulated web broker: real processes, real sockets."""
 
 import asyncio
-import fcntl
 import hashlib
 import json
 import subprocess
-import sys
 
 import kumiki
 import kumiki.aio
@@ -14,7 +12,8 @@ from conftest import program
 from engine_process import wait_until
 from web_broker import ORDER, PASSWORD, SECOND_PASSWORD, USER, Broker, Trading, dialect, refused_start
 
-pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
+# They end processes by signals and lock files as Unix does.
+fcntl = pytest.importorskip("fcntl")
 FORMS = ("web-broker-spec", "web-broker-v4r8")
 
 
