@@ -18,11 +18,11 @@ Start, with a broker that is simulated on this machine:
   kumiki order list
   kumiki order watch
 
-Orders go to the engine that runs with the config folder, as those of a GUI or a script do. The
-order's text is shown first, and sent after y, or at once with --yes. The second password is
+Orders go to the engine that runs with the config folder, as those of a GUI or a script do. The \
+order's text is shown first, and sent after y, or at once with --yes. The second password is \
 asked for when the engine needs it; without a terminal the command ends with 3 and sends nothing.
 
-The same --id with the same order never makes a second order, however often it is sent: after a
+The same --id with the same order never makes a second order, however often it is sent: after a \
 lost answer send it again, and it tells what became of the first.
 
 Exit codes:
