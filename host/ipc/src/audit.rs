@@ -83,6 +83,9 @@ pub struct AuditAccepted<'a> {
     pub venue_order_id: Option<Text<'a>>,
     /// Number of the request that told it.
     pub p_no: u64,
+    /// The venue's business day of the order, without which its number is not unique.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub business_day: Option<Text<'a>>,
     /// A warning of the venue.
     pub warning_code: Option<Text<'a>>,
     /// The warning in words, for people.

@@ -7,12 +7,15 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use domain::order::{IllegalTransition, OrderEffect, OrderTrigger};
-use domain::order_mapping::{BrokerOrder, BrokerRow};
-use domain::{JstDate, OrderStatus, Price, Quantity, TsNanos};
+use domain::order_mapping::{BrokerNotice, BrokerOrder, BrokerRow};
+use domain::{JstDate, OrderSide, OrderStatus, Price, Quantity, TsNanos};
 use ipc::Discrepancy;
 
 use crate::limits::ORDERS_HELD_MAX;
 use crate::restore::RestoredOrder;
+
+/// The kind of tag by which an order settles a margin position with shares or cash.
+const CLOSE_ACTION: &str = "close_action=";
 
 /// An order's place in the book: in the order in which the desk came to know of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -140,6 +143,7 @@ impl DeskOrder {
         let is_known = from.venue_order_id.is_some();
         made.status = if is_known { OrderStatus::Accepted } else { OrderStatus::Submitted };
         made.venue_order_id = from.venue_order_id;
+        made.business_day = from.business_day;
         made.unknown_since = (!is_known).then_some(started);
         made
     }
@@ -192,6 +196,28 @@ impl DeskOrder {
         !self.awaits_list && (self.status.is_final() || self.is_over)
     }
 
+    /// Whether a row or a notice with its number tells of it. Where the business days of both are known
+    /// they decide; else the order must have been placed on the date that is seen. Only an order with a
+    /// date of its own lives on to other days.
+    pub(crate) fn is_seen_as(&self, seen: Seen<'_>) -> bool {
+        let is_same_day = match (self.business_day.as_deref(), seen.day) {
+            (Some(known), Some(day)) => known == day,
+            _ => day_of(self.ts_ms) == seen.placed.unwrap_or(seen.today),
+        };
+        let last = self.order.expire_date.filter(|_| !self.is_settled());
+        self.has_looks_of(seen) && (is_same_day || last.is_some_and(|last| last >= seen.today))
+    }
+
+    /// Whether it is an order of that symbol and side: what has another one is another order.
+    fn has_looks_of(&self, seen: Seen<'_>) -> bool {
+        let settles = self.order.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
+        // The log does not tell the tags of an order.
+        let is_restored = self.client_order_id.is_some() && self.request_id.is_none();
+        let has_side = seen.side.is_none_or(|side| side == self.order.side);
+        (seen.symbol.is_empty() || *self.order.symbol == *seen.symbol)
+            && (has_side || settles || is_restored)
+    }
+
     /// Moves it to its next state, at a time.
     pub(crate) fn take(
         &mut self,
@@ -215,12 +241,44 @@ pub(crate) fn last_moment(date: JstDate) -> Option<TsNanos> {
     TsNanos::from_jst(date, domain::time::NANOS_PER_DAY - 1)
 }
 
+/// What a row or a notice says of when its order is from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Seen<'a> {
+    /// Its business day.
+    pub(crate) day: Option<&'a str>,
+    /// When it was placed.
+    pub(crate) placed: Option<JstDate>,
+    /// The date on which it is seen.
+    pub(crate) today: JstDate,
+    /// `7203`; empty where it is not said.
+    pub(crate) symbol: &'a str,
+    /// Its side, where that tells orders apart: one that settles a margin position has a side of its own.
+    pub(crate) side: Option<OrderSide>,
+}
+
+impl<'a> Seen<'a> {
+    /// In a list that was read on a date.
+    pub(crate) fn row(row: &'a BrokerRow, today: JstDate) -> Self {
+        let placed = Some(row.time.jst_date());
+        let settles = row.tags.iter().any(|tag| tag.starts_with(CLOSE_ACTION));
+        let side = (!settles).then_some(row.side);
+        Self { day: row.business_day.as_deref(), placed, today, symbol: &row.symbol, side }
+    }
+
+    /// In a notice that came on a date.
+    pub(crate) fn notice(notice: &'a BrokerNotice, today: JstDate) -> Self {
+        let day = notice.business_day.as_deref();
+        Self { day, placed: None, today, symbol: &notice.symbol, side: None }
+    }
+}
+
 /// All orders.
 #[derive(Debug, Default)]
 pub(crate) struct Book {
     orders: BTreeMap<OrderKey, DeskOrder>,
     by_id: HashMap<Arc<str>, OrderKey>,
-    by_number: HashMap<Arc<str>, OrderKey>,
+    /// Orders of one number, the newest last.
+    by_number: HashMap<Arc<str>, Vec<OrderKey>>,
     next: u64,
 }
 
@@ -236,7 +294,7 @@ impl Book {
             self.by_id.insert(Arc::clone(id), key);
         }
         if let Some(number) = &order.venue_order_id {
-            self.by_number.insert(Arc::clone(number), key);
+            self.by_number.entry(Arc::clone(number)).or_default().push(key);
         }
         self.orders.insert(key, order);
         Some(key)
@@ -254,14 +312,27 @@ impl Book {
         self.by_id.get(client_order_id).copied()
     }
 
-    /// The order with a number. Numbers are unique on one business day: a settled order of another day is
-    /// another order. One that works on is the same on each of its days.
-    pub(crate) fn by_number(&self, number: &str, day: Option<&str>) -> Option<OrderKey> {
-        let key = *self.by_number.get(number)?;
-        let known = self.orders.get(&key)?;
-        let differs =
-            known.business_day.as_deref().zip(day).is_some_and(|(known, day)| known != day);
-        (!differs || !known.is_settled()).then_some(key)
+    /// The order that a row or a notice tells of. Numbers are unique on one business day only; see
+    /// [`DeskOrder::is_seen_as`].
+    pub(crate) fn by_number(&self, number: &str, seen: Seen<'_>) -> Option<OrderKey> {
+        let known = self.by_number.get(number)?;
+        let same_day = |key: &&OrderKey| {
+            let order = self.orders.get(key).filter(|order| order.has_looks_of(seen));
+            let day = order.and_then(|order| order.business_day.as_deref());
+            day.is_some() && day == seen.day
+        };
+        let fits =
+            |key: &&OrderKey| self.orders.get(key).is_some_and(|order| order.is_seen_as(seen));
+        let newest_first = || known.iter().rev();
+        newest_first().find(same_day).or_else(|| newest_first().find(fits)).copied()
+    }
+
+    /// The order that a person means by a number: the newest that is not over, else the newest.
+    pub(crate) fn by_number_alone(&self, number: &str) -> Option<OrderKey> {
+        let known = self.by_number.get(number)?;
+        let is_open =
+            |key: &&OrderKey| self.orders.get(key).is_some_and(|order| !order.is_settled());
+        known.iter().rev().find(is_open).or_else(|| known.last()).copied()
     }
 
     /// Gives an order its number.
@@ -272,7 +343,7 @@ impl Book {
                 order.business_day = day.cloned();
             }
             order.unknown_since = None;
-            self.by_number.insert(Arc::clone(number), key);
+            self.by_number.entry(Arc::clone(number)).or_default().push(key);
         }
     }
 
@@ -299,9 +370,12 @@ impl Book {
             self.by_id.remove(id);
         }
         if let Some(number) = &order.venue_order_id
-            && self.by_number.get(number) == Some(&key)
+            && let Some(known) = self.by_number.get_mut(number)
         {
-            self.by_number.remove(number);
+            known.retain(|one| *one != key);
+            if known.is_empty() {
+                self.by_number.remove(number);
+            }
         }
     }
 

@@ -33,7 +33,7 @@ use venues::web_broker::{Called, Masters};
 
 use crate::audit::AuditSink;
 use crate::book::{Book, DeskOrder, OrderKey};
-use crate::limits::{JOBS_WAITING_MAX, ORDER_ANSWER_TIME};
+use crate::limits::{JOBS_WAITING_MAX, ORDER_ANSWER_TIME, ORDERS_RESTORED_MAX};
 use crate::password::{PasswordRules, SecondPassword};
 use crate::phase::OrderPhase;
 use crate::restore::Restored;
@@ -138,7 +138,7 @@ pub(crate) enum JobKind {
     Login,
     Submit(submit::SubmitJob),
     Change(change::ChangeJob),
-    CancelAll { number: u64 },
+    CancelAll { number: u64, targets: Vec<OrderKey> },
     List(lists::ListJob),
     BuyingPower(money::BuyingPowerJob),
     Positions(money::PositionsJob),
@@ -192,8 +192,15 @@ impl Desk {
         now: Now,
     ) -> Self {
         let mut book = Book::default();
-        for entry in restored.entries {
-            // A log has fewer orders than a book can hold, or its oldest are left out.
+        // The newest are those that may be sent again; there is room for as many new ones.
+        let too_many = restored.entries.len().saturating_sub(ORDERS_RESTORED_MAX);
+        if too_many > 0 {
+            tracing::warn!(
+                orders = too_many,
+                "the log has more orders than are held; its oldest are left out"
+            );
+        }
+        for entry in restored.entries.into_iter().skip(too_many) {
             book.add(DeskOrder::restored(entry, now.mono));
         }
         Self {
@@ -321,6 +328,11 @@ impl Desk {
         self.give_up_waits(now);
         self.book.forget_before(now.wall.jst_date());
         self.tick_cancels(now);
+        self.tick_ready(now);
+        if self.is_closed_by_answer {
+            // A list that is answered says that the broker is there again.
+            self.put_off_resync_once(now);
+        }
         self.tick_resync(now);
         self.work(now);
     }
@@ -371,7 +383,7 @@ impl Desk {
         match kind {
             JobKind::Submit(submit) => self.refuse_submit(asked.as_ref(), submit, rejection, now),
             JobKind::Change(change) => self.refuse_change(asked.as_ref(), &change, rejection, now),
-            JobKind::CancelAll { number } => self.refuse_cancel_all(number, rejection, now),
+            JobKind::CancelAll { number, .. } => self.refuse_cancel_all(number, rejection, now),
             JobKind::List(list) => self.refuse_list(asked.as_ref(), &list, rejection, now),
             JobKind::BuyingPower(_) | JobKind::Positions(_) => {
                 if let Some(asked) = asked {
@@ -421,7 +433,7 @@ impl Desk {
     fn order_key_of(&self, client: Option<&str>, venue: Option<&str>) -> Option<OrderKey> {
         match (client, venue) {
             (Some(client), _) => self.book.by_id(client),
-            (None, Some(venue)) => self.book.by_number(venue, None),
+            (None, Some(venue)) => self.book.by_number_alone(venue),
             (None, None) => None,
         }
     }

@@ -12,6 +12,9 @@ pub const ORDER_ANSWER_TIME: Duration = Duration::from_secs(30);
 /// Orders that the desk holds at once; brokers take some thousands a day.
 pub const ORDERS_HELD_MAX: usize = 200_000;
 
+/// Orders of the log that the desk begins with, the newest; the rest of what it holds is for new ones.
+pub const ORDERS_RESTORED_MAX: usize = 150_000;
+
 /// Notices that wait for an order that is not known yet.
 pub const NOTICES_HELD_MAX: usize = 10_000;
 
@@ -43,6 +46,16 @@ pub const CANCEL_ALL_LIST_PAUSE: Duration = Duration::from_secs(1);
 /// How much earlier than its submit line an order may seem to be at the broker, whose times have no
 /// fractions of seconds and another clock (specification 4, P19).
 pub const CLAIM_SLACK_MS: u64 = 2_000;
+
+/// How much later than its submit line an order may be at the broker: its request waited no longer.
+pub const CLAIM_LATEST_MS: u64 = 600_000;
+
+/// Characters of the broker's number of an order, and of the code of a warning.
+pub const NUMBER_CHARS_MAX: usize = 16;
+
+/// How long a login may take from the session to the first list and the stream, before it is told that
+/// they do not come.
+pub const READY_TIME: Duration = Duration::from_secs(30);
 
 /// Tags of an order, and characters of one.
 pub const TAGS_MAX: usize = 32;

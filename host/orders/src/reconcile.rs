@@ -22,7 +22,7 @@ use domain::order_mapping::BrokerRow;
 use domain::{JstDate, OrderStatus, Rejection};
 
 use crate::book::{Book, DeskOrder, OrderKey, Pending};
-use crate::limits::CLAIM_SLACK_MS;
+use crate::limits::{CLAIM_LATEST_MS, CLAIM_SLACK_MS};
 
 /// When a list was asked for, and by which request.
 #[derive(Debug, Clone, Copy)]
@@ -31,6 +31,8 @@ pub(crate) struct ListAsked {
     pub(crate) p_no: Option<u64>,
     /// [`crate::DeskRules::unknown_settle`].
     pub(crate) settle: Duration,
+    /// Whether every row of it could be read: another list proves no absence.
+    pub(crate) is_full: bool,
 }
 
 impl ListAsked {
@@ -145,10 +147,20 @@ pub(crate) struct Claims {
 /// Whether a row may be an order whose number is unknown (P19).
 fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
     let is_in_time = row.time.millis().saturating_add(CLAIM_SLACK_MS) >= order.ts_ms;
-    is_in_time && is_alike(order, row)
+    // A request that has left arrives soon or never.
+    let is_soon = row.time.millis() <= order.ts_ms.saturating_add(CLAIM_LATEST_MS);
+    is_in_time && is_soon && is_alike(order, row)
 }
 
-/// The same but for the time, which may come from a clock that is not set like ours.
+/// Whether a row leaves a doubt that it is an order whose number is unknown: the same but for the time,
+/// which may come from a clock that is not set like ours; or of the same symbol and placed since, because an
+/// order may have been changed elsewhere, and a broker may tell its side and its kind in words of its own.
+fn is_doubtful(order: &DeskOrder, row: &BrokerRow) -> bool {
+    let is_since = row.time.millis().saturating_add(CLAIM_SLACK_MS) >= order.ts_ms;
+    is_alike(order, row) || is_since && *order.order.symbol == *row.symbol
+}
+
+/// The same but for the time.
 fn is_alike(order: &DeskOrder, row: &BrokerRow) -> bool {
     let made = &order.order;
     let has_times = !order.is_whole
@@ -187,15 +199,17 @@ pub(crate) fn claims(
                 (None, Some(_)) => true,
                 (_, None) => false,
             };
-            // An order that only seems to be too old may be this one after all.
-            let alike = rows.iter().filter(|(_, row)| is_alike(order, row));
-            let alike: Vec<usize> = alike.map(|(index, _)| *index).collect();
-            let is_sure = is_later && asked.has_settled_since(since) && order.is_findable(today);
-            match (alike.is_empty(), is_sure) {
+            let doubtful = rows.iter().filter(|(_, row)| is_doubtful(order, row));
+            let doubtful: Vec<usize> = doubtful.map(|(index, _)| *index).collect();
+            let is_sure = is_later
+                && asked.is_full
+                && asked.has_settled_since(since)
+                && order.is_findable(today);
+            match (doubtful.is_empty(), is_sure) {
                 (true, true) => found.missing.push(key),
                 (true, false) => {}
                 (false, true) => found.ambiguous.push(key),
-                (false, false) => found.kept_free.extend(alike),
+                (false, false) => found.kept_free.extend(doubtful),
             }
             continue;
         }

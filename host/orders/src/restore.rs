@@ -45,6 +45,8 @@ pub struct RestoredOrder {
     pub expire_time: Option<TsNanos>,
     /// The broker's number, where it is known.
     pub venue_order_id: Option<Arc<str>>,
+    /// The broker's business day of it, where it is known.
+    pub business_day: Option<Arc<str>>,
     /// Time of the submit line in milliseconds UTC.
     pub ts_ms: u64,
 }
@@ -90,6 +92,7 @@ impl Restored {
                         && number.is_some()
                     {
                         order.venue_order_id = number;
+                        order.business_day = accepted.business_day.as_deref().map(Arc::from);
                     }
                 }
                 Some(AuditLine::Rejected(rejected)) => {
@@ -126,6 +129,7 @@ impl RestoredOrder {
             time_in_force: submit.time_in_force,
             expire_time: submit.expire_time_ns.map(TsNanos::from_nanos),
             venue_order_id: None,
+            business_day: None,
             ts_ms: submit.ts,
         }
     }

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use domain::clock::{Stopwatch, wall_now};
 use domain::order_mapping::OrderMapping;
+use domain::{JstDate, TsNanos};
 use ipc::{Command, Event};
 use secrecy::SecretString;
 use thiserror::Error;
@@ -367,6 +368,12 @@ impl Worker {
     }
 }
 
+/// The date of the broker's masters: its day begins at 05:30 in Japan.
+fn business_date(now: TsNanos) -> JstDate {
+    const OPENS: u64 = (5 * 60 + 30) * 60 * 1_000_000_000;
+    TsNanos::from_nanos(now.nanos().saturating_sub(OPENS)).jst_date()
+}
+
 fn secret(password: &ipc::Secret) -> SecretString {
     SecretString::from(password.expose().to_owned())
 }
@@ -401,7 +408,7 @@ async fn login(
             has_session: transport.event_address().is_some(),
         }),
         Ok(login) => {
-            let masters = transport.masters(wall_now().jst_date()).await;
+            let masters = transport.masters(business_date(wall_now())).await;
             let masters = masters.inspect_err(|error| {
                 tracing::error!(%error, "the broker's masters could not be had");
             });

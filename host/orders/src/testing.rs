@@ -48,6 +48,7 @@ pub(crate) fn accepted_line<'a>(id: &'a str, number: Option<&'a str>) -> AuditLi
         client_order_id: id.into(),
         venue_order_id: number.map(Into::into),
         p_no: 7,
+        business_day: None,
         warning_code: None,
         warning_text: None,
         context: AuditContext::default(),

@@ -24,7 +24,8 @@ use super::guards::guard_failed;
 use super::submit::{SubmitJob, fault_of};
 use super::{Asked, Desk, Job, JobKind, Now, Recipient};
 use crate::audit::plain;
-use crate::book::OrderKey;
+use crate::book::{OrderKey, Seen};
+use crate::limits::NUMBER_CHARS_MAX;
 use crate::password::HeldPassword;
 
 /// What a call came to.
@@ -98,6 +99,9 @@ impl Desk {
         }
         match ended {
             Ended::Done(accepted, _) if accepted.venue_order_id.is_some() => {
+                if let Err(why) = self.check_number(&accepted, key, now) {
+                    return self.unknown(&job, key, why, now);
+                }
                 self.password.accept();
                 self.accepted(key, &accepted, p_no.unwrap_or(0), now);
                 self.tell_created(&job, key, &accepted);
@@ -119,6 +123,31 @@ impl Desk {
                 let rejection = expired();
                 self.reject(key, job.asked.as_ref(), &rejection, now);
             }
+        }
+    }
+
+    /// Whether a number can be that of a new order: a word of its own, which no other order of the day has.
+    fn check_number(
+        &self,
+        accepted: &BrokerAccepted,
+        key: OrderKey,
+        now: Now,
+    ) -> Result<(), &'static str> {
+        let number = accepted.venue_order_id.as_deref().unwrap_or_default();
+        if !is_word(number) {
+            return Err("the answer has no order number");
+        }
+        let order = self.book.get(key);
+        let seen = Seen {
+            day: accepted.business_day.as_deref(),
+            placed: Some(now.wall.jst_date()),
+            today: now.wall.jst_date(),
+            symbol: order.map_or("", |order| &order.order.symbol),
+            side: None,
+        };
+        match self.book.by_number(number, seen) {
+            Some(other) if other != key => Err("the answer has the number of another order"),
+            _ => Ok(()),
         }
     }
 
@@ -167,14 +196,15 @@ impl Desk {
         let Some(order) = self.book.get_mut(key) else { return };
         let id = order.client_order_id.as_deref().unwrap_or_default().to_owned();
         let is_taken = order.take(OrderTrigger::VenueAccepts, now.mono).is_ok();
-        let text = |text: &Option<String>| text.as_deref().map(|text| plain(text).into());
+        let (code, text) = warning_of(accepted).unzip();
         let line = AuditLine::Accepted(AuditAccepted {
             ts: now.wall.millis(),
             client_order_id: id.into(),
             venue_order_id: Some((&**number).into()),
             p_no,
-            warning_code: text(&accepted.warning_code),
-            warning_text: text(&accepted.warning_text),
+            business_day: accepted.business_day.as_deref().map(|day| plain(day).into()),
+            warning_code: code.map(Into::into),
+            warning_text: text.map(Into::into),
             context: AuditContext::default(),
         });
         crate::kill::here("before_accepted_line");
@@ -192,10 +222,7 @@ impl Desk {
             return;
         }
         let JobKind::Submit(SubmitJob { warning, .. }) = &job.kind else { return };
-        let broker = accepted
-            .warning_code
-            .clone()
-            .map(|code| (code, accepted.warning_text.clone().unwrap_or_default()));
+        let broker = warning_of(accepted);
         let (code, text) = broker.or_else(|| warning.clone()).unzip();
         let number = order.venue_order_id.as_deref().map(|number| number.to_owned().into());
         let result = SubmitOrderResult {
@@ -288,4 +315,17 @@ impl Desk {
 pub(crate) fn expired() -> Rejection {
     let text = "SESSION_EXPIRED: the broker has ended the session; log in again";
     Rejection::new(ReasonCode::SessionExpired, text)
+}
+
+/// Whether a text of the broker's can be a number or a code: nothing else is told in their place.
+fn is_word(text: &str) -> bool {
+    let is_short = (1..=NUMBER_CHARS_MAX).contains(&text.len());
+    is_short && text.bytes().all(|letter| letter.is_ascii_alphanumeric() || letter == b'-')
+}
+
+/// The broker's warning. A code that is none is not told.
+fn warning_of(accepted: &BrokerAccepted) -> Option<(String, String)> {
+    let code = accepted.warning_code.as_deref()?;
+    let code = if is_word(code) { code } else { "broker_warning" };
+    Some((code.to_owned(), plain(accepted.warning_text.as_deref().unwrap_or_default())))
 }

@@ -97,7 +97,7 @@ impl Desk {
             return self.tick_cancels(now);
         }
         if !filtered {
-            return self.enqueue(Some(asked), JobKind::CancelAll { number }, now);
+            return self.enqueue(Some(asked), JobKind::CancelAll { number, targets }, now);
         }
         for key in targets {
             let job = ChangeJob { key, change: Change::Cancel, password: password.clone() };
@@ -107,11 +107,11 @@ impl Desk {
 
     /// The turn of the broker's own request for all has come.
     pub(crate) fn begin_cancel_all(&mut self, job: Job, now: Now) {
-        let JobKind::CancelAll { number } = job.kind else { return };
-        let Some(all) = self.cancels.iter().find(|all| all.number == number) else { return };
+        let JobKind::CancelAll { number, targets } = &job.kind else { return };
+        let Some(all) = self.cancels.iter().find(|all| all.number == *number) else { return };
         let password = all.password.clone();
         let request_id = all.asked.request_id.clone();
-        let targets = all.targets.clone().unwrap_or_default();
+        let targets = targets.clone();
         let made = self.may_use(&password, now);
         let made = made.and_then(|()| self.mapping.cancel_all().map_err(|fault| fault_of(&fault)));
         let request = match made {
@@ -130,9 +130,12 @@ impl Desk {
         self.send(job, request, Some(password.value));
     }
 
+    /// The broker's own request for all was answered. Its orders are those of the job: the cancel of many
+    /// itself may have been given up in the meantime.
     pub(crate) fn cancel_all_answered(&mut self, job: Job, called: Called, now: Now) {
         let ended = self.end_of(called);
-        let JobKind::CancelAll { number } = job.kind else { return };
+        let JobKind::CancelAll { number, targets } = &job.kind else { return };
+        let mut is_expired = false;
         let refusal = match ended {
             Ended::Done(..) => {
                 self.password.accept();
@@ -145,32 +148,41 @@ impl Desk {
             }
             Ended::Refused(rejection) => Some(rejection),
             Ended::WrongPassword(counts, text) => {
-                let used = self.cancels.iter().find(|all| all.number == number);
+                let used = self.cancels.iter().find(|all| all.number == *number);
                 let used = used.map(|all| all.password.clone());
-                used.map(|used| self.wrong_password(&used, counts, &text, now))
+                Some(match used {
+                    Some(used) => self.wrong_password(&used, counts, &text, now),
+                    None => Rejection::new(domain::ReasonCode::SecondPasswordInvalid, text),
+                })
             }
             Ended::Expired => {
-                self.freeze(now);
+                is_expired = true;
                 Some(expired())
             }
         };
-        let all = self.cancels.iter().find(|all| all.number == number);
-        let targets = all.and_then(|all| all.targets.clone()).unwrap_or_default();
         for key in targets {
-            let Some(order) = self.book.get_mut(key) else { continue };
+            let Some(order) = self.book.get_mut(*key) else { continue };
             let Some(pending) = order.pending.as_mut().filter(|pending| pending.ended.is_none())
             else {
                 continue;
             };
             let request_id = pending.request_id.clone();
             match &refusal {
-                Some(rejection) => self.work_on(key, request_id, rejection, false, now),
+                Some(rejection) => self.work_on(*key, request_id, rejection, false, now),
                 None => pending.ended = Some(now.mono),
             }
         }
-        match refusal {
-            Some(_) => self.finish_cancel_all(number),
-            None => self.ask_list_soon(now),
+        let number = *number;
+        if is_expired {
+            self.freeze(now);
+        }
+        match (refusal, job.asked) {
+            (Some(rejection), Some(asked)) => {
+                self.tell_refused(asked.request_id, &rejection, now);
+                self.finish_cancel_all(number);
+            }
+            (Some(_), None) => self.finish_cancel_all(number),
+            (None, _) => self.ask_list_soon(now),
         }
     }
 

@@ -117,7 +117,7 @@ impl Desk {
     ) {
         match client {
             Some(id) => self.tell_order_refused(asked, id, rejection, now),
-            None => match venue.and_then(|number| self.book.by_number(number, None)) {
+            None => match venue.and_then(|number| self.book.by_number_alone(number)) {
                 Some(key) => {
                     self.tell_rejected(key, Some(asked.request_id.clone()), rejection, now)
                 }

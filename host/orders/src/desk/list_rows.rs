@@ -6,6 +6,7 @@ use domain::{JstDate, OrderStatus, ReasonCode, Rejection, TsNanos};
 use ipc::{Event, OrderListFilter, OrderListUpdated, OrderRecordWire};
 
 use super::{Desk, Recipient};
+use crate::book::Seen;
 use crate::limits::LIST_ROWS_TOLD_MAX;
 
 /// Which orders a client wants.
@@ -75,7 +76,8 @@ impl Desk {
     /// A row as clients see it: what the broker says, with the id that its sender gave the order. A partial
     /// fill is ACCEPTED there (specification 2, "Order status mapping").
     fn wire(&self, row: &BrokerRow) -> OrderRecordWire<'static> {
-        let key = self.book.by_number(&row.venue_order_id, row.business_day.as_deref());
+        let seen = Seen::row(row, row.time.jst_date());
+        let key = self.book.by_number(&row.venue_order_id, seen);
         let order = key.and_then(|key| self.book.get(key));
         let id = order.and_then(|order| order.client_order_id.as_deref());
         let expire_time = order

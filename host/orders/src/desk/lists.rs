@@ -13,7 +13,7 @@ use super::answers::{Ended, expired};
 use super::list_rows::ListFilter;
 use super::submit::fault_of;
 use super::{Asked, Desk, Job, JobKind, Now, SessionStand};
-use crate::book::{DeskOrder, OrderKey};
+use crate::book::{DeskOrder, OrderKey, Seen};
 use crate::limits::{LIST_ROWS_MAX, RESYNC_PAUSE_MAX};
 use crate::reconcile::{self, ListAsked, Step};
 
@@ -111,11 +111,12 @@ impl Desk {
         let ended = self.end_of(called);
         let JobKind::List(list) = &job.kind else { return };
         let settle = self.rules.unknown_settle;
-        let asked = ListAsked { at: list.sent_at, p_no, settle };
+        let mut asked = ListAsked { at: list.sent_at, p_no, settle, is_full: true };
         let rejection = match ended {
             Ended::Done(_, answered) | Ended::Nothing(answered) => {
                 match self.read_rows(&answered, now) {
-                    Ok(rows) => {
+                    Ok((rows, is_full)) => {
+                        asked.is_full = is_full;
                         self.apply_list(rows, asked, now);
                         return self.list_done(&job, now);
                     }
@@ -191,6 +192,13 @@ impl Desk {
         }
     }
 
+    /// Plans a list of the desk's own, where none is planned.
+    pub(crate) fn put_off_resync_once(&mut self, now: Now) {
+        if self.resync.due.is_none() && !self.resync.is_asked {
+            self.put_off_resync(now);
+        }
+    }
+
     fn put_off_resync(&mut self, now: Now) {
         let pause = self.resync.pause.max(self.rules.unknown_settle);
         let due = now.mono + pause;
@@ -198,10 +206,17 @@ impl Desk {
         self.resync.pause = (pause * 2).min(RESYNC_PAUSE_MAX.max(self.rules.unknown_settle));
     }
 
-    /// The rows of an answer, each read by the dialect.
-    fn read_rows(&mut self, answered: &Answered, now: Now) -> Result<Vec<BrokerRow>, String> {
+    /// The rows of an answer, each read by the dialect, and whether all could be read.
+    fn read_rows(
+        &mut self,
+        answered: &Answered,
+        now: Now,
+    ) -> Result<(Vec<BrokerRow>, bool), String> {
         let name = self.mapping.description().order_rows.clone();
-        let raw = answered.lists.get(&name).map(Vec::as_slice).unwrap_or_default();
+        // An answer without rows at all is the answer to something else, and no empty list.
+        let Some(raw) = answered.lists.get(&name) else {
+            return Err(format!("LIST_FAILED: the answer has no `{name}`"));
+        };
         if raw.len() > LIST_ROWS_MAX {
             let count = raw.len();
             return Err(format!("LIST_TOO_LONG: {count} rows; {LIST_ROWS_MAX} are read at most"));
@@ -218,7 +233,15 @@ impl Desk {
                 }
             }
         }
-        Ok(rows)
+        let is_full = rows.len() == raw.len();
+        Ok((rows, is_full))
+    }
+
+    /// Whether a notice that is held may be of an order whose number is unknown.
+    fn has_held_notice_for(&self, key: OrderKey) -> bool {
+        let order = self.book.get(key);
+        let symbol = order.map(|order| &order.order.symbol);
+        self.held.iter().any(|(_, notice)| Some(&notice.symbol) == symbol)
     }
 
     /// Takes a list up.
@@ -226,7 +249,8 @@ impl Desk {
         let mut strangers: Vec<(usize, &BrokerRow)> = Vec::new();
         let mut listed = std::collections::BTreeSet::new();
         for (index, row) in rows.iter().enumerate() {
-            match self.book.by_number(&row.venue_order_id, row.business_day.as_deref()) {
+            let seen = Seen::row(row, now.wall.jst_date());
+            match self.book.by_number(&row.venue_order_id, seen) {
                 Some(key) => {
                     listed.insert(key);
                     self.apply_row(key, row, asked, now);
@@ -251,6 +275,9 @@ impl Desk {
             self.apply_row(*key, row, asked, now);
         }
         for key in &claims.missing {
+            if self.has_held_notice_for(*key) {
+                continue;
+            }
             self.reject(*key, None, &reconcile::not_at_broker(), now);
         }
         for key in &claims.ambiguous {

@@ -12,7 +12,7 @@ use ipc::Discrepancy;
 use super::submit::fault_of;
 use super::tell::ToldFill;
 use super::{Desk, Now};
-use crate::book::OrderKey;
+use crate::book::{OrderKey, Seen};
 use crate::limits::{FILLS_PER_ORDER_MAX, NOTICES_HELD_MAX};
 
 impl Desk {
@@ -56,7 +56,7 @@ impl Desk {
     /// A notice about an order.
     fn notice(&mut self, notice: BrokerNotice, now: Now) {
         let number = &notice.venue_order_id;
-        match self.book.by_number(number, notice.business_day.as_deref()) {
+        match self.book.by_number(number, Seen::notice(&notice, now.wall.jst_date())) {
             Some(key) => self.apply_notice(key, &notice, now),
             None => self.hold(notice, now),
         }
@@ -90,7 +90,7 @@ impl Desk {
         let has_unknown = self.book.iter().any(|(_, order)| order.is_findable(today));
         for (came, notice) in std::mem::take(&mut self.held) {
             let number = &notice.venue_order_id;
-            if let Some(key) = self.book.by_number(number, notice.business_day.as_deref()) {
+            if let Some(key) = self.book.by_number(number, Seen::notice(&notice, today)) {
                 self.apply_notice(key, &notice, now);
                 continue;
             }

@@ -14,6 +14,8 @@ use ipc::{
 use venues::web_broker::Masters;
 
 use super::answers::expired;
+use crate::limits::READY_TIME;
+
 use super::{Active, Asked, Desk, JobKind, Now, Recipient, SessionStand, VENUE};
 
 /// A login that the broker has taken.
@@ -50,6 +52,8 @@ pub(crate) struct Readiness {
     is_waiting: bool,
     has_list: bool,
     since_ms: u64,
+    /// The session began, and it was not told yet that list or stream do not come.
+    begun: Option<Duration>,
     /// The last error's code.
     error: Option<&'static str>,
 }
@@ -57,7 +61,10 @@ pub(crate) struct Readiness {
 impl Desk {
     /// Logs in at the broker; a second command joins a login that is under way.
     pub fn login(&mut self, request_id: Option<String>, now: Now) {
-        let is_under_way = !self.ready.asked.is_empty();
+        // A login that has ended and whose list or stream does not come is no reason to wait.
+        let is_login = |job: &super::Job| matches!(job.kind, JobKind::Login);
+        let is_under_way = self.queue.iter().any(is_login)
+            || self.active.as_ref().is_some_and(|active| is_login(&active.job));
         self.ready.asked.push(request_id.clone());
         if is_under_way {
             return;
@@ -122,7 +129,15 @@ impl Desk {
             ts_ms: now.wall.millis(),
         };
         self.tell(Recipient::All, Event::VenueCredentialsRefreshed(event));
-        self.ready.is_waiting = true;
+        if self.masters.is_none() {
+            let why =
+                "the broker's masters could not be had, so orders cannot be checked; log in again";
+            self.ready.asked.clear();
+            self.venue_error("masters_missing", why.to_owned());
+        } else {
+            self.ready.is_waiting = true;
+            self.ready.begun = Some(now.mono);
+        }
         self.ready.has_list = false;
         // The stream of a session before belongs to that session.
         self.set_stream(None);
@@ -141,6 +156,21 @@ impl Desk {
         self.check_ready(now);
     }
 
+    /// Tells that a session has no list or no stream after so long. When they come, the venue is ready.
+    pub(crate) fn tick_ready(&mut self, now: Now) {
+        let begun = self.ready.begun.filter(|_| self.ready.is_waiting);
+        if begun.is_some_and(|begun| now.mono.saturating_sub(begun) >= READY_TIME) {
+            self.ready.begun = None;
+            self.ready.asked.clear();
+            let what = if self.ready.has_list { "stream of events" } else { "list of orders" };
+            let seconds = READY_TIME.as_secs();
+            let why =
+                format!("the broker's {what} has not come within {seconds} s; it is waited for");
+            self.venue_error("not_ready", why);
+            self.ready.is_waiting = true;
+        }
+    }
+
     fn check_ready(&mut self, now: Now) {
         let has_stream = self.stream_is_up() || !self.rules.phase.takes_notices();
         if !self.ready.is_waiting || !self.ready.has_list || !has_stream {
@@ -148,6 +178,10 @@ impl Desk {
         }
         self.ready.is_waiting = false;
         self.ready.since_ms = now.wall.millis();
+        self.ready.error = None;
+        if self.ready.asked.is_empty() {
+            self.ready.asked.push(None);
+        }
         for request_id in std::mem::take(&mut self.ready.asked) {
             let event = VenueReady { venue: VENUE.into(), request_id: request_id.map(Into::into) };
             self.tell(Recipient::All, Event::VenueReady(event));
@@ -168,7 +202,9 @@ impl Desk {
         }
         self.stand = SessionStand::Frozen;
         self.ready.since_ms = now.wall.millis();
-        self.ready.asked.clear();
+        if !self.queue.iter().any(|job| matches!(job.kind, JobKind::Login)) {
+            self.ready.asked.clear();
+        }
         let ts = now.wall.millis();
         self.write(&AuditLine::SessionExpired(AuditSessionExpired { ts }));
         self.password.forget();
@@ -225,7 +261,8 @@ impl Desk {
     /// Tells where the venue stands.
     pub fn venue_state(&mut self, client: u64, state: &GetVenueState) {
         let lifecycle = match self.stand {
-            _ if !self.ready.asked.is_empty() || self.ready.is_waiting => VenueLifecycle::LoggingIn,
+            _ if !self.ready.asked.is_empty() => VenueLifecycle::LoggingIn,
+            SessionStand::Active if self.ready.is_waiting => VenueLifecycle::LoggingIn,
             SessionStand::LoggedOut => VenueLifecycle::Disconnected,
             SessionStand::Active => VenueLifecycle::Ready,
             SessionStand::Frozen => VenueLifecycle::TokenExpired,

@@ -723,3 +723,158 @@ fn the_venue_is_closed_by_the_broker_s_word_only() {
     world.submit(&limit_buy("b", 100, "2500"));
     assert_eq!(world.events(), ["SecondPasswordRequired"], "forgotten at the night's closing");
 }
+
+/// Specification 4, P20: only a full list proves that the broker does not have an order.
+#[test]
+fn a_list_that_is_not_full_proves_no_absence() {
+    let rest = |world: &mut World, spoil: &dyn Fn(&mut venues::web_broker::Answered)| {
+        for _ in 0..60 {
+            world.pass(Duration::from_millis(200));
+            while let Some(InFlight::Request { ticket, request, sent_p_no }) =
+                world.in_flight.take()
+            {
+                let mut answered = world.broker.take(&request, world.wall);
+                if request.id == "list" {
+                    spoil(&mut answered);
+                }
+                world.give(ticket, sent_p_no, Ok(answered));
+            }
+        }
+        world.submit(&limit_buy("a", 100, "2500"));
+        let told = world.events();
+        assert_eq!(told.last().unwrap(), "SubmitOrderResult a IdempotentReplay", "{told:?}");
+        assert_eq!(world.broker.placed, 1);
+    };
+    // A row that cannot be read.
+    let mut world = world();
+    world.submit(&limit_buy("a", 100, "2500"));
+    world.lose(true);
+    rest(&mut world, &|answered| {
+        let rows = answered.lists.get_mut("rows").unwrap();
+        rows[0].retain(|field| field.name != "status");
+    });
+    // The answer to something else.
+    let mut world = self::world();
+    world.submit(&limit_buy("a", 100, "2500"));
+    world.lose(true);
+    rest(&mut world, &|answered| answered.lists.clear());
+    // An order that was changed elsewhere before the list was read.
+    let mut world = self::world();
+    world.submit(&limit_buy("a", 100, "2500"));
+    world.lose(true);
+    world.broker.orders.get_mut("1000").unwrap().order.price = "2600".parse().ok();
+    rest(&mut world, &|_| ());
+}
+
+/// Numbers are unique on one business day only.
+#[test]
+fn an_order_of_an_earlier_day_does_not_take_another_ones_number() {
+    let mut world = world();
+    world.submit(&limit_buy("old", 100, "2500"));
+    world.answer_all();
+    world.restart(false);
+    world.broker = crate::broker::Broker { cash: 1_000_000_000, ..Default::default() };
+    world.pass(seconds(24 * 3_600));
+    world.log_in();
+    world.password("0000");
+    world.events();
+    world.submit(&limit_buy("new", 100, "2500"));
+    world.lose(true);
+    world.pass(Duration::from_millis(200));
+    world.answer_all();
+    let told = world.events();
+    assert_eq!(told, ["OrderSubmitted new", "Error INTERNAL_ERROR", "OrderAccepted new 1000"]);
+    // A number of another symbol is another order, too.
+    let mut order = world.broker.orders["1000"].order.clone();
+    order.symbol = "6758".into();
+    world.broker.orders.get_mut("1000").unwrap().order = order;
+    world.list(OrderListFilter::default());
+    world.answer_all();
+    let list = world.json("OrderListUpdated");
+    assert_eq!(list["orders"][0]["client_order_id"], serde_json::Value::Null);
+}
+
+#[test]
+fn an_answer_with_the_number_of_another_order_is_no_answer() {
+    let mut world = world();
+    world.submit(&limit_buy("a", 100, "2500"));
+    world.answer_all();
+    world.events();
+    world.submit(&limit_buy("b", 100, "2400"));
+    world.answer_with(|id| {
+        answer(id, "", vec![domain::order_mapping::Field::new("number", "1000")])
+    });
+    assert_eq!(world.events(), ["OrderSubmitted b", "Error INTERNAL_ERROR"]);
+    world.submit(&limit_buy("c", 100, "2300"));
+    while world.in_flight.is_some() {
+        let url = "https://secret/";
+        world.answer_with(|id| match id {
+            "new" => answer(id, "", vec![domain::order_mapping::Field::new("number", url)]),
+            _ => answer(id, "9", vec![]),
+        });
+    }
+    let told = format!("{:?}", world.told);
+    assert!(!told.contains("secret") && world.log.lines("accepted").len() == 1, "{told}");
+}
+
+/// Specification 2, "Session and password states": the freeze ends a cancel of many, too.
+#[test]
+fn a_cancel_of_all_that_fails_leaves_no_order_pending() {
+    let mut placed = || {
+        let mut world = world();
+        world.submit(&limit_buy("a", 100, "2500"));
+        world.answer_all();
+        world.cancel_all(None);
+        world.answer();
+        world.events();
+        world
+    };
+    let mut world = placed();
+    world.answer_with(|id| answer(id, "2", vec![]));
+    let told = world.events();
+    assert_eq!(
+        told,
+        [
+            "OrderRejected a SESSION_EXPIRED",
+            "VenueError session_expired",
+            "OrderListUpdated",
+            "CancelAllResult",
+            "OrderRejected SESSION_EXPIRED",
+        ]
+    );
+    world.log_in();
+    world.password("0000");
+    world.cancel(Some("a"), None);
+    world.answer_all();
+    world.deliver_all();
+    assert!(world.events().contains(&"OrderCanceled a 1000".to_owned()));
+    // An answer after the cancel of many was given up.
+    let mut world = placed();
+    world.pass(seconds(31));
+    world.answer_with(|id| refused(id, "no"));
+    world.answer_all();
+    world.events();
+    world.cancel(Some("a"), None);
+    assert_eq!(world.events(), ["OrderPendingCancel a"]);
+}
+
+/// Specification 4, P3.
+#[test]
+fn a_login_whose_stream_does_not_come_is_told_and_another_one_may_follow() {
+    let mut world = World::new(rules(), false);
+    let now = world.now();
+    world.desk.login(Some("one".to_owned()), now);
+    world.collect();
+    world.answer_all();
+    for _ in 0..31 {
+        world.pass(seconds(1));
+        world.answer_all();
+    }
+    assert!(world.events().contains(&"VenueError not_ready".to_owned()));
+    let now = world.now();
+    world.desk.login(Some("two".to_owned()), now);
+    world.collect();
+    world.answer_all();
+    world.connect();
+    assert_eq!(world.events(), ["VenueLoginStarted", "VenueCredentialsRefreshed", "VenueReady"]);
+}

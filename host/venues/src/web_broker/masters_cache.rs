@@ -29,7 +29,12 @@ fn head(server: &str, date: JstDate, json: &[u8]) -> String {
 pub(crate) fn load(transport: &Transport, today: JstDate) -> Option<Masters> {
     let mut bytes = Vec::new();
     let most = MASTERS_BYTES_MAX as u64 + 1;
-    File::open(path(transport)).ok()?.take(most).read_to_end(&mut bytes).ok()?;
+    let path = path(transport);
+    // Opening a pipe would wait for its other end.
+    if !std::fs::symlink_metadata(&path).ok()?.is_file() {
+        return None;
+    }
+    File::open(path).ok()?.take(most).read_to_end(&mut bytes).ok()?;
     let end = bytes.iter().position(|byte| *byte == b'\n')? + 1;
     let (first, json) = bytes.split_at(end);
     if first != head(&transport.addresses.server(), today, json).as_bytes() {

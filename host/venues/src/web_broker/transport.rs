@@ -281,7 +281,12 @@ impl Transport {
         let id = prepared.id();
         tracing::debug!(request = id, "a request is sent to the web broker");
         let result = match self.http.get(&address, ANSWER_BYTES_MAX).await {
-            Ok(body) => self.read(id, &body).map_err(CallFailure::Unknown),
+            Ok(body) => read_numbered(id, &body, self.decodes_answers)
+                .and_then(|(answered, p_no)| {
+                    check_belongs(&answered, p_no.as_deref(), id, number)?;
+                    Ok(answered)
+                })
+                .map_err(CallFailure::Unknown),
             Err(error) => Err(failure(&error)),
         };
         let mut hidden = secrets.to_vec();
@@ -339,7 +344,38 @@ pub(crate) fn failure(error: &AttemptError) -> CallFailure {
 }
 
 /// Reads the bytes of an answer. The text of an error holds nothing of them.
+///
+/// # Errors
+/// Why it is no answer.
 pub fn read_answer(id: &str, body: &[u8], decodes: bool) -> Result<Answered, String> {
+    read_numbered(id, body, decodes).map(|(answered, _)| answered)
+}
+
+/// Whether an answer is the one to a request: it repeats its number and its name, where it has them. What
+/// answers another request tells nothing of this one.
+fn check_belongs(
+    answered: &Answered,
+    p_no: Option<&str>,
+    id: &str,
+    number: u64,
+) -> Result<(), String> {
+    if p_no.is_some_and(|p_no| p_no.parse() != Ok(number)) {
+        return Err("the answer has the number of another request".to_owned());
+    }
+    let named = domain::order_mapping::field(&answered.answer.fields, "sCLMID");
+    let stem = |name: &str| name.trim_end_matches("Request").trim_end_matches("Ack").to_owned();
+    if named.is_some_and(|named| !named.is_empty() && stem(named) != stem(id)) {
+        return Err("the answer has the name of another request".to_owned());
+    }
+    Ok(())
+}
+
+/// The same, with the number that the answer repeats.
+fn read_numbered(
+    id: &str,
+    body: &[u8],
+    decodes: bool,
+) -> Result<(Answered, Option<String>), String> {
     // Either all of an answer is spelled in %XX, or its texts may be.
     let is_spelled = !body.trim_ascii_start().starts_with(b"{");
     let text = match decodes && is_spelled {
@@ -356,12 +392,14 @@ pub fn read_answer(id: &str, body: &[u8], decodes: bool) -> Result<Answered, Str
         true => percent_decoded_text(&text),
         false => text,
     };
+    let mut p_no = None;
     let mut answered = Answered::default();
     answered.answer.id = id.to_owned();
     for (name, value) in entries {
         match value {
             Value::Text(text) => match name.as_str() {
-                "p_no" | "p_sd_date" | "p_rv_date" => {}
+                "p_no" => p_no = Some(text),
+                "p_sd_date" | "p_rv_date" => {}
                 "p_errno" if text == "0" => {}
                 "p_errno" => answered.answer.errno = text,
                 "p_err" => answered.answer.error_text = decoded(text),
@@ -390,7 +428,7 @@ pub fn read_answer(id: &str, body: &[u8], decodes: bool) -> Result<Answered, Str
             }
         }
     }
-    Ok(answered)
+    Ok((answered, p_no))
 }
 
 /// Lists are called `aOrderList`; the masters' by the name of their records.

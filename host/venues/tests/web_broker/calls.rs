@@ -9,7 +9,7 @@ use venues::web_broker::{CallFailure, account};
 
 use crate::server::{Act, Server, http, logged_in, secret, sjis};
 
-const LIST: &str = r#"{"p_no":"7","p_sd_date":"x","p_rv_date":"y","p_errno":"0","p_err":"",
+const LIST: &str = r#"{"p_sd_date":"x","p_rv_date":"y","p_errno":"0","p_err":"",
     "sResultCode":"0","sResultText":"表示ソート 100%","nNumber":12.50,
     "aOrderList":[{"sOrderStatus":"一部約定"}],"aEmpty":""}"#;
 
@@ -50,6 +50,14 @@ async fn p7_p18_a_request_that_left_is_never_sent_again() {
         ("is a list", Box::new(|| Act::Body(b"[]".to_vec()))),
         ("says a name twice", Box::new(|| Act::Body(br#"{"a":"1","a":"2"}"#.to_vec()))),
         ("is too deep", Box::new(|| Act::Body(b"{\"a\":[[[[[[[[[[[[1]]]]]]]]]]]]}".to_vec()))),
+        (
+            "answers another number",
+            Box::new(|| Act::Body(br#"{"p_no":"7","p_errno":"0"}"#.to_vec())),
+        ),
+        (
+            "answers another request",
+            Box::new(|| Act::Body(br#"{"p_errno":"0","sCLMID":"CLMOrderList"}"#.to_vec())),
+        ),
         ("is empty", Box::new(|| Act::Body(Vec::new()))),
         ("is too large", Box::new(|| Act::Body(vec![b' '; (16 << 20) + 1]))),
         ("is no gzip", Box::new(|| Act::Raw(http(b"plain", "Content-Encoding: gzip\r\n")))),

@@ -132,7 +132,7 @@ pub(crate) fn sjis(text: &str) -> Vec<u8> {
 /// The answer to a login, with addresses of this server.
 pub(crate) fn login_ack(port: u16) -> Vec<u8> {
     sjis(&format!(
-        r#"{{"p_no":"1","p_errno":"0","p_err":"","sCLMID":"CLMAuthLoginAck","sResultCode":"0",
+        r#"{{"p_errno":"0","p_err":"","sCLMID":"CLMAuthLoginAck","sResultCode":"0",
         "sResultText":"","sZyoutoekiKazeiC":"1","sLastLoginDate":"20261120090000",
         "sKinsyouhouMidokuFlg":"0",
         "sUrlRequest":"http://127.0.0.1:{port}/request/ND=virtual-secret-1/",
