@@ -235,7 +235,8 @@ impl Drop for Client {
 }
 
 fn is_late(error: &io::Error) -> bool {
-    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut)
+    // A signal is for whoever asks to see.
+    matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 fn ended(error: WsError) -> ClientError {
