@@ -14,6 +14,7 @@ use ipc::{Command, Event};
 use secrecy::SecretString;
 use thiserror::Error;
 use tokio::sync::mpsc;
+use tokio::time::MissedTickBehavior;
 use tokio_util::sync::{CancellationToken, DropGuard};
 use venues::web_broker::{
     AddressError, Addresses, Called, StreamEvent, Transport, TransportError, WebBrokerConfig,
@@ -218,17 +219,20 @@ impl Worker {
         mut stream: mpsc::Receiver<(u64, StreamEvent)>,
         stop: &CancellationToken,
     ) {
+        // Commands without a pause must not keep the desk from what is due.
+        let mut ticks = tokio::time::interval(Desk::tick_pause());
+        ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             tokio::select! {
                 biased;
                 () = stop.cancelled() => break,
                 done = ended(&mut self.call) => self.done(done),
-                Some(input) = inputs.recv() => self.input(input),
-                Some((session, event)) = stream.recv() => self.streamed(session, event),
-                () = tokio::time::sleep(Desk::tick_pause()) => {
+                _ = ticks.tick() => {
                     let now = self.now();
                     self.desk.tick(now);
                 }
+                Some(input) = inputs.recv() => self.input(input),
+                Some((session, event)) = stream.recv() => self.streamed(session, event),
             }
             self.act();
         }
