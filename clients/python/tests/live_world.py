@@ -173,9 +173,10 @@ class World:
         assert listed["event"] == "OrderListUpdated", listed
         return listed["orders"]
 
-    def known(self, name):
+    def known(self, name, since=0):
         """What becomes of an order of which it is not known whether the broker has it."""
-        return self.client.wait("OrderAccepted", "OrderRejected", client_order_id=name)
+        return self.client.wait("OrderAccepted", "OrderRejected", client_order_id=name, since=since,
+                                where=lambda event: event.get("reason_code") != "ORDER_STATUS_UNKNOWN")
 
     # --- The broker.
 
