@@ -36,7 +36,8 @@ def check_reason(event):
     assert code in REASON_CODES, event
     assert len(text) <= 512 and text.isprintable(), event
     assert re.match(r"[A-Z0-9_]+: \S", text), event
-    assert "://" not in text and "e_api" not in text and "p_no" not in text.lower(), event
+    # Names of fields may stand in words of the broker, with what is masked behind them; see `World.check`.
+    assert "://" not in text and "e_api" not in text and not re.search(r"p_no\W{0,6}\d", text), event
 
 
 class Seen(Client):
