@@ -108,8 +108,7 @@ class Go_between:
 
     def words(self, asked):
         """What a broker that chatters may say: what it was asked, where, and by whom."""
-        token = self.tokens[-1] if self.tokens else "none"
-        address = f"http://127.0.0.1:{self.port}/e_api_v4r8/request/{token}/"
+        address = f"http://127.0.0.1:{self.port}/e_api_v4r8/request/{self.tokens[-1]}/" if self.tokens else ""
         try:
             sent = json.loads(asked)
         except ValueError:
@@ -213,9 +212,9 @@ def hold(one, go, *more):
         places += [("a frame to a client", frame.encode()) for frame in client.received]
         places += [("a frame of a client", frame.encode()) for frame in client.sent if "SetSecond" not in frame]
     places += more
-    found = [(name, secret) for name, data in places for secret, each in known.items()
-             if any(form in data for form in each)]
-    assert found == []
+    found = {(name, excerpt(data, form)) for name, data in places for each in known.values() for form in each
+             if form in data}
+    assert not found
     found = [(name, number) for name, data in places if name not in ("web_broker_p_no", "web_broker_orders.jsonl")
              for number in set(numbers.findall(data))]
     assert found == []
@@ -223,6 +222,12 @@ def hold(one, go, *more):
     log = dict(places)["engine.err"].decode("utf-8", "replace")
     assert "trace" in log.lower() or "debug" in log.lower(), "the log is as chatty as it can be"
     return log
+
+
+def excerpt(data, form):
+    """Where it was found."""
+    at = data.index(form)
+    return data[max(0, at - 60):at + len(form) + 20]
 
 
 def command_line(one, *arguments):
