@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import threading
+import urllib.error
 import urllib.parse
 
 import pytest
@@ -37,7 +38,7 @@ class Go_between:
     def __init__(self, broker, form):
         self.broker, self.form = broker, form
         self.tokens, self.p_nos, self.lock = [], set(), threading.Lock()
-        self.login = []
+        self.login, self.spells = [], False
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -107,7 +108,8 @@ class Go_between:
         return "".join(f"%{byte:02X}" for byte in made).encode() if self.form == SPEC else made
 
     def words(self, asked):
-        """What a broker that chatters may say: what it was asked, where, and by whom."""
+        """What a broker that chatters may say: what it was asked, where, and by whom; where it `spells`, also as that
+        stands in an address, encoded, and in JSON."""
         address = f"http://127.0.0.1:{self.port}/e_api_v4r8/request/{self.tokens[-1]}/" if self.tokens else ""
         try:
             sent = json.loads(asked)
@@ -116,8 +118,13 @@ class Go_between:
         if "sPassword" in sent:
             self.login = [sent["sUserId"], sent["sPassword"]]
         told = [*self.login, sent.get("sSecondPassword", ""), sent.get("p_no", "")]
+        if not self.spells:
+            return " ".join(["", *told, address])
         quoted = ["".join(f"%{byte:02X}" for byte in text.encode("cp932")) for text in told]
-        return " ".join(["", *told, *quoted, f"{address}?{asked}"])[:3_000]
+        some = [urllib.parse.quote(text.encode("cp932")).lower() for text in told]
+        # The request itself first: a reason has 512 characters.
+        return " ".join(["", json.dumps(told, ensure_ascii=False), json.dumps(told), *quoted, *some,
+                         f"{address}?{asked}"])[:3_000]
 
     def close(self):
         self.server.shutdown()
@@ -238,13 +245,23 @@ def command_line(one, *arguments):
     return "kumiki order", done.stdout + done.stderr
 
 
+def is_framed(one, text):
+    """Sends a frame, where a stream is connected."""
+    try:
+        one.broker.control({"do": "frame", "text": text})
+        return True
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
+
+
 @pytest.mark.parametrize("form", [SPEC, VENDOR])
 def test_every_flow(between, form):
     one, go = between(form)
     client = one.start()
     # Logins that are refused, for every reason, with words that repeat the secrets.
-    for fault in ({"name": "refuse-login"}, {"name": "unread-documents"}, {"name": "production-host"},
-                  {"name": "offline"}):
+    for fault in ({"name": "refuse-login"}, {"name": "unread-documents"}, {"name": "offline"},
+                  {"name": "production-host"}):
         one.fault(**fault)
         since = len(client.events)
         client.send("RequestVenueLogin", venue="web_broker")
@@ -290,8 +307,7 @@ def test_every_flow(between, form):
     for text in (f"p_no\x021\x01p_cmd\x02EC\x01p_evt_cmd\x02EC\x01p_NT\x024\x01p_ON\x02{number}\x01p_IC\x02{SECOND}",
                  f"p_evt_cmd\x02ST\x01p_cmd\x02ST\x01p_errno\x022\x01p_err\x02{go.words('{}')}", go.words('{}'), "\x01\x02\x03",
                  f"p_evt_cmd\x02EC\x01p_cmd\x02EC\x01p_NT\x02{SECOND}\x01p_ON\x02{go.tokens[-1]}"):
-        one.until(lambda: one.broker.view()["stream"], "the stream is followed")
-        one.broker.control({"do": "frame", "text": text})
+        one.until(lambda text=text: is_framed(one, text), "the stream is followed")
     one.broker.control({"do": "disconnect-events", "errno": 2})
     # The session ends, another begins at other addresses.
     one.broker.control({"do": "end-session"})
@@ -313,6 +329,31 @@ def test_every_flow(between, form):
     assert one.engine.end() == 0
     log = hold(one, go, *terminal)
     assert "logged in at the web broker" in log
+
+
+@pytest.mark.parametrize("form", [SPEC, VENDOR])
+def test_a_broker_that_repeats_what_it_was_sent(between, form):
+    """In its words stands the request, as JSON and as it stands in an address."""
+    one, go = between(form)
+    go.spells = True
+    client = one.start()
+    one.fault("refuse-login")
+    client.send("RequestVenueLogin", venue="web_broker")
+    client.wait("VenueError")
+    one.broker.control({"do": "clear-faults"})
+    one.login()
+    one.password(WRONG_SECOND)
+    assert one.submit("wrong")["reason_code"] == "SECOND_PASSWORD_INVALID"
+    one.password()
+    one.placed("first")
+    for kind, send in ((NEW, lambda: one.submit("r", price="2700")), (CANCEL, lambda: one.cancel("first")),
+                       (CORRECT, lambda: one.modify("first", new_price="2780"))):
+        for fault in ({"name": "result", "value": 11249}, {"name": "errno", "value": -1}):
+            one.fault(request=kind, times=1, **fault)
+            send()
+    one.orders()
+    assert one.engine.end() == 0
+    hold(one, go)
 
 
 @pytest.mark.parametrize("point", ["before_submit_line", "before_send", "sending", "answer_received", "accepted_told"])
