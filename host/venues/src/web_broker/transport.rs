@@ -321,21 +321,34 @@ impl fmt::Debug for Transport {
     }
 }
 
-/// How a secret stands in words that repeat a request as it was sent: what is no ASCII is bytes in the
-/// broker's percent-encoding there, in digits of either case. Spellings of ASCII are known to
-/// [`OneAttempt::redacted`].
+/// How a secret stands in words that repeat a request: what is no ASCII is bytes in the broker's
+/// percent-encoding in an address, and numbers in JSON, in digits of either case. Spellings of ASCII are
+/// known to [`OneAttempt::redacted`].
 fn repeated(secret: &SecretString) -> Vec<SecretString> {
-    let Ok(bytes) = to_cp932(secret.expose_secret()) else { return Vec::new() };
-    if bytes.is_ascii() {
+    let secret = secret.expose_secret();
+    if secret.is_ascii() {
         return Vec::new();
     }
-    let spelled = |spell: fn(u8) -> String| {
-        let byte = |byte: &u8| {
-            if byte.is_ascii() { char::from(*byte).to_string() } else { spell(*byte) }
+    let in_json = |spell: fn(u16) -> String| {
+        let unit = |unit: u16| match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+            _ => spell(unit),
         };
-        SecretString::from(bytes.iter().map(byte).collect::<String>())
+        secret.encode_utf16().map(unit).collect::<String>()
     };
-    vec![spelled(|byte| format!("%{byte:02X}")), spelled(|byte| format!("%{byte:02x}"))]
+    let mut found =
+        vec![in_json(|unit| format!("\\u{unit:04x}")), in_json(|unit| format!("\\u{unit:04X}"))];
+    if let Ok(bytes) = to_cp932(secret) {
+        let in_address = |spell: fn(u8) -> String| {
+            let byte = |byte: &u8| {
+                if byte.is_ascii() { char::from(*byte).to_string() } else { spell(*byte) }
+            };
+            bytes.iter().map(byte).collect::<String>()
+        };
+        found.push(in_address(|byte| format!("%{byte:02X}")));
+        found.push(in_address(|byte| format!("%{byte:02x}")));
+    }
+    found.into_iter().map(SecretString::from).collect()
 }
 
 /// Where a request goes.
