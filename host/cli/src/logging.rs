@@ -24,7 +24,7 @@ use tracing_subscriber::registry::{LookupSpan, Registry};
 use crate::standard_error::{self, StandardError, utc};
 
 /// The crates whose events are shown: all of host/, as targets name them.
-const OWN: [&str; 16] = [
+const OWN: [&str; 19] = [
     "atomic_file",
     "cli",
     "domain",
@@ -34,13 +34,16 @@ const OWN: [&str; 16] = [
     "ipc",
     "keys",
     "marketdata",
+    "orders",
     "pricestore",
     "ranking",
     "replay",
     "results",
     "sandbox",
+    "sim",
     "sweep",
     "update",
+    "venues",
 ];
 
 /// Where the level may come from, besides the arguments.
