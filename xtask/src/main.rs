@@ -146,6 +146,9 @@ enum Task {
         /// Sessions with the engine process, each made again with three windows. Default: 200.
         #[arg(long, value_name = "N")]
         engine_sessions: Option<u64>,
+        /// Random crossings of orders, answers, notices and kills at the order desk. Default: 10,000.
+        #[arg(long, value_name = "N")]
+        order_seeds: Option<u64>,
         /// Damaged components of Rust and C; a tenth of them of Python and of JavaScript each.
         /// Default: 10,000.
         #[arg(long, value_name = "N")]
@@ -181,8 +184,8 @@ fn run(arguments: Arguments) -> anyhow::Result<()> {
         Task::Bench { name, arguments } => bench::run(&project, &name, &arguments),
         Task::Dist { only, check } => dist::run(&project, &only, check),
         Task::Schemas => schemas::write(&project),
-        Task::Soak { sessions, engine_sessions, mutations } => {
-            soak::run(&project, sessions, engine_sessions, mutations)
+        Task::Soak { sessions, engine_sessions, order_seeds, mutations } => {
+            soak::run(&project, sessions, engine_sessions, order_seeds, mutations)
         }
         Task::Doctor => doctor::run(&project),
     }

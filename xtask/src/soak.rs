@@ -12,6 +12,9 @@ const SESSIONS: u64 = 200;
 /// Sessions of people with the engine process, made again by the program with windows 1, 64 and 1,024;
 /// `cargo xtask test` takes a twentieth.
 const ENGINE_SESSIONS: u64 = 200;
+/// Random crossings of orders, answers, notices and kills at the order desk; `cargo xtask test` takes a
+/// twentieth.
+const ORDER_SEEDS: u64 = 10_000;
 /// Damaged components; `cargo xtask test` takes a tenth of them.
 const MUTATIONS: u64 = 10_000;
 
@@ -27,11 +30,14 @@ pub(crate) fn run(
     project: &Project,
     sessions: Option<u64>,
     engine_sessions: Option<u64>,
+    order_seeds: Option<u64>,
     mutations: Option<u64>,
 ) -> Result<()> {
     let sessions = sessions.unwrap_or(SESSIONS);
     let suite = ["--test", "suite"];
     test(project, &suite, &["a_script_of_a_paced_session"], "KUMIKI_SOAK_SESSIONS", sessions)?;
+    let order_seeds = order_seeds.unwrap_or(ORDER_SEEDS);
+    test(project, &suite, &["no_crossing"], "KUMIKI_SOAK_ORDER_SEEDS", order_seeds)?;
     engine(project, engine_sessions.unwrap_or(ENGINE_SESSIONS))?;
     languages::build(project)?;
     // Of Rust and C, and of Python and JavaScript anywhere in the file; then of these two in their wiring.

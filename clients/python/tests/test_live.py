@@ -1,4 +1,4 @@
-"""Sessions that trade: with the engine as it is, which has no venue, and with one that is played by a script."""
+"""Sessions that trade: with an engine that nobody has logged in, and with one that is played by a script."""
 
 import asyncio
 import getpass
@@ -45,17 +45,17 @@ def trading(tmp_path):
 
 def test_an_engine_without_a_venue_says_so(trading):
     """Every command, so that none is taken for one of a replay."""
-    with kumiki.LiveSession(attach=trading) as one:
-        assert (one.mode, one.status, one.venue, one.venue_capabilities) == ("attach", "idle", "web_broker", None)
+    with kumiki.LiveSession(attach=trading, venue="local_broker") as one:
+        assert (one.mode, one.status, one.venue, one.venue_capabilities) == ("attach", "idle", "local_broker", None)
         assert one.capabilities == {"strategy_engine": {"live": False, "replay": False}}
         assert one.session().state == "Idle"
         for command in (
             one.login, one.venue_state, lambda: one.submit_order(**ORDER), one.cancel_all, one.order_list,
             lambda: one.modify_order(client_order_id="mine", new_price=2_450), one.positions, one.buying_power,
             lambda: one.cancel_order(venue_order_id="1"), lambda: one.subscribe("7203"),
-            lambda: one.unsubscribe("7203"), lambda: one.set_second_password(value="x"), one.forget_second_password,
+            lambda: one.unsubscribe("7203"),
         ):
-            with pytest.raises(kumiki.VenueNotAvailableError, match="no venue to trade at") as refused:
+            with pytest.raises(kumiki.VenueNotAvailableError, match="no such venue to trade at") as refused:
                 command()
             assert refused.value.code == "venue_not_available"
         with pytest.raises(kumiki.LiveEngineUnavailableError) as refused:
@@ -66,6 +66,25 @@ def test_an_engine_without_a_venue_says_so(trading):
     with kumiki.LiveSession(attach=trading, venue="moon") as one:
         with pytest.raises(kumiki.ValidationError, match="^VENUE: `moon`"):
             one.login()
+
+
+def test_nothing_is_sent_before_a_login(trading):
+    with kumiki.LiveSession(attach=trading) as one:
+        assert one.venue_capabilities == VENUE and one.venue_state().state == "Disconnected"
+        for command in (
+            lambda: one.submit_order(**ORDER), one.order_list, one.cancel_all,
+            lambda: one.modify_order(client_order_id="mine", new_price=2_450),
+            lambda: one.cancel_order(venue_order_id="1"),
+        ):
+            with pytest.raises(kumiki.OrderRejectedError) as refused:
+                command()
+            assert refused.value.reason_code in ("SESSION_EXPIRED", "ORDER_STATUS_UNKNOWN")
+        for command in (one.positions, one.buying_power):
+            with pytest.raises(kumiki.KumikiError, match="NOT_LOGGED_IN"):
+                command()
+        with pytest.raises(kumiki.VenueNotAvailableError, match="no market data"):
+            one.subscribe("7203")
+        assert one.set_second_password(value="x") is None and one.forget_second_password() is None
 
 
 def test_an_engine_of_the_other_mode_is_refused(trading, start):
@@ -88,8 +107,7 @@ def test_an_own_engine_keeps_what_must_last(tmp_path, monkeypatch):
             continue
         with kumiki.LiveSession(**how, **told) as one:
             assert one.mode == "spawn" and (config / "engine-session.json").is_file()
-            with pytest.raises(kumiki.VenueNotAvailableError):
-                one.login()
+            assert one.venue_state().state == "Disconnected"
             with pytest.raises(kumiki.EngineStartError) as second:
                 kumiki.LiveSession(**how, **told).open()
             assert second.value.exit_code == 15
@@ -481,8 +499,8 @@ def test_a_strategy_where_an_engine_can(played, tmp_path):
 def test_the_same_with_asyncio(trading):
     async def main():
         async with kumiki.aio.LiveSession(attach=trading) as one:
-            for command in (one.login(), one.submit_order(**ORDER), one.cancel_all(), one.order_list()):
-                with pytest.raises(kumiki.VenueNotAvailableError):
+            for command in (one.submit_order(**ORDER), one.cancel_all(), one.order_list()):
+                with pytest.raises(kumiki.OrderRejectedError, match="NOT_LOGGED_IN"):
                     await command
             with pytest.raises(kumiki.LiveEngineUnavailableError):
                 await one.run(**STRATEGY)

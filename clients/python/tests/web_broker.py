@@ -67,7 +67,8 @@ class Broker:
 
     def kill(self):
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.process.stdout.close()
 
 
 class Trading:
@@ -100,7 +101,8 @@ class Trading:
 
     def kill(self):
         self.process.kill()
-        self.process.communicate()
+        self.process.wait()
+        self.process.stdout.close()
 
     def log(self):
         """The lines of the audit log."""

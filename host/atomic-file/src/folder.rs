@@ -44,7 +44,12 @@ pub fn open_own(path: &Path) -> io::Result<File> {
         }
         _ => {}
     }
-    File::options().create(true).truncate(false).read(true).write(true).open(path)
+    let mut options = File::options();
+    options.create(true).truncate(false).read(true).write(true);
+    // Nobody else's business; on Windows the folder decides.
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options.open(path)
 }
 
 /// Removes a file, which need not be there.

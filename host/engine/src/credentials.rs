@@ -3,9 +3,12 @@
 
 use std::env::{self, VarError};
 
+use ipc::{CredentialsRecord, Secret};
 use keys::Key;
 use orders::Credentials;
 use secrecy::{ExposeSecret, SecretString};
+
+use crate::live::WEB_BROKER;
 
 /// The user's name.
 pub const WEB_BROKER_USER: Key = Key::new("KUMIKI_WEB_BROKER_USER", "web-broker-user");
@@ -20,7 +23,22 @@ pub const DEV_VARIABLES: [&str; 2] = ["DEV_WEBBROKER_USER_ID", "DEV_WEBBROKER_PA
 /// # Errors
 /// What is missing and where it can be put, in one line and without a secret.
 pub(crate) fn find(dev_login_allowed: bool) -> Result<Credentials, String> {
-    find_with(dev_login_allowed, variable, |key| key.find().map_err(|error| error.to_string()))
+    let key = |key: Key| key.find().map_err(|error| error.to_string());
+    let found = find_with(dev_login_allowed, variable, key);
+    tracing::debug!(credentials = record(found.as_ref().ok()), "looked for credentials");
+    found
+}
+
+/// What the log says of them: whether they are there.
+fn record(found: Option<&Credentials>) -> String {
+    let secret = |text: &SecretString| Secret::from(text.expose_secret().to_owned());
+    let record = CredentialsRecord {
+        venue: WEB_BROKER.to_owned(),
+        user_id: found.map(|found| secret(&found.user)),
+        password: found.map(|found| secret(&found.password)),
+        second_password: None,
+    };
+    serde_json::to_string(&record).unwrap_or_else(|error| error.to_string())
 }
 
 fn find_with(

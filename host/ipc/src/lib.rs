@@ -74,7 +74,7 @@ pub use replay_events::{
     ReplaySpeedChanged, ReplayStopped, RunEnd, RunFault, Session, SessionState,
 };
 pub use request::RequestId;
-pub use secret::Secret;
+pub use secret::{CredentialsRecord, Secret};
 pub use venue::{
     GetVenueState, RequestVenueLogin, VenueCredentialsRefreshed, VenueError, VenueLifecycle,
     VenueLoginCancelled, VenueLoginStarted, VenueReady, VenueState,

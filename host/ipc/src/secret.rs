@@ -3,10 +3,15 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use domain::ReasonCode;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use secrecy::{ExposeSecret, SecretString};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
+use serde::ser::{self, SerializeStruct};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+/// What is shown in place of a secret.
+const REDACTED: &str = "[REDACTED]";
 
 /// A password or a token: it can be read from a message but never written into one, its debug output
 /// is `[REDACTED]`, and its memory is wiped when it goes.
@@ -29,7 +34,7 @@ impl From<String> for Secret {
 
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("[REDACTED]")
+        f.write_str(REDACTED)
     }
 }
 
@@ -103,5 +108,65 @@ impl JsonSchema for Secret {
             "type": "string",
             "writeOnly": true,
         })
+    }
+}
+
+/// The credentials of a venue as a record. The second password is never one of them: it is asked for and held in
+/// memory only, and its field is always null (specification 2, "Credentials and secrets").
+#[derive(Debug, Clone)]
+pub struct CredentialsRecord {
+    /// The venue, like `web_broker`.
+    pub venue: String,
+    /// The user's name; none where it is not known.
+    pub user_id: Option<Secret>,
+    /// The password of the login; none where it is not known.
+    pub password: Option<Secret>,
+    /// Always none.
+    pub second_password: Option<Secret>,
+}
+
+/// Writes which of them are known, and no secret. A record with a second password is not written at all.
+impl Serialize for CredentialsRecord {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if self.second_password.is_some() {
+            let code = ReasonCode::InternalError;
+            let text = "SECOND_PASSWORD: a record of credentials never holds the second password";
+            return Err(ser::Error::custom(format!("{code}: {text}")));
+        }
+        let known = |secret: &Option<Secret>| secret.as_ref().map(|_| REDACTED);
+        let mut record = to.serialize_struct("CredentialsRecord", 4)?;
+        record.serialize_field("venue", &self.venue)?;
+        record.serialize_field("user_id", &known(&self.user_id))?;
+        record.serialize_field("password", &known(&self.password))?;
+        record.serialize_field("second_password", &None::<()>)?;
+        record.end()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(text: &str) -> Option<Secret> {
+        Some(Secret::from(text.to_owned()))
+    }
+
+    #[test]
+    fn a_record_of_credentials_has_no_second_password_and_no_secret() {
+        let record = CredentialsRecord {
+            venue: "web_broker".to_owned(),
+            user_id: secret("marker-1"),
+            password: None,
+            second_password: None,
+        };
+        let expected = r#"{"venue":"web_broker","user_id":"[REDACTED]","password":null,"second_password":null}"#;
+        assert_eq!(serde_json::to_string(&record).unwrap(), expected);
+        let wrong = CredentialsRecord { second_password: secret("marker-2"), ..record };
+        let told = serde_json::to_string(&wrong).unwrap_err().to_string();
+        assert!(
+            told.starts_with("INTERNAL_ERROR: SECOND_PASSWORD: ") && !told.contains("marker"),
+            "{told}"
+        );
+        assert!(!format!("{wrong:?}").contains("marker"));
     }
 }

@@ -146,7 +146,7 @@ pub(crate) fn check_lot(field: &str, quantity: Quantity, issue: &Issue) -> Resul
     if lot == 0 {
         return Err(no_master("trading unit of the issue"));
     }
-    if quantity.shares() % lot == 0 {
+    if quantity.shares().is_multiple_of(lot) {
         return Ok(());
     }
     Err(invalid(format!(

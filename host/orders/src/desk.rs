@@ -14,6 +14,7 @@ mod answers;
 mod cancel_all;
 mod change;
 mod guards;
+mod list_rows;
 mod lists;
 mod money;
 mod notices;
@@ -160,6 +161,8 @@ pub struct Desk {
     /// Logins in this process.
     epoch: u64,
     phase: VenuePhase,
+    /// An answer said that the venue is closed, which holds until another one shows that it is not.
+    is_closed_by_answer: bool,
     /// The login's own account, in the broker's code.
     account: String,
     masters: Option<Arc<Masters>>,
@@ -201,6 +204,7 @@ impl Desk {
             stand: SessionStand::LoggedOut,
             epoch: 0,
             phase: VenuePhase::Unknown,
+            is_closed_by_answer: false,
             account: String::new(),
             masters: None,
             password: SecondPassword::new(rules.password),
@@ -400,7 +404,8 @@ impl Desk {
 
     /// Whether the broker says that it takes no orders (specification 4, P2).
     fn check_open(&self) -> Result<(), Rejection> {
-        if matches!(self.phase, VenuePhase::Closed | VenuePhase::NightClosing) {
+        let is_closed = matches!(self.phase, VenuePhase::Closed | VenuePhase::NightClosing);
+        if is_closed || self.is_closed_by_answer {
             let text = "VENUE_CLOSED: the broker says that it takes no orders now";
             return Err(Rejection::new(ReasonCode::MarketClosed, text));
         }

@@ -96,9 +96,9 @@ pub(crate) fn steps(order: &DeskOrder, row: &BrokerRow, asked: ListAsked) -> Vec
         OrderStatus::Rejected if !status.is_final() => steps.push(Step::Rejected),
         working if is_working(working) => match &order.pending {
             _ if status.is_final() => {
-                if asked.has_settled_since(order.changed_at) && order.client_order_id.is_some() {
-                    steps.push(Step::EndedButWorking);
-                }
+                let is_told =
+                    asked.has_settled_since(order.changed_at) && order.client_order_id.is_some();
+                steps.extend(is_told.then_some(Step::EndedButWorking));
             }
             Some(pending) => steps.extend(pending_step(pending, row, asked)),
             None if !is_same(&order.order, row) || !order.is_whole => steps.push(Step::Differs),
@@ -144,8 +144,13 @@ pub(crate) struct Claims {
 
 /// Whether a row may be an order whose number is unknown (P19).
 fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
-    let made = &order.order;
     let is_in_time = row.time.millis().saturating_add(CLAIM_SLACK_MS) >= order.ts_ms;
+    is_in_time && is_alike(order, row)
+}
+
+/// The same but for the time, which may come from a clock that is not set like ours.
+fn is_alike(order: &DeskOrder, row: &BrokerRow) -> bool {
+    let made = &order.order;
     let has_times = !order.is_whole
         || (made.time_in_force == row.time_in_force
             && made.expire_date == row.expire_date
@@ -156,7 +161,6 @@ fn fits(order: &DeskOrder, row: &BrokerRow) -> bool {
         && made.order_type == row.order_type
         && made.quantity == row.quantity
         && has_times
-        && is_in_time
 }
 
 /// Finds the rows of orders whose numbers are unknown. `rows` are those of no known order.
@@ -183,8 +187,15 @@ pub(crate) fn claims(
                 (None, Some(_)) => true,
                 (_, None) => false,
             };
-            if is_later && asked.has_settled_since(since) && order.is_findable(today) {
-                found.missing.push(key);
+            // An order that only seems to be too old may be this one after all.
+            let alike = rows.iter().filter(|(_, row)| is_alike(order, row));
+            let alike: Vec<usize> = alike.map(|(index, _)| *index).collect();
+            let is_sure = is_later && asked.has_settled_since(since) && order.is_findable(today);
+            match (alike.is_empty(), is_sure) {
+                (true, true) => found.missing.push(key),
+                (true, false) => {}
+                (false, true) => found.ambiguous.push(key),
+                (false, false) => found.kept_free.extend(alike),
             }
             continue;
         }

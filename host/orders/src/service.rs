@@ -193,12 +193,14 @@ enum Done {
     LoggedIn { ticket: u64, ended: Result<LoginDone, LoginFailed> },
 }
 
+/// Tells clients.
+type Tell = Box<dyn Fn(Recipient, &Event<'_>) + Send>;
 type Call = Pin<Box<dyn Future<Output = (Transport, Done)> + Send>>;
 
 struct Worker {
     desk: Desk,
     watch: Stopwatch,
-    tell: Box<dyn Fn(Recipient, &Event<'_>) + Send>,
+    tell: Tell,
     credentials: FindCredentials,
     /// None while it is asked: one request is on its way at a time.
     transport: Option<Transport>,
@@ -219,7 +221,7 @@ impl Worker {
         mut stream: mpsc::Receiver<(u64, StreamEvent)>,
         stop: &CancellationToken,
     ) {
-        // Commands without a pause must not keep the desk from what is due.
+        // Of their own: a pause that begins anew with each command would never end where many come.
         let mut ticks = tokio::time::interval(Desk::tick_pause());
         ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
@@ -394,7 +396,10 @@ async fn login(
         }
     };
     let ended = match transport.login(&credentials.user, &credentials.password).await {
-        Err(failure) => Err(LoginFailed::Failed(failure.to_string())),
+        Err(failure) => Err(LoginFailed::Failed {
+            why: failure.to_string(),
+            has_session: transport.event_address().is_some(),
+        }),
         Ok(login) => {
             let masters = transport.masters(wall_now().jst_date()).await;
             let masters = masters.inspect_err(|error| {

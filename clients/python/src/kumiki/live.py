@@ -28,7 +28,7 @@ class LiveSession(Session):
                 session.set_second_password(value=getpass.getpass())
                 session.submit_order(**order)       # with the same client_order_id
 
-    The engine has no venue to trade at yet: what asks for one raises VenueNotAvailableError.
+    The engine trades at web_broker; what asks for another venue raises VenueNotAvailableError.
 
     What no message carries is no argument here. Whether the venue is the demo or the real market: the engine decides,
     the demo unless it was started otherwise, and `venue_capabilities["is_production"]` says which after `login()`. The

@@ -18,8 +18,8 @@ Start, with a broker that is simulated on this machine:
   kumiki order list
   kumiki order watch
 
-Orders go to the engine that runs with the config folder, as an order of a GUI or a script does. The
-order's text is shown first, and sent after y, or at once with --yes. The broker's second password is
+Orders go to the engine that runs with the config folder, as those of a GUI or a script do. The
+order's text is shown first, and sent after y, or at once with --yes. The second password is
 asked for when the engine needs it; without a terminal the command ends with 3 and sends nothing.
 
 The same --id with the same order never makes a second order, however often it is sent: after a

@@ -39,7 +39,8 @@ When clients can connect, one line is printed: {\"listening\": PORT, \"base_url\
 
 Faults of requests, used up one by one: delay-request=MS, delay-answer=MS, drop-before,
 drop-answer, half-answer, garbage, huge-answer, errno=N, errno-after=N, result=CODE,
-http-status=N, notices-first; of notices: duplicate-notices, reorder-notices.
+http-status=N, notices-first; of notices: duplicate-notices, reorder-notices;
+of orders that are taken and then refused by a notice: refuse-later.
 Faults that stand until they are cleared: refuse-login=CODE, unread-documents,
 production-host, offline, venue-closed=PHASE, hold-notices, hold-changes, silent,
 refuse-events, truncated-master, no-date-master, gzip, trailing-separator.";

@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use domain::order::OrderTrigger;
-use domain::order_mapping::{BrokerAccepted, BrokerOutcome, VenuePhase, Verdict};
+use domain::order_mapping::{BrokerAccepted, BrokerOutcome, Verdict};
 use domain::{ReasonCode, Rejection};
 use ipc::{
     AuditAccepted, AuditContext, AuditLine, AuditRejected, Event, SubmitOrderResult, SubmitOutcome,
@@ -68,8 +68,10 @@ impl Desk {
             // The request has left, and what came back cannot be read.
             Err(fault) => return Ended::Unknown(fault_of(&fault).text),
         };
-        if venue_closed {
-            self.phase = VenuePhase::Closed;
+        match verdict {
+            _ if venue_closed => self.is_closed_by_answer = true,
+            Verdict::Accepted(_) | Verdict::NoData => self.is_closed_by_answer = false,
+            _ => {}
         }
         match verdict {
             Verdict::Accepted(accepted) => Ended::Done(accepted, Box::new(answered)),

@@ -5,15 +5,16 @@ use std::time::Duration;
 
 use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerAccepted, BrokerRow};
-use domain::{JstDate, OrderStatus, ReasonCode, Rejection, TsNanos};
-use ipc::{Discrepancy, Event, GetOrderList, OrderListFilter, OrderListUpdated, OrderRecordWire};
+use domain::{JstDate, OrderStatus, ReasonCode, Rejection};
+use ipc::{Discrepancy, GetOrderList};
 use venues::web_broker::{Answered, Called};
 
 use super::answers::{Ended, expired};
+use super::list_rows::ListFilter;
 use super::submit::fault_of;
-use super::{Asked, Desk, Job, JobKind, Now, Recipient, SessionStand};
+use super::{Asked, Desk, Job, JobKind, Now, SessionStand};
 use crate::book::{DeskOrder, OrderKey};
-use crate::limits::{LIST_ROWS_MAX, LIST_ROWS_TOLD_MAX, RESYNC_PAUSE_MAX};
+use crate::limits::{LIST_ROWS_MAX, RESYNC_PAUSE_MAX};
 use crate::reconcile::{self, ListAsked, Step};
 
 /// Rows that a dialect reads in one call.
@@ -38,44 +39,6 @@ pub(crate) struct ListJob {
     sent_at: Duration,
 }
 
-/// Which orders a client wants.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct ListFilter {
-    status: Option<OrderStatus>,
-    instrument_id: Option<String>,
-    date: Option<JstDate>,
-}
-
-impl ListFilter {
-    fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
-        let invalid = |text| Rejection::new(ReasonCode::ValidationError, text);
-        let status = filter.status.as_deref().map(|text| {
-            let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
-            let shown: String = text.chars().take(32).collect();
-            known.copied().ok_or_else(|| invalid(format!("STATUS: `{shown}` is no order status")))
-        });
-        let date = filter.date.as_deref().map(|text| {
-            let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
-            let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
-            let shown: String = text.chars().take(32).collect();
-            let date = dashed.and_then(|text| text.parse().ok());
-            date.ok_or_else(|| invalid(format!("DATE: `{shown}` is no date; write YYYYMMDD")))
-        });
-        Ok(Self {
-            status: status.transpose()?,
-            instrument_id: filter.instrument_id.clone(),
-            date: date.transpose()?,
-        })
-    }
-
-    fn takes(&self, row: &OrderRecordWire<'_>) -> bool {
-        let day = crate::book::day_of(row.ts_event_ms);
-        self.status.is_none_or(|status| status == row.status)
-            && self.instrument_id.as_deref().is_none_or(|id| id == row.instrument_id)
-            && self.date.is_none_or(|date| date == day)
-    }
-}
-
 /// Lists that the desk asks for by itself.
 #[derive(Debug, Default)]
 pub(crate) struct Resync {
@@ -88,7 +51,7 @@ pub(crate) struct Resync {
     /// Since when the stream of notices is up.
     stream_up: Option<Duration>,
     /// The broker's newest list, and when it was asked for.
-    rows: Vec<BrokerRow>,
+    pub(crate) rows: Vec<BrokerRow>,
     pub(crate) listed_at: Option<Duration>,
 }
 
@@ -468,64 +431,5 @@ impl Desk {
 
     pub(crate) const fn stream_is_up(&self) -> bool {
         self.resync.stream_up.is_some()
-    }
-
-    /// Tells the newest list, in messages of limited size.
-    pub(crate) fn tell_list(&mut self, client: u64, request_id: &str, filter: Option<&ListFilter>) {
-        let rows = self.resync.rows.iter().map(|row| self.wire(row));
-        let rows: Vec<OrderRecordWire<'static>> =
-            rows.filter(|row| filter.is_none_or(|filter| filter.takes(row))).collect();
-        let mut parts: Vec<Vec<OrderRecordWire<'static>>> =
-            rows.chunks(LIST_ROWS_TOLD_MAX).map(<[_]>::to_vec).collect();
-        if parts.is_empty() {
-            parts.push(Vec::new());
-        }
-        let last = parts.len() - 1;
-        let mut told = 0_u64;
-        for (index, orders) in parts.into_iter().enumerate() {
-            told += orders.len() as u64;
-            let more = index < last;
-            let event = OrderListUpdated {
-                request_id: request_id.to_owned().into(),
-                orders,
-                more: (last > 0).then_some(more),
-                next: more.then_some(told),
-            };
-            self.tell(Recipient::Client(client), Event::OrderListUpdated(event));
-        }
-    }
-
-    /// A row as clients see it: what the broker says, with the id that its sender gave the order. A partial
-    /// fill is ACCEPTED there (specification 2, "Order status mapping").
-    fn wire(&self, row: &BrokerRow) -> OrderRecordWire<'static> {
-        let key = self.book.by_number(&row.venue_order_id, row.business_day.as_deref());
-        let order = key.and_then(|key| self.book.get(key));
-        let id = order.and_then(|order| order.client_order_id.as_deref());
-        let expire_time = order
-            .filter(|order| order.order.expire_date == row.expire_date)
-            .and_then(|order| order.expire_time)
-            .or_else(|| row.expire_date.and_then(crate::book::last_moment));
-        let status = match row.status {
-            OrderStatus::PartiallyFilled => OrderStatus::Accepted,
-            status => status,
-        };
-        OrderRecordWire {
-            client_order_id: id.map(|id| id.to_owned().into()),
-            venue_order_id: row.venue_order_id.to_string().into(),
-            instrument_id: format!("{}.TSE", row.symbol).into(),
-            order_side: row.side,
-            order_type: row.order_type,
-            quantity: row.quantity.into(),
-            filled_qty: row.filled.into(),
-            leaves_qty: row.leaves.into(),
-            price: row.price.map(Into::into),
-            trigger_price: row.trigger_price.map(Into::into),
-            time_in_force: row.time_in_force,
-            expire_time_ns: expire_time.map(TsNanos::nanos),
-            status,
-            ts_event_ms: row.time.millis(),
-            extra: None,
-            origin: None,
-        }
     }
 }

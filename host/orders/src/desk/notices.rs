@@ -47,6 +47,7 @@ impl Desk {
             tracing::info!(?phase, "the broker says whether it takes orders");
         }
         self.phase = phase;
+        self.is_closed_by_answer = false;
         if phase == VenuePhase::NightClosing && self.password.forget() {
             tracing::info!("the second password was forgotten: the broker closes for the night");
         }

@@ -33,7 +33,12 @@ pub enum LoginFailed {
     /// There are no credentials.
     NoCredentials(String),
     /// The broker refuses, or cannot be reached.
-    Failed(String),
+    Failed {
+        /// Why, in one line.
+        why: String,
+        /// Whether the session before goes on.
+        has_session: bool,
+    },
 }
 
 /// What a login waits for before the venue is ready (P3).
@@ -77,15 +82,20 @@ impl Desk {
             Ok(done) => self.logged_in(done, now),
             Err(LoginFailed::NoCredentials(why)) => {
                 tracing::warn!(why, "no login at the web broker");
+                // What is missing comes first: whoever waits for the end of the login hears it.
+                self.venue_error("login_failed", why);
                 for request_id in std::mem::take(&mut self.ready.asked) {
                     let request_id = request_id.map(Into::into);
                     let event = VenueLoginCancelled { venue: VENUE.into(), request_id };
                     self.tell(Recipient::All, Event::VenueLoginCancelled(event));
                 }
-                self.venue_error("login_failed", why);
             }
-            Err(LoginFailed::Failed(why)) => {
+            Err(LoginFailed::Failed { why, has_session }) => {
                 self.ready.asked.clear();
+                if !has_session && self.stand == SessionStand::Active {
+                    self.stand = SessionStand::LoggedOut;
+                    self.set_stream(None);
+                }
                 self.venue_error("login_failed", why);
             }
         }
@@ -96,6 +106,7 @@ impl Desk {
         self.epoch += 1;
         self.stand = SessionStand::Active;
         self.phase = VenuePhase::Unknown;
+        self.is_closed_by_answer = false;
         self.account = done.account;
         if done.masters.is_some() {
             self.masters = done.masters;

@@ -178,6 +178,29 @@ fn two_orders_that_fit_one_row_stay_unknown() {
 }
 
 #[test]
+fn a_row_that_only_seems_too_old_is_no_proof_that_the_order_is_not_there() {
+    let mut world = world();
+    world.submit(&limit_buy("a", 100, "2500"));
+    // The broker's clock is a minute behind.
+    let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take() else {
+        panic!("sent");
+    };
+    let behind = domain::TsNanos::from_nanos(world.wall.nanos() - 60_000_000_000);
+    world.broker.take(&request, behind);
+    world.give(ticket, sent_p_no, Err(CallFailure::Unknown("reset".to_owned())));
+    for _ in 0..60 {
+        world.pass(Duration::from_millis(200));
+        world.answer_all();
+    }
+    let told = world.events();
+    assert!(told.contains(&"OrderDiscrepancy a ambiguous".to_owned()), "{told:?}");
+    assert!(!told.iter().any(|event| event.contains("OrderRejected")), "{told:?}");
+    world.submit(&limit_buy("a", 100, "2500"));
+    assert_eq!(world.events(), ["SubmitOrderResult a IdempotentReplay"]);
+    assert_eq!(world.broker.placed, 1);
+}
+
+#[test]
 fn a_full_disk_refuses_the_order_and_sends_nothing() {
     let mut world = world();
     *world.log.fails.lock().unwrap() = true;
@@ -216,6 +239,12 @@ fn each_end_of_a_call_means_what_the_table_says() {
         if code == "MARKET_CLOSED" {
             assert_eq!(told, ["OrderRejected a MARKET_CLOSED"], "refused first: {resent}");
             assert_eq!(world.log.lines("rejected").len(), 1);
+            // A list that is answered shows that the broker is there again.
+            world.list(OrderListFilter::default());
+            world.answer_all();
+            world.events();
+            world.submit(&limit_buy("a", 100, "2500"));
+            assert_eq!(world.events(), ["OrderSubmitted a"]);
         } else {
             assert_eq!(told, ["OrderSubmitted a"], "{name}: the id is free");
         }

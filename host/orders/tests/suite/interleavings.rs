@@ -40,7 +40,7 @@ impl Seen {
                     if event.client_order_id.is_some() {
                         assert!(self.accepted.contains(&number), "accepted before filled");
                     }
-                    let json = serde_json::to_value(&event).unwrap();
+                    let json = serde_json::to_value(event).unwrap();
                     let shares = |name: &str| json[name].as_str().unwrap().parse::<u64>().unwrap();
                     let trade = (number.clone(), event.trade_id.to_string());
                     assert!(self.trades.insert(trade), "a fill was told twice");
@@ -219,17 +219,6 @@ fn play(seed: u64) {
         assert!(placed + rejected <= submits, "{placed} placed, {rejected} rejected of {submits}");
     }
     settle(&mut world, &mut seen);
-    if std::env::var_os("KUMIKI_ORDER_SEED").is_some() {
-        eprintln!("{}", String::from_utf8_lossy(&world.log.bytes.lock().unwrap()));
-        for (number, order) in &world.broker.orders {
-            eprintln!(
-                "{number} {:?} {} {} {:?}",
-                order.status, order.filled, order.by_desk, order.order
-            );
-        }
-        eprintln!("{:?} {:?}", seen.discrepancies, world.desk.stand());
-        eprintln!("SENT {:?}", &world.sent[world.sent.len().saturating_sub(30)..]);
-    }
     check_ids(&world);
     for (number, order) in &world.broker.orders {
         let told = seen.filled.get(number).copied().unwrap_or_default();

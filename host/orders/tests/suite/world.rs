@@ -337,7 +337,8 @@ impl World {
         if let Some(InFlight::Login { ticket }) = self.in_flight {
             self.in_flight = None;
             let now = self.now();
-            let failed = LoginFailed::Failed("the broker refuses the login (10031: no)".to_owned());
+            let why = "the broker refuses the login (10031: no)".to_owned();
+            let failed = LoginFailed::Failed { why, has_session: true };
             self.desk.login_ended(ticket, Err(failed), now);
             self.collect();
         }
@@ -419,7 +420,7 @@ impl World {
     /// The first event of a name since the last look, as JSON.
     pub(crate) fn json(&self, name: &str) -> serde_json::Value {
         let found = self.told.iter().map(|(_, event)| serde_json::to_value(event).unwrap());
-        found.filter(|event| event["event"] == name).last().unwrap_or_default()
+        found.rev().find(|event| event["event"] == name).unwrap_or_default()
     }
 }
 

@@ -262,7 +262,7 @@ impl Broker {
                 OrderEventKind::Canceled => self.ended(index, State::Canceled, "11"),
                 OrderEventKind::Expired(_) => self.ended(index, State::Lapsed, "13"),
                 OrderEventKind::Updated(request) => self.updated(index, &request),
-                OrderEventKind::Rejected(_) => self.ended(index, State::Lapsed, "13"),
+                OrderEventKind::Rejected(_) => self.refuse(index),
                 OrderEventKind::Submitted(_)
                 | OrderEventKind::Accepted
                 | OrderEventKind::PendingUpdate(_)
@@ -304,6 +304,11 @@ impl Broker {
         self.orders[index].state = state;
         self.open.remove(&index);
         self.notice(index, notice, None);
+    }
+
+    /// The exchange refuses an order that the broker has taken.
+    pub(crate) fn refuse(&mut self, index: usize) {
+        self.ended(index, State::Refused, "7");
     }
 
     fn updated(&mut self, index: usize, request: &OrderRequest) {

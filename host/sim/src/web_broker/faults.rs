@@ -41,6 +41,8 @@ pub enum FaultKind {
     DuplicateNotices,
     /// The next notices of orders wait for the one that follows, and go out after it.
     ReorderNotices,
+    /// The next orders are taken, and the exchange then refuses them: a notice tells.
+    RefuseLater,
 
     /// Logins are refused with this `sResultCode`.
     RefuseLogin,
@@ -71,7 +73,7 @@ pub enum FaultKind {
 }
 
 impl FaultKind {
-    const ALL: [Self; 27] = [
+    const ALL: [Self; 28] = [
         Self::DelayRequest,
         Self::DelayAnswer,
         Self::DropBefore,
@@ -86,6 +88,7 @@ impl FaultKind {
         Self::NoticesFirst,
         Self::DuplicateNotices,
         Self::ReorderNotices,
+        Self::RefuseLater,
         Self::RefuseLogin,
         Self::UnreadDocuments,
         Self::ProductionHost,
@@ -115,7 +118,7 @@ impl FaultKind {
     }
 
     fn is_of_notices(self) -> bool {
-        matches!(self, Self::DuplicateNotices | Self::ReorderNotices)
+        matches!(self, Self::DuplicateNotices | Self::ReorderNotices | Self::RefuseLater)
     }
 
     /// Its value where none is given; none where one must be.

@@ -30,10 +30,11 @@ impl Broker {
         let issue = &self.issues[terms.issue];
         let (canceled, lapsed) = match order.state {
             State::Canceled => (order.ended(), 0),
-            State::Lapsed => (0, order.ended()),
+            State::Lapsed | State::Refused => (0, order.ended()),
             _ => (0, 0),
         };
         let accepted = match order.state {
+            State::Refused => "2",
             State::Lapsed if order.filled > 0 => "3",
             State::Lapsed if order.is_carried => "5",
             State::Lapsed => "4",
@@ -66,7 +67,7 @@ impl Broker {
             ("p_EPRC", String::new()),
             ("p_EXPR", fill.map(|(price, _)| six(price)).unwrap_or_default()),
             ("p_EXSR", fill.map(|(_, shares)| shares.to_string()).unwrap_or_default()),
-            ("p_EXRC", String::new()),
+            ("p_EXRC", text(if order.state == State::Refused { "0001" } else { "" })),
             ("p_EXDT", if happened { now } else { String::new() }),
             ("p_IN", wire::base64(&wire::shift_jis(&issue.name))),
         ];

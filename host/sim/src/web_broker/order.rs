@@ -83,11 +83,13 @@ pub(crate) enum State {
     Filled,
     Canceled,
     Lapsed,
+    /// The exchange refused it.
+    Refused,
 }
 
 impl State {
     pub(crate) fn is_final(self) -> bool {
-        matches!(self, Self::Filled | Self::Canceled | Self::Lapsed)
+        matches!(self, Self::Filled | Self::Canceled | Self::Lapsed | Self::Refused)
     }
 }
 
@@ -144,6 +146,7 @@ impl Order {
             State::Canceling => ("6", "取消中"),
             State::Filled => ("10", "全部約定"),
             State::Canceled => ("7", "取消完了"),
+            State::Refused => ("2", "受付エラー"),
             State::Lapsed if partly => ("11", "一部失効"),
             State::Lapsed if self.is_carried => ("19", "繰越失効"),
             State::Lapsed => ("12", "全部失効"),

@@ -45,7 +45,7 @@ pub(crate) async fn upgrade(
         return;
     }
     let (asked, fields) = read_arguments(&head.query);
-    let (number, is_refused, is_session) = {
+    let (number, is_refused) = {
         let mut broker = shared.broker();
         let number = broker.see(Seen {
             number: 0,
@@ -56,9 +56,7 @@ pub(crate) async fn upgrade(
             overlaps: false,
             outcome: String::new(),
         });
-        let session = broker.session.as_ref();
-        let is_session = session.is_some_and(|session| session.token == token);
-        (number, broker.faults.has(FaultKind::RefuseEvents), is_session)
+        (number, broker.faults.has(FaultKind::RefuseEvents))
     };
     if is_refused {
         shared.broker().outcome(number, "refused");
@@ -78,15 +76,9 @@ pub(crate) async fn upgrade(
         .max_frame_size(Some(CLIENT_FRAME_BYTES_MAX));
     let socket = WebSocketStream::from_raw_socket(connection, Role::Server, Some(config)).await;
     let mut sender = Sender { socket, shared, count: 0 };
-    if !is_session {
-        {
-            let mut broker = sender.shared.broker();
-            broker.counts.stale_addresses += 1;
-            broker.outcome(number, "errno 2");
-        }
+    let Some((commands, id)) = take_over(&sender.shared, number, token) else {
         return sender.end(Some(2)).await;
-    }
-    let (commands, id) = take_over(&sender.shared, number);
+    };
     sender.follow(&asked, commands).await;
     let mut broker = sender.shared.broker();
     if broker.stream.as_ref().is_some_and(|stream| stream.id == id) {
@@ -94,11 +86,21 @@ pub(crate) async fn upgrade(
     }
 }
 
-/// Displaces the stream before, and lets the market begin.
-fn take_over(shared: &Shared, number: u64) -> (UnboundedReceiver<ToStream>, u64) {
+/// Displaces the stream before, and lets the market begin; none where the address is of no session, which
+/// may have ended just now.
+fn take_over(
+    shared: &Shared,
+    number: u64,
+    token: &str,
+) -> Option<(UnboundedReceiver<ToStream>, u64)> {
     // One word a command; a client that takes none is displaced or ends.
     let (sender, commands) = unbounded_channel();
     let mut broker = shared.broker();
+    if broker.session.as_ref().is_none_or(|session| session.token != token) {
+        broker.counts.stale_addresses += 1;
+        broker.outcome(number, "errno 2");
+        return None;
+    }
     broker.counts.streams_displaced += u64::from(broker.end_stream(Some(2)));
     broker.counts.streams += 1;
     let id = broker.counts.streams;
@@ -106,7 +108,7 @@ fn take_over(shared: &Shared, number: u64) -> (UnboundedReceiver<ToStream>, u64)
     broker.outcome(number, "connected");
     let begins = broker.config.data.as_ref().map(|data| data.begins);
     broker.market_runs |= begins == Some(MarketStart::AtLogin);
-    (commands, id)
+    Some((commands, id))
 }
 
 fn read_arguments(query: &str) -> (Asked, Value) {

@@ -209,8 +209,12 @@ impl Broker {
         self.notice(index, "1", None);
         let terms = self.orders[index].terms.clone();
         if terms.is_settlement() {
-            let price = self.ledger.closable(&terms).next().map(|known| known.price);
+            let named = terms.closes.first().map(|(number, _)| *number);
+            let mut known = self.ledger.positions.iter();
+            let price = known.find(|known| Some(known.number) == named).map(|known| known.price);
             self.book_fill(index, price.unwrap_or_default(), terms.quantity);
+        } else if !is_foreign && self.faults.of_notice(FaultKind::RefuseLater) {
+            self.refuse(index);
         } else {
             self.execute(command);
             self.take_events();
@@ -238,7 +242,7 @@ impl Broker {
         Err(family.state(match self.orders[index].state {
             State::Filled => 294,
             State::Canceled => 295,
-            State::Lapsed => 293,
+            State::Lapsed | State::Refused => 293,
             State::Changing(_) => 291,
             State::Canceling => 292,
             _ => return Ok(()),

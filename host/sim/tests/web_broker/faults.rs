@@ -153,6 +153,21 @@ fn changes_wait_and_may_fail() {
 }
 
 #[test]
+fn the_exchange_refuses_what_the_broker_has_taken() {
+    let server = start(Form::V4r8);
+    let mut client = Client::logged_in(&server, Form::V4r8);
+    let mut events = client.events();
+    fault(&server, "refuse-later", None);
+    let order = client.placed(&json!({}));
+    assert_eq!(client.status(&order), "2");
+    let (taken, refused) = (events.notice(), events.notice());
+    assert_eq!((item(&taken, "p_NT"), item(&refused, "p_NT")), ("1", "7"));
+    assert_eq!((item(&refused, "p_ODST"), item(&refused, "p_CREPSR")), ("2", "100"));
+    let next = client.placed(&json!({}));
+    assert_eq!(client.status(&next), "1");
+}
+
+#[test]
 fn the_venue_closes_and_the_service_goes_away() {
     let server = start(Form::V4r8);
     let mut client = Client::logged_in(&server, Form::V4r8);

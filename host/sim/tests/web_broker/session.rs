@@ -163,7 +163,7 @@ fn the_control_endpoint_takes_commands_over_the_network() {
 fn overlapping_questions_are_counted() {
     let server = start(Form::Spec);
     let mut client = Client::logged_in(&server, Form::Spec);
-    let slow = json!({ "do": "fault", "name": "delay-answer", "value": 300, "times": 1 });
+    let slow = json!({ "do": "fault", "name": "delay-answer", "value": 2000, "times": 1 });
     server.control(&slow).unwrap();
     let path = client.target("sUrlRequest");
     let first = client.request(&path, "CLMOrderList", &json!({}));

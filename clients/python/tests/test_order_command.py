@@ -1,0 +1,151 @@
+"""`kumiki order`: orders of a person at a terminal, through a running engine at a simulated web broker."""
+
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+import uuid
+
+import kumiki
+import pytest
+from conftest import program
+from engine_process import wait_until
+from plain_client import PATIENCE
+from web_broker import CLEAN, SECOND_PASSWORD, Broker, Trading, dialect
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="needs a terminal of Unix")
+
+
+@pytest.fixture(scope="module")
+def broker(tmp_path_factory):
+    dialect("web-broker-spec")
+    broker = Broker(tmp_path_factory.mktemp("sim") / "broker")
+    yield broker
+    broker.kill()
+
+
+@pytest.fixture(scope="module")
+def engine(broker, tmp_path_factory):
+    engine = Trading(tmp_path_factory.mktemp("live") / "engine", broker.url)
+    yield engine
+    engine.kill()
+    print(engine.stderr.read_text(encoding="utf-8", errors="replace"))
+
+
+@pytest.fixture
+def password(engine):
+    """The engine holds the second password, as another program has given it."""
+    with kumiki.LiveSession(attach=engine.config) as one:
+        one.set_second_password(value=SECOND_PASSWORD)
+        yield
+        one.forget_second_password()
+
+
+def order(engine, *arguments, stdin=subprocess.DEVNULL):
+    """Runs a command: exit code, standard output, standard error."""
+    command = [program(), "order", *arguments, "--config-dir", engine.config]
+    ended = subprocess.run(list(map(str, command)), capture_output=True, text=True, timeout=PATIENCE, stdin=stdin,
+                           env={**os.environ, **CLEAN})
+    return ended.returncode, ended.stdout, ended.stderr
+
+
+def at_terminal(engine, *arguments, answers):
+    """Runs a command at a terminal, and types each answer after its prompt: exit code, and what the terminal shows."""
+    command = list(map(str, [program(), "order", *arguments, "--config-dir", engine.config]))
+    pid, terminal = pty.fork()
+    if pid == 0:
+        os.execve(command[0], command, {**os.environ, **CLEAN})
+    shown, answers = "", list(answers)
+    try:
+        while select.select([terminal], [], [], PATIENCE)[0]:
+            shown += os.read(terminal, 4096).decode()
+            if answers and shown.endswith(answers[0][0]):
+                os.write(terminal, answers.pop(0)[1].encode() + b"\n")
+    except OSError:
+        pass
+    assert not answers, (answers, shown)
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), shown
+
+
+def test_a_person_sends_an_order(engine, broker):
+    """The first command logs in, the order's text is shown, the second password is asked for and not shown."""
+    prompts = [("Send it? [y/N] ", "y"), ("(is not shown): ", SECOND_PASSWORD)]
+    code, shown = at_terminal(engine, "submit", "7203.TSE", "BUY", "100", "--price", "2700", "--id", "typed",
+                              answers=prompts)
+    assert code == 0 and SECOND_PASSWORD not in shown, shown
+    assert "BUY 100 7203.TSE at 2700 yen or better (LIMIT, DAY)" in shown and "the demo" in shown
+    assert "ACCEPTED: order typed, number " in shown
+    code, shown = at_terminal(engine, "cancel", "typed", answers=[("Send it? [y/N] ", "")])
+    assert code == 1 and "nothing was sent" in shown
+    code, told, _ = order(engine, "cancel", "typed", "--yes")
+    assert (code, told) == (0, "cancelled: order typed\n")
+    assert [one for one in broker.orders()] and len(broker.orders()) == 1
+    with engine.client() as client:
+        client.send("ForgetSecondPassword")
+        client.ask("Ping", "Pong")
+
+
+def test_a_script_sends_orders(engine, broker, password):
+    code, told, _ = order(engine, "submit", "7203.TSE", "BUY", "100", "--price", "2710", "--yes", "--format", "json")
+    sent = json.loads(told)
+    assert code == 0 and (sent["event"], sent["outcome"], sent["status"]) == ("SubmitOrderResult", "Created", "ACCEPTED")
+    assert uuid.UUID(sent["client_order_id"]).version == 4
+    same = ("submit", "7203.TSE", "BUY", "100", "--price", "2710", "--yes", "--id", sent["client_order_id"])
+    before = len(broker.orders())
+    code, told, _ = order(engine, *same)
+    assert code == 0 and sent["venue_order_id"] in told and len(broker.orders()) == before, "it is not sent again"
+    code, _, why = order(engine, *same[:4], "--yes", "--id", sent["client_order_id"])
+    assert code == 1 and "conflict" in why
+    code, told, _ = order(engine, "modify", sent["client_order_id"], "--price", "2720", "--yes")
+    assert code == 0 and told.startswith("changed: order ")
+    code, told, _ = order(engine, "list", "--status", "ACCEPTED", "--format", "json")
+    row, = json.loads(told)["orders"]
+    assert code == 0 and (row["client_order_id"], row["price"]) == (sent["client_order_id"], "2720")
+    code, told, _ = order(engine, "list")
+    assert code == 0 and told.split("\n")[0].split() == [
+        "number", "id", "instrument", "side", "type", "shares", "filled", "price", "status"]
+    code, told, _ = order(engine, "cancel-all", "--side", "BUY", "--yes")
+    assert (code, told) == (0, "1 cancelled, 0 still open\n")
+    code, _, why = order(engine, "cancel", "--number", sent["venue_order_id"], "--yes")
+    assert code == 1 and "refused: " in why
+    code, _, why = order(engine, "submit", "7203.TSE", "BUY", "101", "--yes")
+    assert code == 1 and "VALIDATION_ERROR: QUANTITY: " in why
+
+
+def test_exit_codes(engine, tmp_path):
+    wanted = ("submit", "7203.TSE", "BUY", "100", "--price", "2700", "--id", "codes")
+    code, told, why = order(engine, *wanted)
+    assert (code, told) == (2, "") and "give --yes" in why
+    code, told, why = order(engine, *wanted, "--yes")
+    assert (code, told) == (3, "") and "the second password is needed" in why
+    code, _, why = order(engine, "modify", "codes", "--yes")
+    assert code == 2 and "nothing would change" in why
+    code, _, why = order(engine, "cancel", "--yes")
+    assert code == 2 and "--number" in why
+    nowhere = subprocess.run([program(), "order", "list", "--config-dir", tmp_path], capture_output=True, text=True)
+    assert nowhere.returncode == 1 and "no engine runs with the config folder" in nowhere.stderr
+
+
+def test_what_happens_is_watched(engine, broker, password):
+    command = [program(), "order", "watch", "--format", "json", "--config-dir", engine.config]
+    watch = subprocess.Popen(list(map(str, command)), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    try:
+        said = engine.stderr.read_text()
+        wait_until(lambda: said.count("has connected") < engine.stderr.read_text().count("has connected"),
+                   "it is connected")
+        code, _, why = order(engine, "submit", "7203.TSE", "BUY", "100", "--price", "2850", "--id", "watched", "--yes")
+        assert code == 0, why
+        broker.trade("2850", 100)
+        seen = []
+        while not seen or seen[-1]["event"] != "OrderFilled":
+            seen.append(json.loads(watch.stdout.readline()))
+        names = [event["event"] for event in seen if event.get("client_order_id") == "watched"]
+        assert names == ["OrderSubmitted", "OrderAccepted", "OrderFilled"]
+        watch.send_signal(signal.SIGINT)
+        assert watch.wait(PATIENCE) == 0
+    finally:
+        watch.kill()
+        watch.communicate()

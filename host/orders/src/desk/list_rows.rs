@@ -1,0 +1,108 @@
+//! Lists of orders as clients are told them: the broker's rows with the ids of their senders (specification
+//! 2, `OrderRecordWire`, `OrderListFilter`).
+
+use domain::order_mapping::BrokerRow;
+use domain::{JstDate, OrderStatus, ReasonCode, Rejection, TsNanos};
+use ipc::{Event, OrderListFilter, OrderListUpdated, OrderRecordWire};
+
+use super::{Desk, Recipient};
+use crate::limits::LIST_ROWS_TOLD_MAX;
+
+/// Which orders a client wants.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct ListFilter {
+    status: Option<OrderStatus>,
+    instrument_id: Option<String>,
+    date: Option<JstDate>,
+}
+
+impl ListFilter {
+    pub(crate) fn read(filter: &OrderListFilter) -> Result<Self, Rejection> {
+        let invalid = |text| Rejection::new(ReasonCode::ValidationError, text);
+        let status = filter.status.as_deref().map(|text| {
+            let known = OrderStatus::ALL.iter().find(|status| status.as_str() == text);
+            let shown: String = text.chars().take(32).collect();
+            known.copied().ok_or_else(|| invalid(format!("STATUS: `{shown}` is no order status")))
+        });
+        let date = filter.date.as_deref().map(|text| {
+            let is_plain = text.len() == 8 && text.bytes().all(|digit| digit.is_ascii_digit());
+            let dashed = is_plain.then(|| format!("{}-{}-{}", &text[..4], &text[4..6], &text[6..]));
+            let shown: String = text.chars().take(32).collect();
+            let date = dashed.and_then(|text| text.parse().ok());
+            date.ok_or_else(|| invalid(format!("DATE: `{shown}` is no date; write YYYYMMDD")))
+        });
+        Ok(Self {
+            status: status.transpose()?,
+            instrument_id: filter.instrument_id.clone(),
+            date: date.transpose()?,
+        })
+    }
+
+    fn takes(&self, row: &OrderRecordWire<'_>) -> bool {
+        let day = crate::book::day_of(row.ts_event_ms);
+        self.status.is_none_or(|status| status == row.status)
+            && self.instrument_id.as_deref().is_none_or(|id| id == row.instrument_id)
+            && self.date.is_none_or(|date| date == day)
+    }
+}
+
+impl Desk {
+    /// Tells the newest list, in messages of limited size.
+    pub(crate) fn tell_list(&mut self, client: u64, request_id: &str, filter: Option<&ListFilter>) {
+        let rows = self.resync.rows.iter().map(|row| self.wire(row));
+        let rows: Vec<OrderRecordWire<'static>> =
+            rows.filter(|row| filter.is_none_or(|filter| filter.takes(row))).collect();
+        let mut parts: Vec<Vec<OrderRecordWire<'static>>> =
+            rows.chunks(LIST_ROWS_TOLD_MAX).map(<[_]>::to_vec).collect();
+        if parts.is_empty() {
+            parts.push(Vec::new());
+        }
+        let last = parts.len() - 1;
+        let mut told = 0_u64;
+        for (index, orders) in parts.into_iter().enumerate() {
+            told += orders.len() as u64;
+            let more = index < last;
+            let event = OrderListUpdated {
+                request_id: request_id.to_owned().into(),
+                orders,
+                more: (last > 0).then_some(more),
+                next: more.then_some(told),
+            };
+            self.tell(Recipient::Client(client), Event::OrderListUpdated(event));
+        }
+    }
+
+    /// A row as clients see it: what the broker says, with the id that its sender gave the order. A partial
+    /// fill is ACCEPTED there (specification 2, "Order status mapping").
+    fn wire(&self, row: &BrokerRow) -> OrderRecordWire<'static> {
+        let key = self.book.by_number(&row.venue_order_id, row.business_day.as_deref());
+        let order = key.and_then(|key| self.book.get(key));
+        let id = order.and_then(|order| order.client_order_id.as_deref());
+        let expire_time = order
+            .filter(|order| order.order.expire_date == row.expire_date)
+            .and_then(|order| order.expire_time)
+            .or_else(|| row.expire_date.and_then(crate::book::last_moment));
+        let status = match row.status {
+            OrderStatus::PartiallyFilled => OrderStatus::Accepted,
+            status => status,
+        };
+        OrderRecordWire {
+            client_order_id: id.map(|id| id.to_owned().into()),
+            venue_order_id: row.venue_order_id.to_string().into(),
+            instrument_id: format!("{}.TSE", row.symbol).into(),
+            order_side: row.side,
+            order_type: row.order_type,
+            quantity: row.quantity.into(),
+            filled_qty: row.filled.into(),
+            leaves_qty: row.leaves.into(),
+            price: row.price.map(Into::into),
+            trigger_price: row.trigger_price.map(Into::into),
+            time_in_force: row.time_in_force,
+            expire_time_ns: expire_time.map(TsNanos::nanos),
+            status,
+            ts_event_ms: row.time.millis(),
+            extra: None,
+            origin: None,
+        }
+    }
+}
