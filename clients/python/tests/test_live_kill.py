@@ -2,9 +2,11 @@
 is sent again. The broker never has two orders for it, and whoever sent it learns the truth."""
 
 import os
+import random
 import re
 import signal
 import sys
+import time
 
 import pytest
 
@@ -90,11 +92,13 @@ def test_the_points_are_those_of_the_program():
     assert re.findall(r'"(\w+)"', named[2]) == POINTS and int(named[1]) == len(POINTS) >= 12
 
 
-@pytest.mark.parametrize("form", [SPEC, VENDOR])
-@pytest.mark.parametrize("point", POINTS)
-def test_killed_at(world, point, form):
-    if form == VENDOR and point in ("id_in_map", "guard_answered", "before_submit_line", "submit_line_synced"):
-        pytest.skip("the dialect has no part in it")
+#: At the others the vendor's dialect has no part in what happens.
+OF_BOTH = [point for point in POINTS
+           if point not in ("id_in_map", "guard_answered", "before_submit_line", "submit_line_synced")]
+
+
+@pytest.mark.parametrize("form, point", [(SPEC, point) for point in POINTS] + [(VENDOR, point) for point in OF_BOTH])
+def test_killed_at(world, form, point):
     one = world(form=form)
     client = one.ready(KUMIKI_KILL_AT=point)
     try:
@@ -166,6 +170,48 @@ def test_killed_again_and_again(world):
     one.ready()
     outcome, _ = hold_the_end(one, "killed")
     assert outcome == "IdempotentReplay"
+
+
+@pytest.mark.parametrize("form, seed", [(SPEC, 1), (SPEC, 2), (VENDOR, 3)])
+def test_killed_at_any_moment(world, form, seed):
+    """SIGKILL while orders and cancels are under way, at moments that nobody has chosen for what happens there, and
+    answers that are lost besides: of each order there is one, however often it was sent."""
+    chance = random.Random(seed)
+    one = world(form=form)
+    orders = {f"o{number}": {"price": str(2700 + number)} for number in range(8)}
+    accepted = {}
+    for _ in range(3):
+        client = one.ready()
+        since = len(client.events)
+        if chance.random() < 0.7:
+            one.fault(chance.choice(["drop-answer", "drop-before", "half-answer"]), request=NEW, times=1)
+        try:
+            for name in chance.sample(sorted(orders), 5):
+                one.send("SubmitOrder", order=one.order(name, **orders[name]))
+            one.send("CancelOrder", client_order_id=chance.choice(sorted(orders)))
+            client.next(0.5)
+            time.sleep(chance.random() * 0.06)
+        except TimeoutError:
+            pass
+        one.kill_engine()
+        client.to_the_end()
+        for event in client.since(since, "OrderAccepted"):
+            name, number = event["client_order_id"], event["venue_order_id"]
+            assert accepted.setdefault(name, number) == number, "an order has one number"
+        check_log(log_of(one))
+    one.ready()
+    for name, order in orders.items():
+        result = one.submit(name, **order)
+        while result["event"] != "SubmitOrderResult" or result["venue_order_id"] is None:
+            if result["event"] == "SubmitOrderResult":
+                one.known(name)
+            result = one.submit(name, **order)
+        assert accepted.setdefault(name, result["venue_order_id"]) == result["venue_order_id"]
+    held = one.broker.view()
+    assert [content["count"] for content in held["contents"]] == [1] * len(orders), held["contents"]
+    assert {row["client_order_id"]: row["venue_order_id"] for row in one.orders()} == accepted
+    assert {order["number"] for order in held["orders"]} == set(accepted.values())
+    check_log(log_of(one), [int(each) for each in one.p_nos()])
 
 
 @pytest.mark.parametrize("command", [CORRECT, CANCEL])

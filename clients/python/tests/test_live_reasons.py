@@ -206,6 +206,27 @@ def test_the_second_password(world, form):
     one.check()
 
 
+def test_a_second_password_is_forgotten(world):
+    """With time, with the broker's night, and with other addresses of a session."""
+    one = world("--web-broker", "second_password_idle_secs=1")
+    one.ready()
+    one.until(lambda: one.modify("nobody", new_price="2790")["event"] == "OrderRejected", "a command without use of it")
+    time.sleep(1.2)
+    assert one.submit("idle")["event"] == "SecondPasswordRequired"
+    one.password()
+    one.fault("venue-closed", value=900)
+    one.until(lambda: one.submit("night")["event"] == "OrderRejected", "the frame has come")
+    refused(one.submit("night"), "MARKET_CLOSED", "VENUE_CLOSED")
+    one.broker.control({"do": "clear-faults", "name": "venue-closed"})
+    one.until(lambda: one.submit("night")["event"] != "OrderRejected", "it is open again")
+    assert one.submit("night")["event"] == "SecondPasswordRequired"
+    one.password()
+    one.login()
+    assert one.submit("addresses")["event"] == "SecondPasswordRequired"
+    assert one.broker.orders() == []
+    one.check()
+
+
 @pytest.mark.parametrize("form", [SPEC, VENDOR])
 def test_an_ended_session(world, form):
     """Pins P14, P23a, P23b."""

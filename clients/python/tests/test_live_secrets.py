@@ -300,11 +300,13 @@ def test_every_flow(between, form):
     one.placed("filled", order_type="MARKET", price=None)
     one.broker.trade("2850", 100)
     client.wait("OrderFilled", client_order_id="filled")
-    for kind, send in ((NEW, lambda: one.submit("r", price="2700")), (CORRECT, lambda: one.modify("first", new_price="2780")),
+    for kind, send in ((NEW, lambda: one.submit("r", price="2700")),
+                       (CORRECT, lambda: one.modify("first", new_price="2780")),
                        (CANCEL, lambda: one.cancel("first")), (LIST, lambda: one.send("GetOrderList", filter={})()),
                        ("CLMZanKaiKanougaku", lambda: one.send("GetBuyingPower")()),
                        ("CLMGenbutuKabuList", lambda: one.send("GetPositions")())):
-        for fault in ({"name": "result", "value": 11249}, {"name": "errno", "value": -1}, {"name": "errno", "value": 77}):
+        for fault in ({"name": "result", "value": 11249}, {"name": "errno", "value": -1},
+                      {"name": "errno", "value": 77}):
             one.fault(request=kind, times=1, **fault)
             assert send()["event"] in ("OrderRejected", "Error", "OrderUpdated", "SubmitOrderResult",
                                        "OrderCanceled", "BuyingPowerUpdated", "PositionsUpdated")
@@ -315,8 +317,9 @@ def test_every_flow(between, form):
         since = len(client.events)
         one.orders()
     # Frames with what nobody expects in them.
+    words = go.words("{}")
     for text in (f"p_no\x021\x01p_cmd\x02EC\x01p_evt_cmd\x02EC\x01p_NT\x024\x01p_ON\x02{number}\x01p_IC\x02{SECOND}",
-                 f"p_evt_cmd\x02ST\x01p_cmd\x02ST\x01p_errno\x022\x01p_err\x02{go.words('{}')}", go.words('{}'), "\x01\x02\x03",
+                 f"p_evt_cmd\x02ST\x01p_cmd\x02ST\x01p_errno\x022\x01p_err\x02{words}", words, "\x01\x02\x03",
                  f"p_evt_cmd\x02EC\x01p_cmd\x02EC\x01p_NT\x02{SECOND}\x01p_ON\x02{go.tokens[-1]}"):
         one.until(lambda text=text: is_framed(one, text), "the stream is followed")
     one.broker.control({"do": "disconnect-events", "errno": 2})
@@ -327,7 +330,8 @@ def test_every_flow(between, form):
     one.password()
     one.cancel_all()
     terminal = [command_line(one, *arguments) for arguments in (
-        ("list",), ("submit", "7203.TSE", "BUY", "100", "--price", "2640", "--yes"), ("cancel-all", "--yes"), ("login",))]
+        ("list",), ("submit", "7203.TSE", "BUY", "100", "--price", "2640", "--yes"), ("cancel-all", "--yes"),
+        ("login",))]
     one.client.send("ForgetSecondPassword")
     terminal.append(command_line(one, "submit", "7203.TSE", "BUY", "100", "--price", "2640", "--yes"))
     one.broker.process.kill()
