@@ -2,6 +2,7 @@
 streams that break, sessions that end in the middle; and orders of every kind, whose fills are those of the broker."""
 
 import datetime
+import random
 import sys
 import time
 from decimal import Decimal
@@ -448,6 +449,87 @@ def test_two_engines_on_one_folder(world):
     assert one.placed("goes-on")
     log = one.engine.config / "web_broker_orders.jsonl"
     assert [line["phase"] for line in check_log(log)] == ["submit", "accepted"]
+    one.check()
+
+
+@pytest.mark.parametrize("form, seed", [(SPEC, 1), (VENDOR, 2)])
+def test_anything_in_any_order(world, form, seed):
+    """Orders, changes, cancels, trades, lost answers, odd notices, broken streams, ended sessions: in the end each order
+    is there once, its fills are those of the broker, and every client knows how it stands."""
+    one = world(form=form)
+    one.ready()
+    chance = random.Random(seed)
+    wanted = {}
+
+    def submit():
+        name = f"a{len(wanted)}"
+        wanted[name] = {"price": str(2750 + len(wanted)), "quantity": str(100 * chance.randint(1, 3))}
+        one.send("SubmitOrder", order=one.order(name, **wanted[name]))
+
+    def change():
+        if wanted:
+            name = chance.choice(sorted(wanted))
+            one.send("ModifyOrder", client_order_id=name, change={"new_price": str(chance.randint(2700, 2740))})
+
+    def cancel():
+        if wanted:
+            one.send("CancelOrder", client_order_id=chance.choice(sorted(wanted)))
+
+    def trade():
+        one.broker.trade(str(chance.randint(2720, 2790)), 100)
+
+    def lose():
+        name = chance.choice(["drop-answer", "drop-before", "half-answer", "garbage"])
+        one.fault(name, request=chance.choice([NEW, CORRECT, CANCEL]), times=1)
+
+    def disturb():
+        one.fault(chance.choice(["duplicate-notices", "reorder-notices"]), times=chance.randint(1, 3))
+
+    def disconnect():
+        one.broker.control({"do": "disconnect-events"})
+
+    def expire():
+        one.broker.control({"do": "end-session"})
+        one.send("GetOrderList", filter={})()
+        one.login()
+        one.password()
+
+    kinds = [submit] * 8 + [change] * 4 + [cancel] * 2 + [trade] * 6 + [lose] * 3 + [disturb] * 2 + [disconnect, expire]
+    for _ in range(45):
+        chance.choice(kinds)()
+        if chance.random() < 0.5:
+            time.sleep(chance.random() * 0.03)
+    one.broker.control({"do": "clear-faults"}, {"do": "release-notices"})
+    for name, order in wanted.items():
+        # What was lost is found, or free to be sent again.
+        while True:
+            since = len(one.client.events)
+            result = one.submit(name, **order)
+            if result["event"] == "SubmitOrderResult" and result["venue_order_id"]:
+                break
+            if result["event"] == "SubmitOrderResult":
+                one.client.wait("OrderAccepted", "OrderRejected", "OrderDiscrepancy", client_order_id=name, since=since)
+    view = one.broker.view()
+    assert len(view["orders"]) == len(wanted), "each order is there once"
+
+    def is_settled():
+        rows = {row["venue_order_id"]: row for row in one.orders()}
+        return all(
+            sorted(fills(one, number=order["number"])) == sorted(held(one, order["number"]))
+            and int(rows[order["number"]]["filled_qty"]) == order["filled"]
+            and int(rows[order["number"]]["leaves_qty"]) == order["leaves"] for order in one.broker.orders())
+
+    one.until(is_settled, "the fills that were told are those of the broker")
+
+    def is_agreed():
+        listed = {row["client_order_id"]: row["status"] for row in one.orders()}
+        own = {name: one.submit(name, **order)["status"] for name, order in wanted.items()}
+        # In lists one that is filled in part is called ACCEPTED.
+        return listed == {name: status.replace("PARTIALLY_FILLED", "ACCEPTED") for name, status in own.items()}
+
+    one.until(is_agreed, "the desk and the list say the same")
+    ended = [event["client_order_id"] for event in one.client.since(0, "OrderCanceled")]
+    assert len(ended) == len(set(ended)), "a cancel is told once (pin P27)"
     one.check()
 
 
