@@ -454,9 +454,9 @@ def test_two_engines_on_one_folder(world):
 
 @pytest.mark.parametrize("form, seed", [(SPEC, 1), (VENDOR, 2)])
 def test_anything_in_any_order(world, form, seed):
-    """Orders, changes, cancels, trades, lost answers, odd notices, broken streams, ended sessions: in the end each order
-    is there once, its fills are those of the broker, and every client knows how it stands."""
-    one = world(form=form)
+    """Orders, changes, cancels, trades, lost answers, odd notices, broken streams, ended sessions: in the end each
+    order is there once, its fills are those of the broker, and every client knows how it stands."""
+    one = world(form=form, broker=("--cash", "1000000000"))
     one.ready()
     chance = random.Random(seed)
     wanted = {}
@@ -679,3 +679,20 @@ def test_a_refused_change(shared):
     told = [name for name in names(shared, since, "refused") if name != "SubmitOrderResult"]
     assert told == expected
     assert shared.cancel("refused")["event"] == "OrderCanceled"
+
+
+def test_a_change_that_comes_too_late(shared):
+    """The order was filled when the broker refused the change, and the notices of that come after the refusal."""
+    number = shared.placed("meanwhile", quantity="200", price="2830")
+    since = len(shared.client.events)
+    shared.fault("hold-notices")
+    shared.broker.trade("2830", 200)
+    told = shared.modify("meanwhile", new_price="2825")
+    assert (told["event"], told["reason_code"]) == ("OrderRejected", "VENUE_REJECTED"), told
+    shared.broker.control({"do": "release-notices"})
+    assert filled(shared, "meanwhile", len(held(shared, number))) == held(shared, number)
+    if shared.form == SPEC:
+        shared.client.wait("OrderAccepted", client_order_id="meanwhile", since=since)
+    row, = (row for row in shared.orders() if row["venue_order_id"] == number)
+    assert row["status"] == "FILLED"
+    assert shared.submit("meanwhile", quantity="200", price="2830")["status"] == "FILLED"
