@@ -197,6 +197,7 @@ impl AuditLog {
                     client_order_id,
                     venue_order_id: event.venue_order_id.as_deref().map(Text::Borrowed),
                     p_no: self.in_flight.remove(&key).ok_or_else(unasked)?,
+                    business_day: None,
                     warning_code: None,
                     warning_text: None,
                     context,
