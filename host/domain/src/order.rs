@@ -203,13 +203,13 @@ pub struct Rejection {
 }
 
 impl Rejection {
-    /// A rejection. Line breaks and control characters become spaces; longer text is cut off.
+    /// A rejection. Line breaks and whatever else steers a line become spaces; longer text is cut off.
     #[must_use]
     pub fn new(code: ReasonCode, text: impl AsRef<str>) -> Self {
         let text = text
             .as_ref()
             .chars()
-            .map(|letter| if letter.is_control() { ' ' } else { letter })
+            .map(|letter| if crate::text::steers(letter) { ' ' } else { letter })
             .take(REASON_TEXT_MAX)
             .collect();
         Self { code, text }

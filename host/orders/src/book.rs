@@ -229,6 +229,19 @@ impl DeskOrder {
         self.changed_at = now;
         Ok(effect)
     }
+
+    /// It works, or is filled, and counted as rejected because a change of it was refused.
+    pub(crate) fn found_working(&mut self, now: Duration) -> Result<(), IllegalTransition> {
+        self.awaits_list = false;
+        let partly_filled = self.is_partly_filled();
+        self.take(OrderTrigger::FoundWorking { partly_filled }, now)?;
+        if self.cumulative >= self.order.quantity.shares() {
+            // What filled it was told while it counted as rejected.
+            self.take(OrderTrigger::Fill { done: true }, now)?;
+            self.is_over = true;
+        }
+        Ok(())
+    }
 }
 
 /// The date in Japan of a time in milliseconds UTC.

@@ -44,11 +44,23 @@ fn invalid(text: impl AsRef<str>) -> Rejection {
     Rejection::new(ReasonCode::ValidationError, text)
 }
 
+/// A part of the shape of a change, whatever its order is (specification 4, P24).
+fn check_prices(change: &OrderModify) -> Result<(), Rejection> {
+    let named = [("NEW_PRICE", change.price), ("NEW_TRIGGER_PRICE", change.trigger_price)];
+    for (field, price) in named {
+        if price.is_some_and(|price| price.units() <= 0) {
+            return Err(invalid(format!("{field}: must be above zero")));
+        }
+    }
+    Ok(())
+}
+
 impl Desk {
     /// Changes an order.
     pub fn modify(&mut self, asked: Asked, modify: &ModifyOrder, now: Now) {
         let ids = (modify.client_order_id.as_deref(), modify.venue_order_id.as_deref());
         let checked = modify.change.to_modify().and_then(|change| {
+            check_prices(&change)?;
             self.rules.phase.check_change("ModifyOrder")?;
             let is_dated = change.expire_time.is_some() || change.trigger_price.is_some();
             if is_dated && self.rules.phase != OrderPhase::O3 {
@@ -142,9 +154,6 @@ impl Desk {
         }
         if change.trigger_price.is_some() && !has_trigger {
             return Err(invalid("NEW_TRIGGER_PRICE: the order has no trigger price"));
-        }
-        if [change.price, change.trigger_price].iter().flatten().any(|price| price.units() <= 0) {
-            return Err(invalid("NEW_PRICE: must be above zero"));
         }
         let is_auction =
             matches!(wanted.time_in_force, TimeInForce::AtTheOpen | TimeInForce::AtTheClose);

@@ -3,7 +3,6 @@
 
 use std::time::Duration;
 
-use domain::order::OrderTrigger;
 use domain::order_mapping::{BrokerAccepted, BrokerRow};
 use domain::{JstDate, OrderStatus, ReasonCode, Rejection};
 use ipc::{Discrepancy, GetOrderList};
@@ -337,14 +336,11 @@ impl Desk {
         let ts_ms = now.wall.millis();
         for step in steps {
             let Some(order) = self.book.get_mut(key) else { return };
-            let partly_filled = order.is_partly_filled();
             let pending = order.pending.as_ref();
             let request_id = pending.and_then(|pending| pending.request_id.clone());
             match step {
                 Step::FoundWorking => {
-                    order.awaits_list = false;
-                    let trigger = OrderTrigger::FoundWorking { partly_filled };
-                    if order.take(trigger, now.mono).is_ok() {
+                    if order.found_working(now.mono).is_ok() {
                         self.tell_accepted(key, now);
                     }
                 }

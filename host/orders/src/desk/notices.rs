@@ -191,13 +191,8 @@ impl Desk {
     ) {
         let Some(order) = self.book.get_mut(key) else { return };
         // An order that counts as rejected by a refused change was working after all.
-        if order.awaits_list {
-            order.awaits_list = false;
-            let partly_filled = order.is_partly_filled();
-            let found = OrderTrigger::FoundWorking { partly_filled };
-            if order.take(found, now.mono).is_ok() {
-                self.tell_accepted(key, now);
-            }
+        if order.awaits_list && order.found_working(now.mono).is_ok() {
+            self.tell_accepted(key, now);
         }
         let Some(order) = self.book.get_mut(key) else { return };
         if order.take(trigger, now.mono).is_ok() {

@@ -10,7 +10,7 @@ use http_client::{AttemptError, OneAttempt};
 use secrecy::{ExposeSecret, SecretString};
 
 use crate::web_broker::addresses::{AddressError, Addresses};
-use crate::web_broker::encoding::{from_cp932, percent_decode, percent_decoded_text};
+use crate::web_broker::encoding::{from_cp932, percent_decode, percent_decoded_text, to_cp932};
 use crate::web_broker::events::EventAddress;
 use crate::web_broker::json::{self, Value};
 use crate::web_broker::limits::ANSWER_BYTES_MAX;
@@ -131,8 +131,10 @@ impl Transport {
         user: &SecretString,
         password: &SecretString,
     ) -> Result<Login, LoginFailure> {
-        self.http.hide(user);
-        self.http.hide(password);
+        for secret in [user, password] {
+            self.http.hide(secret);
+            repeated(secret).iter().for_each(|form| self.http.hide(form));
+        }
         let request = login::login_request(user, password);
         let prepared = Prepared::new(&request, None);
         let prepared = prepared.map_err(|error| LoginFailure::NotSent(error.to_string()))?;
@@ -290,6 +292,7 @@ impl Transport {
             Err(error) => Err(failure(&error)),
         };
         let mut hidden = secrets.to_vec();
+        hidden.extend(secrets.iter().flat_map(repeated));
         hidden.push(SecretString::from(number.to_string()));
         let result = result.map(|answered| self.without_secrets(answered, &hidden));
         match &result {
@@ -305,13 +308,7 @@ impl Transport {
     /// An answer whose words hold none of our secrets, even where the broker repeats them. Other fields
     /// are data and stay.
     fn without_secrets(&self, mut answered: Answered, more: &[SecretString]) -> Answered {
-        let hide = |text: &mut String| {
-            let mut hidden = self.http.redacted(text);
-            for secret in more.iter().filter(|secret| !secret.expose_secret().is_empty()) {
-                hidden = hidden.replace(secret.expose_secret(), "***");
-            }
-            *text = hidden;
-        };
+        let hide = |text: &mut String| *text = self.http.redacted_of(text, more);
         let answer = &mut answered.answer;
         hide(&mut answer.error_text);
         let words = |field: &&mut Field| field.name.ends_with("Text");
@@ -327,6 +324,36 @@ impl fmt::Debug for Transport {
             .field("is_logged_in", &self.is_logged_in())
             .finish_non_exhaustive()
     }
+}
+
+/// How a secret stands in words that repeat a request: what is no ASCII is bytes in the broker's
+/// percent-encoding in an address, and numbers in JSON, in digits of either case. Spellings of ASCII are
+/// known to [`OneAttempt::redacted`].
+fn repeated(secret: &SecretString) -> Vec<SecretString> {
+    let secret = secret.expose_secret();
+    if secret.is_ascii() {
+        return Vec::new();
+    }
+    let in_json = |spell: fn(u16) -> String| {
+        let unit = |unit: u16| match u8::try_from(unit) {
+            Ok(byte) if byte.is_ascii() => char::from(byte).to_string(),
+            _ => spell(unit),
+        };
+        secret.encode_utf16().map(unit).collect::<String>()
+    };
+    let mut found =
+        vec![in_json(|unit| format!("\\u{unit:04x}")), in_json(|unit| format!("\\u{unit:04X}"))];
+    if let Ok(bytes) = to_cp932(secret) {
+        let in_address = |spell: fn(u8) -> String| {
+            let byte = |byte: &u8| {
+                if byte.is_ascii() { char::from(*byte).to_string() } else { spell(*byte) }
+            };
+            bytes.iter().map(byte).collect::<String>()
+        };
+        found.push(in_address(|byte| format!("%{byte:02X}")));
+        found.push(in_address(|byte| format!("%{byte:02x}")));
+    }
+    found.into_iter().map(SecretString::from).collect()
 }
 
 /// Where a request goes.

@@ -1,0 +1,408 @@
+"""Secrets with names of their own go through every flow, with the log at trace; afterwards none stands in any file of
+the engine, in its log, or in any frame to a client: not as it is, percent-encoded, as base64 or in UTF-16."""
+
+import base64
+import gzip
+import hashlib
+import http.client
+import http.server
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import urllib.error
+import urllib.parse
+
+import pytest
+import web_broker
+
+pytest.register_assert_rewrite("live_world")
+from conftest import program  # noqa: E402
+from live_world import CANCEL, CORRECT, NEW, SPEC, VENDOR, World  # noqa: E402
+from web_broker import CLEAN, PASSWORD, USER  # noqa: E402
+
+pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="ends processes by signals")
+#: 表 and ソ have a backslash as their second byte at the broker; the others mean something in JSON and in addresses.
+SECOND = "canary-odd-6127表ソ\"%\\"
+WRONG_SECOND, WRONG_PASSWORD = "canary-wrong-9944", "canary-badlogin-3310"
+CORE = re.compile(r"canary-\w+-\d+")
+LIST = "CLMOrderList"
+
+
+class Go_between:
+    """Stands between an engine and its broker where logins and orders go, knows every address that a login answered,
+    and makes the broker repeat secrets in its words."""
+
+    def __init__(self, broker, form):
+        self.broker, self.form = broker, form
+        self.tokens, self.p_nos, self.lock = [], set(), threading.Lock()
+        self.login, self.spells = [], False
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_GET(self):
+                outer.pass_on(self)
+
+            def log_message(self, *_):
+                pass
+
+        self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.port = self.server.server_address[1]
+        self.url = broker.url.replace(f":{broker.port}/", f":{self.port}/")
+        self.thread = threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True)
+        self.thread.start()
+
+    def pass_on(self, handler):
+        plain = urllib.parse.unquote_to_bytes(handler.path.partition("?")[2]).decode("cp932", "replace")
+        number = re.search(r'"p_no"\s*:\s*"(\d+)"', plain)
+        with self.lock:
+            if number:
+                self.p_nos.add(number[1])
+        connection = http.client.HTTPConnection("127.0.0.1", self.broker.port, timeout=90)
+        try:
+            connection.request("GET", handler.path)
+            answer = connection.getresponse()
+            status, body = answer.status, answer.read()
+        except (OSError, http.client.HTTPException) as error:
+            # As the broker does: no answer, or the half of one.
+            part = getattr(error, "partial", b"")
+            if part:
+                handler.wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: %d\r\n\r\n" % (2 * len(part)) + part)
+            handler.close_connection = True
+            return
+        finally:
+            connection.close()
+        body = self.changed(body, plain)
+        try:
+            handler.send_response(status)
+            handler.send_header("Content-Length", str(len(body)))
+            handler.end_headers()
+            handler.wfile.write(body)
+        except OSError:
+            handler.close_connection = True
+
+    def changed(self, body, asked):
+        """The address of requests leads here again; the words of a refusal repeat the secrets of what was asked."""
+        raw = urllib.parse.unquote_to_bytes(body) if self.form == SPEC else body
+        try:
+            fields = json.loads(raw.decode("cp932"))
+        except ValueError:
+            return body
+        if not isinstance(fields, dict):
+            return body
+        address = fields.get("sUrlRequest", "")
+        if address:
+            with self.lock:
+                self.tokens += [value.rstrip("/").rpartition("/")[2] for name, value in fields.items()
+                                if name.startswith("sUrl")]
+            fields["sUrlRequest"] = address.replace(f":{self.broker.port}/", f":{self.port}/")
+        words = self.words(asked)
+        for name in ("p_err", "sResultText", "sWarningText", "sOrderResultText"):
+            if fields.get(name):
+                fields[name] += words
+        made = json.dumps(fields, ensure_ascii=False).encode("cp932")
+        return "".join(f"%{byte:02X}" for byte in made).encode() if self.form == SPEC else made
+
+    def words(self, asked):
+        """What a broker that chatters may say: what it was asked, where, and by whom; where it `spells`, also as that
+        stands in an address, encoded, and in JSON."""
+        address = f"http://127.0.0.1:{self.port}/e_api_v4r8/request/{self.tokens[-1]}/" if self.tokens else ""
+        try:
+            sent = json.loads(asked)
+        except ValueError:
+            sent = {}
+        if "sPassword" in sent:
+            self.login = [sent["sUserId"], sent["sPassword"]]
+        told = [*self.login, sent.get("sSecondPassword", ""), sent.get("p_no", "")]
+        if not self.spells:
+            return " ".join(["", *told, address])
+        quoted = ["".join(f"%{byte:02X}" for byte in text.encode("cp932")) for text in told]
+        some = [urllib.parse.quote(text.encode("cp932")).lower() for text in told]
+        # The request itself first: a reason has 512 characters.
+        return " ".join(["", json.dumps(told, ensure_ascii=False), json.dumps(told), *quoted, *some,
+                         f"{address}?{asked}"])[:3_000]
+
+    def close(self):
+        self.server.shutdown()
+        self.server.server_close()
+
+
+@pytest.fixture
+def between(tmp_path, monkeypatch):
+    """Starts a broker with a go-between and a world around them."""
+    made = []
+    monkeypatch.setattr(web_broker, "SECOND_PASSWORD", SECOND)
+
+    def start(form, **how):
+        go = []
+
+        def address(broker):
+            go.append(Go_between(broker, form))
+            return go[0].url
+
+        one = World(tmp_path / f"world-{len(made)}", form=form, secret=SECOND, address=address,
+                    environment={"KUMIKI_LOG": "trace", **how})
+        made.append((one, go[0]))
+        return one, go[0]
+
+    yield start
+    for one, go in made:
+        one.close()
+        go.close()
+
+
+def forms(secret):
+    """A secret in every form in which it might be found."""
+    texts = {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1],
+             urllib.parse.quote(secret), urllib.parse.quote_plus(secret), repr(secret)[1:-1]}
+    found = set()
+    for encoding in ("utf-8", "cp932"):
+        for text in texts:
+            found.add(text.encode(encoding))
+        bare = secret.encode(encoding)
+        every = "".join(f"%{byte:02X}" for byte in bare)
+        some = urllib.parse.quote_from_bytes(bare, safe="-_.")
+        found |= {every.encode(), every.lower().encode(), some.encode(), some.lower().encode()}
+        for shift in range(3):
+            # What all base64 texts that hold it have in common, wherever it begins in them.
+            whole = base64.b64encode(b"\0" * shift + bare)
+            common = whole[-(-shift * 8 // 6):].rstrip(b"=")[: (len(bare) * 8 - 10) // 6]
+            found |= {common, common.replace(b"+", b"-").replace(b"/", b"_")}
+    found |= {secret.encode("utf-16-le"), secret.encode("utf-16-be"), secret.encode().hex().encode()}
+    return {form for form in found if len(form) >= 8}
+
+
+def secrets(tokens):
+    whole = [USER, PASSWORD, SECOND, WRONG_SECOND, WRONG_PASSWORD, *tokens]
+    return {word: forms(word) for word in [*whole, *(CORE.search(text)[0] for text in whole if CORE.search(text))]}
+
+
+def test_the_search_finds_what_it_is_to_find():
+    for secret, known in secrets(["0123456789abcdef0123456789abcdef"]).items():
+        for form in (secret.encode(), secret.encode("cp932"), b"xx" + base64.b64encode(b"?" + secret.encode()),
+                     base64.b64encode(b"ab" + secret.encode() + b"tail"), base64.b64encode(secret.encode("cp932")),
+                     json.dumps({"value": secret}).encode(), secret.encode("utf-16"), secret.encode("utf-16-be"),
+                     urllib.parse.quote(secret).encode(), urllib.parse.quote(secret.encode("cp932")).encode()):
+            assert any(one in form for one in known), (secret, form)
+
+
+def texts_of(folder):
+    """The bytes of every file, and of what is packed in it; of the log of orders without the field of numbers."""
+    for path in sorted(folder.rglob("*")):
+        if not path.is_file() or path.is_symlink():
+            continue
+        data = path.read_bytes()
+        if path.name == "web_broker_orders.jsonl":
+            lines = [json.loads(line) for line in data.splitlines()]
+            without = [{name: value for name, value in line.items() if name != "p_no"} for line in lines]
+            yield path.name, json.dumps(without, ensure_ascii=False).encode() + data.replace(b'"p_no"', b"")
+            yield path.name + " without numbers", json.dumps(without).encode()
+            continue
+        yield path.name, data
+        if data[:2] == b"\x1f\x8b":
+            yield path.name + " unpacked", gzip.decompress(data)
+
+
+def hold(one, go, *more):
+    """Holds all that an engine has left behind against all secrets."""
+    p_nos = go.p_nos | set(one.p_nos() if one.broker.process.poll() is None else ())
+    assert len(go.tokens) >= 5 and p_nos
+    known = secrets(sorted(set(go.tokens)))
+    numbers = re.compile(rb"(?<![0-9])(" + b"|".join(number.encode() for number in sorted(p_nos)) + rb")(?![0-9])")
+    places = list(texts_of(one.folder / "engine"))
+    assert {"engine.err", "web_broker_orders.jsonl", "web_broker_p_no"} <= {name for name, _ in places}
+    for client in one.clients:
+        places += [("a frame to a client", frame.encode()) for frame in client.received]
+        places += [("a frame of a client", frame.encode()) for frame in client.sent if "SetSecond" not in frame]
+    places += more
+    found = {(name, excerpt(data, form)) for name, data in places for each in known.values() for form in each
+             if form in data}
+    assert not found
+    found = [(name, number) for name, data in places if name not in ("web_broker_p_no", "web_broker_orders.jsonl")
+             for number in set(numbers.findall(data))]
+    assert found == []
+    assert b"e_api_v4r8/request" not in b"".join(data for _, data in places)
+
+
+def excerpt(data, form):
+    """Where it was found."""
+    at = data.index(form)
+    return data[max(0, at - 60):at + len(form) + 20]
+
+
+def test_the_log_is_one_that_could_tell(between):
+    """It has what the desk and the connection to the broker say, and the digest of the dialect (part 5)."""
+    one, go = between(SPEC)
+    one.ready()
+    one.placed("seen")
+    assert one.engine.end() == 0
+    log = one.engine.stderr.read_text(encoding="utf-8")
+    sha256 = hashlib.sha256(web_broker.dialect(SPEC).read_bytes()).hexdigest()
+    for text in (sha256, "logged in at the web broker", "a request is sent to the web broker", NEW):
+        assert text in log, "the log is as chatty as it can be"
+    hold(one, go)
+
+
+def command_line(one, *arguments):
+    """What `kumiki order` prints."""
+    done = subprocess.run([str(program()), "order", *arguments, "--config-dir", str(one.engine.config)],
+                          capture_output=True, timeout=90, stdin=subprocess.DEVNULL, cwd=one.folder,
+                          env={**os.environ, **CLEAN, "KUMIKI_LOG": "trace"})
+    return "kumiki order", done.stdout + done.stderr
+
+
+def is_framed(one, text):
+    """Sends a frame, where a stream is connected."""
+    try:
+        one.broker.control({"do": "frame", "text": text})
+        return True
+    except urllib.error.HTTPError as error:
+        error.close()
+        return False
+
+
+@pytest.mark.parametrize("form", [SPEC, VENDOR])
+def test_every_flow(between, form):
+    one, go = between(form)
+    client = one.start()
+    # Logins that are refused, for every reason, with words that repeat the secrets.
+    for fault in ({"name": "refuse-login"}, {"name": "unread-documents"}, {"name": "offline"},
+                  {"name": "production-host"}):
+        one.fault(**fault)
+        since = len(client.events)
+        client.send("RequestVenueLogin", venue="web_broker")
+        client.wait("VenueError", since=since)
+        one.broker.control({"do": "clear-faults"})
+    for fault in ({"name": "garbage"}, {"name": "half-answer"}, {"name": "http-status", "value": 302}):
+        one.fault(request="CLMAuthLoginRequest", times=1, **fault)
+        since = len(client.events)
+        client.send("RequestVenueLogin", venue="web_broker")
+        client.wait("VenueError", since=since)
+    one.login()
+    # Second passwords: wrong, malformed commands, right.
+    one.password(WRONG_SECOND)
+    assert one.submit("wrong")["reason_code"] == "SECOND_PASSWORD_INVALID"
+    for odd in ({"value": [SECOND]}, {"value": {"a": SECOND}}, {"value": SECOND, "more": SECOND}, {"valve": SECOND},
+                {"value": SECOND * 500}):
+        client.wrong(json.dumps({"op": "SetSecondPassword", "request_id": "odd", **odd}))
+        client.wait("Error", "SecondPasswordSet", since=len(client.events))
+    client.wrong('{"op": "SetSecondPassword", "value": "%s' % WRONG_SECOND)
+    client.wait("Error", since=len(client.events))
+    one.password()
+    # Orders, and what goes wrong with them.
+    number = one.placed("first")
+    assert one.modify("first", new_price="2790")["event"] == "OrderUpdated"
+    one.placed("filled", order_type="MARKET", price=None)
+    one.broker.trade("2850", 100)
+    client.wait("OrderFilled", client_order_id="filled")
+    for kind, send in ((NEW, lambda: one.submit("r", price="2700")),
+                       (CORRECT, lambda: one.modify("first", new_price="2780")),
+                       (CANCEL, lambda: one.cancel("first")), (LIST, lambda: one.send("GetOrderList", filter={})()),
+                       ("CLMZanKaiKanougaku", lambda: one.send("GetBuyingPower")()),
+                       ("CLMGenbutuKabuList", lambda: one.send("GetPositions")())):
+        for fault in ({"name": "result", "value": 11249}, {"name": "errno", "value": -1},
+                      {"name": "errno", "value": 77}):
+            one.fault(request=kind, times=1, **fault)
+            assert send()["event"] in ("OrderRejected", "Error", "OrderUpdated", "SubmitOrderResult",
+                                       "OrderCanceled", "BuyingPowerUpdated", "PositionsUpdated")
+            one.orders()
+    for fault in ("garbage", "half-answer", "drop-answer", "drop-before"):
+        one.fault(fault, request=NEW, times=1)
+        one.submit(f"lost-{fault}", price=str(2600 + len(fault)))
+        since = len(client.events)
+        one.orders()
+    # Frames with what nobody expects in them.
+    words = go.words("{}")
+    for text in (f"p_no\x021\x01p_cmd\x02EC\x01p_evt_cmd\x02EC\x01p_NT\x024\x01p_ON\x02{number}\x01p_IC\x02{SECOND}",
+                 f"p_evt_cmd\x02ST\x01p_cmd\x02ST\x01p_errno\x022\x01p_err\x02{words}", words, "\x01\x02\x03",
+                 f"p_evt_cmd\x02EC\x01p_cmd\x02EC\x01p_NT\x02{SECOND}\x01p_ON\x02{go.tokens[-1]}"):
+        one.until(lambda text=text: is_framed(one, text), "the stream is followed")
+    one.broker.control({"do": "disconnect-events", "errno": 2})
+    # The session ends, another begins at other addresses.
+    one.broker.control({"do": "end-session"})
+    one.submit("frozen", price="2650")
+    one.login()
+    one.password()
+    one.cancel_all()
+    terminal = [command_line(one, *arguments) for arguments in (
+        ("list",), ("submit", "7203.TSE", "BUY", "100", "--price", "2640", "--yes"), ("cancel-all", "--yes"),
+        ("login",))]
+    one.client.send("ForgetSecondPassword")
+    terminal.append(command_line(one, "submit", "7203.TSE", "BUY", "100", "--price", "2640", "--yes"))
+    one.broker.process.kill()
+    one.broker.process.wait()
+    one.password()
+    assert one.submit("nobody", price="2630")["reason_text"].startswith("GUARD: ")
+    go.close()
+    assert one.submit("nobody", price="2630")["reason_code"] == "CONNECTION_ERROR"
+    client.take_all()
+    assert one.engine.end() == 0
+    hold(one, go, *terminal)
+
+
+@pytest.mark.parametrize("form", [SPEC, VENDOR])
+def test_a_broker_that_repeats_what_it_was_sent(between, form):
+    """In its words stands the request, as JSON and as it stands in an address."""
+    one, go = between(form)
+    go.spells = True
+    client = one.start()
+    one.fault("refuse-login")
+    client.send("RequestVenueLogin", venue="web_broker")
+    client.wait("VenueError")
+    one.broker.control({"do": "clear-faults"})
+    one.login()
+    one.password(WRONG_SECOND)
+    assert one.submit("wrong")["reason_code"] == "SECOND_PASSWORD_INVALID"
+    one.password()
+    one.placed("first")
+    for kind, send in ((NEW, lambda: one.submit("r", price="2700")), (CANCEL, lambda: one.cancel("first")),
+                       (CORRECT, lambda: one.modify("first", new_price="2780"))):
+        for fault in ({"name": "result", "value": 11249}, {"name": "errno", "value": -1}):
+            one.fault(request=kind, times=1, **fault)
+            send()
+    one.orders()
+    assert one.engine.end() == 0
+    hold(one, go)
+
+
+@pytest.mark.parametrize("point", ["before_submit_line", "before_send", "sending", "answer_received", "accepted_told"])
+def test_an_engine_that_dies(between, point):
+    """What it leaves behind, and what the next one makes of it."""
+    one, go = between(SPEC)
+    client = one.ready(KUMIKI_KILL_AT=point)
+    client.send("SubmitOrder", venue="web_broker", order=one.order("dies"))
+    client.to_the_end()
+    assert one.engine.process.wait(30) == -signal.SIGABRT
+    hold(one, go)
+    one.ready()
+    one.submit("dies")
+    one.orders()
+    one.kill_engine()
+    hold(one, go)
+
+
+def test_wrong_words(between, tmp_path):
+    """A wrong password of the login, and the other dialect than the broker's."""
+    one, go = between(SPEC)
+    one.start(DEV_WEBBROKER_PASSWORD=WRONG_PASSWORD)
+    one.client.send("RequestVenueLogin", venue="web_broker")
+    one.client.wait("VenueError")
+    one.kill_engine()
+    one.form = VENDOR
+    one.start()
+    one.client.send("RequestVenueLogin", venue="web_broker")
+    one.client.wait("VenueError", "VenueReady")
+    one.password()
+    one.submit("strange")
+    one.send("GetOrderList", filter={})()
+    one.kill_engine()
+    one.form = SPEC
+    one.ready()
+    one.placed("right")
+    assert one.engine.end() == 0
+    hold(one, go)
