@@ -820,7 +820,7 @@ fn an_answer_with_the_number_of_another_order_is_no_answer() {
 /// Specification 2, "Session and password states": the freeze ends a cancel of many, too.
 #[test]
 fn a_cancel_of_all_that_fails_leaves_no_order_pending() {
-    let mut placed = || {
+    let placed = || {
         let mut world = world();
         world.submit(&limit_buy("a", 100, "2500"));
         world.answer_all();
