@@ -25,11 +25,13 @@ fn world() -> World {
     world
 }
 
+/// Specification 4, P9: events name the command; P10.
 #[test]
 fn an_order_is_written_down_told_and_sent_and_its_answer_told() {
     let mut world = world();
-    world.submit(&limit_buy("a", 100, "2500"));
+    let request_id = world.submit(&limit_buy("a", 100, "2500"));
     assert_eq!(world.log.lines("submit").len(), 1, "before the answer");
+    assert_eq!(world.json("OrderSubmitted")["request_id"], request_id.as_str());
     assert_eq!(world.events(), ["OrderSubmitted a"]);
     assert_eq!(world.passwords, ["0000"]);
     world.answer();
@@ -44,6 +46,8 @@ fn an_order_is_written_down_told_and_sent_and_its_answer_told() {
     world.answer();
     let list = world.json("OrderListUpdated");
     assert_eq!(list["request_id"], json.as_str());
+    let row = list["orders"][0].as_object().unwrap();
+    assert_eq!(row.len(), 14, "P29: {row:?}");
     assert_eq!(list["orders"][0]["client_order_id"], "a");
     assert_eq!(list["orders"][0]["status"], "FILLED");
 }
@@ -374,6 +378,7 @@ fn what_is_not_sent_in_time_never_is_and_a_late_answer_still_counts() {
     assert_eq!(world.events(), ["SubmitOrderResult a 1000 IdempotentReplay"]);
 }
 
+/// Specification 4, P12, P27.
 #[test]
 fn an_order_is_changed_and_cancelled() {
     let mut world = world();
@@ -615,7 +620,7 @@ fn balances_are_asked_for_before_an_order_is_sent() {
     assert_eq!(told, ["OrderRejected b INTERNAL_ERROR"], "a guard that cannot be asked");
 }
 
-/// Specification 4, P32, P35, P36.
+/// Specification 4, P30, P31, P32, P33, P35, P36.
 #[test]
 fn lots_ticks_dates_and_codes_are_checked_by_the_masters() {
     let mut world = World::ready(DeskRules::default(), false);
@@ -877,4 +882,57 @@ fn a_login_whose_stream_does_not_come_is_told_and_another_one_may_follow() {
     world.answer_all();
     world.connect();
     assert_eq!(world.events(), ["VenueLoginStarted", "VenueCredentialsRefreshed", "VenueReady"]);
+}
+
+/// Specification 4, P24: of several reasons the first of this order is told.
+#[test]
+fn reasons_are_told_in_their_order() {
+    let mut world = World::ready(DeskRules::default(), false);
+    world.broker.cash = 0;
+    world.events();
+    let order = limit_buy("a", 100, "2500");
+    let mut wrong = limit_buy("a", 150, "2500");
+    wrong.post_only = true;
+    let reason = |world: &mut World, order: &ipc::SubmitOrderRequest| {
+        world.events();
+        world.submit(order);
+        world.answer_all();
+        world.json("OrderRejected")["reason_code"].as_str().unwrap_or_default().to_owned()
+    };
+    // Locked, without a password, without money.
+    let locked = |world: &mut World| {
+        for _ in 0..3 {
+            world.password("wrong");
+            world.cancel_all(None);
+            world.answer();
+            world.submit(&limit_buy("locks", 100, "2500"));
+            world.broker.cash = 1_000_000_000;
+            world.answer();
+            world.answer_with(|id| answer(id, "4", vec![]));
+            world.broker.cash = 0;
+        }
+    };
+    locked(&mut world);
+    assert_eq!(reason(&mut world, &order), "SECOND_PASSWORD_LOCKED");
+    // Frozen, too.
+    world.list(OrderListFilter::default());
+    world.answer_with(|id| answer(id, "2", vec![]));
+    assert_eq!(reason(&mut world, &order), "SESSION_EXPIRED");
+    // The venue does not take it at all.
+    let mut unsupported = limit_buy("a", 100, "2500");
+    unsupported.post_only = true;
+    assert_eq!(reason(&mut world, &unsupported), "VENUE_UNSUPPORTED");
+    // And it is no order.
+    wrong.price = None;
+    assert_eq!(reason(&mut world, &wrong), "VALIDATION_ERROR");
+    // Logged in again and unlocked: first the password, then the money.
+    world.log_in();
+    world.pass(seconds(1_801));
+    world.answer_all();
+    world.events();
+    world.submit(&order);
+    assert_eq!(world.events(), ["SecondPasswordRequired"]);
+    world.password("0000");
+    assert_eq!(reason(&mut world, &order), "INSUFFICIENT_FUNDS");
+    assert!(world.log.lines("submit").iter().all(|line| line.contains("locks")));
 }

@@ -23,6 +23,8 @@ struct Seen {
     canceled: BTreeSet<String>,
     accepted: BTreeSet<String>,
     submitted: u64,
+    /// Orders that have ended, as far as was told in this process.
+    ended: BTreeSet<String>,
     discrepancies: Vec<String>,
 }
 
@@ -47,11 +49,23 @@ impl Seen {
                     let filled = self.filled.entry(number.clone()).or_default();
                     *filled += shares("last_qty");
                     assert_eq!(shares("cumulative_qty"), *filled, "cumulative of {number}");
+                    if shares("leaves_qty") == 0 && !self.canceled.contains(&number) {
+                        self.ended.insert(number.clone());
+                    }
                     let at_broker = &world.broker.orders[&number];
                     assert!(*filled <= at_broker.filled, "no fill is made up");
                 }
+                Event::OrderUpdated(event) => {
+                    let number = event.venue_order_id.as_deref().unwrap();
+                    assert!(!self.ended.contains(number), "changed after its end");
+                }
+                Event::OrderExpired(event) => {
+                    let number = event.venue_order_id.as_deref().unwrap().to_owned();
+                    assert!(self.ended.insert(number), "ended twice");
+                }
                 Event::OrderCanceled(event) => {
                     let number = event.venue_order_id.as_deref().unwrap().to_owned();
+                    assert!(self.ended.insert(number.clone()), "ended twice");
                     assert!(self.canceled.insert(number), "cancelled twice");
                 }
                 Event::OrderDiscrepancy(event) => {
@@ -67,6 +81,7 @@ impl Seen {
         self.filled.clear();
         self.trades.clear();
         self.canceled.clear();
+        self.ended.clear();
     }
 }
 
@@ -223,6 +238,27 @@ fn play(seed: u64) {
     for (number, order) in &world.broker.orders {
         let told = seen.filled.get(number).copied().unwrap_or_default();
         assert_eq!(told, order.filled, "fills of {number}; {:?}", seen.discrepancies);
+    }
+    // No order is stuck in a change or a cancel: each that works can be cancelled.
+    world.pass(Duration::from_secs(1_801));
+    world.answer_all();
+    world.password("0000");
+    let open: Vec<String> = world
+        .broker
+        .orders
+        .iter()
+        .filter(|(_, order)| order.is_open())
+        .map(|(number, _)| number.clone())
+        .collect();
+    for number in &open {
+        world.cancel(None, Some(number));
+        world.answer_all();
+    }
+    world.deliver_all();
+    seen.take(&mut world);
+    for number in &open {
+        assert!(!world.broker.orders[number].is_open(), "{number} could not be cancelled");
+        assert!(seen.canceled.contains(number), "the end of {number} was not told");
     }
     // Nothing more happens.
     let before = world.sent.len();
