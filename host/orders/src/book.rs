@@ -235,12 +235,17 @@ impl DeskOrder {
         self.awaits_list = false;
         let partly_filled = self.is_partly_filled();
         self.take(OrderTrigger::FoundWorking { partly_filled }, now)?;
-        if self.cumulative >= self.order.quantity.shares() {
-            // What filled it was told while it counted as rejected.
-            self.take(OrderTrigger::Fill { done: true }, now)?;
+        // What filled it was told while it counted as rejected.
+        self.end_if_filled(now);
+        Ok(())
+    }
+
+    /// Ends an order of which nothing is left since it was changed: the fills were told before.
+    pub(crate) fn end_if_filled(&mut self, now: Duration) {
+        let is_filled = self.cumulative >= self.order.quantity.shares();
+        if is_filled && self.take(OrderTrigger::Fill { done: true }, now).is_ok() {
             self.is_over = true;
         }
-        Ok(())
     }
 }
 

@@ -319,6 +319,7 @@ impl Desk {
         };
         order.order = wanted;
         if is_taken {
+            order.end_if_filled(now.mono);
             self.tell_updated(key, request_id, now);
         }
     }

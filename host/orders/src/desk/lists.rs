@@ -250,10 +250,12 @@ impl Desk {
         for (index, row) in rows.iter().enumerate() {
             let seen = Seen::row(row, now.wall.jst_date());
             match self.book.by_number(&row.venue_order_id, seen) {
-                Some(key) => {
-                    listed.insert(key);
-                    self.apply_row(key, row, asked, now);
+                Some(key) if !listed.insert(key) => {
+                    let text = format!("the list has number {} twice", row.venue_order_id);
+                    let kind = Discrepancy::Ambiguous;
+                    self.tell_discrepancy(Some(key), None, kind, text, now);
                 }
+                Some(key) => self.apply_row(key, row, asked, now),
                 None => strangers.push((index, row)),
             }
         }
@@ -380,6 +382,9 @@ impl Desk {
             order.expire_time = row.expire_date.and_then(crate::book::last_moment);
         }
         order.changed_at = now.mono;
+        if !order.status.is_final() {
+            order.end_if_filled(now.mono);
+        }
         if was_whole {
             self.tell_updated(key, None, now);
         }

@@ -226,6 +226,10 @@ impl Desk {
 
     /// Holds the second password. Who was asked for it sends the command again (P41).
     pub fn set_second_password(&mut self, asked: Asked, value: Secret, now: Now) {
+        if value.expose().is_empty() {
+            let text = "VALUE: the second password is empty".to_owned();
+            return self.tell_error(&asked, ipc::error_code::VALIDATION_ERROR, text, None);
+        }
         self.password.set(value, now.mono);
         self.at_modal.clear();
         let set = SecondPasswordSet { request_id: asked.request_id.into() };

@@ -936,3 +936,51 @@ fn reasons_are_told_in_their_order() {
     assert_eq!(reason(&mut world, &order), "INSUFFICIENT_FUNDS");
     assert!(world.log.lines("submit").iter().all(|line| line.contains("locks")));
 }
+
+#[test]
+fn a_change_down_to_what_is_filled_ends_the_order() {
+    let mut world = world();
+    world.submit(&limit_buy("a", 300, "2500"));
+    world.answer_all();
+    world.modify("a", Some("200"), None);
+    world.broker.fill("1000", 100);
+    let order = world.broker.orders.get_mut("1000").unwrap();
+    order.order.quantity = domain::Quantity::new(200);
+    world.broker.fill("1000", 100);
+    world.deliver_all();
+    world.answer_with(|id| answer(id, "", vec![]));
+    world.answer_all();
+    world.events();
+    world.cancel(Some("a"), None);
+    let told = world.json("OrderRejected");
+    assert_eq!(told["reason_text"], "ORDER_STATE: the order is FILLED");
+}
+
+#[test]
+fn a_number_that_a_list_has_twice_is_told_once_and_changes_nothing() {
+    let mut world = world();
+    world.submit(&limit_buy("a", 300, "2500"));
+    world.answer_all();
+    world.events();
+    for _ in 0..3 {
+        world.list(OrderListFilter::default());
+        let Some(InFlight::Request { ticket, request, sent_p_no }) = world.in_flight.take() else {
+            panic!("sent");
+        };
+        let mut answered = world.broker.take(&request, world.wall);
+        let mut again = answered.lists["rows"][0].clone();
+        again.iter_mut().find(|field| field.name == "price").unwrap().value = "2600".to_owned();
+        answered.lists.get_mut("rows").unwrap().push(again);
+        world.give(ticket, sent_p_no, Ok(answered));
+    }
+    let told = world.events();
+    assert_eq!(told.iter().filter(|event| event.contains("ambiguous")).count(), 1, "{told:?}");
+    assert!(!told.iter().any(|event| event.starts_with("OrderUpdated")), "{told:?}");
+}
+
+#[test]
+fn an_empty_second_password_is_none() {
+    let mut world = world();
+    world.password("");
+    assert_eq!(world.events(), ["Error validation_error"]);
+}
