@@ -8,9 +8,9 @@
 )]
 
 use std::path::PathBuf;
-use std::time::Instant;
 
 use domain::JstDate;
+use domain::clock::Stopwatch;
 use domain::fault::FaultKind;
 use domain::limits::{
     DIALECT_CALLS_PER_INSTANCE, DIALECT_FIELDS_MAX, DIALECT_FUEL_PER_CALL, DIALECT_MEMORY_BYTES,
@@ -464,7 +464,7 @@ fn what_a_call_costs() {
         };
         let mut times: Vec<_> = (0..20_000)
             .map(|_| {
-                let start = Instant::now();
+                let start = Stopwatch::start();
                 std::hint::black_box(pair());
                 start.elapsed().as_nanos()
             })
