@@ -453,7 +453,6 @@ fn dialect(name: &str) -> std::sync::MutexGuard<'static, DialectInstance> {
 /// What a call costs; run it in release by hand with `--ignored --nocapture`.
 #[test]
 #[ignore = "a measurement"]
-#[expect(clippy::disallowed_methods, reason = "a measurement")]
 fn what_a_call_costs() {
     for name in BOTH {
         let mut dialect = load("dialects", name);
