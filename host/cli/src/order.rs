@@ -114,6 +114,13 @@ fn submit(args: &OrderSubmitArgs) -> Result<Ending> {
         },
         |event, _| matches!(event, Event::SubmitOrderResult(_)),
     )?;
+    let answer = match answer {
+        // Sent before, and the engine does not know the broker's answer.
+        Answer::Done(received) if show::is_unknown(&received.event) => {
+            Answer::Unknown(Some(received))
+        }
+        other => other,
+    };
     if matches!(answer, Answer::Unknown(_)) {
         eprintln!("the same order with --id {} tells what became of it", order.client_order_id);
     }

@@ -96,7 +96,8 @@ pub enum StartError {
     /// The dialect cannot be used.
     #[error(
         "the dialect {} of web_broker cannot be used: {why}; name a built-in one, web-broker-spec or \
-         web-broker-v4r8, or the path of a .wasm file, with dialect in [web_broker] or --dialect",
+         web-broker-v4r8, or the path of a .wasm file, with dialect in [web_broker] or --web-broker \
+         dialect=NAME",
         path.display()
     )]
     Dialect {

@@ -67,6 +67,12 @@ pub(super) fn taken(event: &Event<'_>) -> String {
     text
 }
 
+/// Whether an answer says that the broker's own is not known.
+pub(super) fn is_unknown(event: &Event<'_>) -> bool {
+    let Event::SubmitOrderResult(result) = event else { return false };
+    result.warning_code.as_deref() == Some("order_status_unknown")
+}
+
 /// The end of a cancel of many.
 pub(super) fn cancelled(event: &Event<'_>) -> String {
     let Event::CancelAllResult(all) = event else { return String::new() };
@@ -83,6 +89,7 @@ pub(super) fn refusal(event: &Event<'_>) -> String {
         Event::EngineError(error) => format!("{}: {}", error.code, error.message),
         Event::EngineBusy(busy) => format!("the engine is busy: {}", busy.reason),
         Event::VenueError(error) => format!("{}: {}", error.code, error.message),
+        Event::SubmitOrderResult(_) => taken(event),
         Event::VenueLoginCancelled(_) => "the login was given up".to_owned(),
         _ => "refused".to_owned(),
     }

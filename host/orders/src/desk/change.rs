@@ -23,6 +23,9 @@ use crate::check::{check_expiry, check_lot, issue_of, limit_on_tick, trigger_on_
 use crate::password::HeldPassword;
 use crate::phase::OrderPhase;
 
+/// Characters of an id that a refusal repeats; the longest that can be one fits.
+const ID_CHARS_TOLD: usize = 64;
+
 /// What is wanted of an order.
 #[derive(Debug, Clone)]
 pub(crate) enum Change {
@@ -128,7 +131,11 @@ impl Desk {
         now: Now,
     ) {
         match client {
-            Some(id) => self.tell_order_refused(asked, id, rejection, now),
+            Some(id) => {
+                // An id that is too long to be one is told by its begin.
+                let id: String = id.chars().take(ID_CHARS_TOLD).collect();
+                self.tell_order_refused(asked, &id, rejection, now);
+            }
             None => match venue.and_then(|number| self.book.by_number_alone(number)) {
                 Some(key) => {
                     self.tell_rejected(key, Some(asked.request_id.clone()), rejection, now)
