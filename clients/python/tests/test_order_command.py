@@ -155,7 +155,7 @@ def test_what_happens_is_watched(engine, broker, password):
 
 def test_an_order_whose_answer_was_lost(engine, broker, password):
     lost = {"do": "fault", "name": "drop-answer", "request": "CLMKabuNewOrder", "times": 1}
-    no_list = {"do": "fault", "name": "errno", "value": "-2", "request": "CLMOrderList", "times": 1000}
+    no_list = {"do": "fault", "name": "errno", "value": -2, "request": "CLMOrderList", "times": 1000}
     broker.control(lost, no_list)
     wanted = ("submit", "7203.TSE", "BUY", "100", "--price", "2690", "--id", "lost", "--yes")
     try:
@@ -165,9 +165,9 @@ def test_an_order_whose_answer_was_lost(engine, broker, password):
         assert code == 4 and "the broker's answer is not known" in why
     finally:
         broker.control({"do": "clear-faults"})
-    assert sum(row["price"] == "2690" for row in broker.orders()) == 1
+    assert sum(row["content"]["price"] == "2690" for row in broker.orders()) == 1
     assert order(engine, "list")[0] == 0
     code, told, _ = order(engine, *wanted)
     assert code == 0 and "number " in told, "the list has told"
-    assert sum(row["price"] == "2690" for row in broker.orders()) == 1
+    assert sum(row["content"]["price"] == "2690" for row in broker.orders()) == 1
     assert order(engine, "cancel", "lost", "--yes")[0] == 0
