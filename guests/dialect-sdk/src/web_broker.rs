@@ -6,9 +6,9 @@ mod frames;
 mod rows;
 mod tags;
 
-pub use answers::{Failure, Judged, failure, judge_result, refused};
+pub use answers::{Failure, Judged, failure, is_out_of_hours, judge_result, refused};
 pub use frames::{read_frame, venue_phase};
-pub use rows::{Situation, order_of, situation_of};
+pub use rows::{Situation, order_of, situation_of, status_of};
 pub use tags::{CashMargin, CloseAction, Tags};
 
 use crate::text::{field, of, reason};

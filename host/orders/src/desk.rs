@@ -133,6 +133,13 @@ pub(crate) struct Job {
     pub(crate) is_given_up: bool,
 }
 
+impl Job {
+    /// Whether it is a login, which is neither withdrawn nor ended by a freeze.
+    pub(crate) const fn is_login(&self) -> bool {
+        matches!(self.kind, JobKind::Login)
+    }
+}
+
 #[derive(Debug)]
 pub(crate) enum JobKind {
     Login,
@@ -257,9 +264,7 @@ impl Desk {
     fn work(&mut self, now: Now) {
         while self.active.is_none() {
             let Some(job) = self.queue.pop_front() else { return };
-            if now.mono.saturating_sub(job.received) >= ORDER_ANSWER_TIME
-                && !matches!(job.kind, JobKind::Login)
-            {
+            if now.mono.saturating_sub(job.received) >= ORDER_ANSWER_TIME && !job.is_login() {
                 self.withdraw(job, now);
                 continue;
             }
@@ -269,7 +274,7 @@ impl Desk {
 
     /// A job's turn has come: asks the broker, or ends the job.
     fn begin(&mut self, job: Job, now: Now) {
-        if matches!(job.kind, JobKind::Login) {
+        if job.is_login() {
             let ticket = self.next_ticket();
             self.out.push(Out::Login { ticket });
             self.active = Some(Active { ticket, job });
@@ -283,8 +288,8 @@ impl Desk {
             JobKind::Change(_) => self.begin_change(job, now),
             JobKind::CancelAll { .. } => self.begin_cancel_all(job, now),
             JobKind::List(_) => self.begin_list(job, now),
-            JobKind::BuyingPower(_) => self.begin_buying_power(job, now),
-            JobKind::Positions(_) => self.begin_positions(job, now),
+            JobKind::BuyingPower(_) => self.begin_buying_power(job),
+            JobKind::Positions(_) => self.begin_positions(job),
             JobKind::Login => {}
         }
     }
@@ -347,7 +352,7 @@ impl Desk {
     /// goes on without anybody who waits (P23a).
     fn give_up_waits(&mut self, now: Now) {
         let is_late = |received: Duration| now.mono.saturating_sub(received) >= ORDER_ANSWER_TIME;
-        let late = |job: &Job| is_late(job.received) && !matches!(job.kind, JobKind::Login);
+        let late = |job: &Job| is_late(job.received) && !job.is_login();
         if self.queue.iter().any(late) {
             let (out, kept): (Vec<Job>, Vec<Job>) = self.queue.drain(..).partition(late);
             self.queue = kept.into();

@@ -120,3 +120,26 @@ fn result(answer: &Answer, judged: impl FnOnce(&str) -> Judged) -> Verdict {
         Judged::Refused(reason) => refused(reason, text),
     }
 }
+
+/// Whether a result code says that the broker takes no orders at this time.
+#[must_use]
+pub fn is_out_of_hours(code: &str) -> bool {
+    matches!(
+        code,
+        "11102"
+            | "12122"
+            | "13122"
+            | "11246"
+            | "12246"
+            | "13246"
+            | "11247"
+            | "12247"
+            | "13247"
+            | "11701"
+            | "12701"
+            | "13701"
+            | "11703"
+            | "12703"
+            | "13703"
+    )
+}

@@ -44,8 +44,25 @@ pub fn situation_of(code: &str) -> Option<Situation> {
     })
 }
 
-/// Reads a row. `kind` says the type of an order with its limit and its trigger price, `status` where an
-/// order stands in a situation, with the shares that are filled and those that are open.
+/// Where an order stands, of both dialects (specification 2, "Order status mapping"): a refused change or
+/// cancel leaves it as it was.
+#[must_use]
+pub fn status_of(situation: Situation, filled: u64, leaves: u64) -> OrderStatus {
+    match situation {
+        Situation::Sent => OrderStatus::Submitted,
+        Situation::Working if filled > 0 && leaves == 0 => OrderStatus::Filled,
+        Situation::Working if filled > 0 => OrderStatus::PartiallyFilled,
+        Situation::Working => OrderStatus::Accepted,
+        Situation::Changing => OrderStatus::PendingUpdate,
+        Situation::Canceling => OrderStatus::PendingCancel,
+        Situation::Filled => OrderStatus::Filled,
+        Situation::Canceled => OrderStatus::Canceled,
+        Situation::Lapsed => OrderStatus::Expired,
+        Situation::Refused => OrderStatus::Rejected,
+    }
+}
+
+/// Reads a row. `kind` says the type of an order with its limit and its trigger price.
 ///
 /// # Errors
 /// Why it is none.
@@ -53,7 +70,6 @@ pub fn order_of(
     words: Words,
     row: &[Field],
     kind: impl FnOnce(&[Field]) -> Result<(OrderType, Option<String>, Option<String>), String>,
-    status: impl FnOnce(Situation, u64, u64) -> OrderStatus,
 ) -> Result<OrderRow, String> {
     let id = words.of(row, "sOrderNumber", "sOrderOrderNumber").and_then(name);
     let id = id.ok_or("the row has no order number")?;
@@ -107,7 +123,7 @@ pub fn order_of(
         trigger_price: trigger,
         time_in_force,
         expire_date,
-        status: status(situation, filled, leaves),
+        status: status_of(situation, filled, leaves),
         time: placed,
         tags: margin.into_iter().chain(own).collect(),
     })

@@ -4,7 +4,7 @@
 use kumiki_dialect_sdk::prelude::*;
 use kumiki_dialect_sdk::register_dialect;
 use kumiki_dialect_sdk::web_broker::{
-    self as broker, Judged, NONE, ORDER_ROWS, Situation, Tags, Words, refused,
+    self as broker, Judged, NONE, ORDER_ROWS, Tags, Words, refused,
 };
 
 #[cfg(test)]
@@ -47,29 +47,10 @@ fn type_of(row: &[Field]) -> Result<(OrderType, Option<String>, Option<String>),
     Ok((if limit.is_some() { OrderType::Limit } else { OrderType::Market }, limit, None))
 }
 
-/// Where an order stands (specification 2, "Order status mapping").
-fn status(situation: Situation, filled: u64, leaves: u64) -> OrderStatus {
-    match situation {
-        Situation::Sent => OrderStatus::Submitted,
-        Situation::Working if filled > 0 && leaves == 0 => OrderStatus::Filled,
-        Situation::Working if filled > 0 => OrderStatus::PartiallyFilled,
-        Situation::Working => OrderStatus::Accepted,
-        Situation::Changing => OrderStatus::PendingUpdate,
-        Situation::Canceling => OrderStatus::PendingCancel,
-        Situation::Filled => OrderStatus::Filled,
-        Situation::Canceled => OrderStatus::Canceled,
-        Situation::Lapsed => OrderStatus::Expired,
-        Situation::Refused => OrderStatus::Rejected,
-    }
-}
-
 /// The reason of a result code: out of hours, else the broker's own refusal.
 fn family(code: &str) -> Judged {
     match code {
-        "11102" | "12122" | "13122" | "11246" | "12246" | "13246" | "11247" | "12247" | "13247"
-        | "11701" | "12701" | "13701" | "11703" | "12703" | "13703" => {
-            Judged::Refused(ReasonCode::MarketClosed)
-        }
+        _ if broker::is_out_of_hours(code) => Judged::Refused(ReasonCode::MarketClosed),
         _ => Judged::Refused(ReasonCode::VenueRejected),
     }
 }
@@ -159,7 +140,7 @@ impl Dialect for WebBrokerSpec {
     }
 
     fn read_order(row: &[Field]) -> Result<OrderRow, String> {
-        broker::order_of(Words::Specification, row, type_of, status)
+        broker::order_of(Words::Specification, row, type_of)
     }
 
     fn read_frame(fields: &[Field]) -> Result<Frame, String> {

@@ -1,6 +1,7 @@
 //! The tables of the specification, row by row, as the dialect writes and reads them.
 
 use kumiki_dialect_sdk::testing::{answer, fields, order, shown};
+use kumiki_dialect_sdk::web_broker::Situation;
 
 use super::*;
 
@@ -167,7 +168,7 @@ fn every_status() {
         (Situation::Lapsed, 0, 0, OrderStatus::Expired),
         (Situation::Refused, 0, 0, OrderStatus::Rejected),
     ] {
-        assert_eq!(status(situation, filled, leaves), expected, "{situation:?}");
+        assert_eq!(broker::status_of(situation, filled, leaves), expected, "{situation:?}");
     }
 }
 

@@ -3,9 +3,7 @@
 
 use kumiki_dialect_sdk::prelude::*;
 use kumiki_dialect_sdk::register_dialect;
-use kumiki_dialect_sdk::web_broker::{
-    self as broker, Judged, NONE, ORDER_ROWS, Situation, Tags, Words,
-};
+use kumiki_dialect_sdk::web_broker::{self as broker, Judged, NONE, ORDER_ROWS, Tags, Words};
 
 #[cfg(test)]
 mod tests;
@@ -81,29 +79,10 @@ fn type_of(row: &[Field]) -> Result<(OrderType, Option<String>, Option<String>),
     }
 }
 
-/// Where an order stands: a refused change or cancel leaves it as it was.
-fn status(situation: Situation, filled: u64, leaves: u64) -> OrderStatus {
-    match situation {
-        Situation::Sent => OrderStatus::Submitted,
-        Situation::Working if filled > 0 && leaves == 0 => OrderStatus::Filled,
-        Situation::Working if filled > 0 => OrderStatus::PartiallyFilled,
-        Situation::Working => OrderStatus::Accepted,
-        Situation::Changing => OrderStatus::PendingUpdate,
-        Situation::Canceling => OrderStatus::PendingCancel,
-        Situation::Filled => OrderStatus::Filled,
-        Situation::Canceled => OrderStatus::Canceled,
-        Situation::Lapsed => OrderStatus::Expired,
-        Situation::Refused => OrderStatus::Rejected,
-    }
-}
-
 /// The family of a result code: 11xxx of new orders, 12xxx of changes, 13xxx of cancels.
 fn family(code: &str) -> Judged {
     match code {
-        "11102" | "12122" | "13122" | "11246" | "12246" | "13246" | "11247" | "12247" | "13247"
-        | "11701" | "12701" | "13701" | "11703" | "12703" | "13703" => {
-            Judged::Refused(ReasonCode::MarketClosed)
-        }
+        _ if broker::is_out_of_hours(code) => Judged::Refused(ReasonCode::MarketClosed),
         "11304" | "12304" | "13304" => Judged::WrongPassword(true),
         // P42: one that is malformed does not count toward the lock.
         "11030" | "12023" | "13023" => Judged::WrongPassword(false),
@@ -241,7 +220,7 @@ impl Dialect for WebBrokerV4r8 {
     }
 
     fn read_order(row: &[Field]) -> Result<OrderRow, String> {
-        broker::order_of(Words::Vendor, row, type_of, status)
+        broker::order_of(Words::Vendor, row, type_of)
     }
 
     fn read_frame(fields: &[Field]) -> Result<Frame, String> {

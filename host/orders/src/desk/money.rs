@@ -49,8 +49,7 @@ impl Desk {
         }
     }
 
-    pub(crate) fn begin_buying_power(&mut self, job: Job, now: Now) {
-        let _ = now;
+    pub(crate) fn begin_buying_power(&mut self, job: Job) {
         let JobKind::BuyingPower(BuyingPowerJob { cash }) = &job.kind else { return };
         let request =
             if cash.is_none() { account::cash_request() } else { account::margin_request() };
@@ -64,7 +63,7 @@ impl Desk {
             (None, Got::Answer(answered)) => match account::read_cash(&answered) {
                 Ok(read) => {
                     *cash = Some(read);
-                    self.begin_buying_power(job, now);
+                    self.begin_buying_power(job);
                 }
                 Err(why) => self.no_money(&job, &why),
             },
@@ -91,8 +90,7 @@ impl Desk {
         self.tell(Recipient::Client(asked.client), event);
     }
 
-    pub(crate) fn begin_positions(&mut self, job: Job, now: Now) {
-        let _ = now;
+    pub(crate) fn begin_positions(&mut self, job: Job) {
         let JobKind::Positions(PositionsJob { held }) = &job.kind else { return };
         let request = match held {
             None => account::holdings_request(),
@@ -108,7 +106,7 @@ impl Desk {
             (None, Got::Answer(answered)) => match account::read_holdings(&answered) {
                 Ok(read) => {
                     *held = Some(read);
-                    self.begin_positions(job, now);
+                    self.begin_positions(job);
                 }
                 Err(why) => self.no_money(&job, &why),
             },

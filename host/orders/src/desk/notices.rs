@@ -253,7 +253,7 @@ impl Desk {
     pub fn stream_up(&mut self, now: Now) {
         self.set_stream(Some(now.mono));
         self.ask_list_soon(now);
-        self.stream_came(now);
+        self.check_ready(now);
         self.tick_resync(now);
     }
 

@@ -14,9 +14,8 @@ use ipc::{
 use venues::web_broker::Masters;
 
 use super::answers::expired;
+use super::{Active, Asked, Desk, Job, JobKind, Now, Recipient, SessionStand, VENUE};
 use crate::limits::READY_TIME;
-
-use super::{Active, Asked, Desk, JobKind, Now, Recipient, SessionStand, VENUE};
 
 /// A login that the broker has taken.
 #[derive(Debug)]
@@ -62,9 +61,8 @@ impl Desk {
     /// Logs in at the broker; a second command joins a login that is under way.
     pub fn login(&mut self, request_id: Option<String>, now: Now) {
         // A login that has ended and whose list or stream does not come is no reason to wait.
-        let is_login = |job: &super::Job| matches!(job.kind, JobKind::Login);
-        let is_under_way = self.queue.iter().any(is_login)
-            || self.active.as_ref().is_some_and(|active| is_login(&active.job));
+        let is_under_way = self.queue.iter().any(Job::is_login)
+            || self.active.as_ref().is_some_and(|active| active.job.is_login());
         self.ready.asked.push(request_id.clone());
         if is_under_way {
             return;
@@ -78,8 +76,7 @@ impl Desk {
 
     /// A login has ended.
     pub fn login_ended(&mut self, ticket: u64, ended: Result<LoginDone, LoginFailed>, now: Now) {
-        let is_ours =
-            |active: &Active| active.ticket == ticket && matches!(active.job.kind, JobKind::Login);
+        let is_ours = |active: &Active| active.ticket == ticket && active.job.is_login();
         if !self.active.as_ref().is_some_and(is_ours) {
             return;
         }
@@ -151,11 +148,6 @@ impl Desk {
         self.check_ready(now);
     }
 
-    /// The stream is up.
-    pub(crate) fn stream_came(&mut self, now: Now) {
-        self.check_ready(now);
-    }
-
     /// Tells that a session has no list or no stream after so long. When they come, the venue is ready.
     pub(crate) fn tick_ready(&mut self, now: Now) {
         let begun = self.ready.begun.filter(|_| self.ready.is_waiting);
@@ -171,7 +163,8 @@ impl Desk {
         }
     }
 
-    fn check_ready(&mut self, now: Now) {
+    /// Tells that the venue is ready, once a list has come and the stream is up.
+    pub(crate) fn check_ready(&mut self, now: Now) {
         let has_stream = self.stream_is_up() || !self.rules.phase.takes_notices();
         if !self.ready.is_waiting || !self.ready.has_list || !has_stream {
             return;
@@ -202,7 +195,7 @@ impl Desk {
         }
         self.stand = SessionStand::Frozen;
         self.ready.since_ms = now.wall.millis();
-        if !self.queue.iter().any(|job| matches!(job.kind, JobKind::Login)) {
+        if !self.queue.iter().any(Job::is_login) {
             self.ready.asked.clear();
         }
         let ts = now.wall.millis();
@@ -215,7 +208,7 @@ impl Desk {
         let rejection = expired();
         let waiting = std::mem::take(&mut self.queue);
         for job in waiting {
-            if matches!(job.kind, JobKind::Login) {
+            if job.is_login() {
                 self.queue.push_back(job);
             } else {
                 self.refuse_job(job, &rejection, now);
@@ -287,16 +280,5 @@ impl Desk {
             since_ms: self.ready.since_ms,
         });
         self.tell(Recipient::Client(client), event);
-    }
-
-    /// The day's masters were had again.
-    pub fn set_masters(&mut self, masters: Arc<Masters>) {
-        self.masters = Some(masters);
-    }
-
-    /// How long until an idle second password is forgotten, at most.
-    #[must_use]
-    pub const fn password_idle(&self) -> Duration {
-        self.rules.password.idle
     }
 }
